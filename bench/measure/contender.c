@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/secret.h"
 #include "io/fs.h"
+#include "measure/band.h"
 #include "measure/samples.h"
 #include "measure/throttling.h"
 #include "model/result_json.h"
@@ -150,6 +151,10 @@ static char *compare_last(contender_t *c, const json_t *answer, const char *fold
         reason = mem_text("the worker names no array that output has");
     else
         verify_outputs(&part, folder, c->audit.tolerance, &c->result.after, &reason);
+    if (reason == NULL) {
+        reason = band_check(c->audit.band, c, text_list_has(&names, "weights") ? folder : NULL);
+        c->result.after.ok = reason == NULL;
+    }
     text_list_free(&part.names);
     text_list_free(&names);
     free(part.arrays);

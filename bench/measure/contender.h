@@ -32,6 +32,7 @@ typedef struct audit {
     unsigned round;               /* counted from 0 */
     const reference_t *reference; /* no names: nothing to compare */
     double tolerance;
+    const struct band *band; /* measure/band.h */
 } audit_t;
 
 typedef struct contender {

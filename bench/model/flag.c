@@ -28,6 +28,7 @@ static const char *const SENTENCES[] = {
     [FLAG_COLD_START] = "cold: every sample is a new process",
     [FLAG_SANITIZER] = "sanitizer: %e (%w)",
     [FLAG_RETRIED] = "worker: died, and the case was opened again in a new process (%w)",
+    [FLAG_WEIGHTS_UNCHECKED] = "check: what a timed training learned was not compared (%w)",
     [FLAG_OTHER] = "%w",
 };
 

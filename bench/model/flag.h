@@ -16,9 +16,10 @@ typedef enum flag_kind {
     FLAG_POWER_LIMIT, /* lowest and highest SM clock in MHz */
     FLAG_LOW_CLOCK,   /* fraction of the highest clock; older runs only */
     FLAG_COLD_START,
-    FLAG_SANITIZER, /* number of errors; word: the tool */
-    FLAG_RETRIED,   /* word: how the worker died in the first try */
-    FLAG_OTHER,     /* word: the complete text, from another version */
+    FLAG_SANITIZER,         /* number of errors; word: the tool */
+    FLAG_RETRIED,           /* word: how the worker died in the first try */
+    FLAG_WEIGHTS_UNCHECKED, /* word: why */
+    FLAG_OTHER,             /* word: the complete text, from another version */
 } flag_kind_t;
 
 typedef struct flag {

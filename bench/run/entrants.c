@@ -42,6 +42,8 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
     }
     if (status == STATUS_OK)
         status = contender_reference(&oracle, kept->seed, &kept->refilled, err);
+    if (status == STATUS_OK && !run->options->cold && !*run->interrupted)
+        kept->band = band_find(&oracle);
     contender_finish(&oracle);
     contender_free(&oracle);
     return status;
@@ -183,6 +185,7 @@ static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
         contender->audit = (audit_t){.seed = kept->seed,
                                      .round = round,
                                      .reference = &kept->refilled,
+                                     .band = &kept->band,
                                      .tolerance = tolerance_of(entrants, contender)};
     }
 }

@@ -4,8 +4,8 @@
 
 #include "compile/compile.h"
 #include "limits/limits.h"
+#include "measure/band.h"
 #include "measure/clock_lock.h"
-#include "measure/contender.h"
 #include "measure/progress.h"
 #include "results/record.h"
 #include "run/options.h"
@@ -40,6 +40,7 @@ typedef struct kept_reference {
     reference_t reference; /* of the inputs that cases are opened with */
     uint64_t seed;
     reference_t refilled; /* of those that they are refilled with: see audit_t */
+    band_t band;          /* the same */
 } kept_reference_t;
 
 enum { N_CALIBRATIONS = 6 };

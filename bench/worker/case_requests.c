@@ -58,6 +58,35 @@ json_t *case_last(session_t *session, const json_t *request, error_t *err) {
     return write_arrays(session, session->ops->last, request, err);
 }
 
+/* ---- what a training learns ------------------------------------------------------------------ */
+
+/* Without "losses" if the case is no training. */
+json_t *case_learned(session_t *session, const json_t *request, error_t *err) {
+    const char *id = session->spec.id;
+    double losses[LEARNED_LOSSES];
+    if (session->ops->learned == NULL)
+        return json_pack("{s:s}", "id", id);
+    session->has_last = false;
+    if (case_restore_inputs(session, err) != STATUS_OK ||
+        session->ops->learned(session, (double)request_integer(request, "most_ns"), losses, err) !=
+            STATUS_OK)
+        return NULL;
+    json_t *list = json_array();
+    for (size_t i = 0; i < LEARNED_LOSSES; i++)
+        json_array_append_new(list, json_finite(losses[i]));
+    return json_pack("{s:s, s:o}", "id", id, "losses", list);
+}
+
+json_t *case_loss(const session_ops_t *ops, const case_t *spec, const json_t *request,
+                  error_t *err) {
+    double loss;
+    if (ops->loss == NULL)
+        error_set(err, STATUS_FAILED, "%s is no training with a loss", ops->workload);
+    else if (ops->loss(spec, request_text(request, "path"), &loss, err) == STATUS_OK)
+        return json_pack("{s:s, s:o}", "id", spec->id, "loss", json_finite(loss));
+    return NULL;
+}
+
 /* ---- samples --------------------------------------------------------------------------------- */
 
 /* Of each probe. */

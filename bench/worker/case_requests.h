@@ -1,4 +1,5 @@
-/* The requests that run an open case or change its inputs: refill, output, sample, last. */
+/* The requests that run an open case or change its inputs: refill, output, sample, last,
+ * learned; and loss, of what a sample of a case left. */
 #ifndef BENCH_WORKER_CASE_REQUESTS_H
 #define BENCH_WORKER_CASE_REQUESTS_H
 
@@ -16,5 +17,8 @@ json_t *case_refill(session_t *session, const json_t *request, error_t *err);
 json_t *case_output(session_t *session, const json_t *request, error_t *err);
 json_t *case_sample(session_t *session, const json_t *request, error_t *err);
 json_t *case_last(session_t *session, const json_t *request, error_t *err);
+json_t *case_learned(session_t *session, const json_t *request, error_t *err);
+json_t *case_loss(const session_ops_t *ops, const case_t *spec, const json_t *request,
+                  error_t *err);
 
 #endif

@@ -34,6 +34,9 @@ static const op_t OPS[] = {
                     {"warmup_ns", JSON_INTEGER, false},
                     {"fresh", JSON_INTEGER, true}}},
     [OP_LAST] = {"last", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
+    /* Only the oracle of this program gets these two, so docs/worker-protocol.md has them not. */
+    [OP_LEARNED] = {"learned", {{"id", JSON_STRING, false}, {"most_ns", JSON_INTEGER, false}}},
+    [OP_LOSS] = {"loss", {{"case", JSON_OBJECT, false}, {"path", JSON_STRING, false}}},
     [OP_TRACE_START] = {"trace_start", {{0}}},
     [OP_TRACE] = {"trace",
                   {{"id", JSON_STRING, false},

@@ -15,6 +15,8 @@ typedef enum protocol_op {
     OP_OUTPUT,
     OP_SAMPLE,
     OP_LAST,
+    OP_LEARNED,
+    OP_LOSS,
     OP_TRACE_START,
     OP_TRACE,
     OP_CLOSE,

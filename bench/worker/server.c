@@ -91,11 +91,25 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
                      facts_under(&worker->facts, "once_ns."));
 }
 
-static const session_ops_t *find_ops(const engine_t *engine, const char *workload) {
+static const session_ops_t *find_ops(const engine_t *engine, const char *workload, error_t *err) {
     for (size_t i = 0; engine->workloads[i] != NULL; i++)
         if (strcmp(engine->workloads[i]->workload, workload) == 0)
             return engine->workloads[i];
+    error_set(err, STATUS_FAILED, "engine %s has no workload \"%s\"", engine->name, workload);
     return NULL;
+}
+
+static json_t *on_loss(const worker_t *worker, const json_t *request, error_t *err) {
+    case_t spec;
+    json_t *answer = NULL;
+    const session_ops_t *ops;
+    if (case_from_json(json_object_get(request, "case"), &spec, err) != STATUS_OK)
+        error_within(err, "\"case\"");
+    else if ((ops = find_ops(worker->engine, spec.workload, err)) != NULL &&
+             workload_check(workload_find(spec.workload), &spec, err) == STATUS_OK)
+        answer = case_loss(ops, &spec, request, err);
+    case_free(&spec);
+    return answer;
 }
 
 static json_t *open_answer(const session_t *session) {
@@ -136,9 +150,8 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     };
     if (status != STATUS_OK)
         error_within(err, "\"case\"");
-    else if ((session->ops = find_ops(worker->engine, session->spec.workload)) == NULL)
-        status = error_set(err, STATUS_FAILED, "engine %s has no workload \"%s\"",
-                           worker->engine->name, session->spec.workload);
+    else if ((session->ops = find_ops(worker->engine, session->spec.workload, err)) == NULL)
+        status = err->status;
     else if (find_session(worker, session->spec.id) != NULL)
         status = error_set(err, STATUS_FAILED, "case \"%s\" is already open", session->spec.id);
     else
@@ -227,6 +240,10 @@ static json_t *handle(worker_t *worker, protocol_op_t op, const json_t *request,
         return case_sample(session, request, err);
     case OP_LAST:
         return case_last(session, request, err);
+    case OP_LEARNED:
+        return case_learned(session, request, err);
+    case OP_LOSS:
+        return on_loss(worker, request, err);
     case OP_TRACE_START:
         return on_trace_start(worker);
     case OP_TRACE:

@@ -4,6 +4,7 @@
 #include "workloads/common/descriptors.h"
 #include "workloads/common/sessions.h"
 #include "workloads/mlp_train/data.h"
+#include "workloads/mnist/learned.h"
 
 /* Per epoch: about a minute on two cores. */
 static const double OMP_MAX_FLOPS = 1e12;
@@ -39,9 +40,14 @@ static status_t describe(const case_t *spec, mnist_training_t *training, error_t
     return STATUS_OK;
 }
 
+static const mnist_cpu_workload_t WORKLOAD = {can_run, describe};
+
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    static const mnist_cpu_workload_t WORKLOAD = {can_run, describe};
     return mnist_cpu_open(session, request, &WORKLOAD, err);
+}
+
+static status_t loss(const case_t *spec, const char *folder, double *loss, error_t *err) {
+    return mnist_loss(spec, &WORKLOAD, folder, loss, err);
 }
 
 const session_ops_t mlp_train_cpu = {.workload = "mlp_train",
@@ -50,4 +56,6 @@ const session_ops_t mlp_train_cpu = {.workload = "mlp_train",
                                      .fill = mnist_cpu_fill,
                                      .output = mnist_cpu_output,
                                      .last = mnist_cpu_last,
+                                     .learned = mnist_cpu_learned,
+                                     .loss = loss,
                                      .close = mnist_cpu_close};

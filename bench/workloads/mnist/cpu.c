@@ -5,10 +5,12 @@
 #include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/mnist/fit.h"
+#include "workloads/mnist/learned.h"
 #include "workloads/mnist/omp.h"
 #include "workloads/mnist/oracle.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The oracle validates networks up to this size, which includes hidden = 2048. */
 static const double MAX_ELEMENTS_TO_VALIDATE = 1e7;
@@ -19,6 +21,7 @@ typedef struct state {
     mnist_net_t *ref;          /* NULL for omp */
     mnist_omp_t *omp;          /* NULL for ref */
     double *losses;            /* of a sample */
+    double step_ns;            /* of a step when the case was opened */
 } state_t;
 
 /* ---- either network -------------------------------------------------------------------------- */
@@ -114,7 +117,9 @@ static status_t train_once(session_t *session, error_t *err) {
         complete && training->epochs > 0
             ? train_epochs(s, &fit, err)
             : train_steps(s, complete ? steps : training->checked_steps, &fit, err);
-    session_add_once(session, complete ? "training" : "first_run", (double)(clock_ns() - start_ns));
+    const double took_ns = (double)(clock_ns() - start_ns);
+    s->step_ns = took_ns / (double)fit.steps;
+    session_add_once(session, complete ? "training" : "first_run", took_ns);
     if (status == STATUS_OK) {
         const bool small =
             mnist_elements(network->layers, network->sizes) <= MAX_ELEMENTS_TO_VALIDATE;
@@ -258,13 +263,53 @@ status_t mnist_cpu_refill(session_t *session, uint64_t seed, error_t *err) {
 status_t mnist_cpu_fill(session_t *session, error_t *err) {
     (void)err;
     const state_t *s = session->state;
+    const size_t n = s->training.data->n_weights;
+    float *weights = mem_alloc(n * sizeof *weights);
+    random_fill(weights, n * sizeof *weights, RANDOM_F32);
+    if (s->ref != NULL)
+        mnist_net_set(s->ref, weights);
+    else
+        memcpy(mnist_omp_weights(s->omp), weights, n * sizeof *weights);
+    free(weights);
     random_fill(s->losses, s->training.sample_steps * sizeof *s->losses, RANDOM_F64);
     return STATUS_OK;
+}
+
+static status_t write_weights(const state_t *s, const char *folder, text_list_t *arrays,
+                              error_t *err) {
+    const size_t n = s->training.data->n_weights;
+    if (s->omp != NULL)
+        return mnist_write_weights(mnist_omp_weights(s->omp), n, folder, arrays, err);
+    float *weights = mem_alloc(n * sizeof *weights);
+    mnist_net_weights(s->ref, weights);
+    const status_t status = mnist_write_weights(weights, n, folder, arrays, err);
+    free(weights);
+    return status;
 }
 
 /* A sample may have fewer steps than are checked, if its epoch has. */
 status_t mnist_cpu_last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     const state_t *s = session->state;
     const size_t checked = s->training.checked_steps, steps = s->training.sample_steps;
-    return mnist_write_losses(s->losses, checked < steps ? checked : steps, folder, arrays, err);
+    TRY(mnist_write_losses(s->losses, checked < steps ? checked : steps, folder, arrays, err));
+    return write_weights(s, folder, arrays, err);
+}
+
+/* A loss costs a third of a step with as many images, and there are three. */
+static double steps_to_learn(const mnist_training_t *training) {
+    return (double)training->sample_steps +
+           (double)MNIST_LEARNED_IMAGES / (double)training->network.batch;
+}
+
+status_t mnist_cpu_learned(session_t *session, double most_ns, double losses[LEARNED_LOSSES],
+                           error_t *err) {
+    const state_t *s = session->state;
+    const double ns = s->step_ns * steps_to_learn(&s->training);
+    if (s->ref == NULL)
+        return error_set(err, STATUS_FAILED, "only the reference tells what a sample learns");
+    if (ns > most_ns)
+        return error_set(err, STATUS_FAILED,
+                         "the reference would take %.3g s for a sample, at most %.3g s are allowed",
+                         ns / 1e9, most_ns / 1e9);
+    return mnist_learned(s->ref, &s->training, most_ns, losses, err);
 }

@@ -32,6 +32,8 @@ status_t mnist_cpu_open(session_t *session, const open_request_t *request,
 status_t mnist_cpu_refill(session_t *session, uint64_t seed, error_t *err);
 status_t mnist_cpu_fill(session_t *session, error_t *err);
 status_t mnist_cpu_last(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
+status_t mnist_cpu_learned(session_t *session, double most_ns, double losses[LEARNED_LOSSES],
+                           error_t *err);
 status_t mnist_cpu_output(session_t *session, const char *folder, text_list_t *arrays,
                           error_t *err);
 void mnist_cpu_close(session_t *session);

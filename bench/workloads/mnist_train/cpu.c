@@ -1,6 +1,7 @@
 /* mnist_train in C: describes its training for the session in workloads/mnist/cpu.c. */
 #include "workloads/mnist/cpu.h"
 #include "workloads/common/sessions.h"
+#include "workloads/mnist/learned.h"
 #include "workloads/mnist/oracle.h"
 
 static status_t can_run(const case_t *spec, bool is_ref, error_t *err) {
@@ -22,9 +23,14 @@ static status_t describe(const case_t *spec, mnist_training_t *training, error_t
     return STATUS_OK;
 }
 
+static const mnist_cpu_workload_t WORKLOAD = {can_run, describe};
+
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    static const mnist_cpu_workload_t WORKLOAD = {can_run, describe};
     return mnist_cpu_open(session, request, &WORKLOAD, err);
+}
+
+static status_t loss(const case_t *spec, const char *folder, double *loss, error_t *err) {
+    return mnist_loss(spec, &WORKLOAD, folder, loss, err);
 }
 
 const session_ops_t mnist_train_cpu = {.workload = "mnist_train",
@@ -33,4 +39,6 @@ const session_ops_t mnist_train_cpu = {.workload = "mnist_train",
                                        .fill = mnist_cpu_fill,
                                        .output = mnist_cpu_output,
                                        .last = mnist_cpu_last,
+                                       .learned = mnist_cpu_learned,
+                                       .loss = loss,
                                        .close = mnist_cpu_close};
