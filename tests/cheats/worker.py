@@ -11,10 +11,15 @@ from typing import Any
 
 # A link in the project's folder leads here.
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "scripts"), str(HERE.parents[1] / "reference_common")]
+sys.path[:0] = [
+    str(HERE),
+    str(HERE / "scripts"),
+    str(HERE / "trainings"),
+    str(HERE.parents[1] / "reference_common"),
+]
 
 import numpy as np  # noqa: E402
-from honest import PHASES, Contender  # noqa: E402
+from honest import Contender  # noqa: E402
 
 HELLO = {"protocol": 2, "engine": "cheat", "device": {"kind": "cpu", "name": "NumPy"}}
 
@@ -27,19 +32,22 @@ def carry_out(op: str, request: dict[str, Any]) -> dict[str, Any]:
     if op == "open":
         spec = request["case"]
         module = importlib.import_module(spec["variant"])
-        cases[spec["id"]] = module.Contender(spec, request["seed"])
-        return {"phases": dict.fromkeys(PHASES, "host")}
+        opened = cases[spec["id"]] = module.Contender(spec, request["seed"])
+        return {"phases": dict.fromkeys(opened.phases, "host")}
     case = cases[request["id"]]
     if op in ("output", "last"):
-        np.save(Path(request["path"], "y.npy"), getattr(case, op)())
-        return {"arrays": ["y"]}
+        written = getattr(case, op)()
+        arrays = written if isinstance(written, dict) else {"y": written}
+        for name, array in arrays.items():
+            np.save(Path(request["path"], f"{name}.npy"), array)
+        return {"arrays": list(arrays)}
     if op == "sample":
         return {"phases": case.sample(request)}
     if op == "refill":
         case.refill(request["seed"])
     elif op == "audit":
         case.audit(request["runs"])
-        return {"phase": "host_to_host"}
+        return {"phase": case.compared}
     elif op == "close":
         del cases[request["id"]]
     else:

@@ -1,4 +1,4 @@
-"""Scripts that cheat: each gets the verdict that its file names (`tests/cheats/scripts/`)."""
+"""Scripts that cheat: each gets the verdict that its file in `tests/cheats/` names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import QUICK_MEASURE, ROOT, bench, make_root, read_cases, write_sweep
+from project import (
+    EPOCH_MEASURE,
+    ONE_THREAD,
+    QUICK_MEASURE,
+    ROOT,
+    bench,
+    make_root,
+    read_cases,
+    write_sweep,
+)
 from rung_cheats import CHEATS as RUNGS
 from rung_cheats import verdict_of as rung_verdict
 
 CHEATS = ROOT / "tests" / "cheats"
 FILES = [CHEATS / "honest.py", *sorted((CHEATS / "scripts").glob("*.py"))]
+TRAININGS = [CHEATS / "honest_training.py", *sorted((CHEATS / "trainings").glob("*.py"))]
 
 
 def verdict_of(file: Path) -> dict[str, str]:
@@ -23,30 +33,54 @@ def verdict_of(file: Path) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """All cheats in one run, in one process: none may disturb the others."""
-    folder = tmp_path_factory.mktemp("cheats")
+def run_all(
+    folder: Path,
+    workload: str,
+    files: list[Path],
+    environment: dict[str, str],
+    **keys: dict[str, Any],
+) -> dict[str, dict[str, Any]]:
+    """Return the cases of one run, in one process: none may disturb the others."""
     root = make_root(folder / "root")
     (root / "reference_cheat").symlink_to(CHEATS)
-    contender = {"engine": "cheat", "device": ["cpu"], "variants": [file.stem for file in FILES]}
-    sweep = write_sweep(
-        folder / "cheats.json",
-        "mlp_infer",
-        [contender],
-        axes={"batch": [65536]},
-        measure={**QUICK_MEASURE, "time_limit_s": 0.05, "min_rounds": 4},
-    )
-    bench("run", sweep, "--out", folder / "run", root=root, expect=1)
+    contender = {"engine": "cheat", "device": ["cpu"], "variants": [file.stem for file in files]}
+    sweep = write_sweep(folder / "cheats.json", workload, [contender], **keys)
+    bench("run", sweep, "--out", folder / "run", root=root, expect=1, **environment)
     return {case["variant"]: case for case in read_cases(folder / "run").values()}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    measure = {**QUICK_MEASURE, "time_limit_s": 0.05, "min_rounds": 4}
+    folder = tmp_path_factory.mktemp("cheats")
+    return run_all(folder, "mlp_infer", FILES, {}, axes={"batch": [65536]}, measure=measure)
+
+
+@pytest.fixture(scope="module")
+def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("trainings")
+    axes = {"width": [16], "depth": [2], "batch": [600], "epochs": [1]}
+    return run_all(folder, "mlp_train", TRAININGS, ONE_THREAD, axes=axes, measure=EPOCH_MEASURE)
+
+
+def expect_verdict(file: Path, case: dict[str, Any]) -> None:
+    expected = verdict_of(file)
+    assert case["status"] == expected["status"], case["reason"]
+    assert expected.get("reason", "") in (case["reason"] or "")
+    assert case["trust"] == expected.get("trust", case["trust"])
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_verdict(file: Path, cases: dict[str, dict[str, Any]]) -> None:
-    case, expected = cases[file.stem], verdict_of(file)
-    assert case["status"] == expected["status"], case["reason"]
-    assert expected.get("reason", "") in (case["reason"] or "")
-    assert case["trust"] == expected.get("trust", case["trust"])
+    expect_verdict(file, cases[file.stem])
+
+
+@pytest.mark.parametrize("file", TRAININGS, ids=lambda file: file.stem)
+def test_verdict_of_a_training(file: Path, trainings: dict[str, dict[str, Any]]) -> None:
+    case = trainings[file.stem]
+    expect_verdict(file, case)
+    assert case["check"]["after"]["ok"] == (case["status"] == "ok")
+    assert case["flags"] == []  # the weights were compared
 
 
 def test_the_documentation_has_every_verdict() -> None:
@@ -56,7 +90,7 @@ def test_the_documentation_has_every_verdict() -> None:
         documented |= dict.fromkeys(re.findall(r"`(\w+)`", row[0].partition(":")[0]), row[1])
     for rung in RUNGS.glob("*.cu"):
         assert documented.pop(rung.stem) == rung_verdict(rung)
-    for file in FILES[1:]:
+    for file in (*FILES[1:], *TRAININGS[1:]):
         verdict = verdict_of(file)
         assert documented.pop(file.stem) == verdict.get("trust", verdict["status"])
     assert not documented.keys() - {"sealed", "audited"}

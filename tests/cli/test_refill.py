@@ -279,6 +279,10 @@ def test_refilled_training(rung: str, allocator: str, tmp_path: Path) -> None:
         assert not differs(case.written("output", "losses"), expected[1], 1e-4)
         case.sample(fresh=SEED)
         assert not differs(case.written("last", "losses"), expected[2], 1e-4)
+        right.sample(fresh=SEED)
+        weights = right.written("last", "weights")
+        assert len(weights) == 16 * (784 + 1) + 10 * (16 + 1)
+        assert not differs(case.written("last", "weights"), weights, 1e-4)
         case.ask("refill", seed=0)
         assert case.written("output", "losses") == opened
         assert differs(expected[0], expected[1], 1e-3)

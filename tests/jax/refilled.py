@@ -106,6 +106,14 @@ def refills(opened: Opened) -> dict[str, bool]:
     }
 
 
+def trained_weights(opened: Opened) -> np.ndarray:
+    """Return those after another sample of the same inputs, W and b layer by layer."""
+    opened.case._sample()
+    weights = [np.asarray(weight) for weight in opened.case._trainer.weights]
+    assert [weight.ndim for weight in weights] == [2, 1] * (len(weights) // 2)
+    return np.concatenate([weight.reshape(-1) for weight in weights])
+
+
 def samples(opened: Opened) -> dict[str, bool]:
     early = opened.session.handle(protocol.LastRequest("c", opened.folder))
     before = len(compiled)
@@ -115,12 +123,14 @@ def samples(opened: Opened) -> dict[str, bool]:
     kept, opened.session._cases["c"].case = opened.case, None  # so that nothing can run
     left = opened.last()
     opened.session._cases["c"].case = kept
+    weights = trained_weights(opened) if "weights" in left else None
     output = opened.output()
     return {
         "early": early["reason"] == 'last before sample with "fresh"',
         "one more": {len(values) for values in phases.values()} == {2},
         "nothing is compiled for a sample": n_compiled == 0,
-        "last": same(left, output) and set(left) <= set(output),
+        "last": same(left, output) and set(left) - {"weights"} <= set(output),
+        "weights": weights is None or np.array_equal(left["weights"], weights),
         "of the fresh inputs": not same(left, opened.refilled_output(0)),
     }
 

@@ -190,6 +190,13 @@ def test_cases_that_share_inputs_are_refilled_alone(opened):
     assert same(other.output(), before)
 
 
+def trained_by_hand(opened):
+    """Return the weights after another sample of the same inputs, W and b layer by layer."""
+    trained = opened.case._sample().output.weights
+    assert [weight.ndim for weight in trained] == [2, 1] * (len(trained) // 2)
+    return np.concatenate([weight.detach().numpy().reshape(-1) for weight in trained])
+
+
 @every_case
 def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
     results = copy.deepcopy(opened.case.results())
@@ -201,7 +208,8 @@ def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
     opened.session._cases["c"].case = case
     output = opened.output()
     if workload in ("mnist_train", "mlp_train"):
-        assert set(left) == {"losses"}
+        assert set(left) == {"losses", "weights"}
+        assert np.array_equal(left["weights"], trained_by_hand(opened))
     else:
         assert set(left) == set(output)
     assert same(left, output)

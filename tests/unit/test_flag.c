@@ -59,6 +59,9 @@ static const struct {
      "worker: died, and the case was opened again in a new process (open: worker cuda died (signal "
      "9 (Killed)); stderr: a))",
      "worker: died, and the case was opened again in a new process"},
+    {{FLAG_WEIGHTS_UNCHECKED, {NAN, NAN}, (char[]){"the reference (float64) is slow"}},
+     "check: what a timed training learned was not compared (the reference (float64) is slow)",
+     "check: what a timed training learned was not compared"},
     {{FLAG_OTHER, {NAN, NAN}, (char[]){"odd: 5 of (7)"}}, "odd: 5 of (7)", "odd: 5 of (7)"},
 };
 
