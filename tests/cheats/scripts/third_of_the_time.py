@@ -1,4 +1,4 @@
-"""Answers half of the time that it took."""
+"""Answers a third of the time that it took."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ VERDICT = {"status": "ok", "trust": "self-reported"}
 
 class Contender(honest.Contender):
     def time_once(self) -> float:
-        return super().time_once() / 2
+        return super().time_once() / 3
