@@ -3,7 +3,7 @@
  * the small ladder in tests/fixtures/sweep_root. */
 #include "base/memory.h"
 #include "io/fs.h"
-#include "sweep/json_node.h"
+#include "sweep/param_node.h"
 #include "sweep/sweep.h"
 
 #include <setjmp.h>

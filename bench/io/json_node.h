@@ -1,12 +1,11 @@
 /* Reading JSON with precise error messages: a node knows its file and JSON path, and every reader
  * checks type and range:
  * `sweeps/x.json: $.axes.batch[0]: found integer 0, expected an integer 1…268435456`. */
-#ifndef BENCH_SWEEP_JSON_NODE_H
-#define BENCH_SWEEP_JSON_NODE_H
+#ifndef BENCH_IO_JSON_NODE_H
+#define BENCH_IO_JSON_NODE_H
 
 #include "base/error.h"
 #include "base/text.h"
-#include "workloads/common/workload.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -43,8 +42,6 @@ status_t node_text(const node_t *node, const char **value, error_t *err);
 status_t node_name(const node_t *node, const char **value, error_t *err);
 status_t node_integer(const node_t *node, double min, double max, int64_t *value, error_t *err);
 status_t node_number(const node_t *node, double min, double max, double *value, error_t *err);
-/* A value that the parameter allows; on success the caller frees it with value_free(). */
-status_t node_param(const node_t *node, const param_spec_t *param, value_t *value, error_t *err);
 
 /* Allowed names, and their description in messages: "variant", " of mlp_infer". */
 typedef struct vocabulary {

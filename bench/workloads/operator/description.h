@@ -1,0 +1,92 @@
+/* An operator: a workload that is described by a folder (operator.json, reference.py, rungs) instead of programmed.
+ * docs/own-operator.md has the format; kernels/operator.schema.json is the same for editors. */
+#ifndef BENCH_WORKLOADS_OPERATOR_DESCRIPTION_H
+#define BENCH_WORKLOADS_OPERATOR_DESCRIPTION_H
+
+#include "base/hash.h"
+#include "workloads/common/workload.h"
+#include "workloads/operator/expression.h"
+#include "workloads/operator/fill.h"
+
+#include <jansson.h>
+
+enum { OPERATOR_DIMENSIONS = 4, OPERATOR_ARRAYS = 16, OPERATOR_PARAMS = 16 };
+
+/* Bounds of an output's error: ‖out − ref‖ / ‖ref‖ and the largest |out − ref|; 0: exact; infinite: none. */
+typedef struct bounds {
+    double rel_l2, max_abs;
+} bounds_t;
+
+typedef struct operator_array {
+    char *name;
+    bool of_case; /* its element type is the case's dtype, "T" */
+    element_t element;
+    expression_t *shape[OPERATOR_DIMENSIONS];
+    unsigned n_dimensions;
+    bool is_input, is_output;       /* both: in place */
+    fill_t fill;                    /* of an input */
+    bounds_t bounds[ELEMENT_KINDS]; /* of an output, by the case's dtype */
+} operator_array_t;
+
+typedef struct operator_scalar {
+    char *name;
+    element_t element; /* f32, f64, i32 or i64 */
+    double value;
+} operator_scalar_t;
+
+/* What moves and what is computed at least. */
+typedef struct operator_cost {
+    expression_t *bytes, *flops; /* NULL: not given */
+} operator_cost_t;
+
+typedef struct operator_description {
+    char *name, *folder;  /* folder: an absolute path, or NULL if only a saved run has it */
+    char hash[HASH_TEXT]; /* of operator.json and the .py files in its folder */
+    json_t *json;         /* operator.json, or its copy in a saved run */
+    char *summary;
+    text_list_t params;
+    int64_t defaults[OPERATOR_PARAMS], least[OPERATOR_PARAMS], most[OPERATOR_PARAMS];
+    bool constant[OPERATOR_PARAMS]; /* compiled in */
+    text_list_t dtypes;             /* the first is the default */
+    /* Inputs, in-place ones too, in their order; then outputs. */
+    operator_array_t arrays[OPERATOR_ARRAYS];
+    size_t n_arrays;
+    operator_scalar_t scalars[OPERATOR_ARRAYS];
+    size_t n_scalars;
+    expression_t *where; /* NULL: every combination */
+    operator_cost_t cost;
+    char *math[ELEMENT_KINDS]; /* by dtype: the rate that `flops` are held against: "fp32", … */
+    bool deterministic;        /* two runs of the reference give the same bits; default true */
+    bool needs_deterministic;  /* … and of each contender: "deterministic": "required" */
+    char *size_param;          /* x axis of charts; default: the last param */
+} operator_description_t;
+
+/* Read <folder>/operator.json. STATUS_USAGE: file, line or key, what was found and expected. On success the caller frees
+ * it. */
+status_t description_load(const char *folder, operator_description_t *description, error_t *err);
+/* The same of a copy in a saved run; `file` is for messages. */
+status_t description_parse(const char *file, const json_t *json,
+                           operator_description_t *description, error_t *err);
+void description_free(operator_description_t *description);
+
+/* An array of one case. */
+typedef struct operator_shape {
+    size_t sizes[OPERATOR_DIMENSIONS];
+    size_t n, bytes; /* elements; bytes */
+    element_t element;
+} operator_shape_t;
+
+/* Values of a case's params in the order of description->params; sm_count 0: unknown here. */
+typedef struct operator_values {
+    int64_t params[OPERATOR_PARAMS + 1]; /* and sm_count */
+    const char *names[OPERATOR_PARAMS + 1];
+    scope_t scope;
+} operator_values_t;
+
+void description_values(const operator_description_t *description, const case_t *spec, int sm_count,
+                        operator_values_t *values);
+/* STATUS_FAILED with array and dimension: "x: shape[1], \"rows - 8\": -4, expected at least 1". */
+status_t description_shape(const operator_description_t *description, size_t array,
+                           const case_t *spec, operator_shape_t *shape, error_t *err);
+
+#endif

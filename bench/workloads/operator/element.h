@@ -1,0 +1,26 @@
+/* Element types of an operator's arrays. */
+#ifndef BENCH_WORKLOADS_OPERATOR_ELEMENT_H
+#define BENCH_WORKLOADS_OPERATOR_ELEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum element {
+    ELEMENT_F32,
+    ELEMENT_F16,
+    ELEMENT_BF16,
+    ELEMENT_F64,
+    ELEMENT_I32,
+    ELEMENT_I64,
+    ELEMENT_U8,
+    ELEMENT_BOOL,
+    ELEMENT_KINDS
+} element_t;
+
+/* "f32", …; false for another name. */
+bool element_find(const char *name, element_t *element);
+const char *element_name(element_t element);
+size_t element_bytes(element_t element);
+bool element_is_float(element_t element);
+
+#endif

@@ -1,0 +1,43 @@
+/* Integer expressions of an operator's description and of its kernels' launch tables:
+ * "ceil_div(rows, 4) * itemsize(T)". Numbers are 64-bit integers; an operation that overflows, divides by
+ * zero or gives a negative power is an error, never a wrong number.
+ *
+ *   or → and ("||" and)*      and → comparison ("&&" comparison)*
+ *   comparison → sum (("<" | "<=" | ">" | ">=" | "==" | "!=") sum)?      true is 1, false is 0
+ *   sum → product (("+" | "-") product)*      product → power (("*" | "/" | "%") power)*
+ *   power → unary ("**" power)?      unary → "-" unary | atom
+ *   atom → integer | name | "(" or ")" | function "(" or ("," or)* ")"
+ *
+ * Division rounds toward zero, as in C. Functions: min(a, b, …), max(a, b, …), ceil_div(a, b),
+ * itemsize(DTYPE), where DTYPE is "T", the case's, or a name such as f16. */
+#ifndef BENCH_WORKLOADS_OPERATOR_EXPRESSION_H
+#define BENCH_WORKLOADS_OPERATOR_EXPRESSION_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct expression expression_t;
+
+/* Names with values: parameters, sm_count. */
+typedef struct scope {
+    const char *const *names;
+    const int64_t *values; /* NULL while parsing: only names are checked */
+    size_t n;
+    int64_t itemsize; /* of T, in bytes */
+} scope_t;
+
+/* Parse `text`; `scope` has the names that it may use. The message quotes the text, says at which
+ * character it is wrong and what was expected, and for an unknown name the nearest known one.
+ * STATUS_USAGE. The caller frees it. */
+status_t expression_parse(const char *text, const scope_t *scope, expression_t **expression,
+                          error_t *err);
+/* With the names it was parsed with, in the same order. STATUS_FAILED with the text, the operation and its operands
+ * for an overflow or a division by zero. */
+status_t expression_value(const expression_t *expression, const scope_t *scope, int64_t *value,
+                          error_t *err);
+const char *expression_text(const expression_t *expression);
+void expression_free(expression_t *expression); /* may be NULL */
+
+#endif

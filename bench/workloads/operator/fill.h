@@ -1,0 +1,39 @@
+/* How an operator's inputs are made and refilled: the same bits here and in reference_common/operator_data.py, from the
+ * run's generator (base/rng.h). */
+#ifndef BENCH_WORKLOADS_OPERATOR_FILL_H
+#define BENCH_WORKLOADS_OPERATOR_FILL_H
+
+#include "workloads/common/signs.h"
+#include "workloads/operator/element.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum fill_kind {
+    FILL_UNIFORM,     /* [low, high), as rng_fill_uniform(), then rounded to the element type */
+    FILL_NORMAL,      /* mean `low`, standard deviation `high` */
+    FILL_INTEGERS,    /* low … high - 1 */
+    FILL_PERMUTATION, /* of 0 … n - 1 */
+    FILL_CONSTANT     /* low */
+} fill_kind_t;
+
+typedef struct fill {
+    fill_kind_t kind;
+    double low, high;
+} fill_t;
+
+/* Streams of inputs 0, 1, …; and of the offsets of refills. */
+enum { OPERATOR_STREAM = 64, STREAM_OFFSETS = 204 };
+
+/* Fill `n` elements of `input` number `input`, on all cores. bool: true for what is not 0. */
+void fill_array(void *values, size_t n, element_t element, const fill_t *fill, uint64_t seed,
+                uint32_t input);
+
+/* Turn the inputs of refill seed `from` into those of `to`, in place (0: as filled). Where the fill is symmetric
+ * about 0 (floats: uniform from -a to a, normal with mean 0), signs change as in signs.h. Any other random fill is rotated:
+ * with seed s element i holds what was filled into element (i + offset(s)) mod n, where offset(s) is word 0 of the
+ * stream STREAM_OFFSETS with key s, mod n, and offset(0) is 0. Constants stay. */
+void fill_refill(void *values, size_t n, element_t element, const fill_t *fill, uint64_t from,
+                 uint64_t to);
+
+#endif
