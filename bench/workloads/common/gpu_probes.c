@@ -1,8 +1,8 @@
-/* The probes of mlp_infer on a GPU: one per question, because every clock reading inside a sample
+/* The probes of a sample on a GPU: one per question, because every clock reading inside a sample
  * changes the result. */
 #include "base/clock.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/train_phases.h"
-#include "workloads/mlp_infer/cuda.h"
 
 #include <stdlib.h>
 
@@ -16,43 +16,43 @@ enum { MALLOC_DEVICE = HOST_TO_HOST + 1, H2D_DEVICE, D2H_DEVICE, FREE_DEVICE };
 enum { KERNEL_GRAPH = FREE_DEVICE + 1, KERNEL_STREAM, KERNEL_COLD };
 
 static void add(session_t *session, recorder_t *recorder, unsigned which, double ns) {
-    const mlp_cuda_t *s = session->state;
+    const gpu_sample_t *s = session->state;
     if (s->has_phase[which])
         recorder_add(recorder, s->phase[which], ns);
 }
 
 static void add_between(session_t *session, recorder_t *recorder, unsigned which, double ns,
                         int64_t from_ns, int64_t to_ns) {
-    const mlp_cuda_t *s = session->state;
+    const gpu_sample_t *s = session->state;
     if (s->has_phase[which])
         recorder_add_between(recorder, s->phase[which], ns, from_ns, to_ns);
 }
 
 /* The study's phases on the host clock, synchronised; the kernel between two events. */
 static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *err) {
-    mlp_cuda_t *s = session->state;
+    gpu_sample_t *s = session->state;
     gpu_t *gpu = s->gpu;
     int64_t at[6];
     TRY(gpu_sync(gpu, err));
     at[0] = clock_ns();
-    TRY(mlp_cuda_allocate(s, &s->current, err));
+    TRY(gpu_sample_allocate(s, false, err));
     if (s->alloc == ALLOC_ASYNC)
         TRY(gpu_sync(gpu, err));
     at[1] = clock_ns();
-    TRY(mlp_cuda_copy_in(s, err));
-    if (mlp_cuda_copies_in(s))
+    TRY(gpu_sample_copy_in(s, err));
+    if (gpu_sample_copies_in(s))
         TRY(gpu_sync(gpu, err));
     at[2] = clock_ns();
     TRY(gpu_record(gpu, 0, err));
-    TRY(mlp_cuda_launch(s, err));
+    TRY(s->launch(s, err));
     TRY(gpu_record(gpu, 1, err));
     TRY(gpu_sync(gpu, err));
     at[3] = clock_ns();
-    TRY(mlp_cuda_copy_out(s, err));
-    if (mlp_cuda_copies_out(s))
+    TRY(gpu_sample_copy_out(s, err));
+    if (gpu_sample_copies_out(s))
         TRY(gpu_sync(gpu, err));
     at[4] = clock_ns();
-    TRY(mlp_cuda_release(s, err));
+    TRY(gpu_sample_release(s, err));
     if (s->alloc == ALLOC_ASYNC)
         TRY(gpu_sync(gpu, err));
     at[5] = clock_ns();
@@ -74,19 +74,19 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
 
 /* The same phases between events, as in the original study. */
 static status_t probe_device(session_t *session, recorder_t *recorder, error_t *err) {
-    mlp_cuda_t *s = session->state;
+    gpu_sample_t *s = session->state;
     gpu_t *gpu = s->gpu;
     TRY(gpu_sync(gpu, err));
     TRY(gpu_record(gpu, 0, err));
-    TRY(mlp_cuda_allocate(s, &s->current, err));
+    TRY(gpu_sample_allocate(s, false, err));
     TRY(gpu_record(gpu, 1, err));
-    TRY(mlp_cuda_copy_in(s, err));
+    TRY(gpu_sample_copy_in(s, err));
     TRY(gpu_record(gpu, 2, err));
-    TRY(mlp_cuda_launch(s, err));
+    TRY(s->launch(s, err));
     TRY(gpu_record(gpu, 3, err));
-    TRY(mlp_cuda_copy_out(s, err));
+    TRY(gpu_sample_copy_out(s, err));
     TRY(gpu_record(gpu, 4, err));
-    TRY(mlp_cuda_release(s, err));
+    TRY(gpu_sample_release(s, err));
     TRY(gpu_record(gpu, 5, err));
     TRY(gpu_sync(gpu, err));
     static const struct {
@@ -101,19 +101,19 @@ static status_t probe_device(session_t *session, recorder_t *recorder, error_t *
 }
 
 static status_t probe_host_to_host(session_t *session, recorder_t *recorder, error_t *err) {
-    mlp_cuda_t *s = session->state;
+    gpu_sample_t *s = session->state;
     TRY(gpu_sync(s->gpu, err));
     int64_t start_ns = clock_ns();
-    TRY(mlp_cuda_sample(s, err));
+    TRY(gpu_sample_run(s, err));
     int64_t end_ns = clock_ns();
     if (session->fresh)
-        mlp_cuda_keep(s);
+        gpu_sample_keep(s);
     add_between(session, recorder, HOST_TO_HOST, (double)(end_ns - start_ns), start_ns, end_ns);
     return STATUS_OK;
 }
 
 static status_t probe_kernel_graph(session_t *session, recorder_t *recorder, error_t *err) {
-    mlp_cuda_t *s = session->state;
+    gpu_sample_t *s = session->state;
     TRY(gpu_record(s->gpu, 0, err));
     TRY(cuda_check(&s->gpu->api, s->gpu->api.graph_launch(s->batch, s->gpu->stream), "graph_launch",
                    err));
@@ -124,17 +124,17 @@ static status_t probe_kernel_graph(session_t *session, recorder_t *recorder, err
 }
 
 /* The device time of `launches` launches in a row. */
-static status_t time_launches(mlp_cuda_t *s, unsigned launches, double *ns, error_t *err) {
+static status_t time_launches(gpu_sample_t *s, unsigned launches, double *ns, error_t *err) {
     TRY(gpu_record(s->gpu, 0, err));
     for (unsigned i = 0; i < launches; i++)
-        TRY(mlp_cuda_launch(s, err));
+        TRY(s->launch(s, err));
     return device_time(s->gpu, ns, err);
 }
 
 static status_t probe_kernel_stream(session_t *session, recorder_t *recorder, error_t *err) {
-    mlp_cuda_t *s = session->state;
+    gpu_sample_t *s = session->state;
     double ns;
-    s->current = s->fixed;
+    gpu_sample_use_fixed(s);
     TRY(time_launches(s, s->batch_launches, &ns, err));
     add(session, recorder, KERNEL_STREAM, ns / s->batch_launches);
     return STATUS_OK;
@@ -142,9 +142,11 @@ static status_t probe_kernel_stream(session_t *session, recorder_t *recorder, er
 
 /* With inputs in DRAM, as after other work. */
 static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, error_t *err) {
-    mlp_cuda_t *s = session->state;
+    gpu_sample_t *s = session->state;
     double ns;
-    s->current = s->fixed;
+    gpu_sample_use_fixed(s);
+    if (gpu_sample_in_place(s))
+        TRY(gpu_sample_copy_inputs(s, true, err));
     TRY(gpu_flush_l2(s->gpu, err));
     TRY(time_launches(s, 1, &ns, err));
     add(session, recorder, KERNEL_COLD, ns);
@@ -159,39 +161,41 @@ static unsigned batch_launches(double single_ns) {
     return n;
 }
 
-static status_t make_batch(mlp_cuda_t *s, error_t *err) {
-    s->current = s->fixed;
+static status_t make_batch(gpu_sample_t *s, error_t *err) {
+    gpu_sample_use_fixed(s);
     double ns = 0;
     for (int i = 0; i < 3; i++)
         TRY(time_launches(s, 1, &ns, err));
     s->batch_launches = batch_launches(ns);
     TRY(gpu_capture_begin(s->gpu, err));
     for (unsigned i = 0; i < s->batch_launches; i++)
-        TRY(mlp_cuda_launch(s, err));
+        TRY(s->launch(s, err));
     return gpu_capture_end(s->gpu, &s->batch, err);
 }
 
-static status_t make_whole(mlp_cuda_t *s, error_t *err) {
-    s->current = s->fixed;
+static status_t make_whole(gpu_sample_t *s, error_t *err) {
+    gpu_sample_use_fixed(s);
     TRY(gpu_capture_begin(s->gpu, err));
-    TRY(mlp_cuda_submit(s, err));
+    TRY(gpu_sample_submit(s, err));
     return gpu_capture_end(s->gpu, &s->whole, err);
 }
 
 static void declare(session_t *session, unsigned which, const char *name, clock_domain_t clock,
                     bool applies) {
-    mlp_cuda_t *s = session->state;
+    gpu_sample_t *s = session->state;
     s->has_phase[which] = applies;
     if (applies)
         s->phase[which] = recorder_phase(&session->recorder, name, clock);
 }
 
-status_t mlp_cuda_add_probes(session_t *session, error_t *err) {
-    mlp_cuda_t *s = session->state;
-    bool allocates = mlp_cuda_allocates(s), in = mlp_cuda_copies_in(s);
-    bool out = mlp_cuda_copies_out(s);
+status_t gpu_sample_add_probes(session_t *session, error_t *err) {
+    gpu_sample_t *s = session->state;
+    bool allocates = gpu_sample_allocates(s), in = gpu_sample_copies_in(s);
+    bool out = gpu_sample_copies_out(s);
     const char *launch = case_technique(&session->spec, "launch");
-    bool whole = launch != NULL && launch[0] == 'g';
+    const bool whole = launch != NULL && launch[0] == 'g';
+    const bool repeats =
+        !gpu_sample_in_place(s); /* else a launch would find what the last one left */
     if (whole)
         TRY(make_whole(s, err));
     declare(session, MALLOC, "malloc", CLOCK_HOST, !whole && allocates);
@@ -206,16 +210,18 @@ status_t mlp_cuda_add_probes(session_t *session, error_t *err) {
     declare(session, D2H_DEVICE, "d2h_device", CLOCK_DEVICE, !whole && out);
     declare(session, FREE_DEVICE, "free_device", CLOCK_DEVICE, !whole && allocates);
     declare(session, HOST_TO_HOST, "host_to_host", CLOCK_HOST, true);
-    declare(session, KERNEL_GRAPH, "kernel_graph", CLOCK_DEVICE, true);
-    declare(session, KERNEL_STREAM, "kernel_stream", CLOCK_DEVICE, true);
+    declare(session, KERNEL_GRAPH, "kernel_graph", CLOCK_DEVICE, repeats);
+    declare(session, KERNEL_STREAM, "kernel_stream", CLOCK_DEVICE, repeats);
     declare(session, KERNEL_COLD, "kernel_cold", CLOCK_DEVICE, true);
     if (!whole) {
         session_add_probe(session, "phases", probe_phases);
         session_add_probe(session, "device", probe_device);
     }
     session_add_probe(session, "host_to_host", probe_host_to_host);
-    session_add_probe(session, "kernel_graph", probe_kernel_graph);
-    session_add_probe(session, "kernel_stream", probe_kernel_stream);
+    if (repeats) {
+        session_add_probe(session, "kernel_graph", probe_kernel_graph);
+        session_add_probe(session, "kernel_stream", probe_kernel_stream);
+    }
     session_add_probe(session, "kernel_cold", probe_kernel_cold);
-    return make_batch(s, err);
+    return repeats ? make_batch(s, err) : STATUS_OK;
 }

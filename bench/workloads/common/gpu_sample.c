@@ -1,0 +1,276 @@
+/* A case from its opening to its end, and a sample from host memory to host memory. */
+#include "workloads/common/gpu_sample.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "workloads/common/gpu_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { POLL_MOST_NS = 1000000000 };
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+/* ---- techniques ------------------------------------------------------------------------------ */
+
+static bool is(const case_t *spec, const char *technique, const char *choice) {
+    const char *chosen = case_technique(spec, technique);
+    return chosen != NULL && strcmp(chosen, choice) == 0;
+}
+
+void gpu_sample_techniques(gpu_sample_t *s, const case_t *spec) {
+    s->alloc = is(spec, "alloc", "arena")   ? ALLOC_ARENA
+               : is(spec, "alloc", "async") ? ALLOC_ASYNC
+                                            : ALLOC_MALLOC;
+    s->copy = is(spec, "copy", "pinned")       ? COPY_PINNED
+              : is(spec, "copy", "mapped")     ? COPY_MAPPED
+              : is(spec, "copy", "overlapped") ? COPY_OVERLAPPED
+                                               : COPY_PAGEABLE;
+    s->upload = !is(spec, "weights", "resident");
+    s->poll = is(spec, "wait", "poll");
+}
+
+status_t gpu_sample_applies(const gpu_sample_t *s, const case_t *spec, double need_bytes,
+                            error_t *err) {
+    /* Twice: the fixed buffers and those of a sample. */
+    TRY(gpu_room(s->gpu, s->copy == COPY_MAPPED ? 0 : 2 * need_bytes, err));
+    if (is(spec, "launch", "graph") && s->alloc != ALLOC_ARENA)
+        return error_set(err, STATUS_FAILED,
+                         "launch=graph replays fixed addresses: needs alloc=arena");
+    if (is(spec, "launch", "graph") && s->copy == COPY_PAGEABLE)
+        return error_set(err, STATUS_FAILED,
+                         "launch=graph copies without a call: needs copy=pinned, mapped or "
+                         "overlapped");
+    if (s->poll && s->copy != COPY_MAPPED)
+        return error_set(err, STATUS_FAILED,
+                         "wait=poll watches the output in host memory: needs copy=mapped");
+    if (s->copy == COPY_MAPPED && gpu_sample_in_place(s))
+        return error_set(err, STATUS_FAILED,
+                         "copy=mapped would change the input itself, which is computed in place");
+    if (s->alloc == ALLOC_ASYNC && !gpu_has_pool(s->gpu))
+        return error_set(err, STATUS_FAILED, "this driver has no cuMemAllocAsync");
+    return STATUS_OK;
+}
+
+/* ---- host memory ----------------------------------------------------------------------------- */
+
+static bool is_pinned(const gpu_sample_t *s, const gpu_array_t *array) {
+    return s->copy != COPY_PAGEABLE && array->role != ARRAY_WEIGHT;
+}
+
+static status_t take_host(gpu_sample_t *s, const gpu_array_t *array, void **memory, error_t *err) {
+    unsigned flags = CU_HOST_ALLOC_PORTABLE;
+    if (s->copy == COPY_MAPPED)
+        flags |= CU_HOST_ALLOC_DEVICEMAP;
+    if (is_pinned(s, array))
+        CUDA(host_alloc(memory, array->bytes, flags));
+    else
+        *memory = mem_alloc(array->bytes);
+    return STATUS_OK;
+}
+
+static status_t make_host_side(gpu_sample_t *s, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (array->role == ARRAY_WORKSPACE)
+            continue;
+        if (array->data != NULL && is_pinned(s, array))
+            TRY(take_host(s, array, &array->from, err));
+        else
+            array->from = array->data;
+        if (array_is_output(array)) {
+            array->last = mem_alloc(array->bytes);
+            TRY(take_host(s, array, &array->to, err));
+        }
+    }
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (array->from != array->data)
+            memcpy(array->from, array->data, array->bytes);
+        if (array->to != NULL)
+            random_fill(array->to, array->bytes,
+                        array->random); /* touch every page before timing */
+    }
+    return STATUS_OK;
+}
+
+static void free_host(gpu_sample_t *s, gpu_array_t *array, void *memory) {
+    if (memory == NULL || memory == array->data)
+        return;
+    if (is_pinned(s, array))
+        s->gpu->api.host_free(memory);
+    else
+        free(memory);
+}
+
+static void free_device(gpu_sample_t *s, gpu_array_t *array) {
+    const bool mapped =
+        s->copy == COPY_MAPPED && array->role != ARRAY_WEIGHT && array->role != ARRAY_WORKSPACE;
+    if (!mapped && array->current != 0 && array->current != array->fixed)
+        s->gpu->api.release(array->current);
+    if (!mapped && array->fixed != 0)
+        s->gpu->api.release(array->fixed);
+    array->current = array->fixed = 0;
+}
+
+void gpu_sample_free(gpu_sample_t *s) {
+    gpu_graph_free(s->gpu, &s->batch);
+    gpu_graph_free(s->gpu, &s->whole);
+    for (size_t i = 0; i < s->n_arrays; i++)
+        free_device(s, &s->arrays[i]);
+    if (s->alloc == ALLOC_ASYNC)
+        gpu_pool_trim(s->gpu);
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        free(array->last);
+        free_host(s, array, array->from);
+        free_host(s, array, array->to);
+        array->last = array->from = array->to = NULL;
+    }
+}
+
+status_t gpu_sample_prepare(session_t *session, error_t *err) {
+    gpu_sample_t *s = session->state;
+    if (s->alloc == ALLOC_ASYNC)
+        TRY(gpu_pool_keep(s->gpu, err));
+    TRY(make_host_side(s, err));
+    TRY(gpu_sample_allocate(s, true, err));
+    TRY(gpu_sample_copy_weights(s, true, err));
+    TRY(gpu_sync(s->gpu, err));
+    TRY(gpu_sample_copy_inputs(s, true, err));
+    TRY(gpu_sync(s->gpu, err));
+    const int64_t start_ns = clock_ns();
+    TRY(gpu_sample_run(s, err));
+    session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
+    return STATUS_OK;
+}
+
+/* ---- refill and fill ------------------------------------------------------------------------- */
+
+status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
+    gpu_sample_t *s = session->state;
+    if (s->copy == COPY_PAGEABLE)
+        s->refill_data(s, seed);
+    for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE && s->from_seed != seed; i++)
+        if (array_is_input(&s->arrays[i]))
+            s->refill(&s->arrays[i], s->arrays[i].from, s->from_seed, seed);
+    s->from_seed = seed;
+    if (s->copy == COPY_MAPPED || s->fixed_seed == seed)
+        return STATUS_OK;
+    TRY(gpu_sample_copy_inputs(s, true, err));
+    TRY(gpu_sync(s->gpu, err));
+    s->fixed_seed = seed;
+    return STATUS_OK;
+}
+
+/* Device memory that a run writes before it reads it. */
+static status_t fill_device(gpu_sample_t *s, bool fixed, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        const gpu_array_t *array = &s->arrays[i];
+        const bool output = array->role == ARRAY_OUTPUT && s->copy != COPY_MAPPED;
+        if (output || array->role == ARRAY_WORKSPACE)
+            TRY(gpu_random_fill(s->gpu, fixed ? array->fixed : array->current, array->bytes,
+                                array->random, err));
+    }
+    return STATUS_OK;
+}
+
+status_t gpu_sample_fill(session_t *session, error_t *err) {
+    gpu_sample_t *s = session->state;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (s->arrays[i].to != NULL)
+            random_fill(s->arrays[i].to, s->arrays[i].bytes, s->arrays[i].random);
+    TRY(fill_device(s, true, err));
+    return gpu_sync(s->gpu, err);
+}
+
+status_t gpu_sample_output(session_t *session, error_t *err) {
+    gpu_sample_t *s = session->state;
+    TRY(gpu_sample_fill(session, err));
+    s->fill_outputs = s->alloc != ALLOC_ARENA; /* then not filled yet */
+    const status_t status = gpu_sample_run(s, err);
+    s->fill_outputs = false;
+    return status;
+}
+
+void gpu_sample_keep(gpu_sample_t *s) {
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (s->arrays[i].last != NULL)
+            memcpy(s->arrays[i].last, s->arrays[i].to, s->arrays[i].bytes);
+}
+
+/* ---- a sample -------------------------------------------------------------------------------- */
+
+static void fill_with_nans(gpu_sample_t *s) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (array->to != NULL)
+            array->nans =
+                random_fill(array->to, array->bytes,
+                            array->random == RANDOM_F16 ? RANDOM_NAN_F16 : RANDOM_NAN_F32);
+    }
+}
+
+/* Does every element differ from the NaN that was written there? */
+static bool array_complete(const gpu_array_t *array) {
+    if (array->random == RANDOM_F16) {
+        const volatile uint16_t *y = array->to;
+        const uint16_t *nans = array->nans;
+        for (size_t i = 0; i < array->bytes / sizeof *y; i++)
+            if (y[i] == nans[i % RANDOM_TILE])
+                return false;
+    } else {
+        const volatile uint32_t *y = array->to;
+        const uint32_t *nans = array->nans;
+        for (size_t i = 0; i < array->bytes / sizeof *y; i++)
+            if (y[i] == nans[i % RANDOM_TILE])
+                return false;
+    }
+    return true;
+}
+
+static bool outputs_complete(const gpu_sample_t *s) {
+    bool complete = true;
+    for (size_t i = 0; i < s->n_arrays && complete; i++)
+        complete = s->arrays[i].to == NULL || array_complete(&s->arrays[i]);
+    return complete;
+}
+
+/* Checks every element, so the device may write them in any order. */
+static status_t wait_for_outputs(gpu_sample_t *s, error_t *err) {
+    if (!s->poll)
+        return gpu_sync(s->gpu, err);
+    const int64_t start_ns = clock_ns();
+    for (unsigned turn = 1; !outputs_complete(s); turn++)
+        if (turn % 1024 == 0 && clock_ns() - start_ns > POLL_MOST_NS) {
+            TRY(gpu_sync(s->gpu, err)); /* reports the cause, if the device knows it */
+            return outputs_complete(s) ? STATUS_OK
+                                       : error_set(err, STATUS_FAILED,
+                                                   "the kernel ended without writing every output");
+        }
+    return STATUS_OK;
+}
+
+status_t gpu_sample_submit(gpu_sample_t *s, error_t *err) {
+    if (s->fill_outputs)
+        TRY(fill_device(s, false, err));
+    if (s->copy == COPY_OVERLAPPED)
+        return s->overlap(s, err);
+    TRY(gpu_sample_copy_in(s, err));
+    TRY(s->launch(s, err));
+    return gpu_sample_copy_out(s, err);
+}
+
+status_t gpu_sample_run(gpu_sample_t *s, error_t *err) {
+    if (s->poll)
+        fill_with_nans(s);
+    if (s->whole != NULL) {
+        CUDA(graph_launch(s->whole, s->gpu->stream));
+        return wait_for_outputs(s, err);
+    }
+    TRY(gpu_sample_allocate(s, false, err));
+    TRY(gpu_sample_submit(s, err));
+    TRY(wait_for_outputs(s, err));
+    return gpu_sample_release(s, err);
+}

@@ -1,0 +1,108 @@
+/* A computation on a GPU from arrays in host memory to arrays in host memory. A sample is
+ * allocate → copy in → launch → copy out → release; the techniques alloc, copy, weights, launch and
+ * wait determine how each step is done. The workload provides the arrays and the launch. */
+#ifndef BENCH_WORKLOADS_COMMON_GPU_SAMPLE_H
+#define BENCH_WORKLOADS_COMMON_GPU_SAMPLE_H
+
+#include "engine/gpu.h"
+#include "engine/session.h"
+#include "workloads/common/random_fill.h"
+
+#include <stdbool.h>
+
+typedef enum gpu_alloc { ALLOC_MALLOC, ALLOC_ASYNC, ALLOC_ARENA } gpu_alloc_t;
+typedef enum gpu_copy { COPY_PAGEABLE, COPY_PINNED, COPY_MAPPED, COPY_OVERLAPPED } gpu_copy_t;
+
+typedef enum array_role {
+    ARRAY_INPUT,
+    ARRAY_OUTPUT,
+    ARRAY_IN_PLACE, /* an input that a run replaces by an output */
+    ARRAY_WEIGHT,   /* an input that copy=mapped does not map, and weights=resident copies once */
+    ARRAY_WORKSPACE /* on the device only */
+} array_role_t;
+
+typedef struct gpu_array {
+    array_role_t role;
+    size_t bytes;
+    void *data;           /* of an input: as the workload made it; it keeps it */
+    random_kind_t random; /* what is in it before a run writes there */
+    /* Filled in by gpu_sample_prepare(): */
+    void *from, *to;      /* host memory, copied from or to (in place: both); NULL: neither */
+    const void *nans;     /* wait=poll: the tile of NaNs that `to` was filled with */
+    void *last;           /* a copy of `to` after the last fresh sample of host_to_host */
+    cu_pointer_t fixed;   /* allocated once: for alloc=arena and batches of launches */
+    cu_pointer_t current; /* of this sample */
+} gpu_array_t;
+
+typedef struct gpu_sample gpu_sample_t;
+
+/* The first member of a session's state. Start with zeros. */
+struct gpu_sample {
+    gpu_t *gpu;
+    gpu_array_t *arrays; /* the workload's; inputs first */
+    size_t n_arrays;
+    /* Launch on arrays[].current, without waiting. */
+    status_t (*launch)(gpu_sample_t *s, error_t *err);
+    /* Copies and launches of copy=overlapped, without waiting; NULL: there is no such technique. */
+    status_t (*overlap)(gpu_sample_t *s, error_t *err);
+    /* Turn an input's values from the refill of one seed into that of another, in place. */
+    void (*refill)(const gpu_array_t *array, void *values, uint64_t from, uint64_t to);
+    /* The same for every array's `data`, which other cases may share. */
+    void (*refill_data)(gpu_sample_t *s, uint64_t seed);
+    gpu_alloc_t alloc;
+    gpu_copy_t copy;
+    bool upload;       /* copy the weights in each sample */
+    bool poll;         /* wait=poll */
+    bool fill_outputs; /* with random values, in the next sample */
+    uint64_t from_seed,
+        fixed_seed;        /* of the refills of `from`, unless that is `data`, and `fixed` */
+    cu_graph_exec_t whole; /* launch=graph: the whole sample */
+    cu_graph_exec_t batch; /* many launches, for kernel_graph */
+    unsigned batch_launches;
+    unsigned phase[16];
+    bool has_phase[16];
+};
+
+/* Read the techniques of a case. */
+void gpu_sample_techniques(gpu_sample_t *s, const case_t *spec);
+/* Can this machine run this combination of techniques? `need_bytes`: of all arrays, on the device. */
+status_t gpu_sample_applies(const gpu_sample_t *s, const case_t *spec, double need_bytes,
+                            error_t *err);
+/* Allocate host and device memory, copy the inputs, and run a sample. */
+status_t gpu_sample_prepare(session_t *session, error_t *err);
+/* Also after a failure, when the driver may refuse every call: ignores its errors. */
+void gpu_sample_free(gpu_sample_t *s);
+/* Declare the phases and probes of this case in the session (gpu_probes.c). */
+status_t gpu_sample_add_probes(session_t *session, error_t *err);
+
+/* Of session_ops_t: */
+status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err);
+status_t gpu_sample_fill(session_t *session, error_t *err);
+/* Fill the outputs and run, so that each output's `to` has what was computed. */
+status_t gpu_sample_output(session_t *session, error_t *err);
+
+/* Steps of a sample (gpu_steps.c). */
+status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err);
+status_t gpu_sample_release(gpu_sample_t *s, error_t *err); /* what this sample allocated */
+void gpu_sample_use_fixed(gpu_sample_t *s);
+status_t gpu_sample_copy_weights(gpu_sample_t *s, bool fixed, error_t *err);
+status_t gpu_sample_copy_inputs(gpu_sample_t *s, bool fixed, error_t *err);
+status_t gpu_sample_copy_in(gpu_sample_t *s, error_t *err);
+status_t gpu_sample_copy_out(gpu_sample_t *s, error_t *err);
+/* Copies and kernels of a sample, without waiting for them. */
+status_t gpu_sample_submit(gpu_sample_t *s, error_t *err);
+/* A complete sample, synchronised only at its end. */
+status_t gpu_sample_run(gpu_sample_t *s, error_t *err);
+/* Keep its outputs; to be called once its time is taken. */
+void gpu_sample_keep(gpu_sample_t *s);
+
+bool array_is_input(const gpu_array_t *array);  /* but not a weight */
+bool array_is_output(const gpu_array_t *array); /* but not the workspace */
+/* Does a run replace an input? */
+bool gpu_sample_in_place(const gpu_sample_t *s);
+/* Does a sample allocate, copy in, copy out anything? Empty phases are not reported. */
+bool gpu_sample_allocates(const gpu_sample_t *s);
+bool gpu_sample_copies_in(const gpu_sample_t *s);
+bool gpu_sample_copies_out(const gpu_sample_t *s);
+
+#endif
