@@ -12,23 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void print_workload(const workload_t *workload) {
+    printf("%-12s %s\n", workload->name, workload->summary);
+    for (size_t p = 0; p < workload->n_params; p++)
+        printf("  %-10s %s (default %s)\n", workload->params[p].name, workload->params[p].summary,
+               workload->params[p].default_json);
+    for (size_t t = 0; t < workload->n_techniques; t++) {
+        printf("  %-10s %s:", workload->techniques[t].name, workload->techniques[t].summary);
+        for (const char *const *c = workload->techniques[t].choices; *c != NULL; c++)
+            printf(" %s", *c);
+        putchar('\n');
+    }
+}
+
 static status_t list_workloads(const cli_args_t *args, error_t *err) {
-    size_t n;
-    const workload_t *const *all = workload_all(&n);
+    const workload_t *workload;
     (void)args;
     (void)err;
-    for (size_t i = 0; i < n; i++) {
-        printf("%-12s %s\n", all[i]->name, all[i]->summary);
-        for (size_t p = 0; p < all[i]->n_params; p++)
-            printf("  %-10s %s (default %s)\n", all[i]->params[p].name, all[i]->params[p].summary,
-                   all[i]->params[p].default_json);
-        for (size_t t = 0; t < all[i]->n_techniques; t++) {
-            printf("  %-10s %s:", all[i]->techniques[t].name, all[i]->techniques[t].summary);
-            for (const char *const *c = all[i]->techniques[t].choices; *c != NULL; c++)
-                printf(" %s", *c);
-            putchar('\n');
-        }
-    }
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
+        print_workload(workload);
     return STATUS_OK;
 }
 
@@ -64,15 +66,15 @@ static status_t list_scripts(const char *root, error_t *err) {
 }
 
 static status_t list_variants(const cli_args_t *args, error_t *err) {
-    size_t n, n_engines;
-    const workload_t *const *all = workload_all(&n);
+    size_t n_engines;
+    const workload_t *workload;
     const char *const *engines = workload_engines(&n_engines);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
         for (size_t e = 0; e < n_engines; e++) {
             text_list_t variants = {0};
-            TRY(workload_variants(all[i], engines[e], args->root, &variants, err));
+            TRY(workload_variants(workload, engines[e], args->root, &variants, err));
             for (size_t v = 0; v < variants.n; v++)
-                printf("%-12s %-8s %s\n", all[i]->name, engines[e], variants.items[v]);
+                printf("%-12s %-8s %s\n", workload->name, engines[e], variants.items[v]);
             text_list_free(&variants);
         }
     return list_scripts(args->root, err);

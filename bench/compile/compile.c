@@ -65,7 +65,9 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
 
     text_list_t defines = {0};
     const source_t *source;
-    char *path = mem_format("%s/kernels/%s/%s.cu", options->root, spec->workload, spec->variant);
+    char *folder = workload_folder(options->root, workload);
+    char *path = mem_format("%s/%s.cu", folder, spec->variant);
+    free(folder);
     status_t status = source_get(&programs->sources, options->root, path, &source, err);
     if (status != STATUS_OK)
         goto cleanup;
@@ -132,8 +134,10 @@ static void take_entry(program_t *program, const cache_entry_t *entry) {
 /* A kernel with LAUNCH has the workload's name. */
 static status_t check_launch(const program_t *program, const cubin_t *cubin, error_t *err) {
     const unsigned arch = (unsigned)strtoul(program->arch + strlen("sm_"), NULL, 10);
-    return launch_check(cubin, program->workload, workload_find(program->workload)->has_stages,
-                        arch, err);
+    const workload_t *workload = workload_find(program->workload);
+    if (workload->check_program != NULL)
+        return workload->check_program(workload, cubin, err);
+    return launch_check(cubin, program->workload, workload->has_stages, arch, err);
 }
 
 /* Compile one program and store it. If that fails, only this program is marked as failed. */

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "model/case_json.h"
+#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>

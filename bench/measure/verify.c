@@ -68,6 +68,7 @@ void reference_free(reference_t *reference) {
         npy_free(&reference->arrays[i]);
     free(reference->arrays);
     free(reference->norms);
+    free(reference->bounds);
     text_list_free(&reference->names);
     *reference = (reference_t){0};
 }
@@ -238,8 +239,18 @@ static void keep_larger(double *largest, double value) {
         *largest = value;
 }
 
-static void note_difference(const difference_t *d, const npy_t *expected, double norm,
-                            const char *name, check_t *check, char **reason) {
+/* What is compared with what. */
+typedef struct pair {
+    const char *name;
+    npy_t expected;
+    double norm;    /* of what is expected */
+    double max_abs; /* allowed */
+} pair_t;
+
+static void note_difference(const difference_t *d, const pair_t *pair, check_t *check,
+                            char **reason) {
+    const npy_t *expected = &pair->expected;
+    const double norm = pair->norm, max_abs = pair->max_abs;
     const double rel_l2 = sqrt(norm > 0 ? d->squares / norm : d->squares);
     const double row = isnan(rel_l2) ? NAN : sqrt(d->row.squares);
     const double column = isnan(rel_l2) ? NAN : sqrt(d->column.squares);
@@ -249,8 +260,13 @@ static void note_difference(const difference_t *d, const npy_t *expected, double
     keep_larger(&check->row_rel_l2, row);
     keep_larger(&check->column_rel_l2, column);
     char where[32] = "", error[32];
+    const char *what = "relative L2";
     double wrong = rel_l2, allowed = tolerance;
-    if (rel_l2 <= tolerance && row > VERIFY_ROW_FACTOR * tolerance) {
+    if (rel_l2 <= tolerance && d->max_abs > max_abs) {
+        what = "largest";
+        wrong = d->max_abs;
+        allowed = max_abs;
+    } else if (rel_l2 <= tolerance && row > VERIFY_ROW_FACTOR * tolerance) {
         snprintf(where, sizeof where, "row %zu: ", d->row.index);
         wrong = row;
         allowed = VERIFY_ROW_FACTOR * tolerance;
@@ -263,43 +279,75 @@ static void note_difference(const difference_t *d, const npy_t *expected, double
     }
     char *worst = worst_text(d, expected);
     fail(check, reason,
-         mem_format("%s differs from the reference output: %srelative L2 error %s, allowed %.3g; "
+         mem_format("%s differs from the reference output: %s%s error %s, allowed %.3g; "
                     "worst at %s",
-                    name, where, number_text(error, 3, wrong), allowed, worst));
+                    pair->name, where, what, number_text(error, 3, wrong), allowed, worst));
     free(worst);
 }
 
 /* The reference, or the losses of its first epoch if that is what was found. */
-static npy_t expected_of(const reference_t *reference, size_t i, const npy_t *found, double *norm) {
-    npy_t expected = reference->arrays[i];
-    *norm = reference->norms[i];
-    if (strcmp(reference->names.items[i], "losses") != 0 || found->n_dimensions != 1 ||
-        found->n >= expected.n || (int64_t)found->n * reference->epochs < (int64_t)expected.n)
-        return expected;
-    for (*norm = 0, expected.n = 0; expected.n < found->n; expected.n++)
-        *norm += expected.values[expected.n] * expected.values[expected.n];
-    expected.shape[0] = found->n;
-    return expected;
+static pair_t pair_of(const reference_t *reference, size_t i, const npy_t *found) {
+    pair_t pair = {reference->names.items[i], reference->arrays[i], reference->norms[i],
+                   reference->bounds != NULL ? reference->bounds[i].max_abs : INFINITY};
+    npy_t *expected = &pair.expected;
+    if (strcmp(pair.name, "losses") != 0 || found->n_dimensions != 1 || found->n >= expected->n ||
+        (int64_t)found->n * reference->epochs < (int64_t)expected->n)
+        return pair;
+    for (pair.norm = 0, expected->n = 0; expected->n < found->n; expected->n++)
+        pair.norm += expected->values[expected->n] * expected->values[expected->n];
+    expected->shape[0] = found->n;
+    return pair;
 }
 
 static void check_array(npy_file_t *found, const reference_t *reference, size_t i, check_t *check,
                         char **reason) {
-    double norm;
-    const npy_t part = expected_of(reference, i, &found->array, &norm), *expected = &part;
-    const char *name = reference->names.items[i];
+    const pair_t pair = pair_of(reference, i, &found->array);
+    const npy_t *expected = &pair.expected;
     difference_t difference;
     error_t err = ERROR_INIT;
     if (!same_shape(&found->array, expected)) {
         char *actual = shape_text(&found->array), *right = shape_text(expected);
         not_compared(check, reason,
-                     mem_format("%s has shape %s, expected %s", name, actual, right));
+                     mem_format("%s has shape %s, expected %s", pair.name, actual, right));
         free(actual);
         free(right);
-    } else if (compare(found, expected, norm, &difference, &err) != STATUS_OK) {
+    } else if (compare(found, expected, pair.norm, &difference, &err) != STATUS_OK) {
         not_compared(check, reason, mem_format("no output: %s", err.text));
     } else {
-        note_difference(&difference, expected, norm, name, check, reason);
+        note_difference(&difference, &pair, check, reason);
     }
+}
+
+static void check_file(const reference_t *reference, size_t i, const char *folder, check_t *check,
+                       char **reason) {
+    npy_file_t found;
+    error_t err = ERROR_INIT;
+    char *path = array_path(folder, reference->names.items[i]);
+    if (!fs_exists(path)) {
+        not_compared(check, reason, missing_text(reference, folder));
+    } else if (npy_open(path, &found, &err) != STATUS_OK) {
+        not_compared(check, reason, mem_format("no output: %s", err.text));
+    } else {
+        check_array(&found, reference, i, check, reason);
+        npy_close(&found);
+    }
+    free(path);
+}
+
+/* The error as a multiple of what is allowed. */
+static double share(const check_t *check) {
+    return check->rel_l2 == 0 ? 0 : check->rel_l2 / check->tolerance;
+}
+
+static void add_check(check_t *sum, const check_t *array) {
+    sum->ok = array->ok;
+    keep_larger(&sum->max_abs, array->max_abs);
+    keep_larger(&sum->row_rel_l2, array->row_rel_l2);
+    keep_larger(&sum->column_rel_l2, array->column_rel_l2);
+    if (share(array) <= share(sum))
+        return;
+    sum->rel_l2 = array->rel_l2;
+    sum->tolerance = array->tolerance;
 }
 
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
@@ -307,17 +355,10 @@ void verify_outputs(const reference_t *reference, const char *folder, double tol
     *reason = NULL;
     *check = (check_t){.done = reference->names.n > 0, .ok = true, .tolerance = tolerance};
     for (size_t i = 0; i < reference->names.n && check->ok; i++) {
-        npy_file_t found;
-        error_t err = ERROR_INIT;
-        char *path = array_path(folder, reference->names.items[i]);
-        if (!fs_exists(path)) {
-            not_compared(check, reason, missing_text(reference, folder));
-        } else if (npy_open(path, &found, &err) != STATUS_OK) {
-            not_compared(check, reason, mem_format("no output: %s", err.text));
-        } else {
-            check_array(&found, reference, i, check, reason);
-            npy_close(&found);
-        }
-        free(path);
+        check_t array = {
+            .ok = true,
+            .tolerance = reference->bounds != NULL ? reference->bounds[i].rel_l2 : tolerance};
+        check_file(reference, i, folder, &array, reason);
+        add_check(check, &array);
     }
 }

@@ -6,12 +6,14 @@
 #include "base/text.h"
 #include "io/npy.h"
 #include "model/result.h"
+#include "workloads/common/workload.h" /* bounds_t */
 
 typedef struct reference {
     text_list_t names; /* of the arrays; empty: nothing to compare */
     npy_t *arrays;
     double *norms;  /* squared L2 norm of each, or of what it was summed from, the larger */
-    int64_t epochs; /* over 1: "losses" may end after the first of them, which is a sample */
+    bounds_t *bounds; /* of each array; NULL: the tolerance of all */
+    int64_t epochs;   /* over 1: "losses" may end after the first of them, which is a sample */
 } reference_t;
 
 /* Load NAME.npy of each name from `folder`, and NAME.scale.npy where the oracle wrote one: a number,
@@ -25,9 +27,9 @@ void reference_free(reference_t *reference);
 extern const double VERIFY_ROW_FACTOR, VERIFY_COLUMN_FACTOR;
 
 /* Compare every array of the reference with the one of the same name in `folder`, and store the
- * largest relative L2 error, ‖out − ref‖ / ‖ref‖, of an array, a row and a column, and the largest
+ * largest relative L2 error (with several bounds, that of the array nearest to its own), ‖out − ref‖ / ‖ref‖, of an array, a row and a column, and the largest
  * absolute error in `check`. A row's error is relative to its own norm or that of an average row,
- * the larger. If an array is missing, has another shape or a NaN, or exceeds the tolerance,
+ * the larger. If an array is missing, has another shape or a NaN, or exceeds its bounds,
  * check->ok is false and `*reason` (owned by the caller) says why. */
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
                     check_t *check, char **reason);

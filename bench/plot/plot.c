@@ -308,13 +308,12 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
     if (set->source->n_shapes == 0)
         text_list_add_format(&set->plotter->charts->skipped, "%s: no case to show in a chart",
                              set->source->name);
-    size_t n_workloads;
-    const workload_t *const *workloads = workload_all(&n_workloads);
     status_t status = STATUS_OK;
-    for (size_t w = 0; w < n_workloads && status == STATUS_OK; w++) {
-        if (workloads[w]->size_param == NULL)
+    const workload_t *workload;
+    for (size_t w = 0; (workload = workload_at(w)) != NULL && status == STATUS_OK; w++) {
+        if (workload->size_param == NULL)
             continue;
-        workload_section_t section = section_of(set->source, workloads[w]);
+        workload_section_t section = section_of(set->source, workload);
         status = draw_phases(set, &section, err);
         for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
             status = draw_chart(set, &section, &CHARTS[i], err);

@@ -16,18 +16,36 @@
 /* The oracle: float64 on the CPU, or `noop` for the null workload. False when there is none. */
 static bool oracle_case(const group_t *group, case_t *oracle) {
     const workload_t *workload = group->workload;
-    const bool on_cpu =
-        workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0;
-    if (!on_cpu && (workload->null_variants == NULL || strcmp(group->cases[0].engine, "null") != 0))
+    const char *engine, *variant;
+    if (workload->pytorch_oracle != NULL) {
+        engine = "pytorch";
+        variant = workload->pytorch_oracle;
+    } else if (workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0) {
+        engine = "cpu";
+        variant = "ref";
+    } else if (workload->null_variants != NULL && strcmp(group->cases[0].engine, "null") == 0) {
+        engine = "null";
+        variant = workload->null_variants[0];
+    } else {
         return false;
+    }
     *oracle = case_copy(&group->cases[0]);
     free(oracle->engine);
     free(oracle->device);
     free(oracle->variant);
-    oracle->engine = mem_text(on_cpu ? "cpu" : "null");
+    oracle->engine = mem_text(engine);
     oracle->device = mem_text("cpu");
-    oracle->variant = mem_text(on_cpu ? "ref" : workload->null_variants[0]);
+    oracle->variant = mem_text(variant);
     return true;
+}
+
+static void set_bounds(const group_t *group, reference_t *reference) {
+    const workload_t *workload = group->workload;
+    if (workload->bounds == NULL || reference->names.n == 0)
+        return;
+    reference->bounds = mem_zeroed(reference->names.n, sizeof *reference->bounds);
+    for (size_t i = 0; i < reference->names.n; i++)
+        reference->bounds[i] = workload->bounds(&group->cases[0], reference->names.items[i]);
 }
 
 static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker,
@@ -85,6 +103,8 @@ static const kept_reference_t *find_reference(entrants_t *entrants) {
     if (at == run->n_references &&
         compute_reference(run, entrants->group, &kept, &why) == STATUS_OK) {
         kept.group = mem_text(name);
+        set_bounds(entrants->group, &kept.reference);
+        set_bounds(entrants->group, &kept.refilled);
         run->references =
             mem_resize(run->references, run->n_references + 1, sizeof *run->references);
         run->references[run->n_references++] = kept;

@@ -84,6 +84,10 @@ static int compare_ids(const void *a, const void *b) {
 static status_t add_case(expansion_t *to, case_t spec, error_t *err) {
     const workload_t *workload = to->plan->workload;
     workload_complete(workload, &spec);
+    if (workload->allows != NULL && !workload->allows(&spec)) {
+        case_free(&spec);
+        return STATUS_OK;
+    }
     error_t reason = ERROR_INIT;
     if (workload->validate != NULL && workload->validate(&spec, &reason) != STATUS_OK) {
         node_error(to->top, err, "%s: %s", spec.id, reason.text);
@@ -155,5 +159,8 @@ status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *swee
     } while (status == STATUS_OK && next_combination(point, plan->axes, plan->n_axes));
     tdestroy(to.ids, keep_string);
     free(point);
+    if (status == STATUS_OK && sweep->n_cases == 0)
+        return node_error(top, err, "no case is left: %s does not allow these parameters",
+                          plan->workload->name);
     return status;
 }

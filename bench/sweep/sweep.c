@@ -101,13 +101,13 @@ static status_t read_charts(const node_t *top, text_list_t *charts, error_t *err
 }
 
 char *sweep_unknown_workload(const char *name) {
-    size_t n;
-    const workload_t *const *all = workload_all(&n);
-    const char **names = mem_zeroed(n, sizeof *names);
-    for (size_t i = 0; i < n; i++)
-        names[i] = all[i]->name;
-    char *complaint = vocabulary_complaint(&(vocabulary_t){"workload", "", names, n}, name);
-    free(names);
+    text_list_t names = {0};
+    const workload_t *workload;
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
+        text_list_add(&names, workload->name);
+    const vocabulary_t known = {"workload", "", (const char *const *)names.items, names.n};
+    char *complaint = vocabulary_complaint(&known, name);
+    text_list_free(&names);
     return complaint;
 }
 

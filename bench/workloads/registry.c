@@ -4,6 +4,7 @@
 #include "io/fs.h"
 #include "model/result_json.h"
 #include "workloads/common/descriptors.h"
+#include "workloads/operator/operators.h"
 
 #include <assert.h>
 #include <jansson.h>
@@ -15,18 +16,21 @@ static const workload_t *const TABLE[] = {
     &workload_null,      &workload_device,       &workload_allocate};
 enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
-static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch", "jax"};
+static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch", "jax", "python"};
 
 const workload_t *workload_find(const char *name) {
     for (size_t i = 0; i < N_WORKLOADS; i++)
         if (strcmp(TABLE[i]->name, name) == 0)
             return TABLE[i];
-    return NULL;
+    const workload_t *workload = NULL;
+    for (size_t i = 0; (workload = operators_workload(i)) != NULL; i++)
+        if (strcmp(workload->name, name) == 0)
+            break;
+    return workload;
 }
 
-const workload_t *const *workload_all(size_t *n) {
-    *n = N_WORKLOADS;
-    return TABLE;
+const workload_t *workload_at(size_t index) {
+    return index < N_WORKLOADS ? TABLE[index] : operators_workload(index - N_WORKLOADS);
 }
 
 const char *const *workload_engines(size_t *n) {
@@ -98,7 +102,7 @@ static void complete_list(named_value_t **list, size_t *n, const named_value_t *
 
 static bool runs_on_gpu_by_default(const char *engine) {
     return strcmp(engine, "cuda") == 0 || strcmp(engine, "pytorch") == 0 ||
-           strcmp(engine, "jax") == 0;
+           strcmp(engine, "jax") == 0 || strcmp(engine, "python") == 0;
 }
 
 void workload_complete(const workload_t *workload, case_t *spec) {
@@ -158,22 +162,41 @@ char *workload_group(const workload_t *workload, const case_t *spec) {
     return group;
 }
 
-status_t workload_rungs(const char *root, const char *workload, text_list_t *rungs, error_t *err) {
-    char *folder = mem_format("%s/kernels/%s", root, workload);
+char *workload_folder(const char *root, const workload_t *workload) {
+    return workload->folder != NULL ? mem_text(workload->folder)
+                                    : mem_format("%s/kernels/%s", root, workload->name);
+}
+
+/* Stems of the files that end in `ending`. */
+static status_t list_stems(const char *root, const workload_t *workload, const char *ending,
+                           text_list_t *stems, error_t *err) {
+    char *folder = workload_folder(root, workload);
     status_t status = STATUS_OK;
     if (fs_is_folder(folder)) {
         text_list_t files = {0};
-        status = fs_list(folder, ".cu", &files, err);
+        status = fs_list(folder, ending, &files, err);
         for (size_t i = 0; i < files.n; i++) {
             char *stem = fs_stem(files.items[i]);
             if (text_is_name(stem)) /* not an editor's ".#01_study.cu" */
-                text_list_add(rungs, stem);
+                text_list_add(stems, stem);
             free(stem);
         }
         text_list_free(&files);
     }
     free(folder);
     return status;
+}
+
+/* Implementations of an operator, beside the reference. */
+static status_t list_scripts(const char *root, const workload_t *workload, text_list_t *variants,
+                             error_t *err) {
+    text_list_t stems = {0};
+    TRY(list_stems(root, workload, ".py", &stems, err));
+    for (size_t i = 0; i < stems.n; i++)
+        if (strcmp(stems.items[i], "reference") != 0)
+            text_list_add(variants, stems.items[i]);
+    text_list_free(&stems);
+    return STATUS_OK;
 }
 
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant) {
@@ -187,7 +210,7 @@ status_t workload_variants(const workload_t *workload, const char *engine, const
                            text_list_t *variants, error_t *err) {
     const char *const *names = NULL;
     if (strcmp(engine, "cuda") == 0) {
-        TRY(workload_rungs(root, workload->name, variants, err));
+        TRY(list_stems(root, workload, ".cu", variants, err));
         names = workload->cuda_builtin;
     } else if (strcmp(engine, "cpu") == 0) {
         names = workload->cpu_variants;
@@ -197,6 +220,8 @@ status_t workload_variants(const workload_t *workload, const char *engine, const
         names = workload->pytorch_variants;
     } else if (strcmp(engine, "jax") == 0) {
         names = workload->jax_variants;
+    } else if (strcmp(engine, "python") == 0 && workload->pytorch_oracle != NULL) {
+        TRY(list_scripts(root, workload, variants, err));
     }
     for (; names != NULL && *names != NULL; names++)
         text_list_add(variants, *names);

@@ -63,18 +63,20 @@ static void check_range(const json_t *object, double min, double max) {
 }
 
 static void test_workloads_are_the_tables(void **state) {
-    size_t n;
-    const workload_t *const *all = workload_all(&n);
+    size_t n = 0;
+    while (workload_at(n) != NULL)
+        n++;
     const json_t *names = at(state, "properties", "workload", "enum", NULL);
     const json_t *rules = at(state, "allOf", NULL);
     assert_int_equal(json_array_size(names), n);
     assert_int_equal(json_array_size(rules), n);
     for (size_t i = 0; i < n; i++) {
-        assert_string_equal(json_string_value(json_array_get(names, i)), all[i]->name);
+        const workload_t *workload = workload_at(i);
+        assert_string_equal(json_string_value(json_array_get(names, i)), workload->name);
         char *rule = json_dumps(json_array_get(rules, i), JSON_COMPACT);
-        char *when = mem_format("{\"workload\":{\"const\":\"%s\"}}", all[i]->name);
-        char *axes = mem_format("#/$defs/%s_axes", all[i]->name);
-        char *techniques = mem_format("#/$defs/%s_techniques", all[i]->name);
+        char *when = mem_format("{\"workload\":{\"const\":\"%s\"}}", workload->name);
+        char *axes = mem_format("#/$defs/%s_axes", workload->name);
+        char *techniques = mem_format("#/$defs/%s_techniques", workload->name);
         assert_non_null(strstr(rule, when));
         assert_non_null(strstr(rule, axes));
         assert_non_null(strstr(rule, techniques));
@@ -106,31 +108,29 @@ static void check_param(const json_t *axis, const param_spec_t *param) {
 }
 
 static void test_axes_are_the_params(void **state) {
-    size_t n;
-    const workload_t *const *all = workload_all(&n);
-    for (size_t i = 0; i < n; i++) {
-        char *key = mem_format("%s_axes", all[i]->name);
+    const workload_t *workload;
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++) {
+        char *key = mem_format("%s_axes", workload->name);
         const json_t *axes = at(state, "$defs", key, "properties", NULL);
-        assert_int_equal(json_object_size(axes), all[i]->n_params + 1);
-        for (size_t p = 0; p < all[i]->n_params; p++)
-            check_param(json_object_get(axes, all[i]->params[p].name), &all[i]->params[p]);
+        assert_int_equal(json_object_size(axes), workload->n_params + 1);
+        for (size_t p = 0; p < workload->n_params; p++)
+            check_param(json_object_get(axes, workload->params[p].name), &workload->params[p]);
         const json_t *dtype = json_object_get(axes, "dtype");
-        check_names(json_object_get(json_object_get(dtype, "items"), "enum"), all[i]->dtypes,
-                    count(all[i]->dtypes));
-        check_names(json_object_get(dtype, "default"), all[i]->dtypes, 1);
+        check_names(json_object_get(json_object_get(dtype, "items"), "enum"), workload->dtypes,
+                    count(workload->dtypes));
+        check_names(json_object_get(dtype, "default"), workload->dtypes, 1);
         free(key);
     }
 }
 
 static void test_techniques_are_the_tables(void **state) {
-    size_t n;
-    const workload_t *const *all = workload_all(&n);
-    for (size_t i = 0; i < n; i++) {
-        char *key = mem_format("%s_techniques", all[i]->name);
+    const workload_t *workload;
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++) {
+        char *key = mem_format("%s_techniques", workload->name);
         const json_t *techniques = at(state, "$defs", key, "properties", NULL);
-        assert_int_equal(json_object_size(techniques), all[i]->n_techniques);
-        for (size_t t = 0; t < all[i]->n_techniques; t++) {
-            const technique_spec_t *spec = &all[i]->techniques[t];
+        assert_int_equal(json_object_size(techniques), workload->n_techniques);
+        for (size_t t = 0; t < workload->n_techniques; t++) {
+            const technique_spec_t *spec = &workload->techniques[t];
             const json_t *technique = json_object_get(techniques, spec->name);
             check_text(technique, "description", spec->summary);
             check_names(json_object_get(json_object_get(technique, "items"), "enum"), spec->choices,

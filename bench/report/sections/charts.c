@@ -15,10 +15,9 @@ static const char *after_prefix(const char *name, const char *workload) {
 }
 
 static bool is_of_a_workload(const char *name) {
-    size_t n;
-    const workload_t *const *all = workload_all(&n);
-    for (size_t i = 0; i < n; i++)
-        if (after_prefix(name, all[i]->name) != NULL)
+    const workload_t *workload;
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
+        if (after_prefix(name, workload->name) != NULL)
             return true;
     return false;
 }

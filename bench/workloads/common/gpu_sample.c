@@ -154,7 +154,7 @@ status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
         s->refill_data(s, seed);
     for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE && s->from_seed != seed; i++)
         if (array_is_input(&s->arrays[i]))
-            s->refill(&s->arrays[i], s->arrays[i].from, s->from_seed, seed);
+            s->refill(s, i, s->arrays[i].from, (const uint64_t[]){s->from_seed, seed});
     s->from_seed = seed;
     if (s->copy == COPY_MAPPED || s->fixed_seed == seed)
         return STATUS_OK;

@@ -45,8 +45,9 @@ struct gpu_sample {
     status_t (*launch)(gpu_sample_t *s, error_t *err);
     /* Copies and launches of copy=overlapped, without waiting; NULL: there is no such technique. */
     status_t (*overlap)(gpu_sample_t *s, error_t *err);
-    /* Turn an input's values from the refill of one seed into that of another, in place. */
-    void (*refill)(const gpu_array_t *array, void *values, uint64_t from, uint64_t to);
+    /* Turn `values` of input number `array` from the refill of one seed into that of another, in
+     * place. */
+    void (*refill)(gpu_sample_t *s, size_t array, void *values, const uint64_t seeds[2]);
     /* The same for every array's `data`, which other cases may share. */
     void (*refill_data)(gpu_sample_t *s, uint64_t seed);
     gpu_alloc_t alloc;

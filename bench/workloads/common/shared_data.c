@@ -25,9 +25,7 @@ void shared_data_refill(shared_pool_t *pool, const void *data, uint64_t seed) {
     shared_data_t *shared = (shared_data_t *)data; /* the pool's own: make() allocated it */
     if (shared->seed == seed)
         return;
-    signs_t flips;
-    signs_between(shared->seed, seed, &flips);
-    pool->flip(shared, &flips);
+    pool->refill(shared, shared->seed, seed);
     shared->seed = seed;
 }
 

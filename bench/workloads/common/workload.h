@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cuda/cubin.h"
 #include "model/case.h"
 
 #include <stdbool.h>
@@ -42,9 +43,17 @@ typedef struct workload_cost {
     double bus_in_bytes, bus_out_bytes;
 } workload_cost_t;
 
-typedef struct workload {
+/* Bounds of an output's error: ‖out − ref‖ / ‖ref‖ and the largest |out − ref|; 0: exact, infinite:
+ * none. */
+typedef struct bounds {
+    double rel_l2, max_abs;
+} bounds_t;
+
+typedef struct workload workload_t;
+struct workload {
     const char *name;
     const char *summary;
+    const char *folder; /* of its rungs; NULL: kernels/<name>/ */
     const param_spec_t *params;
     size_t n_params;
     /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
@@ -65,20 +74,28 @@ typedef struct workload {
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
     const char *const *pytorch_polling;  /* those of them that poll for the output; NULL: none */
     const char *const *jax_variants;     /* modes that the JAX worker knows */
+    const char *pytorch_oracle; /* mode of the PyTorch worker that is the oracle; NULL: C has it */
+    /* Is this combination of parameters one of the workload's? A sweep leaves out others. NULL: all
+     * are. */
+    bool (*allows)(const case_t *spec);
     /* Checks beyond ranges: STATUS_USAGE with a message that names the parameter. NULL: none. */
     status_t (*validate)(const case_t *spec, error_t *err);
     workload_cost_t (*cost)(const case_t *spec);
     double (*tolerance)(const case_t *spec); /* largest relative L2 error against the oracle */
+    /* Of one output, in place of tolerance(). NULL: all outputs have that. */
+    bounds_t (*bounds)(const case_t *spec, const char *output);
     /* Compile-time constants "NAME=value" for kernel sources; the compiler gets only those that the
      * source mentions. */
     void (*constants)(const case_t *spec, text_list_t *defines);
-} workload_t;
+    /* Can this program be launched? NULL: it has LAUNCH, or STAGES and PLAN. */
+    status_t (*check_program)(const workload_t *workload, const cubin_t *cubin, error_t *err);
+};
 
 const workload_t *workload_find(const char *name); /* NULL when unknown */
 /* Does this variant of the cuda engine need no .cu file? */
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
-/* The table; `*n` gets its length. */
-const workload_t *const *workload_all(size_t *n);
+/* Number `index` of all, own operators last; NULL beyond the last. */
+const workload_t *workload_at(size_t index);
 
 /* A case with every default (engine "cpu", variant ""): ids show the differences from it. The
  * caller frees it with case_free(). */
@@ -91,11 +108,10 @@ void workload_complete(const workload_t *workload, case_t *spec);
 status_t workload_check(const workload_t *workload, const case_t *spec, error_t *err);
 char *workload_group(const workload_t *workload, const case_t *spec); /* see case_group() */
 
-/* Rungs of kernels/<workload>/ under `root` as variant names ("01_study"), sorted. An absent folder
- * is an empty ladder. */
-status_t workload_rungs(const char *root, const char *workload, text_list_t *rungs, error_t *err);
+/* The folder of its rungs; `root` is the project's. The caller frees it. */
+char *workload_folder(const char *root, const workload_t *workload);
 
-/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch", "jax"; `*n` gets their number. */
+/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch", "jax", "python"; `*n` gets their number. */
 const char *const *workload_engines(size_t *n);
 
 /* The variants that `engine` can run, in the order of "*": for cuda rungs, then built-in variants;

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "workloads/common/signs.h"
 #include "workloads/common/session_parts.h"
 
 #include <stdlib.h>
@@ -74,12 +75,14 @@ static void free_data(void *dead) {
     free(data);
 }
 
-static void flip(void *refilled, const signs_t *flips) {
+static void refill(void *refilled, uint64_t from, uint64_t to) {
+    signs_t flips;
+    signs_between(from, to, &flips);
     linreg_data_t *data = refilled;
-    signs_flip_floats(data->x_train, data->n_train, flips);
+    signs_flip_floats(data->x_train, data->n_train, &flips);
 }
 
-static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .flip = flip};
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
 
 static linreg_data_t shape_of(const case_t *spec, uint64_t seed) {
     return (linreg_data_t){.points = (size_t)case_param_int(spec, "points", 1), .seed = seed};

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "workloads/common/descriptors.h"
 #include "workloads/common/session_parts.h"
+#include "workloads/common/signs.h"
 #include "workloads/common/sessions.h"
 
 #include <stdlib.h>
@@ -36,9 +37,10 @@ static void list_arrays(mlp_cuda_t *s) {
     }
 }
 
-static void refill_array(const gpu_array_t *array, void *values, uint64_t from, uint64_t to) {
+static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uint64_t seeds[2]) {
+    const gpu_array_t *array = &sample->arrays[i];
     signs_t flips;
-    signs_between(from, to, &flips);
+    signs_between(seeds[0], seeds[1], &flips);
     if (array->random == RANDOM_F16)
         signs_flip_halves(values, array->bytes / sizeof(uint16_t), &flips);
     else

@@ -3,6 +3,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "workloads/common/signs.h"
 #include "workloads/common/session_parts.h"
 
 #include <math.h>
@@ -74,15 +75,17 @@ static void free_data(void *dead) {
     free(data);
 }
 
-static void flip(void *refilled, const signs_t *flips) {
+static void refill(void *refilled, uint64_t from, uint64_t to) {
+    signs_t flips;
+    signs_between(from, to, &flips);
     mlp_data_t *data = refilled;
     const size_t n = data->batch * data->sizes[0];
-    signs_flip_floats(data->x, n, flips);
+    signs_flip_floats(data->x, n, &flips);
     if (data->f16)
-        signs_flip_halves(data->x16, n, flips);
+        signs_flip_halves(data->x16, n, &flips);
 }
 
-static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .flip = flip};
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
 
 status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err) {
     const value_t *layers = case_param(spec, "layers");

@@ -3,6 +3,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "workloads/common/signs.h"
 #include "workloads/common/session_parts.h"
 
 #include <math.h>
@@ -126,15 +127,17 @@ static void free_data(void *dead) {
     free(data);
 }
 
-static void flip(void *refilled, const signs_t *flips) {
+static void refill(void *refilled, uint64_t from, uint64_t to) {
+    signs_t flips;
+    signs_between(from, to, &flips);
     mnist_data_t *data = refilled;
     for (size_t l = 0; l < data->layers; l++) {
-        signs_flip_floats(data->w[l], data->sizes[l] * data->sizes[l + 1], flips);
-        signs_flip_floats(data->b[l], data->sizes[l + 1], flips);
+        signs_flip_floats(data->w[l], data->sizes[l] * data->sizes[l + 1], &flips);
+        signs_flip_floats(data->b[l], data->sizes[l + 1], &flips);
     }
 }
 
-static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .flip = flip};
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
 
 status_t mnist_shape_room(const mnist_data_t *shape, double more_bytes, error_t *err) {
     double need_bytes = more_bytes;

@@ -12,11 +12,6 @@
 
 enum { OPERATOR_DIMENSIONS = 4, OPERATOR_ARRAYS = 16, OPERATOR_PARAMS = 16 };
 
-/* Bounds of an output's error: ‖out − ref‖ / ‖ref‖ and the largest |out − ref|; 0: exact; infinite: none. */
-typedef struct bounds {
-    double rel_l2, max_abs;
-} bounds_t;
-
 typedef struct operator_array {
     char *name;
     bool of_case; /* its element type is the case's dtype, "T" */

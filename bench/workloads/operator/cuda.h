@@ -1,0 +1,39 @@
+/* An operator's case on a GPU. */
+#ifndef BENCH_WORKLOADS_OPERATOR_CUDA_H
+#define BENCH_WORKLOADS_OPERATOR_CUDA_H
+
+#include "workloads/common/gpu_sample.h"
+#include "workloads/operator/data.h"
+#include "workloads/operator/launches.h"
+
+enum { MOST_ARGUMENTS = OPERATOR_ARRAYS + 1 + OPERATOR_ARRAYS + OPERATOR_PARAMS };
+
+typedef struct operator_cuda {
+    gpu_sample_t sample; /* first, as gpu_sample.h asks */
+    gpu_array_t arrays[OPERATOR_ARRAYS + 1]; /* the description's, and the workspace */
+    const operator_description_t *description;
+    const operator_data_t *data;
+    cu_module_t module;
+    launches_t launches;
+    cu_function_t functions[MOST_LAUNCHES];
+    launch_size_t sizes[MOST_LAUNCHES];
+    int64_t params[OPERATOR_PARAMS];
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+    } scalars[OPERATOR_ARRAYS];
+    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, scalars and params */
+} operator_cuda_t;
+
+/* Read and load a rung's program for this case, with session->state->description set: tables, sizes, kernels. Marks the case
+ * as skipped if its sizes are not possible. */
+status_t operator_program_load(session_t *session, const char *cubin, size_t *workspace_bytes,
+                               error_t *err);
+void operator_program_unload(operator_cuda_t *s);
+/* Point the kernels' arguments at the arrays, scalars and params. */
+void operator_list_arguments(operator_cuda_t *s, const case_t *spec);
+status_t operator_launch(gpu_sample_t *sample, error_t *err);
+
+#endif

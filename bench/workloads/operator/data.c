@@ -1,0 +1,79 @@
+#include "workloads/operator/data.h"
+
+#include "base/memory.h"
+#include "workloads/common/session_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool same(const void *data, const void *shape) {
+    const operator_data_t *a = data, *b = shape;
+    return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
+}
+
+static void *make(const void *shape) {
+    operator_data_t *data = mem_zeroed(1, sizeof *data);
+    *data = *(const operator_data_t *)shape;
+    data->key = mem_text(data->key);
+    for (size_t i = 0; i < data->description->n_arrays; i++) {
+        const operator_array_t *array = &data->description->arrays[i];
+        const operator_shape_t *size = &data->shapes[i];
+        if (!array->is_input)
+            continue;
+        data->values[i] = mem_alloc(size->bytes);
+        fill_array(data->values[i], size->n, size->element, &array->fill, data->seed, (uint32_t)i);
+    }
+    return data;
+}
+
+static void free_data(void *dead) {
+    operator_data_t *data = dead;
+    for (size_t i = 0; i < data->description->n_arrays; i++)
+        free(data->values[i]);
+    free(data->key);
+    free(data);
+}
+
+static void refill(void *refilled, uint64_t from, uint64_t to) {
+    operator_data_t *data = refilled;
+    for (size_t i = 0; i < data->description->n_arrays; i++)
+        if (data->values[i] != NULL)
+            fill_refill(data->values[i], data->shapes[i].n, data->shapes[i].element,
+                        &data->description->arrays[i].fill, from, to);
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
+
+status_t operator_data_room(const operator_shape_t *shapes, size_t n, unsigned copies,
+                            error_t *err) {
+    double bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += (double)shapes[i].bytes;
+    return host_room(copies * bytes, err);
+}
+
+const operator_data_t *operator_data_take(const operator_description_t *description,
+                                          const case_t *spec, uint64_t seed) {
+    operator_data_t shape = {.description = description, .seed = seed};
+    text_list_t parts = {0};
+    error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
+    text_list_add(&parts, spec->dtype);
+    for (size_t i = 0; i < description->params.n; i++)
+        text_list_add_format(&parts, "%lld",
+                             (long long)case_param_int(spec, description->params.items[i], 0));
+    for (size_t i = 0; i < description->n_arrays; i++)
+        description_shape(description, i, spec, &shape.shapes[i], &impossible);
+    shape.key = text_list_join(&parts, " ");
+    const operator_data_t *data = shared_data_take(&open_data, &shape);
+    free(shape.key);
+    text_list_free(&parts);
+    return data;
+}
+
+void operator_data_refill(const operator_data_t *data, uint64_t seed) {
+    shared_data_refill(&open_data, data, seed);
+}
+
+void operator_data_release(const operator_data_t *data) {
+    shared_data_release(&open_data, data);
+}

@@ -1,0 +1,26 @@
+/* Inputs of an operator's case in host memory. Cases with equal ones share them. */
+#ifndef BENCH_WORKLOADS_OPERATOR_DATA_H
+#define BENCH_WORKLOADS_OPERATOR_DATA_H
+
+#include "workloads/common/shared_data.h"
+#include "workloads/operator/description.h"
+
+typedef struct operator_data {
+    shared_data_t shared;
+    const operator_description_t *description;
+    char *key; /* params and dtype */
+    uint64_t seed;
+    operator_shape_t shapes[OPERATOR_ARRAYS];
+    void *values[OPERATOR_ARRAYS]; /* of inputs; NULL for outputs */
+} operator_data_t;
+
+/* Does free host memory have room for `copies` copies of the arrays? Otherwise fails with both numbers. */
+status_t operator_data_room(const operator_shape_t *shapes, size_t n, unsigned copies,
+                            error_t *err);
+/* Every take needs a release. Not thread-safe. */
+const operator_data_t *operator_data_take(const operator_description_t *description,
+                                          const case_t *spec, uint64_t seed);
+void operator_data_refill(const operator_data_t *data, uint64_t seed);
+void operator_data_release(const operator_data_t *data);
+
+#endif

@@ -1,0 +1,186 @@
+#include "workloads/operator/launches.h"
+
+#include "engine/launch.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the same on every architecture. */
+enum { MOST_GRID_YZ = 65535, MOST_THREADS = 1024, MOST_THREADS_Z = 64, MOST_CLUSTER = 16 };
+
+static const char AXES[] = "xyz";
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static bool is_text(const char *text, size_t size) {
+    return memchr(text, '\0', size) != NULL;
+}
+
+static bool is_complete(const operator_launch_t *launch) {
+    bool good = is_text(launch->entry, sizeof launch->entry) && launch->entry[0] != '\0' &&
+                is_text(launch->shared, sizeof launch->shared);
+    for (size_t i = 0; i < 3; i++)
+        good = good && is_text(launch->grid[i], sizeof launch->grid[i]) &&
+               is_text(launch->threads[i], sizeof launch->threads[i]) &&
+               is_text(launch->cluster[i], sizeof launch->cluster[i]);
+    return good;
+}
+
+status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err) {
+    const size_t bytes = cubin_object_size(cubin, "launches"), each = sizeof *launches->items;
+    *launches = (launches_t){.n = bytes / each};
+    if (bytes == 0)
+        return error_set(err, STATUS_FAILED, "it has no LAUNCHES = {…}");
+    if (bytes % each != 0 || launches->n > MOST_LAUNCHES)
+        return error_set(err, STATUS_FAILED,
+                         "its LAUNCHES take %zu bytes; expected 1 to %d launches of %zu bytes",
+                         bytes, MOST_LAUNCHES, each);
+    TRY(cubin_object(cubin, "launches", launches->items, bytes, err));
+    for (size_t i = 0; i < launches->n; i++)
+        if (!is_complete(&launches->items[i]))
+            return error_set(err, STATUS_FAILED, "its LAUNCHES[%zu] names no kernel", i);
+    if (cubin_object_size(cubin, "workspace_bytes") == 0)
+        return STATUS_OK;
+    TRY(cubin_object(cubin, "workspace_bytes", launches->workspace, sizeof launches->workspace,
+                     err));
+    return is_text(launches->workspace, sizeof launches->workspace)
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "its WORKSPACE is longer than %d characters",
+                           WORKSPACE_TEXT - 1);
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+/* `otherwise` stands for "". */
+static status_t evaluate(const char *text, const operator_values_t *values, int64_t otherwise,
+                         int64_t *value, error_t *err) {
+    expression_t *expression;
+    *value = otherwise;
+    if (text[0] == '\0')
+        return STATUS_OK;
+    TRY(expression_parse(text, &values->scope, &expression, err));
+    const status_t status = expression_value(expression, &values->scope, value, err);
+    expression_free(expression);
+    return status;
+}
+
+/* A size of 1 … most: "grid.x". */
+static status_t evaluate_axis(const char *what, size_t axis, const char *text,
+                              const operator_values_t *values, int64_t most, unsigned *size,
+                              error_t *err) {
+    int64_t value;
+    status_t status = evaluate(text, values, 1, &value, err);
+    if (status == STATUS_OK && (value < 1 || value > most))
+        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld, expected 1 to %lld", text,
+                           (long long)value, (long long)most);
+    *size = (unsigned)value;
+    return status == STATUS_OK ? status : error_within(err, "%s.%c", what, AXES[axis]);
+}
+
+static status_t evaluate_shared(const char *text, const operator_values_t *values, unsigned arch,
+                                unsigned *size, error_t *err) {
+    int64_t bytes;
+    status_t status = evaluate(text, values, 0, &bytes, err);
+    const uint32_t most = launch_shared_limit(arch);
+    if (status == STATUS_OK && (bytes < 0 || bytes > most))
+        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld bytes, expected 0 to %u (sm_%u)",
+                           text, (long long)bytes, most, arch);
+    *size = (unsigned)bytes;
+    return status == STATUS_OK ? status : error_within(err, "shared");
+}
+
+static status_t check_products(const launch_size_t *size, unsigned arch, error_t *err) {
+    const unsigned threads = size->threads[0] * size->threads[1] * size->threads[2];
+    const unsigned cluster = size->cluster[0] * size->cluster[1] * size->cluster[2];
+    if (threads > MOST_THREADS)
+        return error_set(err, STATUS_FAILED, "%u threads per block, at most %d are possible",
+                         threads, MOST_THREADS);
+    if (cluster > MOST_CLUSTER)
+        return error_set(err, STATUS_FAILED, "%u blocks per cluster, at most %d are possible",
+                         cluster, MOST_CLUSTER);
+    if (cluster > 1 && arch < 90)
+        return error_set(err, STATUS_FAILED, "clusters need sm_90; this is sm_%u", arch);
+    for (size_t i = 0; i < 3; i++)
+        if (size->grid[i] % size->cluster[i] != 0)
+            return error_set(err, STATUS_FAILED,
+                             "grid.%c = %u is not a multiple of cluster.%c = %u", AXES[i],
+                             size->grid[i], AXES[i], size->cluster[i]);
+    return STATUS_OK;
+}
+
+static status_t evaluate_all(const operator_launch_t *launch, const operator_values_t *values,
+                             unsigned arch, launch_size_t *size, error_t *err) {
+    for (size_t i = 0; i < 3; i++) {
+        TRY(evaluate_axis("grid", i, launch->grid[i], values, i == 0 ? INT_MAX : MOST_GRID_YZ,
+                          &size->grid[i], err));
+        TRY(evaluate_axis("threads", i, launch->threads[i], values,
+                          i == 2 ? MOST_THREADS_Z : MOST_THREADS, &size->threads[i], err));
+        TRY(evaluate_axis("cluster", i, launch->cluster[i], values, MOST_CLUSTER,
+                          &size->cluster[i], err));
+    }
+    TRY(evaluate_shared(launch->shared, values, arch, &size->shared, err));
+    return check_products(size, arch, err);
+}
+
+status_t launches_size(const operator_launch_t *launch, const operator_values_t *values,
+                       unsigned arch, launch_size_t *size, error_t *err) {
+    if (evaluate_all(launch, values, arch, size, err) == STATUS_OK)
+        return STATUS_OK;
+    return error_within(err, "kernel \"%s\"", launch->entry);
+}
+
+status_t launches_workspace(const launches_t *launches, const operator_values_t *values,
+                            size_t *bytes, error_t *err) {
+    int64_t value;
+    status_t status = evaluate(launches->workspace, values, 0, &value, err);
+    if (status == STATUS_OK && value < 0)
+        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld bytes", launches->workspace,
+                           (long long)value);
+    *bytes = (size_t)value;
+    return status == STATUS_OK ? status : error_within(err, "WORKSPACE");
+}
+
+/* ---- at compile time ------------------------------------------------------------------------- */
+
+static status_t check_expressions(const operator_launch_t *launch, const scope_t *scope,
+                                  error_t *err) {
+    const char *const texts[] = {launch->grid[0],    launch->grid[1],    launch->grid[2],
+                                 launch->threads[0], launch->threads[1], launch->threads[2],
+                                 launch->cluster[0], launch->cluster[1], launch->cluster[2],
+                                 launch->shared};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        expression_t *expression;
+        if (texts[i][0] == '\0')
+            continue;
+        if (expression_parse(texts[i], scope, &expression, err) != STATUS_OK)
+            return error_within(err, "kernel \"%s\"", launch->entry);
+        expression_free(expression);
+    }
+    return STATUS_OK;
+}
+
+status_t launches_check(const operator_description_t *description, const cubin_t *cubin,
+                        error_t *err) {
+    launches_t launches;
+    const char *names[OPERATOR_PARAMS + 1];
+    const scope_t scope = {.names = names, .n = description->params.n + 1};
+    text_list_t kernels = {0};
+    TRY(launches_read(cubin, &launches, err));
+    for (size_t i = 0; i < description->params.n; i++)
+        names[i] = description->params.items[i];
+    names[description->params.n] = "sm_count";
+    status_t status = cubin_kernels(cubin, &kernels, err);
+    for (size_t i = 0; i < launches.n && status == STATUS_OK; i++) {
+        const operator_launch_t *launch = &launches.items[i];
+        char *found = text_list_join(&kernels, ", ");
+        if (!text_list_has(&kernels, launch->entry))
+            status = error_set(err, STATUS_FAILED, "it has no kernel \"%s\"; found: %s",
+                               launch->entry, kernels.n > 0 ? found : "none");
+        else
+            status = check_expressions(launch, &scope, err);
+        free(found);
+    }
+    text_list_free(&kernels);
+    return status;
+}

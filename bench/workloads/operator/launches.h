@@ -1,0 +1,47 @@
+/* How an operator's rung is launched: its tables LAUNCHES and WORKSPACE, read from the cubin and evaluated for a case.
+ * Host copy of the struct in kernels/common/operator.cuh (a test compares the two). */
+#ifndef BENCH_WORKLOADS_OPERATOR_LAUNCHES_H
+#define BENCH_WORKLOADS_OPERATOR_LAUNCHES_H
+
+#include "cuda/cubin.h"
+#include "workloads/operator/description.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MOST_LAUNCHES = 8, WORKSPACE_TEXT = 64 };
+
+typedef struct operator_launch {
+    char entry[64];
+    char grid[3][64];
+    char threads[3][32];
+    char shared[64];
+    char cluster[3][16];
+    uint32_t cooperative;
+} operator_launch_t;
+
+typedef struct launches {
+    operator_launch_t items[MOST_LAUNCHES];
+    size_t n;
+    char workspace[WORKSPACE_TEXT]; /* "": none */
+} launches_t;
+
+/* STATUS_FAILED: what the tables lack. */
+status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err);
+/* Can this program be launched? Checks its tables, their expressions, and that it has the kernels they name. */
+status_t launches_check(const operator_description_t *description, const cubin_t *cubin,
+                        error_t *err);
+
+/* The sizes of one launch. */
+typedef struct launch_size {
+    unsigned grid[3], threads[3], shared, cluster[3];
+} launch_size_t;
+
+/* Evaluate a launch, and check it against the limits of a GPU of this architecture, such as 90. STATUS_FAILED with kernel,
+ * size and expression: the case is then skipped. */
+status_t launches_size(const operator_launch_t *launch, const operator_values_t *values,
+                       unsigned arch, launch_size_t *size, error_t *err);
+status_t launches_workspace(const launches_t *launches, const operator_values_t *values,
+                            size_t *bytes, error_t *err);
+
+#endif

@@ -1,0 +1,253 @@
+#include "workloads/operator/operators.h"
+
+#include "base/memory.h"
+#include "workloads/operator/launches.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Lives as long as the process: cases point at their workload. */
+typedef struct operator_entry {
+    workload_t workload;
+    operator_description_t description;
+    param_spec_t params[OPERATOR_PARAMS];
+    const char *dtypes[ELEMENT_KINDS + 1];
+} operator_entry_t;
+
+static operator_entry_t **entries;
+static size_t n_entries;
+
+static const technique_spec_t TECHNIQUES[] = {
+    {"alloc", "source of device memory in each sample (async: a pool that keeps freed memory)",
+     NAMES("malloc", "async", "arena")},
+    {"copy", "type of host memory to copy from and to", NAMES("pageable", "pinned", "mapped")},
+    {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
+};
+
+const operator_description_t *operators_find(const char *name) {
+    for (size_t i = 0; i < n_entries; i++)
+        if (strcmp(entries[i]->description.name, name) == 0)
+            return &entries[i]->description;
+    return NULL;
+}
+
+const workload_t *operators_workload(size_t index) {
+    return index < n_entries ? &entries[index]->workload : NULL;
+}
+
+/* ---- as a workload --------------------------------------------------------------------------- */
+
+static bool allows(const case_t *spec) {
+    bool allowed = true;
+    error_t ignored = ERROR_INIT; /* validate() reports it */
+    description_where(operators_find(spec->workload), spec, &allowed, &ignored);
+    return allowed;
+}
+
+static status_t validate(const case_t *spec, error_t *err) {
+    const operator_description_t *d = operators_find(spec->workload);
+    bool allowed;
+    TRY(description_where(d, spec, &allowed, err));
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        operator_shape_t shape;
+        TRY(description_shape(d, i, spec, &shape, err));
+    }
+    return STATUS_OK;
+}
+
+static workload_cost_t cost(const case_t *spec) {
+    const operator_description_t *d = operators_find(spec->workload);
+    workload_cost_t sum = {0};
+    error_t ignored = ERROR_INIT; /* validate() has reported it */
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        operator_shape_t shape = {0};
+        description_shape(d, i, spec, &shape, &ignored);
+        sum.device_bytes += (double)shape.bytes;
+        sum.bus_in_bytes += d->arrays[i].is_input ? (double)shape.bytes : 0;
+        sum.bus_out_bytes += d->arrays[i].is_output ? (double)shape.bytes : 0;
+    }
+    description_cost(d, spec, &sum.bytes, &sum.flops, &ignored);
+    /* What is not given bounds nothing. */
+    sum.bytes = isfinite(sum.bytes) ? sum.bytes : 0;
+    sum.flops = isfinite(sum.flops) ? sum.flops : 0;
+    sum.working_set_bytes = fmin(sum.bytes, sum.device_bytes);
+    return sum;
+}
+
+static bounds_t bounds(const case_t *spec, const char *array) {
+    const operator_description_t *d = operators_find(spec->workload);
+    element_t dtype = ELEMENT_F32;
+    element_find(spec->dtype, &dtype);
+    for (size_t i = 0; i < d->n_arrays; i++)
+        if (strcmp(d->arrays[i].name, array) == 0)
+            return d->arrays[i].bounds[dtype];
+    return (bounds_t){0, 0};
+}
+
+static double tolerance(const case_t *spec) {
+    const operator_description_t *d = operators_find(spec->workload);
+    size_t i = 0;
+    while (!d->arrays[i].is_output)
+        i++;
+    return bounds(spec, d->arrays[i].name).rel_l2;
+}
+
+/* ---- constants of a program ------------------------------------------------------------------ */
+
+static const char *const C_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = "float",        [ELEMENT_F16] = "__half",    [ELEMENT_BF16] = "__nv_bfloat16",
+    [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",       [ELEMENT_I64] = "long long",
+    [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "bool",
+};
+
+static void add_upper(text_list_t *defines, const char *name, int64_t value) {
+    char *text = mem_format("%s=%" PRId64, name, value);
+    for (char *c = text; *c != '='; c++)
+        *c = (char)toupper((unsigned char)*c);
+    text_list_add(defines, text);
+    free(text);
+}
+
+/* In the order of kernel parameters: inputs, arrays in place, outputs. */
+static void add_arrays(const operator_description_t *d, text_list_t *parameters) {
+    for (int pass = 0; pass < 3; pass++)
+        for (size_t i = 0; i < d->n_arrays; i++) {
+            const operator_array_t *array = &d->arrays[i];
+            const int kind = !array->is_input ? 2 : array->is_output ? 1 : 0;
+            if (kind == pass)
+                text_list_add_format(parameters, "%s%s *__restrict__ %s",
+                                     kind == 0 ? "const " : "",
+                                     array->of_case ? "OPERATOR_T" : C_TYPES[array->element],
+                                     array->name);
+        }
+}
+
+static char *parameters_of(const operator_description_t *d) {
+    text_list_t parameters = {0};
+    add_arrays(d, &parameters);
+    text_list_add(&parameters, "unsigned char *workspace");
+    for (size_t i = 0; i < d->n_scalars; i++)
+        text_list_add_format(&parameters, "%s %s", C_TYPES[d->scalars[i].element],
+                             d->scalars[i].name);
+    for (size_t i = 0; i < d->params.n; i++)
+        if (!d->constant[i])
+            text_list_add_format(&parameters, "long long %s", d->params.items[i]);
+    char *joined = text_list_join(&parameters, ", ");
+    text_list_free(&parameters);
+    return joined;
+}
+
+static bool uses(const operator_description_t *d, element_t dtype, element_t element) {
+    bool any = dtype == element;
+    for (size_t i = 0; i < d->n_arrays; i++)
+        any |= !d->arrays[i].of_case && d->arrays[i].element == element;
+    return any;
+}
+
+static void constants(const case_t *spec, text_list_t *defines) {
+    const operator_description_t *d = operators_find(spec->workload);
+    element_t dtype = ELEMENT_F32;
+    element_find(spec->dtype, &dtype);
+    for (int i = 0; i < ELEMENT_KINDS; i++) {
+        char *name = mem_format("DTYPE_%s", element_name((element_t)i));
+        add_upper(defines, name, dtype == (element_t)i);
+        free(name);
+    }
+    text_list_add_format(defines, "OPERATOR_F16=%d", uses(d, dtype, ELEMENT_F16));
+    text_list_add_format(defines, "OPERATOR_BF16=%d", uses(d, dtype, ELEMENT_BF16));
+    text_list_add_format(defines, "OPERATOR_T=%s", C_TYPES[dtype]);
+    char *parameters = parameters_of(d);
+    text_list_add_format(defines, "OPERATOR_ARGUMENTS=%s", parameters);
+    free(parameters);
+    for (size_t i = 0; i < d->params.n; i++)
+        if (d->constant[i])
+            add_upper(defines, d->params.items[i], case_param_int(spec, d->params.items[i], 0));
+}
+
+static status_t check_program(const workload_t *workload, const cubin_t *cubin, error_t *err) {
+    return launches_check(&((const operator_entry_t *)workload)->description, cubin, err);
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static void make_workload(operator_entry_t *entry) {
+    const operator_description_t *d = &entry->description;
+    for (size_t i = 0; i < d->params.n; i++)
+        entry->params[i] = (param_spec_t){
+            .name = d->params.items[i],
+            .kind = VALUE_INT,
+            .min = (double)d->least[i],
+            .max = (double)d->most[i],
+            .default_json = mem_format("%" PRId64, d->defaults[i]),
+            .summary = d->constant[i] ? "compiled in" : "an argument of the kernels",
+            .always_in_id = true};
+    for (size_t i = 0; i < d->dtypes.n; i++)
+        entry->dtypes[i] = d->dtypes.items[i];
+    entry->workload = (workload_t){
+        .name = d->name,
+        .summary = d->summary,
+        .folder = d->folder,
+        .params = entry->params,
+        .n_params = d->params.n,
+        .size_param = d->size_param,
+        .size_noun = d->size_param,
+        .size_title = d->size_param,
+        .host_to_host = "from inputs in host memory to outputs in host memory",
+        .techniques = TECHNIQUES,
+        .n_techniques = sizeof TECHNIQUES / sizeof *TECHNIQUES,
+        .dtypes = entry->dtypes,
+        .pytorch_variants = NAMES("eager", "inference", "compile", "graph", "compile_graph"),
+        .pytorch_oracle = "oracle",
+        .allows = allows,
+        .validate = validate,
+        .cost = cost,
+        .tolerance = tolerance,
+        .bounds = bounds,
+        .constants = constants,
+        .check_program = check_program};
+}
+
+static void add_entry(operator_entry_t *entry) {
+    make_workload(entry);
+    entries = mem_resize(entries, n_entries + 1, sizeof *entries);
+    entries[n_entries++] = entry;
+}
+
+status_t operators_add(const char *folder, error_t *err) {
+    operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
+    status_t status = description_load(folder, &entry->description, err);
+    if (status != STATUS_OK) {
+        free(entry);
+        return status;
+    }
+    const operator_description_t *other = operators_find(entry->description.name);
+    if (other == NULL) {
+        add_entry(entry);
+        return STATUS_OK;
+    }
+    if (strcmp(other->hash, entry->description.hash) != 0)
+        status = error_set(err, STATUS_USAGE, "%s/operator.json: $.name: \"%s\" is the name of %s",
+                           folder, other->name,
+                           other->folder != NULL ? other->folder : "an operator of this run");
+    description_free(&entry->description);
+    free(entry);
+    return status;
+}
+
+status_t operators_add_saved(const char *file, const json_t *description, const char *hash,
+                             error_t *err) {
+    operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
+    const status_t status = description_parse(file, description, &entry->description, err);
+    if (status == STATUS_OK && operators_find(entry->description.name) == NULL) {
+        snprintf(entry->description.hash, sizeof entry->description.hash, "%s", hash);
+        add_entry(entry);
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        description_free(&entry->description);
+    free(entry);
+    return status;
+}

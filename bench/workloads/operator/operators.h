@@ -1,0 +1,24 @@
+/* The operators of this process, as workloads. */
+#ifndef BENCH_WORKLOADS_OPERATOR_OPERATORS_H
+#define BENCH_WORKLOADS_OPERATOR_OPERATORS_H
+
+#include "workloads/operator/description.h"
+
+/* Read and add the operator of a folder. STATUS_USAGE if the description is wrong, or another operator has its name; adding
+ * a folder again does nothing. */
+status_t operators_add(const char *folder, error_t *err);
+/* Add the copy in a saved run, unless an operator has its name; `file` is for messages. */
+status_t operators_add_saved(const char *file, const json_t *description, const char *hash,
+                             error_t *err);
+
+/* NULL for another workload. */
+const operator_description_t *operators_find(const char *name);
+/* Number `index`; NULL beyond the last. */
+const workload_t *operators_workload(size_t index);
+
+/* The value of "operator" in the request `open`: arrays and scalars of this case, and where its files are. STATUS_FAILED
+ * for a shape that cannot be computed. */
+status_t operators_request(const operator_description_t *description, const case_t *spec,
+                           json_t **request, error_t *err);
+
+#endif
