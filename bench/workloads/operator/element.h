@@ -23,4 +23,11 @@ const char *element_name(element_t element);
 size_t element_bytes(element_t element);
 bool element_is_float(element_t element);
 
+/* Finite values, and the largest integer up to which all are exact. i64: what a double holds exactly. */
+typedef struct element_range {
+    double least, most, exact;
+} element_range_t;
+
+element_range_t element_range(element_t element);
+
 #endif

@@ -4,12 +4,13 @@
  *
  *   or → and ("||" and)*      and → comparison ("&&" comparison)*
  *   comparison → sum (("<" | "<=" | ">" | ">=" | "==" | "!=") sum)?      true is 1, false is 0
- *   sum → product (("+" | "-") product)*      product → power (("*" | "/" | "%") power)*
- *   power → unary ("**" power)?      unary → "-" unary | atom
+ *   sum → product (("+" | "-") product)*      product → unary (("*" | "/" | "%") unary)*
+ *   unary → "-" unary | power      power → atom ("**" unary)?      as in Python: -2 ** 2 is -4
  *   atom → integer | name | "(" or ")" | function "(" or ("," or)* ")"
  *
- * Division rounds toward zero, as in C. Functions: min(a, b, …), max(a, b, …), ceil_div(a, b),
- * itemsize(DTYPE), where DTYPE is "T", the case's, or a name such as f16. */
+ * Division rounds toward zero, as in C. The right side of "&&" and "||" is computed only where it counts:
+ * `cols == 0 || rows / cols > 1` never divides by zero. Functions: min(a, b, …), max(a, b, …), ceil_div(a, b)
+ * (toward positive infinity), itemsize(DTYPE), where DTYPE is "T", the case's, or a name such as f16. */
 #ifndef BENCH_WORKLOADS_OPERATOR_EXPRESSION_H
 #define BENCH_WORKLOADS_OPERATOR_EXPRESSION_H
 
@@ -19,6 +20,9 @@
 #include <stdint.h>
 
 typedef struct expression expression_t;
+
+/* A text has at most so many bytes. */
+enum { EXPRESSION_LONGEST = 1000 };
 
 /* Names with values: parameters, sm_count. */
 typedef struct scope {
@@ -33,11 +37,13 @@ typedef struct scope {
  * STATUS_USAGE. The caller frees it. */
 status_t expression_parse(const char *text, const scope_t *scope, expression_t **expression,
                           error_t *err);
-/* With the names it was parsed with, in the same order. STATUS_FAILED with the text, the operation and its operands
+/* With the names it was parsed with, in the same order; more may follow them. STATUS_FAILED with the text, the operation and its operands
  * for an overflow or a division by zero. */
 status_t expression_value(const expression_t *expression, const scope_t *scope, int64_t *value,
                           error_t *err);
 const char *expression_text(const expression_t *expression);
 void expression_free(expression_t *expression); /* may be NULL */
+/* "min", …; `*n` gets their number. */
+const char *const *expression_functions(size_t *n);
 
 #endif
