@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/fs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -32,6 +33,36 @@ static char *quoted_text(const char *text) {
     char *copy = quoted(json);
     json_decref(json);
     return copy;
+}
+
+static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+
+status_t node_read(const char *path, char **text, error_t *err) {
+    size_t size = 0;
+    TRY(fs_read(path, text, &size, err));
+    status_t status = STATUS_OK;
+    if (strlen(*text) != size) /* parsing would stop at the NUL */
+        status = error_set(err, STATUS_USAGE, "%s: found a NUL byte at offset %zu, expected text",
+                           path, strlen(*text));
+    else if (text_starts(*text, BYTE_ORDER_MARK))
+        status = error_set(err, STATUS_USAGE,
+                           "%s: begins with a byte order mark (U+FEFF), which JSON does not have: "
+                           "save it as UTF-8 without one",
+                           path);
+    if (status != STATUS_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    return status;
+}
+
+status_t node_parse(const char *path, const char *text, json_t **json, error_t *err) {
+    json_error_t wrong;
+    *json = json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
+    if (*json == NULL)
+        return error_set(err, STATUS_USAGE, "%s:%d:%d: %s", path, wrong.line, wrong.column,
+                         wrong.text);
+    return STATUS_OK;
 }
 
 node_t node_root(const char *file, const json_t *json) {

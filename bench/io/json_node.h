@@ -17,6 +17,11 @@ typedef struct node {
     char path[160];     /* "$.contenders[1].variants[0]" */
 } node_t;
 
+/* A file's text, checked for what would end or hide it: NUL bytes, a byte order mark. The caller frees it. */
+status_t node_read(const char *path, char **text, error_t *err);
+/* The JSON in a file's text, without repeated keys; `path:line:column: …`. The caller frees it. */
+status_t node_parse(const char *path, const char *text, json_t **json, error_t *err);
+
 node_t node_root(const char *file, const json_t *json);
 node_t node_member(const node_t *object, const char *key);
 node_t node_item(const node_t *array, size_t index);

@@ -1,7 +1,6 @@
 #include "sweep/sweep.h"
 
 #include "base/memory.h"
-#include "io/fs.h"
 #include "model/chart_kinds.h"
 #include "model/result.h"
 #include "sweep/plan.h"
@@ -148,13 +147,9 @@ static status_t read_sweep(const node_t *top, const char *root, sweep_t *sweep, 
 status_t sweep_parse(const char *path, const char *text, const char *root, sweep_t *sweep,
                      error_t *err) {
     *sweep = (sweep_t){.path = mem_text(path), .text = mem_text(text), .measure = MEASURE_DEFAULTS};
-    json_error_t wrong;
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
-    status_t status;
-    if (json == NULL) {
-        status = error_set(err, STATUS_USAGE, "%s:%d:%d: %s", path, wrong.line, wrong.column,
-                           wrong.text);
-    } else {
+    json_t *json = NULL;
+    status_t status = node_parse(path, text, &json, err);
+    if (status == STATUS_OK) {
         node_t top = node_root(path, json);
         status = read_sweep(&top, root, sweep, err);
         json_decref(json);
@@ -164,24 +159,11 @@ status_t sweep_parse(const char *path, const char *text, const char *root, sweep
     return status;
 }
 
-static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
-
 status_t sweep_load(const char *path, const char *root, sweep_t *sweep, error_t *err) {
     *sweep = (sweep_t){0};
     char *text = NULL;
-    size_t size = 0;
-    TRY(fs_read(path, &text, &size, err));
-    status_t status;
-    if (strlen(text) != size) /* parsing would stop at the NUL */
-        status = error_set(err, STATUS_USAGE, "%s: found a NUL byte at offset %zu, expected text",
-                           path, strlen(text));
-    else if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
-        status = error_set(err, STATUS_USAGE,
-                           "%s: begins with a byte order mark (U+FEFF), which JSON does not have: "
-                           "save it as UTF-8 without one",
-                           path);
-    else
-        status = sweep_parse(path, text, root, sweep, err);
+    TRY(node_read(path, &text, err));
+    status_t status = sweep_parse(path, text, root, sweep, err);
     free(text);
     return status;
 }

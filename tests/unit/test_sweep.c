@@ -1,8 +1,8 @@
 /* Sweeps as data: tests/fixtures/sweeps_invalid/NAME.json must be refused with the message in
  * NAME.expected, sweeps_valid/NAME.json must expand to the ids in NAME.expected. Both run against
  * the small ladder in tests/fixtures/sweep_root. */
-#include "base/memory.h"
-#include "io/fs.h"
+#include "expected_files.h"
+
 #include "sweep/param_node.h"
 #include "sweep/sweep.h"
 
@@ -16,33 +16,6 @@
 #define FIXTURES "tests/fixtures/"
 
 static const char ROOT[] = FIXTURES "sweep_root";
-
-static char *read_text(const char *path) {
-    char *text = NULL;
-    size_t size = 0;
-    error_t err = ERROR_INIT;
-    if (fs_read(path, &text, &size, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    return text;
-}
-
-static text_list_t names_in(const char *folder) {
-    text_list_t names = {0};
-    error_t err = ERROR_INIT;
-    if (fs_list(folder, ".json", &names, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    assert_true(names.n > 0);
-    return names;
-}
-
-/* "folder/NAME.expected" for "NAME.json". */
-static char *expected_text(const char *folder, const char *name) {
-    char *stem = fs_stem(name), *path = mem_format("%s/%s.expected", folder, stem);
-    char *text = read_text(path);
-    free(path);
-    free(stem);
-    return text;
-}
 
 static char *ids_text(const sweep_t *sweep) {
     text_list_t ids = {0};
@@ -60,17 +33,12 @@ static void test_invalid_sweeps(void **state) {
     text_list_t names = names_in(FOLDER);
     for (size_t i = 0; i < names.n; i++) {
         char *path = fs_join(FOLDER, names.items[i]);
-        char *expected = expected_text(FOLDER, names.items[i]);
         sweep_t sweep;
         error_t err = ERROR_INIT;
         assert_int_equal(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE);
-        assert_true(text_starts(err.text, FOLDER));
-        char *message = mem_format("%s\n", err.text + strlen(FOLDER) + 1);
-        assert_string_equal(message, expected);
+        check_message(FOLDER, names.items[i], err.text);
         assert_null(sweep.cases);
         assert_null(sweep.text);
-        free(message);
-        free(expected);
         free(path);
     }
     text_list_free(&names);
