@@ -5,12 +5,16 @@
 
 #include "base/hash.h"
 #include "workloads/common/workload.h"
+#include "workloads/operator/element.h"
 #include "workloads/operator/expression.h"
 #include "workloads/operator/fill.h"
 
 #include <jansson.h>
 
 enum { OPERATOR_DIMENSIONS = 4, OPERATOR_ARRAYS = 16, OPERATOR_PARAMS = 16 };
+
+/* Of params, in both directions: their ranges are doubles, and this is the last integer that no other is rounded to. */
+#define OPERATOR_LARGEST (0x1p53 - 1)
 
 typedef struct operator_array {
     char *name;
@@ -38,7 +42,7 @@ typedef struct operator_description {
     char *name, *folder;  /* folder: an absolute path, or NULL if only a saved run has it */
     char hash[HASH_TEXT]; /* of operator.json and the .py files in its folder */
     json_t *json;         /* operator.json, or its copy in a saved run */
-    char *summary;
+    char *summary;        /* "" if not given */
     text_list_t params;
     int64_t defaults[OPERATOR_PARAMS], least[OPERATOR_PARAMS], most[OPERATOR_PARAMS];
     bool constant[OPERATOR_PARAMS]; /* compiled in */
@@ -50,19 +54,26 @@ typedef struct operator_description {
     size_t n_scalars;
     expression_t *where; /* NULL: every combination */
     operator_cost_t cost;
-    char *math[ELEMENT_KINDS]; /* by dtype: the rate that `flops` are held against: "fp32", … */
-    bool deterministic;        /* two runs of the reference give the same bits; default true */
-    bool needs_deterministic;  /* … and of each contender: "deterministic": "required" */
-    char *size_param;          /* x axis of charts; default: the last param */
+    /* By dtype: the rate that `flops` are held against, one of description_maths(); NULL: none. */
+    const char *math[ELEMENT_KINDS];
+    bool deterministic;       /* two runs of the reference give the same bits; default true */
+    bool needs_deterministic; /* … and of each contender: "deterministic": "required" */
+    char *size_param;         /* x axis of charts; default: the last param */
 } operator_description_t;
 
-/* Read <folder>/operator.json. STATUS_USAGE: file, line or key, what was found and expected. On success the caller frees
- * it. */
+/* Read <folder>/operator.json. STATUS_USAGE: file, line or key, what was found and expected. On success the caller
+ * frees it. That the name is not that of another workload is for the caller to check. */
 status_t description_load(const char *folder, operator_description_t *description, error_t *err);
-/* The same of a copy in a saved run; `file` is for messages. */
+/* The same of a copy in a saved run, without folder and hash; `file` is for messages. */
 status_t description_parse(const char *file, const json_t *json,
                            operator_description_t *description, error_t *err);
 void description_free(operator_description_t *description);
+
+/* Rates that `flops` can be held against: "fp32" is that of multiply-adds outside tensor cores, the others are of
+ * tensor cores. `*n` gets their number. */
+const char *const *description_maths(size_t *n);
+/* The default bounds of an output of this type. */
+bounds_t description_bounds(element_t element);
 
 /* An array of one case. */
 typedef struct operator_shape {
@@ -75,13 +86,21 @@ typedef struct operator_shape {
 typedef struct operator_values {
     int64_t params[OPERATOR_PARAMS + 1]; /* and sm_count */
     const char *names[OPERATOR_PARAMS + 1];
-    scope_t scope;
+    element_t element; /* T */
+    scope_t scope;     /* points into this struct, which must not be copied */
 } operator_values_t;
 
+/* `spec` has passed workload_check(): every param in range, a dtype of the description. */
 void description_values(const operator_description_t *description, const case_t *spec, int sm_count,
                         operator_values_t *values);
-/* STATUS_FAILED with array and dimension: "x: shape[1], \"rows - 8\": -4, expected at least 1". */
+/* STATUS_FAILED with array and dimension: `x: shape[1]: "rows - 8": -4, expected at least 1`. */
 status_t description_shape(const operator_description_t *description, size_t array,
                            const case_t *spec, operator_shape_t *shape, error_t *err);
+/* Is the case one that `where` allows? STATUS_FAILED if that cannot be computed. */
+status_t description_where(const operator_description_t *description, const case_t *spec,
+                           bool *allowed, error_t *err);
+/* NaN for what is not given. STATUS_FAILED for an overflow, a division by zero or a negative result. */
+status_t description_cost(const operator_description_t *description, const case_t *spec,
+                          double *bytes, double *flops, error_t *err);
 
 #endif

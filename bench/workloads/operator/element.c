@@ -4,33 +4,46 @@
 #include <stdint.h>
 #include <string.h>
 
+static const char *const NAMES[] = {"T",
+                                    [1 + ELEMENT_F32] = "f32",
+                                    [1 + ELEMENT_F16] = "f16",
+                                    [1 + ELEMENT_BF16] = "bf16",
+                                    [1 + ELEMENT_F64] = "f64",
+                                    [1 + ELEMENT_I32] = "i32",
+                                    [1 + ELEMENT_I64] = "i64",
+                                    [1 + ELEMENT_U8] = "u8",
+                                    [1 + ELEMENT_BOOL] = "bool"};
+
 static const struct {
-    const char *name;
     size_t bytes;
     bool is_float;
     element_range_t range;
 } ELEMENTS[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = {"f32", 4, true, {-FLT_MAX, FLT_MAX, 0x1p24}},
-    [ELEMENT_F16] = {"f16", 2, true, {-65504, 65504, 0x1p11}},
-    [ELEMENT_BF16] = {"bf16", 2, true, {-0x1.fep127, 0x1.fep127, 0x1p8}},
-    [ELEMENT_F64] = {"f64", 8, true, {-DBL_MAX, DBL_MAX, 0x1p53}},
-    [ELEMENT_I32] = {"i32", 4, false, {INT32_MIN, INT32_MAX, INT32_MAX}},
-    [ELEMENT_I64] = {"i64", 8, false, {-0x1p53, 0x1p53, 0x1p53}},
-    [ELEMENT_U8] = {"u8", 1, false, {0, UINT8_MAX, UINT8_MAX}},
-    [ELEMENT_BOOL] = {"bool", 1, false, {0, 1, 1}},
+    [ELEMENT_F32] = {4, true, {-FLT_MAX, FLT_MAX, 0x1p24}},
+    [ELEMENT_F16] = {2, true, {-65504, 65504, 0x1p11}},
+    [ELEMENT_BF16] = {2, true, {-0x1.fep127, 0x1.fep127, 0x1p8}},
+    [ELEMENT_F64] = {8, true, {-DBL_MAX, DBL_MAX, 0x1p53}},
+    [ELEMENT_I32] = {4, false, {INT32_MIN, INT32_MAX, INT32_MAX}},
+    [ELEMENT_I64] = {8, false, {1 - 0x1p53, 0x1p53 - 1, 0x1p53 - 1}},
+    [ELEMENT_U8] = {1, false, {0, UINT8_MAX, UINT8_MAX}},
+    [ELEMENT_BOOL] = {1, false, {0, 1, 1}},
 };
+
+const char *const *element_names(void) {
+    return NAMES;
+}
+
+const char *element_name(element_t element) {
+    return NAMES[1 + element];
+}
 
 bool element_find(const char *name, element_t *element) {
     for (size_t i = 0; i < ELEMENT_KINDS; i++)
-        if (strcmp(ELEMENTS[i].name, name) == 0) {
+        if (strcmp(element_name((element_t)i), name) == 0) {
             *element = (element_t)i;
             return true;
         }
     return false;
-}
-
-const char *element_name(element_t element) {
-    return ELEMENTS[element].name;
 }
 
 size_t element_bytes(element_t element) {

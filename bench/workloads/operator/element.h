@@ -17,13 +17,16 @@ typedef enum element {
     ELEMENT_KINDS
 } element_t;
 
+/* "T", which is the case's element type, then the name of each. */
+const char *const *element_names(void);
 /* "f32", …; false for another name. */
 bool element_find(const char *name, element_t *element);
 const char *element_name(element_t element);
 size_t element_bytes(element_t element);
 bool element_is_float(element_t element);
 
-/* Finite values, and the largest integer up to which all are exact. i64: what a double holds exactly. */
+/* Finite values, and the largest integer up to which all are exact. i64: to the last that no other rounds to in a
+ * double. */
 typedef struct element_range {
     double least, most, exact;
 } element_range_t;

@@ -131,10 +131,7 @@ static size_t read_word(parser_t *parser, const vocabulary_t *names) {
 }
 
 static status_t parse_itemsize(parser_t *parser) {
-    const char *dtypes[ELEMENT_KINDS + 1] = {"T"};
-    for (size_t i = 0; i < ELEMENT_KINDS; i++)
-        dtypes[i + 1] = element_name((element_t)i);
-    const vocabulary_t known = {"dtype", "", dtypes, ELEMENT_KINDS + 1};
+    const vocabulary_t known = {"dtype", "", element_names(), ELEMENT_KINDS + 1};
     skip_blanks(parser);
     const char *word = parser->at;
     if (strspn(word, WORD) == 0)

@@ -1,0 +1,217 @@
+#include "workloads/operator/description.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "workloads/operator/description_read.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values of a case ------------------------------------------------------------------------- */
+
+void description_values(const operator_description_t *description, const case_t *spec, int sm_count,
+                        operator_values_t *values) {
+    const size_t n = description->params.n;
+    for (size_t i = 0; i < n; i++) {
+        values->names[i] = description->params.items[i];
+        values->params[i] = case_param_int(spec, values->names[i], description->defaults[i]);
+    }
+    values->names[n] = "sm_count";
+    values->params[n] = sm_count;
+    values->element = ELEMENT_F32;
+    element_find(spec->dtype, &values->element);
+    values->scope =
+        (scope_t){values->names, values->params, n + 1, (int64_t)element_bytes(values->element)};
+}
+
+/* A size or an amount, of at least `least`. */
+static status_t amount(const expression_t *expression, const operator_values_t *values,
+                       int64_t least, int64_t *value, error_t *err) {
+    TRY(expression_value(expression, &values->scope, value, err));
+    if (*value < least)
+        return error_set(err, STATUS_FAILED, "\"%s\": %" PRId64 ", expected at least %" PRId64,
+                         expression_text(expression), *value, least);
+    return STATUS_OK;
+}
+
+static status_t check_permutation(const operator_array_t *array, const operator_shape_t *shape,
+                                  error_t *err) {
+    /* Its order is that of 32-bit words. */
+    const double most = fmin(element_range(shape->element).exact, UINT32_MAX) + 1;
+    if (!array->is_input || array->fill.kind != FILL_PERMUTATION || (double)shape->n <= most)
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED,
+                     "%s: fill: a permutation of %zu, expected at most %.0f of %s", array->name,
+                     shape->n, most, element_name(shape->element));
+}
+
+status_t description_shape(const operator_description_t *description, size_t array,
+                           const case_t *spec, operator_shape_t *shape, error_t *err) {
+    const operator_array_t *of = &description->arrays[array];
+    operator_values_t values;
+    description_values(description, spec, 0, &values);
+    *shape = (operator_shape_t){.n = 1, .element = of->of_case ? values.element : of->element};
+    int64_t bytes = (int64_t)element_bytes(shape->element);
+    for (size_t i = 0; i < of->n_dimensions; i++) {
+        int64_t size;
+        if (amount(of->shape[i], &values, 1, &size, err) != STATUS_OK)
+            return error_within(err, "%s: shape[%zu]", of->name, i);
+        if (__builtin_mul_overflow(bytes, size, &bytes))
+            return error_set(err, STATUS_FAILED, "%s: shape: over 2^63 bytes", of->name);
+        shape->sizes[i] = (size_t)size;
+        shape->n *= (size_t)size;
+    }
+    shape->bytes = (size_t)bytes;
+    return check_permutation(of, shape, err);
+}
+
+status_t description_where(const operator_description_t *description, const case_t *spec,
+                           bool *allowed, error_t *err) {
+    operator_values_t values;
+    int64_t value = 1;
+    description_values(description, spec, 0, &values);
+    if (description->where != NULL &&
+        expression_value(description->where, &values.scope, &value, err) != STATUS_OK)
+        return error_within(err, "where");
+    *allowed = value != 0;
+    return STATUS_OK;
+}
+
+status_t description_cost(const operator_description_t *description, const case_t *spec,
+                          double *bytes, double *flops, error_t *err) {
+    const operator_cost_t *cost = &description->cost;
+    operator_values_t values;
+    int64_t value;
+    description_values(description, spec, 0, &values);
+    *bytes = *flops = NAN;
+    if (cost->bytes != NULL) {
+        if (amount(cost->bytes, &values, 0, &value, err) != STATUS_OK)
+            return error_within(err, "cost.bytes");
+        *bytes = (double)value;
+    }
+    if (cost->flops != NULL) {
+        if (amount(cost->flops, &values, 0, &value, err) != STATUS_OK)
+            return error_within(err, "cost.flops");
+        *flops = (double)value;
+    }
+    return STATUS_OK;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static status_t evaluate(const operator_description_t *description, const case_t *spec,
+                         bool *allowed, error_t *err) {
+    TRY(description_where(description, spec, allowed, err));
+    for (size_t i = 0; *allowed && i < description->n_arrays; i++) {
+        operator_shape_t shape;
+        TRY(description_shape(description, i, spec, &shape, err));
+    }
+    double bytes, flops;
+    return *allowed ? description_cost(description, spec, &bytes, &flops, err) : STATUS_OK;
+}
+
+/* Every expression has a value at the default params, which `where` allows at least with the default dtype. */
+static status_t check_defaults(const node_t *top, const operator_description_t *description,
+                               error_t *err) {
+    for (size_t i = 0; i < description->dtypes.n; i++) {
+        case_t spec = {.dtype = description->dtypes.items[i]};
+        error_t wrong = ERROR_INIT;
+        bool allowed = true;
+        if (evaluate(description, &spec, &allowed, &wrong) != STATUS_OK)
+            return node_error(top, err, "default params, dtype %s: %s", spec.dtype, wrong.text);
+        node_t where = node_member(top, "where");
+        if (!allowed && i == 0)
+            return node_error(&where, err, "\"%s\" is false for the default params and dtype %s",
+                              expression_text(description->where), spec.dtype);
+    }
+    return STATUS_OK;
+}
+
+status_t description_parse(const char *file, const json_t *json,
+                           operator_description_t *description, error_t *err) {
+    *description = (operator_description_t){.json = json_incref((json_t *)json)};
+    const node_t top = node_root(file, json);
+    status_t status = read_description(&top, description, err);
+    if (status == STATUS_OK)
+        status = check_defaults(&top, description, err);
+    if (status != STATUS_OK)
+        description_free(description);
+    return status;
+}
+
+/* Add a file's name and content. */
+static status_t hash_file(hash_t *hash, const char *folder, const char *name, error_t *err) {
+    char *path = fs_join(folder, name), *data = NULL;
+    size_t size = 0;
+    status_t status = fs_is_folder(path) ? STATUS_OK : fs_read(path, &data, &size, err);
+    if (data != NULL) {
+        hash_add_text(hash, name);
+        hash_add(hash, data, size);
+    }
+    free(data);
+    free(path);
+    return status;
+}
+
+static status_t hash_folder(const char *folder, char text[HASH_TEXT], error_t *err) {
+    text_list_t names = {0};
+    hash_t *hash = hash_new();
+    status_t status = fs_list(folder, ".py", &names, err);
+    if (status == STATUS_OK && !text_list_has(&names, "reference.py"))
+        status = error_set(
+            err, STATUS_USAGE,
+            "%s: found no reference.py, which an operator needs beside operator.json", folder);
+    if (status == STATUS_OK)
+        status = hash_file(hash, folder, "operator.json", err);
+    for (size_t i = 0; status == STATUS_OK && i < names.n; i++)
+        status = hash_file(hash, folder, names.items[i], err);
+    hash_finish(hash, text);
+    text_list_free(&names);
+    return status;
+}
+
+status_t description_load(const char *folder, operator_description_t *description, error_t *err) {
+    *description = (operator_description_t){0};
+    char *path = fs_join(folder, "operator.json"), *text = NULL, hash[HASH_TEXT];
+    json_t *json = NULL;
+    status_t status = node_read(path, &text, err);
+    if (status == STATUS_OK)
+        status = node_parse(path, text, &json, err);
+    if (status == STATUS_OK)
+        status = hash_folder(folder, hash, err);
+    if (status == STATUS_OK)
+        status = description_parse(path, json, description, err);
+    if (status == STATUS_OK) {
+        memcpy(description->hash, hash, sizeof hash);
+        description->folder = realpath(folder, NULL);
+    }
+    json_decref(json);
+    free(text);
+    free(path);
+    return status;
+}
+
+void description_free(operator_description_t *description) {
+    for (size_t i = 0; i < description->n_arrays; i++) {
+        operator_array_t *array = &description->arrays[i];
+        free(array->name);
+        for (size_t k = 0; k < array->n_dimensions; k++)
+            expression_free(array->shape[k]);
+    }
+    for (size_t i = 0; i < description->n_scalars; i++)
+        free(description->scalars[i].name);
+    expression_free(description->where);
+    expression_free(description->cost.bytes);
+    expression_free(description->cost.flops);
+    text_list_free(&description->params);
+    text_list_free(&description->dtypes);
+    free(description->name);
+    free(description->folder);
+    free(description->summary);
+    free(description->size_param);
+    json_decref(description->json);
+    *description = (operator_description_t){0};
+}

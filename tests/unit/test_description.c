@@ -1,0 +1,346 @@
+/* Descriptions of operators as data: tests/fixtures/operators_invalid/NAME.json must be refused with the message in
+ * NAME.expected. What a whole description is read as, and what follows from it for a case. */
+#include "expected_files.h"
+
+#include "io/json_node.h"
+#include "workloads/operator/description.h"
+
+#include <math.h>
+
+#define FIXTURES "tests/fixtures/"
+
+static status_t parse_file(const char *path, operator_description_t *description, error_t *err) {
+    char *text = NULL;
+    json_t *json = NULL;
+    status_t status = node_read(path, &text, err);
+    if (status == STATUS_OK)
+        status = node_parse(path, text, &json, err);
+    if (status == STATUS_OK)
+        status = description_parse(path, json, description, err);
+    json_decref(json);
+    free(text);
+    return status;
+}
+
+static void test_invalid_descriptions(void **state) {
+    (void)state;
+    static const char FOLDER[] = FIXTURES "operators_invalid";
+    text_list_t names = names_in(FOLDER);
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = fs_join(FOLDER, names.items[i]);
+        operator_description_t description = {0};
+        error_t err = ERROR_INIT;
+        assert_int_equal(parse_file(path, &description, &err), STATUS_USAGE);
+        check_message(FOLDER, names.items[i], err.text);
+        assert_null(description.json);
+        assert_null(description.name);
+        free(path);
+    }
+    text_list_free(&names);
+}
+
+static void load(const char *folder, operator_description_t *description) {
+    error_t err = ERROR_INIT;
+    if (description_load(folder, description, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+}
+
+static int load_everything(void **state) {
+    static operator_description_t description;
+    load(FIXTURES "operators/everything", &description);
+    *state = &description;
+    return 0;
+}
+
+static int free_everything(void **state) {
+    description_free(*state);
+    return 0;
+}
+
+/* A case of "everything"; the caller frees it. */
+static case_t make_case(const char *dtype, int64_t rows, int64_t cols) {
+    case_t spec = {.dtype = mem_text(dtype)};
+    case_add_param(&spec, "rows", &(value_t){.kind = VALUE_INT, .integer = rows});
+    case_add_param(&spec, "cols", &(value_t){.kind = VALUE_INT, .integer = cols});
+    return spec;
+}
+
+static void check_bounds(bounds_t bounds, double rel_l2, double max_abs) {
+    assert_true(bounds.rel_l2 == rel_l2);
+    assert_true(bounds.max_abs == max_abs);
+}
+
+static void test_head_and_params(void **state) {
+    const operator_description_t *d = *state;
+    assert_string_equal(d->name, "everything");
+    assert_string_equal(d->summary, "Each key of a description");
+    assert_true(d->folder[0] == '/' && text_ends(d->folder, FIXTURES "operators/everything"));
+    assert_string_equal(json_string_value(json_object_get(d->json, "name")), "everything");
+    static const struct {
+        const char *name;
+        int64_t by_default, least, most;
+        bool constant;
+    } PARAMS[] = {{"rows", 64, 2, 65536, false},
+                  {"cols", 128, 1, (INT64_C(1) << 53) - 1, true},
+                  {"shift", -1, -8, 8, false}};
+    assert_int_equal(d->params.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(d->params.items[i], PARAMS[i].name);
+        assert_int_equal(d->defaults[i], PARAMS[i].by_default);
+        assert_int_equal(d->least[i], PARAMS[i].least);
+        assert_int_equal(d->most[i], PARAMS[i].most);
+        assert_int_equal(d->constant[i], PARAMS[i].constant);
+    }
+    assert_string_equal(d->size_param, "cols");
+    assert_int_equal(d->dtypes.n, 3);
+    assert_string_equal(d->dtypes.items[0], "f16");
+    assert_true(d->deterministic && d->needs_deterministic);
+    assert_string_equal(d->math[ELEMENT_F32], "fp32");
+    assert_string_equal(d->math[ELEMENT_F16], "f16");
+    assert_null(d->math[ELEMENT_I32]);
+    assert_int_equal(d->n_scalars, 2);
+    assert_string_equal(d->scalars[0].name, "eps");
+    assert_int_equal(d->scalars[0].element, ELEMENT_F32);
+    assert_true(d->scalars[0].value == 1e-5);
+    assert_int_equal(d->scalars[1].element, ELEMENT_I64);
+    assert_true(d->scalars[1].value == -1);
+}
+
+static void test_arrays(void **state) {
+    const operator_description_t *d = *state;
+    static const struct {
+        const char *name;
+        bool of_case, is_input, is_output;
+        element_t element;
+        fill_t fill;
+        unsigned n_dimensions;
+    } ARRAYS[] = {
+        {"x", true, true, false, ELEMENT_F32, {FILL_INTEGERS, -4, 5}, 3},
+        {"order", false, true, false, ELEMENT_I64, {FILL_PERMUTATION, 0, 0}, 1},
+        {"state", false, true, true, ELEMENT_F32, {FILL_UNIFORM, -0.5, 1.5}, 2},
+        {"mask", false, true, false, ELEMENT_BOOL, {FILL_CONSTANT, 1, 0}, 0},
+        {"noise", false, true, false, ELEMENT_BF16, {FILL_NORMAL, 0, 1}, 1},
+        {"y", true, false, true, ELEMENT_F32, {0}, 2},
+        {"largest", false, false, true, ELEMENT_I64, {0}, 1},
+        {"sum", false, false, true, ELEMENT_F64, {0}, 0},
+    };
+    assert_int_equal(d->n_arrays, sizeof ARRAYS / sizeof ARRAYS[0]);
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        const operator_array_t *array = &d->arrays[i];
+        assert_string_equal(array->name, ARRAYS[i].name);
+        assert_int_equal(array->of_case, ARRAYS[i].of_case);
+        assert_int_equal(array->is_input, ARRAYS[i].is_input);
+        assert_int_equal(array->is_output, ARRAYS[i].is_output);
+        assert_int_equal(array->element, ARRAYS[i].element);
+        assert_int_equal(array->n_dimensions, ARRAYS[i].n_dimensions);
+        assert_int_equal(array->fill.kind, ARRAYS[i].fill.kind);
+        assert_true(array->fill.low == ARRAYS[i].fill.low);
+        assert_true(array->fill.high == ARRAYS[i].fill.high);
+    }
+    assert_string_equal(expression_text(d->arrays[0].shape[1]), "cols * 2");
+    assert_string_equal(expression_text(d->arrays[0].shape[2]), "3");
+}
+
+/* By the case's dtype; an array of another type has the default bounds of that type. */
+static void test_tolerances(void **state) {
+    const operator_description_t *d = *state;
+    check_bounds(d->arrays[5].bounds[ELEMENT_F32], 1e-6, 0.5);
+    check_bounds(d->arrays[5].bounds[ELEMENT_F16], 2e-3, INFINITY);
+    check_bounds(d->arrays[5].bounds[ELEMENT_I32], 0, 0);
+    for (size_t i = 0; i < d->dtypes.n; i++) {
+        element_t of_case;
+        assert_true(element_find(d->dtypes.items[i], &of_case));
+        check_bounds(d->arrays[2].bounds[of_case], INFINITY, 0.25);
+        check_bounds(d->arrays[6].bounds[of_case], 0, 0);
+        check_bounds(d->arrays[7].bounds[of_case], 1e-12, INFINITY);
+    }
+    check_bounds(description_bounds(ELEMENT_F32), 1e-5, INFINITY);
+    check_bounds(description_bounds(ELEMENT_BF16), 1.6e-2, INFINITY);
+    check_bounds(description_bounds(ELEMENT_U8), 0, 0);
+}
+
+static void test_values_and_shapes(void **state) {
+    const operator_description_t *d = *state;
+    case_t spec = make_case("f16", 6, 100);
+    operator_values_t values;
+    description_values(d, &spec, 132, &values);
+    assert_int_equal(values.scope.n, 4);
+    assert_int_equal(values.scope.itemsize, 2);
+    assert_string_equal(values.scope.names[3], "sm_count");
+    const int64_t expected[] = {6, 100, -1, 132}; /* shift: the default */
+    assert_memory_equal(values.scope.values, expected, sizeof expected);
+
+    operator_shape_t shape;
+    error_t err = ERROR_INIT;
+    assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_OK);
+    assert_int_equal(shape.element, ELEMENT_F16);
+    const size_t sizes[] = {6, 200, 3};
+    assert_memory_equal(shape.sizes, sizes, sizeof sizes);
+    assert_int_equal(shape.n, 3600);
+    assert_int_equal(shape.bytes, 7200);
+    assert_int_equal(description_shape(d, 7, &spec, &shape, &err), STATUS_OK);
+    assert_int_equal(shape.element, ELEMENT_F64);
+    assert_int_equal(shape.n, 1);
+    assert_int_equal(shape.bytes, 8);
+    case_free(&spec);
+}
+
+static void test_shapes_that_fail(void **state) {
+    const operator_description_t *d = *state;
+    operator_shape_t shape;
+    error_t err = ERROR_INIT;
+    case_t spec = make_case("f32", 64, -3);
+    assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED);
+    assert_string_equal(err.text, "x: shape[1]: \"cols * 2\": -6, expected at least 1");
+    case_free(&spec);
+    error_clear(&err);
+    spec = make_case("f16", INT64_C(1) << 31, INT64_C(1) << 29); /* 3 * 2^61 elements */
+    assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED);
+    assert_string_equal(err.text, "x: shape: over 2^63 bytes");
+    case_free(&spec);
+    error_clear(&err);
+    spec = make_case("f16", (INT64_C(1) << 32) + 1, 1);
+    assert_int_equal(description_shape(d, 1, &spec, &shape, &err), STATUS_FAILED);
+    assert_string_equal(err.text, "order: fill: a permutation of 4294967297, expected at most "
+                                  "4294967296 of i64");
+    case_free(&spec);
+}
+
+static void test_where_and_cost(void **state) {
+    const operator_description_t *d = *state;
+    static const struct {
+        const char *dtype;
+        int64_t rows;
+        bool allowed;
+    } CASES[] = {{"f32", 127, true}, {"f16", 127, true}, {"f16", 128, false}, {"f32", 128, true}};
+    error_t err = ERROR_INIT;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        case_t spec = make_case(CASES[i].dtype, CASES[i].rows, 4);
+        bool allowed;
+        double bytes, flops;
+        assert_int_equal(description_where(d, &spec, &allowed, &err), STATUS_OK);
+        assert_int_equal(allowed, CASES[i].allowed);
+        assert_int_equal(description_cost(d, &spec, &bytes, &flops, &err), STATUS_OK);
+        assert_true(bytes == (i % 3 == 0 ? 32.0 : 16.0) * (double)CASES[i].rows);
+        assert_true(flops == 20.0 * (double)CASES[i].rows);
+        case_free(&spec);
+    }
+    case_t spec = make_case("f32", INT64_C(1) << 53, INT64_C(1) << 53);
+    bool allowed;
+    double bytes, flops;
+    assert_int_equal(description_where(d, &spec, &allowed, &err), STATUS_FAILED);
+    assert_true(text_starts(err.text, "where: \"rows * cols <="));
+    error_clear(&err);
+    assert_int_equal(description_cost(d, &spec, &bytes, &flops, &err), STATUS_FAILED);
+    assert_true(text_starts(err.text, "cost.bytes: \"2 * itemsize(T)"));
+    case_free(&spec);
+}
+
+static void test_defaults(void **state) {
+    (void)state;
+    operator_description_t d;
+    load(FIXTURES "operators/smallest", &d);
+    assert_string_equal(d.summary, "");
+    assert_string_equal(d.size_param, "n");
+    assert_true(d.deterministic && !d.needs_deterministic);
+    assert_null(d.where);
+    assert_int_equal(d.n_arrays, 1);
+    assert_true(d.arrays[0].is_input && d.arrays[0].is_output);
+    check_bounds(d.arrays[0].bounds[ELEMENT_F32], 1e-5, INFINITY);
+    case_t spec = {.dtype = (char[]){"f32"}};
+    error_t err = ERROR_INIT;
+    bool allowed = false;
+    double bytes, flops;
+    assert_int_equal(description_where(&d, &spec, &allowed, &err), STATUS_OK);
+    assert_true(allowed);
+    assert_int_equal(description_cost(&d, &spec, &bytes, &flops, &err), STATUS_OK);
+    assert_true(isnan(bytes) && isnan(flops));
+    /* The copy of a saved run is the same, but for its folder. */
+    operator_description_t copy;
+    assert_int_equal(description_parse("run.json", d.json, &copy, &err), STATUS_OK);
+    assert_null(copy.folder);
+    assert_string_equal(copy.hash, "");
+    assert_string_equal(copy.name, "smallest");
+    description_free(&copy);
+    description_free(&d);
+}
+
+/* ---- folders ---------------------------------------------------------------------------------- */
+
+static void write_file(const char *folder, const char *name, const char *text) {
+    error_t err = ERROR_INIT;
+    char *path = fs_join(folder, name);
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), &err), STATUS_OK);
+    free(path);
+}
+
+/* The description's hash, or the error's text; the caller frees it. */
+static char *hash_or_error(const char *folder) {
+    operator_description_t d;
+    error_t err = ERROR_INIT;
+    if (description_load(folder, &d, &err) != STATUS_OK)
+        return mem_text(err.text);
+    char *text = mem_text(d.hash);
+    description_free(&d);
+    return text;
+}
+
+static void test_hash(void **state) {
+    (void)state;
+    static const char *const STEPS[][2] = {
+        /* each changes the hash */
+        {"reference.py", "x"}, {"reference.py", "y"},    {"other.py", "x"},
+        {"other.py", "xy"},    {"operator.json", "+\n"},
+    };
+    char *folder = NULL, *json = read_text(FIXTURES "operators/smallest/operator.json");
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    write_file(folder, "operator.json", json);
+    char *before = hash_or_error(folder);
+    char *missing = mem_format("%s: found no reference.py, which an operator needs beside "
+                               "operator.json",
+                               folder);
+    assert_string_equal(before, missing);
+    free(missing);
+    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0]; i++) {
+        char *text = STEPS[i][1][0] == '+' ? mem_format("%s\n", json) : mem_text(STEPS[i][1]);
+        write_file(folder, STEPS[i][0], text);
+        char *after = hash_or_error(folder);
+        assert_int_equal(strspn(after, "0123456789abcdef"), HASH_TEXT - 1);
+        assert_string_not_equal(before, after);
+        write_file(folder, "notes.txt", before); /* does not count */
+        char *same = hash_or_error(folder);
+        assert_string_equal(after, same);
+        free(same);
+        free(text);
+        free(before);
+        before = after;
+    }
+    free(before);
+    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    free(json);
+    free(folder);
+}
+
+static void test_missing_folder(void **state) {
+    (void)state;
+    char *text = hash_or_error("no/such/operator");
+    assert_true(text_starts(text, "no/such/operator/operator.json: "));
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_invalid_descriptions),
+        cmocka_unit_test(test_head_and_params),
+        cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_tolerances),
+        cmocka_unit_test(test_values_and_shapes),
+        cmocka_unit_test(test_shapes_that_fail),
+        cmocka_unit_test(test_where_and_cost),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_missing_folder),
+    };
+    return cmocka_run_group_tests(tests, load_everything, free_everything);
+}
