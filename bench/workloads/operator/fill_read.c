@@ -79,8 +79,8 @@ static status_t check_fill(const node_t *node, const fill_t *fill, element_t ele
         snprintf(what, sizeof what, "\"integers\", \"permutation\" or a constant for %s", name);
         if (is_float)
             snprintf(what, sizeof what, "%s within %s: %g…%g",
-                     fill->kind == FILL_NORMAL ? "mean and 7 standard deviations" : "numbers", name,
-                     range.least, range.most);
+                     fill->kind == FILL_NORMAL ? "a mean and 7 standard deviations" : "numbers",
+                     name, range.least, range.most);
         if (!is_float || low < range.least || high > range.most)
             return node_expected(node, err, what);
         break;
