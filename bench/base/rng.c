@@ -45,16 +45,28 @@ uint32_t rng_word(uint64_t seed, uint32_t stream, uint64_t index) {
     return block[index % WORDS_PER_BLOCK];
 }
 
-void rng_fill_uniform(float *values, size_t n, rng_position_t from, float low, float high) {
-    const float width = high - low;
-    uint64_t position = from.first;
+void rng_words(uint32_t *words, size_t n, rng_position_t from) {
     for (size_t done = 0; done < n;) {
+        const uint64_t position = from.first + done;
+        const size_t skip = position % WORDS_PER_BLOCK, rest = WORDS_PER_BLOCK - skip;
+        const size_t count = n - done < rest ? n - done : rest;
         uint32_t block[WORDS_PER_BLOCK];
         stream_block(from.seed, from.stream, position / WORDS_PER_BLOCK, block);
-        for (size_t w = position % WORDS_PER_BLOCK; w < WORDS_PER_BLOCK && done < n; w++) {
-            values[done++] = (float)(block[w] >> 8) * 0x1p-24f * width + low;
-            position++;
-        }
+        memcpy(words + done, block + skip, count * sizeof *words);
+        done += count;
+    }
+}
+
+void rng_fill_uniform(float *values, size_t n, rng_position_t from, float low, float high) {
+    enum { PART = 256 };
+    const float width = high - low;
+    for (size_t done = 0; done < n; done += PART) {
+        const size_t count = n - done < PART ? n - done : PART;
+        uint32_t words[PART];
+        rng_words(words, count, from);
+        from.first += count;
+        for (size_t i = 0; i < count; i++)
+            values[done + i] = (float)(words[i] >> 8) * 0x1p-24f * width + low;
     }
 }
 

@@ -19,6 +19,9 @@ typedef struct rng_position {
     uint64_t first; /* index of an element of the stream */
 } rng_position_t;
 
+/* `n` elements of a stream. */
+void rng_words(uint32_t *words, size_t n, rng_position_t from);
+
 /* `n` elements of a stream as uniform float32 in [low, high):
  * (word >> 8) · 2^-24 · (high − low) + low, each operation rounded to float32, in that order: the
  * same bits in every language. If low is far from 0, the last rounding can give `high` itself. */

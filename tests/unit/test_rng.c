@@ -112,13 +112,17 @@ static void permutations(void **state) {
 
 static void pieces_make_the_whole(void **state) {
     (void)state;
-    enum { N = 101 };
+    enum { N = 601 };
     float whole[N], piece[N];
+    uint32_t words[N];
     rng_fill_uniform(whole, N, (rng_position_t){9, 4, 0}, -1, 1);
     for (size_t first = 0; first < N; first += 7) {
         size_t n = N - first < 7 ? N - first : 7;
         rng_fill_uniform(piece, n, (rng_position_t){9, 4, first}, -1, 1);
         assert_memory_equal(piece, whole + first, n * sizeof *piece);
+        rng_words(words, N - first, (rng_position_t){9, 4, first});
+        for (size_t i = first; i < N; i++)
+            assert_int_equal(words[i - first], rng_word(9, 4, i));
     }
     piece[0] = 5;
     rng_fill_uniform(piece, 0, (rng_position_t){9, 4, 0}, -1, 1);

@@ -41,6 +41,15 @@ WIDEST_VECTORS static void flip_halves(uint16_t *values, size_t n, const signs_t
         values[i] ^= (uint16_t)((flips->words[i / BITS] << (BITS - 1 - i % BITS) & SIGN) >> 16);
 }
 
+WIDEST_VECTORS static void flip_doubles(double *values, size_t n, const signs_t *flips) {
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        bits ^= (uint64_t)(flips->words[i / BITS] >> i % BITS & 1) << 63;
+        memcpy(&values[i], &bits, sizeof bits);
+    }
+}
+
 /* By one thread: several leave the values in as many caches and go on spinning, and a copy to the
  * device that follows takes up to 1.7 times as long (docs/cheating.md). */
 void signs_flip_floats(float *values, size_t n, const signs_t *flips) {
@@ -51,4 +60,9 @@ void signs_flip_floats(float *values, size_t n, const signs_t *flips) {
 void signs_flip_halves(uint16_t *values, size_t n, const signs_t *flips) {
     for (size_t first = 0; first < n; first += SIGNS_PERIOD)
         flip_halves(values + first, n - first < SIGNS_PERIOD ? n - first : SIGNS_PERIOD, flips);
+}
+
+void signs_flip_doubles(double *values, size_t n, const signs_t *flips) {
+    for (size_t first = 0; first < n; first += SIGNS_PERIOD)
+        flip_doubles(values + first, n - first < SIGNS_PERIOD ? n - first : SIGNS_PERIOD, flips);
 }

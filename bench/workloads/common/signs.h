@@ -19,6 +19,7 @@ void signs_between(uint64_t from, uint64_t to, signs_t *flips);
 
 /* `n` elements from element 0, or a multiple of SIGNS_PERIOD, of an array. */
 void signs_flip_floats(float *values, size_t n, const signs_t *flips);
-void signs_flip_halves(uint16_t *values, size_t n, const signs_t *flips);
+void signs_flip_halves(uint16_t *values, size_t n, const signs_t *flips); /* bf16 too */
+void signs_flip_doubles(double *values, size_t n, const signs_t *flips);
 
 #endif
