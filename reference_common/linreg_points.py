@@ -50,7 +50,7 @@ class Params(NamedTuple):
 class Points:
     """The data set in host memory, made from the seed; shared by cases and read-only."""
 
-    signed = ("x_train",)
+    refilled = ("x_train",)
     """What a refill changes."""
 
     def __init__(self, points: int, seed: int) -> None:

@@ -50,7 +50,11 @@ def flip_signs(array: Array, mask: npt.NDArray[np.uint8]) -> None:
 
 
 class Refill:
-    """Gives an open case the inputs of a seed, in its own copy of the shared inputs."""
+    """Gives an open case the inputs of a seed, in its own copy of the shared inputs.
+
+    `inputs.refilled` names the attributes that change. Their signs do, unless the inputs have a
+    method `refill(before, after)`, which turns those of one seed into those of another in place.
+    """
 
     def __init__(self, case: OpenCase, inputs: Any) -> None:
         self._case = case
@@ -60,7 +64,7 @@ class Refill:
 
     def __call__(self, seed: int) -> None:
         """Have further runs use the inputs of this seed; 0: those as opened."""
-        names = self._inputs.signed
+        names = self._inputs.refilled
         if seed == self._seed or not names:
             return
         if not self._own:
@@ -68,12 +72,16 @@ class Refill:
             for name in names:
                 setattr(self._inputs, name, copy.deepcopy(getattr(self._inputs, name)))
             self._own = True
-        mask = sign_mask(self._seed) ^ sign_mask(seed)
-        for name in names:
-            for array in _arrays(getattr(self._inputs, name)):
-                flip_signs(array, mask)
+        change = getattr(self._inputs, "refill", self._change_signs)
+        change(self._seed, seed)
         self._case.load(self._inputs)
         self._seed = seed
+
+    def _change_signs(self, before: int, after: int) -> None:
+        mask = sign_mask(before) ^ sign_mask(after)
+        for name in self._inputs.refilled:
+            for array in _arrays(getattr(self._inputs, name)):
+                flip_signs(array, mask)
 
 
 def _arrays(value: Any) -> list[Array]:

@@ -42,7 +42,7 @@ _MOST_CHUNKS = 8
 class MlpInputs:
     """Inputs and weights in host memory, made from the seed; shared by cases and read-only."""
 
-    signed = ("x",)
+    refilled = ("x",)
     """What a refill changes."""
 
     def __init__(self, params: Params, seed: int, dtype: str = "f32") -> None:

@@ -32,7 +32,7 @@ Params = TypeVar("Params", bound=MlpParams)
 class Inputs(Generic[Params]):
     """The inputs in host memory, made from the seed; shared by cases and read-only."""
 
-    signed = ("weights",)
+    refilled = ("weights",)
     """What a refill changes."""
 
     def __init__(self, params: Params, dtype: str) -> None:

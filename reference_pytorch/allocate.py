@@ -56,7 +56,7 @@ class Change(NamedTuple):
 class Trace:
     """The start sizes of a case's blocks and the endless list of changes."""
 
-    signed = ()
+    refilled = ()
     """A refill changes nothing."""
 
     def __init__(self, live: int, seed: int) -> None:

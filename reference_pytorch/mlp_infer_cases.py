@@ -24,7 +24,7 @@ Forward = Callable[[Tensor], Tensor]
 class MlpInputs:
     """Inputs and weights in host memory, made from the seed; shared by cases and read-only."""
 
-    signed = ("x",)
+    refilled = ("x",)
     """What a refill changes."""
 
     def __init__(

@@ -78,7 +78,7 @@ class Opened:
         """Return the output of another case that is opened with the inputs of SEED."""
         workload = WORKLOADS[self.spec.workload]
         inputs = workload.make_inputs(self.spec, 42)
-        (name,) = inputs.signed
+        (name,) = inputs.refilled
         given = getattr(inputs, name)
         for array in given if isinstance(given, list) else [given]:
             flip_signs(array, sign_mask(SEED))

@@ -145,7 +145,7 @@ def flipped_inputs(opened):
     """Return inputs of the case whose signs are changed one by one."""
     workload = WORKLOADS[opened.spec.workload]
     inputs = copy.copy(workload.make_inputs(opened.spec, 42))
-    (name,) = inputs.signed
+    (name,) = inputs.refilled
     given = getattr(inputs, name)
     parts, words = [], philox.words(SEED, 203, 0, 2048).tolist()
     for part in given if isinstance(given, list) else [given]:
