@@ -133,7 +133,7 @@ check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the float6
 harness-cost: $(BUILD)/bench ## cost of the harness itself: a sample, an answer, a round, a case
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/harness_cost.py $(BUILD)/bench
 
-$(BUILD)/gate_truth $(BUILD)/interval_truth: $(BUILD)/%: tests/tools/%.c $(LIBRARY)
+$(BUILD)/gate_truth $(BUILD)/interval_truth $(BUILD)/operator_fill: $(BUILD)/%: tests/tools/%.c $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LIBRARY) $(LIBS)
 

@@ -21,7 +21,7 @@ _HALF = np.uint64(32)
 
 # Words per chunk: its 64-bit temporaries stay in a core's L2 cache, and memory use does not grow
 # with the length of the stream.
-_CHUNK_WORDS = 1 << 16
+CHUNK_WORDS = 1 << 16
 
 
 def philox4x32_10(counters: npt.ArrayLike, key: tuple[int, int]) -> npt.NDArray[np.uint32]:
@@ -79,7 +79,7 @@ def fill_uniform(
         raise ValueError("fill_uniform needs a C-contiguous array")
     low32, high32 = np.float32(low), np.float32(high)
     flat = values.reshape(-1)
-    for start, chunk in _chunks(seed, stream, first, flat.size):
+    for start, chunk in chunks(seed, stream, first, flat.size):
         part = flat[start : start + chunk.size]
         part[:] = chunk >> np.uint32(8)
         part *= np.float32(2.0**-24)
@@ -87,8 +87,9 @@ def fill_uniform(
         part += low32
 
 
-def _chunks(
+def chunks(
     seed: int, stream: int, first: int, count: int
 ) -> Iterator[tuple[int, npt.NDArray[np.uint32]]]:
-    for start in range(0, count, _CHUNK_WORDS):
-        yield start, words(seed, stream, first + start, min(_CHUNK_WORDS, count - start))
+    """Yield words `first` … `first + count - 1` in parts, each with its place among them."""
+    for start in range(0, count, CHUNK_WORDS):
+        yield start, words(seed, stream, first + start, min(CHUNK_WORDS, count - start))

@@ -54,6 +54,19 @@ def bench(
     return done
 
 
+def built(name: str) -> Path:
+    """Return the program of tests/tools/NAME.c, made beside bench."""
+    path = BENCH.parent / name
+    subprocess.run(
+        ["make", "-s", f"BUILD={BENCH.parent}", str(path)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+    )
+    return path
+
+
 WORKERS = ("reference_common", "reference_pytorch", "reference_jax")
 PARTS = ("kernels", "sweeps", "plots", *WORKERS, ".venv", ".venv-jax")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import BENCH, ROOT
+from project import built
 
 SWEEPS = 20
 CELLS = 50
@@ -27,15 +27,7 @@ Rates = dict[tuple[str, str], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    path = BENCH.parent / "gate_truth"
-    subprocess.run(
-        ["make", "-s", f"BUILD={BENCH.parent}", str(path)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        timeout=240,
-    )
-    return path
+    return built("gate_truth")
 
 
 def rates_of(program: Path, *options: str, sweeps: int = SWEEPS) -> Rates:

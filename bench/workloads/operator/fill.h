@@ -9,11 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Element i comes from word i of the input's stream; whole numbers up to 2^53 are exact. */
 typedef enum fill_kind {
     FILL_UNIFORM,     /* [low, high), as rng_fill_uniform(), then rounded to the element type */
-    FILL_NORMAL,      /* mean `low`, standard deviation `high` */
-    FILL_INTEGERS,    /* low … high - 1 */
-    FILL_PERMUTATION, /* of 0 … n - 1 */
+    FILL_NORMAL,      /* low + high · normal_of_word(): mean `low`, standard deviation `high` */
+    FILL_INTEGERS,    /* low … high - 1, at most 2^32 of them: low + (word · (high - low) >> 32) */
+    FILL_PERMUTATION, /* 0 … n - 1 in the order of their words, n at most 2^32 */
     FILL_CONSTANT     /* low */
 } fill_kind_t;
 

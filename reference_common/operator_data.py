@@ -1,0 +1,257 @@
+"""Inputs of operators, bit for bit those of `bench/workloads/operator/fill.h`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import philox
+from refill import flip_signs, sign_mask
+
+Array = npt.NDArray[Any]
+Doubles = npt.NDArray[np.float64]
+
+STREAM = 64
+OFFSET_STREAM = 204
+
+# NumPy has no bfloat16: these are its bits, and no array of an operator has 16-bit integers.
+# torch.from_numpy(array).view(torch.bfloat16)
+BFLOAT16 = np.dtype(np.uint16)
+STORED = {
+    "f32": np.dtype(np.float32),
+    "f16": np.dtype(np.float16),
+    "bf16": BFLOAT16,
+    "f64": np.dtype(np.float64),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+    "u8": np.dtype(np.uint8),
+    "bool": np.dtype(np.bool_),
+}
+_FLOATS = ("f32", "f16", "bf16", "f64")
+# For i64, up to the largest float64 below 2^63.
+_BOUNDS = {
+    "i32": (-(2.0**31), 2.0**31 - 1),
+    "i64": (-(2.0**63), 2.0**63 - 1024),
+    "u8": (0.0, 255.0),
+}
+
+
+@dataclass(frozen=True)
+class Fill:
+    """What an input is filled with; kinds, `low` and `high` as in `fill.h`."""
+
+    kind: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array of a case, as the request `open` describes it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    is_input: bool
+    is_output: bool
+    fill: Fill | None
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> ArraySpec:
+        """Read an element of the request's `arrays`."""
+        fill = told.get("fill")
+        return cls(
+            told["name"],
+            tuple(told["shape"]),
+            told["dtype"],
+            told["input"],
+            told["output"],
+            None if fill is None else Fill(fill["kind"], float(fill["low"]), float(fill["high"])),
+        )
+
+
+class OperatorInputs:
+    """The inputs of a case in host memory, made from the seed, in the description's order."""
+
+    refilled = ("arrays",)
+    """What a refill changes."""
+
+    def __init__(self, specs: Sequence[ArraySpec], seed: int) -> None:
+        self.specs = [spec for spec in specs if spec.is_input]
+        self.arrays = [filled(spec, seed, number) for number, spec in enumerate(self.specs)]
+
+    def refill(self, before: int, after: int) -> None:
+        """Turn the inputs of the refill seed `before` into those of `after`, in place."""
+        mask = sign_mask(before) ^ sign_mask(after)
+        for spec, array in zip(self.specs, self.arrays, strict=True):
+            if spec.fill is None or spec.fill.kind == "constant":
+                continue
+            if _is_symmetric(spec.dtype, spec.fill):
+                flip_signs(array, mask)
+            elif array.size > 0:
+                by = _offset(after, array.size) - _offset(before, array.size)
+                flat = array.reshape(-1)
+                flat[:] = np.roll(flat, -by)
+
+
+def filled(spec: ArraySpec, seed: int, number: int) -> Array:
+    """Return input `number` of a case."""
+    fill = spec.fill
+    assert fill is not None, f"{spec.name}: an input without a fill"
+    array = np.empty(spec.shape, STORED[spec.dtype])
+    flat = array.reshape(-1)
+    stream = STREAM + number
+    keys = _sorted_keys(flat.size, seed, stream) if fill.kind == "permutation" else None
+    for first in range(0, flat.size, philox.CHUNK_WORDS):
+        part = flat[first : first + philox.CHUNK_WORDS]
+        if keys is not None:
+            values = (keys[first : first + part.size] & np.uint64(0xFFFFFFFF)).astype(np.float64)
+        else:
+            values = _drawn(fill, part.size, seed, stream, first)
+        part[:] = _rounded(values, spec.dtype)
+    return array
+
+
+def widened(array: Array) -> Array:
+    """Return floats as float64, exactly; others as they are."""
+    if array.dtype == BFLOAT16:
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _drawn(fill: Fill, count: int, seed: int, stream: int, first: int) -> Doubles:
+    if fill.kind == "constant":
+        return np.full(count, fill.low)
+    if fill.kind == "uniform":
+        uniform = np.empty(count, np.float32)
+        philox.fill_uniform(uniform, seed, stream, fill.low, fill.high, first)
+        return uniform.astype(np.float64)
+    words = philox.words(seed, stream, first, count)
+    if fill.kind == "normal":
+        return fill.low + fill.high * normal(words)
+    if fill.kind == "integers":
+        scaled = words.astype(np.uint64) * np.uint64(fill.high - fill.low) >> np.uint64(32)
+        return fill.low + scaled.astype(np.float64)
+    raise ValueError(f"fill: unknown kind {fill.kind}")
+
+
+def _sorted_keys(n: int, seed: int, stream: int) -> npt.NDArray[np.uint64]:
+    """Return word · 2^32 + number of each element, in order."""
+    keys = np.empty(n, np.uint64)
+    for first, words in philox.chunks(seed, stream, 0, n):
+        part = keys[first : first + words.size]
+        part[:] = words
+        part <<= np.uint64(32)
+        part += np.arange(first, first + words.size, dtype=np.uint64)
+    keys.sort()
+    return keys
+
+
+def _rounded(values: Doubles, dtype: str) -> Array:
+    """Round to an element type: integers to the nearest within its range."""
+    if dtype == "f64":
+        return values
+    if dtype == "bool":
+        return values != 0
+    if dtype in _BOUNDS:
+        return np.clip(np.rint(values), *_BOUNDS[dtype]).astype(STORED[dtype])
+    with np.errstate(over="ignore"):
+        singles = values.astype(np.float32)
+        if dtype != "bf16":
+            return singles.astype(STORED[dtype])
+    bits = singles.view(np.uint32)
+    last = bits >> np.uint32(16) & np.uint32(1)
+    return (bits + np.uint32(0x7FFF) + last >> np.uint32(16)).astype(BFLOAT16)
+
+
+def _is_symmetric(dtype: str, fill: Fill) -> bool:
+    return dtype in _FLOATS and (
+        (fill.kind == "uniform" and fill.low == -fill.high)
+        or (fill.kind == "normal" and fill.low == 0)
+    )
+
+
+def _offset(seed: int, n: int) -> int:
+    return 0 if seed == 0 else int(philox.words(seed, OFFSET_STREAM, 0, 1)[0]) % n
+
+
+# ---- normal numbers: normal.c has the source of the constants and the reason for each step ----------
+
+_CENTRE_ABOVE = (
+    3.3871328727963666080e0,
+    1.3314166789178437745e2,
+    1.9715909503065514427e3,
+    1.3731693765509461125e4,
+    4.5921953931549871457e4,
+    6.7265770927008700853e4,
+    3.3430575583588128105e4,
+    2.5090809287301226727e3,
+)
+_CENTRE_BELOW = (
+    1.0,
+    4.2313330701600911252e1,
+    6.8718700749205790830e2,
+    5.3941960214247511077e3,
+    2.1213794301586595867e4,
+    3.9307895800092710610e4,
+    2.8729085735721942674e4,
+    5.2264952788528545610e3,
+)
+_TAIL_ABOVE = (
+    1.42343711074968357734e0,
+    4.63033784615654529590e0,
+    5.76949722146069140550e0,
+    3.64784832476320460504e0,
+    1.27045825245236838258e0,
+    2.41780725177450611770e-1,
+    2.27238449892691845833e-2,
+    7.74545014278341407640e-4,
+)
+_TAIL_BELOW = (
+    1.0,
+    2.05319162663775882187e0,
+    1.67638483018380384940e0,
+    6.89767334985100004550e-1,
+    1.48103976427480074590e-1,
+    1.51986665636164571966e-2,
+    5.47593808499534494600e-4,
+    1.05075007164441684324e-9,
+)
+_LOG_SERIES = tuple(1.0 / k for k in range(1, 22, 2))
+_LOG_2 = 0.693147180559945309417
+_ROOT_HALF = 0.707106781186547524401
+
+
+def normal(words: npt.NDArray[np.uint32]) -> Doubles:
+    """Return the standard normal distribution's quantiles at (word + 0.5) · 2^-32."""
+    p = (words.astype(np.float64) + 0.5) * 2.0**-32
+    q = p - 0.5
+    r = 0.180625 - q * q
+    values = _polynomial(_CENTRE_ABOVE, r) * q / _polynomial(_CENTRE_BELOW, r)
+    tail = np.abs(q) > 0.425
+    p, q = p[tail], q[tail]
+    r = np.sqrt(-_natural_log(np.where(q < 0, p, 1 - p))) - 1.6
+    size = _polynomial(_TAIL_ABOVE, r) / _polynomial(_TAIL_BELOW, r)
+    values[tail] = np.where(q < 0, -size, size)
+    return values
+
+
+def _polynomial(coefficients: Sequence[float], x: Doubles) -> Doubles:
+    total = np.full_like(x, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total *= x
+        total += coefficient
+    return total
+
+
+def _natural_log(x: Doubles) -> Doubles:
+    mantissa, exponent = np.frexp(x)
+    small = mantissa < _ROOT_HALF
+    mantissa = np.where(small, mantissa * 2, mantissa)
+    exponent = exponent - small
+    s = (mantissa - 1) / (mantissa + 1)
+    return exponent * _LOG_2 + 2 * s * _polynomial(_LOG_SERIES, s * s)

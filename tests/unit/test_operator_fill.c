@@ -1,0 +1,230 @@
+/* Inputs of operators by known values and by what fill.h says; tests/cli/test_operator_fill.py compares all of them
+ * with NumPy's. */
+#include "base/bfloat16.h"
+#include "base/half.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "workloads/operator/fill.h"
+#include "workloads/operator/normal.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SEED = 42, INPUT = 3 };
+
+/* The Python test has the same numbers. */
+static void normals_to_the_bit(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t word;
+        double expected;
+    } KNOWN[] = {
+        {0, -0x1.95a1198fcf3d4p+2},         {12345, -0x1.22445dd52d97ap+2},
+        {322122546, -0x1.708522723041ap+0}, /* the last of the tail */
+        {322122547, -0x1.7085226b1fc71p+0}, {2147483648, 0x1.40d931ff62707p-32},
+        {3972844749, 0x1.708522723041ap+0}, {4294967295, 0x1.95a1198fcf3d4p+2},
+    };
+    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
+        assert_true(normal_of_word(KNOWN[i].word) == KNOWN[i].expected);
+}
+
+static uint32_t word_of(size_t i) {
+    return rng_word(SEED, OPERATOR_STREAM + INPUT, i);
+}
+
+/* What fill.h says of one element, before it is rounded. */
+static double expected_at(const fill_t *fill, size_t i) {
+    float uniform;
+    switch (fill->kind) {
+    case FILL_UNIFORM:
+        rng_fill_uniform(&uniform, 1, (rng_position_t){SEED, OPERATOR_STREAM + INPUT, i},
+                         (float)fill->low, (float)fill->high);
+        return uniform;
+    case FILL_NORMAL:
+        return fill->low + fill->high * normal_of_word(word_of(i));
+    case FILL_INTEGERS:
+        return fill->low + floor(word_of(i) * (fill->high - fill->low) * 0x1p-32);
+    default:
+        return fill->low;
+    }
+}
+
+static double value_at(const void *values, element_t element, size_t i) {
+    switch (element) {
+    case ELEMENT_F32:
+        return ((const float *)values)[i];
+    case ELEMENT_F16:
+        return half_to_float(((const uint16_t *)values)[i]);
+    case ELEMENT_BF16:
+        return bfloat16_to_float(((const uint16_t *)values)[i]);
+    case ELEMENT_F64:
+        return ((const double *)values)[i];
+    case ELEMENT_I32:
+        return ((const int32_t *)values)[i];
+    case ELEMENT_I64:
+        return (double)((const int64_t *)values)[i];
+    case ELEMENT_U8:
+        return ((const uint8_t *)values)[i];
+    default:
+        return ((const bool *)values)[i];
+    }
+}
+
+static double rounded(double value, element_t element) {
+    switch (element) {
+    case ELEMENT_F32:
+        return (float)value;
+    case ELEMENT_F16:
+        return half_to_float(half_from_float((float)value));
+    case ELEMENT_BF16:
+        return bfloat16_to_float(bfloat16_from_float((float)value));
+    case ELEMENT_F64:
+        return value;
+    case ELEMENT_U8:
+        return fmax(rint(value), 0);
+    case ELEMENT_BOOL:
+        return value != 0;
+    default:
+        return rint(value);
+    }
+}
+
+/* Nothing is written past the end. */
+static void *filled(size_t n, element_t element, const fill_t *fill) {
+    const size_t bytes = n * element_bytes(element);
+    unsigned char *values = mem_zeroed(bytes + 1, 1);
+    fill_array(values, n, element, fill, SEED, INPUT);
+    assert_int_equal(values[bytes], 0);
+    return values;
+}
+
+static const size_t SIZES[] = {0, 1, 3, 4096, 4097, 65535, 65536, 65537, 131073};
+
+static void elements_are_as_described(void **state) {
+    (void)state;
+    static const fill_t FILLS[] = {{FILL_UNIFORM, -1, 1},  {FILL_UNIFORM, 1, 100},
+                                   {FILL_NORMAL, 0, 1},    {FILL_NORMAL, 50, 10},
+                                   {FILL_INTEGERS, -3, 5}, {FILL_INTEGERS, 0, 0x1p32},
+                                   {FILL_CONSTANT, 0.1, 0}};
+    for (size_t f = 0; f < sizeof FILLS / sizeof *FILLS; f++)
+        for (element_t element = 0; element < ELEMENT_KINDS; element++) {
+            if (FILLS[f].high > 1000 && element != ELEMENT_I64 && element != ELEMENT_F64)
+                continue;
+            const size_t n = SIZES[(f + element) % (sizeof SIZES / sizeof *SIZES)];
+            void *values = filled(n, element, &FILLS[f]);
+            for (size_t i = 0; i < n; i += i % 97 + 1) {
+                const double expected = rounded(expected_at(&FILLS[f], i), element);
+                if (value_at(values, element, i) != expected)
+                    fail_msg("fill %zu, %s[%zu]: %.17g, expected %.17g", f, element_name(element),
+                             i, value_at(values, element, i), expected);
+            }
+            free(values);
+        }
+}
+
+static void integers_stay_in_their_range(void **state) {
+    (void)state;
+    static const fill_t WIDE = {FILL_NORMAL, 0, 1e30};
+    static const struct {
+        element_t element;
+        double least, most;
+    } ROWS[] = {{ELEMENT_I32, -0x1p31, 0x1p31 - 1},
+                {ELEMENT_I64, -0x1p63, 0x1p63 - 1024},
+                {ELEMENT_U8, 0, 255}};
+    for (size_t r = 0; r < sizeof ROWS / sizeof *ROWS; r++) {
+        void *values = filled(100, ROWS[r].element, &WIDE);
+        for (size_t i = 0; i < 100; i++)
+            assert_true(value_at(values, ROWS[r].element, i) ==
+                        (expected_at(&WIDE, i) < 0 ? ROWS[r].least : ROWS[r].most));
+        free(values);
+    }
+}
+
+static void permutations_follow_the_words(void **state) {
+    (void)state;
+    static const fill_t FILL = {.kind = FILL_PERMUTATION};
+    for (size_t s = 0; s < sizeof SIZES / sizeof *SIZES; s++) {
+        const size_t n = SIZES[s];
+        int32_t *order = filled(n, ELEMENT_I32, &FILL);
+        bool *seen = mem_zeroed(n + 1, sizeof *seen);
+        for (size_t k = 0; k < n; k++) {
+            assert_in_range(order[k], 0, n - 1);
+            assert_false(seen[order[k]]);
+            seen[order[k]] = true;
+            if (k > 0) {
+                const uint32_t left = word_of((size_t)order[k - 1]);
+                const uint32_t right = word_of((size_t)order[k]);
+                assert_true(left < right || (left == right && order[k - 1] < order[k]));
+            }
+        }
+        free(order);
+        free(seen);
+    }
+}
+
+/* ---- refills --------------------------------------------------------------------------------- */
+
+static void check_refill(size_t n, element_t element, const fill_t *fill, uint64_t seed,
+                         bool flips) {
+    void *opened = filled(n, element, fill), *values = filled(n, element, fill);
+    const size_t offset = rng_word(seed, STREAM_OFFSETS, 0) % n;
+    fill_refill(values, n, element, fill, 0, 12345);
+    fill_refill(values, n, element, fill, 12345, seed);
+    for (size_t i = 0; i < n; i++) {
+        const bool other = rng_word(seed, STREAM_SIGNS, i / 32 % SIGNS_WORDS) >> i % 32 & 1;
+        const double expected = flips ? value_at(opened, element, i) * (other ? -1 : 1)
+                                      : value_at(opened, element, (i + offset) % n);
+        if (value_at(values, element, i) != expected)
+            fail_msg("%s[%zu] of %zu: %.17g, expected %.17g", element_name(element), i, n,
+                     value_at(values, element, i), expected);
+    }
+    fill_refill(values, n, element, fill, seed, 0);
+    assert_memory_equal(values, opened, n * element_bytes(element));
+    free(opened);
+    free(values);
+}
+
+static void refills_flip_or_rotate(void **state) {
+    (void)state;
+    static const fill_t SYMMETRIC[] = {{FILL_UNIFORM, -3, 3}, {FILL_NORMAL, 0, 2}};
+    static const fill_t OTHERS[] = {{FILL_UNIFORM, -1, 3},
+                                    {FILL_NORMAL, 1, 2},
+                                    {FILL_INTEGERS, -5, 5},
+                                    {.kind = FILL_PERMUTATION}};
+    static const size_t LENGTHS[] = {1, 2, 1001, 65537};
+    for (element_t element = 0; element < ELEMENT_KINDS; element++)
+        for (size_t l = 0; l < sizeof LENGTHS / sizeof *LENGTHS; l++) {
+            const size_t n = LENGTHS[l];
+            for (size_t f = 0; f < 2; f++)
+                check_refill(n, element, &SYMMETRIC[f], 7 + l, element_is_float(element));
+            check_refill(n, element, &OTHERS[(element + l) % 4], 7 + l, false);
+            check_refill(n, element, &OTHERS[(element + l) % 4], 107 + l, false);
+        }
+}
+
+static void refills_leave_constants_and_nothing(void **state) {
+    (void)state;
+    static const fill_t FILL = {FILL_CONSTANT, 2.5, 0};
+    float values[] = {1, 2, 3}; /* would be rotated */
+    fill_refill(values, 3, ELEMENT_F32, &FILL, 0, 9);
+    assert_true(values[0] == 1 && values[1] == 2 && values[2] == 3);
+    fill_refill(values, 0, ELEMENT_F32, &(fill_t){FILL_NORMAL, 1, 1}, 0, 9);
+    assert_true(values[0] == 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(normals_to_the_bit),
+        cmocka_unit_test(elements_are_as_described),
+        cmocka_unit_test(integers_stay_in_their_range),
+        cmocka_unit_test(permutations_follow_the_words),
+        cmocka_unit_test(refills_flip_or_rotate),
+        cmocka_unit_test(refills_leave_constants_and_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
