@@ -11,9 +11,9 @@
 
 /* Element i comes from word i of the input's stream; whole numbers up to 2^53 are exact. */
 typedef enum fill_kind {
-    FILL_UNIFORM,     /* [low, high), as rng_fill_uniform(), then rounded to the element type */
-    FILL_NORMAL,      /* low + high · normal_of_word(): mean `low`, standard deviation `high` */
-    FILL_INTEGERS,    /* low … high - 1, at most 2^32 of them: low + (word · (high - low) >> 32) */
+    FILL_UNIFORM,  /* [low, high), as rng_fill_uniform(), then rounded to the element type */
+    FILL_NORMAL,   /* low + high · normal_of_word(): mean `low`, standard deviation `high` */
+    FILL_INTEGERS, /* low … high - 1, at most 2^32 of them: low + (word · (high - low) >> 32) */
     FILL_PERMUTATION, /* 0 … n - 1 in the order of their words, n at most 2^32 */
     FILL_CONSTANT     /* low */
 } fill_kind_t;
@@ -26,7 +26,8 @@ typedef struct fill {
 /* Streams of inputs 0, 1, …; and of the offsets of refills. */
 enum { OPERATOR_STREAM = 64, STREAM_OFFSETS = 204 };
 
-/* Fill `n` elements of `input` number `input`, on all cores. bool: true for what is not 0. */
+/* Fill input number `input`, `n` elements, on all cores. f16 and bf16 are rounded from float32, f64 is not rounded, integers
+ * go to the nearest in their range; bool: true for what is not 0. */
 void fill_array(void *values, size_t n, element_t element, const fill_t *fill, uint64_t seed,
                 uint32_t input);
 
