@@ -14,6 +14,8 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "array data are copied unchanged");
 
+static const char *const TYPES[] = {"<f2", "<f4", "<f8", "<i4", "<i8", "|i1", "|u1", "|b1"};
+enum { N_TYPES = sizeof TYPES / sizeof *TYPES };
 static const char MAGIC[] = "\x93NUMPY";
 enum { MAGIC_LENGTH = 6, ALIGNMENT = 64, HEADER_MOST = 1 << 16 };
 
@@ -104,42 +106,68 @@ static status_t parse_header(cursor_t cursor, npy_t *array, error_t *err) {
     if (type[0] == '\0' || !has_shape || !has_order)
         return error_set(err, STATUS_USAGE,
                          "header: expected 'descr', 'fortran_order' and 'shape'");
-    static const char *const readable[] = {"<f2", "<f4", "<f8", "<i4", "<i8"};
-    for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
-        if (strcmp(type, readable[i]) == 0) {
+    for (size_t i = 0; i < N_TYPES; i++)
+        if (strcmp(type, TYPES[i]) == 0) {
             memcpy(array->type, type + 1, sizeof array->type - 1);
             return STATUS_OK;
         }
-    return error_set(err, STATUS_USAGE, "type '%s': expected <f2, <f4, <f8, <i4 or <i8", type);
+    return error_set(err, STATUS_USAGE,
+                     "type '%s': expected <f2, <f4, <f8, <i4, <i8, |i1, |u1 or |b1", type);
 }
 
-/* `bytes` is unaligned, hence the copies; compilers turn them into plain loads. */
-static void widen(const char *type, const char *bytes, double *values, size_t n) {
-    size_t size = (size_t)(type[1] - '0');
-    bool is_float = type[0] == 'f';
+static size_t element_bytes(const npy_t *array) {
+    return (size_t)(array->type[1] - '0');
+}
+
+static void widen_floats(const char *bytes, size_t size, double *values, size_t n) {
     uint16_t half;
     float single;
-    int32_t integer;
-    int64_t wide;
-    if (is_float && size == sizeof half)
+    if (size == sizeof half)
         for (size_t i = 0; i < n; i++)
             values[i] = half_to_float(*(uint16_t *)memcpy(&half, bytes + i * size, size));
-    else if (is_float && size == sizeof single)
+    else if (size == sizeof single)
         for (size_t i = 0; i < n; i++)
-            values[i] = (double)*(float *)memcpy(&single, bytes + i * size, sizeof single);
-    else if (is_float)
-        memcpy(values, bytes, n * size);
-    else if (size == sizeof integer)
-        for (size_t i = 0; i < n; i++)
-            values[i] = (double)*(int32_t *)memcpy(&integer, bytes + i * size, sizeof integer);
+            values[i] = (double)*(float *)memcpy(&single, bytes + i * size, size);
     else
-        for (size_t i = 0; i < n; i++)
-            values[i] = (double)*(int64_t *)memcpy(&wide, bytes + i * size, sizeof wide);
+        memcpy(values, bytes, n * size);
+}
+
+static int64_t integer_at(const char *bytes, char kind, size_t size) {
+    int32_t integer;
+    int64_t wide;
+    if (size == sizeof wide)
+        return *(int64_t *)memcpy(&wide, bytes, size);
+    if (size == sizeof integer)
+        return *(int32_t *)memcpy(&integer, bytes, size);
+    if (kind == 'b')
+        return *bytes != 0;
+    return kind == 'u' ? (unsigned char)*bytes : (signed char)*bytes;
+}
+
+/* Elements from number `first`. `bytes` is unaligned, hence the copies; compilers turn them into plain loads. */
+static status_t widen(const npy_t *array, const char *bytes, double *values, size_t first, size_t n,
+                      error_t *err) {
+    static const int64_t EXACT = (int64_t)1 << 53;
+    const size_t size = element_bytes(array);
+    if (array->type[0] == 'f') {
+        widen_floats(bytes, size, values, n);
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const int64_t value = integer_at(bytes + i * size, array->type[0], size);
+        if (value < -EXACT || value > EXACT)
+            return error_set(err, STATUS_USAGE,
+                             "element %zu: %lld, expected -2^53 to 2^53: other integers are not "
+                             "compared exactly",
+                             first + i, (long long)value);
+        values[i] = (double)value;
+    }
+    return STATUS_OK;
 }
 
 /* Set the element count after checking that `available` bytes hold exactly that many. */
 static status_t check_size(npy_t *array, size_t available, error_t *err) {
-    size_t bytes = (size_t)(array->type[1] - '0');
+    size_t bytes = element_bytes(array);
     bool overflow = false;
     array->n = 1;
     for (unsigned d = 0; d < array->n_dimensions; d++)
@@ -218,12 +246,13 @@ status_t npy_open(const char *path, npy_file_t *file, error_t *err) {
 
 status_t npy_next(npy_file_t *file, double *values, size_t *n, error_t *err) {
     char bytes[NPY_BLOCK * sizeof *values];
-    const size_t element = (size_t)(file->array.type[1] - '0');
     *n = file->left < NPY_BLOCK ? file->left : NPY_BLOCK;
-    if (read_exactly(file, bytes, *n * element, "it became shorter while it was read", err) !=
-        STATUS_OK)
+    status_t status = read_exactly(file, bytes, *n * element_bytes(&file->array),
+                                   "it became shorter while it was read", err);
+    if (status == STATUS_OK)
+        status = widen(&file->array, bytes, values, file->array.n - file->left, *n, err);
+    if (status != STATUS_OK)
         return error_within(err, "%s", file->path);
-    widen(file->array.type, bytes, values, *n);
     file->left -= *n;
     return STATUS_OK;
 }
@@ -261,8 +290,8 @@ static size_t write_header(char *text, size_t size, const char *type, const size
                            unsigned n_dimensions) {
     enum { PREFIX = 10, GROWTH_DIGITS = 21 };
     char *at = text + PREFIX, *end = text + size;
-    at += snprintf(at, (size_t)(end - at), "{'descr': '<%s', 'fortran_order': False, 'shape': (",
-                   type);
+    at += snprintf(at, (size_t)(end - at), "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                   type[1] == '1' ? '|' : '<', type);
     for (unsigned d = 0; d < n_dimensions; d++)
         at += snprintf(at, (size_t)(end - at), d == 0 ? "%zu" : ", %zu", shape[d]);
     at += snprintf(at, (size_t)(end - at), n_dimensions == 1 ? ",), }" : "), }");
@@ -281,8 +310,8 @@ static size_t write_header(char *text, size_t size, const char *type, const size
     return padded;
 }
 
-static status_t write_array(const char *path, const char *type, const void *values,
-                            const size_t *shape, unsigned n_dimensions, error_t *err) {
+status_t npy_write(const char *path, const char *type, const void *values, const size_t *shape,
+                   unsigned n_dimensions, error_t *err) {
     if (n_dimensions > NPY_MAX_DIMENSIONS)
         return error_set(err, STATUS_USAGE, "%s: %u dimensions, expected at most %d", path,
                          n_dimensions, NPY_MAX_DIMENSIONS);
@@ -306,10 +335,10 @@ static status_t write_array(const char *path, const char *type, const void *valu
 
 status_t npy_write_f32(const char *path, const float *values, const size_t *shape,
                        unsigned n_dimensions, error_t *err) {
-    return write_array(path, "f4", values, shape, n_dimensions, err);
+    return npy_write(path, "f4", values, shape, n_dimensions, err);
 }
 
 status_t npy_write_f64(const char *path, const double *values, const size_t *shape,
                        unsigned n_dimensions, error_t *err) {
-    return write_array(path, "f8", values, shape, n_dimensions, err);
+    return npy_write(path, "f8", values, shape, n_dimensions, err);
 }

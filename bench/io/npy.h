@@ -1,5 +1,5 @@
 /* NumPy's .npy format (numpy.lib.format), versions 1 and 2, in which workers hand outputs to the
- * supervisor. Reads only little-endian, C-ordered <f2, <f4, <f8, <i4, <i8. */
+ * supervisor. Only C-ordered and little-endian: f2, f4, f8, i1, i4, i8, u1, b1 (bool). */
 #ifndef BENCH_IO_NPY_H
 #define BENCH_IO_NPY_H
 
@@ -10,7 +10,7 @@
 
 enum { NPY_MAX_DIMENSIONS = 4 };
 
-/* Widened to double; npy_free() frees `values`. */
+/* Widened to double, exactly: an i8 beyond 2^53 is refused. npy_free() frees `values`. */
 typedef struct npy {
     double *values;
     size_t n;
@@ -38,6 +38,9 @@ status_t npy_open(const char *path, npy_file_t *file, error_t *err);
 status_t npy_next(npy_file_t *file, double *values, size_t *n, error_t *err);
 void npy_close(npy_file_t *file);
 
+/* `type` as in npy_t, `values` of that type. */
+status_t npy_write(const char *path, const char *type, const void *values, const size_t *shape,
+                   unsigned n_dimensions, error_t *err);
 status_t npy_write_f32(const char *path, const float *values, const size_t *shape,
                        unsigned n_dimensions, error_t *err);
 status_t npy_write_f64(const char *path, const double *values, const size_t *shape,

@@ -57,6 +57,9 @@ static void reads_what_numpy_saves(void **state) {
         {"f2_6", "f2", 1, {6}, 6, {1, -2, 65504, 0x1p-24, INFINITY, 1364.0 / 4096}},
         {"i4_1x1x2x2", "i4", 4, {1, 1, 2, 2}, 4, {1, -2, 2147483647, -2147483648.0}},
         {"i8_3", "i8", 1, {3}, 3, {1, -9007199254740992.0, 1099511627776.0}},
+        {"i1_3", "i1", 1, {3}, 3, {-128, -1, 127}},
+        {"u1_3", "u1", 1, {3}, 3, {0, 128, 255}},
+        {"b1_3", "b1", 1, {3}, 3, {1, 0, 1}},
         {"f8_scalar", "f8", 0, {0}, 1, {2.5}},
         {"f4_0x3", "f4", 2, {0, 3}, 0, {0}},
         {"f4_version2", "f4", 1, {2}, 2, {1, 2}},
@@ -95,6 +98,11 @@ static void writes_what_numpy_saves(void **state) {
     assert_same_files(path, FIXTURES "/f4_0x3.npy");
     assert_int_equal(npy_write_f64(path, &(double){2.5}, NULL, 0, &err), STATUS_OK);
     assert_same_files(path, FIXTURES "/f8_scalar.npy");
+    static const int64_t wide[] = {1, -9007199254740992, 1099511627776};
+    assert_int_equal(npy_write(path, "i8", wide, (size_t[]){3}, 1, &err), STATUS_OK);
+    assert_same_files(path, FIXTURES "/i8_3.npy");
+    assert_int_equal(npy_write(path, "b1", (bool[]){1, 0, 1}, (size_t[]){3}, 1, &err), STATUS_OK);
+    assert_same_files(path, FIXTURES "/b1_3.npy");
     free(path);
 }
 
@@ -143,6 +151,20 @@ static void refuses_hostile_files(void **state) {
         free(message);
     }
     text_list_free(&names);
+}
+
+static void a_later_block_names_its_element(void **state) {
+    error_t err = ERROR_INIT;
+    char *path = fs_join(*state, "wide.npy");
+    const size_t n = NPY_BLOCK + 3;
+    int64_t *values = mem_zeroed(n, sizeof *values);
+    npy_t array;
+    values[n - 1] = INT64_MIN;
+    assert_int_equal(npy_write(path, "i8", values, &n, 1, &err), STATUS_OK);
+    assert_int_equal(npy_read(path, &array, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "wide.npy: element 16386: -9223372036854775808, expected"));
+    free(values);
+    free(path);
 }
 
 /* A worker may put anything where its output is expected. */
@@ -204,6 +226,7 @@ int main(void) {
         cmocka_unit_test(writes_what_numpy_saves),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(refuses_hostile_files),
+        cmocka_unit_test(a_later_block_names_its_element),
         cmocka_unit_test(refuses_what_is_not_a_file),
         cmocka_unit_test(opening_reads_no_values),
         cmocka_unit_test(write_errors_name_the_path),
