@@ -38,9 +38,9 @@ static const double TAIL_BELOW[COEFFICIENTS] = {1.0,
                                                 1.05075007164441684324e-9};
 
 /* log(m) = 2 s (1 + s²/3 + s⁴/5 + …) with s = (m - 1) / (m + 1). Between sqrt(1/2) and sqrt(2), the first term left
- * out is less than 2^-57. */
-static const double LOG_SERIES[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
-                                    1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
+ * out is less than 2^-55. */
+static const double LOG_SERIES[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,
+                                    1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19};
 
 static double polynomial(const double *coefficients, size_t n, double x) {
     double sum = coefficients[n - 1];
