@@ -45,15 +45,17 @@ enum {
     CU_POOL_PINNED = 1,    /* CU_MEM_ALLOCATION_TYPE_PINNED: the only type of pool */
     CU_POOL_ON_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_DEVICE */
     CU_LAUNCH_COOPERATIVE = 2,
+    CU_LAUNCH_CLUSTER = 4,
     CU_LAUNCH_OVERLAPPED = 6, /* programmatic stream serialization */
 };
 
-/* CUlaunchAttribute: only attributes with flag values are used. */
+/* CUlaunchAttribute: only some attributes are used. */
 typedef struct cu_launch_attribute {
     int id;
     int reserved;
     union {
         int flag;
+        unsigned cluster[3];
         char bytes[64];
     } value;
 } cu_launch_attribute_t;

@@ -25,6 +25,9 @@ typedef struct probe {
     status_t (*run)(session_t *session, recorder_t *recorder, error_t *err);
 } probe_t;
 
+/* The workload of a table that runs own operators, whatever their names. */
+#define SESSION_OPERATORS "*"
+
 typedef struct session_ops {
     const char *workload;
     /* Create session->state, declare phases in session->recorder, fill probes, once, resources and,

@@ -130,11 +130,10 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
 
 /* The arrays of `all` with these names; they stay those of `all`. */
 static reference_t part_of(const reference_t *all, const text_list_t *names) {
-    reference_t part = {.arrays = mem_zeroed(names->n + 1, sizeof *part.arrays),
-                        .norms = mem_zeroed(names->n + 1, sizeof *part.norms),
-                        .bounds = all->bounds != NULL
-                                      ? mem_zeroed(names->n + 1, sizeof *part.bounds)
-                                      : NULL};
+    reference_t part = {
+        .arrays = mem_zeroed(names->n + 1, sizeof *part.arrays),
+        .norms = mem_zeroed(names->n + 1, sizeof *part.norms),
+        .bounds = all->bounds != NULL ? mem_zeroed(names->n + 1, sizeof *part.bounds) : NULL};
     for (size_t i = 0; i < all->names.n; i++)
         if (text_list_has(names, all->names.items[i])) {
             part.arrays[part.names.n] = all->arrays[i];

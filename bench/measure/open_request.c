@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "model/case_json.h"
-#include "workloads/common/workload.h"
+#include "workloads/operator/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,16 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
     json_t *built = json_null();
     if (program != NULL)
         built = json_pack("{s:s, s:s}", "cubin", program->cubin, "arch", program->arch);
-    return json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
-                     (json_int_t)seed, "program", built, "profile", profile);
+    json_t *request =
+        json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
+                  (json_int_t)seed, "program", built, "profile", profile);
+    const operator_description_t *description = operators_find(spec->workload);
+    json_t *described;
+    error_t impossible = ERROR_INIT; /* the sweep's checks have computed its shapes */
+    if (description != NULL &&
+        operators_request(description, spec, &described, &impossible) == STATUS_OK)
+        json_object_set_new(request, "operator", described);
+    return request;
 }
 
 bool open_request_is_tuned(const json_t *hello, const case_t *spec) {

@@ -355,9 +355,9 @@ void verify_outputs(const reference_t *reference, const char *folder, double tol
     *reason = NULL;
     *check = (check_t){.done = reference->names.n > 0, .ok = true, .tolerance = tolerance};
     for (size_t i = 0; i < reference->names.n && check->ok; i++) {
-        check_t array = {
-            .ok = true,
-            .tolerance = reference->bounds != NULL ? reference->bounds[i].rel_l2 : tolerance};
+        check_t array = {.ok = true,
+                         .tolerance =
+                             reference->bounds != NULL ? reference->bounds[i].rel_l2 : tolerance};
         check_file(reference, i, folder, &array, reason);
         add_check(check, &array);
     }

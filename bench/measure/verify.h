@@ -11,7 +11,7 @@
 typedef struct reference {
     text_list_t names; /* of the arrays; empty: nothing to compare */
     npy_t *arrays;
-    double *norms;  /* squared L2 norm of each, or of what it was summed from, the larger */
+    double *norms;    /* squared L2 norm of each, or of what it was summed from, the larger */
     bounds_t *bounds; /* of each array; NULL: the tolerance of all */
     int64_t epochs;   /* over 1: "losses" may end after the first of them, which is a sample */
 } reference_t;

@@ -9,6 +9,7 @@
 #include "worker/protocol.h"
 #include "worker/trace_session.h"
 #include "workloads/common/workload.h"
+#include "workloads/operator/operators.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -67,7 +68,8 @@ static json_t *capabilities_of(const engine_t *engine) {
     json_t *capabilities = json_object();
     for (size_t i = 0; engine->workloads[i] != NULL; i++) {
         const char *name = engine->workloads[i]->workload;
-        json_object_set_new(capabilities, name, variants_of(engine, workload_find(name)));
+        if (strcmp(name, SESSION_OPERATORS) != 0)
+            json_object_set_new(capabilities, name, variants_of(engine, workload_find(name)));
     }
     return capabilities;
 }
@@ -92,8 +94,9 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
 }
 
 static const session_ops_t *find_ops(const engine_t *engine, const char *workload, error_t *err) {
+    const char *name = operators_find(workload) != NULL ? SESSION_OPERATORS : workload;
     for (size_t i = 0; engine->workloads[i] != NULL; i++)
-        if (strcmp(engine->workloads[i]->workload, workload) == 0)
+        if (strcmp(engine->workloads[i]->workload, name) == 0)
             return engine->workloads[i];
     error_set(err, STATUS_FAILED, "engine %s has no workload \"%s\"", engine->name, workload);
     return NULL;
@@ -110,6 +113,19 @@ static json_t *on_loss(const worker_t *worker, const json_t *request, error_t *e
         answer = case_loss(ops, &spec, request, err);
     case_free(&spec);
     return answer;
+}
+
+/* Read the operator that a case is of; it must be what the supervisor has read. */
+static status_t take_operator(const json_t *request, error_t *err) {
+    const char *folder = request_text(request, "folder"), *name = request_text(request, "name");
+    const char *hash = request_text(request, "hash");
+    if (request == NULL)
+        return STATUS_OK;
+    TRY(operators_add(folder != NULL ? folder : "", err));
+    const operator_description_t *found = operators_find(name != NULL ? name : "");
+    return found != NULL && hash != NULL && strcmp(found->hash, hash) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%s changed during the run", folder);
 }
 
 static json_t *open_answer(const session_t *session) {
@@ -150,6 +166,8 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     };
     if (status != STATUS_OK)
         error_within(err, "\"case\"");
+    else if ((status = take_operator(json_object_get(request, "operator"), err)) != STATUS_OK)
+        error_within(err, "\"operator\"");
     else if ((session->ops = find_ops(worker->engine, session->spec.workload, err)) == NULL)
         status = err->status;
     else if (find_session(worker, session->spec.id) != NULL)

@@ -1,5 +1,6 @@
 #include "workloads/common/random_fill.h"
 
+#include "base/bfloat16.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -11,8 +12,12 @@
 enum { POOL = 2 * RANDOM_TILE };
 
 static const size_t ELEMENT_BYTES[RANDOM_KINDS] = {
-    [RANDOM_F16] = sizeof(uint16_t),     [RANDOM_F32] = sizeof(float),
-    [RANDOM_F64] = sizeof(double),       [RANDOM_NAN_F16] = sizeof(uint16_t),
+    [RANDOM_F16] = sizeof(uint16_t),
+    [RANDOM_F32] = sizeof(float),
+    [RANDOM_F64] = sizeof(double),
+    [RANDOM_BF16] = sizeof(uint16_t),
+    [RANDOM_BYTES] = 1,
+    [RANDOM_NAN_F16] = sizeof(uint16_t),
     [RANDOM_NAN_F32] = sizeof(uint32_t),
 };
 
@@ -20,6 +25,7 @@ static void draw(void *pool, random_kind_t kind) {
     const rng_position_t from = {.seed = rng_secret()};
     uint16_t *halves = pool;
     uint32_t *words = pool;
+    uint8_t *bytes = pool;
     double *doubles = pool;
     float value;
     if (kind == RANDOM_F32) {
@@ -35,6 +41,10 @@ static void draw(void *pool, random_kind_t kind) {
             halves[i] = (uint16_t)(0xFC01 + word % 0x3FF);
         else if (kind == RANDOM_F16)
             halves[i] = half_from_float(value);
+        else if (kind == RANDOM_BF16)
+            halves[i] = bfloat16_from_float(value);
+        else if (kind == RANDOM_BYTES)
+            bytes[i] = (uint8_t)word;
         else
             doubles[i] = value;
     }

@@ -7,12 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Uniform in [-1, 1); or negative NaNs with random payloads, which arithmetic on a GPU does not
+/* Uniform in [-1, 1), or any bytes; or negative NaNs with random payloads, which arithmetic on a GPU does not
  * produce: its NaN is positive. */
 typedef enum random_kind {
     RANDOM_F16,
     RANDOM_F32,
     RANDOM_F64,
+    RANDOM_BF16,
+    RANDOM_BYTES,
     RANDOM_NAN_F16,
     RANDOM_NAN_F32,
     RANDOM_KINDS,

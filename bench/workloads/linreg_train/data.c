@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "workloads/common/signs.h"
 #include "workloads/common/session_parts.h"
+#include "workloads/common/signs.h"
 
 #include <stdlib.h>
 

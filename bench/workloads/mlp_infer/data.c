@@ -3,8 +3,8 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "workloads/common/signs.h"
 #include "workloads/common/session_parts.h"
+#include "workloads/common/signs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
+#include "workloads/common/signs.h"
 
 #include <math.h>
 #include <stdlib.h>

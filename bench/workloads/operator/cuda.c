@@ -13,8 +13,8 @@
 #include <string.h>
 
 static const random_kind_t RANDOM[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = RANDOM_F32,   [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
-    [ELEMENT_F64] = RANDOM_F64,   [ELEMENT_I32] = RANDOM_BYTES, [ELEMENT_I64] = RANDOM_BYTES,
+    [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
+    [ELEMENT_F64] = RANDOM_F64,  [ELEMENT_I32] = RANDOM_BYTES, [ELEMENT_I64] = RANDOM_BYTES,
     [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
 
 /* The workspace is the last array; without one it stays NULL in the kernel. */
@@ -22,15 +22,15 @@ static void list_arrays(operator_cuda_t *s, size_t workspace_bytes) {
     const operator_description_t *d = s->description;
     for (size_t i = 0; i < d->n_arrays; i++) {
         const operator_array_t *array = &d->arrays[i];
-        s->arrays[i] = (gpu_array_t){.role = !array->is_input    ? ARRAY_OUTPUT
+        s->arrays[i] = (gpu_array_t){.role = !array->is_input   ? ARRAY_OUTPUT
                                              : array->is_output ? ARRAY_IN_PLACE
                                                                 : ARRAY_INPUT,
                                      .bytes = s->data->shapes[i].bytes,
                                      .data = s->data->values[i],
                                      .random = RANDOM[s->data->shapes[i].element]};
     }
-    s->arrays[d->n_arrays] = (gpu_array_t){
-        .role = ARRAY_WORKSPACE, .bytes = workspace_bytes, .random = RANDOM_BYTES};
+    s->arrays[d->n_arrays] =
+        (gpu_array_t){.role = ARRAY_WORKSPACE, .bytes = workspace_bytes, .random = RANDOM_BYTES};
     s->sample.arrays = s->arrays;
     s->sample.n_arrays = d->n_arrays + (workspace_bytes > 0);
 }
@@ -48,8 +48,98 @@ static void refill_data(gpu_sample_t *sample, uint64_t seed) {
 static status_t check_room(session_t *session, const case_t *spec, size_t workspace_bytes,
                            error_t *err) {
     const operator_cuda_t *s = session->state;
-    const workload_cost_t cost = workload_cost(spec);
+    const workload_cost_t cost = operators_cost(spec);
     const unsigned copies = s->sample.copy == COPY_PAGEABLE ? 1 : 2;
     TRY(host_room(copies * (cost.bus_in_bytes + cost.bus_out_bytes), err));
     return gpu_sample_applies(&s->sample, spec, cost.device_bytes + (double)workspace_bytes, err);
 }
+
+static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
+    operator_cuda_t *s = session->state;
+    gpu_sample_t *sample = &s->sample;
+    const case_t *spec = request->spec;
+    size_t workspace_bytes;
+    s->description = operators_find(spec->workload);
+    gpu_sample_techniques(sample, spec);
+    TRY(operator_program_load(session, request->cubin, &workspace_bytes, err));
+    /* Before making gigabytes of data. */
+    TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
+    sample->launch = operator_launch;
+    sample->refill = refill_array;
+    sample->refill_data = refill_data;
+    s->data = operator_data_take(s->description, spec, request->seed);
+    list_arrays(s, workspace_bytes);
+    operator_list_arguments(s, spec);
+    for (size_t i = 0; i < sample->n_arrays; i++)
+        session->resources.peak_device_bytes +=
+            (int64_t)s->arrays[i].bytes * (gpu_sample_allocates(sample) ? 2 : 1);
+    TRY(gpu_sample_prepare(session, err));
+    return gpu_sample_add_probes(session, err);
+}
+
+static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
+    return session_open_program(session, request, sizeof(operator_cuda_t), prepare, err);
+}
+
+static void close_case(session_t *session) {
+    operator_cuda_t *s = session->state;
+    gpu_sample_free(&s->sample);
+    operator_program_unload(s);
+    if (s->data != NULL)
+        operator_data_release(s->data);
+    free(s);
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+static const char *const NPY_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2", [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
+    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8", [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1"};
+
+static float *widened(const uint16_t *values, size_t n) {
+    float *wide = mem_zeroed(n, sizeof *wide);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = bfloat16_to_float(values[i]);
+    return wide;
+}
+
+static status_t write_array(const operator_cuda_t *s, size_t i, const void *values,
+                            const char *folder, error_t *err) {
+    const operator_shape_t *shape = &s->data->shapes[i];
+    const operator_array_t *array = &s->description->arrays[i];
+    float *wide = shape->element == ELEMENT_BF16 ? widened(values, shape->n) : NULL;
+    char *path = mem_format("%s/%s.npy", folder, array->name);
+    const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
+                                      shape->sizes, array->n_dimensions, err);
+    free(path);
+    free(wide);
+    return status;
+}
+
+static status_t write_arrays(const operator_cuda_t *s, bool of_last, const char *folder,
+                             text_list_t *names, error_t *err) {
+    for (size_t i = 0; i < s->description->n_arrays; i++) {
+        if (!s->description->arrays[i].is_output)
+            continue;
+        TRY(write_array(s, i, of_last ? s->arrays[i].last : s->arrays[i].to, folder, err));
+        text_list_add(names, s->description->arrays[i].name);
+    }
+    return STATUS_OK;
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *names, error_t *err) {
+    TRY(gpu_sample_output(session, err));
+    return write_arrays(session->state, false, folder, names, err);
+}
+
+static status_t last(session_t *session, const char *folder, text_list_t *names, error_t *err) {
+    return write_arrays(session->state, true, folder, names, err);
+}
+
+const session_ops_t operator_cuda = {.workload = SESSION_OPERATORS,
+                                     .open = open_case,
+                                     .refill = gpu_sample_refill,
+                                     .fill = gpu_sample_fill,
+                                     .output = output,
+                                     .last = last,
+                                     .close = close_case};

@@ -9,7 +9,7 @@
 enum { MOST_ARGUMENTS = OPERATOR_ARRAYS + 1 + OPERATOR_ARRAYS + OPERATOR_PARAMS };
 
 typedef struct operator_cuda {
-    gpu_sample_t sample; /* first, as gpu_sample.h asks */
+    gpu_sample_t sample;                     /* first, as gpu_sample.h asks */
     gpu_array_t arrays[OPERATOR_ARRAYS + 1]; /* the description's, and the workspace */
     const operator_description_t *description;
     const operator_data_t *data;

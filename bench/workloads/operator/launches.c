@@ -116,8 +116,8 @@ static status_t evaluate_all(const operator_launch_t *launch, const operator_val
                           &size->grid[i], err));
         TRY(evaluate_axis("threads", i, launch->threads[i], values,
                           i == 2 ? MOST_THREADS_Z : MOST_THREADS, &size->threads[i], err));
-        TRY(evaluate_axis("cluster", i, launch->cluster[i], values, MOST_CLUSTER,
-                          &size->cluster[i], err));
+        TRY(evaluate_axis("cluster", i, launch->cluster[i], values, MOST_CLUSTER, &size->cluster[i],
+                          err));
     }
     TRY(evaluate_shared(launch->shared, values, arch, &size->shared, err));
     return check_products(size, arch, err);

@@ -58,7 +58,7 @@ static status_t validate(const case_t *spec, error_t *err) {
     return STATUS_OK;
 }
 
-static workload_cost_t cost(const case_t *spec) {
+workload_cost_t operators_cost(const case_t *spec) {
     const operator_description_t *d = operators_find(spec->workload);
     workload_cost_t sum = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
@@ -98,8 +98,8 @@ static double tolerance(const case_t *spec) {
 /* ---- constants of a program ------------------------------------------------------------------ */
 
 static const char *const C_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "float",        [ELEMENT_F16] = "__half",    [ELEMENT_BF16] = "__nv_bfloat16",
-    [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",       [ELEMENT_I64] = "long long",
+    [ELEMENT_F32] = "float",        [ELEMENT_F16] = "__half", [ELEMENT_BF16] = "__nv_bfloat16",
+    [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",    [ELEMENT_I64] = "long long",
     [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "bool",
 };
 
@@ -118,8 +118,7 @@ static void add_arrays(const operator_description_t *d, text_list_t *parameters)
             const operator_array_t *array = &d->arrays[i];
             const int kind = !array->is_input ? 2 : array->is_output ? 1 : 0;
             if (kind == pass)
-                text_list_add_format(parameters, "%s%s *__restrict__ %s",
-                                     kind == 0 ? "const " : "",
+                text_list_add_format(parameters, "%s%s *__restrict__ %s", kind == 0 ? "const " : "",
                                      array->of_case ? "OPERATOR_T" : C_TYPES[array->element],
                                      array->name);
         }
@@ -171,19 +170,67 @@ static status_t check_program(const workload_t *workload, const cubin_t *cubin, 
     return launches_check(&((const operator_entry_t *)workload)->description, cubin, err);
 }
 
+/* ---- for workers in other languages ----------------------------------------------------------- */
+
+static const char *const FILLS[] = {[FILL_UNIFORM] = "uniform",
+                                    [FILL_NORMAL] = "normal",
+                                    [FILL_INTEGERS] = "integers",
+                                    [FILL_PERMUTATION] = "permutation",
+                                    [FILL_CONSTANT] = "constant"};
+
+static json_t *array_to_json(const operator_array_t *array, const operator_shape_t *shape) {
+    json_t *sizes = json_array();
+    for (unsigned i = 0; i < array->n_dimensions; i++)
+        json_array_append_new(sizes, json_integer((json_int_t)shape->sizes[i]));
+    json_t *json = json_pack("{s:s, s:o, s:s, s:b, s:b}", "name", array->name, "shape", sizes,
+                             "dtype", element_name(shape->element), "input", array->is_input,
+                             "output", array->is_output);
+    if (array->is_input)
+        json_object_set_new(json, "fill",
+                            json_pack("{s:s, s:f, s:f}", "kind", FILLS[array->fill.kind], "low",
+                                      array->fill.low, "high", array->fill.high));
+    return json;
+}
+
+static json_t *scalars_to_json(const operator_description_t *d) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < d->n_scalars; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:f}", "name", d->scalars[i].name,
+                                              "dtype", element_name(d->scalars[i].element), "value",
+                                              d->scalars[i].value));
+    return list;
+}
+
+status_t operators_request(const operator_description_t *d, const case_t *spec, json_t **request,
+                           error_t *err) {
+    json_t *arrays = json_array();
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        operator_shape_t shape;
+        if (description_shape(d, i, spec, &shape, err) != STATUS_OK) {
+            json_decref(arrays);
+            return STATUS_FAILED;
+        }
+        json_array_append_new(arrays, array_to_json(&d->arrays[i], &shape));
+    }
+    *request = json_pack("{s:s?, s:s, s:s, s:o, s:o, s:b}", "folder", d->folder, "hash", d->hash,
+                         "name", d->name, "arrays", arrays, "scalars", scalars_to_json(d),
+                         "deterministic", d->deterministic);
+    return STATUS_OK;
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static void make_workload(operator_entry_t *entry) {
     const operator_description_t *d = &entry->description;
     for (size_t i = 0; i < d->params.n; i++)
-        entry->params[i] = (param_spec_t){
-            .name = d->params.items[i],
-            .kind = VALUE_INT,
-            .min = (double)d->least[i],
-            .max = (double)d->most[i],
-            .default_json = mem_format("%" PRId64, d->defaults[i]),
-            .summary = d->constant[i] ? "compiled in" : "an argument of the kernels",
-            .always_in_id = true};
+        entry->params[i] =
+            (param_spec_t){.name = d->params.items[i],
+                           .kind = VALUE_INT,
+                           .min = (double)d->least[i],
+                           .max = (double)d->most[i],
+                           .default_json = mem_format("%" PRId64, d->defaults[i]),
+                           .summary = d->constant[i] ? "compiled in" : "an argument of the kernels",
+                           .always_in_id = true};
     for (size_t i = 0; i < d->dtypes.n; i++)
         entry->dtypes[i] = d->dtypes.items[i];
     entry->workload = (workload_t){
@@ -203,7 +250,7 @@ static void make_workload(operator_entry_t *entry) {
         .pytorch_oracle = "oracle",
         .allows = allows,
         .validate = validate,
-        .cost = cost,
+        .cost = operators_cost,
         .tolerance = tolerance,
         .bounds = bounds,
         .constants = constants,

@@ -16,6 +16,9 @@ const operator_description_t *operators_find(const char *name);
 /* Number `index`; NULL beyond the last. */
 const workload_t *operators_workload(size_t index);
 
+/* What a case moves, computes and allocates, without a workspace; as workload_t.cost. */
+workload_cost_t operators_cost(const case_t *spec);
+
 /* The value of "operator" in the request `open`: arrays and scalars of this case, and where its files are. STATUS_FAILED
  * for a shape that cannot be computed. */
 status_t operators_request(const operator_description_t *description, const case_t *spec,

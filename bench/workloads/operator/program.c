@@ -24,9 +24,8 @@ static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
     if (s->launches.items[i].cooperative)
         attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
     if (clustered)
-        attributes[n++] =
-            (cu_launch_attribute_t){.id = CU_LAUNCH_CLUSTER,
-                                    .value.cluster = {cluster[0], cluster[1], cluster[2]}};
+        attributes[n++] = (cu_launch_attribute_t){
+            .id = CU_LAUNCH_CLUSTER, .value.cluster = {cluster[0], cluster[1], cluster[2]}};
     const cu_launch_config_t config = {.grid = {grid[0], grid[1], grid[2]},
                                        .block = {threads[0], threads[1], threads[2]},
                                        .dynamic_shared = size->shared,
@@ -87,17 +86,18 @@ void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static status_t load_functions(session_t *session, operator_cuda_t *s, const char *image, error_t *err) {
+static status_t load_functions(session_t *session, operator_cuda_t *s, const char *image,
+                               error_t *err) {
     gpu_t *gpu = s->sample.gpu;
     CUDA(module_load(&s->module, image));
     for (size_t i = 0; i < s->launches.n; i++) {
         const launch_size_t *size = &s->sizes[i];
         const unsigned threads = size->threads[0] * size->threads[1] * size->threads[2];
         double occupancy_frac;
-        if (cuda_check(&gpu->api,
-                       gpu->api.module_function(&s->functions[i], s->module,
-                                                s->launches.items[i].entry),
-                       "module_function", err) != STATUS_OK ||
+        if (cuda_check(
+                &gpu->api,
+                gpu->api.module_function(&s->functions[i], s->module, s->launches.items[i].entry),
+                "module_function", err) != STATUS_OK ||
             gpu_prepare_function(gpu, s->functions[i], threads, size->shared, &occupancy_frac,
                                  err) != STATUS_OK)
             return error_within(err, "kernel \"%s\"", s->launches.items[i].entry);
