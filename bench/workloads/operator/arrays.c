@@ -5,14 +5,6 @@
 
 enum { ARRAY_REQUIRED = 3 };
 
-element_t array_element(const operator_description_t *description, const operator_array_t *array,
-                        size_t dtype) {
-    element_t element = array->element;
-    if (array->of_case)
-        element_find(description->dtypes.items[dtype], &element);
-    return element;
-}
-
 static status_t read_shape(const node_t *node, const operator_description_t *description,
                            operator_array_t *array, error_t *err) {
     const size_t n = node_length(node);

@@ -2,8 +2,6 @@
 
 #include "base/memory.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OPERATOR_SCHEMA = 1, LONGEST_SUMMARY = 200 };
@@ -15,26 +13,6 @@ enum { N_MATHS = sizeof MATHS / sizeof MATHS[0] };
 const char *const *description_maths(size_t *n) {
     *n = N_MATHS;
     return MATHS;
-}
-
-status_t read_expression(const node_t *node, const operator_description_t *description,
-                         int64_t least, expression_t **expression, error_t *err) {
-    const scope_t scope = {.names = (const char *const *)description->params.items,
-                           .n = description->params.n};
-    error_t wrong = ERROR_INIT;
-    status_t status;
-    if (json_is_integer(node->json)) {
-        int64_t value = 0;
-        TRY(node_integer(node, (double)least, OPERATOR_LARGEST, &value, err));
-        char *text = mem_format("%" PRId64, value);
-        status = expression_parse(text, &scope, expression, &wrong);
-        free(text);
-    } else if (json_is_string(node->json)) {
-        status = expression_parse(json_string_value(node->json), &scope, expression, &wrong);
-    } else {
-        return node_expected(node, err, "an integer or a string with an expression");
-    }
-    return status == STATUS_OK ? STATUS_OK : node_error(node, err, "%s", wrong.text);
 }
 
 /* ---- params and dtypes ------------------------------------------------------------------------ */

@@ -94,7 +94,7 @@ static status_t combine(const expression_t *expression, step_kind_t kind, int64_
 
 status_t expression_value(const expression_t *expression, const scope_t *scope, int64_t *value,
                           error_t *err) {
-    int64_t stack[EXPRESSION_STACK];
+    int64_t stack[EXPRESSION_STACK] = {0};
     size_t n = 0;
     for (size_t i = 0; i < expression->n; i++) {
         const step_t *step = &expression->steps[i];

@@ -1,5 +1,9 @@
 #include "workloads/operator/description_read.h"
 
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LONGEST_NAME = 64 };
@@ -70,4 +74,32 @@ status_t check_identifier(const node_t *node, const char *name,
     if (other != NULL)
         return node_error(node, err, "found the name \"%s\", which is that of %s", name, other);
     return STATUS_OK;
+}
+
+status_t read_expression(const node_t *node, const operator_description_t *description,
+                         int64_t least, expression_t **expression, error_t *err) {
+    const scope_t scope = {.names = (const char *const *)description->params.items,
+                           .n = description->params.n};
+    error_t wrong = ERROR_INIT;
+    status_t status;
+    if (json_is_integer(node->json)) {
+        int64_t value = 0;
+        TRY(node_integer(node, (double)least, OPERATOR_LARGEST, &value, err));
+        char *text = mem_format("%" PRId64, value);
+        status = expression_parse(text, &scope, expression, &wrong);
+        free(text);
+    } else if (json_is_string(node->json)) {
+        status = expression_parse(json_string_value(node->json), &scope, expression, &wrong);
+    } else {
+        return node_expected(node, err, "an integer or a string with an expression");
+    }
+    return status == STATUS_OK ? STATUS_OK : node_error(node, err, "%s", wrong.text);
+}
+
+element_t array_element(const operator_description_t *description, const operator_array_t *array,
+                        size_t dtype) {
+    element_t element = array->element;
+    if (array->of_case)
+        element_find(description->dtypes.items[dtype], &element);
+    return element;
 }
