@@ -3,7 +3,10 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "io/find.h"
+#include "results/record.h"
 #include "version.h"
+#include "workloads/common/workload.h"
+#include "workloads/operator/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +61,15 @@ static bool asks_for_help(int argc, char **argv) {
     return false;
 }
 
+/* A wrong description must not keep other workloads from running. */
+static void add_operators(const char *root) {
+    text_list_t problems = {0};
+    workload_add_operators(root, &problems);
+    for (size_t i = 0; i < problems.n; i++)
+        fprintf(stderr, "bench: left out: %s\n", problems.items[i]);
+    text_list_free(&problems);
+}
+
 static status_t dispatch(int argc, char **argv, error_t *err) {
     const char *name = argc > 1 ? argv[1] : "";
     if (name[0] == '\0') {
@@ -83,6 +95,9 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
         args.root = root;
         args.argv = (const char *const *)argv;
         args.n_argv = (size_t)argc;
+        record_on_operator = operators_add_saved;
+        if (strcmp(name, "worker") != 0) /* it gets them with its requests */
+            add_operators(root);
         status = command->handle(&args, err);
         cli_args_free(&args);
     }

@@ -6,7 +6,10 @@
 #include "run/against/ab_recheck.h"
 #include "run/run.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { TIMEOUT_S = 300, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, AGAINST_PASSES = 8 };
 
@@ -34,12 +37,27 @@ static CLI_READER(read_shard) {
     return STATUS_OK;
 }
 
+/* Add the operator of a folder, and measure it. */
+static CLI_READER(read_operator) {
+    const workload_t *workload;
+    char *folder = realpath(given->items[given->n - 1], NULL);
+    status_t status = folder != NULL ? workload_add_operator(folder, &workload, err)
+                                     : error_set(err, STATUS_USAGE, "--%s %s: %s", option->name,
+                                                 given->items[given->n - 1], strerror(errno));
+    if (status == STATUS_OK)
+        *(const char **)field = workload->name;
+    free(folder);
+    return status;
+}
+
 #define SET(read, member) CLI_FIELD(read, run_options_t, member)
 #define RANGE(read, member, low, high) CLI_RANGE(read, run_options_t, member, low, high)
 
 #define CASE_OPTIONS                                                                               \
     {"workload", "W", "measure this workload instead of a sweep",                                  \
      SET(cli_only_text, single.workload)},                                                         \
+        {"operator", "DIR", "measure the operator that this folder describes",                     \
+         SET(read_operator, single.workload)},                                                     \
         {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
          SET(cli_only_text, single.variant)},                                                      \
         {"engine", "E", "with --workload: cuda, cpu, null, pytorch, jax, or that of reference_E/", \
@@ -111,8 +129,11 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
     static const char *const NOT_WITH_TRACE[] = {"cold", "profile",     "resume", "sanitize",
                                                  "json", "lock-clocks", NULL};
     const char *name;
+    if (cli_has(args, "operator") && cli_has(args, "workload"))
+        return error_set(err, STATUS_USAGE, "--operator and --workload exclude each other");
     if (options->single.workload == NULL && cli_first(args, OF_WORKLOAD) != NULL)
-        return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
+        return error_set(err, STATUS_USAGE,
+                         "--variant, --engine and --set need --workload or --operator");
     if (options->cold && options->profile)
         return error_set(err, STATUS_USAGE, "--cold and --profile exclude each other");
     if (options->trace && (name = cli_first(args, NOT_WITH_TRACE)) != NULL)
@@ -149,6 +170,7 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
     status_t status = cli_read(args, &options, err);
     if (status == STATUS_OK)
         status = check(args, &options, err);
+    options.single.quick = options.quick;
     if (options.against != NULL && options.passes == 0)
         options.passes = AGAINST_PASSES;
     if (options.against != NULL) /* both sides run the same compiled code */

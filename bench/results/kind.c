@@ -9,8 +9,8 @@
  * that ends in a dot stands for all below it. Keys that only one side has (a node without PyTorch)
  * are ignored. */
 static const char *const SAME_MACHINE[] = {
-    "gpu.name", "gpu.driver", "gpu.ecc",  "gpu.mig", "gpu.power_limit_w",
-    "host.cpu", "versions.",  "workers.", "git.",    "measure."};
+    "gpu.name",  "gpu.driver", "gpu.ecc", "gpu.mig",  "gpu.power_limit_w", "host.cpu",
+    "versions.", "workers.",   "git.",    "measure.", "operators."};
 
 static bool must_match(const char *key) {
     for (size_t i = 0; i < sizeof SAME_MACHINE / sizeof *SAME_MACHINE; i++)

@@ -55,6 +55,7 @@ void record_free(record_t *run) {
         free(run->sweeps[i].text);
     }
     free(run->sweeps);
+    json_decref(run->operators);
     environment_free(&run->environment);
     for (size_t i = 0; i < run->n_passes; i++)
         environment_free(&run->passes[i]);

@@ -6,8 +6,13 @@
 #include "model/environment.h"
 #include "model/result.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+
+/* Called for each own operator of a run that is loaded, so that its cases can be understood; set by main. `file` is for
+ * messages. */
+extern status_t (*record_on_operator)(const char *file, const json_t *description, error_t *err);
 
 typedef struct sweep_text {
     char *path; /* as given on the command line, or "(command line)" */
@@ -23,6 +28,7 @@ typedef struct record {
     sweep_text_t *sweeps;
     size_t n_sweeps;
     uint64_t seed;
+    json_t *operators; /* descriptions by name; NULL: none */
     environment_t environment;
     environment_t *passes; /* facts of each pass: "pass", "started", "cores.cuda", … */
     size_t n_passes;

@@ -94,6 +94,8 @@ status_t record_write_header(const record_t *run, error_t *err) {
                   run->started, "finished", run->finished, "argv", json_texts(&run->argv), "seed",
                   (json_int_t)run->seed, "environment", environment_to_json(&run->environment),
                   "passes", passes_to_json(run), "sweeps", sweeps_to_json(run));
+    if (run->operators != NULL)
+        json_object_set(json, "operators", run->operators);
     char *path = fs_join(run->folder, HEADER);
     status_t status = json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
     free(path);
@@ -192,14 +194,35 @@ environment_t *record_pass(record_t *run, unsigned pass, const char *host, const
     return added;
 }
 
+status_t (*record_on_operator)(const char *file, const json_t *description, error_t *err);
+
+static status_t read_operators(const json_t *operators, record_t *run, error_t *err) {
+    const char *name;
+    json_t *description;
+    if (operators == NULL)
+        return STATUS_OK;
+    run->operators = json_deep_copy(operators);
+    json_object_foreach(run->operators, name, description) {
+        char *key = mem_format("operators.%s", name);
+        const status_t status =
+            record_on_operator != NULL ? record_on_operator(key, description, err) : STATUS_OK;
+        free(key);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
 static status_t read_fields(const json_t *json, void *into, error_t *err) {
     record_t *run = into;
-    enum { STARTED, FINISHED, SEED, ARGV, SWEEPS, PASSES, ENVIRONMENT, N_KEYS };
-    static const json_key_t KEYS[N_KEYS] = {
-        {"started", JSON_STRING, "text", false},        {"finished", JSON_STRING, "text", false},
-        {"seed", JSON_INTEGER, "a whole number", true}, {"argv", JSON_ARRAY, "a list", false},
-        {"sweeps", JSON_ARRAY, "a list", false},        {"passes", JSON_ARRAY, "a list", false},
-        {"environment", JSON_OBJECT, "an object", true}};
+    enum { STARTED, FINISHED, SEED, ARGV, SWEEPS, PASSES, OPERATORS, ENVIRONMENT, N_KEYS };
+    static const json_key_t KEYS[N_KEYS] = {{"started", JSON_STRING, "text", false},
+                                            {"finished", JSON_STRING, "text", false},
+                                            {"seed", JSON_INTEGER, "a whole number", true},
+                                            {"argv", JSON_ARRAY, "a list", false},
+                                            {"sweeps", JSON_ARRAY, "a list", false},
+                                            {"passes", JSON_ARRAY, "a list", false},
+                                            {"operators", JSON_OBJECT, "an object", false},
+                                            {"environment", JSON_OBJECT, "an object", true}};
     const json_t *schema, *values[N_KEYS];
     TRY(expect(json, &SCHEMA, &schema, err));
     const json_int_t number = json_integer_value(schema);
@@ -216,6 +239,7 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
     TRY(read_argv(values[ARGV], run, err));
     TRY(read_sweeps(values[SWEEPS], run, err));
     TRY(read_passes(values[PASSES], run, err));
+    TRY(read_operators(values[OPERATORS], run, err));
     return flatten(values[ENVIRONMENT], "", &run->environment, err);
 }
 

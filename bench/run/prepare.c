@@ -1,5 +1,6 @@
 /* Before and after measuring: the run's folder and the description of the machine. */
 #include "run/state.h"
+#include "workloads/operator/operators.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -59,6 +60,22 @@ static void describe_machine(run_t *run) {
     describe_folder(run);
 }
 
+/* Each description with its hash. */
+static void describe_operators(run_t *run) {
+    for (size_t i = 0; i < run->n_sweeps; i++) {
+        const char *name = run->sweeps[i].workload->name;
+        const operator_description_t *description = operators_find(name);
+        if (description == NULL)
+            continue;
+        char *key = mem_format("operators.%s", name);
+        environment_set(&run->here, key, description->hash);
+        free(key);
+        if (run->record.operators == NULL)
+            run->record.operators = json_object();
+        json_object_set(run->record.operators, name, description->json);
+    }
+}
+
 static void describe_run(run_t *run) {
     record_t *record = &run->record;
     char now[32];
@@ -72,6 +89,7 @@ static void describe_run(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         record->sweeps[record->n_sweeps++] =
             (sweep_text_t){mem_text(run->sweeps[i].path), mem_text(run->sweeps[i].text)};
+    describe_operators(run);
     environment_add(&record->environment, &run->here);
     environment_set(&record->environment, "measure.pair", run->pair);
 }

@@ -2,6 +2,7 @@
 #include "io/json_text.h"
 #include "sweep/own_engines.h"
 #include "sweep/plan.h"
+#include "workloads/operator/operators.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -279,6 +280,15 @@ static status_t make_contenders(const workload_t *workload, const sweep_options_
     return status;
 }
 
+/* What an operator's description gives for axes that are not set. */
+static void add_default_axes(const workload_t *workload, bool quick, json_t *axes) {
+    const operator_description_t *description = operators_find(workload->name);
+    if (description == NULL)
+        return;
+    const json_t *sweep = json_object_get(description->json, "sweep");
+    json_object_update_missing(axes, json_object_get(sweep, quick ? "quick" : "full"));
+}
+
 status_t sweep_from_options(const sweep_options_t *options, const char *root, sweep_t *sweep,
                             error_t *err) {
     *sweep = (sweep_t){0};
@@ -288,6 +298,7 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
     settings_t settings = {.axes = json_object(), .techniques = json_object()};
     json_t *contenders = json_array();
     status_t status = apply_sets(workload, options, &settings, err);
+    add_default_axes(workload, options->quick, settings.axes);
     if (status == STATUS_OK)
         status = make_contenders(workload, options, root, &settings, contenders, err);
     if (status == STATUS_OK) {

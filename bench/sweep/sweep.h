@@ -63,6 +63,7 @@ typedef struct sweep_options {
     const char *workload, *variant, *engine;
     const char *const *sets;
     size_t n_sets;
+    bool quick; /* the quick sweep of an operator's description in place of the full one */
 } sweep_options_t;
 status_t sweep_from_options(const sweep_options_t *options, const char *root, sweep_t *sweep,
                             error_t *err);

@@ -139,8 +139,10 @@ static status_t own_argv(const workers_t *workers, const case_t *spec, text_list
 status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err) {
     char engine[32];
-    char *label =
-        mem_format("%s%s%s", case_engine_label(spec, engine), role[0] != '\0' ? "-" : "", role);
+    /* Implementations of an operator do not share a process. */
+    const bool alone = strcmp(spec->engine, "python") == 0;
+    char *label = mem_format("%s%s%s%s%s", case_engine_label(spec, engine), alone ? "-" : "",
+                             alone ? spec->variant : "", role[0] != '\0' ? "-" : "", role);
     for (size_t i = 0; i < workers->n; i++)
         if (strcmp(workers->items[i]->label, label) == 0) {
             *link = workers->items[i];

@@ -121,9 +121,10 @@ static status_t take_operator(const json_t *request, error_t *err) {
     const char *hash = request_text(request, "hash");
     if (request == NULL)
         return STATUS_OK;
-    TRY(operators_add(folder != NULL ? folder : "", err));
-    const operator_description_t *found = operators_find(name != NULL ? name : "");
-    return found != NULL && hash != NULL && strcmp(found->hash, hash) == 0
+    const operator_description_t *found;
+    TRY(operators_add(folder != NULL ? folder : "", &found, err));
+    return strcmp(found->name, name != NULL ? name : "") == 0 && hash != NULL &&
+                   strcmp(found->hash, hash) == 0
                ? STATUS_OK
                : error_set(err, STATUS_FAILED, "%s changed during the run", folder);
 }

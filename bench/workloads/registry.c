@@ -29,6 +29,44 @@ const workload_t *workload_find(const char *name) {
     return workload;
 }
 
+static bool is_built_in(const char *name) {
+    for (size_t i = 0; i < N_WORKLOADS; i++)
+        if (strcmp(TABLE[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+status_t workload_add_operator(const char *folder, const workload_t **added, error_t *err) {
+    const operator_description_t *description;
+    TRY(operators_add(folder, &description, err));
+    if (is_built_in(description->name))
+        return error_set(err, STATUS_USAGE,
+                         "%s/operator.json: $.name: \"%s\" is a workload of this program: choose "
+                         "another name",
+                         folder, description->name);
+    *added = workload_find(description->name);
+    return STATUS_OK;
+}
+
+void workload_add_operators(const char *root, text_list_t *problems) {
+    char *kernels = fs_join(root, "kernels");
+    text_list_t folders = {0};
+    error_t ignored = ERROR_INIT; /* without the folder there are none */
+    fs_list(kernels, "", &folders, &ignored);
+    for (size_t i = 0; i < folders.n; i++) {
+        char *folder = fs_join(kernels, folders.items[i]);
+        char *file = fs_join(folder, "operator.json");
+        const workload_t *added;
+        error_t why = ERROR_INIT;
+        if (fs_exists(file) && workload_add_operator(folder, &added, &why) != STATUS_OK)
+            text_list_add(problems, why.text);
+        free(file);
+        free(folder);
+    }
+    text_list_free(&folders);
+    free(kernels);
+}
+
 const workload_t *workload_at(size_t index) {
     return index < N_WORKLOADS ? TABLE[index] : operators_workload(index - N_WORKLOADS);
 }

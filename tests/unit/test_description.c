@@ -6,6 +6,7 @@
 #include "workloads/operator/description.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define FIXTURES "tests/fixtures/"
 
@@ -316,6 +317,13 @@ static void test_hash(void **state) {
         free(before);
         before = after;
     }
+    char *other = fs_join(folder, "other.py"), *renamed = fs_join(folder, "others.py");
+    assert_int_equal(rename(other, renamed), 0);
+    char *after = hash_or_error(folder);
+    assert_string_not_equal(before, after);
+    free(after);
+    free(renamed);
+    free(other);
     free(before);
     assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
     free(json);

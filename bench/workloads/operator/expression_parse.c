@@ -74,9 +74,6 @@ static bool accept(parser_t *parser, const char *sign) {
 }
 
 static bool accept_sign(parser_t *parser, const sign_t *signs, size_t n, step_kind_t *kind) {
-    skip_blanks(parser);
-    if (text_starts(parser->at, "**")) /* not a product */
-        return false;
     for (size_t i = 0; i < n; i++)
         if (accept(parser, signs[i].text)) {
             *kind = signs[i].kind;

@@ -27,6 +27,9 @@ static const technique_spec_t TECHNIQUES[] = {
     {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
 };
 
+static const char *const MODES[] = {"eager", "inference",     "compile",
+                                    "graph", "compile_graph", NULL};
+
 const operator_description_t *operators_find(const char *name) {
     for (size_t i = 0; i < n_entries; i++)
         if (strcmp(entries[i]->description.name, name) == 0)
@@ -233,28 +236,28 @@ static void make_workload(operator_entry_t *entry) {
                            .always_in_id = true};
     for (size_t i = 0; i < d->dtypes.n; i++)
         entry->dtypes[i] = d->dtypes.items[i];
-    entry->workload = (workload_t){
-        .name = d->name,
-        .summary = d->summary,
-        .folder = d->folder,
-        .params = entry->params,
-        .n_params = d->params.n,
-        .size_param = d->size_param,
-        .size_noun = d->size_param,
-        .size_title = d->size_param,
-        .host_to_host = "from inputs in host memory to outputs in host memory",
-        .techniques = TECHNIQUES,
-        .n_techniques = sizeof TECHNIQUES / sizeof *TECHNIQUES,
-        .dtypes = entry->dtypes,
-        .pytorch_variants = NAMES("eager", "inference", "compile", "graph", "compile_graph"),
-        .pytorch_oracle = "oracle",
-        .allows = allows,
-        .validate = validate,
-        .cost = operators_cost,
-        .tolerance = tolerance,
-        .bounds = bounds,
-        .constants = constants,
-        .check_program = check_program};
+    entry->workload =
+        (workload_t){.name = d->name,
+                     .summary = d->summary,
+                     .folder = d->folder,
+                     .params = entry->params,
+                     .n_params = d->params.n,
+                     .size_param = d->size_param,
+                     .size_noun = d->size_param,
+                     .size_title = d->size_param,
+                     .host_to_host = "from inputs in host memory to outputs in host memory",
+                     .techniques = TECHNIQUES,
+                     .n_techniques = sizeof TECHNIQUES / sizeof *TECHNIQUES,
+                     .dtypes = entry->dtypes,
+                     .pytorch_variants = MODES,
+                     .pytorch_oracle = "oracle",
+                     .allows = allows,
+                     .validate = validate,
+                     .cost = operators_cost,
+                     .tolerance = tolerance,
+                     .bounds = bounds,
+                     .constants = constants,
+                     .check_program = check_program};
 }
 
 static void add_entry(operator_entry_t *entry) {
@@ -263,7 +266,7 @@ static void add_entry(operator_entry_t *entry) {
     entries[n_entries++] = entry;
 }
 
-status_t operators_add(const char *folder, error_t *err) {
+status_t operators_add(const char *folder, const operator_description_t **added, error_t *err) {
     operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
     status_t status = description_load(folder, &entry->description, err);
     if (status != STATUS_OK) {
@@ -271,6 +274,7 @@ status_t operators_add(const char *folder, error_t *err) {
         return status;
     }
     const operator_description_t *other = operators_find(entry->description.name);
+    *added = other != NULL ? other : &entry->description;
     if (other == NULL) {
         add_entry(entry);
         return STATUS_OK;
@@ -284,12 +288,10 @@ status_t operators_add(const char *folder, error_t *err) {
     return status;
 }
 
-status_t operators_add_saved(const char *file, const json_t *description, const char *hash,
-                             error_t *err) {
+status_t operators_add_saved(const char *file, const json_t *description, error_t *err) {
     operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
     const status_t status = description_parse(file, description, &entry->description, err);
     if (status == STATUS_OK && operators_find(entry->description.name) == NULL) {
-        snprintf(entry->description.hash, sizeof entry->description.hash, "%s", hash);
         add_entry(entry);
         return STATUS_OK;
     }

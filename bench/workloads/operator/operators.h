@@ -6,10 +6,9 @@
 
 /* Read and add the operator of a folder. STATUS_USAGE if the description is wrong, or another operator has its name; adding
  * a folder again does nothing. */
-status_t operators_add(const char *folder, error_t *err);
+status_t operators_add(const char *folder, const operator_description_t **added, error_t *err);
 /* Add the copy in a saved run, unless an operator has its name; `file` is for messages. */
-status_t operators_add_saved(const char *file, const json_t *description, const char *hash,
-                             error_t *err);
+status_t operators_add_saved(const char *file, const json_t *description, error_t *err);
 
 /* NULL for another workload. */
 const operator_description_t *operators_find(const char *name);
