@@ -17,11 +17,13 @@ import numpy as np
 
 import needs
 import protocol
+import user_file
 from compute_device import Device
+from operator_request import Operator
 from protocol import Answer, CaseRequest, CaseSpec
 from refill import Refill
 from timing import Fresh, Limits, Mark, no_garbage_collection, no_mark, now_ns, take_round
-from workload import COMPARED, CaseError, OpenCase, Skip, Workload
+from workload import COMPARED, SCALE, CaseError, OpenCase, Skip, Workload
 
 
 @dataclass
@@ -66,8 +68,12 @@ class EngineSession(ABC):
     def versions(self) -> dict[str, str]:
         """Return the versions of what the engine runs on."""
 
+    def operator(self, operator: Operator) -> Workload[Any]:
+        """Return the workload that an operator's folder describes."""
+        raise CaseError(f"operator: {self.engine} runs none")
+
     @abstractmethod
-    def out_of_memory_reason(self, error: Exception) -> str | None:
+    def out_of_memory_reason(self, error: BaseException) -> str | None:
         """Return a reason with numbers if memory ran out, else None."""
 
     def compiles(self) -> dict[str, list[str]]:
@@ -89,7 +95,7 @@ class EngineSession(ABC):
     def prepare(self, request: protocol.OpenRequest) -> None:  # noqa: B027 -- optional
         """Set what a case needs before it is built; raises `Skip` if it cannot be had here."""
 
-    def lacks(self, request: CaseRequest, error: Exception) -> str | None:
+    def lacks(self, request: CaseRequest, error: BaseException) -> str | None:
         """Return what the machine lacks if this made `error`: the case is then skipped."""
         return None
 
@@ -126,7 +132,8 @@ class EngineSession(ABC):
             return protocol.skipped(str(skip), request.id)
         except CaseError as error:
             return protocol.failed(str(error), request.id)
-        except Exception as error:
+        # What users call may end the process: that, too, is an error of its case.
+        except (Exception, SystemExit) as error:
             no_memory = self.out_of_memory_reason(error)
             if no_memory and isinstance(request, protocol.OpenRequest):
                 return protocol.skipped(no_memory, request.id)
@@ -134,7 +141,8 @@ class EngineSession(ABC):
                 return protocol.skipped(lacks, request.id)
             traceback.print_exc(file=sys.stderr)
             self._device.expect_alive(error)
-            reason = f"{type(error).__name__}: {needs.first_line(error)}"
+            reason = user_file.located(error)
+            reason = reason or f"{type(error).__name__}: {needs.first_line(error)}"
             return protocol.failed(reason, request.id)
 
     def _carry_out(self, request: CaseRequest) -> dict[str, Any]:
@@ -150,6 +158,8 @@ class EngineSession(ABC):
                 return self._sample(request)
             case protocol.LastRequest():
                 return self._last(request)
+            case protocol.VerifyRequest():
+                return self._verify(request)
             case protocol.AuditRequest():
                 return self._audit(request)
             case protocol.TraceRequest():
@@ -185,8 +195,14 @@ class EngineSession(ABC):
             raise CaseError(f"the case {spec.id} is already open")
         self._expect("engine", spec.engine, [self.engine])
         self._expect("device", spec.device, [self._device.kind])
-        self._expect("workload", spec.workload, self.workloads)
-        workload = self.workloads[spec.workload]
+        if request.operator is None and not self.workloads:
+            raise CaseError(f"operator: missing: {self.engine} runs nothing else")
+        if request.operator is None:
+            self._expect("workload", spec.workload, self.workloads)
+            workload = self.workloads[spec.workload]
+        else:
+            self._expect("workload", spec.workload, [request.operator.name])
+            workload = self.operator(request.operator)
         self._expect("variant", spec.variant, workload.modes)
         if spec.techniques:
             names = ", ".join(spec.techniques)
@@ -203,6 +219,7 @@ class EngineSession(ABC):
     def _inputs_for(self, workload: Workload[Any], request: protocol.OpenRequest) -> Any:
         spec: CaseSpec = request.case
         key = json.dumps([spec.workload, spec.params, spec.dtype, request.seed], sort_keys=True)
+        key += repr(request.operator)
         inputs = self._inputs.get(key)
         if inputs is None:
             inputs = workload.make_inputs(spec, request.seed)
@@ -241,6 +258,13 @@ class EngineSession(ABC):
             raise CaseError('last before sample with "fresh"')
         return _save(opened.last, _folder(request.path))
 
+    def _verify(self, request: protocol.VerifyRequest) -> dict[str, Any]:
+        case = self._opened(request.id).case
+        verify = getattr(case, "verify", None)
+        if verify is None:
+            raise CaseError(f"verify: expected an operator's oracle, found {request.id}")
+        return verify(_folder(request.path))
+
     def _audit(self, request: protocol.AuditRequest) -> dict[str, Any]:
         opened = self._opened(request.id)
         with opened.case.timed() as run, no_garbage_collection():
@@ -267,4 +291,5 @@ def _folder(path: str) -> Path:
 def _save(arrays: Mapping[str, np.ndarray], folder: Path) -> dict[str, Any]:
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
-    return {"arrays": list(arrays)}
+    # Terms that an output was summed from are no output: `bench/measure/verify.h`.
+    return {"arrays": [name for name in arrays if not name.endswith(SCALE)]}

@@ -8,22 +8,17 @@ exists, whether the case is open).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from json_checks import ProtocolError, Shape, boolean, integer, json_object, kind_of, text
+from operator_request import OPERATOR, Operator
 
 VERSION = 2
 MAX_LINE_BYTES = 64 << 20
 
 Answer = dict[str, Any]
-
-
-class ProtocolError(Exception):
-    """A line that is not a valid request; `case_id` is the case that it names, if known."""
-
-    def __init__(self, reason: str, case_id: str | None = None) -> None:
-        super().__init__(reason)
-        self.case_id = case_id
 
 
 class DeviceLost(Exception):
@@ -61,6 +56,8 @@ class OpenRequest:
     profile: bool = False
     # The folder of what a tuning compiler chose; empty for a new choice.
     compile_cache: str | None = None
+    # What `case.workload` names, if that is not a built-in workload.
+    operator: Operator | None = None
 
     @property
     def id(self) -> str:
@@ -106,6 +103,14 @@ class LastRequest:
 
 
 @dataclass(frozen=True)
+class VerifyRequest:
+    """Have an operator's own `verify` judge the outputs in the folder `path`."""
+
+    id: str
+    path: str
+
+
+@dataclass(frozen=True)
 class AuditRequest:
     """Run what the compared phase times so many times, without clocks."""
 
@@ -145,6 +150,7 @@ CaseRequest = (
     | RefillRequest
     | SampleRequest
     | LastRequest
+    | VerifyRequest
     | AuditRequest
     | TraceRequest
     | CloseRequest
@@ -185,7 +191,7 @@ def parse(line: bytes) -> Request:
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"the line is not JSON: {error}") from error
     if not isinstance(message, dict):
-        raise ProtocolError(f"expected a JSON object, found {_kind(message)}")
+        raise ProtocolError(f"expected a JSON object, found {kind_of(message)}")
     case_id = _case_id_of(message)
     try:
         return _request(message)
@@ -193,93 +199,36 @@ def parse(line: bytes) -> Request:
         raise ProtocolError(str(error), case_id) from error
 
 
-# A check takes a value and the path to it, and returns the value as the request holds it.
-Check = Callable[[Any, str], Any]
+_COUNT = integer(0, (1 << 63) - 1)
+_SEED = integer(0, (1 << 64) - 1)
 
-
-@dataclass(frozen=True)
-class _Shape:
-    """The keys of an object and the class that holds them. An optional key may also be null."""
-
-    make: Callable[..., Any]
-    required: Mapping[str, Check]
-    optional: Mapping[str, Check] = field(default_factory=dict)
-
-    def __call__(self, value: Any, path: str) -> Any:
-        if not isinstance(value, dict):
-            raise ProtocolError(f"{path}: expected an object, found {_kind(value)}")
-        prefix = f"{path}." if path else ""
-        checks = {**self.required, **self.optional}
-        for key in value:
-            if key not in checks:
-                known = ", ".join(checks) or "none"
-                raise ProtocolError(f"{prefix}{key}: unknown key; known: {known}")
-        for key in self.required:
-            if key not in value:
-                raise ProtocolError(f"{prefix}{key}: missing")
-        given = {
-            key: checks[key](item, prefix + key)
-            for key, item in value.items()
-            if item is not None or key in self.required
-        }
-        return self.make(**given)
-
-
-def _text(value: Any, path: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise ProtocolError(f"{path}: expected a string, found {_kind(value)}")
-    return value
-
-
-def _boolean(value: Any, path: str) -> bool:
-    if not isinstance(value, bool):
-        raise ProtocolError(f"{path}: expected true or false, found {_kind(value)}")
-    return value
-
-
-def _object(value: Any, path: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ProtocolError(f"{path}: expected an object, found {_kind(value)}")
-    return value
-
-
-def _integer(low: int, high: int) -> Check:
-    def check(value: Any, path: str) -> int:
-        # In Python, bool is a subclass of int.
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ProtocolError(f"{path}: expected an integer, found {_kind(value)}")
-        if not low <= value <= high:
-            raise ProtocolError(f"{path}: expected {low} … {high}, found {value}")
-        return value
-
-    return check
-
-
-_COUNT = _integer(0, (1 << 63) - 1)
-_SEED = _integer(0, (1 << 64) - 1)
-
-_CASE = _Shape(
+_CASE = Shape(
     CaseSpec,
     {
-        **dict.fromkeys(("id", "workload", "engine", "device", "variant", "dtype"), _text),
-        "params": _object,
+        **dict.fromkeys(("id", "workload", "engine", "device", "variant", "dtype"), text),
+        "params": json_object,
     },
-    {"techniques": _object},
+    {"techniques": json_object},
 )
 
-_REQUESTS: Mapping[str, _Shape] = {
-    "hello": _Shape(HelloRequest, {"protocol": _COUNT}),
-    "open": _Shape(
+_REQUESTS: Mapping[str, Shape] = {
+    "hello": Shape(HelloRequest, {"protocol": _COUNT}),
+    "open": Shape(
         OpenRequest,
         {"case": _CASE, "seed": _SEED},
-        {"program": _object, "profile": _boolean, "compile_cache": _text},
+        {
+            "program": json_object,
+            "profile": boolean,
+            "compile_cache": text,
+            "operator": OPERATOR,
+        },
     ),
-    "output": _Shape(OutputRequest, {"id": _text, "path": _text}),
-    "refill": _Shape(RefillRequest, {"id": _text, "seed": _SEED}),
-    "sample": _Shape(
+    "output": Shape(OutputRequest, {"id": text, "path": text}),
+    "refill": Shape(RefillRequest, {"id": text, "seed": _SEED}),
+    "sample": Shape(
         SampleRequest,
         {
-            "id": _text,
+            "id": text,
             "budget_ns": _COUNT,
             "max_samples": _COUNT,
             "warmup_samples": _COUNT,
@@ -287,12 +236,13 @@ _REQUESTS: Mapping[str, _Shape] = {
         },
         {"round": _COUNT, "fresh": _SEED},
     ),
-    "last": _Shape(LastRequest, {"id": _text, "path": _text}),
-    "audit": _Shape(AuditRequest, {"id": _text, "runs": _COUNT}),
-    "trace_start": _Shape(TraceStartRequest, {}),
-    "trace": _Shape(TraceRequest, {"id": _text, "path": _text, "origin_ns": _COUNT}),
-    "close": _Shape(CloseRequest, {"id": _text}),
-    "bye": _Shape(ByeRequest, {}),
+    "last": Shape(LastRequest, {"id": text, "path": text}),
+    "verify": Shape(VerifyRequest, {"id": text, "path": text}),
+    "audit": Shape(AuditRequest, {"id": text, "runs": _COUNT}),
+    "trace_start": Shape(TraceStartRequest, {}),
+    "trace": Shape(TraceRequest, {"id": text, "path": text, "origin_ns": _COUNT}),
+    "close": Shape(CloseRequest, {"id": text}),
+    "bye": Shape(ByeRequest, {}),
 }
 
 
@@ -328,10 +278,3 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    names = {dict: "an object", list: "an array", str: "a string", type(None): "null"}
-    return names.get(type(value), "a number") if value != "" else "an empty string"

@@ -16,11 +16,13 @@ from protocol import CaseSpec
 from timing import Mark, Probe
 
 # Engines' own names, for messages.
-ENGINES = {"pytorch": "PyTorch", "jax": "JAX"}
+ENGINES = {"pytorch": "PyTorch", "jax": "JAX", "python": "Python"}
 
 ClockDomain = Literal["host", "device"]
 # A case is compared with others by the first of these that it has.
 COMPARED = ("host_to_host", "train", "total")
+# Ends the name of a number beside an output: the size of the terms that it was summed from.
+SCALE = ".scale"
 Inputs = TypeVar("Inputs")
 
 

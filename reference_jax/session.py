@@ -35,7 +35,7 @@ class Session(EngineSession):
     def versions(self) -> dict[str, str]:
         return {"jax": jax.__version__, "jaxlib": jaxlib.__version__}
 
-    def out_of_memory_reason(self, error: Exception) -> str | None:
+    def out_of_memory_reason(self, error: BaseException) -> str | None:
         return out_of_memory_reason(error, self._device.kind)
 
     def compiles(self) -> dict[str, list[str]]:

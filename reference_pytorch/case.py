@@ -86,7 +86,10 @@ def fill_randomly(outputs: Iterable[Tensor]) -> None:
     for y in outputs:
         # Detached to bypass autograd.
         flat = y.detach().view(-1)
-        tile = torch.from_numpy(random_tile(flat.numel())).to(y.device, y.dtype)
+        tile = torch.from_numpy(random_tile(flat.numel()))
+        if not flat.is_floating_point():
+            tile = tile > 0 if flat.dtype == torch.bool else (tile.abs() * 128)
+        tile = tile.to(y.device, y.dtype)
         whole = flat.numel() // len(tile) * len(tile)
         flat[:whole].view(-1, len(tile)).copy_(tile)
         flat[whole:].copy_(tile[: flat.numel() - whole])

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from capturing import Captured, capture, compiled, run_on_side_stream
-from mlp_infer_cases import Forward, Inference
+from capturing import compiled
+from forward import CompiledGraphForward, Forward, GraphForward
+from mlp_infer_cases import Inference
 from mlp_model import output_of
 from needs import first_line
 from refill import TILE, random_nans
@@ -30,60 +31,22 @@ _POLL_MOST_NS = 1_000_000_000
 _WORDS = {4: ctypes.c_uint32, 2: ctypes.c_uint16}
 
 
-class Graph(Inference):
+class Graph(GraphForward, Inference):
     """The forward pass and the run from host to host, captured in two CUDA graphs."""
 
-    def run(self) -> Tensor:
-        self._whole_graph.replay()
-        self._wait()
-        return self._y_host
 
-    def _prepare_forward(self, model: nn.Module) -> Forward:
-        with self.grad_mode():
-            forward = self._function(model)
-            run_on_side_stream(lambda: (forward(self._upload()), self._whole(forward)))
-            graph = self._once("capture", self._capture, forward)
-
-        def replay(_x: Tensor) -> Tensor:
-            graph.replay()
-            return graph.result
-
-        return replay
-
-    def _function(self, model: nn.Module) -> Forward:
-        """Return the forward pass to capture."""
-        return model
-
-    def _capture(self, forward: Forward) -> Captured[Tensor]:
-        self._whole_graph = capture(lambda: self._whole(forward))
-        return capture(lambda: forward(self._x))
-
-    def _whole(self, forward: Forward) -> Sequence[Tensor]:
-        """Run from host to host; return the outputs on the device."""
-        y = forward(self._upload())
-        self._download(y)
-        return [y]
-
-    def _outputs(self) -> list[Tensor]:
-        return [*super()._outputs(), *self._whole_graph.result]
-
-
-class CompiledGraph(Graph):
+class CompiledGraph(CompiledGraphForward, Graph):
     """The graphs of a forward pass that is compiled, one kernel if the layers are small."""
 
-    def _function(self, model: nn.Module) -> Forward:
+    def _plain(self, model: nn.Module) -> Forward:
         weights = list(model.parameters())
 
         def forward(x: Tensor) -> Tensor:
             return output_of(x, weights)
 
-        # Our captured graphs replace the compiler's own.
-        function = compiled(forward, "max-autotune-no-cudagraphs")
-        self._once("compile", self._compile, function)
-        return function
+        return forward
 
     def _compile(self, function: Forward) -> None:
-        """Run the function once for each shape."""
         for x in self._shapes():
             function(x)
 

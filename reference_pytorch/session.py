@@ -5,22 +5,21 @@ from __future__ import annotations
 import sys
 import traceback
 
-import torch
-
+import needs
 import protocol
 import torch_needs
-import tracing
+import user_file
 from allocate import Allocate
 from capturing import use_compile_cache
-from device import DEVICES, out_of_memory_reason
-from engine_session import EngineSession
 from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
-from protocol import Answer, CaseRequest
-from timing import Mark
-from workload import OpenCase, Skip
+from operator_request import Operator
+from operator_workload import OperatorWorkload
+from protocol import CaseRequest
+from torch_session import TorchSession
+from workload import Skip
 
 WORKLOADS = {
     "mlp_infer": MlpInfer(),
@@ -38,44 +37,28 @@ COMPILING = {"cpu": ("compile",), "cuda": ("compile", *_COMPILING_GRAPHS)}
 CAPTURING = ("graph", "overlap", *_COMPILING_GRAPHS)
 
 
-class Session(EngineSession):
+class Session(TorchSession):
     """The state from hello to bye. Raises `needs.Unavailable` if the device is missing."""
 
     engine = "pytorch"
     workloads = WORKLOADS
 
     def __init__(self, device_kind: str) -> None:
-        # Same precision as the CUDA side: no TF32 in place of float32.
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.set_float32_matmul_precision("highest")
-        super().__init__(DEVICES[device_kind]())
+        super().__init__(device_kind)
         # What torch.compile lacks here; "": nothing, None: not checked yet.
         self._compile_lacks: str | None = None
 
-    def versions(self) -> dict[str, str]:
-        return {"torch": torch.__version__}
-
-    def out_of_memory_reason(self, error: Exception) -> str | None:
-        return out_of_memory_reason(error)
+    def operator(self, operator: Operator) -> OperatorWorkload:
+        return OperatorWorkload(operator)
 
     def compiles(self) -> dict[str, list[str]]:
         compiling = COMPILING[self._device.kind]
-        return {
-            name: [mode for mode in workload.modes if mode in compiling]
-            for name, workload in WORKLOADS.items()
+        # All operators go by one name: theirs are not known before `open`.
+        modes = {
+            **{name: workload.modes for name, workload in WORKLOADS.items()},
+            "operator": OperatorWorkload.modes,
         }
-
-    def start_trace(self) -> Answer:
-        try:
-            return protocol.ok(source=tracing.start(self._device))
-        except Exception as error:
-            return protocol.failed(f"{type(error).__name__}: {error}")
-
-    def trace(self, request: protocol.TraceRequest, case: OpenCase) -> str:
-        return tracing.record(request, case.probes, case.output, self._device)
-
-    def marks(self) -> Mark:
-        return tracing.marks(self._device)
+        return {name: [mode for mode in of if mode in compiling] for name, of in modes.items()}
 
     def prepare(self, request: protocol.OpenRequest) -> None:
         if self._uses_compiler(request):
@@ -85,9 +68,13 @@ class Session(EngineSession):
         if request.case.variant in CAPTURING and self._device.kind != "cuda":
             raise Skip("CUDA graphs need a GPU")
 
-    def lacks(self, request: CaseRequest, error: Exception) -> str | None:
+    def lacks(self, request: CaseRequest, error: BaseException) -> str | None:
         """Return what the compiler lacks here if a compilation failed for it."""
-        lacks = self._uses_compiler(request) and torch_needs.compile_cause(error, self._device.kind)
+        if not self._uses_compiler(request):
+            return None
+        if reason := _not_one_graph(error):
+            return reason
+        lacks = torch_needs.compile_cause(error, self._device.kind)
         if not lacks:
             return None
         traceback.print_exc(file=sys.stderr)
@@ -109,3 +96,12 @@ class Session(EngineSession):
             self._compile_lacks = lacks or ""
         if self._compile_lacks:
             raise Skip(self._compile_lacks)
+
+
+def _not_one_graph(error: BaseException) -> str | None:
+    """Return where an operator's reference has what the compiler cannot trace; None: nowhere."""
+    for cause in needs.causes(error):
+        where = user_file.located(cause)
+        if where and type(cause).__name__ == "Unsupported":
+            return f"torch.compile cannot make one graph of it: {where}"
+    return None

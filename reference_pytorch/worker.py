@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
+sys.path.insert(2, str(Path(__file__).absolute().parents[1] / "reference_operator"))
 
 import needs
 import torch_needs

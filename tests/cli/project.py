@@ -67,7 +67,7 @@ def built(name: str) -> Path:
     return path
 
 
-WORKERS = ("reference_common", "reference_pytorch", "reference_jax")
+WORKERS = tuple(sorted(path.name for path in ROOT.glob("reference_*")))
 PARTS = ("kernels", "sweeps", "plots", *WORKERS, ".venv", ".venv-jax")
 
 

@@ -81,6 +81,7 @@ class WorkerProcess:
         seed: int = 42,
         program: dict[str, str] | None = None,
         profile: bool = False,
+        operator: dict[str, Any] | None = None,
         **case: Any,
     ) -> dict[str, Any]:
         """Open a case, with a new id unless `case` has one, and return the answer."""
@@ -95,7 +96,8 @@ class WorkerProcess:
             "techniques": {},
             **case,
         }
-        return self.ask("open", case=spec, seed=seed, program=program, profile=profile)
+        rest = {"program": program, "profile": profile, "operator": operator}
+        return self.ask("open", case=spec, seed=seed, **rest)
 
     def sample(self, case_id: str, **keys: int) -> dict[str, Any]:
         limits = {"budget_ns": 2_000_000, "max_samples": 5, "warmup_samples": 2, "warmup_ns": 0}

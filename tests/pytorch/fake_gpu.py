@@ -29,7 +29,7 @@ class Replay:
 
 
 def _tensors(result: Any) -> list[Any]:
-    return [] if result is None else list(result) if isinstance(result, list) else [result]
+    return [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
 
 
 class FakeGpu(CpuDevice):

@@ -68,6 +68,14 @@ def test_outputs_are_filled_with_numbers_that_look_like_outputs():
     assert (y != first).float().mean() > 0.99, "others each time"
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8, torch.bool])
+def test_outputs_of_integers_are_filled_with_small_ones(dtype):
+    y = torch.full((1000,), 77, dtype=torch.uint8).to(dtype)
+    fill_randomly([y])
+    assert len(y.unique()) > (1 if dtype == torch.bool else 50)
+    assert 0 <= y.int().min() < y.int().max() < 128
+
+
 def test_outputs_are_copies():
     case = make(Inference)
     first = case.output()["y"]

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
 from test_pytorch_mlp_infer import expected_output  # noqa: E402
 
+import forward  # noqa: E402
 import mlp_infer_graphs  # noqa: E402
 from capturing import compiled  # noqa: E402
 from device import CpuDevice  # noqa: E402
@@ -29,7 +30,7 @@ LAYERS = [[4, 5, 1], [3, 2], [7, 8, 4], [2, 9, 7, 1, 3], [16, 16, 16]]
 def gpu(monkeypatch):
     # On the CPU a view of host memory on the device is that memory.
     monkeypatch.setattr(mlp_infer_graphs, "device_view", lambda host: host)
-    return fake_gpu.install(monkeypatch, mlp_infer_graphs)
+    return fake_gpu.install(monkeypatch, forward, mlp_infer_graphs)
 
 
 def check(y, batch, layers, seed, dtype=torch.float32):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import protocol
+from operator_request import Array, Fill, Operator, Scalar
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "worker-protocol.md"
 
@@ -17,6 +18,17 @@ CASE = (
     '"params":{"batch":1},"techniques":{}}'
 )
 SAMPLE = '"round":0,"budget_ns":1,"max_samples":1,"warmup_samples":0,"warmup_ns":0'
+
+ARRAY = '{"name":"x","shape":[2],"dtype":"f32","input":true,"output":false}'
+OPERATOR = '{"folder":"/f","hash":"0","name":"w","arrays":[' + ARRAY + "]}"
+
+
+def with_operator(old: str, new: str) -> str:
+    """Return an open request whose operator has been changed in one place."""
+    assert old in OPERATOR
+    changed = OPERATOR.replace(old, new)
+    return '{"op":"open","case":' + CASE + ',"seed":1,"operator":' + changed + "}"
+
 
 BAD_LINES = [
     ("", None, "the line is not JSON"),
@@ -31,7 +43,7 @@ BAD_LINES = [
     (
         "{}",
         None,
-        "op: expected one of hello, open, output, refill, sample, last, audit, trace_start, ",
+        "op: expected one of hello, open, output, refill, sample, last, verify, audit, ",
     ),
     ('{"op":"dance"}', None, 'op: expected one of .*, found "dance"'),
     ('{"op":["bye"]}', None, r'op: expected one of .*, found \["bye"\]'),
@@ -70,6 +82,28 @@ BAD_LINES = [
         "c",
         "program: expected an object, found a string",
     ),
+    (with_operator(OPERATOR, "[]"), "c", "operator: expected an object, found an array"),
+    (with_operator('"hash":"0",', ""), "c", r"operator\.hash: missing"),
+    (with_operator('"hash"', '"hush"'), "c", r"operator\.hush: unknown key; known: folder, hash, "),
+    (with_operator("[" + ARRAY + "]", "7"), "c", r"operator\.arrays: expected an array, found a n"),
+    (with_operator("[2]", "[2,-1]"), "c", r"operator\.arrays\[0\]\.shape\[1\]: expected 0 … "),
+    (
+        with_operator("f32", "f8"),
+        "c",
+        r"operator\.arrays\[0\]\.dtype: expected one of f32, f16, bf16, .*, found f8",
+    ),
+    (
+        with_operator('"input"', '"fill":{"kind":"sawtooth"},"input"'),
+        "c",
+        r"operator\.arrays\[0\]\.fill\.kind: expected one of uniform, .*, found sawtooth",
+    ),
+    (
+        with_operator(
+            '"name":"w"', '"name":"w","scalars":[{"name":"e","dtype":"f32","value":"1"}]'
+        ),
+        "c",
+        r"operator\.scalars\[0\]\.value: expected a number, found a string",
+    ),
     ('{"op":"bye","op":"hello"}', None, "duplicate key op"),
     ('{"op":"close","id":null}', None, "id: expected a string, found null"),
     ('{"op":"sample","id":"c"}', "c", "budget_ns: missing"),
@@ -105,6 +139,23 @@ def test_open_is_read_in_full():
     spec = protocol.CaseSpec("c", "w", "pytorch", "cpu", "eager", "f32", {"batch": 1}, {})
     assert request == protocol.OpenRequest(spec, seed=2**64 - 1, program=None, profile=True)
     assert request.id == "c"
+
+
+def test_an_operator_is_read_in_full():
+    fill = '"fill":{"kind":"uniform","low":-1.5,"high":2},"input"'
+    line = with_operator('"input"', fill)[:-2]
+    line += ',"scalars":[{"name":"e","dtype":"f32","value":1e-5}],"deterministic":false}}'
+    given = Array("x", (2,), "f32", True, False, Fill("uniform", -1.5, 2))
+    scalars = (Scalar("e", "f32", 1e-5),)
+    expected = Operator("/f", "0", "w", (given,), scalars, deterministic=False)
+    assert protocol.parse(line.encode()).operator == expected
+
+
+def test_outputs_are_in_place_arrays_first():
+    arrays = [Array(name, (), "f32", name in "ab", name in "bc", None) for name in ("c", "a", "b")]
+    operator = Operator("/f", "0", "w", tuple(arrays))
+    assert [array.name for array in operator.outputs] == ["b", "c"]
+    assert operator.parameters == ["a", "b"]
 
 
 def test_sample_is_read_in_full():

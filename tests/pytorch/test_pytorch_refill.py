@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
 import few_images  # noqa: E402
 
+import forward  # noqa: E402
 import linreg_train  # noqa: E402
 import linreg_trainers  # noqa: E402
 import mlp_captured  # noqa: E402
@@ -87,10 +88,10 @@ class Opened:
         self.session = Session("cpu")
         if device == "cuda":
             modules = (linreg_trainers, linreg_train, mlp_captured, mlp_compiled, training)
-            fake = fake_gpu.install(monkeypatch, mlp_infer_graphs, *modules)
+            fake = fake_gpu.install(monkeypatch, forward, mlp_infer_graphs, *modules)
             # On the CPU a view of host memory on the device is that memory.
             monkeypatch.setattr(mlp_infer_graphs, "device_view", lambda host: host)
-            for module in (mlp_infer_graphs, linreg_trainers, linreg_train):
+            for module in (forward, linreg_trainers, linreg_train):
                 monkeypatch.setattr(module, "capture", Replay)
             monkeypatch.setattr(mlp_captured, "capture", ReplaySteps)
             monkeypatch.setattr(self.session, "_device", fake)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKERS = ("reference_common", "reference_pytorch", "reference_jax")
+WORKERS = tuple(sorted(path.name for path in ROOT.glob("reference_*")))
 FOLDERS = ("bench", "kernels", *WORKERS, "sweeps", "tests/tools")
 PERCENT = 10
 

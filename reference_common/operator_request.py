@@ -1,0 +1,109 @@
+"""The key `operator` of `open`: a workload that a folder describes, evaluated for one case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from json_checks import Shape, boolean, each, integer, number, one_of, text
+
+DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool")
+FLOATS = ("f32", "f16", "bf16", "f64")
+FILLS = ("uniform", "normal", "integers", "permutation", "constant")
+
+
+@dataclass(frozen=True)
+class Fill:
+    """How an input is made, as in `bench/workloads/operator/fill.h`."""
+
+    kind: str
+    low: float = 0
+    high: float = 0
+
+
+@dataclass(frozen=True)
+class Array:
+    """An input, an output, or both: in place."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    is_input: bool
+    is_output: bool
+    fill: Fill | None = None
+
+    @property
+    def in_place(self) -> bool:
+        """Whether runs change it."""
+        return self.is_input and self.is_output
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """An argument that is one number, the same in every run."""
+
+    name: str
+    dtype: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator's arrays and scalars in one case; `hash` is that of its files."""
+
+    folder: str
+    hash: str
+    name: str
+    arrays: tuple[Array, ...]
+    scalars: tuple[Scalar, ...] = ()
+    deterministic: bool = True
+
+    @property
+    def inputs(self) -> list[Array]:
+        """Inputs, in-place arrays among them, in the order of the description."""
+        return [array for array in self.arrays if array.is_input]
+
+    @property
+    def outputs(self) -> list[Array]:
+        """What a run returns: in-place arrays, then the other outputs."""
+        return sorted(
+            (array for array in self.arrays if array.is_output), key=lambda a: not a.is_input
+        )
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of what functions are called with."""
+        return [given.name for given in (*self.inputs, *self.scalars)]
+
+    def place(self, stem: str) -> str:
+        """Return one of its Python files for messages."""
+        return f"{Path(self.folder).name}/{stem}.py"
+
+
+_FILL = Shape(Fill, {"kind": one_of(*FILLS)}, {"low": number, "high": number})
+_ARRAY: Mapping[str, Any] = {
+    "name": text,
+    "shape": each(integer(0, (1 << 63) - 1)),
+    "dtype": one_of(*DTYPES),
+    "input": boolean,
+    "output": boolean,
+}
+
+
+def _array(input: bool, output: bool, **keys: Any) -> Array:
+    return Array(is_input=input, is_output=output, **keys)
+
+
+_SCALAR = Shape(Scalar, {"name": text, "dtype": one_of(*DTYPES), "value": number})
+OPERATOR = Shape(
+    Operator,
+    {
+        "folder": text,
+        "hash": text,
+        "name": text,
+        "arrays": each(Shape(_array, _ARRAY, {"fill": _FILL})),
+    },
+    {"scalars": each(_SCALAR), "deterministic": boolean},
+)

@@ -1,0 +1,76 @@
+"""Python files of users: how they are imported, and where in them an error came from."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+
+import needs
+from workload import CaseError
+
+# Where the folders of operators begin in `sys.path`: installed modules come first, so that
+# triton.py in such a folder is not taken for Triton.
+_first = len(sys.path)
+_folders: list[Path] = []
+"""The newest first."""
+
+
+def load(folder: Path, stem: str, version: str) -> ModuleType:
+    """Import a file under a name of its own, once for each version of it."""
+    path = folder / f"{stem}.py"
+    name = re.sub(r"\W", "_", f"{folder.name}_{stem}_{version}")
+    module = sys.modules.get(name)
+    if module is not None and module.__file__ == str(path):
+        return module
+    if not path.is_file():
+        raise CaseError(f"{folder.name}/{stem}.py: no such file")
+    _enter(folder)
+    # Compiled here: a cached .pyc would be older than a file that was changed within the second.
+    spec = spec_from_loader(name, loader=None, origin=str(path))
+    assert spec is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    module.__file__ = str(path)
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def located(error: BaseException) -> str | None:
+    """Return the error with its place, "softmax/reference.py:3: …", if a user's file raised it."""
+    for cause in needs.causes(error):
+        frames = [
+            (frame.f_code.co_filename, n) for frame, n in traceback.walk_tb(cause.__traceback__)
+        ]
+        if isinstance(cause, SyntaxError):
+            frames.append((cause.filename or "", cause.lineno or 0))
+        # A compiler quotes the frames that it traced.
+        frames += [
+            (at[1], int(at[2])) for at in re.finditer(r'File "(.+)", line (\d+)', str(cause))
+        ]
+        for name, line in reversed(frames):
+            path = Path(name)
+            if path.parent in _folders:
+                text = cause.msg if isinstance(cause, SyntaxError) else needs.first_line(cause)
+                return f"{path.parent.name}/{path.name}:{line}: {type(cause).__name__}: {text}"
+    return None
+
+
+def _enter(folder: Path) -> None:
+    """Have imports find the files beside an operator; drop modules of others' folders."""
+    if folder in _folders:
+        _folders.remove(folder)
+        sys.path.remove(str(folder))
+    for name, module in list(sys.modules.items()):
+        path = Path(getattr(module, "__file__", None) or "/")
+        # Those that `load` imported have names of their own.
+        if path.parent in _folders and path.stem == name:
+            del sys.modules[name]
+    _folders.insert(0, folder)
+    sys.path.insert(_first, str(folder))

@@ -1,0 +1,156 @@
+"""Functions in an operator's Python files, and checks of what they are and return."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+import user_file
+from operator_request import FLOATS, Array, Operator
+from operator_tensors import DTYPES, OperatorInputs, dtype_name, same_bits, widened
+from workload import CaseError
+
+REFERENCE = "reference"
+
+
+def load(operator: Operator, stem: str) -> ModuleType:
+    """Import a file of the operator's folder."""
+    return user_file.load(Path(operator.folder), stem, operator.hash)
+
+
+class Function:
+    """A function as it is called for one case: with the inputs, the scalars and its state."""
+
+    def __init__(self, operator: Operator, stem: str, name: str, state: dict[str, Any]) -> None:
+        self.operator = operator
+        self.name = name
+        function = getattr(load(operator, stem), name, None)
+        if not callable(function):
+            raise CaseError(f"{operator.place(stem)}: no function {name}")
+        line = getattr(getattr(function, "__code__", None), "co_firstlineno", None)
+        at = "" if line is None else f":{line}"
+        self.place = f"{operator.place(stem)}{at}: {name}"
+        self._call = function
+        self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
+        self._state = state
+        self._expect_parameters()
+
+    def bound(self) -> Callable[[list[Tensor]], Any]:
+        """Return it as a function of the inputs alone."""
+        call, scalars, state = self._call, self._scalars, self._state
+
+        def forward(inputs: list[Tensor]) -> Any:
+            return call(*inputs, *scalars, **state)
+
+        return forward
+
+    def checked(self, inputs: OperatorInputs, given: list[Tensor]) -> list[Tensor]:
+        """Run once on these tensors; return the outputs after checking them and the inputs."""
+        wide = any(x.dtype != DTYPES[a.dtype] for x, a in zip(given, inputs.specs, strict=True))
+        device = given[0].device if given else torch.device("cpu")
+        outputs = self.outputs_of(self.bound()(given), given)
+        self.expect_unchanged(inputs, given)
+        for array, y in zip(self.operator.outputs, outputs, strict=True):
+            self._expect_output(array, y, device, wide)
+        return outputs
+
+    def outputs_of(self, result: Any, given: list[Tensor]) -> list[Any]:
+        """Return what the function returned as a list with one item for each output."""
+        arrays = self.operator.outputs
+        if result is None and self.name == "run" and all(a.in_place for a in arrays):
+            return in_place_of(self.operator, given)
+        found = list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(found) != len(arrays):
+            names = ", ".join(array.name for array in arrays)
+            raise CaseError(
+                f"{self.place} returned {len(found)} values, expected {len(arrays)}: {names}"
+            )
+        return found
+
+    def expect_unchanged(self, inputs: OperatorInputs, given: list[Tensor]) -> None:
+        """Raise `CaseError` if a run has changed an input that is not in place."""
+        for array, x, before in zip(inputs.specs, given, inputs.tensors(), strict=True):
+            if not array.in_place and not same_bits(x, before.to(x.dtype)):
+                raise CaseError(
+                    f"{self.place} changes its input {array.name}; only an array that is input "
+                    "and output may change"
+                )
+
+    def _expect_parameters(self) -> None:
+        try:
+            signature = inspect.signature(self._call)
+        except (TypeError, ValueError):  # of a built-in function
+            return
+        names = self.operator.parameters
+        try:
+            signature.bind(*names, **self._state)
+        except TypeError as error:
+            keywords = [f"{name}=…" for name in self._state]
+            expected = ", ".join([*names, *keywords])
+            raise CaseError(
+                f"{self.place}{signature} is called as {self.name}({expected}): {error}"
+            ) from error
+
+    def _expect_output(self, array: Array, y: Any, device: torch.device, wide: bool) -> None:
+        where = f"{self.place}: {array.name}"
+        if not isinstance(y, Tensor):
+            raise CaseError(f"{where} is of type {type(y).__name__}, expected a tensor")
+        if y.layout != torch.strided:
+            raise CaseError(f"{where} is sparse, expected a dense tensor")
+        if tuple(y.shape) != array.shape:
+            raise CaseError(f"{where} has shape {list(y.shape)}, expected {list(array.shape)}")
+        if y.device.type != device.type:
+            raise CaseError(f"{where} is on the device {y.device.type}, expected {device.type}")
+        expected = torch.float64 if wide and array.dtype in FLOATS else DTYPES[array.dtype]
+        if y.dtype == expected:
+            return
+        found = f"{where} is {dtype_name(y.dtype)}, expected {dtype_name(expected)}"
+        if wide and array.dtype in FLOATS:
+            found += f": {self.name} casts inside; the inputs are f64 here, and its result must be"
+            if self.name == REFERENCE:
+                found += ", or a function oracle beside it computes in f64"
+        raise CaseError(found)
+
+
+def in_place_of(operator: Operator, given: list[Tensor]) -> list[Tensor]:
+    """Return those of the inputs that are outputs, too."""
+    return [x for x, array in zip(given, operator.inputs, strict=True) if array.in_place]
+
+
+def state_of(inputs: OperatorInputs, stem: str, device: torch.device, wide: bool) -> dict[str, Any]:
+    """Return the keyword `state` if the file or the reference has `setup`, else nothing.
+
+    It is made on the CPU in the case's dtype, from the case's seed, so that every mode and the oracle
+    get the same; then it is moved, and for the oracle widened.
+    """
+    for place in dict.fromkeys((stem, REFERENCE)):
+        setup = getattr(load(inputs.operator, place), "setup", None)
+        if setup is not None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(inputs.seed)
+                state = setup(dict(inputs.params), torch.device("cpu"), inputs.dtype)
+            return {"state": pytree.tree_map(lambda leaf: _placed(leaf, device, wide), state)}
+    return {}
+
+
+def _placed(leaf: Any, device: torch.device, wide: bool) -> Any:
+    if isinstance(leaf, nn.Module):
+        return (leaf.double() if wide else leaf).to(device)
+    if isinstance(leaf, Tensor):
+        return (widened(leaf) if wide else leaf).to(device)
+    return leaf
+
+
+def _rounded(value: float, dtype: str) -> float:
+    """Return a scalar as a kernel gets it."""
+    if dtype not in FLOATS:
+        return int(value)
+    return float(np.float32(value)) if dtype == "f32" else float(value)

@@ -1,0 +1,123 @@
+"""The reference output of an operator, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from case import Case
+from device import Device
+from operator_function import REFERENCE, Function, load, state_of
+from operator_tensors import DTYPES, OperatorInputs, same_bits, widened, written
+from timing import Mark, Sample, now_ns
+from workload import SCALE, CaseError, ClockDomain
+
+
+class Oracle(Case):
+    """Runs `oracle`, or else `reference`, on the inputs as they were rounded, widened to float64."""
+
+    phases: Mapping[str, ClockDomain] = {"total": "host"}
+
+    def __init__(self, inputs: OperatorInputs, device: Device, mark: Mark) -> None:
+        super().__init__(device, mark)
+        self._inputs = inputs
+        self._operator = operator = inputs.operator
+        self._module = load(operator, REFERENCE)
+        name = "oracle" if hasattr(self._module, "oracle") else REFERENCE
+        self._state = state_of(inputs, REFERENCE, device.torch_device, wide=True)
+        self._function = Function(operator, REFERENCE, name, self._state)
+        with torch.inference_mode():
+            # The first run; the next one must give the same bits.
+            self._expected = self._function.checked(inputs, self._widened())
+        if not operator.deterministic:
+            self._expected = []
+        self.probes = self._keeping([self._total])
+
+    def load(self, inputs: OperatorInputs) -> None:
+        self._inputs = inputs
+
+    @contextmanager
+    def timed(self) -> Iterator[Callable[[], list[Tensor]]]:
+        with torch.inference_mode():
+            yield self._run
+
+    def leave_random(self) -> None:
+        self._left = None
+
+    def read(self) -> dict[str, np.ndarray]:
+        names = [array.name for array in self._operator.outputs]
+        outputs = (y if y.is_floating_point() else y.long() for y in self._left)
+        return {name: written(y) for name, y in zip(names, outputs, strict=True)}
+
+    def output(self) -> dict[str, np.ndarray]:
+        self._left = self._total().output
+        return {**self.read(), **self._scales()}
+
+    def verify(self, folder: Path) -> dict[str, Any]:
+        """Return whether the file has `verify`, and what it says of the outputs in a folder."""
+        verify = getattr(self._module, "verify", None)
+        if verify is None:
+            return {"defined": False, "complaint": None}
+        outputs = [
+            torch.from_numpy(np.load(folder / f"{array.name}.npy"))
+            for array in self._operator.outputs
+        ]
+        for i, array in enumerate(self._operator.outputs):
+            if not DTYPES[array.dtype].is_floating_point:
+                outputs[i] = outputs[i].to(DTYPES[array.dtype])
+        complaint = verify(self._widened(), outputs)
+        if complaint is not None and not isinstance(complaint, str):
+            where = f"{self._operator.place(REFERENCE)}: verify"
+            kind = type(complaint).__name__
+            raise CaseError(f"{where} returned a value of type {kind}, expected None or a message")
+        return {"defined": True, "complaint": complaint}
+
+    def _widened(self) -> list[Tensor]:
+        """Return new tensors of the inputs."""
+        device = self._device.torch_device
+        return [widened(x.clone()).to(device) for x in self._inputs.tensors()]
+
+    def _run(self) -> list[Tensor]:
+        given = self._widened()
+        outputs = self._function.outputs_of(self._function.bound()(given), given)
+        self._device.synchronize()
+        return outputs
+
+    def _total(self) -> Sample:
+        with self.timed() as run:
+            start_ns = now_ns()
+            outputs = run()
+            ns = now_ns() - start_ns
+        expected, self._expected = self._expected, []
+        for array, first, y in zip(self._operator.outputs, expected, outputs, strict=False):
+            if not same_bits(first, y):
+                raise CaseError(
+                    f"{self._function.place}: two runs on the same inputs differ in {array.name}: "
+                    'take random numbers as inputs, or set "deterministic": false in operator.json'
+                )
+        return Sample({"total": ns}, outputs)
+
+    def _scales(self) -> dict[str, np.ndarray]:
+        """Return, by `NAME.scale`, how large the terms are that an output is summed from."""
+        if not hasattr(self._module, "scale"):
+            return {}
+        function = Function(self._operator, REFERENCE, "scale", self._state)
+        with torch.inference_mode():
+            given = self._widened()
+            sizes = function.outputs_of(function.bound()(given), given)
+        scales = {}
+        for array, size in zip(self._operator.outputs, sizes, strict=True):
+            try:
+                scales[array.name + SCALE] = np.array(float(size), np.float64)
+            except (TypeError, ValueError, RuntimeError) as error:
+                raise CaseError(
+                    f"{function.place}: {array.name} is of type {type(size).__name__}, "
+                    "expected a number"
+                ) from error
+        return scales

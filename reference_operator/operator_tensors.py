@@ -1,0 +1,82 @@
+"""An operator's arrays as tensors: inputs from the seed, outputs as files hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import operator_data
+from host_memory import expect_room
+from operator_request import Operator
+from protocol import CaseSpec
+from workload import CaseError
+
+DTYPES = {
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "f64": torch.float64,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "u8": torch.uint8,
+    "bool": torch.bool,
+}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class OperatorInputs(operator_data.OperatorInputs):
+    """Inputs in host memory, in the description's order; shared by cases and read-only."""
+
+    def __init__(self, operator: Operator, spec: CaseSpec, seed: int) -> None:
+        if spec.dtype not in DTYPES:
+            raise CaseError(f"dtype: expected one of {', '.join(DTYPES)}, found {spec.dtype}")
+        for array in operator.inputs:
+            if array.fill is None:
+                raise CaseError(f"operator: input {array.name} has no fill")
+        expect_room(sum(math.prod(a.shape) * DTYPES[a.dtype].itemsize for a in operator.inputs))
+        super().__init__(operator.arrays, seed)
+        self.operator = operator
+        self.params: Mapping[str, Any] = spec.params
+        self.dtype = DTYPES[spec.dtype]
+        self.seed = seed
+
+    def tensors(self) -> list[Tensor]:
+        """Return the inputs as tensors in the same memory."""
+        return [
+            torch.from_numpy(array).view(DTYPES[spec.dtype])
+            for spec, array in zip(self.specs, self.arrays, strict=True)
+        ]
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return a dtype as descriptions name it."""
+    return _NAMES.get(dtype, str(dtype).removeprefix("torch."))
+
+
+def widened(tensor: Tensor) -> Tensor:
+    """Return floats as float64, others as they are."""
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def same_bits(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors of one dtype are equal bit for bit."""
+    return a.shape == b.shape and torch.equal(_bytes(a), _bytes(b))
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
+
+
+def written(tensor: Tensor) -> np.ndarray:
+    """Return a new array of a type that `.npy` files of outputs may have (`bench/io/npy.c`)."""
+    host = tensor.detach().cpu()
+    if host.dtype == torch.bfloat16:
+        host = host.float()
+    elif host.dtype in (torch.bool, torch.uint8):
+        host = host.int()
+    return np.array(host.numpy(), order="C", copy=True)

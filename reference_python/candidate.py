@@ -1,0 +1,83 @@
+"""Implementations of an operator in Python: `run` of a file beside reference.py.
+
+Inputs are tensors on the device that are allocated once and copied from pinned memory, as in the
+mode `inference` of PyTorch; `run` is called in the same way in all phases, without autograd.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import user_file
+from device import Device
+from forward import Forward
+from operator_function import REFERENCE, Function, in_place_of, state_of
+from operator_modes import Inference
+from operator_request import Operator
+from operator_tensors import OperatorInputs
+from protocol import CaseSpec
+from timing import Mark
+from workload import CaseError, Skip
+
+_RUN = "run"
+
+
+class Candidate(Inference):
+    """A case of one file."""
+
+    # Not inference_mode: its tensors may not be used outside, which a file's own caches do.
+    grad_mode = torch.no_grad
+
+    def __init__(self, stem: str, inputs: OperatorInputs, device: Device, mark: Mark) -> None:
+        self._stem = stem
+        super().__init__(inputs, device, mark)
+
+    def read(self) -> dict[str, np.ndarray]:
+        self._user_function.expect_unchanged(self._inputs, self._x)
+        return super().read()
+
+    def _load(self, device: torch.device) -> Function:
+        operator = self._inputs.operator
+        try:
+            state = state_of(self._inputs, self._stem, device, wide=False)
+            return Function(operator, self._stem, _RUN, state)
+        except ModuleNotFoundError as error:
+            where = user_file.located(error)
+            if where is None or (Path(operator.folder) / f"{error.name}.py").exists():
+                raise
+            place = where.partition(": ")[0]
+            raise Skip(f"{place}: {error.name} is not installed for this Python") from error
+
+    def _callable(self) -> Forward:
+        run, operator = self._user_function.bound(), self._inputs.operator
+
+        def forward(inputs: list[Tensor]) -> Any:
+            result = run(inputs)
+            return in_place_of(operator, inputs) if result is None else result
+
+        return forward
+
+
+class CandidateWorkload:
+    """The files of an operator's folder; implements `workload.Workload`."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        folder = Path(operator.folder)
+        if not folder.is_dir():
+            raise CaseError(f"operator.folder: {folder} is not a folder")
+        stems = sorted(path.stem for path in folder.glob("*.py"))
+        self.modes = [stem for stem in stems if stem != REFERENCE]
+
+    def make_inputs(self, spec: CaseSpec, seed: int) -> OperatorInputs:
+        """Return the data of a case."""
+        return OperatorInputs(self._operator, spec, seed)
+
+    def open(self, spec: CaseSpec, inputs: OperatorInputs, device: Device, mark: Mark) -> Candidate:
+        """Build a case."""
+        return Candidate(spec.variant, inputs, device, mark)

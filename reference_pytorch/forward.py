@@ -1,0 +1,255 @@
+"""Cases that run one function from host memory to host memory: their phases, probes and graphs.
+
+What a run takes and returns, one tensor or several, matters only to the methods that a workload
+adds: buffers, copies in and out, and reading.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from capturing import Captured, capture, compiled, run_on_side_stream
+from case import Case, fill_randomly
+from device import Device
+from timing import Mark, PhaseClock, Probe, Sample, now_ns
+from workload import CaseError, ClockDomain
+
+# Takes what `_upload` returns, and returns what `_download` takes.
+Forward = Callable[[Any], Any]
+
+
+def listed(result: Any) -> list[Any]:
+    """Return what a function computed as a list."""
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+class ForwardCase(Case, ABC):
+    """The base of all modes: the function is called once per run."""
+
+    builds_in_sample = False
+    """Whether building the model is a phase."""
+
+    grad_mode: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """The context of every run, entered outside the timed part."""
+
+    def __init__(self, inputs: Any, device: Device, mark: Mark) -> None:
+        super().__init__(device, mark)
+        self._inputs = inputs
+        self._copies = self._on_gpu
+        """Whether a run copies input and output."""
+        self._model = self._build()
+        self._prepare_buffers()
+        self.load(inputs)
+        self._forward = self._prepare_forward(self._model)
+        probes = [self._phased, self._host_to_host]
+        if self._on_gpu:
+            probes.append(self._between_events)
+        self.probes: list[Probe] = self._keeping(probes)
+
+    @property
+    def phases(self) -> dict[str, ClockDomain]:
+        init = ["init"] if self.builds_in_sample else []
+        work = ["h2d", "forward", "d2h"] if self._copies else ["forward"]
+        whole = ["total", "residual", "host_to_host"]
+        phases: dict[str, ClockDomain] = dict.fromkeys(init + work + whole, "host")
+        if self._on_gpu:
+            phases["forward_device"] = "device"
+        return phases
+
+    @abstractmethod
+    def load(self, inputs: Any) -> None:
+        """Have further runs use these inputs, of the same shapes."""
+
+    @abstractmethod
+    def read(self) -> dict[str, np.ndarray]:
+        """Return the outputs of the last run as new arrays."""
+
+    def run(self) -> Any:
+        """Run from host memory to host memory and wait for the output."""
+        y_host = self._download(self._forward(self._upload()))
+        self._wait()
+        return y_host
+
+    @contextmanager
+    def timed(self) -> Iterator[Callable[[], Any]]:
+        with self.grad_mode():
+            yield self.run
+
+    def leave_random(self) -> None:
+        self._left = None
+        with self.grad_mode():
+            fill_randomly(self._outputs())
+        self._device.synchronize()
+
+    def output(self) -> dict[str, np.ndarray]:
+        """Return what `host_to_host` leaves after checking that the other probes leave the same."""
+        found = {}
+        for probe in self.probes:
+            self.leave_random()
+            probe()
+            found[probe.__name__] = self.read()
+        expected = found["_host_to_host"]
+        # They may use different kernels, so they need not agree to the bit. The supervisor checks
+        # only one of them against the reference output.
+        for probe_name, arrays in found.items():
+            for name, y in expected.items():
+                off = _difference(arrays[name], y, self._tolerance(name))
+                if off is not None:
+                    what = f"{probe_name.removeprefix('_')} and host_to_host runs differ"
+                    raise CaseError(f"output: {what} by up to {off:.3g}")
+        return expected
+
+    @abstractmethod
+    def _tolerance(self, name: str) -> float:
+        """Return by how much runs of an output may differ, absolute and relative."""
+
+    @abstractmethod
+    def _build(self) -> Any:
+        """Return what the forward pass calls."""
+
+    @abstractmethod
+    def _upload(self) -> Any:
+        """Return the inputs on the device, fresh ones of what a run changes."""
+
+    @abstractmethod
+    def _download(self, y: Any) -> Any:
+        """Start to copy what the forward pass returned to host memory; return it there."""
+
+    def _prepare_buffers(self) -> None:
+        """Allocate buffers that all samples use; none in this mode."""
+
+    def _prepare_forward(self, model: Any) -> Forward:
+        """Return the forward pass."""
+        return model
+
+    def _wait(self) -> None:
+        """Wait for the output of `run`."""
+        self._device.synchronize()
+
+    def _outputs(self) -> list[Tensor]:
+        """Return tensors in the memory that the next run writes its output to.
+
+        If PyTorch allocates outputs, it reuses the memory of the previous one.
+        """
+        y = self._forward(self._upload())
+        return [*listed(y), *listed(self._download(y))]
+
+    def _phased(self) -> Sample:
+        with self.grad_mode():
+            x = None if self._copies else self._upload()
+            clock = PhaseClock(self._device.synchronize, self._mark)
+            forward = clock.time("init", self._build) if self.builds_in_sample else self._forward
+            if self._copies:
+                x = clock.time("h2d", self._upload)
+            y = clock.time("forward", forward, x)
+            y_host = clock.time("d2h", self._download, y) if self._copies else self._download(y)
+            return Sample(clock.finish(), y_host)
+
+    def _host_to_host(self) -> Sample:
+        with self.timed() as run, self._mark("host_to_host"):
+            self._device.synchronize()
+            start_ns = now_ns()
+            y_host = run()
+            return Sample({"host_to_host": now_ns() - start_ns}, y_host)
+
+    def _between_events(self) -> Sample:
+        with self.grad_mode(), self._mark("forward_device"):
+            x = self._upload()
+            self._device.synchronize()
+            y = self._events.around(self._forward, x)
+            return Sample({"forward_device": round(self._events.elapsed_ns())}, y)
+
+
+def _difference(found: np.ndarray, expected: np.ndarray, tolerance: float) -> float | None:
+    """Return the largest difference of two outputs, or None if it is small enough."""
+    if tolerance == math.inf:
+        return None
+    # Sums that cancel differ by more than a small part of what they come to.
+    size = np.abs(expected[np.isfinite(expected)]).max(initial=1)
+    if np.allclose(found, expected, rtol=tolerance, atol=tolerance * size, equal_nan=True):
+        return None
+    return float(np.nanmax(np.abs(np.subtract(found, expected, dtype=np.float64))))
+
+
+class CompiledForward(ForwardCase):
+    """The function compiled with `max-autotune`."""
+
+    def _prepare_forward(self, model: Any) -> Forward:
+        def forward(x: Any) -> Any:
+            return model(x)
+
+        compiled_forward = compiled(forward, "max-autotune")
+        with self.grad_mode():
+            self._once("compile", compiled_forward, self._upload())
+        return compiled_forward
+
+
+class GraphForward(ForwardCase):
+    """The forward pass and the run from host to host, captured in two CUDA graphs."""
+
+    _x: Any
+    _y_host: Any
+    """What `_upload` and `_download` return: allocated once."""
+
+    def run(self) -> Any:
+        self._whole_graph.replay()
+        self._wait()
+        return self._y_host
+
+    def _prepare_forward(self, model: Any) -> Forward:
+        with self.grad_mode():
+            forward = self._function(model)
+            run_on_side_stream(lambda: (forward(self._upload()), self._whole(forward)))
+            graph = self._once("capture", self._capture, forward)
+
+        def replay(_x: Any) -> Any:
+            graph.replay()
+            return graph.result
+
+        return replay
+
+    def _function(self, model: Any) -> Forward:
+        """Return the forward pass to capture."""
+        return model
+
+    def _capture(self, forward: Forward) -> Captured[Any]:
+        self._whole_graph = capture(lambda: self._whole(forward))
+        return capture(lambda: forward(self._x))
+
+    def _whole(self, forward: Forward) -> Sequence[Tensor]:
+        """Run from host to host; return the outputs on the device."""
+        y = forward(self._upload())
+        self._download(y)
+        return listed(y)
+
+    def _outputs(self) -> list[Tensor]:
+        return [*super()._outputs(), *self._whole_graph.result]
+
+
+class CompiledGraphForward(GraphForward):
+    """The graphs of a forward pass that is compiled."""
+
+    def _function(self, model: Any) -> Forward:
+        # Our captured graphs replace the compiler's own.
+        function = compiled(self._plain(model), "max-autotune-no-cudagraphs")
+        self._once("compile", self._compile, function)
+        return function
+
+    def _plain(self, model: Any) -> Forward:
+        """Return the forward pass to compile."""
+
+        def forward(x: Any) -> Any:
+            return model(x)
+
+        return forward
+
+    def _compile(self, function: Forward) -> None:
+        """Run the function once for each shape."""
+        function(self._upload())

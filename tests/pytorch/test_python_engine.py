@@ -1,0 +1,220 @@
+"""The engine python: files beside an operator's reference, right, wrong and cheating."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("torch")
+import operators  # noqa: E402 -- these need NumPy and PyTorch
+from conftest import WorkerProcess  # noqa: E402
+from operators import CHANGES, Opened, given, in_place, output  # noqa: E402
+
+from session import Session  # noqa: E402
+
+PYTHON_WORKER = Path(__file__).parents[2] / "reference_python" / "worker.py"
+COPY = "def reference(x): return x.clone()"
+ARRAYS = [given("x", 4, 3), output("y", 4, 3)]
+
+
+@pytest.fixture
+def session():
+    """Return a session of PyTorch, for the oracle."""
+    return Session("cpu")
+
+
+class Candidate:
+    """A file run by the engine python, in a worker of its own."""
+
+    def __init__(self, worker, operator, variant):
+        self.worker, self.folder = worker, Path(operator["folder"])
+        self.answer = worker.open(
+            variant,
+            workload=operator["name"],
+            engine="python",
+            params={"cols": 3},
+            operator=operator,
+        )
+        self.id = self.answer["id"]
+
+    def arrays(self, op):
+        answer = self.worker.ask(op, id=self.id, path=str(self.folder))
+        if answer["status"] != "ok":
+            return answer
+        return {name: np.load(self.folder / f"{name}.npy") for name in answer["arrays"]}
+
+
+@pytest.fixture(scope="module")
+def python_worker():
+    worker = WorkerProcess("cpu", program=PYTHON_WORKER)
+    hello = worker.hello()
+    assert (hello["engine"], hello["capabilities"]) == ("python", {})
+    yield worker
+    worker.process.kill()
+    worker.process.wait()
+    worker.process.stdin.close()
+    worker.process.stdout.close()
+
+
+@pytest.fixture
+def opened(python_worker, tmp_path):
+    def open_case(source, arrays=ARRAYS, reference=COPY, **keys):
+        files = {"reference": reference, "mine": source}
+        operator = operators.write(tmp_path / "op", files, arrays, **keys)
+        return Candidate(python_worker, operator, "mine"), operator
+
+    return open_case
+
+
+def test_an_implementation_is_sampled_and_its_output_kept(opened, session):
+    case, operator = opened("def run(x):\n    print('working')\n    return x * 1\n")
+    expected = Opened(session, operator, "oracle")
+    assert set(case.answer["phases"]) == {"forward", "total", "residual", "host_to_host"}
+    assert np.allclose(case.arrays("output")["y"], expected.output()["y"])
+    assert case.worker.sample(case.id, fresh=7)["status"] == "ok"
+    assert np.allclose(case.arrays("last")["y"], expected.output(7)["y"])
+    assert case.worker.ask("audit", id=case.id, runs=3)["phase"] == "host_to_host"
+
+
+@pytest.mark.parametrize("result", ["None", "x"])
+def test_an_in_place_implementation_returns_its_array_or_nothing(opened, session, result):
+    reference = "def reference(x): return x * 2"
+    source = f"def run(x):\n    x.mul_(2)\n    return {result}\n"
+    case, operator = opened(source, [in_place("x", 4, 3)], reference)
+    oracle = Opened(session, operator, "oracle")
+    for _ in range(2):
+        assert case.worker.sample(case.id, fresh=7)["status"] == "ok"
+        assert np.allclose(case.arrays("last")["x"], oracle.output(7)["x"])
+        assert np.allclose(case.arrays("output")["x"], oracle.output(7)["x"])
+
+
+def test_an_implementation_gets_the_state_of_the_reference(opened, session):
+    reference = operators.dedent(operators.LINEAR)
+    source = "def run(x, state):\n    return x @ state.weight.T + state.bias\n"
+    arrays = [given("x", 4, 3), output("y", 4, 3)]
+    case, operator = opened(source, arrays, reference)
+    oracle = Opened(session, operator, "oracle", params={"cols": 3})
+    assert np.allclose(case.arrays("output")["y"], oracle.output()["y"], atol=1e-6)
+
+
+CHEATS_IN_PLACE = {
+    "once": """
+        done = []
+        def run(x):
+            if not done:
+                done.append(x.mul_(2))
+        """,
+    "elsewhere": """
+        kept = []
+        def run(x):
+            if not kept:
+                kept.append(x * 2)
+            return kept[0]
+        """,
+}
+
+
+@pytest.mark.parametrize("how", CHEATS_IN_PLACE)
+def test_an_in_place_array_that_is_not_computed_anew_is_wrong(opened, session, how):
+    case, operator = opened(
+        CHEATS_IN_PLACE[how], [in_place("x", 4, 3)], "def reference(x): return x * 2"
+    )
+    assert case.worker.sample(case.id, fresh=7)["status"] == "ok"
+    expected = Opened(session, operator, "oracle").output(7)["x"]
+    assert not np.allclose(case.arrays("last")["x"], expected, atol=0.1)
+
+
+def test_wrong_values_are_reported_as_they_are(opened, session):
+    case, operator = opened("def run(x): return x + 1")
+    apart = case.arrays("output")["y"] - Opened(session, operator, "oracle").output()["y"]
+    assert np.allclose(apart, 1)
+
+
+def test_a_result_that_is_kept_from_an_earlier_call_is_overwritten(opened, session):
+    source = """
+        kept = []
+        def run(x):
+            if not kept:
+                kept.append(x * 1)
+            return kept[0]
+        """
+    case, operator = opened(source)
+    expected = Opened(session, operator, "oracle").output()["y"]
+    answer = case.arrays("output")
+    assert (
+        "differ" in answer["reason"]
+        if "reason" in answer
+        else not np.allclose(answer["y"], expected)
+    )
+
+
+def test_an_array_that_is_not_in_place_may_not_be_changed_later(opened):
+    """It is compared whenever an output is read, not only when the case is opened."""
+    source = """
+        calls = []
+        def run(x):
+            calls.append(1)
+            return x.mul_(1.5) if len(calls) > 8 else x.clone()
+        """
+    case, _ = opened(source)
+    assert case.answer["status"] == "ok"
+    for _ in range(4):
+        case.worker.sample(case.id, fresh=7)
+    assert case.arrays("output")["reason"] == f"op/mine.py:3: run {CHANGES}"
+
+
+BAD_IMPLEMENTATIONS = {
+    "none": ("def forward(x): return x", "failed", "op/mine.py: no function run"),
+    "changes": ("def run(x): return x.mul_(2)", "failed", f"op/mine.py:1: run {CHANGES}"),
+    "nothing": (
+        "def run(x): pass",
+        "failed",
+        "op/mine.py:1: run: y is of type NoneType, expected a tensor",
+    ),
+    "elsewhere": (
+        "def run(x): return x.to('meta')",
+        "failed",
+        "op/mine.py:1: run: y is on the device meta, expected cpu",
+    ),
+    "raises": (
+        "def run(x):\n    return x / undefined",
+        "failed",
+        "op/mine.py:2: NameError: name 'undefined' is not defined",
+    ),
+    "compiler": (
+        "import torch\nimport no_such_compiler",
+        "skipped",
+        "op/mine.py:2: no_such_compiler is not installed for this Python",
+    ),
+    "out of memory": (
+        "import torch\ndef run(x): return torch.empty(1 << 50)",
+        "skipped",
+        "does not fit into host memory: .*",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD_IMPLEMENTATIONS)
+def test_a_bad_implementation_has_its_reason(opened, what):
+    source, status, reason = BAD_IMPLEMENTATIONS[what]
+    case, _ = opened(source)
+    assert case.answer["status"] == status
+    assert re.fullmatch(reason, case.answer["reason"]), case.answer["reason"]
+
+
+def test_variants_are_the_files_beside_the_reference(python_worker, tmp_path):
+    files = {"reference": COPY, "one": "", "two": ""}
+    operator = operators.write(tmp_path / "op", files, ARRAYS)
+    reason = "variant: expected one or two, found reference"
+    assert Candidate(python_worker, operator, "reference").answer["reason"] == reason
+    missing = {**operator, "folder": str(tmp_path / "none")}
+    reason = f"operator.folder: {tmp_path}/none is not a folder"
+    assert Candidate(python_worker, missing, "one").answer["reason"] == reason
+
+
+def test_the_python_engine_has_no_other_workloads(python_worker):
+    answer = python_worker.open("eager", engine="python")
+    assert answer["reason"] == "operator: missing: python runs nothing else"

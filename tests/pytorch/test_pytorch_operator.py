@@ -1,0 +1,273 @@
+"""Operators in the modes of PyTorch, on the CPU and as on a GPU, against their oracle."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
+import operators  # noqa: E402
+from operators import EPS, NORMAL, PARAMS, RIGHT, Opened  # noqa: E402
+
+import forward  # noqa: E402
+import operator_data  # noqa: E402
+import operator_request  # noqa: E402
+import protocol  # noqa: E402
+from session import Session  # noqa: E402
+
+SEED = 987654321
+CASES = [
+    *(("cpu", mode) for mode in ("eager", "inference")),
+    *(("cuda", mode) for mode in ("eager", "inference", "graph", "compile_graph")),
+]
+every_mode = pytest.mark.parametrize(("device", "mode"), CASES)
+every_operator = pytest.mark.parametrize("name", RIGHT)
+
+
+@pytest.fixture
+def device():
+    """Return the device of tests that are not for both."""
+    return "cpu"
+
+
+@pytest.fixture
+def session(monkeypatch, device):
+    session = Session("cpu")
+    if device == "cuda":
+        monkeypatch.setattr(session, "_device", fake_gpu.install(monkeypatch, forward))
+        monkeypatch.setattr(session, "prepare", lambda _request: None)
+    return session
+
+
+def open_ok(session, operator, variant):
+    opened = Opened(session, operator, variant)
+    assert opened.answer["status"] == "ok", opened.answer
+    return opened
+
+
+def near(found, expected, operator):
+    arrays = {array["name"]: array for array in operator["arrays"]}
+    assert set(found) == set(expected)
+    for name, y in found.items():
+        assert y.shape == expected[name].shape == tuple(arrays[name]["shape"])
+        tolerance = EPS[arrays[name]["dtype"]]
+        if not np.allclose(y, expected[name], rtol=tolerance, atol=tolerance):
+            return False
+    return True
+
+
+@every_mode
+@every_operator
+def test_every_run_computes_the_reference(session, tmp_path, name, mode):
+    """Also after other runs, with new inputs, and for in-place arrays that they have changed."""
+    operator = operators.write(tmp_path / name, *RIGHT[name])
+    oracle = open_ok(session, operator, "oracle")
+    opened = open_ok(session, operator, mode)
+    captured = fake_gpu.Replay.captured
+    as_opened, refilled = oracle.output(), oracle.output(SEED)
+    assert not near(as_opened, refilled, operator)
+    for _ in range(2):
+        assert near(opened.output(), as_opened, operator)
+        phases = opened.sample(SEED)
+        assert set(phases) == set(opened.answer["phases"])
+        assert near(opened.last(), refilled, operator)
+        assert near(opened.output(SEED), refilled, operator)
+    assert near(oracle.output(), as_opened, operator), "the shared inputs are as they were"
+    assert fake_gpu.Replay.captured == captured
+    if "graph" in mode:
+        assert captured == 2
+
+
+@every_mode
+def test_phases_are_those_of_inference(session, tmp_path, device, mode):
+    operator = operators.write(tmp_path / "gelu", *RIGHT["gelu"])
+    copies = {"h2d", "d2h", "forward_device"} if device == "cuda" else set()
+    expected = {"forward", "total", "residual", "host_to_host", *copies}
+    assert set(open_ok(session, operator, mode).answer["phases"]) == expected
+
+
+@every_mode
+def test_an_in_place_array_is_fresh_before_each_clock_starts(session, tmp_path, mode, monkeypatch):
+    operator = operators.write(tmp_path / "add", *RIGHT["add"])
+    case = open_ok(session, operator, mode).case
+    uploads, real = [], case._upload
+    expected = operator_data.OperatorInputs(
+        [operator_request.Array("x", (6, 8), "f32", True, True, operator_request.Fill(**NORMAL))],
+        42,
+    ).arrays[0]
+
+    def upload():
+        x = real()
+        uploads.append(np.array_equal(x[0].numpy(), expected))
+        return x
+
+    monkeypatch.setattr(case, "_upload", upload)
+    for probe in case.probes:
+        probe()
+        probe()
+    assert uploads
+    assert all(uploads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "gelu", "linear", "add"])
+def test_the_compiled_mode_computes_the_reference(session, tmp_path, name):
+    operator = operators.write(tmp_path / name, *RIGHT[name])
+    opened = open_ok(session, operator, "compile")
+    assert opened.answer["once_ns"]["compile"] > 0
+    oracle = open_ok(session, operator, "oracle")
+    opened.sample(SEED)
+    assert near(opened.last(), oracle.output(SEED), operator)
+
+
+def test_the_oracle_computes_in_float64_from_rounded_inputs(session, tmp_path):
+    arrays = [operators.given("x", 6, 8, dtype="f16"), operators.output("y", 6, dtype="f16")]
+    source = "def reference(x, eps): return x.sum(-1) + eps"
+    scalars = [operators.scalar("eps", 0.1)]
+    operator = operators.write(tmp_path / "sums", {"reference": source}, arrays, scalars)
+    opened = open_ok(session, operator, "oracle")
+    assert opened.answer["phases"] == {"total": "host"}
+    (y,) = opened.output().values()
+    assert y.dtype == np.float64
+    fill = operator_request.Fill(**NORMAL)
+    spec = operator_request.Array("x", (6, 8), "f16", True, False, fill)
+    x = operator_data.OperatorInputs([spec], 42).arrays[0].astype(np.float64)
+    expected = x.sum(-1) + np.float64(np.float32(0.1))
+    assert np.abs(y - expected).max() < 1e-14
+
+
+def test_integer_outputs_of_the_oracle_are_64_bits(session, tmp_path):
+    source = "import torch\ndef reference(x): return x.argmax(-1).to(torch.int32)"
+    arrays = [operators.given("x", 6, 8), operators.output("y", 6, dtype="i32")]
+    operator = operators.write(tmp_path / "argmax", {"reference": source}, arrays)
+    assert open_ok(session, operator, "oracle").output()["y"].dtype == np.int64
+    assert open_ok(session, operator, "eager").output()["y"].dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("dtype", "stored"),
+    [("bf16", "f4"), ("f16", "f2"), ("f64", "f8"), ("u8", "i4"), ("bool", "i4")],
+)
+def test_outputs_are_of_types_that_the_supervisor_reads(session, tmp_path, dtype, stored):
+    fill = {"kind": "integers", "low": 0, "high": 2}
+    arrays = [
+        operators.given("x", 5, dtype=dtype, fill=fill),
+        operators.output("y", 5, dtype=dtype),
+    ]
+    operator = operators.write(
+        tmp_path / "same", {"reference": "def reference(x): return x.clone()"}, arrays
+    )
+    opened = open_ok(session, operator, "eager")
+    y = opened.output()["y"]
+    assert y.dtype == np.dtype(stored)
+    assert np.array_equal(y, open_ok(session, operator, "oracle").output()["y"])
+
+
+def test_scale_is_written_beside_its_output_and_is_none(session, tmp_path):
+    operator = operators.write(tmp_path / "softmax", *RIGHT["softmax"])
+    opened = open_ok(session, operator, "oracle")
+    assert set(opened.output()) == {"y"}
+    scale = np.load(opened.folder / "y.scale.npy")
+    assert (scale.dtype, scale.size, float(scale.reshape(-1)[0])) == (np.float64, 1, 0.5)
+
+
+def test_an_oracle_of_its_own_is_used_instead(session, tmp_path):
+    source = """
+        def reference(x):
+            return x.float() + 1
+        def oracle(x):
+            return x + 2
+        """
+    arrays = [operators.given("x", 5), operators.output("y", 5)]
+    operator = operators.write(tmp_path / "plus", {"reference": source}, arrays)
+    apart = open_ok(session, operator, "oracle").output()["y"]
+    apart -= open_ok(session, operator, "eager").output()["y"]
+    assert np.allclose(apart, 1)
+
+
+def test_verify_judges_outputs_in_a_folder(session, tmp_path):
+    operator = operators.write(tmp_path / "argmax", *RIGHT["argmax"])
+    oracle = open_ok(session, operator, "oracle")
+    oracle.output()
+    request = protocol.VerifyRequest(oracle.id, str(oracle.folder))
+    answer = {"status": "ok", "id": oracle.id, "defined": True}
+    assert oracle.ok(request) == {**answer, "complaint": None}
+    y = np.load(oracle.folder / "y.npy")
+    np.save(oracle.folder / "y.npy", ((y + 1) % 8).astype(np.int32))
+    assert oracle.ok(request) == {**answer, "complaint": "y is not where x is largest"}
+
+
+def test_only_an_oracle_verifies(session, tmp_path):
+    operator = operators.write(tmp_path / "softmax", *RIGHT["softmax"])
+    oracle = open_ok(session, operator, "oracle")
+    without = oracle.ok(protocol.VerifyRequest(oracle.id, str(tmp_path)))
+    assert (without["defined"], without["complaint"]) == (False, None)
+    eager = open_ok(session, operator, "eager")
+    answer = session.handle(protocol.VerifyRequest(eager.id, str(tmp_path)))
+    assert answer["reason"] == "verify: expected an operator's oracle, found softmax eager"
+
+
+def test_setup_gets_params_and_dtype_and_all_modes_the_same_state(session, tmp_path):
+    source = """
+        import torch
+        seen = []
+        def setup(params, device, dtype):
+            seen.append((params, str(device), dtype))
+            return {"w": torch.randn(params["cols"]).to(device, dtype), "names": ["a"]}
+        def reference(x, *, state):
+            return x * state["w"]
+        """
+    arrays = [operators.given("x", 6, 8, dtype="f16"), operators.output("y", 6, 8, dtype="f16")]
+    operator = operators.write(tmp_path / "scaled", {"reference": source}, arrays)
+    y = open_ok(session, operator, "eager").output()["y"]
+    expected = open_ok(session, operator, "oracle").output()["y"]
+    assert expected.dtype == np.float64
+    assert np.allclose(y, expected, rtol=2e-3)
+    module = sys.modules[f"scaled_reference_{operator['hash']}"]
+    assert set(map(str, module.seen)) == {str((PARAMS, "cpu", torch.float16))}
+
+
+def test_a_helper_beside_the_reference_is_that_of_its_folder(session, tmp_path):
+    found = []
+    for name, number in (("first", 1), ("second", 2)):
+        files = {
+            "reference": "import helper\ndef reference(x): return x * 0 + helper.NUMBER",
+            "helper": f"NUMBER = {number}",
+        }
+        arrays = [operators.given("x", 5), operators.output("y", 5)]
+        operator = operators.write(tmp_path / name, files, arrays)
+        found.append(open_ok(session, operator, "inference").output()["y"][0])
+    assert found == [1, 2]
+
+
+def test_a_changed_file_is_read_again(session, tmp_path):
+    found = []
+    for number in (1, 2):
+        source = f"def reference(x): return x * 0 + {number}"
+        arrays = [operators.given("x", 5), operators.output("y", 5)]
+        operator = operators.write(tmp_path / "same", {"reference": source}, arrays)
+        opened = open_ok(session, operator, "eager")
+        found.append(opened.output()["y"][0])
+        opened.ok(protocol.CloseRequest(opened.id))
+    assert found == [1, 2]
+
+
+def test_cases_without_operators_name_a_workload_that_is_built_in(session, tmp_path):
+    operator = operators.write(tmp_path / "softmax", *RIGHT["softmax"])
+    other = {**operator, "name": "softmin"}
+    answer = Opened(session, other, "eager", workload="softmax").answer
+    assert answer["reason"] == "workload: expected softmin, found softmax"
+    answer = Opened(session, operator, "fast").answer
+    assert answer["reason"] == (
+        "variant: expected eager or inference or compile or graph or compile_graph or oracle, "
+        "found fast"
+    )
+    answer = Opened(session, operator, "eager", dtype="f8").answer
+    assert answer["reason"].startswith("dtype: expected one of f32, f16, ")
+
+
+def test_compilation_of_operators_may_tune(session):
+    assert session.compiles()["operator"] == ["compile"]
