@@ -146,7 +146,7 @@ def heading_anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
 def test_paths_exist(page: Path) -> None:
-    folders = "bench|kernels|tests|reference_\\w+|sweeps|docs"
+    folders = "bench|kernels|tests|reference_(?:common|operator|pytorch|python|jax)|sweeps|docs"
     paths = set(re.findall(rf"`((?:{folders})/[\w./+-]+)[:`]", text_of(page)))
     assert sorted(path for path in paths - MADE_BY_THE_READER if not (ROOT / path).exists()) == []
 

@@ -130,6 +130,10 @@ RIGHT: dict[str, tuple[Any, ...]] = {
     "transpose": ({"reference": TRANSPOSE}, [given("x", 6, 8), output("y", 8, 6)]),
     "add": ({"reference": ADD_IN_PLACE}, [in_place("x", 6, 8), given("y", 6, 8)]),
 }
+RIGHT["identity"] = (
+    {"reference": "def reference(x): return x"},
+    [given("x", 6, 8), output("y", 6, 8)],
+)
 PARAMS = {"rows": 6, "cols": 8}
 EPS = {"f32": 1e-6, "f16": 2e-3, "bf16": 2e-2, "i64": 0}
 
@@ -137,7 +141,9 @@ EPS = {"f32": 1e-6, "f16": 2e-3, "bf16": 2e-2, "i64": 0}
 class Opened:
     """A case in a session, asked as the supervisor does."""
 
-    def __init__(self, session: Any, operator: dict[str, Any], variant: str, **keys: Any) -> None:
+    def __init__(
+        self, session: Any, operator: dict[str, Any], variant: str, *, seed: int = 42, **keys: Any
+    ) -> None:
         self.session, self.folder = session, Path(operator["folder"])
         spec = {
             "id": f"{operator['name']} {variant}",
@@ -150,7 +156,7 @@ class Opened:
             **keys,
         }
         self.id = spec["id"]
-        line = protocol.json.dumps({"op": "open", "case": spec, "seed": 42, "operator": operator})
+        line = protocol.json.dumps({"op": "open", "case": spec, "seed": seed, "operator": operator})
         self.answer = session.handle(protocol.parse(line.encode()))
 
     @property

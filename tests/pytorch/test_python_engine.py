@@ -205,6 +205,13 @@ def test_a_bad_implementation_has_its_reason(opened, what):
     assert re.fullmatch(reason, case.answer["reason"]), case.answer["reason"]
 
 
+def test_a_file_may_have_the_name_of_what_it_imports(python_worker, tmp_path):
+    source = "import wave\ndef run(x): return x * wave.WAVE_FORMAT_PCM"
+    files = {"reference": COPY, "wave": source}
+    operator = operators.write(tmp_path / "op", files, ARRAYS)
+    assert Candidate(python_worker, operator, "wave").answer["status"] == "ok"
+
+
 def test_variants_are_the_files_beside_the_reference(python_worker, tmp_path):
     files = {"reference": COPY, "one": "", "two": ""}
     operator = operators.write(tmp_path / "op", files, ARRAYS)

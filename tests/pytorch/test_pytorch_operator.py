@@ -230,6 +230,37 @@ def test_setup_gets_params_and_dtype_and_all_modes_the_same_state(session, tmp_p
     assert set(map(str, module.seen)) == {str((PARAMS, "cpu", torch.float16))}
 
 
+def test_the_state_is_from_the_seed(session, tmp_path):
+    source = """
+        import torch
+        def setup(params, device, dtype):
+            return torch.randn(5)
+        def reference(x, *, state):
+            return x * 0 + state
+        """
+    arrays = [operators.given("x", 5), operators.output("y", 5)]
+    operator = operators.write(tmp_path / "drawn", {"reference": source}, arrays)
+    first = open_ok(session, operator, "eager").output()["y"]
+    other = Opened(session, operator, "inference", seed=43).output()["y"]
+    assert not np.allclose(first, other)
+    torch.manual_seed(7)
+    assert np.allclose(open_ok(session, operator, "oracle").output()["y"], first)
+
+
+def test_operators_of_one_name_share_no_inputs(session, tmp_path):
+    files, sums = {"reference": "def reference(x): return x + 1"}, []
+    for low in (1, 2):
+        arrays = [
+            operators.given("x", 5, fill={"kind": "constant", "low": low, "high": 0}),
+            operators.output("y", 5),
+        ]
+        operator = operators.write(tmp_path / "plus", files, arrays)
+        opened = Opened(session, operator, "eager", id=f"case {low}")
+        opened.id = f"case {low}"
+        sums.append(opened.output()["y"][0])
+    assert sums == [2, 3]
+
+
 def test_a_helper_beside_the_reference_is_that_of_its_folder(session, tmp_path):
     found = []
     for name, number in (("first", 1), ("second", 2)):
