@@ -72,9 +72,14 @@ const char *matmul_type_name(matmul_type_t type) {
     return NAMES[type];
 }
 
-matmul_type_t matmul_type_of(const char *dtype) {
+matmul_type_t matmul_type_of(const case_t *spec) {
+    const workload_t *workload = workload_find(spec->workload);
+    const char *name =
+        workload != NULL && workload->arithmetic != NULL ? workload->arithmetic(spec) : NULL;
     matmul_type_t type = 0;
-    while (type < MATMUL_TYPES && strcmp(matmul_type_name(type), dtype) != 0)
+    if (name != NULL && strcmp(name, "bf16") == 0) /* tensor cores take both at one rate */
+        name = "f16";
+    while (type < MATMUL_TYPES && (name == NULL || strcmp(matmul_type_name(type), name) != 0))
         type++;
     return type;
 }
@@ -96,9 +101,8 @@ static void note_library(const case_result_t *result, device_rates_t *rates) {
 
 static void note_own(const case_result_t *result, device_rates_t *rates) {
     const workload_t *workload = workload_find(result->spec.workload);
-    const matmul_type_t type = matmul_type_of(result->spec.dtype);
-    if (workload == NULL || !workload->multiplies_matrices || type == MATMUL_TYPES ||
-        result->limit.phase == NULL || result_is_algorithmic(result))
+    const matmul_type_t type = matmul_type_of(&result->spec);
+    if (type == MATMUL_TYPES || result->limit.phase == NULL || result_is_algorithmic(result))
         return;
     const double ns = result_median(result, result->limit.phase);
     if (ns > 0)

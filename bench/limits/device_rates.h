@@ -8,8 +8,8 @@
 typedef enum matmul_type { MATMUL_F32, MATMUL_TF32, MATMUL_F16, MATMUL_TYPES } matmul_type_t;
 /* "f32", as in a case's dtype */
 const char *matmul_type_name(matmul_type_t type);
-/* MATMUL_TYPES for another dtype. */
-matmul_type_t matmul_type_of(const char *dtype);
+/* Of the matrix products of a case; MATMUL_TYPES if it has none, or of a type without a rate. */
+matmul_type_t matmul_type_of(const case_t *spec);
 
 /* NaN: not recorded. */
 typedef struct device_rates {

@@ -41,13 +41,15 @@ static double least_bytes(const workload_cost_t *cost, const device_rates_t *rat
 }
 
 /* The FP32 lanes' peak counts where the rate of matrix products was not measured, and for other work. */
-static void set_arithmetic(limit_t *limit, const workload_t *workload, const char *dtype,
+static void set_arithmetic(limit_t *limit, const workload_t *workload, const case_t *spec,
                            const device_rates_t *rates) {
-    const double measured =
-        workload->multiplies_matrices ? matmul_flops_per_s(rates, matmul_type_of(dtype)) : NAN;
-    if (limit->flops > 0 && isfinite(measured))
+    const double measured = matmul_flops_per_s(rates, matmul_type_of(spec));
+    const char *name = workload->arithmetic != NULL ? workload->arithmetic(spec) : NULL;
+    if (limit->flops <= 0 || name == NULL)
+        return;
+    if (isfinite(measured))
         set_bound(limit, "matmul", limit->flops / measured * 1e9);
-    else if (limit->flops > 0 && strcmp(dtype, "f32") == 0)
+    else if (strcmp(name, "fp32") == 0 || strcmp(name, "f32") == 0)
         set_bound(limit, "fp32", limit->flops / rates->fp32_flops_per_s * 1e9);
 }
 
@@ -70,7 +72,7 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
     bool fits = cost.working_set_bytes < rates->l2_bytes;
     set_bound(limit, fits ? "l2" : "dram",
               limit->bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
-    set_arithmetic(limit, workload, result->spec.dtype, rates);
+    set_arithmetic(limit, workload, &result->spec, rates);
     set_bound(limit, "launch", rates->launch_ns);
     free(limit->phase);
     limit->phase = mem_text(phase->name);
@@ -96,7 +98,7 @@ static double least_dram_bytes(const workload_cost_t *cost, const device_rates_t
 /* TF32 runs at half the rate of float16. One product of it is the least that a float32 product takes
  * on tensor cores; where there is no TF32, it is two in float16. */
 static double peak_flops_per_s(const char *dtype, const device_rates_t *rates) {
-    if (strcmp(dtype, "f16") == 0)
+    if (strcmp(dtype, "f16") == 0 || strcmp(dtype, "bf16") == 0)
         return rates->f16_peak_flops_per_s;
     if (strcmp(dtype, "f32") == 0 || strcmp(dtype, "tf32") == 0)
         return rates->f16_peak_flops_per_s / 2;

@@ -54,6 +54,8 @@ const char *case_technique(const case_t *spec, const char *name); /* text, or NU
 void case_add_param(case_t *spec, const char *name, const value_t *value);
 void case_add_technique(case_t *spec, const char *name, const char *choice);
 
+void case_drop_techniques(case_t *spec);
+
 /* Is the engine part of this program? Others are separate workers, reference_<engine>/worker.py. */
 bool case_engine_is_built_in(const char *engine);
 

@@ -36,6 +36,7 @@ static bool oracle_case(const group_t *group, case_t *oracle) {
     oracle->engine = mem_text(engine);
     oracle->device = mem_text("cpu");
     oracle->variant = mem_text(variant);
+    case_drop_techniques(oracle);
     return true;
 }
 
@@ -60,7 +61,8 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
     }
     if (status == STATUS_OK)
         status = contender_reference(&oracle, kept->seed, &kept->refilled, err);
-    if (status == STATUS_OK && !run->options->cold && !*run->interrupted)
+    if (status == STATUS_OK && case_engine_is_built_in(spec->engine) && !run->options->cold &&
+        !*run->interrupted)
         kept->band = band_find(&oracle);
     contender_finish(&oracle);
     contender_free(&oracle);

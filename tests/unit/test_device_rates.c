@@ -101,7 +101,7 @@ static void test_library_rates(void **state) {
     assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 20e-3);
     assert_rate(matmul_flops_per_s(&rates, MATMUL_F16), flops / 1.6e-3);
     assert_true(isnan(matmul_flops_per_s(&rates, MATMUL_TF32))); /* the library has none */
-    assert_true(isnan(matmul_flops_per_s(&rates, matmul_type_of("f64"))));
+    assert_true(isnan(matmul_flops_per_s(&rates, MATMUL_TYPES)));
     assert_true(isnan(rates.dram_bytes_per_s) && isnan(rates.l2_bytes_per_s));
     rates = DEVICE_RATES_UNKNOWN;
     result.spec.params[0].value.integer = bytes / 4;

@@ -64,8 +64,10 @@ struct workload {
     const char *caveat;       /* why headlines leave out its ratios; or NULL */
     const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
     size_t n_techniques;
-    const char *const *dtypes;        /* NULL-terminated; the first is the default */
-    bool multiplies_matrices;         /* its operations are those of matrix products */
+    const char *const *dtypes; /* NULL-terminated; the first is the default */
+    /* What its operations run on: matrix products of "f32", "tf32", "f16" or "bf16", or "fp32", the
+     * lanes for float32. NULL: unknown. */
+    const char *(*arithmetic)(const case_t *spec);
     bool has_stages;                  /* its rungs define STAGES and PLAN, not LAUNCH */
     const char *const *cuda_builtin;  /* NULL-terminated; variants of the cuda engine that need no
                                          .cu file, beside the rungs of kernels/<name>/ */

@@ -65,6 +65,7 @@ const workload_t workload_linreg_train = {
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("eager", "compile", "graph", "compile_graph"),
     .jax_variants = NAMES("jit", "scan"),
+    .arithmetic = workload_uses_lanes,
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

@@ -96,7 +96,7 @@ const workload_t workload_mlp_infer = {
                               "compile_overlap", "mapped"),
     .pytorch_polling = NAMES("mapped"),
     .jax_variants = NAMES("jit", "aot", "overlap"),
-    .multiplies_matrices = true,
+    .arithmetic = workload_multiplies,
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

@@ -72,7 +72,7 @@ const workload_t workload_mlp_train = {
     .pytorch_variants =
         NAMES("dataloader", "eager", "compile", "graph", "compile_graph", "manual_graph"),
     .jax_variants = NAMES("jit", "scan"),
-    .multiplies_matrices = true,
+    .arithmetic = workload_multiplies,
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

@@ -80,6 +80,12 @@ workload_cost_t operators_cost(const case_t *spec) {
     return sum;
 }
 
+static const char *arithmetic(const case_t *spec) {
+    element_t dtype = ELEMENT_F32;
+    element_find(spec->dtype, &dtype);
+    return operators_find(spec->workload)->math[dtype];
+}
+
 static bounds_t bounds(const case_t *spec, const char *array) {
     const operator_description_t *d = operators_find(spec->workload);
     element_t dtype = ELEMENT_F32;
@@ -254,6 +260,7 @@ static void make_workload(operator_entry_t *entry) {
                      .allows = allows,
                      .validate = validate,
                      .cost = operators_cost,
+                     .arithmetic = arithmetic,
                      .tolerance = tolerance,
                      .bounds = bounds,
                      .constants = constants,
