@@ -124,7 +124,7 @@ static const struct size_words {
     {"width", "width", "widths", "width ", ""},
     {"live", "number of blocks", "numbers of blocks", "", " in use"},
 };
-static const struct size_words OTHERS = {NULL, "size", "sizes", "size ", ""};
+static const struct size_words OTHERS = {NULL, "size", "sizes", NULL, ""};
 
 static const struct size_words *words_of(const comparison_set_t *set) {
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
@@ -136,6 +136,8 @@ static const struct size_words *words_of(const comparison_set_t *set) {
 const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size) {
     if (strcmp(set->size_param, "batch") == 0)
         return units_count(report_buffer(report), size);
+    if (words_of(set) == &OTHERS)
+        return report_text(report, "%lld", (long long)size);
     if (size > 0 && size % 1000000 == 0)
         return report_text(report, "%lld M", (long long)size / 1000000);
     if (size > 0 && size % 1000 == 0)
@@ -145,7 +147,9 @@ const char *size_cell(const report_t *report, const comparison_set_t *set, int64
 
 const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size) {
     const struct size_words *words = words_of(set);
-    return report_text(report, "%s%s%s", words->before, size_cell(report, set, size), words->after);
+    const char *cell = size_cell(report, set, size);
+    return words->before != NULL ? report_text(report, "%s%s%s", words->before, cell, words->after)
+                                 : report_text(report, "%s %s", set->size_param, cell);
 }
 
 const char *sizes_word(const comparison_set_t *set, size_t n) {

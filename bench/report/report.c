@@ -1,7 +1,7 @@
 #include "report/report.h"
 
 #include "report/headline.h"
-#include "report/mlp_infer/mlp_infer.h"
+#include "report/inference/inference.h"
 #include "report/rivals.h"
 #include "report/sections/sections.h"
 #include "report/training/training.h"
@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "limits/limits.h"
+#include "workloads/operator/operators.h"
 
 #include <ctype.h>
 #include <libgen.h>
@@ -21,18 +22,20 @@ static const struct workload_sections {
     void (*findings)(const report_t *report, const comparison_set_list_t *sets);
     void (*tables)(const report_t *report, const comparison_set_list_t *sets);
 } WORKLOADS[] = {
-    {"mlp_infer", mlp_infer_findings, mlp_infer_tables},
+    {"mlp_infer", inference_findings, inference_tables},
     {"linreg_train", training_findings, training_tables},
     {"mnist_train", training_findings, training_tables},
     {"mlp_train", training_findings, training_tables},
     {"allocate", block_findings, block_tables},
 };
 
+static const struct workload_sections OPERATORS = {NULL, inference_findings, inference_tables};
+
 static const struct workload_sections *sections_of(const char *workload) {
     for (size_t i = 0; i < sizeof WORKLOADS / sizeof *WORKLOADS; i++)
         if (strcmp(WORKLOADS[i].name, workload) == 0)
             return &WORKLOADS[i];
-    return NULL;
+    return operators_find(workload) != NULL ? &OPERATORS : NULL;
 }
 
 /* One workload of a run. Comparisons are computed once because it takes long. */

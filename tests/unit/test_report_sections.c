@@ -1,7 +1,7 @@
 /* Sections of the report, printed by themselves from runs whose truth is planted. */
 #include "planted_run.h"
 #include "printed_section.h"
-#include "report/mlp_infer/mlp_infer.h"
+#include "report/inference/inference.h"
 #include "report/report.h"
 #include "workloads/common/workload.h"
 
@@ -16,13 +16,13 @@
 
 static void all_findings(const report_t *report) {
     comparison_set_list_t sets = comparison_sets_of(report->run, "mlp_infer");
-    mlp_infer_findings(report, &sets);
+    inference_findings(report, &sets);
     comparison_set_list_free(&sets);
 }
 
 static void all_tables(const report_t *report) {
     comparison_set_list_t sets = comparison_sets_of(report->run, "mlp_infer");
-    mlp_infer_tables(report, &sets);
+    inference_tables(report, &sets);
     comparison_set_list_free(&sets);
 }
 

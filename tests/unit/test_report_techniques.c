@@ -1,7 +1,7 @@
 /* What the report says about host techniques, polling and the batch as a constant. */
 #include "planted_run.h"
 #include "printed_section.h"
-#include "report/mlp_infer/mlp_infer.h"
+#include "report/inference/inference.h"
 
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ static record_t run_with_techniques(void) {
 static void each_technique_is_told_with_all_else_fixed(void **state) {
     (void)state;
     record_t run = run_with_techniques();
-    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text,
                "**What host techniques buy** (rung 02_x, host to host). Together: at batch 64");
     assert_has(text,
@@ -50,7 +50,7 @@ static void each_technique_is_told_with_all_else_fixed(void **state) {
     assert_has_not(text, "malloc → async"); /* no pair differs in that alone */
     assert_has_not(text, "`launch`:");
     free(text);
-    text = printed_sets(mlp_infer_tables, &run, "mlp_infer");
+    text = printed_sets(inference_tables, &run, "mlp_infer");
     assert_has(text, "#### Host techniques");
     assert_has(text, "| malloc | pageable | upload  | stream | sync |");
     assert_has(text, "| arena  | mapped   | upload  | stream | poll | **");
@@ -61,24 +61,24 @@ static void each_technique_is_told_with_all_else_fixed(void **state) {
 static void what_polling_wins_is_also_told_without_it(void **state) {
     (void)state;
     record_t run = run_with_techniques();
-    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text, "**Without polling:** at 1 batch size the fastest CUDA case has `wait=poll`");
     assert_has(text, "With synchronisation on both sides");
     assert_has_not(text, "polls, too");
     assert_has(text, "CUDA is faster at 1 of the 1 batch size compared, PyTorch at 0");
     assert_has(text, "at batch 64 CUDA is **3.0");
     free(text);
-    text = printed_sets(mlp_infer_tables, &run, "mlp_infer");
+    text = printed_sets(inference_tables, &run, "mlp_infer");
     assert_has(text, "sync vs PyTorch |");
     free(text);
     plant(&run, (planted_t){"pytorch", "cuda", "mapped", 64, 600, CASE_OK, NULL}, 98);
-    text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text, "At 1 of these the strongest rival polls, too. With synchronisation on both");
     assert_has(text, "against 3.00 µs (graph"); /* not mapped's 600 ns */
     free(text);
     record_free(&run);
     run = plant_ratios((double[]){2}, 1);
-    text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has_not(text, "polling");
     free(text);
     record_free(&run);
@@ -89,7 +89,7 @@ static void batch_as_a_constant_gets_one_sentence(void **state) {
     record_t run = {.name = mem_text("planted")};
     plant_device_phase(plant_techniques(&run, "04_y", 9000, ""), "kernel_graph", 1000);
     plant_device_phase(plant_techniques(&run, "06_batch_constant", 9000, ""), "kernel_graph", 500);
-    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text, "**The batch as a compile-time constant** (06_batch_constant) against a "
                      "run-time value (04_y");
     assert_has(text, "2.0–2.0× as fast; the constant is faster at 1 of the 1 batch size compared, "

@@ -3,7 +3,7 @@
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/headline.h"
-#include "report/mlp_infer/mlp_infer.h"
+#include "report/inference/inference.h"
 #include "report/report.h"
 #include "report_text.h"
 
@@ -104,7 +104,7 @@ static void a_set_against_one_rival_has_that_alone(void **state) {
 static void findings_name_each_rival(void **state) {
     (void)state;
     record_t run = planted(true, NULL);
-    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text,
                "the fastest CUDA case against the strongest rival: CUDA is faster at 2 of the 3 "
                "batch sizes compared, the strongest rival at 1.");
@@ -125,7 +125,7 @@ static void findings_name_each_rival(void **state) {
     assert_has(text, "(triton fused, forward");
     assert_has(text, "the fastest C case against JAX's fastest mode");
     free(text);
-    text = printed_sets(mlp_infer_tables, &run, "mlp_infer");
+    text = printed_sets(inference_tables, &run, "mlp_infer");
     assert_tables_are_whole(text);
     assert_has(text, "| PyTorch best | Mode    |");
     assert_has(text, "|    JAX best | Mode |");
@@ -139,13 +139,13 @@ static void findings_name_each_rival(void **state) {
 static void each_side_is_held_against_the_bus(void **state) {
     (void)state;
     record_t run = planted(true, NULL);
-    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has_not(text, "Against the bus"); /* an older run, without its rates */
     free(text);
     /* 4096 samples: 65,536 bytes in, 16,384 out */
     environment_set_number(&run.environment, "measured.bus_in_bytes_per_s", 163.84e9);
     environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 81.92e9);
-    text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text,
                "- **Against the bus** at batch 2^12, host to host: 65.5 kB in at 164 GB/s and "
                "16.4 kB out at 81.9 GB/s, both at once, take at least 400 ns; CUDA 01_study ");
@@ -153,7 +153,7 @@ static void each_side_is_held_against_the_bus(void **state) {
     assert_has(text, " µs (10 %), JAX jit ");
     environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 16.384e9);
     free(text);
-    text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text, "take at least 1.00 µs; ");
     free(text);
     record_free(&run);
@@ -162,11 +162,11 @@ static void each_side_is_held_against_the_bus(void **state) {
 static void without_pytorch_nothing_names_it(void **state) {
     (void)state;
     record_t run = planted(true, "pytorch");
-    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text, "against the strongest rival");
     assert_has_not(text, "PyTorch");
     free(text);
-    text = printed_sets(mlp_infer_tables, &run, "mlp_infer");
+    text = printed_sets(inference_tables, &run, "mlp_infer");
     assert_has_not(text, "PyTorch");
     assert_has_not(text, "eager");
     free(text);
@@ -176,7 +176,7 @@ static void without_pytorch_nothing_names_it(void **state) {
 static void rivals_alone_are_told(void **state) {
     (void)state;
     record_t run = planted(false, NULL);
-    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text, "- **Rivals alone**, by `host_to_host`, the strongest in bold: at batch 1 "
                      "**PyTorch overlap 2.00 µs**, JAX jit 3.01 µs, triton fused 4.00 µs; at");
     assert_has(text, "- CUDA was not measured on the GPU in this run.");

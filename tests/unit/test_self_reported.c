@@ -3,7 +3,7 @@
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/headline.h"
-#include "report/mlp_infer/mlp_infer.h"
+#include "report/inference/inference.h"
 #include "report/report.h"
 #include "report/sections/sections.h"
 #include "report_text.h"
@@ -69,7 +69,7 @@ static void a_claim_has_no_ratio(void **state) {
 static void findings_say_why_it_is_not_compared(void **state) {
     (void)state;
     record_t run = planted(NULL, 20);
-    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text,
                "CUDA is faster at 1 of the 1 batch size compared, triton at 0 (not compared at "
                "1 more: one side has no valid time) (not compared at 1 more: one side's time "
@@ -77,7 +77,7 @@ static void findings_say_why_it_is_not_compared(void **state) {
     free(text);
     record_free(&run);
     run = planted("claims", 20);
-    text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text,
                "- triton on the GPU is not compared: each of its 2 times is self-reported, and "
                "the supervisor's clock did not confirm it. See the warnings.\n");
@@ -88,7 +88,7 @@ static void findings_say_why_it_is_not_compared(void **state) {
 static void tables_show_it_with_a_mark(void **state) {
     (void)state;
     record_t run = planted(NULL, 20);
-    char *text = printed_sets(mlp_infer_tables, &run, "mlp_infer");
+    char *text = printed_sets(inference_tables, &run, "mlp_infer");
     assert_has(text, " | claims *(self-reported)* |");
     free(text);
     text = report_workload_tables(&run, NULL);

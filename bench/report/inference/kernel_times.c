@@ -1,5 +1,5 @@
-/* mlp_infer's tables of the computation alone: against the limit, and by phases of a kernel. */
-#include "report/mlp_infer/mlp_infer.h"
+/* Tables of the computation alone: against the limit, and by phases of a kernel. */
+#include "report/inference/inference.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,9 +67,13 @@ bool comparison_set_has_limit(const comparison_set_t *set) {
 }
 
 static void table_of_limits(const report_t *report, const comparison_set_t *set) {
-    static const column_t COLUMNS[] = {
-        {"Batch", 'r', false},      {"Contender", 'l', false}, {"one launch", 'r', false},
-        {"phase", 'l', false},      {"limit", 'r', false},     {"of the limit", 'r', false},
+    const column_t COLUMNS[] = {
+        {size_title(report, set), 'r', false},
+        {"Contender", 'l', false},
+        {"one launch", 'r', false},
+        {"phase", 'l', false},
+        {"limit", 'r', false},
+        {"of the limit", 'r', false},
         {"taken from", 'l', false},
     };
     columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
@@ -93,8 +97,8 @@ static void table_of_limits(const report_t *report, const comparison_set_t *set)
 /* ---- the times of a kernel ------------------------------------------------------------------- */
 
 static bool is_shown_batch(const comparison_set_t *set, int64_t batch) {
-    return batch == 1 || batch == 64 || batch == 1 << 20 || batch == 1 << 22 ||
-           batch == set->rows[set->n_rows - 1].size;
+    return set->reference_size < 0 || batch == 1 || batch == 64 || batch == 1 << 20 ||
+           batch == 1 << 22 || batch == set->rows[set->n_rows - 1].size;
 }
 
 static bool any_has(const comparison_set_t *set, const char *phase) {
@@ -108,7 +112,7 @@ static bool any_has(const comparison_set_t *set, const char *phase) {
 static void table_of_kernel_times(const report_t *report, const comparison_set_t *set) {
     static const char *const PHASES[] = {"kernel", "kernel_stream", "kernel_graph", "kernel_cold"};
     enum { N_PHASES = sizeof PHASES / sizeof *PHASES };
-    column_t columns[N_PHASES + 3] = {{"Batch", 'r', false}, {"Rung", 'l', false}};
+    column_t columns[N_PHASES + 3] = {{size_title(report, set), 'r', false}, {"Rung", 'l', false}};
     size_t n = 0;
     for (size_t k = 0; k < N_PHASES; k++) {
         const bool any = any_has(set, PHASES[k]);

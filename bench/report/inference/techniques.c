@@ -1,5 +1,5 @@
 /* Gains from host techniques, singly and together; effect of polling. */
-#include "report/mlp_infer/mlp_infer.h"
+#include "report/inference/inference.h"
 
 #include "analysis/technique_set.h"
 #include "base/memory.h"
@@ -187,7 +187,7 @@ void section_techniques(const report_t *report, const comparison_set_t *set) {
             report_safe(report, techniques->variant),
             technique_row_is_default(techniques, &techniques->rows[0])
                 ? ", and the speed-up over the study's set-up (first row) without its interval; "
-                  "the shortest time at each batch size in bold"
+                  "the shortest time at each size in bold"
                 : "");
         print_passes(report);
     }
@@ -263,9 +263,9 @@ void finding_polling(const report_t *report, const comparison_set_t *set) {
         tally_add(&tally, &speedup);
     }
     print(report,
-          "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
+          "- **Without polling:** at %zu %s the fastest CUDA case has `wait=poll`: the "
           "host polls its memory for the output instead of synchronising. ",
-          n_won, n_won == 1 ? "" : "s");
+          n_won, sizes_word(set, n_won));
     if (n_both > 0)
         print(report, "At %zu of these the strongest rival polls, too. ", n_both);
     print(report, "With synchronisation on both sides ");

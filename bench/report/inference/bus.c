@@ -1,6 +1,6 @@
 /* The finding on the bus: how near the fastest case of each side comes to what it allows. */
 #include "report/columns.h"
-#include "report/mlp_infer/mlp_infer.h"
+#include "report/inference/inference.h"
 
 #include "base/units.h"
 #include "limits/limits.h"
@@ -21,7 +21,7 @@ static void add_side(const report_t *report, text_list_t *sides, const case_resu
 
 /* At the largest size, where copies are nearly all of the time. */
 void finding_bus(const report_t *report, const comparison_set_t *set) {
-    const workload_t *workload = workload_find("mlp_infer");
+    const workload_t *workload = workload_find(set->workload);
     const device_rates_t rates = device_rates_of_record(set->run);
     for (size_t i = set->n_rows; i-- > 0 && strcmp(set->platform->device, "cuda") == 0;) {
         const int64_t size = set->rows[i].size;

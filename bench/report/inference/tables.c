@@ -1,5 +1,5 @@
-/* mlp_infer's tables: times at each batch size, and where the time goes. */
-#include "report/mlp_infer/mlp_infer.h"
+/* Tables of inference and own operators: times at each size, and where the time goes. */
+#include "report/inference/inference.h"
 
 #include "base/memory.h"
 
@@ -71,9 +71,9 @@ static void print_unequal_choice(const report_t *report, const comparison_set_t 
     }
     if (most > fewest)
         print(report,
-              "The number of %s cases varies with the batch size (%zu to %zu): the fastest at one "
+              "The number of %s cases varies with the %s (%zu to %zu): the fastest at one "
               "size may not have been run at the next, which causes steps in the table.\n\n",
-              set->platform->name, fewest, most);
+              set->platform->name, sizes_word(set, 1), fewest, most);
 }
 
 static void section_headline(const report_t *report, const comparison_set_t *set) {
@@ -157,7 +157,7 @@ static void table_of_phases(const report_t *report, const comparison_set_t *set,
                             const char *title) {
     const sampled_t shown = sampled_of(set, whose);
     const bool kernel = any_has(&shown, "kernel");
-    column_t columns[N_PHASES + 4] = {{"Batch", 'r', false}, {"Case", 'l', false}};
+    column_t columns[N_PHASES + 4] = {{size_title(report, set), 'r', false}, {"Case", 'l', false}};
     for (size_t i = 0; i < N_PHASES; i++)
         columns[2 + i] = (column_t){PHASES[i], 'r', !any_has(&shown, PHASES[i])};
     columns[2 + N_PHASES] = (column_t){kernel ? "outside kernel" : "outside forward", 'r', false};
@@ -212,13 +212,13 @@ static void section_phases(const report_t *report, const comparison_set_t *set) 
                                     strcmp(set->rivals[i], "pytorch") == 0 ? "eager and " : ""));
 }
 
-void mlp_infer_tables(const report_t *report, const comparison_set_list_t *sets) {
+void inference_tables(const report_t *report, const comparison_set_list_t *sets) {
     for (size_t i = 0; i < sets->n; i++) {
         const comparison_set_t *set = &sets->items[i];
         if (comparison_set_count(set).timed == 0)
             continue;
         report_heading(report, 3,
-                       report_text(report, "mlp_infer %s, %s: tables",
+                       report_text(report, "%s %s, %s: tables", report_safe(report, set->workload),
                                    report_safe(report, set->key), set->platform->place));
         section_headline(report, set);
         section_phases(report, set);

@@ -1,11 +1,11 @@
-/* Findings and tables for mlp_infer. */
-#ifndef BENCH_REPORT_MLP_INFER_MLP_INFER_H
-#define BENCH_REPORT_MLP_INFER_MLP_INFER_H
+/* Findings and tables for mlp_infer and own operators. */
+#ifndef BENCH_REPORT_INFERENCE_INFERENCE_H
+#define BENCH_REPORT_INFERENCE_INFERENCE_H
 
 #include "report/rivals.h"
 
-void mlp_infer_findings(const report_t *report, const comparison_set_list_t *sets);
-void mlp_infer_tables(const report_t *report, const comparison_set_list_t *sets);
+void inference_findings(const report_t *report, const comparison_set_list_t *sets);
+void inference_tables(const report_t *report, const comparison_set_list_t *sets);
 
 /* Does either side have a time at this size? */
 bool has_contender(const size_row_t *row);

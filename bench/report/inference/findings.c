@@ -1,5 +1,5 @@
-/* mlp_infer's findings. Each function prints one, or nothing if the run lacks the data. */
-#include "report/mlp_infer/mlp_infer.h"
+/* Findings on inference and own operators. Each function prints one, or nothing if the run lacks the data. */
+#include "report/inference/inference.h"
 #include "report/sections/sections.h"
 
 #include <string.h>
@@ -38,9 +38,9 @@ static void print_unequal_setups(const report_t *report, const comparison_set_t 
         print(report,
               "  - Not always like for like: a rival may keep its buffers between samples. CUDA "
               "cases that do (`alloc` not malloc, `copy` not pageable) were run at %zu of the %zu "
-              "batch sizes compared; at the others CUDA allocates or copies pageable memory in "
+              "%s compared; at the others CUDA allocates or copies pageable memory in "
               "every sample.\n",
-              with, compared);
+              with, compared, sizes_word(set, compared));
 }
 
 /* The comparison published by the study. */
@@ -86,13 +86,13 @@ static void finding_host_to_host(const report_t *report, const comparison_set_t 
         print_unequal_setups(report, set);
 }
 
-void mlp_infer_findings(const report_t *report, const comparison_set_list_t *sets) {
+void inference_findings(const report_t *report, const comparison_set_list_t *sets) {
     for (size_t i = 0; i < sets->n; i++) {
         const comparison_set_t *set = &sets->items[i];
         const comparison_set_count_t count = comparison_set_count(set);
         report_heading(report, 3,
-                       report_text(report, "mlp_infer %s, %s", report_safe(report, set->key),
-                                   set->platform->place));
+                       report_text(report, "%s %s, %s", report_safe(report, set->workload),
+                                   report_safe(report, set->key), set->platform->place));
         if (count.timed == 0) {
             print(report,
                   "Nothing was measured %s: none of the %zu cases has a valid time. See the "
