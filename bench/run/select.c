@@ -2,6 +2,7 @@
 #include "run/state.h"
 
 #include "base/memory.h"
+#include "io/fs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -121,6 +122,9 @@ status_t run_load_sweeps(run_t *run, error_t *err) {
     for (size_t i = 0; i < n; i++, run->n_sweeps++) {
         if (single)
             TRY(sweep_from_options(&options->single, options->root, &run->sweeps[i], err));
+        else if (fs_is_folder(options->sweeps[i]))
+            TRY(sweep_of_operator(options->sweeps[i], options->quick, options->root,
+                                  &run->sweeps[i], err));
         else
             TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
         drop_repeated(run, &run->sweeps[i]);

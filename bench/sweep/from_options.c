@@ -317,3 +317,18 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
     json_decref(settings.device);
     return status;
 }
+
+status_t sweep_of_operator(const char *folder, bool quick, const char *root, sweep_t *sweep,
+                           error_t *err) {
+    const workload_t *workload;
+    char *resolved = realpath(folder, NULL);
+    *sweep = (sweep_t){0};
+    status_t status = workload_add_operator(resolved != NULL ? resolved : folder, &workload, err);
+    free(resolved);
+    TRY(status);
+    const sweep_options_t options = {.workload = workload->name, .quick = quick};
+    TRY(sweep_from_options(&options, root, sweep, err));
+    free(sweep->path);
+    sweep->path = mem_text(folder);
+    return STATUS_OK;
+}

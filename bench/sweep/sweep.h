@@ -67,5 +67,8 @@ typedef struct sweep_options {
 } sweep_options_t;
 status_t sweep_from_options(const sweep_options_t *options, const char *root, sweep_t *sweep,
                             error_t *err);
+/* The quick or full sweep of the operator that a folder describes. */
+status_t sweep_of_operator(const char *folder, bool quick, const char *root, sweep_t *sweep,
+                           error_t *err);
 
 #endif
