@@ -20,18 +20,46 @@
 typedef OPERATOR_T T;
 
 #define KERNEL(name) extern "C" __global__ void name(OPERATOR_ARGUMENTS)
+// With launch bounds: threads per block and, if given, the blocks that a multiprocessor has room for.
+#define BOUNDED_KERNEL(name, ...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name(OPERATOR_ARGUMENTS)
 
-// A launch. Sizes are expressions over params and sm_count, the number of multiprocessors; "" is 1, or 0 bytes.
-struct operator_launch {
-    char entry[64];        // name of the kernel
-    char grid[3][64];      // blocks: x, y, z
-    char threads[3][32];   // per block
-    char shared[64];       // dynamic shared memory, in bytes
-    char cluster[3][16];   // blocks per cluster; sm_90 and up
-    unsigned cooperative;  // 1: all blocks are resident, so they may wait for each other
+// An expression over params and sm_count, the number of multiprocessors: "ceil_div(rows, 4)", or joined from texts and
+// constants of the program: {"ceil_div(rows, ", ROWS, ")"}. One that is too long does not compile.
+template <unsigned SIZE> struct operator_text {
+    char text[SIZE];
+
+    template <class... Parts> __host__ __device__ constexpr operator_text(const Parts &...parts) : text() {
+        unsigned length = 0;
+        (append(length, parts), ...);
+    }
+
+  private:
+    __host__ __device__ constexpr void append(unsigned &length, const char *part) {
+        for (; *part != '\0'; part++)
+            text[length++] = *part;
+        text[length] = '\0';
+    }
+    __host__ __device__ constexpr void append(unsigned &length, unsigned long long number) {
+        unsigned long long unit = 1;
+        while (number / unit >= 10)
+            unit *= 10;
+        for (; unit > 0; unit /= 10)
+            text[length++] = (char)('0' + number / unit % 10);
+        text[length] = '\0';
+    }
 };
 
-// All launches of a run, in order:   LAUNCHES = {{"softmax", {"rows"}, {"256"}}};
+// A launch. A size that is not given is 1, or 0 bytes.
+struct operator_launch {
+    char entry[64];               // name of the kernel
+    operator_text<64> grid[3];    // blocks: x, y, z
+    operator_text<32> threads[3]; // per block
+    operator_text<64> shared;     // dynamic shared memory, in bytes
+    operator_text<16> cluster[3]; // blocks per cluster; sm_90 and up
+    unsigned cooperative;         // 1: all blocks are resident, so they may wait for each other
+};
+
+// All launches of a run, in order:   LAUNCHES = {{"softmax", {"rows"}, {THREADS}}};
 #define LAUNCHES extern "C" __device__ const operator_launch launches[]
 // Bytes of device memory for `workspace`, random at first:   WORKSPACE = "8 * sm_count";
 #define WORKSPACE extern "C" __device__ const char workspace_bytes[64]

@@ -15,6 +15,12 @@ __device__ __forceinline__ void end_copy_group() {
 template <unsigned LEFT> __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
+
+// Copies 16 bytes to shared memory, past the L1. Zeros where not `valid`; `from` is then not read.
+__device__ __forceinline__ void copy_16_async(unsigned to, const void *from, bool valid) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0)
+                 : "memory");
+}
 #else
 __device__ __forceinline__ void end_copy_group() {}
 template <unsigned LEFT> __device__ __forceinline__ void wait_for_copies() {}
@@ -34,6 +40,24 @@ __device__ __forceinline__ unsigned address_in(unsigned block, unsigned address)
     unsigned remote;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(block));
     return remote;
+}
+
+__device__ __forceinline__ void store_in(unsigned remote, float value) {
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(value) : "memory");
+}
+
+__device__ __forceinline__ unsigned block_in_cluster() {
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// Blocks may write to each other once all have started. Between the two calls nothing is sent.
+__device__ __forceinline__ void cluster_arrive_started() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait_started() {
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 
 // Makes earlier shared-memory writes of all blocks of the cluster visible.

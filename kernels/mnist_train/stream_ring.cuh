@@ -6,7 +6,7 @@
 // and SLABS chunks (BATCH, CHUNK) of activations or deltas, copied by the other: W is requested first. The copies
 // themselves signal the slot's barrier.
 #pragma once
-#include "shared.cuh"
+#include "../common/tensor_cores.cuh"
 
 constexpr unsigned CHUNK = 64, PANEL = HIDDEN % 128 == 0 && HIDDEN >= 8192 ? 128 : 64, PANELS = HIDDEN / PANEL;
 

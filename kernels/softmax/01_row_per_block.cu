@@ -4,8 +4,8 @@
 // Limits  Two reductions over the block per row; with few rows, few multiprocessors have work.
 #include "common/operator.cuh"
 
-#define THREADS 256
-LAUNCHES = {{"softmax_rows", {"rows"}, {"256"}}};
+constexpr unsigned THREADS = 256;
+LAUNCHES = {{"softmax_rows", {"rows"}, {THREADS}}};
 
 __device__ float reduced(float value, bool maximum) {
     __shared__ float partial[THREADS / 32];
@@ -18,20 +18,20 @@ __device__ float reduced(float value, bool maximum) {
         partial[threadIdx.x / 32] = value;
     __syncthreads();
     value = partial[0];
-    for (int i = 1; i < THREADS / 32; i++)
+    for (unsigned i = 1; i < THREADS / 32; i++)
         value = maximum ? fmaxf(value, partial[i]) : value + partial[i];
     return value;
 }
 
 KERNEL(softmax_rows) {
     const size_t row = (size_t)blockIdx.x * COLS;
-    float largest = -INFINITY, sum = 0;
-    for (int i = threadIdx.x; i < COLS; i += THREADS)
+    float largest = (float)x[row], sum = 0;
+    for (unsigned i = threadIdx.x; i < COLS; i += THREADS)
         largest = fmaxf(largest, (float)x[row + i]);
     largest = reduced(largest, true);
-    for (int i = threadIdx.x; i < COLS; i += THREADS)
+    for (unsigned i = threadIdx.x; i < COLS; i += THREADS)
         sum += __expf((float)x[row + i] - largest);
     const float scale = 1 / reduced(sum, false);
-    for (int i = threadIdx.x; i < COLS; i += THREADS)
+    for (unsigned i = threadIdx.x; i < COLS; i += THREADS)
         y[row + i] = (T)(__expf((float)x[row + i] - largest) * scale);
 }

@@ -1,0 +1,126 @@
+"""Rungs of operators on the host: compiled as C++ with tests/host_cuda, launched as their tables say."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from project import ROOT
+
+HOST_CUDA = ROOT / "tests" / "host_cuda"
+SM_COUNT = 3
+TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
+LAUNCH_TEXTS = (64, 64, 64, 64, 32, 32, 32, 64, 16, 16, 16)  # operator_launch: texts, then a flag
+LAUNCH_BYTES = sum(LAUNCH_TEXTS) + 4
+
+
+def compiler() -> str:
+    """Return a C++ compiler that knows _Float16."""
+    found = shutil.which("g++")
+    if found is None:
+        pytest.skip("g++ is not installed")
+    return found
+
+
+def kernels_for_host(folder: Path) -> Path:
+    """Copy kernels/, with the headers that have PTX replaced."""
+    copy = folder / "kernels"
+    if not copy.exists():
+        shutil.copytree(ROOT / "kernels", copy)
+        for header in HOST_CUDA.iterdir():
+            shutil.copy(header, copy / "common")
+    return copy
+
+
+class Rung:
+    """A rung, compiled for one case."""
+
+    def __init__(self, folder: Path, rung: str, dtype: str, parameters: str, **constants: int):
+        kernels = kernels_for_host(folder)
+        self._source = kernels / f"{rung}.cu"
+        entries = re.findall(r"^(?:BOUNDED_)?KERNEL\((\w+)", self._source.read_text("utf-8"), re.M)
+        launchers = "".join(
+            f'extern "C" void launch_{entry}(void **arguments, unsigned grid, unsigned threads, '
+            f"unsigned cluster) {{ launch_on_host({entry}, arguments, grid, threads, cluster); }}\n"
+            for entry in entries
+        )
+        stem = f"{rung}_{dtype}_{'_'.join(map(str, constants.values()))}".replace("/", "_")
+        program = folder / f"{stem}.cc"
+        program.write_text(
+            f'#include "common/host_cuda.h"\n#include "{rung}.cu"\n{launchers}', encoding="utf-8"
+        )
+        defines = {
+            **{f"DTYPE_{name.upper()}": int(name == dtype) for name in TYPES},
+            "OPERATOR_T": TYPES[dtype],
+            "OPERATOR_ARGUMENTS": parameters.replace("T *", "OPERATOR_T *"),
+            **constants,
+        }
+        library = folder / f"{stem}.so"
+        self.built = subprocess.run(
+            [compiler(), "-std=c++17", "-O2", "-w", "-fno-strict-aliasing", "-shared", "-fPIC"]
+            + [f"-D{name}={value}" for name, value in defines.items()]
+            + [f"-I{kernels}", "-o", library, program, "-lpthread"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.skipped = re.search("SKIP: (.*)", self.built.stderr)
+        if self.skipped is None:
+            assert self.built.returncode == 0, self.built.stderr
+            self._library = ctypes.CDLL(str(library))
+
+    def text(self, name: str) -> str:
+        return ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(self._library, name))).decode()
+
+    def launches(self) -> list[list[str]]:
+        """Return the texts of each launch. The table ends where the next entry names no kernel."""
+        start = ctypes.addressof(ctypes.c_char.in_dll(self._library, "launches"))
+        found: list[list[str]] = []
+        for launch in range(self._library_size("launches") // LAUNCH_BYTES):
+            at, texts = start + launch * LAUNCH_BYTES, []
+            for size in LAUNCH_TEXTS:
+                texts.append(ctypes.string_at(at).decode())
+                at += size
+            found.append(texts)
+        return found
+
+    def _library_size(self, symbol: str) -> int:
+        listed = subprocess.run(
+            ["nm", "-S", self._library._name], capture_output=True, text=True, check=True
+        )
+        (size,) = re.findall(rf"^\w+ (\w+) \w {symbol}$", listed.stdout, re.M)
+        return int(size, 16)
+
+    def run(self, arrays: Sequence[np.ndarray], scalars: Sequence[Any], **params: int) -> None:
+        """Run all launches; `scalars` are ctypes values in the order of the parameters."""
+        names = {**params, "sm_count": SM_COUNT}
+        try:
+            workspace_bytes = evaluated(self.text("workspace_bytes"), names)
+        except ValueError:
+            workspace_bytes = 0
+        workspace = np.full(workspace_bytes, 0xA5, np.uint8)
+        values = [ctypes.c_void_p(array.ctypes.data) for array in (*arrays, workspace)]
+        values += scalars
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        for entry, grid, _y, _z, threads, _ty, _tz, shared, cluster, *_rest in self.launches():
+            assert evaluated(shared or "0", names) <= 227 * 1024
+            launcher: Callable[..., None] = getattr(self._library, f"launch_{entry}")
+            launcher(
+                pointers,
+                evaluated(grid or "1", names),
+                evaluated(threads or "1", names),
+                evaluated(cluster or "1", names),
+            )
+
+
+def evaluated(expression: str, names: dict[str, int]) -> int:
+    """Return the value of a launch table's expression; no division occurs in them."""
+    functions = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b)}
+    return int(eval(expression, {"__builtins__": {}}, {**names, **functions}))  # noqa: S307

@@ -1,0 +1,238 @@
+// CUDA on the host, for tests of kernels without a GPU: what the rungs of operators use of it. Included before a rung
+// that is compiled as C++ (tests/cli/host_kernels.py). A block is a thread of the system, so that blocks of a cluster
+// run at the same time, and `__shared__` is thread_local; a CUDA thread is a fiber, which is left at barriers and where
+// a warp exchanges values. What it cannot show: data races, and what an instruction really does.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <tuple>
+#include <ucontext.h>
+#include <utility>
+#include <vector>
+
+#define __host__
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __restrict__
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __shared__ thread_local
+#define __CUDA_ARCH__ 900
+
+using std::max;
+using std::min;
+
+struct dim3 {
+    unsigned x, y, z;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+    return {x, y, z, w};
+}
+inline float4 make_float4(float x, float y, float z, float w) {
+    return {x, y, z, w};
+}
+
+// ---- element types ----------------------------------------------------------------------------
+
+typedef _Float16 __half;
+typedef __half half;
+struct half2 {
+    half x, y;
+};
+inline half2 __floats2half2_rn(float x, float y) {
+    return {(half)x, (half)y};
+}
+
+struct __nv_bfloat16 {
+    uint16_t bits;
+
+    __nv_bfloat16() = default;
+    explicit __nv_bfloat16(float value) {
+        uint32_t wide;
+        memcpy(&wide, &value, sizeof wide);
+        bits = (uint16_t)((wide + 0x7FFF + (wide >> 16 & 1)) >> 16);  // no NaNs here
+    }
+    explicit operator float() const {
+        const uint32_t wide = (uint32_t)bits << 16;
+        float value;
+        memcpy(&value, &wide, sizeof value);
+        return value;
+    }
+};
+
+// ---- threads ----------------------------------------------------------------------------------
+
+static constexpr unsigned MOST_CLUSTER_BLOCKS = 16, FIBER_STACK = 64 * 1024;
+
+struct cluster_state_t {
+    std::atomic<unsigned> arrived{0};
+    unsigned threads = 0;
+    char *of_block[MOST_CLUSTER_BLOCKS] = {};
+};
+
+static thread_local dim3 threadIdx, blockIdx;
+static dim3 gridDim, blockDim;
+thread_local __align__(1024) unsigned char dynamic_shared[228 * 1024];
+
+// Of the running block.
+static thread_local ucontext_t scheduler;
+static thread_local std::vector<ucontext_t> *fibers;
+static thread_local unsigned running, rank_in_cluster, block_arrived;
+static thread_local std::vector<unsigned> *warp_arrived;
+static thread_local std::vector<std::vector<uint64_t>> *warp_slots;
+static thread_local cluster_state_t *cluster;
+
+inline void let_others_run() {
+    swapcontext(&(*fibers)[running], &scheduler);
+}
+
+inline void __syncthreads() {
+    const unsigned all = blockDim.x, until = (block_arrived++ / all + 1) * all;
+    while (block_arrived < until)
+        let_others_run();
+}
+
+inline void warp_barrier() {
+    const unsigned lanes = min(32u, blockDim.x - threadIdx.x / 32 * 32);
+    unsigned &arrived = (*warp_arrived)[threadIdx.x / 32];
+    const unsigned until = (arrived++ / lanes + 1) * lanes;
+    while (arrived < until)
+        let_others_run();
+}
+
+// Each lane gives a value and sees those of all: use(values).
+template <class Value, class Use> auto exchange(const Value &own, Use use) {
+    static_assert(sizeof(Value) <= 64, "a slot has eight words");
+    std::vector<uint64_t> &slots = (*warp_slots)[threadIdx.x / 32];
+    memcpy(&slots[threadIdx.x % 32 * 8], &own, sizeof own);
+    warp_barrier();
+    const auto result = use([&](unsigned lane) {
+        Value value;
+        memcpy((void *)&value, &slots[lane * 8], sizeof value);
+        return value;
+    });
+    warp_barrier();
+    return result;
+}
+
+template <class Value> Value __shfl_xor_sync(unsigned, Value value, unsigned mask) {
+    return exchange(value, [&](auto of_lane) { return of_lane(threadIdx.x % 32 ^ mask); });
+}
+
+// ---- memory and arithmetic ----------------------------------------------------------------------
+
+template <class Value> Value __ldg(const Value *from) {
+    if ((uintptr_t)from % alignof(Value) != 0)
+        abort();
+    return *from;
+}
+template <class Value> Value __ldcg(const Value *from) {
+    return __ldg(from);
+}
+template <class Value> void __stcs(Value *to, Value value) {
+    if ((uintptr_t)to % alignof(Value) != 0)
+        abort();
+    *to = value;
+}
+template <class Value> void __stcg(Value *to, Value value) {
+    __stcs(to, value);
+}
+inline void __threadfence() {}
+inline unsigned atomicInc(unsigned *counter, unsigned most) {
+    const unsigned before = *counter;
+    *counter = before >= most ? 0 : before + 1;
+    return before;
+}
+inline float __expf(float x) {
+    return expf(x);
+}
+
+// ---- launches ---------------------------------------------------------------------------------
+
+static thread_local const std::function<void()> *kernel_body;
+
+static constexpr unsigned ENDED = 1u << 31;
+
+static void run_thread() {
+    (*kernel_body)();
+    running |= ENDED;
+    setcontext(&scheduler);
+}
+
+static void run_block(const std::function<void()> &body, unsigned block, unsigned rank, cluster_state_t *of) {
+    const unsigned n = blockDim.x;
+    std::vector<ucontext_t> contexts(n);
+    std::vector<char> stacks((size_t)n * FIBER_STACK);
+    std::vector<unsigned> arrived((n + 31) / 32, 0);
+    std::vector<std::vector<uint64_t>> slots((n + 31) / 32, std::vector<uint64_t>(32 * 8));
+    std::vector<bool> ended(n, false);
+    fibers = &contexts;
+    warp_arrived = &arrived;
+    warp_slots = &slots;
+    kernel_body = &body;
+    cluster = of;
+    rank_in_cluster = rank;
+    of->of_block[rank] = (char *)dynamic_shared;
+    blockIdx = {block, 0, 0};
+    block_arrived = 0;
+    for (unsigned i = 0; i < n; i++) {
+        getcontext(&contexts[i]);
+        contexts[i].uc_stack.ss_sp = &stacks[(size_t)i * FIBER_STACK];
+        contexts[i].uc_stack.ss_size = FIBER_STACK;
+        contexts[i].uc_link = nullptr;
+        makecontext(&contexts[i], run_thread, 0);
+    }
+    for (unsigned left = n; left > 0;) {
+        for (unsigned i = 0; i < n; i++) {
+            if (ended[i])
+                continue;
+            running = i;
+            threadIdx = {i, 0, 0};
+            swapcontext(&scheduler, &contexts[i]);
+            if (running & ENDED) {
+                ended[i] = true;
+                left--;
+            }
+        }
+        std::this_thread::yield();
+    }
+}
+
+template <class... Parameters, size_t... I>
+static std::function<void()> bound(void (*kernel)(Parameters...), void **arguments, std::index_sequence<I...>) {
+    return [=] { kernel(*(Parameters *)arguments[I]...); };
+}
+
+// Runs a grid, cluster after cluster. One dimension.
+template <class... Parameters>
+static void launch_on_host(void (*kernel)(Parameters...), void **arguments, unsigned grid, unsigned threads,
+                           unsigned cluster_blocks) {
+    const auto body = bound(kernel, arguments, std::index_sequence_for<Parameters...>());
+    gridDim = {grid, 1, 1};
+    blockDim = {threads, 1, 1};
+    for (unsigned first = 0; first < grid; first += cluster_blocks) {
+        cluster_state_t state;
+        std::vector<std::thread> blocks;
+        state.threads = threads * cluster_blocks;
+        for (unsigned rank = 0; rank < cluster_blocks; rank++)
+            blocks.emplace_back([&, rank] { run_block(body, first + rank, rank, &state); });
+        for (std::thread &block : blocks)
+            block.join();
+    }
+}

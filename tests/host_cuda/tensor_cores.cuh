@@ -1,0 +1,51 @@
+// kernels/common/tensor_cores.cuh on the host (PTX ISA: ldmatrix, "Matrix Fragments for mma.m16n8k16").
+#pragma once
+#include "ptx.cuh"
+
+inline float half_of(unsigned word, unsigned i) {
+    half value;
+    memcpy(&value, (char *)&word + 2 * i, 2);
+    return (float)value;
+}
+
+struct words4_t {
+    unsigned word[4];
+};
+
+template <bool TRANSPOSED> void load_matrices(unsigned (&to)[4], unsigned address) {
+    static_assert(!TRANSPOSED, "not needed here");
+    if (address % 16 != 0)
+        abort();
+    const unsigned lane = threadIdx.x % 32;
+    const words4_t own = exchange(address, [&](auto of_lane) {
+        words4_t words;
+        for (unsigned m = 0; m < 4; m++)
+            memcpy(&words.word[m], from_shared(of_lane(m * 8 + lane / 4)) + lane % 4 * 4, 4);
+        return words;
+    });
+    memcpy(to, own.word, sizeof own);
+}
+
+struct fragments_t {
+    unsigned a[4], b[2];
+};
+struct sums4_t {
+    float of[4];
+};
+
+inline void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    const fragments_t own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const sums4_t added = exchange(own, [&](auto of_lane) {
+        sums4_t sums = {};
+        for (unsigned i = 0; i < 4; i++)
+            for (unsigned k = 0; k < 16; k++) {
+                // Word of a: row g or g + 8, k below 8 or not; of b: k below 8 or not. Lane k / 2 % 4 of the row has it.
+                const fragments_t row = of_lane(g * 4 + k / 2 % 4), column = of_lane((2 * t + i % 2) * 4 + k / 2 % 4);
+                sums.of[i] += half_of(row.a[i / 2 + k / 8 * 2], k % 2) * half_of(column.b[k / 8], k % 2);
+            }
+        return sums;
+    });
+    for (unsigned i = 0; i < 4; i++)
+        d[i] += added.of[i];
+}
