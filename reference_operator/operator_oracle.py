@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import user_file
 from case import Case
 from device import Device
 from operator_function import REFERENCE, Function, load, state_of
+from operator_request import FLOATS, Array
 from operator_tensors import DTYPES, OperatorInputs, same_bits, widened, written
 from timing import Mark, Sample, now_ns
 from workload import SCALE, CaseError, ClockDomain
@@ -64,19 +68,24 @@ class Oracle(Case):
         verify = getattr(self._module, "verify", None)
         if verify is None:
             return {"defined": False, "complaint": None}
-        outputs = [
-            torch.from_numpy(np.load(folder / f"{array.name}.npy"))
-            for array in self._operator.outputs
-        ]
-        for i, array in enumerate(self._operator.outputs):
-            if not DTYPES[array.dtype].is_floating_point:
-                outputs[i] = outputs[i].to(DTYPES[array.dtype])
-        complaint = verify(self._widened(), outputs)
+        outputs = [self._found(folder, array) for array in self._operator.outputs]
+        try:
+            complaint = verify(self._widened(), outputs)
+        except Exception as error:
+            # It accepts what the reference returns, so the outputs are the cause.
+            traceback.print_exc(file=sys.stderr)
+            reason = user_file.located(error) or f"{type(error).__name__}: {error}"
+            complaint = f"raised at {reason}"
         if complaint is not None and not isinstance(complaint, str):
             where = f"{self._operator.place(REFERENCE)}: verify"
             kind = type(complaint).__name__
             raise CaseError(f"{where} returned a value of type {kind}, expected None or a message")
         return {"defined": True, "complaint": complaint}
+
+    @staticmethod
+    def _found(folder: Path, array: Array) -> Tensor:
+        y = torch.from_numpy(np.load(folder / f"{array.name}.npy"))
+        return widened(y) if array.dtype in FLOATS else y.to(DTYPES[array.dtype])
 
     def _widened(self) -> list[Tensor]:
         """Return new tensors of the inputs."""

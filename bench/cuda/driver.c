@@ -46,6 +46,7 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(cuda_api_t, occupancy), false},
     {"cuLaunchKernel", offsetof(cuda_api_t, launch), false},
     {"cuLaunchKernelEx", offsetof(cuda_api_t, launch_ex), true},
+    {"cuOccupancyMaxActiveClusters", offsetof(cuda_api_t, max_clusters), true},
     {"cuStreamCreate", offsetof(cuda_api_t, stream_create), false},
     {"cuStreamDestroy_v2", offsetof(cuda_api_t, stream_destroy), false},
     {"cuStreamSynchronize", offsetof(cuda_api_t, stream_sync), false},

@@ -123,6 +123,8 @@ typedef struct cuda_api {
                           void **extra);
     cu_result_t (*launch_ex)(const cu_launch_config_t *, cu_function_t, void **arguments,
                              void **extra); /* may be NULL */
+    cu_result_t (*max_clusters)(int *clusters, cu_function_t,
+                                const cu_launch_config_t *); /* may be NULL */
     cu_result_t (*stream_create)(cu_stream_t *, unsigned flags);
     cu_result_t (*stream_destroy)(cu_stream_t);
     cu_result_t (*stream_sync)(cu_stream_t);

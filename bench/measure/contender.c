@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/secret.h"
-#include "io/fs.h"
-#include "measure/band.h"
 #include "measure/samples.h"
 #include "measure/throttling.h"
 #include "model/result_json.h"
@@ -48,155 +46,18 @@ void contender_free(contender_t *c) {
     free(c->first_death);
 }
 
-static json_t *request_of(const contender_t *c, const char *op) {
-    return json_pack("{s:s, s:s}", "op", op, "id", c->result.spec.id);
-}
-
 bool contender_close(contender_t *c) {
-    json_t *answer = contender_ask(c, request_of(c, "close"));
+    json_t *answer = contender_ask(c, contender_request(c, "close"));
     json_decref(answer);
     return answer != NULL;
 }
 
-/* ---- outputs --------------------------------------------------------------------------------- */
-
-/* `op` is output or last. */
-static json_t *ask_arrays(contender_t *c, const char *op, const char *folder) {
-    json_t *request = request_of(c, op);
-    json_object_set_new(request, "path", json_string(folder));
-    return contender_ask(c, request);
-}
-
-static text_list_t names_of(const json_t *answer) {
-    text_list_t names = {0};
-    size_t i;
-    json_t *name;
-    json_array_foreach(json_object_get(answer, "arrays"), i, name) {
-        if (json_is_string(name))
-            text_list_add(&names, json_string_value(name));
-    }
-    return names;
-}
-
-static bool refill(contender_t *c, uint64_t seed) {
-    json_t *request = request_of(c, "refill");
-    json_object_set_new(request, "seed", json_integer((json_int_t)seed));
-    json_t *answer = contender_ask(c, request);
-    json_decref(answer);
-    return answer != NULL;
-}
-
-status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
-                             error_t *err) {
-    char *folder;
-    *reference = (reference_t){0};
-    TRY(fs_temporary_folder(&folder, err));
-    json_t *answer = oracle->active && (seed == 0 || refill(oracle, seed))
-                         ? ask_arrays(oracle, "output", folder)
-                         : NULL;
-    status_t status = STATUS_FAILED;
-    if (answer != NULL) {
-        text_list_t names = names_of(answer);
-        status = reference_load(folder, &names, reference, err);
-        text_list_free(&names);
-        json_decref(answer);
-    } else {
-        error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
-    }
-    fs_remove_tree(folder, NULL);
-    free(folder);
-    return status;
-}
-
-void contender_check(contender_t *c, const reference_t *reference, double tolerance,
-                     check_t *check) {
-    char *folder, *reason = NULL;
-    error_t err = ERROR_INIT;
-    if (!c->active)
-        return;
-    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
-        return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
-    if (answer != NULL) {
-        verify_outputs(reference, folder, tolerance, check, &reason);
-        if (!check->ok)
-            contender_drop(c, CASE_WRONG, reason);
-    }
-    free(reason);
-    json_decref(answer);
-    fs_remove_tree(folder, NULL);
-    free(folder);
-}
-
-/* The arrays of `all` with these names; they stay those of `all`. */
-static reference_t part_of(const reference_t *all, const text_list_t *names) {
-    reference_t part = {
-        .arrays = mem_zeroed(names->n + 1, sizeof *part.arrays),
-        .norms = mem_zeroed(names->n + 1, sizeof *part.norms),
-        .bounds = all->bounds != NULL ? mem_zeroed(names->n + 1, sizeof *part.bounds) : NULL};
-    for (size_t i = 0; i < all->names.n; i++)
-        if (text_list_has(names, all->names.items[i])) {
-            part.arrays[part.names.n] = all->arrays[i];
-            part.norms[part.names.n] = all->norms[i];
-            if (all->bounds != NULL)
-                part.bounds[part.names.n] = all->bounds[i];
-            text_list_add(&part.names, all->names.items[i]);
-        }
-    return part;
-}
-
-/* The caller frees the reason; NULL: right. */
-static char *compare_last(contender_t *c, const json_t *answer, const char *folder) {
-    char *reason = NULL;
-    text_list_t names = names_of(answer);
-    reference_t part = part_of(c->audit.reference, &names);
-    part.epochs = case_param_int(&c->result.spec, "epochs", 1);
-    if (part.names.n == 0)
-        reason = mem_text("the worker names no array that output has");
-    else
-        verify_outputs(&part, folder, c->audit.tolerance, &c->result.after, &reason);
-    if (reason == NULL) {
-        reason = band_check(c->audit.band, c, text_list_has(&names, "weights") ? folder : NULL);
-        c->result.after.ok = reason == NULL;
-    }
-    text_list_free(&part.names);
-    text_list_free(&names);
-    free(part.arrays);
-    free(part.norms);
-    free(part.bounds);
-    return reason;
-}
-
-void contender_check_last(contender_t *c) {
-    char *folder;
-    error_t err = ERROR_INIT;
-    if (c->audit.reference->names.n == 0)
-        return;
-    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
-        return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_t *answer = ask_arrays(c, "last", folder);
-    if (answer != NULL) {
-        char *why = compare_last(c, answer, folder);
-        if (why != NULL) {
-            char *reason = mem_format("the output of a timed sample, inputs refilled with seed "
-                                      "%llu: %s",
-                                      (unsigned long long)c->audit.seed, why);
-            contender_drop(c, CASE_WRONG, reason);
-            free(reason);
-        }
-        free(why);
-    }
-    json_decref(answer);
-    fs_remove_tree(folder, NULL);
-    free(folder);
-}
+/* ---- samples --------------------------------------------------------------------------------- */
 
 bool contender_is_finished(const contender_t *c) {
     const case_result_t *result = &c->result;
     return !c->active || (result->stop != STOP_NONE && result->after.done == result->before.done);
 }
-
-/* ---- samples --------------------------------------------------------------------------------- */
 
 typedef struct sample_limits {
     double budget_s, warmup_s;
@@ -285,9 +146,9 @@ void contender_round(contender_t *c) {
                                    .max_samples = ROUND_MOST_SAMPLES,
                                    .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
                                    .warmup_s = ROUND_WARMUP_NS / 1e9};
-    const bool audited = c->audit.seed > 0 && c->stopping.rounds == c->audit.round;
-    if (c->audit.seed > 0)
-        limits.fresh = audited ? c->audit.seed : secret_seed();
+    const bool audited = c->audit.expected.seed > 0 && c->stopping.rounds == c->audit.round;
+    if (c->audit.expected.seed > 0)
+        limits.fresh = audited ? c->audit.expected.seed : secret_seed();
     bool slow;
     json_t *answer = sample_on_fast_core(c, limits, &slow);
     if (answer == NULL)
@@ -320,9 +181,10 @@ void contender_round(contender_t *c) {
 }
 
 void contender_audit(contender_t *c) {
-    if (!c->active || c->audit.seed == 0 || c->stopping.rounds > c->audit.round)
+    if (!c->active || c->audit.expected.seed == 0 || c->stopping.rounds > c->audit.round)
         return;
-    json_t *answer = ask_sample(c, (sample_limits_t){.max_samples = 1, .fresh = c->audit.seed});
+    json_t *answer =
+        ask_sample(c, (sample_limits_t){.max_samples = 1, .fresh = c->audit.expected.seed});
     if (answer != NULL)
         contender_check_last(c);
     json_decref(answer);
@@ -346,10 +208,10 @@ void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
         json_t *answer = NULL;
         if (c->active)
-            contender_exchange(c, request_of(c, "close"), &answer);
+            contender_exchange(c, contender_request(c, "close"), &answer);
         else
-            worker_link_ask(c->worker, request_of(c, "close"), c->settings->timeout_s, &answer,
-                            NULL);
+            worker_link_ask(c->worker, contender_request(c, "close"), c->settings->timeout_s,
+                            &answer, NULL);
         const json_t *results = json_object_get(answer, "results");
         if (json_object_size(results) > 0) {
             char *text = json_dumps(results, JSON_COMPACT);

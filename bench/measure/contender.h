@@ -25,17 +25,25 @@ typedef struct contender_settings {
     bool cold;      /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
 
+typedef struct contender contender_t;
+
+/* What the outputs of one input are held against. */
+typedef struct expectation {
+    uint64_t seed;                /* of the refill of the inputs; 0: as opened */
+    const reference_t *reference; /* no names: nothing to compare */
+    double tolerance;
+    contender_t *judge; /* the oracle, whose verify() decides if reference->verified; else NULL */
+} expectation_t;
+
 /* What was timed is checked: in one round, which nobody can know before, the output that the timed
  * sample on new inputs left is compared with the reference for these inputs. */
 typedef struct audit {
-    uint64_t seed;                /* of these inputs (`refill` in docs/worker-protocol.md) */
-    unsigned round;               /* counted from 0 */
-    const reference_t *reference; /* no names: nothing to compare */
-    double tolerance;
+    expectation_t expected;  /* seed 0: no audit (`refill` in docs/worker-protocol.md) */
+    unsigned round;          /* counted from 0 */
     const struct band *band; /* measure/band.h */
 } audit_t;
 
-typedef struct contender {
+struct contender {
     case_result_t result;
     worker_link_t *worker;
     const program_t *program; /* NULL: needs none */
@@ -50,9 +58,9 @@ typedef struct contender {
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
     case_result_t slow_rounds;      /* … on a core that became slow */
-    struct contender *paired; /* the same case in another build, or NULL; both take adjacent rounds
-                               until both have enough */
-} contender_t;
+    contender_t *paired;            /* the same case in another build, or NULL; both take adjacent
+                                       rounds until both have enough */
+};
 
 void contender_init(contender_t *contender, const case_t *spec, worker_link_t *worker,
                     const program_t *program, const contender_settings_t *settings);
@@ -65,12 +73,12 @@ bool contender_drop(contender_t *contender, case_status_t status, const char *re
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
 /* Load the output of an oracle, which is open, into `reference`: of the inputs of this seed, 0: those
- * of opening it. */
+ * of opening it. An operator's verify(), if it has one, must accept it. */
 status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
                              error_t *err);
-/* Run once, with outputs filled at random before, and compare them with the reference. */
-void contender_check(contender_t *contender, const reference_t *reference, double tolerance,
-                     check_t *check);
+/* Run once, with outputs filled at random before, and compare them with what is expected. Of an operator's contender this
+ * runs a second time, and finds result.determinism. */
+void contender_check(contender_t *contender, const expectation_t *expected, check_t *check);
 /* Warm up: at least 3 samples and 20 ms, until the clock stops rising; at most 3 s. */
 void contender_warm_up(contender_t *contender);
 /* One round, audited if it is the audit's; sets result.stop if it was the last. */
@@ -82,6 +90,8 @@ cores_t *contender_cores(const contender_t *contender);
 /* If the rounds ended before that of the audit: take a sample for it. */
 void contender_audit(contender_t *contender);
 
+/* A request with the contender's case, to be sent by the functions below. */
+json_t *contender_request(const contender_t *contender, const char *op);
 /* Send a request, which names its op (takes the reference). False if no answer came; the reason then
  * names the request. The caller owns `*answer`, which may have any status. */
 bool contender_exchange(contender_t *contender, json_t *request, json_t **answer);

@@ -38,6 +38,10 @@ static bool retry(contender_t *c, const char *op, const char *reason) {
     return strcmp(op, "open") == 0 ? start_worker(c) : contender_reopen(c);
 }
 
+json_t *contender_request(const contender_t *c, const char *op) {
+    return json_pack("{s:s, s:s}", "op", op, "id", c->result.spec.id);
+}
+
 bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
     error_t err = ERROR_INIT;
     const char *op = json_string_value(json_object_get(request, "op"));

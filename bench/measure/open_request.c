@@ -27,8 +27,8 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
 bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     size_t i;
     json_t *variant;
-    json_array_foreach(json_object_get(json_object_get(hello, "compiles"), spec->workload), i,
-                       variant) {
+    const char *name = operators_find(spec->workload) != NULL ? "operator" : spec->workload;
+    json_array_foreach(json_object_get(json_object_get(hello, "compiles"), name), i, variant) {
         if (json_is_string(variant) && strcmp(json_string_value(variant), spec->variant) == 0)
             return true;
     }

@@ -362,3 +362,44 @@ void verify_outputs(const reference_t *reference, const char *folder, double tol
         add_check(check, &array);
     }
 }
+
+/* ---- twice ----------------------------------------------------------------------------------- */
+
+/* Of arrays with equal shapes. */
+static status_t compare_bits(const char *name, npy_file_t files[2], char **difference,
+                             error_t *err) {
+    double blocks[2][NPY_BLOCK];
+    char text[2][32];
+    for (size_t at = 0, n = 1; n > 0 && *difference == NULL; at += n) {
+        for (size_t k = 0; k < 2; k++)
+            TRY(npy_next(&files[k], blocks[k], &n, err));
+        for (size_t i = 0; i < n && *difference == NULL; i++)
+            if (memcmp(&blocks[0][i], &blocks[1][i], sizeof blocks[0][i]) != 0)
+                *difference = mem_format("%s, element %zu: %s and %s", name, at + i,
+                                         number_text(text[0], 9, blocks[0][i]),
+                                         number_text(text[1], 9, blocks[1][i]));
+    }
+    return STATUS_OK;
+}
+
+status_t verify_same_bits(const text_list_t *names, const char *first, const char *second,
+                          char **difference, error_t *err) {
+    const char *const folders[2] = {first, second};
+    status_t status = STATUS_OK;
+    *difference = NULL;
+    for (size_t i = 0; i < names->n && status == STATUS_OK && *difference == NULL; i++) {
+        npy_file_t files[2] = {0};
+        for (size_t k = 0; k < 2 && status == STATUS_OK; k++) {
+            char *path = array_path(folders[k], names->items[i]);
+            status = npy_open(path, &files[k], err);
+            free(path);
+        }
+        if (status == STATUS_OK && !same_shape(&files[0].array, &files[1].array))
+            *difference = mem_format("the shape of %s", names->items[i]);
+        else if (status == STATUS_OK)
+            status = compare_bits(names->items[i], files, difference, err);
+        for (size_t k = 0; k < 2; k++)
+            npy_close(&files[k]);
+    }
+    return status;
+}

@@ -14,6 +14,7 @@ typedef struct reference {
     double *norms;    /* squared L2 norm of each, or of what it was summed from, the larger */
     bounds_t *bounds; /* of each array; NULL: the tolerance of all */
     int64_t epochs;   /* over 1: "losses" may end after the first of them, which is a sample */
+    bool verified; /* the oracle's verify() decides: only shapes, and no NaN, are expected here */
 } reference_t;
 
 /* Load NAME.npy of each name from `folder`, and NAME.scale.npy where the oracle wrote one: a number,
@@ -33,5 +34,10 @@ extern const double VERIFY_ROW_FACTOR, VERIFY_COLUMN_FACTOR;
  * check->ok is false and `*reason` (owned by the caller) says why. */
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
                     check_t *check, char **reason);
+
+/* Do the arrays of these names have the same bits in both folders? `*difference` (owned by the caller) says where not, or is
+ * NULL. */
+status_t verify_same_bits(const text_list_t *names, const char *first, const char *second,
+                          char **difference, error_t *err);
 
 #endif

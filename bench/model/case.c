@@ -96,14 +96,6 @@ void case_add_technique(case_t *spec, const char *name, const char *choice) {
            &(value_t){.kind = VALUE_TEXT, .text = (char *)choice});
 }
 
-void case_drop_techniques(case_t *spec) {
-    for (size_t i = 0; i < spec->n_techniques; i++) {
-        free(spec->techniques[i].name);
-        value_free(&spec->techniques[i].value);
-    }
-    spec->n_techniques = 0;
-}
-
 bool case_engine_is_built_in(const char *engine) {
     return strcmp(engine, "cuda") == 0 || strcmp(engine, "cpu") == 0 || strcmp(engine, "null") == 0;
 }
@@ -231,6 +223,12 @@ case_t case_copy(const case_t *spec) {
         .techniques = copy_items(spec->techniques, spec->n_techniques),
         .n_techniques = spec->n_techniques,
     };
+}
+
+void case_drop_techniques(case_t *spec) {
+    free_items(spec->techniques, spec->n_techniques);
+    spec->techniques = NULL;
+    spec->n_techniques = 0;
 }
 
 void case_free(case_t *spec) {

@@ -53,7 +53,7 @@ const char *case_technique(const case_t *spec, const char *name); /* text, or NU
 /* Append copies. */
 void case_add_param(case_t *spec, const char *name, const value_t *value);
 void case_add_technique(case_t *spec, const char *name, const char *choice);
-
+/* As for another engine than cuda. */
 void case_drop_techniques(case_t *spec);
 
 /* Is the engine part of this program? Others are separate workers, reference_<engine>/worker.py. */

@@ -43,6 +43,9 @@ typedef enum trust {
     TRUST_SELF_REPORTED, /* a worker's claim that does not */
 } trust_t;
 
+/* Do two runs on the same inputs give the same bits? Of joined passes, the largest. */
+typedef enum determinism { DETERMINISM_UNKNOWN, DETERMINISTIC, NONDETERMINISTIC } determinism_t;
+
 typedef enum clock_domain { CLOCK_HOST, CLOCK_DEVICE } clock_domain_t;
 
 /* Times in ns; NaN without samples. */
@@ -136,6 +139,7 @@ typedef struct case_result {
     char *reason; /* why not ok; NULL if ok */
     flag_list_t flags;
     check_t before, after;
+    determinism_t determinism; /* of operators */
     trust_t trust;
     claims_t claims;
     draw_t *draws; /* of joined passes: draw k + 1 */

@@ -160,6 +160,9 @@ json_t *result_to_json(const case_result_t *result) {
                   stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
     json_object_set_new(rest, "trust", json_text(trust_name(result->trust)));
     json_object_set_new(rest, "claims", claims_to_json(&result->claims));
+    if (result->determinism != DETERMINISM_UNKNOWN)
+        json_object_set_new(rest, "deterministic",
+                            json_boolean(result->determinism == DETERMINISTIC));
     /* In a line, "device" is the state of the device; "on" is the device of the case. */
     json_object_set(json, "on", json_object_get(json, "device"));
     json_object_update(json, rest);

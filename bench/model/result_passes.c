@@ -252,6 +252,8 @@ void result_add_passes(case_result_t *result, const case_result_t *more) {
         result_add_claim(result, more->claims.ratios[i]);
     keep_worse_check(&result->before, &more->before);
     keep_worse_check(&result->after, &more->after);
+    if (more->determinism > result->determinism)
+        result->determinism = more->determinism;
     join_phases(result, more);
     flag_list_merge(&result->flags, &more->flags);
     for (size_t i = 0; i < more->device.throttle.n; i++)

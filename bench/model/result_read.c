@@ -235,6 +235,9 @@ static void get_details(const json_t *json, case_result_t *result) {
     get_flags(json, &result->flags);
     get_check(json_object_get(json, "check"), "before", &result->before);
     get_check(json_object_get(json, "check"), "after", &result->after);
+    const json_t *deterministic = json_object_get(json, "deterministic");
+    if (json_is_boolean(deterministic))
+        result->determinism = json_is_true(deterministic) ? DETERMINISTIC : NONDETERMINISTIC;
     const char *name;
     json_t *item;
     json_object_foreach(json_object_get(json, "once_ns"), name, item) {

@@ -8,6 +8,7 @@
 #include "measure/trust.h"
 #include "model/implausible.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,13 +31,13 @@ static bool oracle_case(const group_t *group, case_t *oracle) {
         return false;
     }
     *oracle = case_copy(&group->cases[0]);
+    case_drop_techniques(oracle);
     free(oracle->engine);
     free(oracle->device);
     free(oracle->variant);
     oracle->engine = mem_text(engine);
     oracle->device = mem_text("cpu");
     oracle->variant = mem_text(variant);
-    case_drop_techniques(oracle);
     return true;
 }
 
@@ -46,7 +47,9 @@ static void set_bounds(const group_t *group, reference_t *reference) {
         return;
     reference->bounds = mem_zeroed(reference->names.n, sizeof *reference->bounds);
     for (size_t i = 0; i < reference->names.n; i++)
-        reference->bounds[i] = workload->bounds(&group->cases[0], reference->names.items[i]);
+        reference->bounds[i] = reference->verified
+                                   ? (bounds_t){INFINITY, INFINITY}
+                                   : workload->bounds(&group->cases[0], reference->names.items[i]);
 }
 
 static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker,
@@ -92,6 +95,41 @@ static status_t compute_reference(run_t *run, const group_t *group, kept_referen
     return status == STATUS_OK ? status : error_within(err, "reference output");
 }
 
+/* If the oracle's verify() decides, open the oracle until the pass is measured. */
+static status_t open_judge(entrants_t *entrants, error_t *err) {
+    run_t *run = entrants->run;
+    case_t spec;
+    worker_link_t *worker;
+    if (!oracle_case(entrants->group, &spec))
+        return STATUS_OK;
+    status_t status = workers_find(&run->workers, &spec, "oracle", &worker, err);
+    if (status == STATUS_OK) {
+        entrants->judge = mem_alloc(sizeof *entrants->judge);
+        contender_init(entrants->judge, &spec, worker, NULL, &run->settings);
+        entrants->judge->may_retry = false; /* an inherited refill would be lost */
+        contender_open(entrants->judge);
+        if (!entrants->judge->active)
+            status = error_set(err, STATUS_FAILED, "verify: %s", entrants->judge->result.reason);
+    }
+    case_free(&spec);
+    return status;
+}
+
+static void close_judge(entrants_t *entrants) {
+    if (entrants->judge == NULL)
+        return;
+    contender_finish(entrants->judge);
+    contender_free(entrants->judge);
+    free(entrants->judge);
+    entrants->judge = NULL;
+}
+
+static void drop_all(entrants_t *entrants, const char *reason) {
+    for (size_t i = 0; i < entrants->n; i++)
+        if (entrants->contenders[i].active)
+            contender_drop(&entrants->contenders[i], CASE_FAILED, reason);
+}
+
 /* The group's reference outputs, computed in the first pass. Without them nothing can be verified, so
  * nothing is timed: then all contenders are dropped, and it is NULL. */
 static const kept_reference_t *find_reference(entrants_t *entrants) {
@@ -112,11 +150,10 @@ static const kept_reference_t *find_reference(entrants_t *entrants) {
         run->references[run->n_references++] = kept;
     }
     free(name);
-    if (at < run->n_references)
+    if (at < run->n_references &&
+        (!run->references[at].reference.verified || open_judge(entrants, &why) == STATUS_OK))
         return &run->references[at];
-    for (size_t i = 0; i < entrants->n; i++)
-        if (entrants->contenders[i].active)
-            contender_drop(&entrants->contenders[i], CASE_FAILED, why.text);
+    drop_all(entrants, why.text);
     return NULL;
 }
 
@@ -186,14 +223,20 @@ static bool open_all(entrants_t *entrants, bool backward) {
     return any;
 }
 
-static double tolerance_of(const entrants_t *entrants, const contender_t *contender) {
-    return entrants->group->workload->tolerance(&contender->result.spec);
+static expectation_t expectation(const entrants_t *entrants, const contender_t *contender,
+                                 const reference_t *reference, uint64_t seed) {
+    return (expectation_t){.seed = seed,
+                           .reference = reference,
+                           .tolerance =
+                               entrants->group->workload->tolerance(&contender->result.spec),
+                           .judge = entrants->judge};
 }
 
 static void check_all(entrants_t *entrants, const reference_t *reference, bool after) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         contender_t *contender = &entrants->contenders[i];
-        contender_check(contender, reference, tolerance_of(entrants, contender),
+        const expectation_t expected = expectation(entrants, contender, reference, 0);
+        contender_check(contender, &expected,
                         after ? &contender->result.after : &contender->result.before);
     }
 }
@@ -204,11 +247,10 @@ static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
         (unsigned)(secret_seed() % (uint64_t)entrants->group->measure->min_rounds);
     for (size_t i = 0; i < entrants->n; i++) {
         contender_t *contender = &entrants->contenders[i];
-        contender->audit = (audit_t){.seed = kept->seed,
-                                     .round = round,
-                                     .reference = &kept->refilled,
-                                     .band = &kept->band,
-                                     .tolerance = tolerance_of(entrants, contender)};
+        contender->audit =
+            (audit_t){.expected = expectation(entrants, contender, &kept->refilled, kept->seed),
+                      .round = round,
+                      .band = &kept->band};
     }
 }
 
@@ -273,6 +315,7 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
         take_cold_rounds(entrants, &kept->reference);
     else if (kept != NULL)
         take_rounds(entrants, kept);
+    close_judge(entrants);
     for (size_t i = 0; i < entrants->n; i++) {
         if (entrants->contenders[i].worker != NULL)
             contender_finish(&entrants->contenders[i]);

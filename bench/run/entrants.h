@@ -11,6 +11,7 @@ typedef struct entrants {
     run_t **sides;         /* the run of each contender */
     case_state_t **states; /* of each contender's case */
     size_t n;
+    contender_t *judge; /* the oracle while it is open for verify(); else NULL */
 } entrants_t;
 
 /* Make a contender, not opened yet. One that cannot run is inactive and its result says why. Those

@@ -19,11 +19,23 @@
 enum { FEW_CASES = 4 };
 
 static void print_check(FILE *out, const char *when, const check_t *check) {
-    if (check->done && isnan(check->rel_l2)) /* the reason says why */
-        fprintf(out, "  check %s  WRONG\n", when);
-    else if (check->done)
-        fprintf(out, "  check %s  %s, relative L2 error %.2g (allowed %.2g), largest %.2g\n", when,
-                check->ok ? "ok" : "WRONG", check->rel_l2, check->tolerance, check->max_abs);
+    if (!check->done)
+        return;
+    fprintf(out, "  check %s  %s", when, check->ok ? "ok" : "WRONG");
+    if (!isnan(check->rel_l2)) /* else the reason says why */
+        fprintf(out, ", relative L2 error %.2g", check->rel_l2);
+    if (!isnan(check->rel_l2) && isfinite(check->tolerance))
+        fprintf(out, " (allowed %.2g)", check->tolerance);
+    if (!isnan(check->rel_l2))
+        fprintf(out, ", largest %.2g", check->max_abs);
+    fputc('\n', out);
+}
+
+static void print_determinism(FILE *out, determinism_t determinism) {
+    if (determinism != DETERMINISM_UNKNOWN)
+        fprintf(out, "  two runs     %s\n",
+                determinism == DETERMINISTIC ? "equal, bit by bit (deterministic)"
+                                             : "differ (not deterministic)");
 }
 
 static void print_sanitized(FILE *out, const sanitize_t *found) {
@@ -125,6 +137,7 @@ static void print_case(FILE *out, const case_result_t *result) {
         fprintf(out, "  on           %s\n", result->device.name);
     print_check(out, "before", &result->before);
     print_check(out, "after ", &result->after);
+    print_determinism(out, result->determinism);
     print_sanitized(out, &result->sanitize);
     if (result_has_times(result))
         print_phases(out, result);

@@ -22,6 +22,7 @@ static const op_t OPS[] = {
                  {{"case", JSON_OBJECT, false},
                   {"seed", JSON_INTEGER, false},
                   {"program", JSON_OBJECT, true},
+                  {"operator", JSON_OBJECT, true},
                   {"profile", JSON_TRUE, true}}},
     [OP_REFILL] = {"refill", {{"id", JSON_STRING, false}, {"seed", JSON_INTEGER, false}}},
     [OP_OUTPUT] = {"output", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},

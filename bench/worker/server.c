@@ -119,7 +119,7 @@ static json_t *on_loss(const worker_t *worker, const json_t *request, error_t *e
 static status_t take_operator(const json_t *request, error_t *err) {
     const char *folder = request_text(request, "folder"), *name = request_text(request, "name");
     const char *hash = request_text(request, "hash");
-    if (request == NULL)
+    if (!json_is_object(request))
         return STATUS_OK;
     const operator_description_t *found;
     TRY(operators_add(folder != NULL ? folder : "", &found, err));

@@ -55,7 +55,7 @@ def compile_fake(library: Path, sources: list[str], *flags: str) -> None:
 def build_driver(folder: Path, *flags: str) -> dict[str, str]:
     """Compile the fake driver; return the environment that selects it."""
     folder.mkdir()
-    sources = ["driver", "device_memory", "graph", "kernels", "script"]
+    sources = ["driver", "device_memory", "graph", "kernels", "rungs", "script"]
     compile_fake(folder / "libcuda.so.1", sources, *flags)
     return {"LD_LIBRARY_PATH": str(folder)}
 

@@ -77,7 +77,9 @@ class Rung:
             self._library = ctypes.CDLL(str(library))
 
     def text(self, name: str) -> str:
-        return ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(self._library, name))).decode()
+        return ctypes.string_at(
+            ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
+        ).decode()
 
     def launches(self) -> list[list[str]]:
         """Return the texts of each launch. The table ends where the next entry names no kernel."""

@@ -227,7 +227,8 @@ def test_cases_jsonl(run: Path, tmp_path: Path) -> None:
     sanitized = {"sanitize.version", "sanitize.case", "sanitize.tools.<name>"}
     only_joined = {"draws"}
     of_scripts = {"claims.n", "claims.ratio"}  # tests/cli/test_cheats.py
-    optional = {"check.before", "check.after", *sanitized, *only_joined, *of_scripts}
+    of_operators = {"deterministic"}  # tests/cli/test_operator_checks.py
+    optional = {"check.before", "check.after", *sanitized, *only_joined, *of_scripts, *of_operators}
     compare(found, Table("cases.jsonl", "key"), optional)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from host_kernels import Rung
-from project import ROOT, bench, compiler_options, write_sweep
+from project import ROOT
 
 SOFTMAX = "const T *x, T *y, unsigned char *workspace, long long rows"
 RMS_NORM = "const T *x, const T *weight, T *y, unsigned char *workspace, float eps, long long rows"

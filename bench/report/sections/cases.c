@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -233,9 +234,12 @@ static bool fill_checks(const columns_t *table, const contender_t *contender, co
     const report_t *report = table->report;
     double worst[2] = {-INFINITY, -INFINITY}, tolerance = NAN;
     size_t n[2] = {0}, n_wrong = 0;
+    determinism_t determinism = DETERMINISM_UNKNOWN;
     for (const case_result_t *result = NULL; (result = next_case(contender, result)) != NULL;) {
         const check_t *checks[2] = {&result->before, &result->after};
         n_wrong += result->status == CASE_WRONG;
+        if (result->determinism > determinism)
+            determinism = result->determinism;
         for (size_t k = 0; k < 2; k++) {
             if (!checks[k]->done)
                 continue;
@@ -254,21 +258,28 @@ static bool fill_checks(const columns_t *table, const contender_t *contender, co
                                              : report_text(report, "%.2g", worst[k]);
     }
     cells[5] = isnan(tolerance) ? "–" : report_text(report, "%.2g", tolerance);
-    cells[6] = count_cell(report, (double)n_wrong);
+    cells[6] = determinism == DETERMINISM_UNKNOWN ? "–"
+               : determinism == DETERMINISTIC     ? "equal"
+                                                  : "differ";
+    cells[7] = count_cell(report, (double)n_wrong);
     return true;
 }
 
 void section_checks(const report_t *report, const char *workload) {
-    static const column_t COLUMNS[] = {{"Contender", 'l', false}, {"checked before", 'r', false},
-                                       {"worst", 'r', false},     {"checked after", 'r', false},
-                                       {"worst", 'r', false},     {"tolerance", 'r', false},
-                                       {"#wrong", 'r', false}};
-    static const contender_section_t SECTION = {
-        "Checks",
+    const bool twice = workload_find(workload) != NULL &&
+                       workload_find(workload)->repeats != REPEATS_ARE_NOT_COMPARED;
+    const column_t columns[] = {{"Contender", 'l', false}, {"checked before", 'r', false},
+                                {"worst", 'r', false},     {"checked after", 'r', false},
+                                {"worst", 'r', false},     {"tolerance", 'r', false},
+                                {"two runs", 'l', !twice}, {"#wrong", 'r', false}};
+    char *intro = mem_format(
         "Largest relative L2 error against the float64 reference output, before and after timing, "
-        "over each contender's cases. Wrong cases have no time in this report.\n\n",
-        COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, fill_checks};
-    section_of_contenders(report, workload, &SECTION);
+        "over each contender's cases. %sWrong cases have no time in this report.\n\n",
+        twice ? "Two runs on the same inputs give equal bits, or differ in some case. " : "");
+    const contender_section_t section = {"Checks", intro, columns, sizeof columns / sizeof *columns,
+                                         fill_checks};
+    section_of_contenders(report, workload, &section);
+    free(intro);
 }
 
 /* ---- resources ------------------------------------------------------------------------------- */

@@ -108,9 +108,9 @@ static void free_device(gpu_sample_t *s, gpu_array_t *array) {
     const bool mapped =
         s->copy == COPY_MAPPED && array->role != ARRAY_WEIGHT && array->role != ARRAY_WORKSPACE;
     if (!mapped && array->current != 0 && array->current != array->fixed)
-        s->gpu->api.release(array->current);
+        s->gpu->api.release(array->current - array->shift);
     if (!mapped && array->fixed != 0)
-        s->gpu->api.release(array->fixed);
+        s->gpu->api.release(array->fixed - array->shift);
     array->current = array->fixed = 0;
 }
 

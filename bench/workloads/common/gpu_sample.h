@@ -26,6 +26,7 @@ typedef struct gpu_array {
     size_t bytes;
     void *data;           /* of an input: as the workload made it; it keeps it */
     random_kind_t random; /* what is in it before a run writes there */
+    size_t shift;         /* bytes from the start of its device memory; 0 except in a test */
     /* Filled in by gpu_sample_prepare(): */
     void *from, *to;      /* host memory, copied from or to (in place: both); NULL: neither */
     const void *nans;     /* wait=poll: the tile of NaNs that `to` was filled with */

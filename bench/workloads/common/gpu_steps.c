@@ -57,14 +57,17 @@ void gpu_sample_use_fixed(gpu_sample_t *s) {
 
 static status_t take(gpu_sample_t *s, const gpu_array_t *array, bool fixed, cu_pointer_t *pointer,
                      error_t *err) {
-    const size_t bytes = array->bytes;
+    const size_t bytes = array->bytes + array->shift;
     void *mapped = array->from != NULL ? array->from : array->to;
-    if (!on_device(s, array))
+    if (!on_device(s, array)) {
         CUDA(host_device_pointer(pointer, mapped, 0));
-    else if (!fixed && s->alloc == ALLOC_ASYNC)
+        return STATUS_OK;
+    }
+    if (!fixed && s->alloc == ALLOC_ASYNC)
         CUDA(alloc_async(pointer, bytes, s->gpu->stream));
     else
         CUDA(alloc(pointer, bytes));
+    *pointer += array->shift;
     return STATUS_OK;
 }
 
@@ -85,7 +88,7 @@ status_t gpu_sample_release(gpu_sample_t *s, error_t *err) {
         gpu_array_t *array = &s->arrays[i];
         if (!on_device(s, array) || !each_sample(s, array))
             continue;
-        const cu_pointer_t memory = array->current;
+        const cu_pointer_t memory = array->current - array->shift;
         if (s->alloc == ALLOC_ASYNC)
             CUDA(release_async(memory, s->gpu->stream));
         else

@@ -49,6 +49,13 @@ typedef struct bounds {
     double rel_l2, max_abs;
 } bounds_t;
 
+/* Is a contender run twice on the same inputs, to compare the bits of its outputs? */
+typedef enum repeats {
+    REPEATS_ARE_NOT_COMPARED,
+    REPEATS_ARE_COMPARED,
+    REPEATS_MUST_BE_EQUAL
+} repeats_t;
+
 typedef struct workload workload_t;
 struct workload {
     const char *name;
@@ -76,6 +83,7 @@ struct workload {
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
     const char *const *pytorch_polling;  /* those of them that poll for the output; NULL: none */
     const char *const *jax_variants;     /* modes that the JAX worker knows */
+    repeats_t repeats;
     const char *pytorch_oracle; /* mode of the PyTorch worker that is the oracle; NULL: C has it */
     /* Is this combination of parameters one of the workload's? A sweep leaves out others. NULL: all
      * are. */

@@ -18,21 +18,28 @@ static const random_kind_t RANDOM[ELEMENT_KINDS] = {
     [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
 
 /* The workspace is the last array; without one it stays NULL in the kernel. */
-static void list_arrays(operator_cuda_t *s, size_t workspace_bytes) {
+static void list_roles(operator_cuda_t *s, size_t workspace_bytes) {
     const operator_description_t *d = s->description;
-    for (size_t i = 0; i < d->n_arrays; i++) {
-        const operator_array_t *array = &d->arrays[i];
-        s->arrays[i] = (gpu_array_t){.role = !array->is_input   ? ARRAY_OUTPUT
-                                             : array->is_output ? ARRAY_IN_PLACE
-                                                                : ARRAY_INPUT,
-                                     .bytes = s->data->shapes[i].bytes,
-                                     .data = s->data->values[i],
-                                     .random = RANDOM[s->data->shapes[i].element]};
-    }
+    for (size_t i = 0; i < d->n_arrays; i++)
+        s->arrays[i].role = !d->arrays[i].is_input   ? ARRAY_OUTPUT
+                            : d->arrays[i].is_output ? ARRAY_IN_PLACE
+                                                     : ARRAY_INPUT;
     s->arrays[d->n_arrays] =
         (gpu_array_t){.role = ARRAY_WORKSPACE, .bytes = workspace_bytes, .random = RANDOM_BYTES};
     s->sample.arrays = s->arrays;
     s->sample.n_arrays = d->n_arrays + (workspace_bytes > 0);
+}
+
+static void take_data(operator_cuda_t *s) {
+    const bool shifted = getenv("BENCH_SHIFT_ARRAYS") != NULL; /* docs/testing.md */
+    for (size_t i = 0; i < s->description->n_arrays; i++) {
+        const operator_shape_t *shape = &s->data->shapes[i];
+        gpu_array_t *array = &s->arrays[i];
+        array->bytes = shape->bytes;
+        array->shift = shifted ? element_bytes(shape->element) : 0;
+        array->data = s->data->values[i];
+        array->random = RANDOM[shape->element];
+    }
 }
 
 static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uint64_t seeds[2]) {
@@ -62,13 +69,14 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     s->description = operators_find(spec->workload);
     gpu_sample_techniques(sample, spec);
     TRY(operator_program_load(session, request->cubin, &workspace_bytes, err));
+    list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */
     TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
     sample->launch = operator_launch;
     sample->refill = refill_array;
     sample->refill_data = refill_data;
     s->data = operator_data_take(s->description, spec, request->seed);
-    list_arrays(s, workspace_bytes);
+    take_data(s);
     operator_list_arguments(s, spec);
     for (size_t i = 0; i < sample->n_arrays; i++)
         session->resources.peak_device_bytes +=

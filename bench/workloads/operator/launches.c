@@ -143,20 +143,24 @@ status_t launches_workspace(const launches_t *launches, const operator_values_t 
 
 /* ---- at compile time ------------------------------------------------------------------------- */
 
+static status_t check_expression(const char *text, const scope_t *scope, error_t *err) {
+    expression_t *expression;
+    if (text[0] == '\0')
+        return STATUS_OK;
+    TRY(expression_parse(text, scope, &expression, err));
+    expression_free(expression);
+    return STATUS_OK;
+}
+
 static status_t check_expressions(const operator_launch_t *launch, const scope_t *scope,
                                   error_t *err) {
     const char *const texts[] = {launch->grid[0],    launch->grid[1],    launch->grid[2],
                                  launch->threads[0], launch->threads[1], launch->threads[2],
                                  launch->cluster[0], launch->cluster[1], launch->cluster[2],
                                  launch->shared};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        expression_t *expression;
-        if (texts[i][0] == '\0')
-            continue;
-        if (expression_parse(texts[i], scope, &expression, err) != STATUS_OK)
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (check_expression(texts[i], scope, err) != STATUS_OK)
             return error_within(err, "kernel \"%s\"", launch->entry);
-        expression_free(expression);
-    }
     return STATUS_OK;
 }
 
@@ -182,5 +186,7 @@ status_t launches_check(const operator_description_t *description, const cubin_t
         free(found);
     }
     text_list_free(&kernels);
+    if (status == STATUS_OK && check_expression(launches.workspace, &scope, err) != STATUS_OK)
+        status = error_within(err, "WORKSPACE");
     return status;
 }

@@ -1,5 +1,6 @@
 /* A rung's program: its kernels, their arguments and their launches. */
 #include "base/clock.h"
+#include "engine/launch.h"
 #include "io/fs.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/operator/cuda.h"
@@ -10,29 +11,38 @@
 
 /* ---- launch ---------------------------------------------------------------------------------- */
 
-static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
+static unsigned product(const unsigned sizes[3]) {
+    return sizes[0] * sizes[1] * sizes[2];
+}
+
+/* Of a launch with attributes, which go to `attributes`; without one, it needs no configuration. */
+static cu_launch_config_t configuration(const operator_cuda_t *s, size_t i,
+                                        cu_launch_attribute_t attributes[2]) {
     const launch_size_t *size = &s->sizes[i];
     const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
-    const bool clustered = cluster[0] * cluster[1] * cluster[2] > 1;
-    if (!clustered && !s->launches.items[i].cooperative) {
-        CUDA(launch(s->functions[i], grid[0], grid[1], grid[2], threads[0], threads[1], threads[2],
-                    size->shared, s->sample.gpu->stream, s->arguments, NULL));
-        return STATUS_OK;
-    }
-    cu_launch_attribute_t attributes[2];
     unsigned n = 0;
     if (s->launches.items[i].cooperative)
         attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
-    if (clustered)
+    if (product(cluster) > 1)
         attributes[n++] = (cu_launch_attribute_t){
             .id = CU_LAUNCH_CLUSTER, .value.cluster = {cluster[0], cluster[1], cluster[2]}};
-    const cu_launch_config_t config = {.grid = {grid[0], grid[1], grid[2]},
-                                       .block = {threads[0], threads[1], threads[2]},
-                                       .dynamic_shared = size->shared,
-                                       .stream = s->sample.gpu->stream,
-                                       .attributes = attributes,
-                                       .n_attributes = n};
-    CUDA(launch_ex(&config, s->functions[i], s->arguments, NULL));
+    return (cu_launch_config_t){.grid = {grid[0], grid[1], grid[2]},
+                                .block = {threads[0], threads[1], threads[2]},
+                                .dynamic_shared = size->shared,
+                                .stream = s->sample.gpu->stream,
+                                .attributes = attributes,
+                                .n_attributes = n};
+}
+
+static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
+    cu_launch_attribute_t attributes[2];
+    const cu_launch_config_t config = configuration(s, i, attributes);
+    const unsigned *grid = config.grid, *block = config.block;
+    if (config.n_attributes > 0)
+        CUDA(launch_ex(&config, s->functions[i], s->arguments, NULL));
+    else
+        CUDA(launch(s->functions[i], grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                    config.dynamic_shared, config.stream, s->arguments, NULL));
     return STATUS_OK;
 }
 
@@ -84,28 +94,98 @@ void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
     }
 }
 
+/* ---- room on the device ---------------------------------------------------------------------- */
+
+/* The static and the dynamic shared memory of a block together. */
+static status_t check_shared(const operator_cuda_t *s, const cubin_t *cubin, size_t i,
+                             error_t *err) {
+    const unsigned arch = (unsigned)s->sample.gpu->arch, most = launch_shared_limit(arch);
+    const uint64_t fixed = cubin_shared_bytes(cubin, s->launches.items[i].entry);
+    return fixed + s->sizes[i].shared <= most
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "%llu bytes of static and %u of dynamic shared memory per block; sm_%u "
+                           "allows %u",
+                           (unsigned long long)fixed, s->sizes[i].shared, arch, most);
+}
+
+/* Blocks that wait for each other must all be resident; `each` fit on a multiprocessor. */
+static status_t check_cooperative(const operator_cuda_t *s, size_t i, int each, error_t *err) {
+    const unsigned *grid = s->sizes[i].grid;
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    const int n = s->sample.gpu->multiprocessors;
+    return blocks <= (uint64_t)each * (uint64_t)n
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "a cooperative launch of %llu blocks, of which %d are resident on each "
+                           "of %d multiprocessors",
+                           (unsigned long long)blocks, each, n);
+}
+
+static status_t check_driver(const operator_cuda_t *s, error_t *err) {
+    return s->sample.gpu->api.launch_ex != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "this driver has no cuLaunchKernelEx (CUDA 11.8), which clusters and "
+                           "cooperative launches need");
+}
+
+static status_t check_cluster(const operator_cuda_t *s, size_t i, int resident, error_t *err) {
+    const unsigned *cluster = s->sizes[i].cluster;
+    return resident > 0 ? STATUS_OK
+                        : error_set(err, STATUS_FAILED,
+                                    "a cluster of %u x %u x %u such blocks does not fit on this "
+                                    "GPU",
+                                    cluster[0], cluster[1], cluster[2]);
+}
+
+/* Of a kernel that is loaded. A driver's error is no skip. */
+static status_t check_attributes(session_t *session, const operator_cuda_t *s, size_t i,
+                                 error_t *err) {
+    const cuda_api_t *api = &s->sample.gpu->api;
+    const launch_size_t *size = &s->sizes[i];
+    cu_launch_attribute_t attributes[2];
+    const cu_launch_config_t config = configuration(s, i, attributes);
+    int n = 1;
+    if (config.n_attributes == 0)
+        return STATUS_OK;
+    TRY(session_skip(session, check_driver(s, err)));
+    if (s->launches.items[i].cooperative) {
+        CUDA(occupancy(&n, s->functions[i], (int)product(size->threads), size->shared));
+        TRY(session_skip(session, check_cooperative(s, i, n, err)));
+    }
+    if (product(size->cluster) > 1 && api->max_clusters != NULL) {
+        CUDA(max_clusters(&n, s->functions[i], &config));
+        TRY(session_skip(session, check_cluster(s, i, n, err)));
+    }
+    return STATUS_OK;
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static status_t load_functions(session_t *session, operator_cuda_t *s, const char *image,
-                               error_t *err) {
+static status_t load_function(session_t *session, operator_cuda_t *s, const cubin_t *cubin,
+                              size_t i, error_t *err) {
     gpu_t *gpu = s->sample.gpu;
+    cu_function_t *function = &s->functions[i];
+    const launch_size_t *size = &s->sizes[i];
+    double occupancy_frac;
+    TRY(session_skip(session, check_shared(s, cubin, i, err)));
+    CUDA(module_function(function, s->module, s->launches.items[i].entry));
+    TRY(gpu_prepare_function(gpu, *function, product(size->threads), size->shared, &occupancy_frac,
+                             err));
+    if (i == 0 || occupancy_frac < session->resources.occupancy_frac)
+        session->resources.occupancy_frac = occupancy_frac;
+    if (product(size->cluster) > 8)
+        CUDA(function_set(*function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
+    return check_attributes(session, s, i, err);
+}
+
+static status_t load_functions(session_t *session, operator_cuda_t *s, const cubin_t *cubin,
+                               const char *image, error_t *err) {
     CUDA(module_load(&s->module, image));
-    for (size_t i = 0; i < s->launches.n; i++) {
-        const launch_size_t *size = &s->sizes[i];
-        const unsigned threads = size->threads[0] * size->threads[1] * size->threads[2];
-        double occupancy_frac;
-        if (cuda_check(
-                &gpu->api,
-                gpu->api.module_function(&s->functions[i], s->module, s->launches.items[i].entry),
-                "module_function", err) != STATUS_OK ||
-            gpu_prepare_function(gpu, s->functions[i], threads, size->shared, &occupancy_frac,
-                                 err) != STATUS_OK)
+    for (size_t i = 0; i < s->launches.n; i++)
+        if (load_function(session, s, cubin, i, err) != STATUS_OK)
             return error_within(err, "kernel \"%s\"", s->launches.items[i].entry);
-        if (i == 0 || occupancy_frac < session->resources.occupancy_frac)
-            session->resources.occupancy_frac = occupancy_frac;
-        if (gpu->arch >= 90) /* allow more than 8 blocks in a cluster */
-            CUDA(function_set(s->functions[i], CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
-    }
     return STATUS_OK;
 }
 
@@ -127,7 +207,7 @@ static status_t load_image(session_t *session, const char *image, size_t bytes,
     TRY(cubin_open(image, bytes, &cubin, err));
     TRY(launches_read(&cubin, &s->launches, err));
     TRY(evaluate(session, s, &session->spec, workspace_bytes, err));
-    TRY(load_functions(session, s, image, err));
+    TRY(load_functions(session, s, &cubin, image, err));
     session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
     return STATUS_OK;
 }

@@ -1,0 +1,83 @@
+"""Rungs of operators compiled without a GPU: what is refused, and CUDA's headers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from operator_folders import make_project, write_operator
+from project import bench, compiler_options, write_sweep
+
+HEAD = '#include "common/operator.cuh"\n'
+GOOD = """LAUNCHES = {{"twice", {"ceil_div(n, 256)"}, {"256"}}};
+KERNEL(twice) {
+    const long long i = blockIdx.x * 256LL + threadIdx.x;
+    if (i < n)
+        y[i] = x[i] + x[i];
+}
+"""
+KERNEL = "KERNEL(twice) { y[0] = x[0]; }\n"
+# By name: the rung, and what is said of it.
+REFUSED = {
+    "none": (KERNEL, "it has no LAUNCHES = {…}"),
+    "unnamed": ("LAUNCHES = {{}};\n" + KERNEL, "its LAUNCHES[0] names no kernel"),
+    "other": (
+        'LAUNCHES = {{"thrice", {"1"}, {"1"}}};\n' + KERNEL,
+        'it has no kernel "thrice"; found: twice',
+    ),
+    "unknown": (
+        'LAUNCHES = {{"twice", {"1", "rows"}, {"1"}}};\n' + KERNEL,
+        'kernel "twice": "rows": character 1: unknown name "rows" (known: n, sm_count)',
+    ),
+    "workspace": (
+        'WORKSPACE = "4 * m";\n' + GOOD,
+        'WORKSPACE: "4 * m": character 5: unknown name "m" (known: n, sm_count)',
+    ),
+    "many": (
+        "LAUNCHES = {" + '{"twice", {"1"}, {"1"}}, ' * 9 + "};\n" + KERNEL,
+        "its LAUNCHES take 4212 bytes; expected 1 to 8 launches of 468 bytes",
+    ),
+}
+
+
+def compiled(folder: Path, *options: str, **environment: str) -> dict[str, dict[str, Any]]:
+    """Return the programs of an operator in the project by variant."""
+    cuda = {"engine": "cuda", "variants": ["*"]}
+    sweep = write_sweep(folder.parent / "s.json", folder.name, [cuda])
+    root = make_project(folder)
+    keys = {"BENCH_CACHE": str(folder.parent / "cache"), **environment}
+    command = ["compile", sweep, "--arch", "sm_90", "--json", *options]
+    done = bench(*command, root=root, expect=None, **keys)
+    return {program["variant"]: program for program in json.loads(done.stdout)["programs"]}
+
+
+def test_tables_are_checked_with_the_file_named(tmp_path: Path) -> None:
+    files = {f"{name}.cu": HEAD + text for name, (text, _) in REFUSED.items()}
+    folder = write_operator(tmp_path / "twice", files | {"good.cu": HEAD + GOOD})
+    programs = compiled(folder, *compiler_options())
+    assert programs.pop("good")["status"] == "ok"
+    for name, (_, reason) in REFUSED.items():
+        assert programs[name]["status"] == "failed"
+        assert programs[name]["reason"].endswith(f"twice/{name}.cu: {reason}")
+
+
+def test_only_f16_needs_cuda_headers(tmp_path: Path) -> None:
+    """NVRTC in a folder without them, as its wheel is without that of the runtime."""
+    if "nvrtc" not in compiler_options():
+        pytest.skip("NVRTC is not installed")
+    found = {item["what"]: item for item in json.loads(bench("doctor", "--json").stdout)}
+    library = Path(found["NVRTC"]["detail"].split("(")[1].rstrip(")"))
+    for path in library.parent.glob("libnvrtc*"):
+        (tmp_path / path.name).symlink_to(path.resolve())
+    alone = {"BENCH_NVRTC": str(tmp_path / library.name)}
+    for dtype, status in (("f32", "ok"), ("f16", "skipped"), ("bf16", "skipped")):
+        folder = write_operator(
+            tmp_path / f"twice_{dtype}", {"good.cu": HEAD + GOOD}, dtypes=[dtype]
+        )
+        program = compiled(folder, "--compiler", "nvrtc", **alone)["good"]
+        assert program["status"] == status, program["reason"]
+        if dtype != "f32":
+            header = "cuda_fp16.h" if dtype == "f16" else "cuda_bf16.h"
+            assert program["reason"].startswith(f"CUDA header {header} not found: ")

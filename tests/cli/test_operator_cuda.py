@@ -1,0 +1,304 @@
+"""Operators on the fake GPU: rungs that a real compiler compiles, computed by kernels in C."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_driver import build_driver
+from operator_folders import X, run_operator, write_operator
+from project import FIXTURES, bench, compiler_options, read_cases
+
+pytest.importorskip("torch")
+
+Cases = dict[str, dict[str, Any]]
+
+HEAD = '#include "common/operator.cuh"\n'
+
+# ---- a kernel with every kind of argument --------------------------------------------------------
+
+# y = a x + b k and p += x, by way of a workspace.
+MIXED = {
+    "params": {"n": {"default": 1000, "min": 1}, "k": {"default": 3, "constant": True}},
+    "inputs": [
+        {"name": "p", "shape": ["n"], "dtype": "T", "fill": {"constant": 1}, "in_place": True},
+        X,
+    ],
+    "scalars": [
+        {"name": "a", "dtype": "f32", "value": 2},
+        {"name": "b", "dtype": "i64", "value": 5},
+    ],
+}
+MIXED_REFERENCE = "def reference(p, x, a, b): return p + x, a * x + b * 3"
+ONE = """
+    WORKSPACE = "4 * n";
+    LAUNCHES = {{"mixed", {"ceil_div(n, 256)"}, {"256"}}};
+    KERNEL(mixed) {
+        const long long i = blockIdx.x * 256LL + threadIdx.x;
+        if (i >= n)
+            return;
+        y[i] = a * x[i] + b * K;
+        p[i] += x[i];
+    }
+    """
+TWO = """
+    WORKSPACE = "4 * n";
+    LAUNCHES = {{"mixed_first", {"sm_count / 2", "2"}, {"32", "4"}, "n % 7 * 4", {}, 1},
+                {"mixed_second", {"2 * k", "2"}, {"min(n, 64)"}, "", {"2", "2"}}};
+    KERNEL(mixed_first) { workspace[0] = 1; }
+    KERNEL(mixed_second) { y[0] = a; }
+    """
+MIXED_IN_C = """
+    static void first(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        float *workspace = AT(float *, 3);
+        if (AT(float *, 1)[0] != 1)
+            note("p is not as it was copied in");
+        if (workspace[0] != 0 && workspace[1] != 0)
+            note("the workspace has random bytes");
+        for (long long i = 0; i < AT(long long, 6); i++)
+            workspace[i] = AT(float, 4) * AT(const float *, 0)[i];
+    }
+    static void second(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        for (long long i = 0; i < AT(long long, 6); i++) {
+            AT(float *, 2)[i] = AT(float *, 3)[i] + AT(long long, 5) * 3;
+            AT(float *, 1)[i] += AT(const float *, 0)[i];
+        }
+    }
+    static void both(const kernel_t *kernel, void *const *arguments) {
+        first(kernel, arguments);
+        second(kernel, arguments);
+    }
+    #define MIXED .argument_bytes = {8, 8, 8, 8, 4, 8, 8}, .n_arguments = 7
+    const kernel_t mixed = {.name = "mixed", MIXED, .run = both};
+    const kernel_t mixed_first = {.name = "mixed_first", MIXED, .run = first};
+    const kernel_t mixed_second = {.name = "mixed_second", MIXED, .run = second};
+    """
+
+# ---- kernels that differ in their launches -------------------------------------------------------
+
+TWICE_IN_C = """
+    static void run_twice(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        if (AT(void *, 2) != 0)
+            note("a workspace that the rung did not ask for");
+        for (long long i = 0; i < AT(long long, 3); i++)
+            AT(float *, 1)[i] = 2 * AT(const float *, 0)[i];
+    }
+    const kernel_t twice = {"twice", .argument_bytes = {8, 8, 8, 8}, .n_arguments = 4,
+                            .run = run_twice};
+    /* As one that reads four elements at a time. */
+    static void run_aligned(const kernel_t *kernel, void *const *arguments) {
+        if (AT(unsigned long long, 0) % 16 == 0 && AT(unsigned long long, 1) % 16 == 0)
+            run_twice(kernel, arguments);
+    }
+    const kernel_t aligned = {"aligned", .argument_bytes = {8, 8, 8, 8}, .n_arguments = 4,
+                              .run = run_aligned};
+    """
+IN_C = """
+    #include "kernels.h"
+    #include <stdio.h>
+    #include <stdlib.h>
+    #define AT(type, i) (*(type *)arguments[i])
+    static void note(const char *what) {
+        FILE *file = fopen(getenv("FAKE_LAUNCHES"), "a");
+        fprintf(file, "%s\\n", what);
+        fclose(file);
+    }
+    """
+
+
+def rung(launches: str, entry: str = "twice") -> str:
+    """Return a rung that doubles with these launches."""
+    lines = [f"LAUNCHES = {launches};", f"KERNEL({entry}) {{ y[0] = 2 * x[0]; }}"]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+GOOD = '{{"twice", {"n"}, {"1"}}}'
+# By name: the launches, and why the case is skipped.
+SKIPPED = {
+    "grid_zero": (
+        '{{"twice", {"n / 1001"}, {"1"}}}',
+        'kernel "twice": grid.x: "n / 1001" is 0, expected 1 to 2147483647',
+    ),
+    "grid_large": (
+        '{{"twice", {"1", "66 * n"}, {"1"}}}',
+        'kernel "twice": grid.y: "66 * n" is 66000, expected 1 to 65535',
+    ),
+    "threads": (
+        '{{"twice", {"1"}, {"64", "32"}}}',
+        'kernel "twice": 2048 threads per block, at most 1024 are possible',
+    ),
+    "shared": (
+        '{{"twice", {"1"}, {"1"}, "240 * n"}}',
+        'kernel "twice": shared: "240 * n" is 240000 bytes, expected 0 to 232448 (sm_90)',
+    ),
+    "divide": (
+        '{{"twice", {"8 / (n - 1000)"}, {"1"}}}',
+        'kernel "twice": grid.x: "8 / (n - 1000)": ',
+    ),
+    "resident": (
+        '{{"twice", {"4 * sm_count + 1"}, {"1"}, "", {}, 1}}',
+        'kernel "twice": a cooperative launch of 17 blocks, of which 1 are resident on each of 4 '
+        "multiprocessors",
+    ),
+    "cluster": (
+        '{{"twice", {"8"}, {"1"}, "", {"3"}}}',
+        'kernel "twice": grid.x = 8 is not a multiple of cluster.x = 3',
+    ),
+}
+
+
+class Gpu:
+    """The fake GPU with the kernels above."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        compiler_options()
+        folder.mkdir(parents=True, exist_ok=True)
+        library, source = folder / "rungs.so", folder / "rungs.c"
+        source.write_text(IN_C + MIXED_IN_C + TWICE_IN_C, encoding="utf-8")
+        command = [shutil.which("cc") or "gcc", "-shared", "-fPIC", f"-I{FIXTURES}/fakes"]
+        subprocess.run([*command, "-o", str(library), str(source)], check=True)
+        self.launched, self._state = folder / "launches", folder / "state"
+        self.environment = {
+            **build_driver(folder / "lib", "-DMULTIPROCESSORS=4", *flags),
+            "FAKE_RUNGS": str(library),
+            "FAKE_LAUNCHES": str(self.launched),
+            "FAKE_CUDA": "",
+            "FAKE_CUDA_STATE": str(self._state),
+        }
+
+    def run(self, folder: Path, contenders: list[dict[str, Any]], **keys: Any) -> Cases:
+        # The measurement of the device finds that nothing is computed: the run fails.
+        cases = run_operator(folder, contenders, expect=1, **keys, **self.environment)
+        leaked = struct.unpack("4i", self._state.read_bytes()[:16])[2]
+        assert leaked == 0
+        return cases
+
+    def launches(self) -> set[str]:
+        return set(self.launched.read_text(encoding="utf-8").splitlines())
+
+
+def cuda(*variants: str, **techniques: list[str]) -> dict[str, Any]:
+    return {"engine": "cuda", "variants": list(variants), "techniques": techniques}
+
+
+def ok(case: dict[str, Any]) -> set[str]:
+    """Return the phases of a case that must be right."""
+    assert case["status"] == "ok", case["reason"]
+    assert case["check"]["after"]["ok"] and case["deterministic"] is True
+    return set(case["phases"])
+
+
+SAMPLE = {"h2d", "kernel", "d2h", "total", "residual", "host_to_host", "kernel_cold"}
+SAMPLE |= {"h2d_device", "d2h_device"}
+ALLOCATES = {"malloc", "free", "malloc_device", "free_device"}
+REPEATS = {"kernel_graph", "kernel_stream"}
+
+
+def test_arguments_workspace_and_arrays_in_place(tmp_path: Path) -> None:
+    files = {"reference.py": MIXED_REFERENCE, "one.cu": HEAD + ONE, "two.cu": HEAD + TWO}
+    folder = write_operator(tmp_path / "mixed", files, **MIXED)
+    gpu = Gpu(tmp_path / "gpu", "-DCLUSTERS=2")
+    contenders = [
+        cuda("one", "two"),
+        cuda("one", alloc=["async"], copy=["pinned"]),
+        cuda("one", alloc=["arena"], copy=["pinned"], launch=["stream", "graph"]),
+        cuda("one", copy=["mapped"]),
+    ]
+    cases = gpu.run(folder, contenders)
+    mapped = cases.pop("one/copy=mapped")
+    reason = "copy=mapped would change the input itself, which is computed in place"
+    assert (mapped["status"], mapped["reason"]) == ("skipped", reason)
+    # Launched one after the other, they would find what the one before left in p.
+    phases = {name: ok(case) for name, case in cases.items()}
+    assert phases == {
+        "one": SAMPLE | ALLOCATES,
+        "two": SAMPLE | ALLOCATES,
+        "one/alloc=async/copy=pinned": SAMPLE | ALLOCATES,
+        "one/alloc=arena/copy=pinned": SAMPLE,
+        "one/alloc=arena/copy=pinned/launch=graph": {"host_to_host", "kernel_cold"},
+    }
+    assert gpu.launches() == {
+        "the workspace has random bytes",
+        "mixed grid=4,1,1 threads=256,1,1 shared=0 cluster=1,1,1 cooperative=0",
+        "mixed_first grid=2,2,1 threads=32,4,1 shared=24 cluster=1,1,1 cooperative=1",
+        "mixed_second grid=6,2,1 threads=64,1,1 shared=0 cluster=2,2,1 cooperative=0",
+    }
+
+
+def test_launches_that_are_not_possible_are_skipped(tmp_path: Path) -> None:
+    files = {f"{name}.cu": rung(launches) for name, (launches, _) in SKIPPED.items()}
+    static = 'LAUNCHES = {{"twice", {"1"}, {"1"}, "200000"}};\nKERNEL(twice) {'
+    static += " __shared__ float a[10000]; a[n] = x[0]; __syncthreads(); y[0] = a[0]; }\n"
+    files |= {"good.cu": rung(GOOD), "static.cu": HEAD + static}
+    gpu = Gpu(tmp_path / "gpu")
+    cases = gpu.run(
+        write_operator(tmp_path / "twice", files), [cuda("*"), cuda("good", copy=["mapped"])]
+    )
+    assert ok(cases.pop("good")) == SAMPLE | ALLOCATES | REPEATS
+    copied = {"h2d", "d2h", "h2d_device", "d2h_device"}
+    assert ok(cases.pop("good/copy=mapped")) == (SAMPLE | REPEATS) - copied
+    expected = {name: reason for name, (_, reason) in SKIPPED.items()}
+    expected["static"] = 'kernel "twice": 40000 bytes of static and 200000 of dynamic shared memory'
+    assert {case["status"] for case in cases.values()} == {"skipped"}
+    for name, reason in expected.items():
+        assert cases[name]["reason"].startswith(reason), cases[name]["reason"]
+    assert gpu.launches() == {
+        "twice grid=1000,1,1 threads=1,1,1 shared=0 cluster=1,1,1 cooperative=0"
+    }
+
+
+CLUSTER = '{{"twice", {"8"}, {"1"}, "", {"4"}}}'
+
+
+@pytest.mark.parametrize(
+    ("flag", "reason"),
+    [
+        ("-DARCH=80", "clusters need sm_90; this is sm_80"),
+        ("-DCLUSTERS=0", "a cluster of 4 x 1 x 1 such blocks does not fit on this GPU"),
+    ],
+)
+def test_clusters_that_this_gpu_has_not(tmp_path: Path, flag: str, reason: str) -> None:
+    folder = write_operator(tmp_path / "twice", {"cluster.cu": rung(CLUSTER)})
+    (case,) = Gpu(tmp_path / "gpu", flag).run(folder, [cuda("cluster")]).values()
+    assert (case["status"], case["reason"]) == ("skipped", f'kernel "twice": {reason}')
+
+
+def test_shifted_arrays_find_a_rung_that_assumes_alignment(tmp_path: Path) -> None:
+    aligned = '{{"aligned", {"1"}, {"1"}}}'
+    files = {"aligned.cu": rung(aligned, "aligned"), "good.cu": rung(GOOD)}
+    folder = write_operator(tmp_path / "twice", files)
+    contenders = [
+        cuda("aligned", "good"),
+        cuda("good", alloc=["async"]),
+        cuda("good", alloc=["arena"]),
+    ]
+    gpu = Gpu(tmp_path / "gpu")
+    for case in gpu.run(folder, [cuda("aligned")]).values():
+        ok(case)
+    shutil.rmtree(tmp_path / "twice_run")
+    cases = gpu.run(folder, contenders, BENCH_SHIFT_ARRAYS="1")
+    assert cases.pop("aligned")["status"] == "wrong"
+    for case in cases.values():
+        ok(case)
+
+
+@pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"])
+def test_a_folder_outside_the_project(tmp_path: Path, compiler: str) -> None:
+    found = {item["what"]: item["found"] for item in json.loads(bench("doctor", "--json").stdout)}
+    if not found[{"nvrtc": "NVRTC"}.get(compiler, compiler)]:
+        pytest.skip(f"{compiler} is not installed")
+    folder = write_operator(tmp_path / "elsewhere" / "twice", {"good.cu": rung(GOOD)})
+    gpu, run = Gpu(tmp_path / "gpu"), tmp_path / "run"
+    options = ["--engine", "cuda", "--quick", "--time-limit", "1s", "--compiler", compiler]
+    command = ["run", "--operator", folder, "--out", run, *options]
+    bench(*command, cwd=tmp_path, expect=1, **gpu.environment)
+    (case,) = (case for case in read_cases(run).values() if case["workload"] == "twice")
+    ok(case)
