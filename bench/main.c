@@ -96,7 +96,8 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
         args.argv = (const char *const *)argv;
         args.n_argv = (size_t)argc;
         record_on_operator = operators_add_saved;
-        if (strcmp(name, "worker") != 0) /* it gets them with its requests */
+        /* A worker gets them with its requests; `bench operator` says itself what is wrong. */
+        if (strcmp(name, "worker") != 0 && strcmp(name, "operator") != 0)
             add_operators(root);
         status = command->handle(&args, err);
         cli_args_free(&args);

@@ -9,7 +9,7 @@ const cli_command_t *commands_find(const char *name); /* NULL when unknown */
 
 /* Commands and options from other files. */
 extern const cli_option_t RUN_OPTIONS[], PLAN_OPTIONS[], COMPARE_OPTIONS[], HISTORY_OPTIONS[],
-    REPEAT_OPTIONS[], COMPILE_OPTIONS[];
+    REPEAT_OPTIONS[], COMPILE_OPTIONS[], OPERATOR_OPTIONS[];
 status_t run_command(const cli_args_t *args, error_t *err);
 status_t plan_command(const cli_args_t *args, error_t *err);
 status_t compare_command(const cli_args_t *args, error_t *err);
@@ -18,9 +18,13 @@ status_t repeat_command(const cli_args_t *args, error_t *err);
 status_t compile_command(const cli_args_t *args, error_t *err);
 status_t list_command(const cli_args_t *args, error_t *err);
 status_t doctor_command(const cli_args_t *args, error_t *err);
+status_t operator_command(const cli_args_t *args, error_t *err);
+void operator_print_subcommands(FILE *out);
 
 /* --compiler and --arch of run and compile. */
 extern const char *const COMPILER_CHOICES[];
 CLI_READER(cli_arch); /* text_list_t; the caller frees it */
+/* --operator of run, plan and compile: adds the operator of a folder. const char *: its workload's name. */
+CLI_READER(cli_operator);
 
 #endif

@@ -12,13 +12,18 @@
 
 typedef struct compile_command_options {
     compile_options_t compile;
-    text_list_t arch; /* "sm_90", …; empty: those of each sweep */
-    bool json, quiet;
+    text_list_t arch;          /* "sm_90", …; empty: those of each sweep */
+    const char *operator_name; /* NULL: sweeps */
+    bool quick, json, quiet;
 } compile_command_options_t;
 
 #define SET(read, member) CLI_FIELD(read, compile_command_options_t, member)
 
 const cli_option_t COMPILE_OPTIONS[] = {
+    {"operator", "DIR", "compile the operator that this folder describes, not sweeps",
+     SET(cli_operator, operator_name)},
+    {"quick", NULL, "with --operator: the sizes of its quick sweep (those of the full one)",
+     SET(cli_flag, quick)},
     {"arch", "LIST", "sm_75,sm_80,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(compile_command_options_t, compile.compiler, COMPILER_CHOICES)},
@@ -46,23 +51,38 @@ static status_t choose_archs(const compile_command_options_t *options, const swe
     return STATUS_OK;
 }
 
-static status_t add_sweep(const compile_command_options_t *options, const char *path,
+/* Frees the sweep. */
+static status_t add_sweep(const compile_command_options_t *options, sweep_t *sweep,
                           program_list_t *programs, error_t *err) {
-    sweep_t sweep = {0};
     text_list_t archs = {0};
-    TRY(sweep_load(path, options->compile.root, &sweep, err));
-    status_t status = choose_archs(options, &sweep, &archs, err);
+    status_t status = choose_archs(options, sweep, &archs, err);
     for (size_t a = 0; a < archs.n && status == STATUS_OK; a++)
-        for (size_t c = 0; c < sweep.n_cases && status == STATUS_OK; c++) {
+        for (size_t c = 0; c < sweep->n_cases && status == STATUS_OK; c++) {
             size_t index;
-            status = compile_add(&options->compile, &sweep.cases[c], archs.items[a], programs,
+            status = compile_add(&options->compile, &sweep->cases[c], archs.items[a], programs,
                                  &index, err);
             if (status != STATUS_OK)
-                error_within(err, "%s: %s", path, sweep.cases[c].id);
+                error_within(err, "%s: %s", sweep->path, sweep->cases[c].id);
         }
     text_list_free(&archs);
-    sweep_free(&sweep);
+    sweep_free(sweep);
     return status;
+}
+
+static status_t add_sweeps(const compile_command_options_t *options, const text_list_t *paths,
+                           program_list_t *programs, error_t *err) {
+    const char *root = options->compile.root;
+    sweep_t sweep;
+    for (size_t i = 0; i < paths->n; i++) {
+        TRY(sweep_load(paths->items[i], root, &sweep, err));
+        TRY(add_sweep(options, &sweep, programs, err));
+    }
+    if (options->operator_name == NULL)
+        return STATUS_OK;
+    const sweep_options_t all = {
+        .workload = options->operator_name, .engine = "cuda", .quick = options->quick};
+    TRY(sweep_from_options(&all, root, &sweep, err));
+    return add_sweep(options, &sweep, programs, err);
 }
 
 static void show_progress(void *context, size_t done, size_t total) {
@@ -75,10 +95,8 @@ static status_t compile_sweeps(const compile_command_options_t *options, const t
                                error_t *err) {
     program_list_t programs = {0};
     compile_answer_t answer = {.programs = &programs};
-    status_t status = STATUS_OK;
     int64_t start_ns = clock_ns();
-    for (size_t i = 0; i < sweeps->n && status == STATUS_OK; i++)
-        status = add_sweep(options, sweeps->items[i], &programs, err);
+    status_t status = add_sweeps(options, sweeps, &programs, err);
     if (status == STATUS_OK)
         status = compile_describe(&options->compile, &answer.compiler, err);
     if (status == STATUS_OK)
@@ -98,9 +116,13 @@ static status_t compile_sweeps(const compile_command_options_t *options, const t
 
 status_t compile_command(const cli_args_t *args, error_t *err) {
     compile_command_options_t options = {.compile.root = args->root};
-    if (args->operands.n == 0)
+    const bool of_operator = cli_has(args, "operator");
+    if (of_operator == (args->operands.n > 0))
         return error_set(err, STATUS_USAGE,
-                         "bench compile: expected a sweep, e.g. sweeps/mlp_infer.json");
+                         "bench compile: expected %s, e.g. sweeps/mlp_infer.json",
+                         of_operator ? "sweeps or --operator, not both" : "a sweep");
+    if (cli_has(args, "quick") && !of_operator)
+        return error_set(err, STATUS_USAGE, "--quick needs --operator");
     status_t status = cli_read(args, &options, err);
     if (!options.quiet && isatty(STDERR_FILENO))
         options.compile.progress = show_progress;

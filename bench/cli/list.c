@@ -1,12 +1,14 @@
-/* `bench list`: workloads, variants, sweeps and devices. */
+/* `bench list`: workloads, operators, variants, sweeps and devices. */
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
+#include "cli/operator.h"
 #include "cli/own_worker.h"
 #include "io/fs.h"
 #include "sweep/own_engines.h"
 #include "sweep/sweep.h"
 #include "worker/pool.h"
+#include "workloads/operator/operators.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -31,6 +33,15 @@ static status_t list_workloads(const cli_args_t *args, error_t *err) {
     (void)err;
     for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
         print_workload(workload);
+    return STATUS_OK;
+}
+
+static status_t list_operators(const cli_args_t *args, error_t *err) {
+    const workload_t *workload;
+    for (size_t i = 0; (workload = operators_workload(i)) != NULL; i++)
+        TRY(operator_print(workload, args->root, stdout, err));
+    if (operators_workload(0) == NULL)
+        puts("none: bench operator new NAME makes one");
     return STATUS_OK;
 }
 
@@ -142,10 +153,8 @@ static const struct {
     const char *name;
     status_t (*list)(const cli_args_t *args, error_t *err);
 } LISTS[] = {
-    {"workloads", list_workloads},
-    {"variants", list_variants},
-    {"sweeps", list_sweeps},
-    {"devices", list_devices},
+    {"workloads", list_workloads}, {"operators", list_operators}, {"variants", list_variants},
+    {"sweeps", list_sweeps},       {"devices", list_devices},
 };
 
 enum { N_LISTS = sizeof LISTS / sizeof *LISTS };
@@ -161,10 +170,11 @@ status_t list_command(const cli_args_t *args, error_t *err) {
             i++;
         if (i == N_LISTS) {
             const char *nearest = text_nearest(what, names, N_LISTS);
-            return error_set(err, STATUS_USAGE,
-                             "bench list: no \"%s\" (workloads, variants, sweeps, devices)%s%s%s",
-                             what, nearest != NULL ? "; did you mean \"" : "",
-                             nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+            return error_set(
+                err, STATUS_USAGE,
+                "bench list: no \"%s\" (workloads, operators, variants, sweeps, devices)%s%s%s",
+                what, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
+                nearest != NULL ? "\"?" : "");
         }
         TRY(LISTS[i].list(args, err));
     }

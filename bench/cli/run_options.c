@@ -3,10 +3,10 @@
 
 #include "base/secret.h"
 #include "compare/decision.h"
+#include "io/fs.h"
 #include "run/against/ab_recheck.h"
 #include "run/run.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +37,15 @@ static CLI_READER(read_shard) {
     return STATUS_OK;
 }
 
-/* Add the operator of a folder, and measure it. */
-static CLI_READER(read_operator) {
+CLI_READER(cli_operator) {
     const workload_t *workload;
-    char *folder = realpath(given->items[given->n - 1], NULL);
-    status_t status = folder != NULL ? workload_add_operator(folder, &workload, err)
-                                     : error_set(err, STATUS_USAGE, "--%s %s: %s", option->name,
-                                                 given->items[given->n - 1], strerror(errno));
-    if (status == STATUS_OK)
-        *(const char **)field = workload->name;
-    free(folder);
-    return status;
+    const char *folder;
+    TRY(cli_only_text(option, given, &folder, err));
+    if (!fs_is_folder(folder))
+        return error_set(err, STATUS_USAGE, "--%s %s: no such folder", option->name, folder);
+    TRY(workload_add_operator(folder, &workload, err));
+    *(const char **)field = workload->name;
+    return STATUS_OK;
 }
 
 #define SET(read, member) CLI_FIELD(read, run_options_t, member)
@@ -57,7 +55,7 @@ static CLI_READER(read_operator) {
     {"workload", "W", "measure this workload instead of a sweep",                                  \
      SET(cli_only_text, single.workload)},                                                         \
         {"operator", "DIR", "measure the operator that this folder describes",                     \
-         SET(read_operator, single.workload)},                                                     \
+         SET(cli_operator, single.workload)},                                                      \
         {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
          SET(cli_only_text, single.variant)},                                                      \
         {"engine", "E", "with --workload: cuda, cpu, null, pytorch, jax, or that of reference_E/", \

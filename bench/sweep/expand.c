@@ -159,8 +159,12 @@ status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *swee
     } while (status == STATUS_OK && next_combination(point, plan->axes, plan->n_axes));
     tdestroy(to.ids, keep_string);
     free(point);
-    if (status == STATUS_OK && sweep->n_cases == 0)
-        return node_error(top, err, "no case is left: %s does not allow these parameters",
-                          plan->workload->name);
-    return status;
+    const workload_t *workload = plan->workload;
+    if (status != STATUS_OK || sweep->n_cases > 0)
+        return status;
+    if (workload->condition != NULL)
+        return node_error(top, err, "no case is left: %s needs %s", workload->name,
+                          workload->condition);
+    return node_error(top, err, "no case is left: %s does not allow these parameters",
+                      workload->name);
 }

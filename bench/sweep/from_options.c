@@ -239,10 +239,10 @@ static status_t check_settings_used(const settings_t *settings, const json_t *co
                          "--set: \"%s\" applies to engine cuda only, which is not in this run",
                          json_object_iter_key(json_object_iter(settings->techniques)));
     if (settings->device != NULL && !uses_engine(contenders, "pytorch") &&
-        !uses_engine(contenders, "jax"))
-        return error_set(
-            err, STATUS_USAGE,
-            "--set: \"device\" applies to pytorch and jax only, which are not in this run");
+        !uses_engine(contenders, "jax") && !uses_engine(contenders, "python"))
+        return error_set(err, STATUS_USAGE,
+                         "--set: \"device\" applies to pytorch, jax and python only, which are not "
+                         "in this run");
     return STATUS_OK;
 }
 

@@ -122,7 +122,7 @@ static status_t take_operator(const json_t *request, error_t *err) {
     if (!json_is_object(request))
         return STATUS_OK;
     const operator_description_t *found;
-    TRY(operators_add(folder != NULL ? folder : "", &found, err));
+    TRY(operators_add(folder != NULL ? folder : "", NULL, &found, err));
     return strcmp(found->name, name != NULL ? name : "") == 0 && hash != NULL &&
                    strcmp(found->hash, hash) == 0
                ? STATUS_OK

@@ -38,12 +38,7 @@ static bool is_built_in(const char *name) {
 
 status_t workload_add_operator(const char *folder, const workload_t **added, error_t *err) {
     const operator_description_t *description;
-    TRY(operators_add(folder, &description, err));
-    if (is_built_in(description->name))
-        return error_set(err, STATUS_USAGE,
-                         "%s/operator.json: $.name: \"%s\" is a workload of this program: choose "
-                         "another name",
-                         folder, description->name);
+    TRY(operators_add(folder, is_built_in, &description, err));
     *added = workload_find(description->name);
     return STATUS_OK;
 }

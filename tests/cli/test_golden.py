@@ -14,19 +14,31 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from project import BENCH, ROOT, bench
+from project import BENCH, ROOT, bench, make_root
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def transcript(command: str, cwd: Path) -> str:
-    done = bench(*shlex.split(command)[1:], cwd=cwd, expect=None)
+def transcript(command: str, cwd: Path, root: Path) -> str:
+    done = bench(*shlex.split(command)[1:], cwd=cwd, root=root, expect=None)
     parts = [f"$ {command}\n", f"[exit {done.returncode}]\n"]
     if done.stdout:
         parts.append(f"[stdout]\n{done.stdout}")
     if done.stderr:
         parts.append(f"[stderr]\n{done.stderr}")
-    return "".join(parts).replace(str(ROOT), "<root>")
+    return "".join(parts).replace(str(root), "<root>")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project folder whose only operator is softmax."""
+    root = make_root(tmp_path_factory.mktemp("golden") / "project")
+    (root / "kernels").unlink()
+    (root / "kernels").mkdir()
+    for folder in (ROOT / "kernels").iterdir():
+        if folder.name == "softmax" or not (folder / "operator.json").exists():
+            (root / "kernels" / folder.name).symlink_to(folder)
+    return root
 
 
 @pytest.fixture
@@ -42,13 +54,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.txt")), ids=lambda path: path.stem)
-def test_golden(path: Path, folder: Path) -> None:
+def test_golden(path: Path, folder: Path, root: Path) -> None:
     expected = path.read_text(encoding="utf-8")
     command = expected.splitlines()[0].removeprefix("$ ")
     if path.stem == "plot_missing" and shutil.which("gnuplot") is None:
         pytest.skip("gnuplot is not installed")
     before = sorted(folder.rglob("*"))
-    found = transcript(command, folder)
+    found = transcript(command, folder, root)
     assert sorted(folder.rglob("*")) == before, "a refused command left files"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(found, encoding="utf-8")

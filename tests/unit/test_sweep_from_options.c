@@ -105,9 +105,10 @@ static void test_options_that_do_not(void **state) {
                      "device for engine cpu; did you mean \"copy\"? (known: copy)"},
         {.workload = "device",
          .engine = "gpu-cuda",
-         .expected = "(command line): $.contenders[0].engine: unknown engine \"gpu-cuda\" "
-                     "(known: cuda, cpu, null, pytorch, jax), and reference_gpu-cuda/worker.py "
-                     "does not exist"},
+         .expected =
+             "(command line): $.contenders[0].engine: unknown engine \"gpu-cuda\" "
+             "(known: cuda, cpu, null, pytorch, jax, python), and reference_gpu-cuda/worker.py "
+             "does not exist"},
         {.workload = "mlp_infer",
          .sets = {"bacth=1"},
          .expected = "--set: unknown key \"bacth\" of mlp_infer; did you mean \"batch\"? (known: "
@@ -149,8 +150,8 @@ static void test_options_that_do_not(void **state) {
         {.workload = "mlp_infer",
          .variant = "omp",
          .sets = {"device=cpu"},
-         .expected = "--set: \"device\" applies to pytorch and jax only, which are not in this "
-                     "run"},
+         .expected = "--set: \"device\" applies to pytorch, jax and python only, which are not in "
+                     "this run"},
     };
     for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++) {
         sweep_t sweep;

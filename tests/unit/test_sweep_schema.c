@@ -66,7 +66,8 @@ static void test_workloads_are_the_tables(void **state) {
     size_t n = 0;
     while (workload_at(n) != NULL)
         n++;
-    const json_t *names = at(state, "properties", "workload", "enum", NULL);
+    const json_t *kinds = at(state, "properties", "workload", "anyOf", NULL);
+    const json_t *names = json_object_get(json_array_get(kinds, 0), "enum");
     const json_t *rules = at(state, "allOf", NULL);
     assert_int_equal(json_array_size(names), n);
     assert_int_equal(json_array_size(rules), n);
@@ -85,6 +86,15 @@ static void test_workloads_are_the_tables(void **state) {
         free(when);
         free(rule);
     }
+}
+
+/* An operator's name is any that a description may have. */
+static void test_a_workload_may_be_an_operator(void **state) {
+    const json_t *kinds = at(state, "properties", "workload", "anyOf", NULL);
+    const json_t *pattern = json_object_get(json_array_get(kinds, 1), "pattern");
+    const json_t *name = at(state, "properties", "name", "pattern", NULL);
+    assert_int_equal(json_array_size(kinds), 2);
+    assert_string_equal(json_string_value(pattern), json_string_value(name));
 }
 
 static void check_param(const json_t *axis, const param_spec_t *param) {
@@ -220,6 +230,7 @@ static void test_schema_is_strict(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workloads_are_the_tables),
+        cmocka_unit_test(test_a_workload_may_be_an_operator),
         cmocka_unit_test(test_axes_are_the_params),
         cmocka_unit_test(test_techniques_are_the_tables),
         cmocka_unit_test(test_engines_and_charts),

@@ -88,6 +88,7 @@ struct workload {
     /* Is this combination of parameters one of the workload's? A sweep leaves out others. NULL: all
      * are. */
     bool (*allows)(const case_t *spec);
+    const char *condition; /* what it asks for, for messages; NULL: nothing that can be quoted */
     /* Checks beyond ranges: STATUS_USAGE with a message that names the parameter. NULL: none. */
     status_t (*validate)(const case_t *spec, error_t *err);
     workload_cost_t (*cost)(const case_t *spec);

@@ -17,11 +17,25 @@ const char *const *description_maths(size_t *n) {
 
 /* ---- params and dtypes ------------------------------------------------------------------------ */
 
+/* A case's id and --set have params beside these. */
+static status_t check_param_name(const node_t *node, const char *name,
+                                 const operator_description_t *description, error_t *err) {
+    static const char *const TAKEN[] = {"alloc",  "copy",   "launch",  "wait",    "weights",
+                                        "device", "engine", "variant", "workload"};
+    for (size_t i = 0; i < sizeof TAKEN / sizeof TAKEN[0]; i++)
+        if (strcmp(name, TAKEN[i]) == 0)
+            return node_error(node, err,
+                              "found the name \"%s\", which is an option of every run: choose "
+                              "another",
+                              name);
+    return check_identifier(node, name, description, err);
+}
+
 static status_t read_param(const node_t *node, const char *name,
                            operator_description_t *description, error_t *err) {
     static const char *const KEYS[] = {"default", "min", "max", "constant"};
     const size_t p = description->params.n;
-    TRY(check_identifier(node, name, description, err));
+    TRY(check_param_name(node, name, description, err));
     TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], 1, err));
     node_t by_default = node_member(node, "default"), constant = node_member(node, "constant");
     node_t least = node_member(node, "min"), most = node_member(node, "max");

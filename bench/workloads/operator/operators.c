@@ -112,12 +112,17 @@ static const char *const C_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "bool",
 };
 
-static void add_upper(text_list_t *defines, const char *name, int64_t value) {
-    char *text = mem_format("%s=%" PRId64, name, value);
-    for (char *c = text; *c != '='; c++)
+static char *upper_case(const char *name) {
+    char *upper = mem_text(name);
+    for (char *c = upper; *c != '\0'; c++)
         *c = (char)toupper((unsigned char)*c);
-    text_list_add(defines, text);
-    free(text);
+    return upper;
+}
+
+static void add_upper(text_list_t *defines, const char *name, int64_t value) {
+    char *upper = upper_case(name);
+    text_list_add_format(defines, "%s=%" PRId64, upper, value);
+    free(upper);
 }
 
 /* In the order of kernel parameters: inputs, arrays in place, outputs. */
@@ -229,17 +234,30 @@ status_t operators_request(const operator_description_t *d, const case_t *spec, 
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
+/* Its values, and what kernels have it as: "1 or more; compiled in as COLS". */
+static char *param_summary(const operator_description_t *d, size_t i) {
+    const char *name = d->params.items[i];
+    char *values = d->most[i] < (int64_t)OPERATOR_LARGEST
+                       ? mem_format("%" PRId64 "…%" PRId64, d->least[i], d->most[i])
+                       : mem_format("%" PRId64 " or more", d->least[i]);
+    char *upper = upper_case(name);
+    char *text = d->constant[i] ? mem_format("%s; compiled in as %s", values, upper)
+                                : mem_format("%s; argument long long %s", values, name);
+    free(upper);
+    free(values);
+    return text;
+}
+
 static void make_workload(operator_entry_t *entry) {
     const operator_description_t *d = &entry->description;
     for (size_t i = 0; i < d->params.n; i++)
-        entry->params[i] =
-            (param_spec_t){.name = d->params.items[i],
-                           .kind = VALUE_INT,
-                           .min = (double)d->least[i],
-                           .max = (double)d->most[i],
-                           .default_json = mem_format("%" PRId64, d->defaults[i]),
-                           .summary = d->constant[i] ? "compiled in" : "an argument of the kernels",
-                           .always_in_id = true};
+        entry->params[i] = (param_spec_t){.name = d->params.items[i],
+                                          .kind = VALUE_INT,
+                                          .min = (double)d->least[i],
+                                          .max = (double)d->most[i],
+                                          .default_json = mem_format("%" PRId64, d->defaults[i]),
+                                          .summary = param_summary(d, i),
+                                          .always_in_id = true};
     for (size_t i = 0; i < d->dtypes.n; i++)
         entry->dtypes[i] = d->dtypes.items[i];
     entry->workload = (workload_t){
@@ -259,6 +277,7 @@ static void make_workload(operator_entry_t *entry) {
         .repeats = d->needs_deterministic ? REPEATS_MUST_BE_EQUAL : REPEATS_ARE_COMPARED,
         .pytorch_oracle = "oracle",
         .allows = allows,
+        .condition = d->where != NULL ? expression_text(d->where) : NULL,
         .validate = validate,
         .cost = operators_cost,
         .arithmetic = arithmetic,
@@ -274,23 +293,38 @@ static void add_entry(operator_entry_t *entry) {
     entries[n_entries++] = entry;
 }
 
-status_t operators_add(const char *folder, const operator_description_t **added, error_t *err) {
+/* Is the name free? One folder may be added again. */
+static status_t check_name(const char *folder, const operator_description_t *d,
+                           bool (*is_taken)(const char *name), error_t *err) {
+    const operator_description_t *other = operators_find(d->name);
+    const char *of = is_taken != NULL && is_taken(d->name) ? "a workload of this program"
+                     : other == NULL                       ? NULL
+                     : other->folder == NULL               ? "an operator of this run"
+                                                           : other->folder;
+    if (of == NULL ||
+        (other != NULL && other->folder != NULL && strcmp(other->folder, d->folder) == 0))
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "%s/operator.json: $.name: \"%s\" is the name of %s: choose another", folder,
+                     d->name, of);
+}
+
+status_t operators_add(const char *folder, bool (*is_taken)(const char *name),
+                       const operator_description_t **added, error_t *err) {
     operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
     status_t status = description_load(folder, &entry->description, err);
     if (status != STATUS_OK) {
         free(entry);
         return status;
     }
+    status = check_name(folder, &entry->description, is_taken, err);
     const operator_description_t *other = operators_find(entry->description.name);
-    *added = other != NULL ? other : &entry->description;
-    if (other == NULL) {
+    if (status == STATUS_OK && other == NULL) {
         add_entry(entry);
+        *added = &entry->description;
         return STATUS_OK;
     }
-    if (strcmp(other->hash, entry->description.hash) != 0)
-        status = error_set(err, STATUS_USAGE, "%s/operator.json: $.name: \"%s\" is the name of %s",
-                           folder, other->name,
-                           other->folder != NULL ? other->folder : "an operator of this run");
+    *added = other;
     description_free(&entry->description);
     free(entry);
     return status;

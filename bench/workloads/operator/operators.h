@@ -4,9 +4,10 @@
 
 #include "workloads/operator/description.h"
 
-/* Read and add the operator of a folder. STATUS_USAGE if the description is wrong, or another operator has its name; adding
- * a folder again does nothing. */
-status_t operators_add(const char *folder, const operator_description_t **added, error_t *err);
+/* Read and add the operator of a folder. STATUS_USAGE if the description is wrong, or its name is that of another
+ * operator or, by `is_taken` (may be NULL), of something else; adding a folder again does nothing. */
+status_t operators_add(const char *folder, bool (*is_taken)(const char *name),
+                       const operator_description_t **added, error_t *err);
 /* Add the copy in a saved run, unless an operator has its name; `file` is for messages. */
 status_t operators_add_saved(const char *file, const json_t *description, error_t *err);
 

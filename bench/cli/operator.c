@@ -1,0 +1,130 @@
+/* `bench operator`: its subcommands, and what they and `bench list` print of an operator. */
+#include "cli/operator.h"
+
+#include "base/memory.h"
+#include "cli/commands.h"
+#include "io/json_node.h"
+#include "io/table.h"
+#include "workloads/operator/operators.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const cli_option_t OPERATOR_OPTIONS[] = {
+    {"dir", "DIR", "new: folder to make NAME in (kernels/ of the project)",
+     CLI_FIELD(cli_text, operator_options_t, dir)},
+    {0},
+};
+
+static const struct {
+    const char *name, *operands, *summary;
+    const char *const *options; /* of OPERATOR_OPTIONS; ends with NULL */
+    status_t (*handle)(const operator_options_t *options, error_t *err);
+} SUBCOMMANDS[] = {
+    {"new", "NAME", "write an example as kernels/NAME that runs at once, to be changed",
+     NAMES("dir"), operator_new},
+    {"check", "DIR…", "is the description right, and the reference on small and default sizes?",
+     NAMES(NULL), operator_check},
+};
+
+enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS };
+
+void operator_print_subcommands(FILE *out) {
+    enum { OPERANDS_COLUMN = 6 };
+    fputs("\nsubcommands (docs/own-operator.md):\n", out);
+    for (size_t i = 0; i < N_SUBCOMMANDS; i++)
+        fprintf(out, "  %-6s %s%*s %s\n", SUBCOMMANDS[i].name, SUBCOMMANDS[i].operands,
+                OPERANDS_COLUMN - (int)text_width(SUBCOMMANDS[i].operands), "",
+                SUBCOMMANDS[i].summary);
+}
+
+static status_t unknown_subcommand(const char *name, error_t *err) {
+    const char *names[N_SUBCOMMANDS];
+    for (size_t i = 0; i < N_SUBCOMMANDS; i++)
+        names[i] = SUBCOMMANDS[i].name;
+    const vocabulary_t known = {"subcommand", "", names, N_SUBCOMMANDS};
+    char *complaint = vocabulary_complaint(&known, name);
+    error_set(err, STATUS_USAGE, "bench operator: %s", complaint);
+    free(complaint);
+    return STATUS_USAGE;
+}
+
+/* Does the subcommand take every option that was given? */
+static status_t check_options(const cli_args_t *args, size_t subcommand, error_t *err) {
+    for (const cli_option_t *option = OPERATOR_OPTIONS; option->name != NULL; option++) {
+        const char *const *own = SUBCOMMANDS[subcommand].options;
+        while (*own != NULL && strcmp(*own, option->name) != 0)
+            own++;
+        if (*own == NULL && cli_has(args, option->name))
+            return error_set(err, STATUS_USAGE, "bench operator %s does not take --%s",
+                             SUBCOMMANDS[subcommand].name, option->name);
+    }
+    return STATUS_OK;
+}
+
+status_t operator_command(const cli_args_t *args, error_t *err) {
+    if (args->operands.n == 0)
+        return error_set(err, STATUS_USAGE,
+                         "bench operator: expected a subcommand (see bench help operator)");
+    const char *name = args->operands.items[0];
+    size_t i = 0;
+    while (i < N_SUBCOMMANDS && strcmp(SUBCOMMANDS[i].name, name) != 0)
+        i++;
+    if (i == N_SUBCOMMANDS)
+        return unknown_subcommand(name, err);
+    operator_options_t options = {.root = args->root,
+                                  .operands = (const char *const *)args->operands.items + 1,
+                                  .n_operands = args->operands.n - 1};
+    TRY(check_options(args, i, err));
+    TRY(cli_read(args, &options, err));
+    return SUBCOMMANDS[i].handle(&options, err);
+}
+
+/* ---- what an operator has -------------------------------------------------------------------- */
+
+char *path_from_here(const char *path) {
+    char *here = getcwd(NULL, 0);
+    const size_t n = here != NULL ? strlen(here) : 0;
+    const bool below = n > 0 && strncmp(path, here, n) == 0 && path[n] == '/';
+    free(here);
+    return mem_text(below ? path + n + 1 : path);
+}
+
+/* A line of what there may be none of. */
+static void print_names(const char *what, const text_list_t *names, const char *none, FILE *out) {
+    char *joined = text_list_join(names, ", ");
+    fprintf(out, "  %-16s %s\n", what, names->n > 0 ? joined : none);
+    free(joined);
+}
+
+static status_t print_variants(const workload_t *workload, const char *root, FILE *out,
+                               error_t *err) {
+    static const struct {
+        const char *engine, *what, *none;
+    } KINDS[] = {{"cuda", "rungs", "none: NN_NAME.cu is one"},
+                 {"python", "implementations", "none: NAME.py with a function run is one"}};
+    for (size_t i = 0; i < 2; i++) {
+        text_list_t variants = {0};
+        TRY(workload_variants(workload, KINDS[i].engine, root, &variants, err));
+        print_names(KINDS[i].what, &variants, KINDS[i].none, out);
+        text_list_free(&variants);
+    }
+    return STATUS_OK;
+}
+
+status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err) {
+    const operator_description_t *d = operators_find(workload->name);
+    char *folder = path_from_here(d->folder);
+    fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
+            "folder", folder);
+    free(folder);
+    for (size_t p = 0; p < workload->n_params; p++) {
+        const param_spec_t *param = &workload->params[p];
+        fprintf(out, "  %-16s %s = %s (%s)\n", p == 0 ? "params" : "", param->name,
+                param->default_json, param->summary);
+    }
+    print_names("dtypes", &d->dtypes, "", out);
+    return print_variants(workload, root, out, err);
+}

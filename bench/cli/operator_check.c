@@ -1,0 +1,268 @@
+/* `bench operator check`: what is wrong with an operator before anything is measured. That its rungs compile is for
+ * `bench compile`. */
+#include "cli/operator.h"
+
+#include "base/memory.h"
+#include "base/secret.h"
+#include "base/units.h"
+#include "io/table.h"
+#include "measure/contender.h"
+#include "sweep/sweep.h"
+#include "worker/pool.h"
+#include "workloads/operator/operators.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT_S = 300 };
+
+/* ---- what the description says ---------------------------------------------------------------- */
+
+static char *shape_text(const operator_array_t *array, const operator_shape_t *shape) {
+    text_list_t sizes = {0};
+    for (unsigned i = 0; i < array->n_dimensions; i++)
+        text_list_add_format(&sizes, "%zu", shape->sizes[i]);
+    char *joined = text_list_join(&sizes, " × ");
+    text_list_free(&sizes);
+    return joined;
+}
+
+static char *fill_text(const operator_array_t *array) {
+    const fill_t *fill = &array->fill;
+    if (!array->is_input)
+        return mem_text("–");
+    switch (fill->kind) {
+    case FILL_UNIFORM:
+        return mem_format("uniform %g…%g", fill->low, fill->high);
+    case FILL_NORMAL:
+        return mem_format("normal, mean %g, sd %g", fill->low, fill->high);
+    case FILL_INTEGERS:
+        return mem_format("integers %.0f…%.0f", fill->low, fill->high - 1);
+    case FILL_PERMUTATION:
+        return mem_text("permutation");
+    case FILL_CONSTANT:
+        break;
+    }
+    return mem_format("constant %g", fill->low);
+}
+
+static char *bounds_text(const operator_description_t *d, const operator_array_t *array) {
+    text_list_t parts = {0};
+    for (size_t i = 0; array->is_output && i < d->dtypes.n; i++) {
+        element_t dtype = ELEMENT_F32;
+        element_find(d->dtypes.items[i], &dtype);
+        const bounds_t bounds = array->bounds[dtype];
+        const char *of = d->dtypes.items[i];
+        if (isfinite(bounds.rel_l2) && bounds.rel_l2 > 0)
+            text_list_add_format(&parts, "%s: relative L2 %g", of, bounds.rel_l2);
+        if (isfinite(bounds.max_abs))
+            text_list_add_format(&parts, bounds.max_abs > 0 ? "%s: largest %g" : "%s: exact", of,
+                                 bounds.max_abs);
+    }
+    char *joined = text_list_join(&parts, ", ");
+    text_list_free(&parts);
+    return joined;
+}
+
+static void print_arrays(const operator_description_t *d, const case_t *defaults) {
+    static const char *const HEADINGS[] = {"array",         "role",        "dtype",
+                                           "default shape", "filled with", "allowed error"};
+    table_t table;
+    error_t ignored = ERROR_INIT; /* description_load() has computed the shapes */
+    table_init(&table, HEADINGS, 6);
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        const operator_array_t *array = &d->arrays[i];
+        operator_shape_t shape;
+        description_shape(d, i, defaults, &shape, &ignored);
+        table_add(&table, array->name);
+        table_add(&table, !array->is_output ? "input" : array->is_input ? "in place" : "output");
+        table_add(&table, array->of_case ? "T" : element_name(array->element));
+        table_take(&table, shape_text(array, &shape));
+        table_take(&table, fill_text(array));
+        table_take(&table, bounds_text(d, array));
+    }
+    table_print(&table, "", stdout);
+}
+
+/* Of the least that any implementation moves and computes, and of the arrays. */
+static void print_cost(const operator_description_t *d, const case_t *defaults) {
+    const workload_cost_t cost = operators_cost(defaults);
+    char bytes[UNITS_TEXT], memory[UNITS_TEXT];
+    printf("  %-16s ", "cost");
+    if (d->cost.bytes == NULL && d->cost.flops == NULL)
+        printf("not given: no limit is computed");
+    if (d->cost.bytes != NULL)
+        printf("%s moved", units_bytes(bytes, cost.bytes));
+    if (d->cost.flops != NULL)
+        printf("%s%.4g operations", d->cost.bytes != NULL ? ", " : "", cost.flops);
+    printf("\n  %-16s %s of arrays on the device, at the default sizes\n", "memory",
+           units_bytes(memory, cost.device_bytes));
+}
+
+static status_t print_sweeps(const workload_t *workload, const char *root, error_t *err) {
+    for (int quick = 1; quick >= 0; quick--) {
+        const sweep_options_t options = {.workload = workload->name,
+                                         .engine = "pytorch",
+                                         .variant = "eager",
+                                         .sets = (const char *const[]){"device=cpu"},
+                                         .n_sets = 1,
+                                         .quick = quick};
+        sweep_t sweep;
+        TRY(sweep_from_options(&options, root, &sweep, err));
+        double most = 0;
+        char text[UNITS_TEXT];
+        for (size_t i = 0; i < sweep.n_cases; i++)
+            most = fmax(most, operators_cost(&sweep.cases[i]).device_bytes);
+        printf("  %-16s %zu sizes, up to %s of arrays\n", quick ? "quick sweep" : "full sweep",
+               sweep.n_cases, units_bytes(text, most));
+        sweep_free(&sweep);
+    }
+    return STATUS_OK;
+}
+
+/* ---- what the reference does ------------------------------------------------------------------ */
+
+/* A case of PyTorch's worker on the CPU: the default sizes, or the smallest. */
+static case_t make_case(const operator_description_t *d, const workload_t *workload,
+                        const char *dtype, bool smallest) {
+    case_t spec = {.engine = mem_text("pytorch"),
+                   .device = mem_text("cpu"),
+                   .variant = mem_text(""),
+                   .dtype = mem_text(dtype)};
+    for (size_t i = 0; smallest && i < d->params.n; i++)
+        case_add_param(&spec, d->params.items[i],
+                       &(value_t){.kind = VALUE_INT, .integer = d->least[i]});
+    workload_complete(workload, &spec);
+    return spec;
+}
+
+static char *sizes_text(const case_t *spec) {
+    text_list_t parts = {0};
+    for (size_t i = 0; i < spec->n_params; i++)
+        text_list_add_format(&parts, "%s=%lld", spec->params[i].name,
+                             (long long)spec->params[i].value.integer);
+    text_list_add(&parts, spec->dtype);
+    char *joined = text_list_join(&parts, " ");
+    text_list_free(&parts);
+    return joined;
+}
+
+/* Open the case as `variant`; the oracle also runs twice, as it does in `bench run`. The caller frees the reason, NULL
+ * if all is well. */
+static char *try_variant(const case_t *spec, const char *variant, worker_link_t *worker) {
+    const contender_settings_t settings = {
+        .measure = MEASURE_DEFAULTS, .pass = 1, .seed = secret_seed(), .timeout_s = TIMEOUT_S};
+    case_t own = case_copy(spec);
+    contender_t contender;
+    free(own.variant);
+    own.variant = mem_text(variant);
+    contender_init(&contender, &own, worker, NULL, &settings);
+    contender_open(&contender);
+    if (contender.active && strcmp(variant, "oracle") == 0) {
+        reference_t outputs = {0};
+        error_t err = ERROR_INIT;
+        if (contender_reference(&contender, 0, &outputs, &err) == STATUS_OK)
+            reference_free(&outputs);
+        else
+            contender_drop(&contender, CASE_FAILED, err.text);
+    }
+    char *reason = contender.active ? NULL : mem_text(contender.result.reason);
+    contender_finish(&contender);
+    contender_free(&contender);
+    case_free(&own);
+    return reason;
+}
+
+typedef struct findings {
+    text_list_t reasons, problems; /* each reason once, with the first case that has it */
+} findings_t;
+
+static void note(findings_t *found, const case_t *spec, char *reason) {
+    if (reason != NULL && !text_list_has(&found->reasons, reason)) {
+        char *sizes = sizes_text(spec);
+        text_list_add(&found->reasons, reason);
+        text_list_add_format(&found->problems, "%s: %s", sizes, reason);
+        free(sizes);
+    }
+    free(reason);
+}
+
+/* In float64, as the oracle, and in the case's dtype. */
+static void try_case(const workload_t *workload, const case_t *spec, worker_link_t *worker,
+                     findings_t *found) {
+    error_t impossible = ERROR_INIT;
+    if (!workload->allows(spec))
+        return;
+    if (workload->validate(spec, &impossible) != STATUS_OK)
+        return note(found, spec, mem_text(impossible.text));
+    note(found, spec, try_variant(spec, "oracle", worker));
+    note(found, spec, try_variant(spec, "eager", worker));
+}
+
+static status_t check_reference(const workload_t *workload, const char *root, error_t *err) {
+    const operator_description_t *d = operators_find(workload->name);
+    workers_t workers = {.root = root};
+    worker_link_t *worker;
+    findings_t found = {0};
+    case_t defaults = make_case(d, workload, d->dtypes.items[0], false);
+    status_t status = workers_find(&workers, &defaults, "", &worker, err);
+    if (status == STATUS_OK)
+        status = worker_link_start(worker, TIMEOUT_S, err);
+    for (size_t i = 0; status == STATUS_OK && i < 2 * d->dtypes.n; i++) {
+        case_t spec = make_case(d, workload, d->dtypes.items[i / 2], i % 2 == 0);
+        try_case(workload, &spec, worker, &found);
+        case_free(&spec);
+    }
+    workers_free(&workers);
+    if (status != STATUS_OK)
+        error_within(err, "the reference cannot be run");
+    for (size_t i = 0; i < found.problems.n; i++)
+        printf("  %-16s %s\n", "wrong", found.problems.items[i]);
+    if (found.problems.n > 0)
+        status = error_set(err, STATUS_USAGE, "%s: its reference is wrong, see above", d->name);
+    text_list_free(&found.problems);
+    text_list_free(&found.reasons);
+    case_free(&defaults);
+    return status;
+}
+
+/* ---- the command ------------------------------------------------------------------------------ */
+
+static status_t check_folder(const char *folder, const char *root, error_t *err) {
+    const workload_t *workload;
+    TRY(workload_add_operator(folder, &workload, err));
+    const operator_description_t *d = operators_find(workload->name);
+    TRY(operator_print(workload, root, stdout, err));
+    case_t defaults = workload_defaults(workload);
+    print_cost(d, &defaults);
+    status_t status = print_sweeps(workload, root, err);
+    putchar('\n');
+    print_arrays(d, &defaults);
+    case_free(&defaults);
+    putchar('\n');
+    fflush(stdout);
+    if (status == STATUS_OK)
+        status = check_reference(workload, root, err);
+    if (status == STATUS_OK)
+        printf("ok: the description, and the reference at the smallest and the default sizes.\n"
+               "Do the rungs compile?  bench compile --operator %s --arch sm_75,sm_90 --quick\n",
+               folder);
+    return status;
+}
+
+status_t operator_check(const operator_options_t *options, error_t *err) {
+    if (options->n_operands == 0)
+        return error_set(err, STATUS_USAGE,
+                         "bench operator check: expected the folder of an "
+                         "operator");
+    text_list_t others = {0}; /* what is wrong with them is not asked for */
+    workload_add_operators(options->root, &others);
+    text_list_free(&others);
+    for (size_t i = 0; i < options->n_operands; i++) {
+        if (i > 0)
+            putchar('\n');
+        TRY(check_folder(options->operands[i], options->root, err));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,269 @@
+"""bench operator new and check, and the options and lists that name operators."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from operators import write_operator
+from project import ROOT, bench, compiler_options, make_root, read_cases, write_sweep
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
+)
+ARCHS = "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a project folder with writable kernels."""
+    return make_root(tmp_path / "project", copy="kernels")
+
+
+def refused(*arguments: str | Path, root: Path = ROOT) -> str:
+    """Return the message of a command with wrong input."""
+    return bench(*arguments, root=root, expect=2).stderr.strip().removeprefix("bench: ")
+
+
+# ---- new -------------------------------------------------------------------------------------------
+
+
+def test_new_writes_the_template_under_the_name(root: Path) -> None:
+    printed = bench("operator", "new", "mine", root=root, cwd=root).stdout
+    template = ROOT / "kernels" / "common" / "new_operator"
+    made = root / "kernels" / "mine"
+    names = sorted(path.name for path in made.iterdir())
+    assert names == sorted(path.name for path in template.iterdir() if path.is_file())
+    for name in names:
+        expected = (template / name).read_text("utf-8").replace("new_operator", "mine")
+        assert (made / name).read_text("utf-8") == expected
+        assert f"  {name} " in printed
+    assert json.loads((made / "operator.json").read_text("utf-8"))["name"] == "mine"
+    assert printed.startswith("kernels/mine/\n")
+    assert "mine: " in bench("list", "operators", root=root).stdout
+
+
+def test_new_with_dir_is_outside_the_project(root: Path, tmp_path: Path) -> None:
+    bench("operator", "new", "mine", "--dir", tmp_path / "own" / "ones", root=root)
+    assert (tmp_path / "own" / "ones" / "mine" / "operator.json").is_file()
+    assert not (root / "kernels" / "mine").exists()
+
+
+@pytest.mark.parametrize("name", ["mlp_infer", "null", "softmax"])
+def test_new_refuses_names_of_workloads(tmp_path: Path, name: str) -> None:
+    message = refused("operator", "new", name, "--dir", tmp_path)
+    assert message == f'bench operator new: "{name}" is the name of a workload: choose another'
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_new_writes_compiles(tmp_path: Path) -> None:
+    bench("operator", "new", "mine", "--dir", tmp_path)
+    options = ["--arch", ARCHS, "--json", "--cache", tmp_path / "cache", *compiler_options()]
+    done = json.loads(bench("compile", "--operator", tmp_path / "mine", *options).stdout)
+    programs = done["programs"]
+    # Of the full sweep: two dtypes; rows are no constant.
+    assert [program["status"] for program in programs] == ["ok"] * 2 * len(ARCHS.split(","))
+    quick = ["--quick", "--arch", "sm_90", "--json", "--cache", tmp_path / "cache"]
+    done = bench("compile", "--operator", tmp_path / "mine", *quick, *compiler_options())
+    assert [program["status"] for program in json.loads(done.stdout)["programs"]] == ["ok"]
+
+
+@needs_torch
+def test_what_new_writes_is_right(tmp_path: Path) -> None:
+    bench("operator", "new", "mine", "--dir", tmp_path)
+    assert "\nok: " in bench("operator", "check", tmp_path / "mine").stdout
+    sizes = ["--set", "rows=5", "--set", "cols=7", "--set", "dtype=f32,f16", "--set", "device=cpu"]
+    options = ["--variant", "01_element_per_thread,eager,spelled_out", "--quick", "--quiet"]
+    run = tmp_path / "run"
+    bench("run", "--operator", tmp_path / "mine", *sizes, *options, "--out", run)
+    found = {(c["engine"], c["dtype"]): c["status"] for c in read_cases(run).values()}
+    for dtype in ("f32", "f16"):
+        assert found["pytorch", dtype] == found["python", dtype] == "ok"
+        assert ("cuda", dtype) in found
+
+
+# ---- check -----------------------------------------------------------------------------------------
+
+
+@needs_torch
+def test_check_lists_what_it_found(tmp_path: Path) -> None:
+    folder = write_operator(
+        tmp_path / "mine",
+        {"other": "def run(x):\n    return x\n"},
+        summary="y is x",
+        params={"rows": {"default": 4, "max": 9}, "cols": {"default": 3, "constant": True}},
+        dtypes=["f32", "f16"],
+        cost={"bytes": "2 * itemsize(T) * rows * cols", "flops": "rows"},
+        sweep={"quick": {"rows": [1, 2]}, "full": {"rows": [1, 2, 3], "cols": [4, 5]}},
+    )
+    (folder / "01_none.cu").write_text("", "utf-8")
+    done = bench("operator", "check", "mine", cwd=tmp_path).stdout
+    assert re.sub(" {3,}", "  ", done) == (
+        "mine: y is x\n"
+        "  folder  mine\n"
+        "  params  rows = 4 (1…9; argument long long rows)\n"
+        "  cols = 3 (1 or more; compiled in as COLS)\n"
+        "  dtypes  f32, f16\n"
+        "  rungs  01_none\n"
+        "  implementations  other\n"
+        "  cost  96 B moved, 4 operations\n"
+        "  memory  96 B of arrays on the device, at the default sizes\n"
+        "  quick sweep  2 sizes, up to 48 B of arrays\n"
+        "  full sweep  6 sizes, up to 120 B of arrays\n"
+        "\n"
+        "array  role  dtype  default shape  filled with  allowed error\n"
+        "─────  ──────  ─────  ─────────────  ────────────────────  "
+        "──────────────────────────────────────────────\n"
+        "x  input  T  4 × 3  normal, mean 0, sd 1\n"
+        "y  output  T  4 × 3  –  f32: relative L2 1e-05, f16: relative L2 0.002\n"
+        "\n"
+        "ok: the description, and the reference at the smallest and the default sizes.\n"
+        "Do the rungs compile?  bench compile --operator mine --arch sm_75,sm_90 --quick\n"
+    )
+
+
+def test_check_without_pytorch_says_so(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "mine")
+    done = bench("operator", "check", folder, expect=2, BENCH_PYTHON="none")
+    assert done.stderr.startswith("bench: the reference cannot be run: ")
+    assert "ok:" not in done.stdout
+
+
+@needs_torch
+def test_check_runs_the_smallest_sizes_that_where_allows(tmp_path: Path) -> None:
+    """At cols = 1 the reference would divide by zero."""
+    source = "def reference(x):\n    return x * (1 // (x.shape[1] - 1) + 1)\n"
+    allowed = write_operator(tmp_path / "allowed", {"reference": source}, where="cols > 1")
+    bench("operator", "check", allowed)
+    wrong = bench(
+        "operator", "check", write_operator(tmp_path / "all", {"reference": source}), expect=2
+    )
+    assert (
+        "rows=1 cols=1 f32: all/reference.py:2: ZeroDivisionError: integer division or modulo by zero"
+        in wrong.stdout
+    )
+    assert "rows=4" not in wrong.stdout
+
+
+# ---- names -----------------------------------------------------------------------------------------
+
+
+def test_params_named_as_options_are_refused(tmp_path: Path) -> None:
+    """Techniques come from the list of workloads; the others are keys of --set and of cases."""
+    listed = bench("list", "workloads").stdout
+    techniques = re.findall(r"^  (alloc|copy|launch|weights|wait) +.*:", listed, re.MULTILINE)
+    assert {"alloc", "copy", "launch"} <= set(techniques)
+    for name in {*techniques, "device", "engine", "variant", "workload"}:
+        params = {name: {"default": 4}, "rows": {"default": 4}, "cols": {"default": 3}}
+        folder = write_operator(tmp_path / f"with_{name}", params=params)
+        assert refused("operator", "check", folder) == (
+            f'{folder}/operator.json: $.params.{name}: found the name "{name}", which is an option '
+            "of every run: choose another"
+        )
+    folder = write_operator(tmp_path / "dtype", params={"dtype": {"default": 1}})
+    assert "which is reserved" in refused("operator", "check", folder)
+
+
+def test_the_name_of_a_workload_is_refused_everywhere(root: Path, tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "null")
+    message = (
+        f'{folder}/operator.json: $.name: "null" is the name of a workload of this program: choose '
+        "another"
+    )
+    for command in (["operator", "check", folder], ["plan", "--operator", folder]):
+        assert refused(*command) == message
+    shutil.copytree(folder, root / "kernels" / "null_too")
+    listed = bench("list", "workloads", root=root)
+    assert len(re.findall("^null ", listed.stdout, re.MULTILINE)) == 1
+    assert (
+        listed.stderr
+        == "bench: left out: "
+        + message.replace(str(folder), str(root / "kernels" / "null_too"))
+        + "\n"
+    )
+
+
+def test_a_copy_does_not_run_the_files_of_the_original(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "kernels" / "softmax", tmp_path / "softmax")
+    assert refused("plan", "--operator", tmp_path / "softmax", root=root) == (
+        f'{tmp_path}/softmax/operator.json: $.name: "softmax" is the name of '
+        f"{root}/kernels/softmax: choose another"
+    )
+    bench("plan", "--operator", root / "kernels" / "softmax", root=root)
+
+
+# ---- commands that take or list operators ----------------------------------------------------------
+
+
+def test_plan_of_an_operator(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "mine", sweep={"full": {"rows": [2, 5]}})
+    options = ["--engine", "pytorch", "--variant", "eager", "--set", "device=cpu"]
+    done = bench("plan", "--operator", folder, *options).stdout
+    assert re.findall(r"mine/\S+", done) == [
+        "mine/pytorch-cpu/eager/rows=2/cols=3",
+        "mine/pytorch-cpu/eager/rows=5/cols=3",
+    ]
+
+
+def test_where_is_quoted_if_nothing_is_left(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "mine", where="rows * cols <= 100")
+    assert refused("plan", "--operator", folder, "--set", "rows=1000") == (
+        "(command line): $: no case is left: mine needs rows * cols <= 100"
+    )
+    assert "rows=33/" in bench("plan", "--operator", folder, "--set", "rows=33,34").stdout
+
+
+def test_a_sweep_may_name_an_operator(root: Path, tmp_path: Path) -> None:
+    write_operator(root / "kernels" / "mine")
+    contender = {"engine": "pytorch", "variants": ["eager"], "device": ["cpu"]}
+    sweep = write_sweep(tmp_path / "s.json", "mine", [contender], axes={"rows": [7]})
+    assert "mine/pytorch-cpu/eager/rows=7/cols=3" in bench("plan", sweep, root=root).stdout
+
+
+def test_compile_needs_an_architecture(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "mine")
+    (folder / "01_none.cu").write_text("", "utf-8")
+    assert refused("compile", "--operator", folder) == (
+        "(command line): no architecture to compile for: give --arch, e.g. --arch sm_90 or --arch "
+        "sm_75,sm_80,sm_90"
+    )
+
+
+def test_list_operators(root: Path) -> None:
+    write_operator(root / "kernels" / "mine", summary="y is x")
+    done = bench("list", "operators", root=root, cwd=root)
+    at = done.stdout.index("mine: y is x\n")
+    assert done.stdout[at:].splitlines()[1:7] == [
+        "  folder           kernels/mine",
+        "  params           rows = 4 (1 or more; argument long long rows)",
+        "                   cols = 3 (1 or more; argument long long cols)",
+        "  dtypes           f32",
+        "  rungs            none: NN_NAME.cu is one",
+        "  implementations  none: NAME.py with a function run is one",
+    ]
+
+
+def test_a_broken_operator_is_left_out_of_every_command(root: Path, tmp_path: Path) -> None:
+    folder = write_operator(root / "kernels" / "broken", wheer="rows < 3")
+    key = 'unknown key "wheer"; did you mean "where"? '
+    line = f"bench: left out: {folder}/operator.json: $.wheer: {key}"
+    null = ["--workload", "null", "--engine", "null", "--variant", "steady"]
+    for command in (
+        ["list", "workloads"],
+        ["list", "operators"],
+        ["list", "sweeps"],
+        ["plan", *null],
+        ["run", *null, "--quick", "--quiet", "--out", tmp_path / "run"],
+        ["report", tmp_path / "run", "--print", "workloads"],
+        ["operator", "new", "another"],
+    ):
+        done = bench(*command, root=root)
+        if command[0] == "operator":
+            assert done.stderr == ""
+        else:
+            assert [text for text in done.stderr.splitlines() if text.startswith(line)] != []
+    assert "unknown key" in refused("operator", "check", folder, root=root)
