@@ -9,9 +9,9 @@ import pytest
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("torch")
-import operators  # noqa: E402 -- these need NumPy and PyTorch
+import operator_cases as operators  # noqa: E402 -- these need NumPy and PyTorch
 from conftest import WorkerProcess  # noqa: E402
-from operators import CHANGES, Opened, given, in_place, output  # noqa: E402
+from operator_cases import CHANGES, Opened, given, in_place, output  # noqa: E402
 
 from session import Session  # noqa: E402
 

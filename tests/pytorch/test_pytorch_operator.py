@@ -9,8 +9,8 @@ import pytest
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
-import operators  # noqa: E402
-from operators import EPS, NORMAL, PARAMS, RIGHT, Opened  # noqa: E402
+import operator_cases as operators  # noqa: E402
+from operator_cases import EPS, NORMAL, PARAMS, RIGHT, Opened  # noqa: E402
 
 import forward  # noqa: E402
 import operator_data  # noqa: E402

@@ -8,8 +8,8 @@ import pytest
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("torch")
-import operators  # noqa: E402 -- these need NumPy and PyTorch
-from operators import CHANGES, Opened, given, output  # noqa: E402
+import operator_cases as operators  # noqa: E402 -- these need NumPy and PyTorch
+from operator_cases import CHANGES, Opened, given, output  # noqa: E402
 
 from session import Session  # noqa: E402
 
