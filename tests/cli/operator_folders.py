@@ -41,6 +41,7 @@ def make_project(folder: Path) -> Path:
         (root / "kernels").mkdir()
         for path in (ROOT / "kernels").iterdir():
             (root / "kernels" / path.name).symlink_to(path)
+    if not (root / "kernels" / folder.name).exists():
         (root / "kernels" / folder.name).symlink_to(folder)
     return root
 

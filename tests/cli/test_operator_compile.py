@@ -50,6 +50,7 @@ def compiled(folder: Path, *options: str, **environment: str) -> dict[str, dict[
     keys = {"BENCH_CACHE": str(folder.parent / "cache"), **environment}
     command = ["compile", sweep, "--arch", "sm_90", "--json", *options]
     done = bench(*command, root=root, expect=None, **keys)
+    assert done.stdout, done.stderr
     return {program["variant"]: program for program in json.loads(done.stdout)["programs"]}
 
 
@@ -63,21 +64,29 @@ def test_tables_are_checked_with_the_file_named(tmp_path: Path) -> None:
         assert programs[name]["reason"].endswith(f"twice/{name}.cu: {reason}")
 
 
-def test_only_f16_needs_cuda_headers(tmp_path: Path) -> None:
-    """NVRTC in a folder without them, as its wheel is without that of the runtime."""
+def test_only_f16_and_bf16_need_cuda_headers(tmp_path: Path) -> None:
+    """Beside NVRTC there are headers that say that they were read.
+
+    That a case is skipped where they are missing: tests/unit/test_toolchain_lacks.c.
+    """
     if "nvrtc" not in compiler_options():
         pytest.skip("NVRTC is not installed")
-    found = {item["what"]: item for item in json.loads(bench("doctor", "--json").stdout)}
+    found = {
+        item["what"]: item for item in json.loads(bench("doctor", "--json", expect=None).stdout)
+    }
     library = Path(found["NVRTC"]["detail"].split("(")[1].rstrip(")"))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "include").mkdir()
     for path in library.parent.glob("libnvrtc*"):
-        (tmp_path / path.name).symlink_to(path.resolve())
-    alone = {"BENCH_NVRTC": str(tmp_path / library.name)}
-    for dtype, status in (("f32", "ok"), ("f16", "skipped"), ("bf16", "skipped")):
-        folder = write_operator(
-            tmp_path / f"twice_{dtype}", {"good.cu": HEAD + GOOD}, dtypes=[dtype]
-        )
-        program = compiled(folder, "--compiler", "nvrtc", **alone)["good"]
-        assert program["status"] == status, program["reason"]
-        if dtype != "f32":
-            header = "cuda_fp16.h" if dtype == "f16" else "cuda_bf16.h"
-            assert program["reason"].startswith(f"CUDA header {header} not found: ")
+        (tmp_path / "lib" / path.name).symlink_to(path.resolve())
+    for name in ("cuda_fp16.h", "cuda_bf16.h"):
+        (tmp_path / "include" / name).write_text(f"#error {name} is read\n", encoding="utf-8")
+    environment = {"BENCH_NVRTC": str(tmp_path / "lib" / library.name)}
+    headers = {"f32": None, "f16": "fp16", "bf16": "bf16"}
+    for dtype in headers:
+        folder = write_operator(tmp_path / f"twice_{dtype}", {"a.cu": HEAD + GOOD}, dtypes=[dtype])
+        program = compiled(folder, "--compiler", "nvrtc", **environment)["a"]
+        if dtype == "f32":
+            assert program["status"] == "ok", program["reason"]
+        else:
+            assert f"cuda_{headers[dtype]}.h is read" in program["reason"]

@@ -301,9 +301,14 @@ static status_t check_name(const char *folder, const operator_description_t *d,
                      : other == NULL                       ? NULL
                      : other->folder == NULL               ? "an operator of this run"
                                                            : other->folder;
-    if (of == NULL ||
-        (other != NULL && other->folder != NULL && strcmp(other->folder, d->folder) == 0))
+    if (of == NULL)
         return STATUS_OK;
+    if (other != NULL && other->folder != NULL && strcmp(other->folder, d->folder) == 0)
+        return strcmp(other->hash, d->hash) == 0
+                   ? STATUS_OK
+                   : error_set(err, STATUS_USAGE,
+                               "%s: a file of the operator \"%s\" was changed while it was in use",
+                               folder, d->name);
     return error_set(err, STATUS_USAGE,
                      "%s/operator.json: $.name: \"%s\" is the name of %s: choose another", folder,
                      d->name, of);

@@ -1,0 +1,131 @@
+/* How rungs of operators are launched: host and device share the tables by layout alone, and what may be launched where. */
+#include "expected_files.h"
+
+#include "workloads/operator/launches.h"
+
+#include <string.h>
+
+/* What is between `opening` and '}', without comments and blanks. */
+static char *fields(const char *path, const char *opening) {
+    char *text = read_text(path), *from = strstr(text, opening);
+    if (from == NULL)
+        fail_msg("%s: no \"%s\"", path, opening);
+    from = strchr(from, '{') + 1;
+    char *body = mem_text_n(from, strcspn(from, "}")), *to = body;
+    for (const char *at = body; *at != '\0'; at++) {
+        if (text_starts(at, "//"))
+            at += strcspn(at, "\n");
+        else if (strchr(" \n", *at) == NULL)
+            *to++ = *at;
+    }
+    *to = '\0';
+    free(text);
+    return body;
+}
+
+static void test_tables_of_host_and_device(void **state) {
+    (void)state;
+    char *host = fields("bench/workloads/operator/launches.h", "typedef struct operator_launch");
+    char *device = fields("kernels/common/operator.cuh", "struct operator_launch");
+    char *respelled = strstr(host, "uint32_tcooperative");
+    assert_non_null(respelled);
+    memcpy(respelled, "unsigned", strlen("uint32_t"));
+    assert_string_equal(host, device);
+    free(host);
+    free(device);
+    char *header = read_text("kernels/common/operator.cuh"),
+         *size = mem_format("workspace_bytes[%d]", WORKSPACE_TEXT);
+    assert_non_null(strstr(header, size));
+    free(size);
+    free(header);
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static operator_values_t *values_of(int64_t n) {
+    static operator_values_t values;
+    values = (operator_values_t){.params = {n, 132}, .names = {"n", "sm_count"}};
+    values.scope = (scope_t){.names = values.names, .values = values.params, .n = 2, .itemsize = 4};
+    return &values;
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    const operator_launch_t launch = {.entry = "k",
+                                      .grid = {"ceil_div(n, 8) * 2", "sm_count"},
+                                      .threads = {"64", "n % 7 + 1"},
+                                      .shared = "itemsize(T) * n",
+                                      .cluster = {"2"}};
+    launch_size_t size;
+    error_t err = ERROR_INIT;
+    assert_int_equal(launches_size(&launch, values_of(1000), 90, &size, &err), STATUS_OK);
+    const launch_size_t expected = {
+        .grid = {250, 132, 1}, .threads = {64, 7, 1}, .shared = 4000, .cluster = {2, 1, 1}};
+    assert_memory_equal(&size, &expected, sizeof size);
+}
+
+typedef struct refused {
+    operator_launch_t launch;
+    unsigned arch;
+    const char *message;
+} refused_t;
+
+static const refused_t REFUSED[] = {
+    {{.grid = {"n - 5"}}, 90, "grid.x: \"n - 5\" is 0, expected 1 to 2147483647"},
+    {{.grid = {"1", "", "65536"}}, 90, "grid.z: \"65536\" is 65536, expected 1 to 65535"},
+    {{.threads = {"1", "1", "65"}}, 90, "threads.z: \"65\" is 65, expected 1 to 64"},
+    {{.threads = {"1025"}}, 90, "threads.x: \"1025\" is 1025, expected 1 to 1024"},
+    {{.threads = {"128", "9"}}, 90, "1152 threads per block, at most 1024 are possible"},
+    {{.shared = "227 * 1024 + 1"},
+     90,
+     "shared: \"227 * 1024 + 1\" is 232449 bytes, expected 0 to 232448 (sm_90)"},
+    {{.shared = "99 * 1024 + 1"},
+     86,
+     "shared: \"99 * 1024 + 1\" is 101377 bytes, expected 0 to 101376 (sm_86)"},
+    {{.shared = "-n"}, 90, "shared: \"-n\" is -5 bytes, expected 0 to 232448 (sm_90)"},
+    {{.grid = {"4"}, .cluster = {"2"}}, 89, "clusters need sm_90; this is sm_89"},
+    {{.grid = {"5"}, .cluster = {"2"}}, 90, "grid.x = 5 is not a multiple of cluster.x = 2"},
+    {{.grid = {"32", "2"}, .cluster = {"16", "2"}},
+     90,
+     "32 blocks per cluster, at most 16 are possible"},
+};
+
+static void test_sizes_that_are_not_possible(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+        operator_launch_t launch = REFUSED[i].launch;
+        launch_size_t size;
+        error_t err = ERROR_INIT;
+        strcpy(launch.entry, "k");
+        assert_int_equal(launches_size(&launch, values_of(5), REFUSED[i].arch, &size, &err),
+                         STATUS_FAILED);
+        char *expected = mem_format("kernel \"k\": %s", REFUSED[i].message);
+        assert_string_equal(err.text, expected);
+        free(expected);
+    }
+}
+
+static void test_workspace(void **state) {
+    (void)state;
+    launches_t launches = {.workspace = ""};
+    size_t bytes = 1;
+    error_t err = ERROR_INIT;
+    assert_int_equal(launches_workspace(&launches, values_of(5), &bytes, &err), STATUS_OK);
+    assert_int_equal(bytes, 0);
+    strcpy(launches.workspace, "8 * sm_count");
+    assert_int_equal(launches_workspace(&launches, values_of(5), &bytes, &err), STATUS_OK);
+    assert_int_equal(bytes, 1056);
+    strcpy(launches.workspace, "n - 6");
+    assert_int_equal(launches_workspace(&launches, values_of(5), &bytes, &err), STATUS_FAILED);
+    assert_string_equal(err.text, "WORKSPACE: \"n - 6\" is -1 bytes");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables_of_host_and_device),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_sizes_that_are_not_possible),
+        cmocka_unit_test(test_workspace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* An operator as a workload: constants of its programs, its parameters, the request to its workers. */
+#include "expected_files.h"
+
+#include "measure/open_request.h"
+#include "workloads/operator/operators.h"
+
+#include <jansson.h>
+
+#define EVERYTHING "tests/fixtures/operators/everything"
+
+static int add(void **state) {
+    const operator_description_t *added;
+    error_t err = ERROR_INIT;
+    if (operators_add(EVERYTHING, &added, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    *state = (void *)workload_find(added->name);
+    return *state == NULL;
+}
+
+static case_t case_of(const workload_t *workload, const char *dtype) {
+    case_t spec = workload_defaults(workload);
+    free(spec.dtype);
+    spec.dtype = mem_text(dtype);
+    return spec;
+}
+
+static const char *const EXPECTED =
+    "OPERATOR_ARGUMENTS=const OPERATOR_T *__restrict__ x, const long long *__restrict__ order, "
+    "const bool *__restrict__ mask, const __nv_bfloat16 *__restrict__ noise, "
+    "float *__restrict__ state, OPERATOR_T *__restrict__ y, long long *__restrict__ largest, "
+    "double *__restrict__ sum, unsigned char *workspace, float eps, long long axis, "
+    "long long rows, long long shift";
+
+static void test_constants_of_a_program(void **state) {
+    text_list_t defines = {0};
+    case_t spec = case_of(*state, "f16");
+    ((const workload_t *)*state)->constants(&spec, &defines);
+    const char *const here[] = {EXPECTED,          "OPERATOR_T=__half", "OPERATOR_F16=1",
+                                "OPERATOR_BF16=1", "DTYPE_F16=1",       "DTYPE_F32=0",
+                                "DTYPE_BOOL=0",    "COLS=128"};
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        if (!text_list_has(&defines, here[i]))
+            fail_msg("no %s", here[i]);
+    assert_false(text_list_has(&defines, "ROWS=64"));
+    text_list_free(&defines);
+    case_free(&spec);
+}
+
+static void test_only_dtypes_in_use_need_headers(void **state) {
+    text_list_t defines = {0};
+    case_t spec = case_of(*state, "f32");
+    ((const workload_t *)*state)->constants(&spec, &defines);
+    assert_true(text_list_has(&defines, "OPERATOR_T=float"));
+    assert_true(text_list_has(&defines, "OPERATOR_F16=0"));
+    assert_true(text_list_has(&defines, "OPERATOR_BF16=1")); /* of `noise` */
+    text_list_free(&defines);
+    case_free(&spec);
+}
+
+static void test_request(void **state) {
+    json_t *request;
+    error_t err = ERROR_INIT;
+    case_t spec = case_of(*state, "f16");
+    const operator_description_t *d = operators_find("everything");
+    assert_int_equal(operators_request(d, &spec, &request, &err), STATUS_OK);
+    assert_string_equal(json_string_value(json_object_get(request, "hash")), d->hash);
+    assert_string_equal(json_string_value(json_object_get(request, "folder")), d->folder);
+    assert_int_equal(d->folder[0], '/');
+    const json_t *arrays = json_object_get(request, "arrays");
+    assert_int_equal(json_array_size(arrays), 8);
+    static const char *const ARRAYS[] = {
+        [0] = "{\"name\":\"x\",\"shape\":[64,256,3],\"dtype\":\"f16\",\"input\":true,"
+              "\"output\":false,\"fill\":{\"kind\":\"integers\",\"low\":-4.0,\"high\":5.0}}",
+        [2] = "{\"name\":\"state\",\"shape\":[16,128],\"dtype\":\"f32\",\"input\":true,"
+              "\"output\":true,\"fill\":{\"kind\":\"uniform\",\"low\":-0.5,\"high\":1.5}}",
+        [7] = "{\"name\":\"sum\",\"shape\":[],\"dtype\":\"f64\",\"input\":false,"
+              "\"output\":true}"};
+    for (size_t i = 0; i < sizeof ARRAYS / sizeof *ARRAYS; i++) {
+        char *text = json_dumps(json_array_get(arrays, i), JSON_COMPACT);
+        if (ARRAYS[i] != NULL)
+            assert_string_equal(text, ARRAYS[i]);
+        free(text);
+    }
+    const json_t *eps = json_array_get(json_object_get(request, "scalars"), 0);
+    assert_string_equal(json_string_value(json_object_get(eps, "dtype")), "f32");
+    assert_true(json_real_value(json_object_get(eps, "value")) == 1e-5);
+    json_decref(request);
+    case_free(&spec);
+}
+
+static void test_two_runs_must_be_equal_if_the_description_says_so(void **state) {
+    assert_int_equal(((const workload_t *)*state)->repeats, REPEATS_MUST_BE_EQUAL);
+    const operator_description_t *added;
+    error_t err = ERROR_INIT;
+    assert_int_equal(operators_add("tests/fixtures/operators/smallest", &added, &err), STATUS_OK);
+    assert_int_equal(workload_find(added->name)->repeats, REPEATS_ARE_COMPARED);
+    assert_int_equal(workload_find("mlp_infer")->repeats, REPEATS_ARE_NOT_COMPARED);
+}
+
+static void test_the_same_folder_twice_is_one_operator(void **state) {
+    (void)state;
+    const operator_description_t *first = operators_find("everything"), *again;
+    error_t err = ERROR_INIT;
+    assert_int_equal(operators_add(EVERYTHING, &again, &err), STATUS_OK);
+    assert_ptr_equal(again, first);
+}
+
+static void write_description(const char *folder, const char *dtype) {
+    char *path = fs_join(folder, "operator.json"), *reference = fs_join(folder, "reference.py");
+    char *text =
+        mem_format("{\"schema\": 1, \"name\": \"changing\", \"params\": {\"n\": {\"default\": 4}}, "
+                   "\"dtypes\": [\"%s\"], \"inputs\": [{\"name\": \"x\", \"shape\": [\"n\"], "
+                   "\"dtype\": \"T\", "
+                   "\"fill\": \"ones\"}], \"outputs\": [{\"name\": \"y\", \"shape\": [\"n\"], "
+                   "\"dtype\": \"T\"}]}",
+                   dtype);
+    error_t err = ERROR_INIT;
+    if (fs_write_atomic(path, text, strlen(text), &err) != STATUS_OK ||
+        fs_write_atomic(reference, "", 0, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    free(text);
+    free(reference);
+    free(path);
+}
+
+static void test_a_description_that_changes_in_use(void **state) {
+    (void)state;
+    char *folder;
+    const operator_description_t *added;
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    write_description(folder, "f32");
+    assert_int_equal(operators_add(folder, &added, &err), STATUS_OK);
+    write_description(folder, "f64");
+    assert_int_equal(operators_add(folder, &added, &err), STATUS_USAGE);
+    char *expected = mem_format(
+        "%s: a file of the operator \"changing\" was changed while it was in use", folder);
+    assert_string_equal(err.text, expected);
+    free(expected);
+    fs_remove_tree(folder, NULL);
+    free(folder);
+}
+
+static void test_operators_compile_under_one_name(void **state) {
+    json_t *hello =
+        json_pack("{s:{s:[s], s:[s]}}", "compiles", "operator", "compile", "mlp_infer", "eager");
+    case_t spec = case_of(*state, "f32");
+    free(spec.variant);
+    spec.variant = mem_text("compile");
+    assert_true(open_request_is_tuned(hello, &spec));
+    free(spec.variant);
+    spec.variant = mem_text("eager");
+    assert_false(open_request_is_tuned(hello, &spec));
+    case_free(&spec);
+    json_decref(hello);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_constants_of_a_program),
+        cmocka_unit_test(test_only_dtypes_in_use_need_headers),
+        cmocka_unit_test(test_request),
+        cmocka_unit_test(test_two_runs_must_be_equal_if_the_description_says_so),
+        cmocka_unit_test(test_the_same_folder_twice_is_one_operator),
+        cmocka_unit_test(test_a_description_that_changes_in_use),
+        cmocka_unit_test(test_operators_compile_under_one_name),
+    };
+    return cmocka_run_group_tests(tests, add, NULL);
+}
