@@ -119,7 +119,7 @@ status_t gpu_pool_keep(gpu_t *gpu, error_t *err) {
 
 void gpu_pool_trim(gpu_t *gpu) {
     cu_pool_t pool;
-    if (gpu->api.device_pool(&pool, gpu->device) == CU_SUCCESS)
+    if (gpu_has_pool(gpu) && gpu->api.device_pool(&pool, gpu->device) == CU_SUCCESS)
         gpu->api.pool_trim(pool, 0);
 }
 

@@ -271,6 +271,13 @@ def test_clusters_that_this_gpu_has_not(tmp_path: Path, flag: str, reason: str) 
     assert (case["status"], case["reason"]) == ("skipped", f'kernel "twice": {reason}')
 
 
+def test_a_driver_without_a_pool(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "twice", {"good.cu": rung(GOOD)})
+    gpu = Gpu(tmp_path / "gpu", "-DWITHOUT_POOL")
+    (case,) = gpu.run(folder, [cuda("good", alloc=["async"])]).values()
+    assert (case["status"], case["reason"]) == ("skipped", "this driver has no cuMemAllocAsync")
+
+
 def test_shifted_arrays_find_a_rung_that_assumes_alignment(tmp_path: Path) -> None:
     aligned = '{{"aligned", {"1"}, {"1"}}}'
     files = {"aligned.cu": rung(aligned, "aligned"), "good.cu": rung(GOOD)}
