@@ -1,4 +1,4 @@
-"""Rungs of operators on the host: compiled as C++ with tests/host_cuda, launched as their tables say."""
+"""Rungs of operators on the host: compiled as C++ with tests/host_cuda, launched by their tables."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@
 static int add(void **state) {
     const operator_description_t *added;
     error_t err = ERROR_INIT;
-    if (operators_add(EVERYTHING, &added, &err) != STATUS_OK)
+    if (operators_add(EVERYTHING, NULL, &added, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     *state = (void *)workload_find(added->name);
     return *state == NULL;
@@ -92,7 +92,8 @@ static void test_two_runs_must_be_equal_if_the_description_says_so(void **state)
     assert_int_equal(((const workload_t *)*state)->repeats, REPEATS_MUST_BE_EQUAL);
     const operator_description_t *added;
     error_t err = ERROR_INIT;
-    assert_int_equal(operators_add("tests/fixtures/operators/smallest", &added, &err), STATUS_OK);
+    assert_int_equal(operators_add("tests/fixtures/operators/smallest", NULL, &added, &err),
+                     STATUS_OK);
     assert_int_equal(workload_find(added->name)->repeats, REPEATS_ARE_COMPARED);
     assert_int_equal(workload_find("mlp_infer")->repeats, REPEATS_ARE_NOT_COMPARED);
 }
@@ -101,7 +102,7 @@ static void test_the_same_folder_twice_is_one_operator(void **state) {
     (void)state;
     const operator_description_t *first = operators_find("everything"), *again;
     error_t err = ERROR_INIT;
-    assert_int_equal(operators_add(EVERYTHING, &again, &err), STATUS_OK);
+    assert_int_equal(operators_add(EVERYTHING, NULL, &again, &err), STATUS_OK);
     assert_ptr_equal(again, first);
 }
 
@@ -130,9 +131,9 @@ static void test_a_description_that_changes_in_use(void **state) {
     error_t err = ERROR_INIT;
     assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
     write_description(folder, "f32");
-    assert_int_equal(operators_add(folder, &added, &err), STATUS_OK);
+    assert_int_equal(operators_add(folder, NULL, &added, &err), STATUS_OK);
     write_description(folder, "f64");
-    assert_int_equal(operators_add(folder, &added, &err), STATUS_USAGE);
+    assert_int_equal(operators_add(folder, NULL, &added, &err), STATUS_USAGE);
     char *expected = mem_format(
         "%s: a file of the operator \"changing\" was changed while it was in use", folder);
     assert_string_equal(err.text, expected);
