@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
-#include "cli/operator.h"
+#include "cli/operator_print.h"
 #include "cli/own_worker.h"
 #include "io/fs.h"
 #include "sweep/own_engines.h"

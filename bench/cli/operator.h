@@ -3,7 +3,6 @@
 #define BENCH_CLI_OPERATOR_H
 
 #include "cli/args.h"
-#include "workloads/common/workload.h"
 
 typedef struct operator_options {
     const char *root; /* the project's folder */
@@ -14,10 +13,5 @@ typedef struct operator_options {
 
 status_t operator_new(const operator_options_t *options, error_t *err);
 status_t operator_check(const operator_options_t *options, error_t *err);
-
-/* Name, summary, folder, params, rungs and implementations: for `bench list` and `bench operator check`. */
-status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err);
-/* The path as seen from the current folder; the caller frees it. */
-char *path_from_here(const char *path);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/secret.h"
 #include "base/units.h"
+#include "cli/operator_print.h"
 #include "io/table.h"
 #include "measure/contender.h"
 #include "sweep/sweep.h"

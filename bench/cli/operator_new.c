@@ -2,7 +2,9 @@
 #include "cli/operator.h"
 
 #include "base/memory.h"
+#include "cli/operator_print.h"
 #include "io/fs.h"
+#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>

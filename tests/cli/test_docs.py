@@ -29,6 +29,7 @@ OF_THE_SAVED_RUN = ("plots/h200", "results/h200", "REPORT.md")
 MADE_BY_THE_READER = {
     "kernels/mlp_infer/90_grid_stride.cu",
     "kernels/linreg_train/90_two_kernels.cu",
+    "kernels/layer_norm/",
     "tests/fuzz/corpus/TARGET",
 }
 ONE_OF_THE_ENVIRONMENT = {
@@ -321,6 +322,34 @@ def test_the_rung_of_two_kernels_of_the_guide(project: Path) -> None:
     options = ["--arch", "sm_75,sm_90,sm_120", "--json", "--cache", project / "cache"]
     done = ok("compile", sweep, *options, *compiler, root=project)
     assert [program["status"] for program in json.loads(done)["programs"]] == ["ok"] * 3
+
+
+def test_the_operator_of_the_guide(tmp_path: Path) -> None:
+    ok("operator", "new", "layer_norm", "--dir", tmp_path)
+    folder = tmp_path / "layer_norm"
+    text = text_of(ROOT / "docs" / "own-operator.md")
+    blocks = re.findall(r"^```(?:json|python|cuda)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    names = ["operator.json", "reference.py", "01_row_per_warp.cu", "one_pass.py"]
+    for name, block in zip(names, blocks, strict=True):
+        (folder / name).write_text(block, "utf-8")
+    for name in ("01_element_per_thread.cu", "spelled_out.py"):
+        (folder / name).unlink()
+    archs = ["--arch", "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"]
+    options = [*archs, "--quick", "--json", "--cache", tmp_path / "cache", *compiler_options()]
+    done = json.loads(ok("compile", "--operator", folder, *options))
+    assert [program["status"] for program in done["programs"]] == ["ok"] * 7
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    printed = ok("operator", "check", folder)
+    expected = re.findall(
+        r"^\$ build/bench operator check [^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+    )
+    shown = expected[0].replace("kernels/layer_norm", str(folder))
+    assert printed.splitlines()[2:] == shown.splitlines()[2:]
+    sizes = ["--set", "rows=5", "--set", "cols=70", "--set", "dtype=f32,f16", "--set", "device=cpu"]
+    run = ["--variant", "eager,one_pass", *sizes, "--quick", "--quiet", "--out", tmp_path / "run"]
+    ok("run", "--operator", folder, *run)
+    assert [case["status"] for case in cases_of(tmp_path / "run")] == ["ok"] * 4
 
 
 def test_the_contender_of_the_guide(project: Path, tmp_path: Path) -> None:

@@ -9,5 +9,5 @@ import torch
 
 
 def reference(x):
-    """y = x · sigmoid(x); x and y are (rows, cols)."""
+    """Return y[i, j] = x[i, j] · sigmoid(x[i, j]); x and y are (rows, cols)."""
     return x * torch.sigmoid(x)

@@ -8,4 +8,5 @@ import torch
 
 
 def run(x):
+    """Return x / (1 + exp(-x))."""
     return x / (1 + torch.exp(-x))

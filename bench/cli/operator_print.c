@@ -1,0 +1,53 @@
+#include "cli/operator_print.h"
+
+#include "base/memory.h"
+#include "workloads/operator/operators.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char *path_from_here(const char *path) {
+    char *here = getcwd(NULL, 0);
+    const size_t n = here != NULL ? strlen(here) : 0;
+    const bool below = n > 0 && strncmp(path, here, n) == 0 && path[n] == '/';
+    free(here);
+    return mem_text(below ? path + n + 1 : path);
+}
+
+/* A line of what there may be none of. */
+static void print_names(const char *what, const text_list_t *names, const char *none, FILE *out) {
+    char *joined = text_list_join(names, ", ");
+    fprintf(out, "  %-16s %s\n", what, names->n > 0 ? joined : none);
+    free(joined);
+}
+
+static status_t print_variants(const workload_t *workload, const char *root, FILE *out,
+                               error_t *err) {
+    static const struct {
+        const char *engine, *what, *none;
+    } KINDS[] = {{"cuda", "rungs", "none: NN_NAME.cu is one"},
+                 {"python", "implementations", "none: NAME.py with a function run is one"}};
+    for (size_t i = 0; i < 2; i++) {
+        text_list_t variants = {0};
+        TRY(workload_variants(workload, KINDS[i].engine, root, &variants, err));
+        print_names(KINDS[i].what, &variants, KINDS[i].none, out);
+        text_list_free(&variants);
+    }
+    return STATUS_OK;
+}
+
+status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err) {
+    const operator_description_t *d = operators_find(workload->name);
+    char *folder = path_from_here(d->folder);
+    fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
+            "folder", folder);
+    free(folder);
+    for (size_t p = 0; p < workload->n_params; p++) {
+        const param_spec_t *param = &workload->params[p];
+        fprintf(out, "  %-16s %s = %s (%s)\n", p == 0 ? "params" : "", param->name,
+                param->default_json, param->summary);
+    }
+    print_names("dtypes", &d->dtypes, "", out);
+    return print_variants(workload, root, out, err);
+}

@@ -1,0 +1,14 @@
+/* What `bench list` and `bench operator` print of an operator. */
+#ifndef BENCH_CLI_OPERATOR_PRINT_H
+#define BENCH_CLI_OPERATOR_PRINT_H
+
+#include "workloads/common/workload.h"
+
+#include <stdio.h>
+
+/* Name, summary, folder, params, rungs and implementations. */
+status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err);
+/* The path as seen from the current folder; the caller frees it. */
+char *path_from_here(const char *path);
+
+#endif
