@@ -48,6 +48,13 @@ static bool lists_equal(const text_list_t *a, const text_list_t *b) {
     return true;
 }
 
+/* A source that asks for sm_90's own instructions, such as wgmma, by the compiler's macro for them, gets them. */
+static const char *full_arch(const source_t *source, const char *arch) {
+    return strcmp(arch, "sm_90") == 0 && source_mentions(source, "__CUDA_ARCH_FEAT_SM90_ALL")
+               ? "sm_90a"
+               : arch;
+}
+
 status_t compile_add(const compile_options_t *options, const case_t *spec, const char *arch,
                      program_list_t *programs, size_t *index, error_t *err) {
     *index = (size_t)-1;
@@ -72,6 +79,7 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
     if (status != STATUS_OK)
         goto cleanup;
     select_defines(workload, spec, source, &defines);
+    arch = full_arch(source, arch);
 
     size_t i = 0;
     while (i < programs->n && !(strcmp(programs->items[i].source, path) == 0 &&

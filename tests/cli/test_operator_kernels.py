@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import ctypes
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from host_kernels import Rung
-from project import ROOT
+from project import ROOT, bench, compiler_options, read_cases, write_sweep
 
 SOFTMAX = "const T *x, T *y, unsigned char *workspace, long long rows"
 RMS_NORM = "const T *x, const T *weight, T *y, unsigned char *workspace, float eps, long long rows"
 REDUCE_SUM = "const T *x, T *y, unsigned char *workspace, long long n"
 GEMM = "const T *a, const T *b, T *y, unsigned char *workspace"
+# One element, no whole vector, partly filled warps, the first length for a whole block, …
 LENGTHS = [1, 31, 33, 128, 1000, 1025, 2050]
-LONG = {"04_cluster": [2048, 4098, 9001], "03_cluster": [2048, 4098, 9001]}
+LONG = [2048, 4098, 9001]
+FEW = {
+    ("01_row_per_block", 33),
+    ("02_online", 1000),
+    ("02_registers", 1000),
+    ("02_registers", 1025),
+}
+FEW |= {("03_registers", 31), ("03_registers", 2050), ("03_cluster", 9001), ("04_cluster", 4098)}
 EPS = {"f32": 1e-6, "f16": 1e-3, "bf16": 4e-3}
 
 
@@ -23,8 +33,15 @@ def rungs(operator: str) -> list[str]:
     return sorted(path.stem for path in (ROOT / "kernels" / operator).glob("*.cu"))
 
 
-def lengths(rung: str) -> list[int]:
-    return LONG.get(rung, LENGTHS)
+def cases(operator: str, *dtypes: str) -> list[Any]:
+    """Return rungs, lengths and dtypes: a few, and the others marked as slow."""
+    found = []
+    for rung in rungs(operator):
+        for cols in LONG if "cluster" in rung else LENGTHS:
+            for dtype in dtypes:
+                few = (rung, cols) in FEW and (dtype == "f32") == (cols in (31, 33, 1000, 9001))
+                found.append(pytest.param(rung, cols, dtype, marks=[] if few else pytest.mark.slow))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +89,7 @@ def check(y: np.ndarray, after: np.ndarray, expected: np.ndarray, dtype: str) ->
     assert (widened(after, dtype) == 123).all(), "written past the end"
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16"])
-@pytest.mark.parametrize(
-    ("rung", "cols"), [(rung, cols) for rung in rungs("softmax") for cols in lengths(rung)]
-)
+@pytest.mark.parametrize(("rung", "cols", "dtype"), cases("softmax", "f32", "f16"))
 def test_softmax(folder: Path, rung: str, cols: int, dtype: str) -> None:
     program = Rung(folder, f"softmax/{rung}", dtype, SOFTMAX, COLS=cols)
     for rows in (1, 5):
@@ -89,10 +103,7 @@ def test_softmax(folder: Path, rung: str, cols: int, dtype: str) -> None:
         check(y, after, wide / wide.sum(-1, keepdims=True), dtype)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-@pytest.mark.parametrize(
-    ("rung", "cols"), [(rung, cols) for rung in rungs("rms_norm") for cols in lengths(rung)]
-)
+@pytest.mark.parametrize(("rung", "cols", "dtype"), cases("rms_norm", "f32", "bf16"))
 def test_rms_norm(folder: Path, rung: str, cols: int, dtype: str) -> None:
     program = Rung(folder, f"rms_norm/{rung}", dtype, RMS_NORM, COLS=cols)
     eps = np.float32(1e-5)
@@ -122,13 +133,88 @@ def test_reduce_sum(folder: Path, rung: str) -> None:
 
 
 PRODUCTS = [(1, 8, 8), (16, 40, 72), (33, 72, 200), (130, 264, 136)]
+LARGEST_TILES = ("< 96", "< 1")  # however small the product is
 
 
-@pytest.mark.parametrize(("m", "n", "k"), PRODUCTS)
-@pytest.mark.parametrize("rung", rungs("gemm"))
-def test_gemm(folder: Path, rung: str, m: int, n: int, k: int) -> None:
-    program = Rung(folder, f"gemm/{rung}", "f16", GEMM, M=m, N=n, K=k)
+@pytest.mark.parametrize(
+    ("rung", "edit"),
+    [("01_tensor_cores", None), ("02_ring", None), ("02_ring", LARGEST_TILES)]
+    + [("03_wgmma", LARGEST_TILES)],
+)
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [*(pytest.param(*p, marks=pytest.mark.slow) for p in PRODUCTS), (72, 264, 456)]
+)
+def test_gemm(folder: Path, rung: str, edit: Any, m: int, n: int, k: int) -> None:
+    program = Rung(folder, f"gemm/{rung}", "f16", GEMM, edit, M=m, N=n, K=k)
     a, b = narrowed(normal(m, k), "f16"), narrowed(normal(n, k)[::-1], "f16")
     y, after = guarded((m, n), "f16")
     program.run([a, b, y], [], m=m, n=n, k=k)
     check(y, after, widened(a, "f16") @ widened(b, "f16").T, "f16")
+
+
+# ---- for GPUs -------------------------------------------------------------------------------------
+
+OPERATORS = ["gemm", "reduce_sum", "rms_norm", "softmax"]
+DTYPES = {"softmax": ["f32", "f16"], "rms_norm": ["bf16", "f32"]}
+ARCHS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
+
+
+def compiled(folder: Path, operator: str, archs: list[str], **axes: Any) -> list[dict[str, Any]]:
+    """Compile all rungs; return those that do not skip the case."""
+    if operator in DTYPES:
+        axes["dtype"] = DTYPES[operator]
+    contenders = [{"engine": "cuda", "variants": ["*"]}]
+    sweep = write_sweep(folder / f"{operator}.json", operator, contenders, axes=axes)
+    options = ["--json", "--quiet", "--cache", folder / "cache", *compiler_options()]
+    done = bench("compile", sweep, "--arch", ",".join(archs), *options)
+    programs = json.loads(done.stdout)["programs"]
+    assert {p["status"] for p in programs} <= {"ok", "skipped"}
+    assert {p["variant"] for p in programs} == set(rungs(operator))
+    return [p for p in programs if p["status"] == "ok"]
+
+
+def sizes(operator: str, kind: str) -> dict[str, list[int]]:
+    text = (ROOT / "kernels" / operator / "operator.json").read_text("utf-8")
+    return dict(json.loads(text)["sweep"][kind])
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_rung_compiles_for_the_h200_without_spills(tmp_path: Path, operator: str) -> None:
+    programs = compiled(tmp_path, operator, ["sm_90"], **sizes(operator, "full"))
+    assert {p["variant"] for p in programs} == set(rungs(operator))
+    assert {p["spill_bytes"] for p in programs} == {0}
+    wide = {p["variant"] for p in programs if p["arch"] == "sm_90a"}
+    assert wide == ({"03_wgmma"} if operator == "gemm" else set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_rung_compiles_or_says_why_not(tmp_path: Path, operator: str) -> None:
+    programs = compiled(tmp_path, operator, ARCHS, **sizes(operator, "quick"))
+    assert {p["arch"].removesuffix("a") for p in programs} == set(ARCHS)
+
+
+# ---- their references -----------------------------------------------------------------------------
+
+SMALL = {
+    "softmax": {"rows": [8], "cols": [33]},
+    "rms_norm": {"rows": [8], "cols": [33]},
+    "reduce_sum": {"n": [1000]},
+    "gemm": {"m": [16], "n": [24], "k": [32]},
+}
+
+
+def test_references_run_on_the_cpu(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    sweeps = []
+    for operator, small in SMALL.items():
+        contenders = [{"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]}]
+        if operator == "gemm":
+            contenders.append({"engine": "python", "device": ["cpu"], "variants": ["cublas_gemm"]})
+        axes = {**small, "dtype": DTYPES[operator]} if operator in DTYPES else small
+        sweeps.append(write_sweep(tmp_path / f"{operator}.json", operator, contenders, axes=axes))
+    bench("run", *sweeps, "--out", tmp_path / "run")
+    cases = read_cases(tmp_path / "run")
+    assert len(cases) == 7
+    for case in cases.values():
+        assert case["status"] == "ok", case

@@ -25,6 +25,7 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ thread_local
 #define __CUDA_ARCH__ 900
+#define __CUDA_ARCH_FEAT_SM90_ALL
 
 using std::max;
 using std::min;

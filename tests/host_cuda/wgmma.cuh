@@ -1,0 +1,27 @@
+// kernels/common/wgmma.cuh on the host (PTX ISA, "Matrix Descriptor Format"): rows of 128 bytes, eight of them every
+// 1024 bytes, and bits 4 to 6 of an address are swizzled with bits 7 to 9.
+#pragma once
+#include "tensor_cores.cuh"
+
+inline unsigned long long operand_at(unsigned address, unsigned sixteenth) {
+    return address + sixteenth * 32;
+}
+inline float element_of(unsigned long long operand, unsigned row, unsigned k) {
+    const unsigned address = (unsigned)operand + row / 8 * 1024 + row % 8 * 128 + k * 2;
+    half value;
+    memcpy(&value, from_shared(address ^ (address >> 7 & 7) << 4), 2);
+    return (float)value;
+}
+
+inline void show_to_products() {}
+inline void begin_products() {}
+inline void end_products() {}
+template <unsigned LEFT> void wait_for_products() {}
+
+inline void multiply_64_by_256(float (&d)[32][4], unsigned long long a, unsigned long long b) {
+    const unsigned lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4;
+    for (unsigned j = 0; j < 32; j++)
+        for (unsigned i = 0; i < 4; i++)
+            for (unsigned k = 0; k < 16; k++)
+                d[j][i] += element_of(a, row + i / 2 * 8, k) * element_of(b, j * 8 + lane % 4 * 2 + i % 2, k);
+}
