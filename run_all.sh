@@ -50,6 +50,8 @@ if [ -z "$mode" ]; then
 fi
 sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json sweeps/linreg_train_operations.json
     sweeps/mnist_train.json sweeps/mnist_train_stages.json sweeps/mlp_train.json sweeps/allocate.json)
+operators=(kernels/*/operator.json)
+operators=("${operators[@]%/operator.json}")
 flags=()
 takes="half an hour"
 if [ "$mode" = quick ]; then
@@ -58,6 +60,7 @@ if [ "$mode" = quick ]; then
     flags=(--quick)
     [ "$gpu" = yes ] && takes="10 min" || takes="2 min"
 fi
+[ "$gpu" = no ] || sweeps+=("${operators[@]}") # without a GPU they are only compiled
 [ -n "$out" ] || out=results/$(uname -n)-$(date +%Y%m%d-%H%M%S)
 name=$(basename "$out")
 saved=()
@@ -79,13 +82,18 @@ status=0 compiled=0
 [ -s "$out/cases.jsonl" ] || exit "$status"
 
 if [ "$gpu" = no ]; then
-    step "compiling every CUDA kernel at the quick sizes for every architecture, about 80 s (compile only)"
+    step "compiling every CUDA kernel at the quick sizes for every architecture, about 90 s (compile only)"
+    archs=sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120
     "$bench" compile sweeps/mlp_infer_quick.json sweeps/mlp_infer_f16.json sweeps/linreg_train_quick.json \
-        sweeps/mnist_train_quick.json sweeps/mlp_train.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 \
-        >"$out/compile.txt" || compiled=$?
+        sweeps/mnist_train_quick.json sweeps/mlp_train.json --arch "$archs" >"$out/compile.txt" || compiled=$?
+    for operator in "${operators[@]}"; do
+        [ "$compiled" -eq 2 ] ||
+            "$bench" compile --operator "$operator" --quick --arch "$archs" >>"$out/compile.txt" ||
+            compiled=$?
+    done
     # 1: a program does not compile. 2: no compiler, which is no error on a machine without a GPU.
     [ "$compiled" -eq 1 ] && status=1
-    tail -n 2 "$out/compile.txt"
+    grep -E '^[0-9]+ programs?: ' "$out/compile.txt" || tail -n 2 "$out/compile.txt"
 fi
 
 step "charts and report, a few seconds"
