@@ -58,6 +58,7 @@ struct operator_launch {
     operator_text<16> cluster[3]; // blocks per cluster; sm_90 and up
     unsigned cooperative;         // 1: all blocks are resident, so they may wait for each other
 };
+static_assert(sizeof(operator_launch) == 468, "texts as in launches.h, without a byte more");
 
 // All launches of a run, in order:   LAUNCHES = {{"softmax", {"rows"}, {THREADS}}};
 #define LAUNCHES extern "C" __device__ const operator_launch launches[]

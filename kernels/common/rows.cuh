@@ -1,5 +1,5 @@
-// Rows of COLS elements in registers. A row belongs to a group of threads: lanes of a warp if it is short, a block, or a
-// cluster of blocks. Thread t of the group's GROUP threads holds vectors t, t + GROUP, … of the row.
+// Rows of COLS elements in registers. A row belongs to a group of threads: lanes of a warp if it is short, a block, or
+// a cluster of blocks. Thread t of the group's GROUP threads holds vectors t, t + GROUP, … of the row.
 #pragma once
 #include "vectors.cuh"
 #include "warp.cuh"
@@ -54,8 +54,8 @@ template <unsigned GROUP> struct row_t {
     }
 };
 
-// How rungs without clusters divide rows: up to 1024 columns by lanes, two vectors each, up to a warp; longer rows by blocks, 16
-// elements per thread.
+// How rungs without clusters divide rows: up to 1024 columns by lanes, two vectors each, up to a warp; longer rows by
+// blocks, 16 elements per thread.
 constexpr bool SHORT_ROWS = COLS <= 1024;
 constexpr unsigned LANES = power_of_2_from(VECTORS < 64 ? (VECTORS + 1) / 2 : 32);
 constexpr unsigned LONG_THREADS = power_of_2_from((COLS + 15) / 16);

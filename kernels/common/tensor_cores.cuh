@@ -1,6 +1,6 @@
 // Tensor cores: matrix products of a warp in fp16, and loads of their operands from shared memory. Matrices are warp
-// fragments (PTX ISA, "Matrix Fragments for mma.m16n8k16"). With g = lane / 4 and t = lane % 4, two halves per word, a lane
-// holds
+// fragments (PTX ISA, "Matrix Fragments for mma.m16n8k16"). With g = lane / 4 and t = lane % 4, two halves per word, a
+// lane holds
 //   A (16, 16)  words 0 … 3: row g, columns 2t, 2t + 1; row g + 8; then the same two with columns 2t + 8, 2t + 9
 //   B (16, 8)   words 0, 1: rows 2t, 2t + 1 of column g; rows 2t + 8, 2t + 9
 //   D (16, 8)   row g, columns 2t, 2t + 1; row g + 8

@@ -1,7 +1,7 @@
-// Products of a warpgroup (four warps) on Hopper's tensor cores, with both operands in shared memory: wgmma, which only
-// sm_90a has. An operand's row is 64 elements of fp16 along the sum, 128 bytes, and rows are stored one after another; the
-// chunk c of 16 bytes of row r lies at place c ^ r % 8 (PTX ISA, "128-Byte swizzle"). Operands begin at a multiple of 1024
-// bytes.
+// Products of a warpgroup (four warps) on Hopper's tensor cores, with both operands in shared memory: wgmma, which
+// only sm_90a has. An operand's row is 64 elements of fp16 along the sum, 128 bytes, and rows are stored one after
+// another; the chunk c of 16 bytes of row r lies at place c ^ r % 8 (PTX ISA, "128-Byte swizzle"). Operands begin at a
+// multiple of 1024 bytes.
 #pragma once
 #include "ptx.cuh"
 
@@ -27,8 +27,8 @@ template <unsigned LEFT> __device__ __forceinline__ void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 
-// d += a * b: a has 64 rows, b 256, both 16 elements along the sum. Warp w of the four has rows 16 * w … 16 * w + 15 of d:
-// d[j] is columns 8 * j … 8 * j + 7, a fragment as in tensor_cores.cuh.
+// d += a * b: a has 64 rows, b 256, both 16 elements along the sum. Warp w of the four has rows 16 * w … 16 * w + 15
+// of d: d[j] is columns 8 * j … 8 * j + 7, a fragment as in tensor_cores.cuh.
 __device__ __forceinline__ void multiply_64_by_256(float (&d)[32][4], unsigned long long a, unsigned long long b) {
 #define SUMS(j) "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
     // clang-format off

@@ -1,5 +1,5 @@
-// Idea    Tensor cores: a block computes a tile (128, 128) of y, each of its eight warps (64, 32) with mma.sync. A step of
-//         64 along the sum goes through shared memory, so an element of a or b is loaded once per tile.
+// Idea    Tensor cores: a block computes a tile (128, 128) of y, each of its eight warps (64, 32) with mma.sync. A
+//         step of 64 along the sum goes through shared memory, so an element of a or b is loaded once per tile.
 // Change  None: the start of the ladder. The next step's elements are loaded into registers while this step's are
 //         multiplied.
 // Buys    128 * 128 * 64 multiply-adds per 32 KB: 64 operations per byte from the L2.

@@ -1,9 +1,10 @@
 // Idea    Keep the tensor cores busy: copies to shared memory run asynchronously, several steps ahead.
-// Change  cp.async into a ring of stages, without registers in between; one barrier per step. Tiles by size: (128, 256)
-//         with warps of (64, 64); (64, 64) if there are fewer than 96 of those; (32, 32) up to 32 rows, with a deep ring.
+// Change  cp.async into a ring of stages, without registers in between; one barrier per step. Tiles by size: (128,
+//         256) with warps of (64, 64); (64, 64) if there are fewer than 96 of those; (32, 32) up to 32 rows, with a
+//         deep ring.
 // Buys    A warp's (64, 64) reads 4 KB of shared memory per 65,536 multiply-adds, 32 clocks at 128 bytes each. At the
-//         rate of mma.sync, on Hopper some 60 % of wgmma's, they take 50. m = 16: 33.6 MB of b at up to 48 KB in flight
-//         per multiprocessor; 8 us at 4.3 TB/s, less where b is in the L2.
+//         rate of mma.sync, on Hopper some 60 % of wgmma's, they take 50. m = 16: 33.6 MB of b at up to 48 KB in
+//         flight per multiprocessor; 8 us at 4.3 TB/s, less where b is in the L2.
 // Limits  mma.sync: on sm_90 only wgmma reaches the tensor cores' full rate (rung 03). From sm_80 to sm_89 it has the
 //         full rate, but sm_86 and sm_89 have room for two stages of (128, 256) only.
 #if __CUDA_ARCH__ < 800

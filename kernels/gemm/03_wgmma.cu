@@ -1,13 +1,13 @@
-// Idea    Hopper's own product instruction, wgmma: four warps together multiply (64, 256) by 16 straight from shared memory,
-//         asynchronously, at the tensor cores' full rate.
-// Change  Tiles of (128, 256), computed by two warpgroups of (64, 256), whose sums are 128 registers per thread. Copies are
-//         rung 02's, into the layout that wgmma expects with 128-byte swizzle. While a step is multiplied, the step two
-//         later is copied and the one before may still run: one barrier per step.
+// Idea    Hopper's own product instruction, wgmma: four warps together multiply (64, 256) by 16 straight from shared
+//         memory, asynchronously, at the tensor cores' full rate.
+// Change  Tiles of (128, 256), computed by two warpgroups of (64, 256), whose sums are 128 registers per thread.
+//         Copies are rung 02's, into the layout that wgmma expects with 128-byte swizzle. While a step is multiplied,
+//         the step two later is copied and the one before may still run: one barrier per step.
 // Buys    A step is 2 million multiply-adds, 1024 clocks at the full rate, for 48 KB: 47 bytes per clock and
 //         multiprocessor from the L2. No operand passes through registers.
 // Limits  cp.async needs an instruction per 512 bytes and warp, and each block reads its own copy of a and b. cuBLAS
-//         copies with TMA, once for two blocks of a cluster, from warps that do nothing else; such tensor maps are made
-//         by the host and not offered to rungs. Tiles are (128, 256) only: few rows are rung 02's.
+//         copies with TMA, once for two blocks of a cluster, from warps that do nothing else; such tensor maps are
+//         made by the host and not offered to rungs. Tiles are (128, 256) only: few rows are rung 02's.
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
 #error SKIP: needs wgmma (sm_90a)
 #endif

@@ -1,8 +1,8 @@
 // Tiles of a, b and y, for blocks of WARPS_M * WARPS_N warps that compute a tile (TILE_M, TILE_N) of y together. The
 // rung defines these four. A step is TILE_K along the sum.
 //
-// In shared memory a row of a step is 128 bytes, eight chunks of 16, and chunk c of row r lies at place c ^ r % 8: eight
-// rows of one chunk, which ldmatrix reads together, and eight chunks of one row are in different banks.
+// In shared memory a row of a step is 128 bytes, eight chunks of 16, and chunk c of row r lies at place c ^ r % 8:
+// eight rows of one chunk, which ldmatrix reads together, and eight chunks of one row are in different banks.
 #pragma once
 #include "common/operator.cuh"
 #include "common/tensor_cores.cuh"
@@ -55,8 +55,8 @@ struct sums_t {
     float of[WARP_M / 16][WARP_N / 8][4];
 };
 
-// Operands of 16 along the sum. One ldmatrix loads 16 rows by 16: of a as words 0 … 3 of its fragment, of b as those of
-// two neighbouring fragments of 8 rows.
+// Operands of 16 along the sum. One ldmatrix loads 16 rows by 16: of a as words 0 … 3 of its fragment, of b as those
+// of two neighbouring fragments of 8 rows.
 struct operands_t {
     unsigned a[WARP_M / 16][4], b[WARP_N / 16][4];
 

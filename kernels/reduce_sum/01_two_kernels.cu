@@ -2,8 +2,8 @@
 // Change  None: the start of the ladder. Up to 1024 blocks, which take elements in turns.
 // Buys    The same bits in each run: the order of additions depends on n only. atomicAdd() on one float would save the
 //         second kernel and give other bits each time.
-// Limits  Two launches, the second of which waits for the first to drain: some 1.5 us more, which is most of the time up
-//         to 2^20 elements. One 4-byte load in flight per thread: too little for the DRAM.
+// Limits  Two launches, the second of which waits for the first to drain: some 1.5 us more, which is most of the time
+//         up to 2^20 elements. One 4-byte load in flight per thread: too little for the DRAM.
 #include "sums.cuh"
 
 constexpr unsigned THREADS = 256, MOST_BLOCKS = 1024;

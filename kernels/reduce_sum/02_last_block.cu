@@ -1,6 +1,6 @@
 // Idea    No second kernel: the last block to finish adds the blocks' sums.
-// Change  Each block counts itself in after it has written its sum (a fence between); who counts last reads all of them,
-//         always in the order of blocks, so the bits do not depend on who that is.
+// Change  Each block counts itself in after it has written its sum (a fence between); who counts last reads all of
+//         them, always in the order of blocks, so the bits do not depend on who that is.
 // Buys    One launch less: some 1 us. The tail is a fence, an atomic and a read of up to 1024 sums from the L2.
 // Limits  1024 blocks count on one address. One 4-byte load in flight per thread, as in rung 01.
 #include "finish.cuh"

@@ -1,9 +1,9 @@
 // Idea    Read x once: a row stays in registers between its sum of squares and its quotients.
-// Change  Loads of up to 16 bytes, all of a row in flight at once, and the weights with them. Up to 1024 columns: 1 to 32
-//         lanes per row, no barrier; longer rows: a block of up to 1024 threads and one barrier.
+// Change  Loads of up to 16 bytes, all of a row in flight at once, and the weights with them. Up to 1024 columns: 1 to
+//         32 lanes per row, no barrier; longer rows: a block of up to 1024 threads and one barrier.
 // Buys    2 * rows * cols elements of traffic, the minimum; the weights come from the L1 or L2.
-// Limits  DRAM. Elements stay packed, so 16 of bf16 take 8 registers. With fewer rows than multiprocessors most of them
-//         have no work: rung 03.
+// Limits  DRAM. Elements stay packed, so 16 of bf16 take 8 registers. With fewer rows than multiprocessors most of
+//         them have no work: rung 03.
 #if COLS > 32768
 #error SKIP: a block holds at most 32768 columns in registers
 #elif COLS > 16384 && (DTYPE_F32 || COLS % 2 != 0)
