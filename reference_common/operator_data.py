@@ -88,7 +88,7 @@ class OperatorInputs:
         """Turn the inputs of the refill seed `before` into those of `after`, in place."""
         mask = sign_mask(before) ^ sign_mask(after)
         for spec, array in zip(self.specs, self.arrays, strict=True):
-            if spec.fill is None or spec.fill.kind == "constant":
+            if spec.fill is None or spec.fill.kind in ("constant", "function"):
                 continue
             if _is_symmetric(spec.dtype, spec.fill):
                 flip_signs(array, mask)
@@ -103,6 +103,8 @@ def filled(spec: ArraySpec, seed: int, number: int) -> Array:
     fill = spec.fill
     assert fill is not None, f"{spec.name}: an input without a fill"
     array = np.empty(spec.shape, STORED[spec.dtype])
+    if fill.kind == "function":  # the caller's
+        return array
     flat = array.reshape(-1)
     stream = STREAM + number
     keys = _sorted_keys(flat.size, seed, stream) if fill.kind == "permutation" else None

@@ -11,7 +11,7 @@ from json_checks import Shape, boolean, each, integer, number, one_of, text
 
 DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool")
 FLOATS = ("f32", "f16", "bf16", "f64")
-FILLS = ("uniform", "normal", "integers", "permutation", "constant")
+FILLS = ("uniform", "normal", "integers", "permutation", "constant", "function")
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-import user_file
+from operator_files import REFERENCE, load
 from operator_request import FLOATS, Array, Operator
 from operator_tensors import DTYPES, OperatorInputs, dtype_name, same_bits, widened
 from workload import CaseError
-
-REFERENCE = "reference"
-
-
-def load(operator: Operator, stem: str) -> ModuleType:
-    """Import a file of the operator's folder."""
-    return user_file.load(Path(operator.folder), stem, operator.hash)
 
 
 class Function:
@@ -40,21 +31,25 @@ class Function:
         self.place = f"{operator.place(stem)}{at}: {name}"
         self._call = function
         self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
-        self._state = state
+        self.state = state
         self._expect_parameters()
 
     def bound(self) -> Callable[[list[Tensor]], Any]:
         """Return it as a function of the inputs alone."""
-        call, scalars, state = self._call, self._scalars, self._state
+        call, scalars, state = self._call, self._scalars, self.state
 
         def forward(inputs: list[Tensor]) -> Any:
             return call(*inputs, *scalars, **state)
 
         return forward
 
-    def checked(self, inputs: OperatorInputs, given: list[Tensor]) -> list[Tensor]:
-        """Run once on these tensors; return the outputs after checking them and the inputs."""
-        wide = any(x.dtype != DTYPES[a.dtype] for x, a in zip(given, inputs.specs, strict=True))
+    def checked(
+        self, inputs: OperatorInputs, given: list[Tensor], *, wide: bool = False
+    ) -> list[Tensor]:
+        """Run once on these tensors; return the outputs after checking them and the inputs.
+
+        `wide`: floats are float64, the state's too.
+        """
         device = given[0].device if given else torch.device("cpu")
         outputs = self.outputs_of(self.bound()(given), given)
         self.expect_unchanged(inputs, given)
@@ -91,9 +86,9 @@ class Function:
             return
         names = self.operator.parameters
         try:
-            signature.bind(*names, **self._state)
+            signature.bind(*names, **self.state)
         except TypeError as error:
-            keywords = [f"{name}=…" for name in self._state]
+            keywords = [f"{name}=…" for name in self.state]
             expected = ", ".join([*names, *keywords])
             raise CaseError(
                 f"{self.place}{signature} is called as {self.name}({expected}): {error}"

@@ -17,7 +17,8 @@ from forward import (
     GraphForward,
     listed,
 )
-from operator_function import REFERENCE, Function, state_of
+from operator_files import REFERENCE, results_of
+from operator_function import Function, state_of
 from operator_tensors import DTYPES, OperatorInputs, written
 
 
@@ -26,6 +27,8 @@ class Eager(ForwardCase):
 
     _inputs: OperatorInputs
     _user_function: Function
+    _stem = REFERENCE
+    """The file whose function is run."""
 
     def load(self, inputs: OperatorInputs) -> None:
         self._inputs = inputs
@@ -35,6 +38,9 @@ class Eager(ForwardCase):
         outputs = listed(self._left)
         arrays = self._inputs.operator.outputs
         return {a.name: written(y) for a, y in zip(arrays, outputs, strict=True)}
+
+    def results(self) -> dict[str, Any]:
+        return results_of(self._inputs.operator, self._stem, self._user_function.state)
 
     def _tolerance(self, name: str) -> float:
         operator = self._inputs.operator

@@ -16,7 +16,8 @@ from torch import Tensor
 import user_file
 from case import Case
 from device import Device
-from operator_function import REFERENCE, Function, load, state_of
+from operator_files import REFERENCE, load
+from operator_function import Function, state_of
 from operator_request import FLOATS, Array
 from operator_tensors import DTYPES, OperatorInputs, same_bits, widened, written
 from timing import Mark, Sample, now_ns
@@ -38,7 +39,7 @@ class Oracle(Case):
         self._function = Function(operator, REFERENCE, name, self._state)
         with torch.inference_mode():
             # The first run; the next one must give the same bits.
-            self._expected = self._function.checked(inputs, self._widened())
+            self._expected = self._function.checked(inputs, self._widened(), wide=True)
         if not operator.deterministic:
             self._expected = []
         self.probes = self._keeping([self._total])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 import operator_data
 from host_memory import expect_room
+from operator_files import REFERENCE, load
 from operator_request import Operator
 from protocol import CaseSpec
 from workload import CaseError
@@ -44,6 +46,11 @@ class OperatorInputs(operator_data.OperatorInputs):
         self.params: Mapping[str, Any] = spec.params
         self.dtype = DTYPES[spec.dtype]
         self.seed = seed
+        self._call_function(0)
+
+    def refill(self, before: int, after: int) -> None:
+        super().refill(before, after)
+        self._call_function(after)
 
     def tensors(self) -> list[Tensor]:
         """Return the inputs as tensors in the same memory."""
@@ -51,6 +58,36 @@ class OperatorInputs(operator_data.OperatorInputs):
             torch.from_numpy(array).view(DTYPES[spec.dtype])
             for spec, array in zip(self.specs, self.arrays, strict=True)
         ]
+
+    def _call_function(self, refill: int) -> None:
+        """Have the reference's `inputs` make those with the fill "function", under a seed."""
+        specs = [s for s in self.specs if s.fill is not None and s.fill.kind == "function"]
+        if not specs:
+            return
+        where = f"{self.operator.place(REFERENCE)}: inputs"
+        function = getattr(load(self.operator, REFERENCE), "inputs", None)
+        if not callable(function):
+            raise CaseError(f'{where}: no such function, which the fill "function" needs')
+        with torch.random.fork_rng(devices=[]):
+            seed_all(np.random.SeedSequence([self.seed, refill]).generate_state(1, np.uint64)[0])
+            made = function(dict(self.params), self.dtype)
+        if len(made) != len(specs):
+            raise CaseError(f"{where} returned {len(made)} tensors, expected {len(specs)}")
+        for spec, x in zip(specs, made, strict=True):
+            found = (tuple(x.shape), dtype_name(x.dtype))
+            if found != (spec.shape, spec.dtype):
+                raise CaseError(
+                    f"{where}: {spec.name} is {list(x.shape)} {found[1]}, "
+                    f"expected {list(spec.shape)} {spec.dtype}"
+                )
+            self.tensors()[self.specs.index(spec)].copy_(x)
+
+
+def seed_all(seed: int) -> None:
+    """Seed every generator that users' files draw from."""
+    torch.manual_seed(int(seed))
+    np.random.seed(int(seed) % 2**32)
+    random.seed(int(seed))
 
 
 def dtype_name(dtype: torch.dtype) -> str:

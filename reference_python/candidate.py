@@ -16,7 +16,8 @@ from torch import Tensor
 import user_file
 from device import Device
 from forward import Forward
-from operator_function import REFERENCE, Function, in_place_of, state_of
+from operator_files import REFERENCE
+from operator_function import Function, in_place_of, state_of
 from operator_modes import Inference
 from operator_request import Operator
 from operator_tensors import OperatorInputs
@@ -72,7 +73,8 @@ class CandidateWorkload:
         if not folder.is_dir():
             raise CaseError(f"operator.folder: {folder} is not a folder")
         stems = sorted(path.stem for path in folder.glob("*.py"))
-        self.modes = [stem for stem in stems if stem != REFERENCE]
+        # What others import begins with an underscore.
+        self.modes = [s for s in stems if s != REFERENCE and not s.startswith("_")]
 
     def make_inputs(self, spec: CaseSpec, seed: int) -> OperatorInputs:
         """Return the data of a case."""

@@ -13,6 +13,10 @@
 const cli_option_t OPERATOR_OPTIONS[] = {
     {"dir", "DIR", "new: folder to make NAME in (kernels/ of the project)",
      CLI_FIELD(cli_text, operator_options_t, dir)},
+    {"candidate", "FILE", "import: measure its ModelNew against Model (repeatable)",
+     CLI_FIELD(cli_texts, operator_options_t, candidates)},
+    {"out", "DIR", "import: keep the operator in this new folder",
+     CLI_FIELD(cli_text, operator_options_t, out)},
     {0},
 };
 
@@ -25,6 +29,8 @@ static const struct {
      NAMES("dir"), operator_new},
     {"check", "DIR…", "is the description right, and the reference on small and default sizes?",
      NAMES(NULL), operator_check},
+    {"import", "FILE", "measure a problem of a kernel benchmark (-- options of bench run)",
+     NAMES("candidate", "out"), operator_import},
 };
 
 enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS };
@@ -74,7 +80,8 @@ status_t operator_command(const cli_args_t *args, error_t *err) {
         return unknown_subcommand(name, err);
     operator_options_t options = {.root = args->root,
                                   .operands = (const char *const *)args->operands.items + 1,
-                                  .n_operands = args->operands.n - 1};
+                                  .n_operands = args->operands.n - 1,
+                                  .args = args};
     TRY(check_options(args, i, err));
     TRY(cli_read(args, &options, err));
     return SUBCOMMANDS[i].handle(&options, err);

@@ -8,10 +8,14 @@ typedef struct operator_options {
     const char *root; /* the project's folder */
     const char *const *operands;
     size_t n_operands;
-    const char *dir; /* --dir; NULL: kernels/ of the project */
+    const char *dir;        /* new: NULL: kernels/ of the project */
+    text_list_t candidates; /* import */
+    const char *out;        /* import: NULL: a temporary folder */
+    const cli_args_t *args; /* the complete command line */
 } operator_options_t;
 
 status_t operator_new(const operator_options_t *options, error_t *err);
 status_t operator_check(const operator_options_t *options, error_t *err);
+status_t operator_import(const operator_options_t *options, error_t *err);
 
 #endif

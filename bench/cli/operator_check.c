@@ -42,6 +42,8 @@ static char *fill_text(const operator_array_t *array) {
         return mem_format("integers %.0f…%.0f", fill->low, fill->high - 1);
     case FILL_PERMUTATION:
         return mem_text("permutation");
+    case FILL_FUNCTION:
+        return mem_text("inputs of reference.py");
     case FILL_CONSTANT:
         break;
     }

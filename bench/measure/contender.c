@@ -204,6 +204,21 @@ bool contender_run_once(contender_t *c, double *run_ns) {
     return good || contender_drop(c, CASE_SKIPPED, "it measures neither host_to_host nor total");
 }
 
+/* Results as they are, and each of its "notes" as a flag. */
+static void take_results(case_result_t *result, const json_t *results) {
+    size_t i;
+    json_t *note;
+    if (json_object_size(results) == 0)
+        return;
+    char *text = json_dumps(results, JSON_COMPACT);
+    result->results_json = mem_text(text);
+    free(text);
+    json_array_foreach(json_object_get(results, "notes"), i, note) {
+        if (json_is_string(note) && text_is_plain(json_string_value(note)))
+            flag_list_add(&result->flags, FLAG_OTHER, json_string_value(note), NAN, NAN);
+    }
+}
+
 void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
         json_t *answer = NULL;
@@ -212,12 +227,7 @@ void contender_finish(contender_t *c) {
         else
             worker_link_ask(c->worker, contender_request(c, "close"), c->settings->timeout_s,
                             &answer, NULL);
-        const json_t *results = json_object_get(answer, "results");
-        if (json_object_size(results) > 0) {
-            char *text = json_dumps(results, JSON_COMPACT);
-            c->result.results_json = mem_text(text);
-            free(text);
-        }
+        take_results(&c->result, json_object_get(answer, "results"));
         json_decref(answer);
     }
     slow_rounds_settle(&c->result, &c->slow_rounds, c->settings->measure.min_rounds);

@@ -220,13 +220,13 @@ static status_t list_stems(const char *root, const workload_t *workload, const c
     return status;
 }
 
-/* Implementations of an operator, beside the reference. */
+/* Implementations of an operator, beside the reference. What others import begins with "_". */
 static status_t list_scripts(const char *root, const workload_t *workload, text_list_t *variants,
                              error_t *err) {
     text_list_t stems = {0};
     TRY(list_stems(root, workload, ".py", &stems, err));
     for (size_t i = 0; i < stems.n; i++)
-        if (strcmp(stems.items[i], "reference") != 0)
+        if (strcmp(stems.items[i], "reference") != 0 && stems.items[i][0] != '_')
             text_list_add(variants, stems.items[i]);
     text_list_free(&stems);
     return STATUS_OK;

@@ -49,13 +49,18 @@ static status_t read_object(const node_t *node, node_t *value, fill_t *fill, err
 }
 
 static status_t read_word(const node_t *node, fill_t *fill, error_t *err) {
-    static const char *const WORDS[] = {"permutation", "zeros", "ones"};
+    static const char *const WORDS[] = {"permutation", "zeros", "ones", "function"};
+    static const fill_t FILLS[] = {{.kind = FILL_PERMUTATION},
+                                   {FILL_CONSTANT, 0, 0},
+                                   {FILL_CONSTANT, 1, 0},
+                                   {.kind = FILL_FUNCTION}};
     const vocabulary_t known = {"fill", "", WORDS, sizeof WORDS / sizeof WORDS[0]};
     size_t index;
     if (!json_is_string(node->json))
-        return node_expected(node, err, "\"permutation\", \"zeros\", \"ones\" or an object");
+        return node_expected(node, err,
+                             "\"permutation\", \"zeros\", \"ones\", \"function\" or an object");
     TRY(node_choice(node, &known, &index, err));
-    *fill = (fill_t){.kind = index == 0 ? FILL_PERMUTATION : FILL_CONSTANT, .low = index == 2};
+    *fill = FILLS[index];
     return STATUS_OK;
 }
 
@@ -96,6 +101,7 @@ static status_t check_fill(const node_t *node, const fill_t *fill, element_t ele
             return node_expected(node, err, what);
         break;
     case FILL_PERMUTATION:
+    case FILL_FUNCTION:
         break;
     }
     return STATUS_OK;

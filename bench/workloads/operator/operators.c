@@ -186,11 +186,9 @@ static status_t check_program(const workload_t *workload, const cubin_t *cubin, 
 
 /* ---- for workers in other languages ----------------------------------------------------------- */
 
-static const char *const FILLS[] = {[FILL_UNIFORM] = "uniform",
-                                    [FILL_NORMAL] = "normal",
-                                    [FILL_INTEGERS] = "integers",
-                                    [FILL_PERMUTATION] = "permutation",
-                                    [FILL_CONSTANT] = "constant"};
+static const char *const FILLS[] = {
+    [FILL_UNIFORM] = "uniform",         [FILL_NORMAL] = "normal",     [FILL_INTEGERS] = "integers",
+    [FILL_PERMUTATION] = "permutation", [FILL_CONSTANT] = "constant", [FILL_FUNCTION] = "function"};
 
 static json_t *array_to_json(const operator_array_t *array, const operator_shape_t *shape) {
     json_t *sizes = json_array();

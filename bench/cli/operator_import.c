@@ -1,0 +1,105 @@
+/* `bench operator import`: a problem of a kernel benchmark, measured as an operator. What it computes on is found by
+ * reference_operator/import_problem.py, which writes the operator's folder. */
+#include "cli/operator.h"
+
+#include "base/memory.h"
+#include "cli/commands.h"
+#include "io/fs.h"
+#include "io/subprocess.h"
+#include "worker/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT_S = 600 };
+
+/* "why\n" → "why"; the caller frees it. */
+static char *line_of(const char *text, size_t n) {
+    char *line = mem_text_n(text, n);
+    text_make_plain(line);
+    return line;
+}
+
+static status_t check_answer(const char *problem, const subprocess_result_t *answer, error_t *err) {
+    if (answer->exit_code == 0)
+        return STATUS_OK;
+    char *reason = line_of(answer->out, strcspn(answer->out, "\n"));
+    if (answer->timed_out)
+        error_set(err, STATUS_USAGE, "%s: not described within %d s", problem, TIMEOUT_S);
+    else if (reason[0] != '\0')
+        error_set(err, STATUS_USAGE, "%s", reason);
+    else
+        error_set(err, STATUS_FAILED, "%s: Python died: %.300s", problem, answer->err);
+    free(reason);
+    return STATUS_USAGE;
+}
+
+static status_t write_folder(const operator_options_t *options, const char *folder, error_t *err) {
+    char *python, *script = fs_join(options->root, "reference_operator/import_problem.py");
+    subprocess_result_t answer = {0};
+    status_t status = workers_find_python(options->root, NULL, "pytorch", &python, err);
+    if (status == STATUS_OK) {
+        const char **argv = mem_zeroed(options->candidates.n + 5, sizeof *argv);
+        size_t n = 0;
+        argv[n++] = python;
+        argv[n++] = script;
+        argv[n++] = folder;
+        argv[n++] = options->operands[0];
+        for (size_t i = 0; i < options->candidates.n; i++)
+            argv[n++] = options->candidates.items[i];
+        status = subprocess_run(argv, NULL, TIMEOUT_S, &answer, err);
+        free(argv);
+        free(python);
+    }
+    if (status == STATUS_OK) {
+        status = check_answer(options->operands[0], &answer, err);
+        if (status == STATUS_OK)
+            fprintf(stderr, "%s", answer.out);
+        subprocess_result_free(&answer);
+    }
+    free(script);
+    return status;
+}
+
+/* `bench run --operator FOLDER`, with the options after "--". */
+static status_t run_folder(const operator_options_t *options, const char *folder, error_t *err) {
+    static const cli_command_t RUN = {.name = "run", .options = RUN_OPTIONS};
+    text_list_t argv = {0};
+    cli_args_t args;
+    text_list_add(&argv, "bench");
+    text_list_add(&argv, "run");
+    for (size_t i = 1; i < options->n_operands; i++)
+        text_list_add(&argv, options->operands[i]);
+    text_list_add(&argv, "--operator");
+    text_list_add(&argv, folder);
+    status_t status = cli_parse(&RUN, (int)argv.n, argv.items, 2, &args, err);
+    if (status == STATUS_OK) {
+        args.root = options->root;
+        args.argv = options->args->argv; /* FOLDER may be gone when the run is read */
+        args.n_argv = options->args->n_argv;
+        status = run_command(&args, err);
+        cli_args_free(&args);
+    }
+    text_list_free(&argv);
+    return status;
+}
+
+status_t operator_import(const operator_options_t *options, error_t *err) {
+    if (options->n_operands == 0)
+        return error_set(err, STATUS_USAGE, "bench operator import: expected PROBLEM.py");
+    if (options->out != NULL && fs_exists(options->out))
+        return error_set(err, STATUS_USAGE, "--out %s: exists already", options->out);
+    char *temporary = NULL;
+    if (options->out == NULL)
+        TRY(fs_temporary_folder(&temporary, err));
+    /* Messages name the last part. */
+    char *folder = options->out != NULL ? mem_text(options->out) : fs_join(temporary, "imported");
+    status_t status = write_folder(options, folder, err);
+    if (status == STATUS_OK)
+        status = run_folder(options, folder, err);
+    if (temporary != NULL)
+        fs_remove_tree(temporary, NULL);
+    free(temporary);
+    free(folder);
+    return status;
+}

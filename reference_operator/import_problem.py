@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Write a problem of a kernel benchmark as an operator's folder, for `bench operator import`.
+
+    python3 reference_operator/import_problem.py FOLDER PROBLEM.py [CANDIDATE.py…]
+
+It prints what is to be known about the result; after an error, the reason (exit code 1).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import traceback
+from pathlib import Path
+
+sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
+
+import needs
+import problem_files
+import user_file
+from workload import CaseError
+
+PROBLEM = "problem"
+
+
+def name_of(path: Path) -> str:
+    """Return a file's name as an identifier without its ending."""
+    return re.sub(r"\W", "_", path.stem, flags=re.ASCII)
+
+
+def write(folder: Path, problem: Path, candidates: list[Path]) -> list[str]:
+    """Write the folder and return the notes."""
+    stems = [name_of(path) for path in candidates]
+    for stem in stems:
+        if stem in (PROBLEM, "reference") or stems.count(stem) > 1:
+            raise CaseError(f"{stem}.py: this name is taken: rename the candidate")
+    for path in (problem, *candidates):
+        path.read_bytes()  # before anything is imported
+    from problem import Problem
+
+    found = Problem(problem)
+    about = found.describe(f"imported_{name_of(problem)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "operator.json": json.dumps(about, indent=2) + "\n",
+        f"_{PROBLEM}.py": problem.read_text(encoding="utf-8"),
+        "reference.py": problem_files.reference(problem.name, found),
+    }
+    for stem, path in zip(stems, candidates, strict=True):
+        texts[f"_{stem}.py"] = path.read_text(encoding="utf-8")
+        texts[f"{stem}.py"] = problem_files.candidate(path.name, stem, found)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return found.notes
+
+
+def reason(error: BaseException) -> str:
+    """Return one line about what went wrong, with its place in a user's file."""
+    if isinstance(error, (CaseError, OSError)):
+        return str(error)
+    return user_file.located(error) or f"{type(error).__name__}: {needs.first_line(error)}"
+
+
+def main(arguments: list[str]) -> int:
+    """Return the exit code."""
+    # What the user's files print does not belong to the answer.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    folder, problem, *candidates = (Path(argument).absolute() for argument in arguments)
+    try:
+        notes = write(folder, problem, candidates)
+    except BaseException as error:  # what users' files raise, SystemExit too
+        traceback.print_exc(file=sys.stderr)
+        print(reason(error), file=answers, flush=True)
+        return 1
+    for note in notes:
+        print(note, file=answers, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+"""`bench operator import`: each candidate gets the verdict that its file names."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import FIXTURES, ONE_THREAD, ROOT, bench, read_cases, read_header
+from test_cheats import verdict_of
+
+pytest.importorskip("torch")
+
+PROBLEMS = FIXTURES / "problems"
+CANDIDATES = sorted((PROBLEMS / "candidates").glob("*/*.py"))
+QUICK = ("--quick", "--time-limit", "50ms", "--set", "device=cpu", "--engine", "python")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an operator and its run for each problem that has candidates."""
+    top = tmp_path_factory.mktemp("imported")
+    for candidates in {file.parent for file in CANDIDATES}:
+        name, files = candidates.name, sorted(candidates.glob("*.py"))
+        given = [part for file in files for part in ("--candidate", file)]
+        run = ["--", *QUICK, "--out", top / f"{name}-run"]
+        out = ["--out", top / name]
+        problem = PROBLEMS / f"{name}.py"
+        bench("operator", "import", problem, *given, *out, *run, expect=1, **ONE_THREAD)
+    return top
+
+
+def case_of(file: Path, folder: Path) -> dict[str, Any]:
+    cases = read_cases(folder / f"{file.parent.name}-run").values()
+    return next(case for case in cases if case["variant"] == file.stem)
+
+
+@pytest.mark.parametrize("file", CANDIDATES, ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_verdict(file: Path, folder: Path) -> None:
+    case, expected = case_of(file, folder), verdict_of(file)
+    assert case["status"] == expected["status"], case["reason"]
+    assert expected.get("reason", "") in (case["reason"] or "")
+    assert case["trust"] == expected.get("trust", case["trust"])
+    copied = expected.get("weights_copied")
+    if copied is not None:
+        assert case["results"]["weights_copied"] == copied
+        assert bool(case["flags"]) == (copied < case["results"]["weights"])
+
+
+def test_weights_that_are_not_copied_are_a_flag(folder: Path) -> None:
+    case = case_of(PROBLEMS / "candidates" / "linear" / "other_names.py", folder)
+    flag = "weights: 0 of 2 copied from Model; equal draws are assumed for others"
+    assert case["flags"] == [flag]
+
+
+def test_the_documentation_has_the_verdicts() -> None:
+    text = (ROOT / "docs" / "importing-a-problem.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)/(\w+)`: [^|]*\| `([\w-]+)`", text, re.MULTILINE)
+    cheats = [file for file in CANDIDATES if file.stem not in ("right", "other_names")]
+    verdicts = [(file, verdict_of(file)) for file in cheats]
+    assert sorted(rows) == [
+        (file.parent.name, file.stem, verdict.get("trust", verdict["status"]))
+        for file, verdict in verdicts
+    ]
+
+
+def test_the_folder_is_kept_with_unedited_files(folder: Path) -> None:
+    kept, candidates = folder / "linear", PROBLEMS / "candidates" / "linear"
+    assert (kept / "_problem.py").read_bytes() == (PROBLEMS / "linear.py").read_bytes()
+    assert (kept / "_right.py").read_bytes() == (candidates / "right.py").read_bytes()
+    plan = bench("plan", "--operator", kept, "--engine", "python", "--set", "device=cpu").stdout
+    assert sorted(re.findall(r"imported_linear/python-cpu/(\w+)/", plan)) == [
+        file.stem for file in sorted(candidates.glob("*.py"))
+    ]
+    assert "import" in read_header(folder / "linear-run")["argv"]
+    done = bench("operator", "import", PROBLEMS / "linear.py", "--out", kept, expect=2)
+    assert done.stderr == f"bench: --out {kept}: exists already\n"
+
+
+def test_bad_command_lines(tmp_path: Path) -> None:
+    problem, missing = PROBLEMS / "gelu.py", tmp_path / "missing.py"
+    for arguments, message in (
+        ([], "bench operator import: expected PROBLEM.py"),
+        ([missing], f"No such file or directory: '{missing}'"),
+        ([problem, "--candidate", missing], f"No such file or directory: '{missing}'"),
+        (
+            [problem, "--candidate", PROBLEMS / "mlp.py", "--candidate", PROBLEMS / "mlp.py"],
+            "mlp.py",
+        ),
+    ):
+        assert message in bench("operator", "import", *arguments, expect=2).stderr
+
+
+def test_rungs_get_no_inputs_from_a_function(tmp_path: Path) -> None:
+    about = json.loads((FIXTURES / "operators" / "smallest" / "operator.json").read_text())
+    about["inputs"][0]["fill"] = "function"
+    (tmp_path / "operator.json").write_text(json.dumps(about), encoding="utf-8")
+    (tmp_path / "reference.py").write_text("def reference(x): return x", encoding="utf-8")
+    bench("plan", "--operator", tmp_path)
+    (tmp_path / "01_rung.cu").write_text("", encoding="utf-8")
+    done = bench("plan", "--operator", tmp_path, expect=2)
+    assert '$.inputs[0].fill: found "function", expected another fill: 01_rung.cu' in done.stderr
