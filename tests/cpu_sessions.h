@@ -8,6 +8,7 @@
 #include "mnist_training.h"
 #include "worker/case_requests.h"
 #include "workloads/common/sessions.h"
+#include "workloads/common/signs.h"
 #include "workloads/linreg_train/data.h"
 #include "workloads/mlp_infer/data.h"
 #include "workloads/mlp_train/data.h"

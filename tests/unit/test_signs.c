@@ -1,6 +1,7 @@
 /* What refills change and outputs are filled with: signs by a seed, and random values. */
 #include "workloads/common/signs.h"
 
+#include "base/bfloat16.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -97,6 +98,10 @@ static double element(const void *values, random_kind_t kind, size_t i) {
         return ((const double *)values)[i];
     if (kind == RANDOM_F32)
         return ((const float *)values)[i];
+    if (kind == RANDOM_BYTES) /* any will do */
+        return 1;
+    if (kind == RANDOM_BF16)
+        return bfloat16_to_float(((const uint16_t *)values)[i]);
     return half_to_float(((const uint16_t *)values)[i]);
 }
 
