@@ -12,8 +12,8 @@ import pytest
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
-import operators  # noqa: E402 -- these need NumPy and PyTorch
-from operators import Opened  # noqa: E402
+import operator_cases as operators  # noqa: E402 -- these need NumPy and PyTorch
+from operator_cases import Opened  # noqa: E402
 
 import import_problem  # noqa: E402
 import user_file  # noqa: E402
