@@ -100,7 +100,14 @@ INVALID = FIXTURES / "sweeps_invalid"
 def test_refused_sweep_measures_nothing(name: str, tmp_path: Path) -> None:
     sweep = INVALID / f"{name}.json"
     expected = sweep.with_suffix(".expected").read_text(encoding="utf-8").rstrip("\n")
-    done = bench("run", sweep, "--out", tmp_path / "run", expect=2)
+    # A project without operators, which are workloads too.
+    root = tmp_path / "root"
+    (root / "kernels").mkdir(parents=True)
+    (root / "sweeps").mkdir()
+    for folder in (ROOT / "kernels").iterdir():
+        if not (folder / "operator.json").exists():
+            (root / "kernels" / folder.name).symlink_to(folder)
+    done = bench("run", sweep, "--out", tmp_path / "run", root=root, expect=2)
     assert done.stderr == f"bench: {INVALID}/{expected}\n"
     assert done.stdout == ""
     assert not (tmp_path / "run").exists()
