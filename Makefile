@@ -71,6 +71,11 @@ check: ## every test that needs no GPU; installs what the tests need, or prints 
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh tests
 
+.PHONY: check-long
+check-long: $(BUILD)/bench ## the tests that make check leaves out: each takes long, and repeats what a shorter one shows
+	$(Q)tests/tools/setup.sh check
+	$(Q)CHECK_LONG=1 tests/tools/pytest.sh -m long tests
+
 .PHONY: quick
 quick: $(BUILD)/bench ## a short check while you work: layers, format, unit tests, golden command line
 	$(Q)tests/tools/setup.sh check
@@ -123,7 +128,7 @@ $(BUILD)/replay-%: tests/fuzz/%.c tests/fuzz/replay.c $(FUZZ_SHARED) $(LIBRARY)
 .PHONY: cheats
 cheats: $(BUILD)/bench ## scripts that cheat, each with the verdict that it must get (docs/cheating.md)
 	$(Q)tests/tools/setup.sh check
-	$(Q)tests/tools/pytest.sh tests/cli/test_cheats.py
+	$(Q)CHECK_LONG=1 tests/tools/pytest.sh tests/cli/test_cheats.py tests/cli/test_operator_import.py
 
 .PHONY: check-gpu
 check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the float64 reference; needs a GPU

@@ -1,11 +1,13 @@
-"""Deselects tests that need a GPU if there is none, and reports them in one line."""
+"""Deselects tests that need a GPU if there is none, and long ones without $CHECK_LONG; says so."""
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
 
+LONG = "long"
 DESELECTED = pytest.StashKey[dict[str, int]]()
 
 
@@ -20,6 +22,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept, others = [], []
     for item in items:
         reason = next((m.args[0] for m in item.iter_markers("gpu") if m.args[0]), None)
+        if item.get_closest_marker("long") and not os.environ.get("CHECK_LONG"):
+            reason = LONG
         (others if reason else kept).append(item)
         if reason:
             deselected[reason] = deselected.get(reason, 0) + 1
@@ -30,6 +34,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     deselected = terminalreporter.config.stash.get(DESELECTED, {})
+    if n_long := deselected.pop(LONG, 0):
+        terminalreporter.write_line(f"{n_long} long tests are left to make check-long")
     if deselected:
         n, why = sum(deselected.values()), "; ".join(deselected)
         terminalreporter.write_line(f"{n} tests need a GPU, for make check-gpu: {why}")

@@ -126,6 +126,7 @@ def test_a_shape_too_large_for_this_machine_is_skipped_with_numbers(tmp_path: Pa
     assert reason.startswith("needs 2.40 TB of host memory, ") and reason.endswith(" are free")
 
 
+@pytest.mark.long
 def test_implementations_that_misbehave_leave_others_alone(tmp_path: Path) -> None:
     files = {
         "changes": "def run(x):\n    return x.mul_(2).clone()\n",
@@ -171,6 +172,7 @@ def test_a_wrong_implementation_is_told_where(tmp_path: Path) -> None:
     assert "; worst at element 7 (row 2, column 1): " in reason
 
 
+@pytest.mark.long
 def test_an_implementation_that_hangs_is_ended(tmp_path: Path) -> None:
     files = {
         "fine": COPY.format(name="run"),

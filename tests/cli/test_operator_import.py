@@ -37,6 +37,7 @@ def case_of(file: Path, folder: Path) -> dict[str, Any]:
     return next(case for case in cases if case["variant"] == file.stem)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", CANDIDATES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_verdict(file: Path, folder: Path) -> None:
     case, expected = case_of(file, folder), verdict_of(file)

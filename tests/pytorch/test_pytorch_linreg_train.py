@@ -196,6 +196,7 @@ def test_memory_sizes_are_printed_as_by_the_supervisor(monkeypatch):
     host_memory.expect_room(1e30)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_compile_handles_more_sizes_than_the_default_cache_limit(worker):
     ids = []

@@ -99,6 +99,7 @@ def test_output_is_correct_before_and_after_sampling(worker, tmp_path, variant, 
     }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_compile_handles_more_sizes_than_the_default_cache_limit(worker, tmp_path):
     sizes = range(1, 10)

@@ -147,6 +147,7 @@ def test_hello_describes_the_worker(worker):
     assert worker.hello() == answer, "start-up costs occur once"
 
 
+@pytest.mark.long
 @needs_torch
 def test_killed_worker_leaves_no_temporary_files(tmp_path, monkeypatch):
     folder, scratch = tmp_path / "temporary", tmp_path / "scratch"
