@@ -3,6 +3,7 @@
 #include "results/clock_record.h"
 #include "workloads/common/workload.h"
 #include "workloads/device/descriptor.h"
+#include "workloads/operator/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -102,7 +103,11 @@ static void note_library(const case_result_t *result, device_rates_t *rates) {
 static void note_own(const case_result_t *result, device_rates_t *rates) {
     const workload_t *workload = workload_find(result->spec.workload);
     const matmul_type_t type = matmul_type_of(&result->spec);
-    if (type == MATMUL_TYPES || result->limit.phase == NULL || result_is_algorithmic(result))
+    /* The operations of an own operator are what its description says: too many would lower the
+     * limit of every other case. */
+    const bool is_claim = operators_find(result->spec.workload) != NULL;
+    if (is_claim || type == MATMUL_TYPES || result->limit.phase == NULL ||
+        result_is_algorithmic(result))
         return;
     const double ns = result_median(result, result->limit.phase);
     if (ns > 0)

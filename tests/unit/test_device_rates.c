@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "timed_result.h"
 
+#include "workloads/operator/operators.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,6 +120,24 @@ static case_result_t training(const char *dtype, double ns) {
     return result;
 }
 
+/* Its description says how many operations it has. */
+static void test_an_own_operator_raises_no_rate(void **state) {
+    (void)state;
+    const operator_description_t *gemm;
+    error_t err = ERROR_INIT;
+    assert_int_equal(operators_add("kernels/gemm", NULL, &gemm, &err), STATUS_OK);
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    case_result_t result = training("f16", 1);
+    case_free(&result.spec);
+    result.spec = workload_defaults(workload_find(gemm->name));
+    free(result.spec.engine);
+    result.spec.engine = mem_text("cuda");
+    assert_true(matmul_type_of(&result.spec) == MATMUL_F16);
+    device_rates_calibrate(&result, &rates);
+    assert_true(isnan(rates.own_flops_per_s[MATMUL_F16]));
+    result_free(&result);
+}
+
 /* The fastest of our own cases counts if it is faster than the library. */
 static void test_own_rates(void **state) {
     (void)state;
@@ -208,6 +227,7 @@ int main(void) {
         cmocka_unit_test(test_what_does_not_calibrate),
         cmocka_unit_test(test_library_rates),
         cmocka_unit_test(test_own_rates),
+        cmocka_unit_test(test_an_own_operator_raises_no_rate),
         cmocka_unit_test(test_other_work_is_no_rate_of_products),
         cmocka_unit_test(test_library_rates_of_a_record),
         cmocka_unit_test(test_peaks_of_chips),
