@@ -106,6 +106,8 @@ void contender_warm_up(contender_t *c) {
         now_ns = clock_ns();
     } while (now_ns - start_ns < (int64_t)WARMUP_MOST_S * 1000000000 &&
              (!settled || samples < WARMUP_SAMPLES || now_ns - start_ns < WARMUP_NS));
+    if (c->is_long && c->audit.round == AUDIT_LAST) /* one more round would be expensive */
+        c->audit.round = (unsigned)(secret_seed() % c->settings->measure.min_rounds);
     c->result.warmup_ns = (double)(now_ns - start_ns);
     clocks_forget(&c->result.device);
 }
@@ -180,14 +182,17 @@ void contender_round(contender_t *c) {
         contender_check_last(c);
 }
 
+void contender_settle(contender_t *c) {
+    slow_rounds_settle(&c->result, &c->slow_rounds, c->settings->measure.min_rounds);
+    if (c->active)
+        clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
+}
+
 void contender_audit(contender_t *c) {
     if (!c->active || c->audit.expected.seed == 0 || c->stopping.rounds > c->audit.round)
         return;
-    json_t *answer =
-        ask_sample(c, (sample_limits_t){.max_samples = 1, .fresh = c->audit.expected.seed});
-    if (answer != NULL)
-        contender_check_last(c);
-    json_decref(answer);
+    c->audit.round = c->stopping.rounds;
+    contender_round(c);
 }
 
 bool contender_run_once(contender_t *c, double *run_ns) {
@@ -230,9 +235,6 @@ void contender_finish(contender_t *c) {
         take_results(&c->result, json_object_get(answer, "results"));
         json_decref(answer);
     }
-    slow_rounds_settle(&c->result, &c->slow_rounds, c->settings->measure.min_rounds);
-    if (c->active)
-        clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
     if (c->first_death != NULL && c->result.status != CASE_FAILED)
         flag_list_add(&c->result.flags, FLAG_RETRIED, c->first_death, NAN, NAN);
     for (size_t i = 0; i < c->result.n_phases; i++)

@@ -10,6 +10,8 @@
 #include "measure/verify.h"
 #include "worker/client.h"
 
+#include <limits.h>
+
 typedef struct contender_settings {
     measure_options_t measure;
     unsigned pass; /* the current one, counted from 1; 0: a draw */
@@ -35,11 +37,13 @@ typedef struct expectation {
     contender_t *judge; /* the oracle, whose verify() decides if reference->verified; else NULL */
 } expectation_t;
 
+enum { AUDIT_LAST = INT_MAX };
+
 /* What was timed is checked: in one round, which nobody can know before, the output that the timed
  * sample on new inputs left is compared with the reference for these inputs. */
 typedef struct audit {
     expectation_t expected;  /* seed 0: no audit (`refill` in docs/worker-protocol.md) */
-    unsigned round;          /* counted from 0 */
+    unsigned round;          /* counted from 0; AUDIT_LAST: one more, after the others */
     const struct band *band; /* measure/band.h */
 } audit_t;
 
@@ -87,8 +91,10 @@ void contender_round(contender_t *contender);
 void contender_check_last(contender_t *contender);
 /* On which it runs alone while it is timed; NULL: on any. */
 cores_t *contender_cores(const contender_t *contender);
-/* If the rounds ended before that of the audit: take a sample for it. */
+/* If the rounds ended before that of the audit: take one more. */
 void contender_audit(contender_t *contender);
+/* After the rounds: which of them count, those on slow cores and at low clocks included? */
+void contender_settle(contender_t *contender);
 
 /* A request with the contender's case, to be sent by the functions below. */
 json_t *contender_request(const contender_t *contender, const char *op);

@@ -241,10 +241,12 @@ static void check_all(entrants_t *entrants, const reference_t *reference, bool a
     }
 }
 
-/* All in the same round, one that every contender takes. */
+/* All in the same round: equally often one that every contender takes, and the last, as who knows that the audit is over
+ * may stop working. */
 static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
-    const unsigned round =
-        (unsigned)(secret_seed() % (uint64_t)entrants->group->measure->min_rounds);
+    const uint64_t drawn = secret_seed();
+    const unsigned first = (unsigned)(drawn / 2 % entrants->group->measure->min_rounds);
+    const unsigned round = drawn % 2 == 0 ? first : AUDIT_LAST;
     for (size_t i = 0; i < entrants->n; i++) {
         contender_t *contender = &entrants->contenders[i];
         contender->audit =
@@ -270,9 +272,14 @@ static void take_rounds(entrants_t *entrants, const kept_reference_t *kept) {
     }
     schedule_rounds(entrants->contenders, entrants->n, run->options->seed, run->n_groups++,
                     run->interrupted);
-    for (size_t i = 0; i < entrants->n && !*run->interrupted && !run->options->profile; i++) {
-        contender_audit(&entrants->contenders[i]);
-        trust_find(&entrants->contenders[i]);
+    const bool audited = !run->options->profile;
+    for (size_t i = 0; i < entrants->n; i++) {
+        contender_t *contender = &entrants->contenders[i];
+        if (audited && !*run->interrupted)
+            contender_audit(contender);
+        contender_settle(contender);
+        if (audited && !*run->interrupted)
+            trust_find(contender);
     }
 }
 

@@ -189,18 +189,35 @@ def test_clocks_are_judged_against_the_lock(
     assert case["device"]["sm_mhz"] == ([450, 450] if fault else [900, 900])
 
 
-def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
-    """Without CUDA cases, the first worker on a GPU names the GPU."""
-    root = make_root(tmp_path / "project")
+def run_a_worker(fake: Fake, folder: Path, *contenders: dict[str, Any], **environment: str) -> None:
+    """Measure `A_WORKER`, beside these contenders (the fake GPU computes nothing), into `folder`/run."""
+    root = make_root(folder / "project")
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(A_WORKER, encoding="utf-8")
     mine = {"engine": "mine", "variants": ["steady"], "device": ["cuda"]}
-    sweep = sweep_of(tmp_path, mine)
-    out = tmp_path / "run"
-    environment = {**fake.environment, "BENCH_PYTHON": sys.executable}
-    bench("run", sweep, "--out", out, "--lock-clocks", "900", root=root, **environment)
+    sweep = sweep_of(folder, *contenders, mine)
+    environment = {**fake.environment, "BENCH_PYTHON": sys.executable, **environment}
+    expect = 1 if contenders else 0
+    out = folder / "run"
+    bench("run", sweep, "--out", out, "--lock-clocks", "900", root=root, expect=expect, **environment)
+
+
+def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
+    """Without CUDA cases, the first worker on a GPU names the GPU."""
+    run_a_worker(fake, tmp_path)
     assert fake.calls() == ["lock GPU-mine 900 900", "reset GPU-mine"]
-    assert {case["status"] for case in read_cases(out).values()} == {"ok"}
+    assert {case["status"] for case in read_cases(tmp_path / "run").values()} == {"ok"}
+
+
+def test_throttled_times_are_audited_too(fake: Fake, tmp_path: Path) -> None:
+    """Their rounds are put aside until the last is over; a foreign worker's claims are about them."""
+    run_a_worker(fake, tmp_path, EMPTY_KERNEL, FAKE_NVML="slips")
+    case = read_lines(tmp_path / "run")[-1]
+    assert (case["engine"], case["status"], case["trust"]) == (
+        "mine",
+        "throttled",
+        "self-reported",
+    )
 
 
 # ---- not locked --------------------------------------------------------------------------------

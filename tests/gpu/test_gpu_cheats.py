@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import QUICK_MEASURE, bench, make_root, read_cases, write_sweep
+from project import QUICK_MEASURE, bench, make_root, write_sweep
 from rung_cheats import CHEATS, verdict_of
 from test_gpu_faults import REASON
 
@@ -38,8 +39,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     sweep = write_sweep(
         folder / "cheats.json", "mlp_infer", contenders, axes={"batch": BATCHES}, measure=measure
     )
-    bench("run", sweep, "--out", folder / "run", root=root, expect=1)
-    return read_cases(folder / "run")
+    done = bench("run", sweep, "--out", folder / "run", "--json", root=root, expect=1)
+    return {case["id"]: case for case in json.loads(done.stdout)}
 
 
 def status_of(cases: dict[str, dict[str, Any]], variant: str) -> dict[str, str]:
