@@ -278,7 +278,8 @@ class EngineSession(ABC):
     def _close(self, request: protocol.CloseRequest) -> dict[str, Any]:
         results = self._opened(request.id).case.results()
         del self._cases[request.id]
-        self._device.release_unused()
+        if not self._cases:  # else of no use to others; it takes 50 ms once a compiler is loaded
+            self._device.release_unused()
         return {"results": results}
 
 

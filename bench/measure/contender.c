@@ -17,8 +17,7 @@ enum {
     ROUND_WARMUP_SAMPLES = 3,
     ROUND_WARMUP_NS = 2000000,
     WARMUP_SAMPLES = 3,
-    WARMUP_NS = 20000000,
-    WARMUP_STEP_NS = 10000000,
+    WARMUP_NS = 10000000,
     WARMUP_MOST_S = 3,
     LONG_ROUND_NS = 100000000,
     LONG_SAMPLE_NS = 100000000, /* one is warm-up enough; three would take longer than a round */
@@ -87,13 +86,13 @@ static size_t count_runs(const json_t *answer) {
 void contender_warm_up(contender_t *c) {
     int64_t start_ns = clock_ns(), now_ns = start_ns;
     size_t samples = 0;
-    double clock_mhz = NAN, before_mhz;
+    double clock_mhz = clocks_read(c->settings->nvml, &c->result).sm_mhz, before_mhz;
     bool settled;
     do {
         before_mhz = clock_mhz;
         /* Ask for one sample only: with a short kernel, all of them would be megabytes. */
         json_t *answer =
-            ask_sample(c, (sample_limits_t){.warmup_s = c->is_long ? 0 : WARMUP_STEP_NS / 1e9,
+            ask_sample(c, (sample_limits_t){.warmup_s = c->is_long ? 0 : WARMUP_NS / 1e9,
                                             .max_samples = 1});
         if (answer == NULL)
             return;

@@ -95,6 +95,18 @@ def test_inputs_are_shared_and_freed_with_their_last_case():
         assert len(session._inputs) == left
 
 
+def test_memory_is_released_with_the_last_case(monkeypatch):
+    released = []
+    session = Session("cpu")
+    monkeypatch.setattr(session._device, "release_unused", lambda: released.append(True))
+    for case_id in ("a", "b"):
+        session.handle(open_request(case_id))
+    session.handle(protocol.CloseRequest("a"))
+    assert not released
+    session.handle(protocol.CloseRequest("b"))
+    assert released
+
+
 @pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "allocate"])
 def test_bench_knows_the_modes_and_which_need_a_gpu(tmp_path, name):
     sweep = tmp_path / "all.json"
