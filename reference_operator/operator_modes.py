@@ -138,6 +138,9 @@ class Compiled(CompiledForward, Inference):
 class Graph(GraphForward, Inference):
     """Captured in CUDA graphs with static tensors."""
 
+    def _may_repeat(self) -> bool:
+        return not any(array.in_place for array in self._inputs.specs)
+
 
 class CompiledGraph(CompiledGraphForward, Graph):
     """The graphs of the compiled function."""

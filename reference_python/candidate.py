@@ -1,11 +1,14 @@
 """Implementations of an operator in Python: `run` of a file beside reference.py.
 
 Inputs are tensors on the device that are allocated once and copied from pinned memory, as in the
-mode `inference` of PyTorch; `run` is called in the same way in all phases, without autograd.
+mode `inference` of PyTorch; `run` is called in the same way in all phases, without autograd. With
+`GRAPH = True` in the file, runs on a GPU are captured in CUDA graphs, as in the mode `graph`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,9 @@ from torch import Tensor
 import user_file
 from device import Device
 from forward import Forward
-from operator_files import REFERENCE
+from operator_files import REFERENCE, load
 from operator_function import Function, in_place_of, state_of
-from operator_modes import Inference
+from operator_modes import Graph, Inference
 from operator_request import Operator
 from operator_tensors import OperatorInputs
 from protocol import CaseSpec
@@ -44,15 +47,9 @@ class Candidate(Inference):
 
     def _load(self, device: torch.device) -> Function:
         operator = self._inputs.operator
-        try:
+        with _missing_module_skips(operator):
             state = state_of(self._inputs, self._stem, device, wide=False)
             return Function(operator, self._stem, _RUN, state)
-        except ModuleNotFoundError as error:
-            where = user_file.located(error)
-            if where is None or (Path(operator.folder) / f"{error.name}.py").exists():
-                raise
-            place = where.partition(": ")[0]
-            raise Skip(f"{place}: {error.name} is not installed for this Python") from error
 
     def _callable(self) -> Forward:
         run, operator = self._user_function.bound(), self._inputs.operator
@@ -62,6 +59,10 @@ class Candidate(Inference):
             return in_place_of(operator, inputs) if result is None else result
 
         return forward
+
+
+class CapturedCandidate(Graph, Candidate):
+    """A case of one file whose runs are captured."""
 
 
 class CandidateWorkload:
@@ -82,4 +83,20 @@ class CandidateWorkload:
 
     def open(self, spec: CaseSpec, inputs: OperatorInputs, device: Device, mark: Mark) -> Candidate:
         """Build a case."""
-        return Candidate(spec.variant, inputs, device, mark)
+        with _missing_module_skips(self._operator):
+            captured = getattr(load(self._operator, spec.variant), "GRAPH", False)
+        kind = CapturedCandidate if captured and device.kind == "cuda" else Candidate
+        return kind(spec.variant, inputs, device, mark)
+
+
+@contextmanager
+def _missing_module_skips(operator: Operator) -> Iterator[None]:
+    """Skip the case if one of its files imports a module that is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        where = user_file.located(error)
+        if where is None or (Path(operator.folder) / f"{error.name}.py").exists():
+            raise
+        place = where.partition(": ")[0]
+        raise Skip(f"{place}: {error.name} is not installed for this Python") from error

@@ -21,6 +21,9 @@ from device import Device
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain
 
+# How many forward passes one graph gets: as many launches as `kernel_graph` of our own kernels.
+_REPEATED_NS, _MOST_REPEATS = 400_000, 256
+
 # Takes what `_upload` returns, and returns what `_download` takes.
 Forward = Callable[[Any], Any]
 
@@ -50,7 +53,7 @@ class ForwardCase(Case, ABC):
         self._forward = self._prepare_forward(self._model)
         probes = [self._phased, self._host_to_host]
         if self._on_gpu:
-            probes.append(self._between_events)
+            probes += [self._between_events, *self._more_probes()]
         self.probes: list[Probe] = self._keeping(probes)
 
     @property
@@ -129,6 +132,10 @@ class ForwardCase(Case, ABC):
         """Return the forward pass."""
         return model
 
+    def _more_probes(self) -> list[Probe]:
+        """Return the probes on a GPU that other modes do not have."""
+        return []
+
     def _wait(self) -> None:
         """Wait for the output of `run`."""
         self._device.synchronize()
@@ -192,11 +199,20 @@ class CompiledForward(ForwardCase):
 
 
 class GraphForward(ForwardCase):
-    """The forward pass and the run from host to host, captured in two CUDA graphs."""
+    """The forward pass and the run from host to host, captured in CUDA graphs.
+
+    One more graph has many forward passes: what one of them takes without the cost of a launch, as
+    `kernel_graph` says of our own kernels.
+    """
 
     _x: Any
     _y_host: Any
     """What `_upload` and `_download` return: allocated once."""
+
+    @property
+    def phases(self) -> dict[str, ClockDomain]:
+        repeated: dict[str, ClockDomain] = {"forward_graph": "device"}
+        return super().phases | (repeated if self._may_repeat() else {})
 
     def run(self) -> Any:
         self._whole_graph.replay()
@@ -208,12 +224,43 @@ class GraphForward(ForwardCase):
             forward = self._function(model)
             run_on_side_stream(lambda: (forward(self._upload()), self._whole(forward)))
             graph = self._once("capture", self._capture, forward)
+            self._n_repeats = self._count_repeats(graph) if self._may_repeat() else 0
+            if self._n_repeats > 0:
+                self._repeated = capture(lambda: self._repeat(forward))
 
         def replay(_x: Any) -> Any:
             graph.replay()
             return graph.result
 
         return replay
+
+    def _may_repeat(self) -> bool:
+        """Return whether a second forward pass computes the same as the first."""
+        return True
+
+    def _count_repeats(self, graph: Captured[Any]) -> int:
+        ns = []
+        for _ in range(3):
+            self._events.around(graph.replay)
+            ns.append(self._events.elapsed_ns())
+        fitting = _REPEATED_NS / max(min(ns), 1)
+        return int(2 ** math.floor(math.log2(min(max(fitting, 2), _MOST_REPEATS))))
+
+    def _repeat(self, forward: Forward) -> Any:
+        for _ in range(self._n_repeats):
+            y = forward(self._x)
+        return y
+
+    def _more_probes(self) -> list[Probe]:
+        return [self._in_a_row] if self._may_repeat() else []
+
+    def _in_a_row(self) -> Sample:
+        with self.grad_mode(), self._mark("forward_graph"):
+            self._upload()
+            self._device.synchronize()
+            self._events.around(self._repeated.replay)
+            ns = self._events.elapsed_ns() / self._n_repeats
+            return Sample({"forward_graph": ns}, self._repeated.result)
 
     def _function(self, model: Any) -> Forward:
         """Return the forward pass to capture."""
@@ -230,7 +277,8 @@ class GraphForward(ForwardCase):
         return listed(y)
 
     def _outputs(self) -> list[Tensor]:
-        return [*super()._outputs(), *self._whole_graph.result]
+        repeated = listed(self._repeated.result) if self._may_repeat() else []
+        return [*super()._outputs(), *self._whole_graph.result, *repeated]
 
 
 class CompiledGraphForward(GraphForward):

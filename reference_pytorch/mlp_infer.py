@@ -26,7 +26,8 @@ mapped           The forward pass of `compile_graph` on pinned host memory that 
 
 Phases on a GPU: (`init`), `h2d`, `forward`, `d2h`, each ended by a synchronisation, `total`,
 `residual`; `host_to_host`, with only the last synchronisation and without `init`;
-`forward_device`, the forward pass between two CUDA events. On the CPU and in `mapped` there are no
+`forward_device`, the forward pass between two CUDA events; modes that capture also `forward_graph`,
+one of many forward passes in a graph. On the CPU and in `mapped` there are no
 copies: (`init`), `forward`, `total`, `residual`, `host_to_host`.
 """
 

@@ -15,8 +15,8 @@ static const double DRAM_PEAK_OVER_COPY = 1.15;
 
 /* The phase of the computation alone, the least disturbed first. */
 static const phase_t *bare_compute(const case_result_t *result) {
-    static const char *const NAMES[] = {"kernel_graph", "kernel", "train_device", "forward_device",
-                                        "forward"};
+    static const char *const NAMES[] = {"kernel_graph", "forward_graph",  "kernel",
+                                        "train_device", "forward_device", "forward"};
     const bool trains = result_phase(result, "train") != NULL; /* includes `forward` */
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         const phase_t *phase = result_phase(result, NAMES[i]);

@@ -91,9 +91,8 @@ void contender_warm_up(contender_t *c) {
     do {
         before_mhz = clock_mhz;
         /* Ask for one sample only: with a short kernel, all of them would be megabytes. */
-        json_t *answer =
-            ask_sample(c, (sample_limits_t){.warmup_s = c->is_long ? 0 : WARMUP_NS / 1e9,
-                                            .max_samples = 1});
+        json_t *answer = ask_sample(
+            c, (sample_limits_t){.warmup_s = c->is_long ? 0 : WARMUP_NS / 1e9, .max_samples = 1});
         if (answer == NULL)
             return;
         samples += count_runs(answer);

@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+GRAPH = True
+
 
 def config(rows, columns, depth, warps, stages):
     tile = {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth}

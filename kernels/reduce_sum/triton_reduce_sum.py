@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+GRAPH = True
+
 BLOCK = 4096
 MOST_PROGRAMS = 1024
 

@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+GRAPH = True
+
 
 @triton.jit
 def rms_norm_rows(x, weight, y, cols, eps, BLOCK: tl.constexpr):

@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+GRAPH = True
+
 
 @triton.jit
 def softmax_rows(x, y, cols, BLOCK: tl.constexpr):

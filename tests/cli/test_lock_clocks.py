@@ -190,7 +190,7 @@ def test_clocks_are_judged_against_the_lock(
 
 
 def run_a_worker(fake: Fake, folder: Path, *contenders: dict[str, Any], **environment: str) -> None:
-    """Measure `A_WORKER`, beside these contenders (the fake GPU computes nothing), into `folder`/run."""
+    """Measure `A_WORKER` beside these contenders, which fail: the fake GPU computes nothing."""
     root = make_root(folder / "project")
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(A_WORKER, encoding="utf-8")
@@ -199,7 +199,9 @@ def run_a_worker(fake: Fake, folder: Path, *contenders: dict[str, Any], **enviro
     environment = {**fake.environment, "BENCH_PYTHON": sys.executable, **environment}
     expect = 1 if contenders else 0
     out = folder / "run"
-    bench("run", sweep, "--out", out, "--lock-clocks", "900", root=root, expect=expect, **environment)
+    bench(
+        "run", sweep, "--out", out, "--lock-clocks", "900", root=root, expect=expect, **environment
+    )
 
 
 def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
@@ -210,7 +212,7 @@ def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_throttled_times_are_audited_too(fake: Fake, tmp_path: Path) -> None:
-    """Their rounds are put aside until the last is over; a foreign worker's claims are about them."""
+    """Their rounds are put aside until the last is over, and claims are about them."""
     run_a_worker(fake, tmp_path, EMPTY_KERNEL, FAKE_NVML="slips")
     case = read_lines(tmp_path / "run")[-1]
     assert (case["engine"], case["status"], case["trust"]) == (

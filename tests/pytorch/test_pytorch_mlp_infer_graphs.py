@@ -86,7 +86,17 @@ def test_new_inputs_are_used_without_another_capture(gpu, variant):
             probe()
             check(case.read()["y"], 33, [4, 5, 2], seed)
         check(case.output()["y"], 33, [4, 5, 2], seed)
-    assert fake_gpu.Replay.captured == captured == 2
+    assert fake_gpu.Replay.captured == captured == 3
+
+
+@pytest.mark.parametrize("variant", GRAPHS)
+def test_many_forward_passes_in_a_graph_give_the_time_of_one(gpu, variant):
+    case = MODES[variant](MlpInputs(33, [4, 5, 2], 1), gpu, no_mark)
+    passes = case._n_repeats
+    assert passes == 256  # each takes a microsecond by the fake clock, and 400 µs are the aim
+    by_phase = {phase: ns for probe in case.probes for phase, ns in probe().ns.items()}
+    assert by_phase["forward_graph"] == 1000 / passes
+    assert case.phases["forward_graph"] == "device"
 
 
 @pytest.mark.parametrize("variant", ["eager", "inference"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +12,7 @@ np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
 import operator_cases as operators  # noqa: E402
-from operator_cases import EPS, NORMAL, PARAMS, RIGHT, Opened  # noqa: E402
+from operator_cases import EPS, NORMAL, PARAMS, RIGHT, Opened, given, output  # noqa: E402
 
 import forward  # noqa: E402
 import operator_data  # noqa: E402
@@ -23,6 +25,12 @@ CASES = [
     *(("cpu", mode) for mode in ("eager", "inference")),
     *(("cuda", mode) for mode in ("eager", "inference", "graph", "compile_graph")),
 ]
+IN_PLACE = [
+    name
+    for name, (_, arrays, *_) in RIGHT.items()
+    if any(array["input"] and array["output"] for array in arrays)
+]
+
 every_mode = pytest.mark.parametrize(("device", "mode"), CASES)
 every_operator = pytest.mark.parametrize("name", RIGHT)
 
@@ -78,15 +86,37 @@ def test_every_run_computes_the_reference(session, tmp_path, name, mode):
     assert near(oracle.output(), as_opened, operator), "the shared inputs are as they were"
     assert fake_gpu.Replay.captured == captured
     if "graph" in mode:
-        assert captured == 2
+        assert captured == (2 if name in IN_PLACE else 3)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_an_implementation_may_ask_for_graphs(session, tmp_path, monkeypatch, asks):
+    source = f"GRAPH = {asks}\ndef run(x): return x + 1"
+    files = {"reference": "def reference(x): return x + 1", "mine": source}
+    operator = operators.write(tmp_path / "add", files, [given("x", 6, 8), output("y", 6, 8)])
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "reference_python")
+    monkeypatch.setattr(session, "engine", "python")
+    monkeypatch.setattr(session, "operator", import_module("candidate").CandidateWorkload)
+    monkeypatch.setattr(session, "_device", fake_gpu.install(monkeypatch, forward))
+    mine = open_ok(session, operator, "mine")
+    assert ("forward_graph" in mine.answer["phases"]) == asks
+    assert fake_gpu.Replay.captured == (3 if asks else 0)
+    before, after = mine.output()["y"], mine.output(SEED)["y"]
+    assert not np.array_equal(before, after)
+    mine.sample(SEED)
+    assert np.array_equal(mine.last()["y"], after)
 
 
 @every_mode
 def test_phases_are_those_of_inference(session, tmp_path, device, mode):
-    operator = operators.write(tmp_path / "gelu", *RIGHT["gelu"])
     copies = {"h2d", "d2h", "forward_device"} if device == "cuda" else set()
     expected = {"forward", "total", "residual", "host_to_host", *copies}
-    assert set(open_ok(session, operator, mode).answer["phases"]) == expected
+    for name in ("gelu", "softmax"):
+        operator = operators.write(tmp_path / name, *RIGHT[name])
+        # A second pass over an array in place would compute something else.
+        repeated = {"forward_graph"} if "graph" in mode and name not in IN_PLACE else set()
+        phases = open_ok(session, operator, mode).answer["phases"]
+        assert set(phases) == expected | repeated
 
 
 @every_mode

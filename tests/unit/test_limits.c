@@ -195,6 +195,12 @@ static void test_which_phase_is_compared(void **state) {
         judged("pytorch", 64, (timed_t[]){{"forward", 8000}, {"forward_device", 4000}, {NULL, 0}});
     assert_limit(&result, "launch", 1000, 0.25, "forward_device");
     result_free(&result);
+    result = judged(
+        "pytorch", 64,
+        (timed_t[]){
+            {"forward", 8000}, {"forward_device", 4000}, {"forward_graph", 2000}, {NULL, 0}});
+    assert_limit(&result, "launch", 1000, 0.5, "forward_graph");
+    result_free(&result);
 }
 
 static void assert_no_limit(const case_result_t *result) {

@@ -199,6 +199,11 @@ static void computation_is_compared_by_one_clock(void **state) {
     assert_has(text, "#### The times of a kernel");
     assert_has_not(text, "kernel_cold");
     free(text);
+    plant_device_phase(&run.cases[1], "forward_graph", 600);
+    text = printed(all_findings, &run);
+    assert_has(text, "kernel_graph, device clock) against ");
+    assert_has(text, "forward_graph, device clock).\n");
+    free(text);
     plant_device_phase(&run.cases[0], "kernel_cold", 700);
     text = printed(all_tables, &run);
     assert_has(text, "#### The four times of a kernel");

@@ -136,7 +136,8 @@ void finding_limit(const report_t *report, const comparison_set_t *set, int64_t 
 /* Phases of the computation alone, of ours and of theirs; a device's clock is preferred. */
 static const struct alike {
     const char *ours, *theirs;
-} ALIKE[] = {{"kernel", "forward_device"},
+} ALIKE[] = {{"kernel_graph", "forward_graph"},
+             {"kernel", "forward_device"},
              {"kernel", "kernel"},
              {"kernel", "forward"},
              {"forward", "forward"}};
