@@ -31,8 +31,8 @@ def _load_compiler() -> None:
     gc.freeze()
 
 
-def compiled(function: Function, mode: str) -> Function:
-    """Return the function compiled by `torch.compile` as one graph with static shapes.
+def compiled(function: Function, mode: str, *, dynamic: bool = False) -> Function:
+    """Return the function compiled by `torch.compile` as one graph, of static shapes unless `dynamic`.
 
     PyTorch caches compiled code by code object and gives up after eight entries; a sweep over sizes
     needs more. So compile a copy that has a new code object.
@@ -46,7 +46,7 @@ def compiled(function: Function, mode: str) -> Function:
         function.__defaults__,
         function.__closure__,
     )
-    return torch.compile(copy, mode=mode, fullgraph=True, dynamic=False)
+    return torch.compile(copy, mode=mode, fullgraph=True, dynamic=dynamic)
 
 
 def use_compile_cache(folder: str) -> None:

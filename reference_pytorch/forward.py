@@ -284,9 +284,13 @@ class GraphForward(ForwardCase):
 class CompiledGraphForward(GraphForward):
     """The graphs of a forward pass that is compiled."""
 
+    several_shapes = False
+    """Whether one compilation is for all shapes; each takes seconds."""
+
     def _function(self, model: Any) -> Forward:
         # Our captured graphs replace the compiler's own.
-        function = compiled(self._plain(model), "max-autotune-no-cudagraphs")
+        mode = "max-autotune-no-cudagraphs"
+        function = compiled(self._plain(model), mode, dynamic=self.several_shapes)
         self._once("compile", self._compile, function)
         return function
 

@@ -24,7 +24,7 @@ from workload import CaseError, Skip
 _EQUAL_CHUNKS = 2, 16
 # The output of two equal chunks, in bytes: see `equal_chunks`.
 _CHUNK_SCALE_BYTES = 1 << 18
-_SHRINKING_CHUNKS = 6  # at most; each is compiled, and PyTorch keeps eight
+_SHRINKING_CHUNKS = 6  # at most
 _LEAST_CHUNK_BYTES = 1 << 20
 _CHUNK_ROWS = 1024  # all but the last are multiples, so that the compiler sees aligned memory
 _POLL_MOST_NS = 1_000_000_000
@@ -88,6 +88,8 @@ class Overlap(Graph):
 
 class CompiledOverlap(Overlap, CompiledGraph):
     """Overlapping chunks of a compiled forward pass."""
+
+    several_shapes = True
 
     def _divide(self, rows: int, in_bytes: int, out_bytes: int) -> list[int]:
         """Return the sizes of the chunks; computation takes next to no time."""

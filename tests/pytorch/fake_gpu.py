@@ -61,7 +61,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> FakeGpu:
     fakes = {
         "capture": Replay,
         "run_on_side_stream": lambda work: work(),
-        "compiled": lambda function, _mode: function,
+        "compiled": lambda function, _mode, **_keys: function,
     }
     for module in modules:
         for name, fake in fakes.items():

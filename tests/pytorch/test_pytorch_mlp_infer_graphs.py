@@ -65,6 +65,25 @@ def test_small_layers_become_one_kernel(layers):
     assert ("extern_kernels" not in code.split("def call")[1]) == small
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_one_compilation_serves_chunks_of_all_sizes(dynamic):
+    from torch._dynamo.utils import counters
+
+    weights = list(MlpInputs(1, [4, 5, 2], 1).build_model(torch.device("cpu")).parameters())
+
+    def forward(x):
+        return output_of(x, weights)
+
+    before = counters["stats"]["unique_graphs"]
+    with torch.inference_mode():
+        function = compiled(forward, "default", dynamic=dynamic)
+        for rows in (1024, 2048, 999):
+            inputs = MlpInputs(rows, [4, 5, 2], 1)
+            check(function(inputs.x).numpy(), rows, [4, 5, 2], 1)
+    assert counters["stats"]["unique_graphs"] - before == (1 if dynamic else 3)
+
+
 @pytest.mark.parametrize("batch", [1, 3, 64, 1001])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("variant", GRAPHS)
