@@ -42,9 +42,12 @@ class Opened:
         return next(name for name in COMPARED if name in self.case.phases)
 
     def prepare(self, seed: int) -> None:
-        """Give the next run the inputs of a seed, and random values where it writes."""
-        self.refill(seed)
+        """Give the next run the inputs of a seed, and random values where it writes.
+
+        In this order: `leave_random` may run the case, and no untimed run may see these inputs.
+        """
         self.case.leave_random()
+        self.refill(seed)
 
     def keep(self, ns: Mapping[str, float]) -> None:
         """Keep what a probe left that took these times, if it is the compared one."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+
 import torch
 
 import protocol
@@ -23,7 +26,10 @@ class TorchSession(EngineSession):
         super().__init__(DEVICES[device_kind]())
 
     def versions(self) -> dict[str, str]:
-        return {"torch": torch.__version__}
+        found = {"torch": torch.__version__}
+        with suppress(PackageNotFoundError):
+            found["triton"] = version("triton")
+        return found
 
     def out_of_memory_reason(self, error: BaseException) -> str | None:
         return out_of_memory_reason(error)

@@ -51,9 +51,14 @@ const char *rival_version(const environment_t *env, const case_t *spec) {
         return version != NULL ? version : environment_get(env, "versions.torch");
     }
     char label[32];
-    char *key = mem_format("workers.%s.%s", case_engine_label(spec, label), spec->engine);
-    const char *version = environment_get(env, key);
-    free(key);
+    case_engine_label(spec, label);
+    char *of_engine = mem_format("workers.%s.%s", label, spec->engine);
+    char *of_variant = mem_format("workers.%s-%s.%s", label, spec->variant, spec->engine);
+    const char *version = environment_get(env, of_engine);
+    if (version == NULL) /* each implementation of an operator has a worker of its own */
+        version = environment_get(env, of_variant);
+    free(of_engine);
+    free(of_variant);
     return version;
 }
 

@@ -1,4 +1,4 @@
-"""The rungs in `tests/cheats/rungs/`."""
+"""The rungs in `tests/cheats/rungs/`, and the operator in `tests/cheats/row_shares/`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from project import ROOT
 
 CHEATS = ROOT / "tests" / "cheats" / "rungs"
+OPERATOR = ROOT / "tests" / "cheats" / "row_shares"
 
 
 def verdict_of(file: Path) -> str:

@@ -19,10 +19,12 @@ from project import (
     write_sweep,
 )
 from rung_cheats import CHEATS as RUNGS
+from rung_cheats import OPERATOR
 from rung_cheats import verdict_of as rung_verdict
 
 CHEATS = ROOT / "tests" / "cheats"
 FILES = [CHEATS / "honest.py", *sorted((CHEATS / "scripts").glob("*.py"))]
+IMPLEMENTATIONS = [file for file in sorted(OPERATOR.glob("[!_]*.py")) if file.stem != "reference"]
 TRAININGS = [CHEATS / "honest_training.py", *sorted((CHEATS / "trainings").glob("*.py"))]
 
 
@@ -68,6 +70,16 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     return run_all(folder, "mlp_train", TRAININGS, ONE_THREAD, axes=axes, measure=EPOCH_MEASURE)
 
 
+@pytest.fixture(scope="module")
+def implementations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    pytest.importorskip("torch")
+    run = tmp_path_factory.mktemp("implementations") / "run"
+    sizes = ("--set", "device=cpu", "--set", "rows=4096")
+    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "500ms")
+    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=1)
+    return {case["variant"]: case for case in read_lines(run)}
+
+
 def expect_verdict(file: Path, case: dict[str, Any]) -> None:
     expected = verdict_of(file)
     assert case["status"] == expected["status"], case["reason"]
@@ -91,14 +103,24 @@ def test_verdict_of_a_training(file: Path, trainings: dict[str, dict[str, Any]])
     assert case["flags"] == []  # the weights were compared
 
 
+@pytest.mark.parametrize("file", IMPLEMENTATIONS, ids=lambda file: file.stem)
+def test_verdict_of_an_implementation(
+    file: Path, implementations: dict[str, dict[str, Any]]
+) -> None:
+    expect_verdict(file, implementations[file.stem])
+
+
 def test_the_documentation_has_every_verdict() -> None:
     text = (ROOT / "docs" / "cheating.md").read_text(encoding="utf-8")
     documented = {}
     for row in re.findall(r"^\| (`\w+`[^|]*)\| `([\w-]+)` \|$", text, re.MULTILINE):
         documented |= dict.fromkeys(re.findall(r"`(\w+)`", row[0].partition(":")[0]), row[1])
-    for rung in RUNGS.glob("*.cu"):
+    rungs = [file for file in OPERATOR.glob("*.cu") if rung_verdict(file) != "ok"]
+    for rung in (*RUNGS.glob("*.cu"), *rungs):
         assert documented.pop(rung.stem) == rung_verdict(rung)
-    for file in (*FILES[1:], *TRAININGS[1:]):
+    for file in (*FILES[1:], *IMPLEMENTATIONS, *TRAININGS[1:]):
         verdict = verdict_of(file)
+        if verdict["status"] == "ok" and "trust" not in verdict:
+            continue  # honest
         assert documented.pop(file.stem) == verdict.get("trust", verdict["status"])
     assert not documented.keys() - {"sealed", "audited"}

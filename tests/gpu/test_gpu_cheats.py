@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from project import QUICK_MEASURE, bench, make_root, write_sweep
-from rung_cheats import CHEATS, verdict_of
+from rung_cheats import CHEATS, OPERATOR, verdict_of
 from test_gpu_faults import REASON
 
 pytestmark = pytest.mark.gpu(REASON)
@@ -57,3 +57,19 @@ def test_verdict(file: Path, cases: dict[str, dict[str, Any]]) -> None:
     assert verdict_of(file) in found.values(), found
     # Where a trick gains nothing, it may pass.
     assert set(found.values()) <= {verdict_of(file), "ok"}
+
+
+@pytest.fixture(scope="module")
+def rungs_of_an_operator(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    run = tmp_path_factory.mktemp("operator") / "run"
+    options = ("--engine", "cuda", "--passes", "2", "--time-limit", "300ms", "--out", run)
+    done = bench("run", "--operator", OPERATOR, *options, "--json", expect=1)
+    return {case["variant"]: case for case in json.loads(done.stdout)}
+
+
+@pytest.mark.parametrize("file", sorted(OPERATOR.glob("*.cu")), ids=lambda file: file.stem)
+def test_verdict_of_an_operators_rung(
+    file: Path, rungs_of_an_operator: dict[str, dict[str, Any]]
+) -> None:
+    case = rungs_of_an_operator[file.stem]
+    assert case["status"] == verdict_of(file), case["reason"]

@@ -18,6 +18,7 @@ import forward  # noqa: E402
 import operator_data  # noqa: E402
 import operator_request  # noqa: E402
 import protocol  # noqa: E402
+from refill import sign_mask  # noqa: E402
 from session import Session  # noqa: E402
 
 SEED = 987654321
@@ -105,6 +106,30 @@ def test_an_implementation_may_ask_for_graphs(session, tmp_path, monkeypatch, as
     assert not np.array_equal(before, after)
     mine.sample(SEED)
     assert np.array_equal(mine.last()["y"], after)
+
+
+def test_no_untimed_run_sees_the_inputs_of_a_fresh_sample(session, tmp_path, monkeypatch):
+    """Else a function could compute then, and find the result when it is timed."""
+    operator = operators.write(tmp_path / "softmax", *RIGHT["softmax"])
+    opened = open_ok(session, operator, "eager")
+    seen, filled, leave_random = [], [], opened.case.leave_random
+    forward_of = opened.case._forward
+
+    def watched(x):
+        seen.append(float(x[0].flatten()[0]))
+        return forward_of(x)
+
+    def watched_fill():
+        leave_random()
+        filled.append(seen[-1])
+
+    before = float(opened.case._upload()[0].flatten()[0])
+    seeds = (seed for seed in range(1, 100) if sign_mask(seed)[0])  # those that change this element
+    monkeypatch.setattr(opened.case, "_forward", watched)
+    monkeypatch.setattr(opened.case, "leave_random", watched_fill)
+    opened.sample(next(seeds))
+    assert filled[0] == before
+    assert seen[-1] == -before
 
 
 @every_mode

@@ -248,7 +248,7 @@ def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatc
     assert set(phases) == set(case.phases)
     expected = []
     for i in range(len(case.probes)):
-        renewed = ["load", "leave_random"] if i == 0 else ["leave_random"]
+        renewed = ["leave_random", "load"] if i == 0 else ["leave_random"]
         read = ["read"] if i in compared else []
         expected += [i, i, *renewed, i, *read]  # warm-up, ordinary, fresh
     assert events == expected

@@ -198,6 +198,8 @@ static void versions_of_rivals_are_told(void **state) {
     assert_has(text, "- [x] PyTorch: 2.11.0\n- [x] JAX: 0.11.0\n- [ ] triton: not recorded\n");
     free(text);
     assert_null(rival_version(&run.environment, &run.cases[3].spec));
+    environment_set(&run.environment, "workers.triton-cuda-fused.triton", "3.5.0");
+    assert_string_equal(rival_version(&run.environment, &run.cases[3].spec), "3.5.0");
     record_free(&run);
 }
 
