@@ -75,8 +75,8 @@ def implementations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[
     pytest.importorskip("torch")
     run = tmp_path_factory.mktemp("implementations") / "run"
     sizes = ("--set", "device=cpu", "--set", "rows=4096")
-    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "500ms")
-    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=1)
+    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "5s")
+    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=1, **ONE_THREAD)
     return {case["variant"]: case for case in read_lines(run)}
 
 
