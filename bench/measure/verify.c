@@ -31,6 +31,11 @@ static status_t read_scale(const char *folder, const char *name, double *scale, 
     return status;
 }
 
+/* An infinity has no part in a norm: where one is expected, anything else is infinitely wrong. */
+static double square(double value) {
+    return isinf(value) ? 0 : value * value;
+}
+
 static status_t load_array(const char *folder, const char *name, npy_t *array, double *norm,
                            error_t *err) {
     double scale;
@@ -42,7 +47,7 @@ static status_t load_array(const char *folder, const char *name, npy_t *array, d
         return status;
     *norm = 0;
     for (size_t k = 0; k < array->n; k++)
-        *norm += array->values[k] * array->values[k];
+        *norm += square(array->values[k]);
     *norm = fmax(*norm, scale * scale * (double)array->n);
     return STATUS_OK;
 }
@@ -118,12 +123,12 @@ static void add_part_of_row(comparison_t *c, const double *found, size_t first, 
     difference_t *sum = &c->difference;
     const size_t column = first % c->n_columns;
     for (size_t i = 0; i < n; i++) {
-        const double d = found[i] - expected[i];
+        const double d = found[i] == expected[i] ? 0 : found[i] - expected[i];
         c->row_squares += d * d;
-        c->row_norm += expected[i] * expected[i];
+        c->row_norm += square(expected[i]);
         if (c->column_squares != NULL) {
             c->column_squares[column + i] += d * d;
-            c->column_norms[column + i] += expected[i] * expected[i];
+            c->column_norms[column + i] += square(expected[i]);
         }
         if (!(fabs(d) <= sum->max_abs) && !isnan(sum->max_abs)) {
             sum->max_abs = fabs(d);

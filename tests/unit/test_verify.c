@@ -175,6 +175,23 @@ static void test_infinity_is_wrong(void **state) {
     assert_says(reason, "worst at element 1: inf");
 }
 
+/* As log(0) is, or what a mask leaves out. */
+static void test_an_infinity_may_be_expected(void **state) {
+    const folders_t *f = *state;
+    char *reason;
+    write_vector(f->expected, "y", (double[]){3, -INFINITY, 4}, 3);
+    write_vector(f->found, "y", (double[]){3, -INFINITY, 4.5}, 3);
+    check_t check = verify(f, "y", 0.11, &reason);
+    assert_true(check.ok);
+    assert_float_equal(check.rel_l2, 0.1, 1e-7);
+    write_vector(f->found, "y", (double[]){3, -1e30, 4}, 3);
+    assert_false(verify(f, "y", 1e30, &reason).ok);
+    assert_says(reason, "worst at element 1: -1e+30, expected -inf");
+    write_vector(f->found, "y", (double[]){3, INFINITY, 4}, 3);
+    assert_false(verify(f, "y", 1e30, &reason).ok);
+    assert_says(reason, "worst at element 1: inf, expected -inf");
+}
+
 static void test_wrong_shape(void **state) {
     const folders_t *f = *state;
     const double y[] = {1, 2, 3, 4, 5, 6};
@@ -264,6 +281,7 @@ int main(void) {
         with_folders(test_reference_of_zeros),
         with_folders(test_a_sum_that_cancels_is_judged_by_its_terms),
         with_folders(test_nan_is_wrong),
+        with_folders(test_an_infinity_may_be_expected),
         with_folders(test_infinity_is_wrong),
         with_folders(test_wrong_shape),
         with_folders(test_missing_file),
