@@ -165,13 +165,27 @@ static json_t *select_variants(const text_list_t *wanted, const text_list_t *kno
     return list;
 }
 
-static json_t *contender_json(const char *engine, json_t *variants, json_t *techniques,
-                              json_t *device) {
+/* Rungs of an operator are launched one by one, which has times of all phases, and in a graph, as
+ * PyTorch's best modes. */
+static void add_launches(const workload_t *workload, json_t *techniques) {
+    json_t *launches = json_pack("{s:[s, s]}", "launch", "stream", "graph");
+    if (operators_find(workload->name) != NULL)
+        json_object_update_missing(techniques, launches);
+    json_decref(launches);
+}
+
+static json_t *contender_json(const workload_t *workload, const char *engine, json_t *variants,
+                              const settings_t *settings) {
     json_t *contender = json_pack("{s:s, s:o}", "engine", engine, "variants", variants);
+    json_t *techniques =
+        settings->techniques != NULL ? json_copy(settings->techniques) : json_object();
+    if (strcmp(engine, "cuda") == 0)
+        add_launches(workload, techniques);
     if (json_object_size(techniques) > 0)
         json_object_set(contender, "techniques", techniques);
-    if (device != NULL)
-        json_object_set(contender, "device", device);
+    json_decref(techniques);
+    if (settings->device != NULL)
+        json_object_set(contender, "device", settings->device);
     return contender;
 }
 
@@ -201,12 +215,11 @@ static status_t add_every_engine(const workload_t *workload, const char *root,
         text_list_t known = {0};
         status = workload_variants(workload, engines[e], root, &known, err);
         json_t *variants = select_variants(wanted, &known);
+        const settings_t own = {
+            .techniques = strcmp(engines[e], "cuda") == 0 ? settings->techniques : NULL,
+            .device = case_engine_is_built_in(engines[e]) ? NULL : settings->device};
         if (json_array_size(variants) > 0)
-            json_array_append_new(
-                contenders,
-                contender_json(engines[e], variants,
-                               strcmp(engines[e], "cuda") == 0 ? settings->techniques : NULL,
-                               !case_engine_is_built_in(engines[e]) ? settings->device : NULL));
+            json_array_append_new(contenders, contender_json(workload, engines[e], variants, &own));
         else
             json_decref(variants);
         for (size_t i = 0; i < known.n; i++)
@@ -269,8 +282,8 @@ static status_t make_contenders(const workload_t *workload, const sweep_options_
     text_list_t wanted = text_split(options->variant != NULL ? options->variant : "*", ',');
     status_t status = STATUS_OK;
     if (options->engine != NULL) { /* the sweep's checks refuse settings that do not apply to it */
-        json_array_append_new(contenders, contender_json(options->engine, json_texts(&wanted),
-                                                         settings->techniques, settings->device));
+        json_array_append_new(
+            contenders, contender_json(workload, options->engine, json_texts(&wanted), settings));
     } else {
         status = add_every_engine(workload, root, &wanted, settings, contenders, err);
         if (status == STATUS_OK)

@@ -208,8 +208,9 @@ def test_arguments_workspace_and_arrays_in_place(tmp_path: Path) -> None:
     gpu = Gpu(tmp_path / "gpu", "-DCLUSTERS=2")
     contenders = [
         cuda("one", "two"),
-        cuda("one", alloc=["async"], copy=["pinned"]),
-        cuda("one", alloc=["arena"], copy=["pinned"], launch=["stream", "graph"]),
+        cuda("one", alloc=["malloc"], copy=["pageable"]),
+        cuda("one", alloc=["async"]),
+        cuda("one", launch=["graph"]),
         cuda("one", copy=["mapped"]),
     ]
     cases = gpu.run(folder, contenders)
@@ -219,11 +220,11 @@ def test_arguments_workspace_and_arrays_in_place(tmp_path: Path) -> None:
     # Launched one after the other, they would find what the one before left in p.
     phases = {name: ok(case) for name, case in cases.items()}
     assert phases == {
-        "one": SAMPLE | ALLOCATES,
-        "two": SAMPLE | ALLOCATES,
-        "one/alloc=async/copy=pinned": SAMPLE | ALLOCATES,
-        "one/alloc=arena/copy=pinned": SAMPLE,
-        "one/alloc=arena/copy=pinned/launch=graph": {"host_to_host", "kernel_cold"},
+        "one": SAMPLE,
+        "two": SAMPLE,
+        "one/alloc=malloc/copy=pageable": SAMPLE | ALLOCATES,
+        "one/alloc=async": SAMPLE | ALLOCATES,
+        "one/launch=graph": {"host_to_host", "kernel_cold"},
     }
     assert gpu.launches() == {
         "the workspace has random bytes",
@@ -242,7 +243,7 @@ def test_launches_that_are_not_possible_are_skipped(tmp_path: Path) -> None:
     cases = gpu.run(
         write_operator(tmp_path / "twice", files), [cuda("*"), cuda("good", copy=["mapped"])]
     )
-    assert ok(cases.pop("good")) == SAMPLE | ALLOCATES | REPEATS
+    assert ok(cases.pop("good")) == SAMPLE | REPEATS
     copied = {"h2d", "d2h", "h2d_device", "d2h_device"}
     assert ok(cases.pop("good/copy=mapped")) == (SAMPLE | REPEATS) - copied
     expected = {name: reason for name, (_, reason) in SKIPPED.items()}
@@ -285,7 +286,7 @@ def test_shifted_arrays_find_a_rung_that_assumes_alignment(tmp_path: Path) -> No
     contenders = [
         cuda("aligned", "good"),
         cuda("good", alloc=["async"]),
-        cuda("good", alloc=["arena"]),
+        cuda("good", alloc=["malloc"]),
     ]
     gpu = Gpu(tmp_path / "gpu")
     for case in gpu.run(folder, [cuda("aligned")]).values():
@@ -307,5 +308,8 @@ def test_a_folder_outside_the_project(tmp_path: Path, compiler: str) -> None:
     options = ["--engine", "cuda", "--quick", "--time-limit", "1s", "--compiler", compiler]
     command = ["run", "--operator", folder, "--out", run, *options]
     bench(*command, cwd=tmp_path, expect=1, **gpu.environment)
-    (case,) = (case for case in read_cases(run).values() if case["workload"] == "twice")
-    ok(case)
+    cases = [case for case in read_cases(run).values() if case["workload"] == "twice"]
+    # Both ways to launch, unless --set names one.
+    assert [case["techniques"]["launch"] for case in cases] == ["stream", "graph"]
+    for case in cases:
+        ok(case)

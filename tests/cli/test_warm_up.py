@@ -49,7 +49,7 @@ def test_long_samples_need_one_warm_up(variant: str, warmup_samples: int, tmp_pa
     rounds = asked[-case["rounds"] :]
     before = asked[: -case["rounds"]]
     assert {request["warmup_samples"] for request in rounds} == {warmup_samples}
-    # Warm-up: at least three samples and 20 ms, one sample per answer.
+    # Warm-up: at least three samples and 10 ms, one sample per answer.
     assert variant == "short" or len(before) >= 3
-    assert case["warmup_ns"] >= 20e6
+    assert case["warmup_ns"] >= 10e6
     assert {(request["max_samples"], request["warmup_samples"]) for request in before} == {(1, 0)}

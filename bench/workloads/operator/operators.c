@@ -20,10 +20,11 @@ typedef struct operator_entry {
 static operator_entry_t **entries;
 static size_t n_entries;
 
+/* By default a rung gets what PyTorch's best modes have: memory that is there, pinned where it is copied. */
 static const technique_spec_t TECHNIQUES[] = {
     {"alloc", "source of device memory in each sample (async: a pool that keeps freed memory)",
-     NAMES("malloc", "async", "arena")},
-    {"copy", "type of host memory to copy from and to", NAMES("pageable", "pinned", "mapped")},
+     NAMES("arena", "malloc", "async")},
+    {"copy", "type of host memory to copy from and to", NAMES("pinned", "pageable", "mapped")},
     {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
 };
 
