@@ -69,7 +69,7 @@ check: ## every test that needs no GPU; installs what the tests need, or prints 
 	$(Q)tests/tools/setup.sh check
 	$(Q)$(MAKE) --no-print-directory layers format-check lint
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
-	$(Q)tests/tools/pytest.sh tests
+	$(Q)tests/tools/pytest.sh --all-cores tests
 
 .PHONY: check-long
 check-long: $(BUILD)/bench ## the tests that make check leaves out: each takes long, and repeats what a shorter one shows

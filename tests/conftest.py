@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import Any
 
 import pytest
 
 LONG = "long"
 DESELECTED = pytest.StashKey[dict[str, int]]()
+# For the workers of all tests, and PyTorch in this process: tests compute little, and several
+# threads spin at barriers, for seconds on a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Undo nohup, under which the programs of the tests would ignore SIGHUP, too."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # pytest-xdist would begin with the files of most tests, and end with long ones of few.
+    config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -30,6 +36,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
     config.hook.pytest_deselected(items=others)
     config.stash[DESELECTED] = deselected
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send the counts to the process that prints, if this is one of pytest-xdist's workers."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["deselected"] = session.config.stash[DESELECTED]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep the counts of a worker of pytest-xdist; every worker collects all tests."""
+    if counts := getattr(node, "workeroutput", {}).get("deselected"):
+        node.config.stash[DESELECTED] = counts
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import json
 import os
@@ -28,8 +29,6 @@ QUICK_MEASURE = {
 }
 # The minimum, for cases in which a sample is an epoch.
 EPOCH_MEASURE = {**QUICK_MEASURE, "time_limit_s": 0.01, "min_rounds": 1, "min_samples": 1}
-# Small batches do not need several threads, which spin at barriers on a busy machine.
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
 def bench(
@@ -57,13 +56,15 @@ def bench(
 def built(name: str) -> Path:
     """Return the program of tests/tools/NAME.c, made beside bench."""
     path = BENCH.parent / name
-    subprocess.run(
-        ["make", "-s", f"BUILD={BENCH.parent}", str(path)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-    )
+    with path.with_name("make.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two would write the same files
+        subprocess.run(
+            ["make", "-s", f"BUILD={BENCH.parent}", str(path)],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+        )
     return path
 
 

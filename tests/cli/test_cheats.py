@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from project import (
     EPOCH_MEASURE,
-    ONE_THREAD,
     QUICK_MEASURE,
     ROOT,
     bench,
@@ -36,25 +35,21 @@ def verdict_of(file: Path) -> dict[str, str]:
 
 
 def run_all(
-    folder: Path,
-    workload: str,
-    files: list[Path],
-    environment: dict[str, str],
-    **keys: dict[str, Any],
+    folder: Path, workload: str, files: list[Path], **keys: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Return the last lines of one run, in one process: none may disturb the others."""
     root = make_root(folder / "root")
     (root / "reference_cheat").symlink_to(CHEATS)
     contender = {"engine": "cheat", "device": ["cpu"], "variants": [file.stem for file in files]}
     sweep = write_sweep(folder / "cheats.json", workload, [contender], **keys)
-    bench("run", sweep, "--out", folder / "run", root=root, expect=None, **environment)
+    bench("run", sweep, "--out", folder / "run", root=root, expect=None)
     return {case["variant"]: case for case in read_lines(folder / "run")}
 
 
 def run_scripts(folder: Path, files: list[Path]) -> dict[str, dict[str, Any]]:
     passes = max(int(verdict_of(file).get("passes", 1)) for file in files)
     measure = {**QUICK_MEASURE, "passes": passes, "time_limit_s": 0.05 * passes, "min_rounds": 4}
-    return run_all(folder, "mlp_infer", files, {}, axes={"batch": [65536]}, measure=measure)
+    return run_all(folder, "mlp_infer", files, axes={"batch": [65536]}, measure=measure)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +62,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("trainings")
     axes = {"width": [16], "depth": [2], "batch": [600], "epochs": [1]}
-    return run_all(folder, "mlp_train", TRAININGS, ONE_THREAD, axes=axes, measure=EPOCH_MEASURE)
+    return run_all(folder, "mlp_train", TRAININGS, axes=axes, measure=EPOCH_MEASURE)
 
 
 @pytest.fixture(scope="module")

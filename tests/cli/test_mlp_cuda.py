@@ -16,7 +16,6 @@ from fake_driver import WITH_OPERATORS, build_driver
 from project import (
     EPOCH_MEASURE,
     FIXTURES,
-    ONE_THREAD,
     bench,
     compiler_options,
     make_root_without_images,
@@ -64,7 +63,6 @@ def train(
     )
     keys = {
         **driver,
-        **ONE_THREAD,
         "MNIST_DIR": "",
         "BENCH_CUPTI": "none",
         **environment,

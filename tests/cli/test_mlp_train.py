@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from project import (
     EPOCH_MEASURE,
-    ONE_THREAD,
     ROOT,
     bench,
     make_root_without_images,
@@ -50,8 +49,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     )
     options = ["--out", folder / "run"]
     root = make_root_without_images(tmp_path_factory)
-    keys = {"MNIST_DIR": "", **ONE_THREAD}
-    bench("run", sweep, *options, expect=1, root=root, **keys)
+    bench("run", sweep, *options, expect=1, root=root, MNIST_DIR="")
     return read_cases(folder / "run")
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, ONE_THREAD, ROOT, bench, read_cases, read_header
+from project import FIXTURES, ROOT, bench, read_cases, read_header
 from test_cheats import verdict_of
 
 pytest.importorskip("torch")
@@ -18,29 +20,34 @@ CANDIDATES = sorted((PROBLEMS / "candidates").glob("*/*.py"))
 QUICK = ("--quick", "--time-limit", "50ms", "--set", "device=cpu", "--engine", "python")
 
 
+Imported = Callable[[str], Path]
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with an operator and its run for each problem that has candidates."""
-    top = tmp_path_factory.mktemp("imported")
-    for candidates in {file.parent for file in CANDIDATES}:
-        name, files = candidates.name, sorted(candidates.glob("*.py"))
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    """Return a function that imports a problem with its candidates, and runs them."""
+
+    @cache
+    def run(name: str) -> Path:
+        top = tmp_path_factory.mktemp(name)
+        files = sorted((PROBLEMS / "candidates" / name).glob("*.py"))
         given = [part for file in files for part in ("--candidate", file)]
-        run = ["--", *QUICK, "--out", top / f"{name}-run"]
-        out = ["--out", top / name]
-        problem = PROBLEMS / f"{name}.py"
-        bench("operator", "import", problem, *given, *out, *run, expect=1, **ONE_THREAD)
-    return top
+        out = ["--out", top / "operator", "--", *QUICK, "--out", top / "run"]
+        bench("operator", "import", PROBLEMS / f"{name}.py", *given, *out, expect=1)
+        return top
+
+    return run
 
 
-def case_of(file: Path, folder: Path) -> dict[str, Any]:
-    cases = read_cases(folder / f"{file.parent.name}-run").values()
+def case_of(file: Path, imported: Imported) -> dict[str, Any]:
+    cases = read_cases(imported(file.parent.name) / "run").values()
     return next(case for case in cases if case["variant"] == file.stem)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("file", CANDIDATES, ids=lambda file: f"{file.parent.name}-{file.stem}")
-def test_verdict(file: Path, folder: Path) -> None:
-    case, expected = case_of(file, folder), verdict_of(file)
+def test_verdict(file: Path, imported: Imported) -> None:
+    case, expected = case_of(file, imported), verdict_of(file)
     assert case["status"] == expected["status"], case["reason"]
     assert expected.get("reason", "") in (case["reason"] or "")
     assert case["trust"] == expected.get("trust", case["trust"])
@@ -50,8 +57,8 @@ def test_verdict(file: Path, folder: Path) -> None:
         assert bool(case["flags"]) == (copied < case["results"]["weights"])
 
 
-def test_weights_that_are_not_copied_are_a_flag(folder: Path) -> None:
-    case = case_of(PROBLEMS / "candidates" / "linear" / "other_names.py", folder)
+def test_weights_that_are_not_copied_are_a_flag(imported: Imported) -> None:
+    case = case_of(PROBLEMS / "candidates" / "linear" / "other_names.py", imported)
     flag = "weights: 0 of 2 copied from Model; equal draws are assumed for others"
     assert case["flags"] == [flag]
 
@@ -67,15 +74,15 @@ def test_the_documentation_has_the_verdicts() -> None:
     ]
 
 
-def test_the_folder_is_kept_with_unedited_files(folder: Path) -> None:
-    kept, candidates = folder / "linear", PROBLEMS / "candidates" / "linear"
+def test_the_folder_is_kept_with_unedited_files(imported: Imported) -> None:
+    kept, candidates = imported("linear") / "operator", PROBLEMS / "candidates" / "linear"
     assert (kept / "_problem.py").read_bytes() == (PROBLEMS / "linear.py").read_bytes()
     assert (kept / "_right.py").read_bytes() == (candidates / "right.py").read_bytes()
     plan = bench("plan", "--operator", kept, "--engine", "python", "--set", "device=cpu").stdout
     assert sorted(re.findall(r"imported_linear/python-cpu/(\w+)/", plan)) == [
         file.stem for file in sorted(candidates.glob("*.py"))
     ]
-    assert "import" in read_header(folder / "linear-run")["argv"]
+    assert "import" in read_header(kept.parent / "run")["argv"]
     done = bench("operator", "import", PROBLEMS / "linear.py", "--out", kept, expect=2)
     assert done.stderr == f"bench: --out {kept}: exists already\n"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fake_driver import WITH_OPERATORS, build_driver, build_gpu
-from project import BENCH, ONE_THREAD, bench, compiler_options, write_sweep
+from project import BENCH, bench, compiler_options, write_sweep
 
 BATCH = 2000
 TOLERANCE = 1e-5
@@ -264,7 +264,7 @@ def test_refilled_training(rung: str, allocator: str, tmp_path: Path) -> None:
     cubins = {each["variant"]: each["cubin"] for each in json.loads(done.stdout)["programs"]}
     driver = build_driver(tmp_path / "lib", "-DMEMORY_MIB=2000", *WITH_OPERATORS)
     keys = {"workload": "mlp_train", "params": params}
-    environment = {"MNIST_DIR": "", "BENCH_CUPTI": "none", **ONE_THREAD, **driver}
+    environment = {"MNIST_DIR": "", "BENCH_CUPTI": "none", **driver}
     with Worker("cpu", environment) as cpu, Worker("cuda", environment) as cuda:
         right = Case(cpu, tmp_path, "cpu", {}, **keys)
         program = {"cubin": cubins[rung], "arch": "sm_90"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import select
 import subprocess
 import sys
@@ -19,9 +18,6 @@ import pytest
 WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
 # Much longer than any test needs: it only ends tests whose worker hangs.
 ANSWER_TIMEOUT_S = 240
-# For PyTorch here and in workers: tests compute little, and several threads spin at barriers, for
-# seconds on a busy machine.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 try:
@@ -122,13 +118,25 @@ class WorkerProcess:
         return line
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+@pytest.fixture(scope="session")
+def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pytorch")
+
+
+@contextmanager
+def _environment(folder: Path) -> Iterator[None]:
     """Give the workers one cache folder for compiled code, as a run does, and no data set."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCH_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
-        patch.setenv("BENCH_ROOT", str(tmp_path_factory.mktemp("root") / "project"))
+        patch.setenv("BENCH_SCRATCH", str(folder))
+        patch.setenv("BENCH_ROOT", str(folder / "root" / "project"))
         patch.delenv("MNIST_DIR", raising=False)
+        yield
+
+
+# Not for the session: tests of other folders may run between these.
+@pytest.fixture(scope="module", autouse=True)
+def _in_environment(session_folder: Path) -> Iterator[None]:
+    with _environment(session_folder):
         yield
 
 
@@ -153,22 +161,26 @@ def _devices() -> list[Any]:
 
 
 @pytest.fixture(scope="session", params=_devices())
-def worker(request: pytest.FixtureRequest) -> Iterator[WorkerProcess]:
+def worker(request: pytest.FixtureRequest, session_folder: Path) -> Iterator[WorkerProcess]:
     """Return a worker after hello, one for each available device, shared by all tests."""
-    with _running(WorkerProcess(request.param)) as started:
+    with _running(session_folder, request.param) as started:
         yield started
 
 
 @pytest.fixture(scope="session", params=_devices())
-def few_images_worker(request: pytest.FixtureRequest) -> Iterator[WorkerProcess]:
+def few_images_worker(
+    request: pytest.FixtureRequest, session_folder: Path
+) -> Iterator[WorkerProcess]:
     """Return such a worker with few images."""
     program = Path(__file__).with_name("few_images.py")
-    with _running(WorkerProcess(request.param, program=program)) as started:
+    with _running(session_folder, request.param, program=program) as started:
         yield started
 
 
 @contextmanager
-def _running(worker: WorkerProcess) -> Iterator[WorkerProcess]:
+def _running(folder: Path, device: str, **keys: Path) -> Iterator[WorkerProcess]:
+    with _environment(folder):
+        worker = WorkerProcess(device, **keys)
     assert worker.hello()["status"] == "ok"
     yield worker
     _stop([worker])
