@@ -71,7 +71,7 @@ def implementations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[
     run = tmp_path_factory.mktemp("implementations") / "run"
     sizes = ("--set", "device=cpu", "--set", "rows=4096")
     options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "5s")
-    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=1, **ONE_THREAD)
+    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=1)
     return {case["variant"]: case for case in read_lines(run)}
 
 
