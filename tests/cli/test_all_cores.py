@@ -47,8 +47,8 @@ def test_all_cores_are_used_where_pytest_xdist_is_installed(lacks: int, tmp_path
     assert called == alone if lacks else " --dist loadfile " in called
 
 
-@pytest.mark.parametrize("options", [["-p", "no:xdist"], ["-n", "2"]], ids=["one", "two"])
-def test_what_is_left_out_is_counted_once(options: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [["-p", "no:xdist"], ["-n", "1"]], ids=["here", "in a worker"])
+def test_tests_that_are_left_out_are_counted(options: list[str], tmp_path: Path) -> None:
     if "-n" in options:
         pytest.importorskip("xdist")
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
