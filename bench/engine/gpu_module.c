@@ -92,15 +92,62 @@ static status_t launch_blocks(gpu_t *gpu, const gpu_stage_t *stage, unsigned blo
     return STATUS_OK;
 }
 
-status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
-                          void **arguments, error_t *err) {
+static status_t stage_grid(const gpu_t *gpu, const gpu_stage_t *stage, size_t items,
+                           unsigned *blocks, error_t *err) {
     const stage_t *spec = &stage->spec;
-    unsigned blocks = 1;
     size_t bound = (size_t)spec->blocks_per_sm * (size_t)gpu->multiprocessors;
     if (spec->max_blocks > 0 && (bound == 0 || bound > spec->max_blocks))
         bound = spec->max_blocks;
-    if (spec->items_per_block > 0 && items > 0)
-        TRY(gpu_grid(items, spec->items_per_block, bound, &blocks, err));
+    *blocks = 1;
+    return spec->items_per_block > 0 && items > 0
+               ? gpu_grid(items, spec->items_per_block, bound, blocks, err)
+               : STATUS_OK;
+}
+
+/* Blocks of a stage's grid that can be resident. A cluster lies within a part of the device, so some
+ * multiprocessors may have to stay idle. */
+static status_t resident_blocks(gpu_t *gpu, const gpu_stage_t *stage, unsigned grid,
+                                unsigned *blocks, unsigned *cluster, error_t *err) {
+    const stage_t *spec = &stage->spec;
+    int n, in_cluster = 0;
+    if (gpu->arch >= 90)
+        CUDA(function_get(&in_cluster, CU_FUNCTION_CLUSTER, stage->function));
+    *cluster = in_cluster > 1 && gpu->api.max_clusters != NULL ? (unsigned)in_cluster : 1;
+    if (*cluster > 1) {
+        const cu_launch_config_t config = {.grid = {grid, 1, 1},
+                                           .block = {spec->threads, 1, 1},
+                                           .dynamic_shared = spec->dynamic_shared};
+        CUDA(max_clusters(&n, stage->function, &config));
+        *blocks = (unsigned)n * *cluster;
+        return STATUS_OK;
+    }
+    CUDA(occupancy(&n, stage->function, (int)spec->threads, spec->dynamic_shared));
+    *blocks = (unsigned)n * (unsigned)gpu->multiprocessors;
+    return STATUS_OK;
+}
+
+status_t gpu_program_resident(gpu_t *gpu, const gpu_program_t *program, error_t *err) {
+    for (size_t i = 0; i < program->n_stages; i++) {
+        const gpu_stage_t *stage = &program->stages[i];
+        unsigned blocks, resident, cluster;
+        if (!(stage->spec.flags & STAGE_COOPERATIVE))
+            continue;
+        TRY(stage_grid(gpu, stage, INT32_MAX, &blocks, err));
+        TRY(resident_blocks(gpu, stage, blocks, &resident, &cluster, err));
+        if (blocks > resident)
+            return error_set(err, STATUS_FAILED,
+                             "kernel \"%s\": %u blocks in clusters of %u wait for each other; %u "
+                             "fit on this GPU at the same time",
+                             stage->spec.entry, blocks, cluster, resident);
+    }
+    return STATUS_OK;
+}
+
+status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
+                          void **arguments, error_t *err) {
+    const stage_t *spec = &stage->spec;
+    unsigned blocks;
+    TRY(stage_grid(gpu, stage, items, &blocks, err));
     if (launch_blocks(gpu, stage, blocks, stream, arguments, err) == STATUS_OK)
         return STATUS_OK;
     return error_within(err, "kernel \"%s\", %u blocks of %u threads, %u bytes of shared memory",

@@ -63,3 +63,17 @@ template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigne
                      : "r"(address)
                      : "memory");
 }
+
+#if __CUDA_ARCH__ >= 900
+// The reverse.
+template <bool TRANSPOSED> __device__ __forceinline__ void store_matrices(unsigned address, const unsigned (&from)[4]) {
+    if (TRANSPOSED)
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+                     "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+                     : "memory");
+    else
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(from[0]),
+                     "r"(from[1]), "r"(from[2]), "r"(from[3])
+                     : "memory");
+}
+#endif

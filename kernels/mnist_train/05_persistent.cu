@@ -135,18 +135,10 @@ struct trainer_t {
     __device__ __forceinline__ float finish_forward(unsigned step) {
         float loss = 0;
         product<1>(hidden(ACTIVATION_3, step), net.w3, [&](float2 logit, unsigned row, unsigned k) {
-            const bool real = k < CLASSES, is_first = k == images.label, is_second = k + 1 == images.label;
             logit.x += shared.last_bias[k], logit.y += shared.last_bias[k + 1];
-            const float largest = over_lanes<8>(real ? fmaxf(logit.x, logit.y) : -3.402823466e+38f,
-                                                [](float a, float b) { return fmaxf(a, b); });
-            const float2 power =
-                make_float2(real ? __expf(logit.x - largest) : 0, real ? __expf(logit.y - largest) : 0);
-            const float sum = sum_over_lanes<8>(power.x + power.y);
-            const float scale = row < BATCH ? __fdividef(1, sum) : 0, one = row < BATCH ? 1 : 0;
-            *pair_at(shared.delta_3, row, k) = __floats2half2_rn(power.x * scale - (is_first ? one : 0),
-                                                                 power.y * scale - (is_second ? one : 0));
-            if (row < BATCH)
-                loss = is_first || is_second ? __logf(sum) + largest - (is_first ? logit.x : logit.y) : 0;
+            half2 delta;
+            loss = softmax_pair(delta, logit, row, k, images.label);
+            *pair_at(shared.delta_3, row, k) = delta;
         });
         __syncthreads();
         return loss;

@@ -2,6 +2,7 @@
 // 16-column tiles warp, warp + WARPS, …: it multiplies all images by those, and the block reduces its warps' sums in
 // shared memory, in a fixed order.
 #pragma once
+#include "fragments.cuh"
 
 struct network_t {
     fragment_t w0[PIXEL_TILES], w1[TILES], w2[TILES], w3[TILES];
@@ -10,53 +11,8 @@ struct network_t {
     fragment_t back1[TILES], back2[TILES], back3[1];
 };
 
-// Where a check's gradient goes: rows from `row`.
-struct report_t {
-    float *gradient;
-    unsigned row, n_out, n_in;
-};
-
-__device__ __forceinline__ unsigned lane_of() {
-    return threadIdx.x % 32;
-}
-__device__ __forceinline__ unsigned warp_of() {
-    return threadIdx.x / 32;
-}
 __device__ __forceinline__ unsigned first_own() {
     return blockIdx.x * OWN;
-}
-
-// Calls use(word, row, column) for each pair of halves of a lane's fragment.
-template <class Use> __device__ __forceinline__ void each_word(unsigned row, unsigned column, Use use) {
-#pragma unroll
-    for (unsigned k = 0; k < 4; k++)
-        use(k, row + lane_of() / 4 + k % 2 * 8, column + lane_of() % 4 * 2 + k / 2 * 8);
-}
-
-// A matrix, or the transpose of one, in device memory.
-struct view_t {
-    const half *w;
-    unsigned row_step, column_step, rows, columns;
-};
-
-// The fragment at (row, column); 0 outside the matrix.
-__device__ __forceinline__ void load_weights(fragment_t &to, const view_t &m, unsigned row, unsigned column) {
-    each_word(row, column, [&](unsigned word, unsigned r, unsigned c) {
-        half2 pair = __float2half2_rn(0);
-        if (r < m.rows && c < m.columns)
-            pair.x = m.w[(size_t)r * m.row_step + (size_t)c * m.column_step];
-        if (r < m.rows && c + 1 < m.columns)
-            pair.y = m.w[(size_t)r * m.row_step + (size_t)(c + 1) * m.column_step];
-        to[word] = *(const unsigned *)&pair;
-    });
-}
-
-__device__ __forceinline__ void store_weights(const fragment_t &from, half *w, unsigned rows, unsigned columns,
-                                              unsigned row, unsigned column) {
-    each_word(row, column, [&](unsigned word, unsigned r, unsigned c) {
-        if (r < rows && c < columns)  // columns are even
-            *(unsigned *)(w + (size_t)r * columns + c) = from[word];
-    });
 }
 
 __device__ __forceinline__ void load_network(network_t &net, const mnist_t &p) {
@@ -142,52 +98,6 @@ __device__ __forceinline__ void multiply(tile_t (&sums)[2][2], const Matrix &act
             multiply_add(sums[m][1], images, w[j][1], w[j][3]);
         }
     }
-}
-
-// Sums of each warp for 16 neurons (or classes) of all images. Two rows cover all banks; the next two are swapped, so
-// that four rows of 8 neurons lie in different ones.
-typedef float partial_t[WARPS][ROWS][OWN];
-
-__device__ __forceinline__ unsigned place_in_row(unsigned row, unsigned column) {
-    return column ^ row / 2 % 2 * 8;
-}
-
-__device__ __forceinline__ void put_sums(partial_t &partial, const tile_t (&sums)[2][2]) {
-    const unsigned row = lane_of() / 4, column = place_in_row(row, lane_of() % 4 * 2);
-#pragma unroll
-    for (unsigned m = 0; m < 2; m++)
-#pragma unroll
-        for (unsigned n = 0; n < 2; n++) {
-            *(float2 *)&partial[warp_of()][m * 16 + row][column ^ n * 8] = sums[m][n].upper();
-            *(float2 *)&partial[warp_of()][m * 16 + row + 8][column ^ n * 8] = sums[m][n].lower();
-        }
-}
-
-// Sums over all warps for neurons `column` and the next.
-__device__ __forceinline__ float2 total(const partial_t &partial, unsigned row, unsigned column) {
-    float2 sums[WARPS];
-#pragma unroll
-    for (unsigned warp = 0; warp < WARPS; warp++)
-        sums[warp] = *(const float2 *)&partial[warp][row][place_in_row(row, column)];
-#pragma unroll
-    for (unsigned n = WARPS / 2; n > 0; n /= 2)
-#pragma unroll
-        for (unsigned k = 0; k < n; k++)
-            sums[k] = make_float2(sums[k].x + sums[k + n].x, sums[k].y + sums[k + n].y);
-    return sums[0];
-}
-
-__device__ __forceinline__ unsigned updated_pair(unsigned weights, float2 sums, float rate) {
-    return updated_pair(weights, sums.x, sums.y, rate);
-}
-
-__device__ __forceinline__ void report_tile(const report_t &to, const tile_t (&g)[2], unsigned tile) {
-    each_word(to.row, tile * 16, [&](unsigned word, unsigned r, unsigned c) {
-        const float2 value = word % 2 == 0 ? g[word / 2].upper() : g[word / 2].lower();
-        float *place = to.gradient + (size_t)r * (to.n_in + 1) + c;
-        if (r < to.n_out && c < to.n_in)
-            place[0] = value.x / BATCH, place[1] = value.y / BATCH;
-    });
 }
 
 // Tile `left`, transposed, over all images: the rows of the gradient.

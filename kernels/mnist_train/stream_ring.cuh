@@ -111,17 +111,6 @@ template <bool KEPT> __device__ __forceinline__ void store_16(void *to, const ui
         *static_cast<uint4 *>(to) = v;
 }
 
-template <bool TRANSPOSED> __device__ __forceinline__ void store_matrices(unsigned address, const unsigned (&from)[4]) {
-    if (TRANSPOSED)
-        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
-                     "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
-                     : "memory");
-    else
-        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(from[0]),
-                     "r"(from[1]), "r"(from[2]), "r"(from[3])
-                     : "memory");
-}
-
 __device__ __forceinline__ uint4 load_shared(unsigned address) {
     uint4 v;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -34,8 +34,8 @@ def kernels_for_host(folder: Path) -> Path:
     copy = folder / "kernels"
     if not copy.exists():
         shutil.copytree(ROOT / "kernels", copy)
-        for header in HOST_CUDA.iterdir():
-            shutil.copy(header, copy / "common")
+        for header in HOST_CUDA.glob("**/*.*h"):
+            shutil.copy(header, copy / (header.parent.relative_to(HOST_CUDA).name or "common"))
         compile_for_host("-x", "c++-header", copy / "common" / "host_cuda.h")
     return copy
 
@@ -47,6 +47,17 @@ def compile_for_host(*arguments: str | Path) -> None:
         [compiler(), *options, *arguments], capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
+
+
+def library_of(program: Path, headers: list[Path], defines: dict[str, Any]) -> ctypes.CDLL:
+    """Compile a program and load it."""
+    library = program.with_suffix(".so")
+    compile_for_host(
+        *(f"-D{name}={value}" for name, value in defines.items()),
+        *(f"-I{folder}" for folder in headers),
+        *("-shared", "-o", library, program, "-lpthread"),
+    )
+    return ctypes.CDLL(str(library))
 
 
 class Rung:
@@ -83,13 +94,7 @@ class Rung:
             "OPERATOR_ARGUMENTS": parameters.replace("T *", "OPERATOR_T *"),
             **constants,
         }
-        library = program.with_suffix(".so")
-        compile_for_host(
-            *(f"-D{name}={value}" for name, value in defines.items()),
-            *(f"-I{kernels}", f"-I{(kernels / rung).parent}"),
-            *("-shared", "-o", library, program, "-lpthread"),
-        )
-        self._library = ctypes.CDLL(str(library))
+        self._library = library_of(program, [kernels, (kernels / rung).parent], defines)
 
     def text(self, name: str) -> str:
         return ctypes.string_at(

@@ -97,6 +97,25 @@ def test_images_that_exceed_device_memory_are_skipped(tmp_path: Path) -> None:
     assert "of device memory, 67.1 MB of 67.1 MB are free" in case["reason"]
 
 
+@pytest.mark.parametrize(
+    ("flags", "fit"), [("-DCLUSTERS=7 -DCLUSTER_BLOCKS=8", 56), ("-DMULTIPROCESSORS=63", 63)]
+)
+def test_blocks_that_wait_for_each_other_have_to_fit(tmp_path: Path, flags: str, fit: int) -> None:
+    compiler_options()
+    rung = [{"engine": "cuda", "variants": ["06_on_chip"]}]
+    sweep = write_sweep(tmp_path / "s.json", "mnist_train", rung, axes={"hidden": [512]})
+    driver = build_driver(tmp_path / "lib", *flags.split())
+    bench("run", sweep, "--out", tmp_path / "run", expect=1, **driver)
+    cases = read_cases(tmp_path / "run")
+    (case,) = (case for name, case in cases.items() if name.startswith("mnist_train/"))
+    assert case["status"] == "skipped"
+    in_cluster = 8 if "CLUSTER_BLOCKS" in flags else 1
+    assert case["reason"] == (
+        f'kernel "train": 64 blocks in clusters of {in_cluster} wait for each other; {fit} fit on '
+        "this GPU at the same time"
+    )
+
+
 def test_doctor_reports_cublaslt(tmp_path: Path) -> None:
     found = bench("doctor", **build_cublaslt(tmp_path)).stdout
     assert f"✓ cuBLASLt      cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found

@@ -12,6 +12,7 @@
 #include <functional>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <ucontext.h>
 #include <utility>
 #include <vector>
@@ -22,13 +23,19 @@
 #define __forceinline__ inline
 #define __restrict__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ thread_local
 #define __CUDA_ARCH__ 900
 #define __CUDA_ARCH_FEAT_SM90_ALL
 
-using std::max;
-using std::min;
+template <class A, class B> constexpr std::common_type_t<A, B> max(A a, B b) {
+    return a > b ? a : b;
+}
+template <class A, class B> constexpr std::common_type_t<A, B> min(A a, B b) {
+    return a < b ? a : b;
+}
 
 struct dim3 {
     unsigned x, y, z;
@@ -39,11 +46,20 @@ struct alignas(16) uint4 {
 struct alignas(8) uint2 {
     unsigned x, y;
 };
+struct alignas(8) float2 {
+    float x, y;
+};
 struct alignas(16) float4 {
     float x, y, z, w;
 };
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
     return {x, y, z, w};
+}
+inline uint2 make_uint2(unsigned x, unsigned y) {
+    return {x, y};
+}
+inline float2 make_float2(float x, float y) {
+    return {x, y};
 }
 inline float4 make_float4(float x, float y, float z, float w) {
     return {x, y, z, w};
@@ -58,6 +74,28 @@ struct half2 {
 };
 inline half2 __floats2half2_rn(float x, float y) {
     return {(half)x, (half)y};
+}
+inline half2 __float2half2_rn(float x) {
+    return __floats2half2_rn(x, x);
+}
+inline float2 __half22float2(half2 pair) {
+    return {(float)pair.x, (float)pair.y};
+}
+inline half __float2half_rn(float x) {
+    return (half)x;
+}
+inline float __half2float(half x) {
+    return (float)x;
+}
+inline unsigned __float_as_uint(float x) {
+    unsigned bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+inline float __uint_as_float(unsigned bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 struct __nv_bfloat16 {
@@ -135,6 +173,12 @@ template <class Value, class Use> auto exchange(const Value &own, Use use) {
 template <class Value> Value __shfl_xor_sync(unsigned, Value value, unsigned mask) {
     return exchange(value, [&](auto of_lane) { return of_lane(threadIdx.x % 32 ^ mask); });
 }
+template <class Value> Value __shfl_sync(unsigned, Value value, unsigned lane) {
+    return exchange(value, [&](auto of_lane) { return of_lane(lane); });
+}
+inline void __syncwarp() {
+    warp_barrier();
+}
 
 // ---- memory and arithmetic ----------------------------------------------------------------------
 
@@ -160,8 +204,17 @@ inline unsigned atomicInc(unsigned *counter, unsigned most) {
     *counter = before >= most ? 0 : before + 1;
     return before;
 }
+inline unsigned atomicAdd(unsigned *counter, unsigned n) {
+    return __atomic_fetch_add(counter, n, __ATOMIC_SEQ_CST);
+}
 inline float __expf(float x) {
     return expf(x);
+}
+inline float __logf(float x) {
+    return logf(x);
+}
+inline float __fdividef(float x, float y) {
+    return x / y;
 }
 
 // ---- launches ---------------------------------------------------------------------------------
@@ -220,20 +273,25 @@ static std::function<void()> bound(void (*kernel)(Parameters...), void **argumen
     return [=] { kernel(*(Parameters *)arguments[I]...); };
 }
 
-// Runs a grid, cluster after cluster. One dimension.
+// Runs a grid of one dimension: cluster after cluster or, if `resident`, all blocks at the same time.
 template <class... Parameters>
 static void launch_on_host(void (*kernel)(Parameters...), void **arguments, unsigned grid, unsigned threads,
-                           unsigned cluster_blocks) {
+                           unsigned cluster_blocks, bool resident = false) {
     const auto body = bound(kernel, arguments, std::index_sequence_for<Parameters...>());
     gridDim = {grid, 1, 1};
     blockDim = {threads, 1, 1};
-    for (unsigned first = 0; first < grid; first += cluster_blocks) {
-        cluster_state_t state;
-        std::vector<std::thread> blocks;
-        state.threads = threads * cluster_blocks;
-        for (unsigned rank = 0; rank < cluster_blocks; rank++)
-            blocks.emplace_back([&, rank] { run_block(body, first + rank, rank, &state); });
-        for (std::thread &block : blocks)
-            block.join();
+    std::vector<cluster_state_t> clusters(grid / cluster_blocks);
+    std::vector<std::thread> blocks;
+    for (unsigned block = 0; block < grid; block++) {
+        cluster_state_t &cluster_state = clusters[block / cluster_blocks];
+        cluster_state.threads = threads * cluster_blocks;
+        blocks.emplace_back([&, block] { run_block(body, block, block % cluster_blocks, &cluster_state); });
+        if (!resident && (block + 1) % cluster_blocks == 0) {
+            for (std::thread &each : blocks)
+                each.join();
+            blocks.clear();
+        }
     }
+    for (std::thread &each : blocks)
+        each.join();
 }

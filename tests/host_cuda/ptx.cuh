@@ -3,6 +3,8 @@
 #pragma once
 #include "host_cuda.h"
 
+#include <mutex>
+
 // Addresses are the lower half of the host's.
 static thread_local uintptr_t high_half;
 
@@ -69,7 +71,49 @@ inline unsigned address_in(unsigned block, unsigned address) {
     remote_block = block;
     return address;
 }
+// To another block's memory, at address_in()'s address plus an offset.
+inline char *from_remote(unsigned remote) {
+    return cluster->of_block[remote_block] + (from_shared(remote) - (char *)dynamic_shared);
+}
 inline void store_in(unsigned remote, float value) {
-    const ptrdiff_t offset = from_shared(remote) - (char *)dynamic_shared;
-    memcpy(cluster->of_block[remote_block] + offset, &value, sizeof value);
+    memcpy(from_remote(remote), &value, sizeof value);
+}
+
+// ---- barriers that count bytes ----------------------------------------------------------------
+
+struct byte_barrier_t {
+    int32_t bytes;  // announced and not arrived; may be negative
+    uint16_t announcements, phase;
+};
+static std::mutex byte_barriers;
+
+inline void barrier_count(char *at, int32_t bytes, unsigned announcements) {
+    const std::lock_guard<std::mutex> lock(byte_barriers);
+    byte_barrier_t *barrier = (byte_barrier_t *)at;
+    barrier->bytes += bytes;
+    barrier->announcements += announcements;
+    if (barrier->bytes == 0 && barrier->announcements == 1)
+        *barrier = {0, 0, (uint16_t)(barrier->phase + 1)};
+}
+inline void barrier_init(unsigned barrier) {
+    memset(from_shared(barrier), 0, sizeof(byte_barrier_t));
+}
+inline void barrier_expect(unsigned barrier, unsigned bytes) {
+    barrier_count(from_shared(barrier), (int32_t)bytes, 1);
+}
+inline void barrier_wait(unsigned barrier, unsigned parity) {
+    for (;;) {
+        {
+            const std::lock_guard<std::mutex> lock(byte_barriers);
+            if (((byte_barrier_t *)from_shared(barrier))->phase % 2 != parity)
+                return;
+        }
+        let_others_run();
+    }
+}
+inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
+    if (to % 16 != 0 || (uintptr_t)from % 16 != 0 || bytes % 16 != 0)
+        abort();
+    memcpy(from_shared(to), from, bytes);
+    barrier_count(from_shared(barrier), -(int32_t)bytes, 0);
 }

@@ -12,18 +12,51 @@ struct words4_t {
     unsigned word[4];
 };
 
+// Where a lane's word of matrix m begins, from the addresses of all rows; the halves of a transposed one lie in two rows.
 template <bool TRANSPOSED> void load_matrices(unsigned (&to)[4], unsigned address) {
-    static_assert(!TRANSPOSED, "not needed here");
     if (address % 16 != 0)
         abort();
     const unsigned lane = threadIdx.x % 32;
     const words4_t own = exchange(address, [&](auto of_lane) {
         words4_t words;
         for (unsigned m = 0; m < 4; m++)
-            memcpy(&words.word[m], from_shared(of_lane(m * 8 + lane / 4)) + lane % 4 * 4, 4);
+            for (unsigned i = 0; i < 2; i++) {
+                const unsigned along = lane % 4 * 2 + i, row = TRANSPOSED ? along : lane / 4;
+                const unsigned column = TRANSPOSED ? lane / 4 : along;
+                memcpy((char *)&words.word[m] + 2 * i, from_shared(of_lane(m * 8 + row)) + 2 * column, 2);
+            }
         return words;
     });
     memcpy(to, own.word, sizeof own);
+}
+
+struct row_of_words_t {
+    unsigned address, word[4];
+};
+
+template <bool TRANSPOSED> void store_matrices(unsigned address, const unsigned (&from)[4]) {
+    static_assert(!TRANSPOSED, "not needed here");
+    if (address % 16 != 0)
+        abort();
+    const unsigned lane = threadIdx.x % 32;
+    const row_of_words_t own = {address, {from[0], from[1], from[2], from[3]}};
+    exchange(own, [&](auto of_lane) {
+        for (unsigned m = 0; m < 4; m++)
+            memcpy(from_shared(of_lane(m * 8 + lane / 4).address) + lane % 4 * 4, &own.word[m], 4);
+        return 0;
+    });
+}
+
+inline unsigned transposed(unsigned matrix) {
+    const unsigned lane = threadIdx.x % 32;
+    return exchange(matrix, [&](auto of_lane) {
+        unsigned word;
+        for (unsigned i = 0; i < 2; i++) {
+            const unsigned from = of_lane((lane % 4 * 2 + i) * 4 + lane / 8);
+            memcpy((char *)&word + 2 * i, (const char *)&from + lane / 4 % 2 * 2, 2);
+        }
+        return word;
+    });
 }
 
 struct fragments_t {

@@ -154,6 +154,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     session_add_once(session, "module_load", s->program.load_ns);
     describe_problem(s, request->spec);
     TRY(mnist_cuda_find_units(s, err));
+    TRY(session_skip(session, gpu_program_resident(s->gpu, &s->program, err)));
     TRY(check_room(session, request->spec, err));
     int64_t start_ns = clock_ns();
     TRY(mnist_data_take(request->spec, &s->data, err));
