@@ -126,19 +126,26 @@ static status_t resident_blocks(gpu_t *gpu, const gpu_stage_t *stage, unsigned g
     return STATUS_OK;
 }
 
+status_t gpu_stage_resident(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks, error_t *err) {
+    unsigned resident, cluster;
+    TRY(resident_blocks(gpu, stage, blocks, &resident, &cluster, err));
+    if (blocks <= resident)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_FAILED,
+        "kernel \"%s\": %u blocks in clusters of %u wait for each other; %u fit on this "
+        "GPU at the same time",
+        stage->spec.entry, blocks, cluster, resident);
+}
+
 status_t gpu_program_resident(gpu_t *gpu, const gpu_program_t *program, error_t *err) {
     for (size_t i = 0; i < program->n_stages; i++) {
         const gpu_stage_t *stage = &program->stages[i];
-        unsigned blocks, resident, cluster;
+        unsigned blocks;
         if (!(stage->spec.flags & STAGE_COOPERATIVE))
             continue;
         TRY(stage_grid(gpu, stage, INT32_MAX, &blocks, err));
-        TRY(resident_blocks(gpu, stage, blocks, &resident, &cluster, err));
-        if (blocks > resident)
-            return error_set(err, STATUS_FAILED,
-                             "kernel \"%s\": %u blocks in clusters of %u wait for each other; %u "
-                             "fit on this GPU at the same time",
-                             stage->spec.entry, blocks, cluster, resident);
+        TRY(gpu_stage_resident(gpu, stage, blocks, err));
     }
     return STATUS_OK;
 }

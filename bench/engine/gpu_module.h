@@ -23,8 +23,10 @@ typedef struct gpu_program {
 status_t gpu_program_load(gpu_t *gpu, const char *cubin, gpu_program_t *program, error_t *err);
 void gpu_program_unload(gpu_t *gpu, gpu_program_t *program);
 
-/* Do the blocks of all stages that wait for each other (STAGE_COOPERATIVE) fit on the device at the
- * same time? Else it fails; the message says how many do. */
+/* Do so many blocks of a stage, which wait for each other, fit on the device at the same time? Else it
+ * fails; the message says how many do. */
+status_t gpu_stage_resident(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks, error_t *err);
+/* The same of all stages of a program that are STAGE_COOPERATIVE, with the grids of their geometry. */
 status_t gpu_program_resident(gpu_t *gpu, const gpu_program_t *program, error_t *err);
 
 /* Launch one stage over `items` on `stream`; the stage's geometry sets the grid. */

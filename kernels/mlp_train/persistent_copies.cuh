@@ -58,10 +58,8 @@ struct copies_of_block_t {
 
     __device__ __forceinline__ void wait() const {
         if (threadIdx.x == 0) {
-            unsigned seen;
-            do
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(&arrivals) : "memory");
-            while ((int)(seen - barriers * BLOCKS) < 0);
+            while ((int)(load_acquire(&arrivals) - barriers * BLOCKS) < 0) {
+            }
         }
         __syncthreads();
     }

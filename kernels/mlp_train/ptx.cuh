@@ -21,6 +21,37 @@ template <unsigned BYTES> __device__ __forceinline__ void copy_async(float *to_s
 #endif
 }
 
+// Between blocks of a launch that wait for each other: in the L2, whole words, in no order with other accesses.
+__device__ __forceinline__ float4 load_relaxed(const float4 *from) {
+    float4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void store_relaxed(float *to, float value) {
+    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+}
+
+__device__ __forceinline__ void prefetch(const float *from) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
+// A thread that loads what another one counted sees what that one wrote before.
+__device__ __forceinline__ unsigned count_release(unsigned *counter) {
+    unsigned before;
+    asm volatile("atom.release.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+}
+
+__device__ __forceinline__ unsigned load_acquire(const unsigned *from) {
+    unsigned v;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory");
+    return v;
+}
+
 #if __CUDA_ARCH__ >= 900
 __device__ __forceinline__ unsigned block_of_cluster() {
     unsigned rank;

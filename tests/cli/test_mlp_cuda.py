@@ -111,7 +111,8 @@ def computed(tmp_path_factory: pytest.TempPathFactory, project_without_images: P
     source, library = FIXTURES / "fakes" / "cupti.c", folder / "libcupti.so.13"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
     keys = {"BENCH_CUPTI": str(library)}
-    return train(folder, project_without_images, contenders, MEMORY, *WITH_OPERATORS, **keys)
+    flags = [MEMORY, "-DCLUSTERS=4", *WITH_OPERATORS]
+    return train(folder, project_without_images, contenders, *flags, **keys)
 
 
 # ---- nothing is computed ---------------------------------------------------------------------------
@@ -179,6 +180,19 @@ def test_images_that_exceed_device_memory_are_skipped(
     (case,) = train(tmp_path, project_without_images, contenders, "-DMEMORY_MIB=200").values()
     assert case["status"] == "skipped"
     assert "of device memory, 210 MB of 210 MB are free" in case["reason"]
+
+
+def test_blocks_that_wait_for_each_other_must_all_fit(
+    tmp_path: Path, project_without_images: Path
+) -> None:
+    contenders = {"05_persistent": ["caching"]}
+    flags = [MEMORY, "-DCLUSTERS=3", "-DCLUSTER_BLOCKS=4"]
+    (case,) = train(tmp_path, project_without_images, contenders, *flags).values()
+    assert case["status"] == "skipped"
+    assert case["reason"] == (
+        'kernel "train_steps": 16 blocks in clusters of 4 wait for each other; 12 fit on this GPU at '
+        "the same time"
+    )
 
 
 # ---- the operators run on the host -----------------------------------------------------------------

@@ -97,10 +97,18 @@ def library(folder: Path, hidden: int, batch: int, clustered: int) -> ctypes.CDL
         "thread_local uint4 evaluate_memory[1];\n"
         '#include "mnist_train/06_on_chip.cu"\n'
         'extern "C" void launch_train(void **arguments, unsigned grid, unsigned threads, '
-        "unsigned cluster) { launch_on_host(train, arguments, grid, threads, cluster, true); }\n",
+        "unsigned cluster) {\n"
+        "    launch_on_host(train, arguments, grid, threads, cluster, grid / cluster);\n}\n",
         encoding="utf-8",
     )
-    defines = {**SMALL, "CLUSTERED": clustered, "HIDDEN": hidden, "BATCH": batch, "DTYPE_F16": 1, "ACCUMULATE_F16": 0}
+    defines = {
+        **SMALL,
+        "CLUSTERED": clustered,
+        "HIDDEN": hidden,
+        "BATCH": batch,
+        "DTYPE_F16": 1,
+        "ACCUMULATE_F16": 0,
+    }
     return library_of(program, [kernels, kernels / "common", files], defines)
 
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <csetjmp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <tuple>
 #include <type_traits>
@@ -130,15 +132,23 @@ static dim3 gridDim, blockDim;
 thread_local __align__(1024) unsigned char dynamic_shared[228 * 1024];
 
 // Of the running block.
-static thread_local ucontext_t scheduler;
-static thread_local std::vector<ucontext_t> *fibers;
+struct fiber_t {
+    std::unique_ptr<char[]> stack;
+    ucontext_t start;
+    jmp_buf at;
+    unsigned exchanges;  // so far
+    enum { NEW, RUNS, ENDED } state;
+};
+static thread_local jmp_buf scheduler;
+static thread_local std::vector<fiber_t> *fibers;
 static thread_local unsigned running, rank_in_cluster, block_arrived;
 static thread_local std::vector<unsigned> *warp_arrived;
 static thread_local std::vector<std::vector<uint64_t>> *warp_slots;
 static thread_local cluster_state_t *cluster;
 
 inline void let_others_run() {
-    swapcontext(&(*fibers)[running], &scheduler);
+    if (_setjmp((*fibers)[running].at) == 0)
+        _longjmp(scheduler, 1);
 }
 
 inline void __syncthreads() {
@@ -155,19 +165,23 @@ inline void warp_barrier() {
         let_others_run();
 }
 
+inline void __syncwarp() {
+    warp_barrier();
+}
+
 // Each lane gives a value and sees those of all: use(values).
 template <class Value, class Use> auto exchange(const Value &own, Use use) {
     static_assert(sizeof(Value) <= 64, "a slot has eight words");
-    std::vector<uint64_t> &slots = (*warp_slots)[threadIdx.x / 32];
-    memcpy(&slots[threadIdx.x % 32 * 8], &own, sizeof own);
+    // In turns of two places: a lane that writes a place again has seen all lanes leave the exchange before.
+    const unsigned turn = (*fibers)[threadIdx.x].exchanges++ % 2;
+    uint64_t *slots = &(*warp_slots)[threadIdx.x / 32][turn * 32 * 8];
+    memcpy(slots + threadIdx.x % 32 * 8, &own, sizeof own);
     warp_barrier();
-    const auto result = use([&](unsigned lane) {
+    return use([&](unsigned lane) {
         Value value;
-        memcpy((void *)&value, &slots[lane * 8], sizeof value);
+        memcpy((void *)&value, slots + lane * 8, sizeof value);
         return value;
     });
-    warp_barrier();
-    return result;
 }
 
 template <class Value> Value __shfl_xor_sync(unsigned, Value value, unsigned mask) {
@@ -175,9 +189,6 @@ template <class Value> Value __shfl_xor_sync(unsigned, Value value, unsigned mas
 }
 template <class Value> Value __shfl_sync(unsigned, Value value, unsigned lane) {
     return exchange(value, [&](auto of_lane) { return of_lane(lane); });
-}
-inline void __syncwarp() {
-    warp_barrier();
 }
 
 // ---- memory and arithmetic ----------------------------------------------------------------------
@@ -221,22 +232,37 @@ inline float __fdividef(float x, float y) {
 
 static thread_local const std::function<void()> *kernel_body;
 
-static constexpr unsigned ENDED = 1u << 31;
-
 static void run_thread() {
     (*kernel_body)();
-    running |= ENDED;
-    setcontext(&scheduler);
+    (*fibers)[running].state = fiber_t::ENDED;
+    _longjmp(scheduler, 1);
+}
+
+// Until it lets others run. Contexts only start threads: to switch between them costs two calls of the system.
+static void run_fiber(fiber_t &fiber) {
+    if (_setjmp(scheduler) != 0)
+        return;
+    if (fiber.state == fiber_t::RUNS)
+        _longjmp(fiber.at, 1);
+    fiber.state = fiber_t::RUNS;
+    setcontext(&fiber.start);
+}
+
+static void prepare_fiber(fiber_t &fiber) {
+    fiber.stack.reset(new char[FIBER_STACK]);  // not filled: most of it is never used
+    getcontext(&fiber.start);
+    fiber.start.uc_stack.ss_sp = fiber.stack.get();
+    fiber.start.uc_stack.ss_size = FIBER_STACK;
+    fiber.start.uc_link = nullptr;
+    makecontext(&fiber.start, run_thread, 0);
 }
 
 static void run_block(const std::function<void()> &body, unsigned block, unsigned rank, cluster_state_t *of) {
     const unsigned n = blockDim.x;
-    std::vector<ucontext_t> contexts(n);
-    std::vector<char> stacks((size_t)n * FIBER_STACK);
+    std::vector<fiber_t> threads(n);
     std::vector<unsigned> arrived((n + 31) / 32, 0);
-    std::vector<std::vector<uint64_t>> slots((n + 31) / 32, std::vector<uint64_t>(32 * 8));
-    std::vector<bool> ended(n, false);
-    fibers = &contexts;
+    std::vector<std::vector<uint64_t>> slots((n + 31) / 32, std::vector<uint64_t>(2 * 32 * 8));
+    fibers = &threads;
     warp_arrived = &arrived;
     warp_slots = &slots;
     kernel_body = &body;
@@ -245,24 +271,16 @@ static void run_block(const std::function<void()> &body, unsigned block, unsigne
     of->of_block[rank] = (char *)dynamic_shared;
     blockIdx = {block, 0, 0};
     block_arrived = 0;
-    for (unsigned i = 0; i < n; i++) {
-        getcontext(&contexts[i]);
-        contexts[i].uc_stack.ss_sp = &stacks[(size_t)i * FIBER_STACK];
-        contexts[i].uc_stack.ss_size = FIBER_STACK;
-        contexts[i].uc_link = nullptr;
-        makecontext(&contexts[i], run_thread, 0);
-    }
+    for (fiber_t &fiber : threads)
+        prepare_fiber(fiber);
     for (unsigned left = n; left > 0;) {
         for (unsigned i = 0; i < n; i++) {
-            if (ended[i])
+            if (threads[i].state == fiber_t::ENDED)
                 continue;
             running = i;
             threadIdx = {i, 0, 0};
-            swapcontext(&scheduler, &contexts[i]);
-            if (running & ENDED) {
-                ended[i] = true;
-                left--;
-            }
+            run_fiber(threads[i]);
+            left -= threads[i].state == fiber_t::ENDED;
         }
         std::this_thread::yield();
     }
@@ -273,25 +291,24 @@ static std::function<void()> bound(void (*kernel)(Parameters...), void **argumen
     return [=] { kernel(*(Parameters *)arguments[I]...); };
 }
 
-// Runs a grid of one dimension: cluster after cluster or, if `resident`, all blocks at the same time.
+// Runs a grid of one dimension, so many clusters at the same time.
 template <class... Parameters>
 static void launch_on_host(void (*kernel)(Parameters...), void **arguments, unsigned grid, unsigned threads,
-                           unsigned cluster_blocks, bool resident = false) {
+                           unsigned cluster_blocks, unsigned clusters = 1) {
     const auto body = bound(kernel, arguments, std::index_sequence_for<Parameters...>());
     gridDim = {grid, 1, 1};
     blockDim = {threads, 1, 1};
-    std::vector<cluster_state_t> clusters(grid / cluster_blocks);
-    std::vector<std::thread> blocks;
-    for (unsigned block = 0; block < grid; block++) {
-        cluster_state_t &cluster_state = clusters[block / cluster_blocks];
-        cluster_state.threads = threads * cluster_blocks;
-        blocks.emplace_back([&, block] { run_block(body, block, block % cluster_blocks, &cluster_state); });
-        if (!resident && (block + 1) % cluster_blocks == 0) {
-            for (std::thread &each : blocks)
-                each.join();
-            blocks.clear();
-        }
+    const unsigned together = cluster_blocks * clusters;
+    for (unsigned first = 0; first < grid; first += together) {
+        std::vector<cluster_state_t> states(clusters);
+        std::vector<std::thread> blocks;
+        for (cluster_state_t &state : states)
+            state.threads = threads * cluster_blocks;
+        for (unsigned i = 0; i < together && first + i < grid; i++)
+            blocks.emplace_back([&, i, first] {
+                run_block(body, first + i, i % cluster_blocks, &states[i / cluster_blocks]);
+            });
+        for (std::thread &block : blocks)
+            block.join();
     }
-    for (std::thread &each : blocks)
-        each.join();
 }

@@ -84,14 +84,16 @@ if command -v compute-sanitizer >/dev/null; then
         sanitize "$tool" mlp --workload mlp_train --set width=30,100 --set batch=20000 --set epochs=1
         sanitize "$tool" mlp-steps --workload mlp_train --variant 03_registers --set width=104 --set depth=3 \
             --set batch=1999 --set epochs=1
-        sanitize "$tool" mlp-launch --workload mlp_train --variant 05_persistent --set width=16,104 --set depth=3 \
-            --set batch=64 --set epochs=1
-        for rung in 06_tf32 07_persistent_tf32; do
+        for rung in 05_persistent 08_on_chip_split_tf32; do
+            sanitize "$tool" "$rung" --workload mlp_train --variant "$rung" --set width=16,104 --set depth=3 \
+                --set batch=64 --set epochs=1
+        done
+        for rung in 06_tf32 07_persistent_tf32 09_on_chip_tf32; do
             sanitize "$tool" "$rung" --workload mlp_train --variant "$rung" --set dtype=tf32 --set width=104 \
                 --set depth=3 --set batch=64 --set epochs=1
         done
     done
-    # Two steps of racecheck take minutes. Rungs 05 and 07 have the 938 steps of an epoch in one launch, which did not
+    # Two steps of racecheck take minutes. Rungs 05, 07, 08 and 09 have the 938 steps of an epoch in one launch, which did not
     # finish in 270 s at width 16, so they are not run.
     sanitize racecheck mlp --workload mlp_train --variant 03_registers --set width=30 --set batch=30000 --set epochs=1
     sanitize racecheck mlp-tf32 --workload mlp_train --variant 06_tf32 --set dtype=tf32 --set width=32 \

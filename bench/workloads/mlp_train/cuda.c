@@ -103,11 +103,22 @@ static status_t check_graph(const mlpt_cuda_t *s, error_t *err) {
         ALLOCATOR_NAMES[s->kind]);
 }
 
+/* A launch of all steps needs all its blocks at the same time. */
+static status_t check_resident(session_t *session, error_t *err) {
+    mlpt_cuda_t *s = session->state;
+    const gpu_stage_t *stage = s->stages[MLPT_TRAIN_STEPS];
+    if (stage == NULL)
+        return STATUS_OK;
+    const unsigned blocks = (unsigned)mlpt_blocks(&stage->spec, 1, s->shape.sizes[1]);
+    return session_skip(session, gpu_stage_resident(s->gpu, stage, blocks, err));
+}
+
 static status_t check_room(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
     const double device_bytes = bytes_of(&s->shape);
     const double gradient_bytes = 3 * sizeof(float) * mlpt_parameters(&s->shape); /* for output() */
     TRY(session_skip(session, check_graph(s, err)));
+    TRY(check_resident(session, err));
     TRY(session_skip(session, gpu_room(s->gpu, device_bytes + gradient_bytes, err)));
     TRY(session_skip(session, mlpt_data_room(&session->spec, gradient_bytes, err)));
     session->resources.peak_device_bytes = (int64_t)device_bytes;
