@@ -2,6 +2,7 @@
 
 #include "model/chart_kinds.h"
 #include "plot/plot.h"
+#include "report/check.h"
 #include "report/report.h"
 #include "worker/server.h"
 
@@ -58,18 +59,39 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
 
 typedef struct report_command_options {
     report_options_t report;
-    int view; /* report_view_t; -1: write the report to a file */
+    int view;          /* report_view_t; -1: write the report to a file */
+    const char *check; /* a report to check; NULL: write one */
 } report_command_options_t;
 
 static const char *const VIEWS[] = {"headline", "workloads", NULL};
 
 static const cli_option_t REPORT_OPTIONS[] = {
-    {"out", "FILE", "file to write, new or a report (REPORT.md)",
+    {"out", "FILE", "file to write, new or a report (REPORT.md); -: stdout, without pages",
      CLI_FIELD(cli_text, report_command_options_t, report.out)},
+    {"pages", "DIR", "folder for the pages, DIR/RUN/WORKLOAD.md (each in its run's folder)",
+     CLI_FIELD(cli_text, report_command_options_t, report.pages)},
+    {"check", "FILE", "is this report, with its pages, what its runs give? exit code 1 if not",
+     CLI_FIELD(cli_text, report_command_options_t, check)},
     {"print", "WHAT", "print headline (one table over all runs) or workloads; write no report",
      CLI_CHOICE(report_command_options_t, view, VIEWS)},
     {0},
 };
+
+static status_t check_report(const cli_args_t *args, const char *path, error_t *err) {
+    static const char *const OTHERS[] = {"out", "pages", "print", NULL};
+    const char *other = cli_first(args, OTHERS);
+    size_t n;
+    if (args->operands.n > 0)
+        return error_set(err, STATUS_USAGE,
+                         "bench report --check: the report names its runs; \"%s\" is one too many",
+                         args->operands.items[0]);
+    if (other != NULL)
+        return error_set(err, STATUS_USAGE, "bench report: --check and --%s exclude each other",
+                         other);
+    TRY(report_check(path, args->root, &n, err));
+    printf("%s: with its %zu page%s, it is what its runs give\n", path, n - 1, n == 2 ? "" : "s");
+    return STATUS_OK;
+}
 
 static status_t report_command(const cli_args_t *args, error_t *err) {
     report_command_options_t options = {
@@ -79,13 +101,16 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
                    .root = args->root},
         .view = -1};
     const report_options_t *report = &options.report;
+    TRY(cli_read(args, &options, err));
+    if (options.check != NULL)
+        return check_report(args, options.check, err);
     if (report->n_runs == 0)
         return error_set(err, STATUS_USAGE, "bench report: expected at least one run folder");
-    TRY(cli_read(args, &options, err));
     if (options.view >= 0)
         return report_print(report->runs, report->n_runs, (report_view_t)options.view, stdout, err);
     TRY(report_write(report, err));
-    printf("%s\n", report->out);
+    if (strcmp(report->out, "-") != 0)
+        printf("%s\n", report->out);
     return STATUS_OK;
 }
 
@@ -137,7 +162,10 @@ static const cli_command_t COMMANDS[] = {
      COMPILE_OPTIONS, compile_command, NULL},
     {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs", NULL,
      PLOT_OPTIONS, plot_command, print_charts},
-    {"report", "RUN…", "write the report of a run; further runs are added as saved",
+    {"report", "RUN…", "write the report of runs: one page at the top, and a page per workload",
+     "The page of a workload is RUN/WORKLOAD.md; a file that is no page of a report is never\n"
+     "overwritten (exit code 2). Runs of another machine than the first's are labelled as saved.\n"
+     "\n"
      "Runs of the same sweeps on the same device are boots, separate starts of the machine: the\n"
      "first is reported, with the range of its ratios over all. Their versions and settings must\n"
      "agree (else exit code 3).",

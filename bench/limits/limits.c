@@ -85,6 +85,12 @@ double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates) {
     return in_ns > 0 && out_ns > 0 ? fmax(in_ns, out_ns) : NAN;
 }
 
+double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *theirs) {
+    const double limit_ns = ours->limit.limit_ns, our_ns = limit_ns / ours->limit.frac;
+    const double their_ns = theirs->limit.limit_ns / theirs->limit.frac;
+    return their_ns > limit_ns ? (their_ns - our_ns) / (their_ns - limit_ns) : NAN;
+}
+
 /* ---- plausibility ---------------------------------------------------------------------------- */
 
 /* A launch starts with empty registers and shared memory, so that its first pass over the data finds

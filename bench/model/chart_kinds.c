@@ -53,3 +53,7 @@ text_list_t chart_families(void) {
             text_list_add_new(&families, KINDS[i].family);
     return families;
 }
+
+bool chart_names_are_plain(const char *workload) {
+    return strcmp(workload, "mlp_infer") == 0;
+}

@@ -14,6 +14,9 @@ typedef struct chart_kind {
 /* In the order of a report: who is faster, by how much, why; then the rest. */
 const chart_kind_t *chart_kinds(size_t *n);
 const chart_kind_t *chart_kind_find(const char *name); /* NULL when unknown */
+/* Files of its charts are named as the chart alone, from when it was the only workload; those of
+ * others start with the workload's name and "_". */
+bool chart_names_are_plain(const char *workload);
 /* Each family once. The caller frees the list. */
 text_list_t chart_families(void);
 

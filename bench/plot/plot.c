@@ -245,10 +245,9 @@ static char *build_chart(const workload_section_t *section, const struct chart_e
     return first_why;
 }
 
-/* Charts of mlp_infer have plain names, from when it was the only workload. */
 static const char *file_name(const chart_set_t *set, const workload_t *workload,
                              const char *chart) {
-    const bool plain = strcmp(workload->name, "mlp_infer") == 0;
+    const bool plain = chart_names_are_plain(workload->name);
     return arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
                         plain ? "" : "_", chart);
 }

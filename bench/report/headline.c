@@ -95,6 +95,10 @@ static void rank_sizes(ranking_t *ranking) {
     }
 }
 
+bool headline_omits(const comparison_set_list_t *sets, size_t index) {
+    return differs_in_seed_only(sets, index) || is_timed_by_operation(&sets->items[index]);
+}
+
 /* With `gpu_first`, sets of the CPU are used only if no GPU set has a row. */
 static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool gpu_first) {
     const comparison_set_list_t *sets = part->sets;
@@ -109,7 +113,7 @@ static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool
         const size_t n = fitting_rows(set, fits, NULL);
         if (gpu_first && index > 0 && strcmp(set->platform->device, "cpu") == 0)
             break; /* GPU sets come first in the list */
-        if (n == 0 || differs_in_seed_only(sets, i) || is_timed_by_operation(set))
+        if (n == 0 || headline_omits(sets, i))
             continue;
         ranking_t ranking = {part, index++, set, .n = n};
         ranking.rows = mem_zeroed(n, sizeof *ranking.rows);
@@ -119,6 +123,14 @@ static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool
         mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
         list->items[list->n++] = ranking;
     }
+}
+
+static void rankings_free(ranking_list_t *list) {
+    for (size_t r = 0; r < list->n; r++) {
+        free(list->items[r].rows);
+        free(list->items[r].places);
+    }
+    free(list->items);
 }
 
 /* ---- selection ------------------------------------------------------------------------------- */
@@ -163,10 +175,23 @@ headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t 
             if (ranking->places[i] <= ranking->n_selected)
                 headline.rows[headline.n++] =
                     (headline_row_t){ranking->part, ranking->set, ranking->rows[i]};
-        free(ranking->rows);
-        free(ranking->places);
     }
-    free(list.items);
+    rankings_free(&list);
+    return headline;
+}
+
+headline_t headline_leads(const headline_part_t *part) {
+    ranking_list_t list = {0};
+    add_rankings(&list, part, true);
+    headline_t headline = {.rows = mem_zeroed(list.n + 1, sizeof *headline.rows)};
+    for (size_t r = 0; r < list.n; r++) {
+        const ranking_t *ranking = &list.items[r];
+        for (size_t i = 0; i < ranking->n; i++)
+            if (ranking->places[i] == 1)
+                headline.rows[headline.n++] =
+                    (headline_row_t){part, ranking->set, ranking->rows[i]};
+    }
+    rankings_free(&list);
     return headline;
 }
 

@@ -5,7 +5,7 @@
 
 #include "analysis/speedup.h"
 #include "io/table.h"
-#include "report/boots.h"
+#include "report/page.h"
 
 enum { HEADLINE_ROWS = 12, HEADLINE_WORKLOAD_ROWS = 10 };
 
@@ -33,11 +33,26 @@ typedef struct headline {
  * without a rival's time (unless the whole part has none), sets that differ from an earlier one
  * only in the seed, and trainings timed by operation. The parts must outlive the headline. */
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most);
+/* Of each set that a headline of several parts shows, the row that it would select first. */
+headline_t headline_leads(const headline_part_t *part);
+/* Is a set left out of every headline: it differs from an earlier one only in the seed, or its
+ * trainings are timed by operation? */
+bool headline_omits(const comparison_set_list_t *sets, size_t index);
 const char *headline_caveat(const char *workload); /* see workload_t; or NULL */
 void headline_free(headline_t *headline);
 
 /* Values common to all rows are in the line above the table, not in a column. "" if there are no
  * rows. The caller frees it. */
 char *headline_text(const headline_t *headline, table_style_t style);
+
+/* Cells, as plain text: "f32", "depth=3, tf32" (only parameters that differ from the default); "CUDA
+ * 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)", "–"; the range over boots as
+ * "3.3–3.6×", "" without boots; "PyTorch graph", "–" for NULL. */
+const char *headline_setting(const report_t *report, const headline_row_t *row);
+const char *headline_faster(const report_t *report, const headline_row_t *row);
+const char *headline_range(const report_t *report, const headline_row_t *row);
+const char *headline_contender(const report_t *report, const case_result_t *result);
+/* "range over 3 boots"; without the number if the parts differ in it. */
+const char *headline_range_title(const report_t *report, const headline_t *headline);
 
 #endif

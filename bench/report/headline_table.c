@@ -28,8 +28,7 @@ static const char *safe(const report_t *report, table_style_t style, const char 
     return style == TABLE_MARKDOWN ? report_safe(report, text) : text;
 }
 
-/* "mlp_infer f32", "mlp_train depth=3, tf32": only parameters that differ from the default. */
-static const char *workload_label(const report_t *report, const headline_row_t *row) {
+const char *headline_setting(const report_t *report, const headline_row_t *row) {
     /* A set's cases differ only in size. */
     const case_t *spec = &comparison_set_next(row->set, NULL, ANYONE, EVERY_SIZE)->spec;
     const workload_t *workload = workload_find(spec->workload);
@@ -48,18 +47,16 @@ static const char *workload_label(const report_t *report, const headline_row_t *
     }
     text_list_add(&parts, spec->dtype);
     case_free(&defaults);
-    return report_text(report, "%s %s", spec->workload, report_join(report, &parts, ", "));
+    return report_join(report, &parts, ", ");
 }
 
-/* "CUDA 04_four_in_flight", "PyTorch graph", "JAX jit". */
-static const char *engine_and_variant(const report_t *report, const case_result_t *result) {
+const char *headline_contender(const report_t *report, const case_result_t *result) {
     return result != NULL ? report_text(report, "%s %s", engine_name(result->spec.engine),
                                         result->spec.variant)
                           : "–";
 }
 
-/* "CUDA 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)". */
-static const char *faster_text(const report_t *report, const headline_row_t *row) {
+const char *headline_faster(const report_t *report, const headline_row_t *row) {
     const speedup_t *speedup = &row->row->headline;
     if (speedup->verdict == VERDICT_NONE)
         return "–";
@@ -70,8 +67,7 @@ static const char *faster_text(const report_t *report, const headline_row_t *row
     return report_text(report, "%s %s", engine_name(leader->spec.engine), lead);
 }
 
-/* "3.3–3.6×", as faster_text() has it: the least and the most over the boots. */
-static const char *range_text(const report_t *report, const headline_row_t *row) {
+const char *headline_range(const report_t *report, const headline_row_t *row) {
     if (row->part->boots == NULL || row->part->boots->n == 0)
         return "";
     boots_range_t range =
@@ -93,7 +89,7 @@ static const char *others_text(const report_t *report, const headline_row_t *row
     for (size_t i = 0; i < row->set->n_rivals; i++) {
         const case_result_t *shown = rival_shown(&row->row->rivals[i]);
         if (shown != NULL && shown != row->row->strongest)
-            text_list_add_format(&others, "%s %s%s", engine_and_variant(report, shown),
+            text_list_add_format(&others, "%s %s%s", headline_contender(report, shown),
                                  time_cell(report, shown, row->set->phase),
                                  is_self_reported(shown) ? " (self-reported)" : "");
     }
@@ -101,8 +97,7 @@ static const char *others_text(const report_t *report, const headline_row_t *row
     return list != NULL ? list : "";
 }
 
-/* "range over 3 boots"; without the number if the parts differ in it. */
-static const char *boots_heading(const report_t *report, const headline_t *headline) {
+const char *headline_range_title(const report_t *report, const headline_t *headline) {
     size_t fewest = SIZE_MAX, most = 0;
     for (size_t i = 0; i < headline->n; i++) {
         const boots_t *boots = headline->rows[i].part->boots;
@@ -122,7 +117,9 @@ static void fill_cells(const report_t *report, table_style_t style, const headli
     const char *gpu = environment_get(&row->part->run->environment, "gpu.name");
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
     const char *const texts[N_COLUMNS] = {
-        [COLUMN_WORKLOAD] = safe(report, style, workload_label(report, row)),
+        [COLUMN_WORKLOAD] =
+            safe(report, style,
+                 report_text(report, "%s %s", row->set->workload, headline_setting(report, row))),
         [COLUMN_MACHINE] = safe(report, style,
                                 !on_gpu       ? "CPU"
                                 : gpu != NULL ? gpu
@@ -131,11 +128,11 @@ static void fill_cells(const report_t *report, table_style_t style, const headli
         [COLUMN_PHASE] = safe(report, style, phase),
         size_name(report, row->set, row->row->size),
         time_cell(report, best, phase),
-        safe(report, style, engine_and_variant(report, best)),
+        safe(report, style, headline_contender(report, best)),
         time_cell(report, rival, phase),
-        safe(report, style, engine_and_variant(report, rival)),
-        safe(report, style, faster_text(report, row)),
-        [COLUMN_BOOTS] = range_text(report, row),
+        safe(report, style, headline_contender(report, rival)),
+        safe(report, style, headline_faster(report, row)),
+        [COLUMN_BOOTS] = headline_range(report, row),
         [COLUMN_OTHERS] = safe(report, style, others_text(report, row)),
     };
     memcpy(cells, texts, sizeof texts);
@@ -176,7 +173,7 @@ char *headline_text(const headline_t *headline, table_style_t style) {
         {"best rival", 'r', false},
         {"", 'l', false},
         {passes_have_intervals(passes) ? "faster (95 % interval)" : "faster", 'l', false},
-        {boots_heading(report, headline), 'l', true},
+        {headline_range_title(report, headline), 'l', true},
         {"other rivals", 'l', true},
     };
     const char *(*cells)[N_COLUMNS] = mem_zeroed(headline->n, sizeof *cells);

@@ -58,10 +58,7 @@ const char *report_join(const report_t *report, text_list_t *list, const char *s
 }
 
 void report_heading(const report_t *report, unsigned level, const char *text) {
-    const char *of_run = report->saved ? report_text(report, " — saved run %s",
-                                                     report_safe(report, report->run->name))
-                                       : "";
-    print(report, "%.*s %s%s\n\n", (int)level + report->saved, "######", text, of_run);
+    print(report, "%.*s %s\n\n", (int)level, "######", text);
 }
 
 /* The absolute path's components, with ".", ".." and "//" resolved. realpath() cannot be used: the
@@ -149,17 +146,22 @@ const char *lead_text(const report_t *report, const speedup_t *speedup) {
                        bimodal ? " ‡" : "");
 }
 
+const char *verdict_number(const report_t *report, const speedup_t *speedup) {
+    const double ratio = speedup->ratio.centre;
+    if (speedup->verdict != VERDICT_UNDECIDED)
+        return report_text(report, "**%s**", lead_text(report, speedup));
+    return report_text(report, "about **%s times**",
+                       units_two_digits(report_buffer(report), ratio < 1 ? 1 / ratio : ratio));
+}
+
 const char *verdict_text(const report_t *report, const speedup_t *speedup, const char *ours,
                          const char *theirs) {
     if (speedup->verdict == VERDICT_NONE)
         return "";
-    const char *lead = lead_text(report, speedup), *side = theirs_leads(speedup) ? theirs : ours;
     if (speedup->verdict == VERDICT_NO_DIFFERENCE)
-        return report_text(report, "no difference found, %s", lead);
-    if (speedup->verdict != VERDICT_UNDECIDED)
-        return report_text(report, "%s is **%s** as fast", side, lead);
-    const double ratio = speedup->ratio.centre;
-    const char *number = units_two_digits(report_buffer(report), ratio < 1 ? 1 / ratio : ratio);
-    const char *passes = passes_word(report, speedup->ratio.n_passes);
-    return report_text(report, "%s is about **%s times** as fast in %s", side, number, passes);
+        return report_text(report, "no difference found, %s", lead_text(report, speedup));
+    const bool undecided = speedup->verdict == VERDICT_UNDECIDED;
+    return report_text(report, "%s is %s as fast%s%s", theirs_leads(speedup) ? theirs : ours,
+                       verdict_number(report, speedup), undecided ? " in " : "",
+                       undecided ? passes_word(report, speedup->ratio.n_passes) : "");
 }

@@ -10,6 +10,9 @@
 
 #include <stdio.h>
 
+/* By which a report and its pages are known: such a file may be overwritten. */
+#define REPORT_TITLE "# Hand-written code"
+
 typedef struct report {
     FILE *out;
     arena_t *texts;        /* owned by the report: report_text(), report_keep() */
@@ -17,8 +20,7 @@ typedef struct report {
     const record_t *whole; /* with them */
     const boots_t *boots;  /* of the run; NULL or empty: none */
     const char *root;      /* the project's folder */
-    const char *folder;    /* of the report; links are relative to it */
-    bool saved;            /* printing a saved run of another time or machine */
+    const char *folder;    /* of the page; links are relative to it */
 } report_t;
 
 /* A report printed to memory. Do not move it. page_close() returns the text, which the caller
@@ -46,7 +48,7 @@ char *report_buffer(const report_t *report);
 /* Join and empty the list; NULL if it was empty. */
 const char *report_join(const report_t *report, text_list_t *list, const char *separator);
 
-/* "## text"; for a saved run one level deeper and with its name, so that headings are unique. */
+/* "## text" */
 void report_heading(const report_t *report, unsigned level, const char *text);
 /* `path` relative to the report's folder, percent-encoded; the caller frees it. */
 char *report_link(const report_t *report, const char *path);
@@ -55,6 +57,8 @@ char *report_link(const report_t *report, const char *path);
  * in one pass" if undecided; "" without a verdict. */
 const char *verdict_text(const report_t *report, const speedup_t *speedup, const char *ours,
                          const char *theirs);
+/* The number in it: "**3.4× (3.3–3.6)**", "about **3.4 times**". */
+const char *verdict_number(const report_t *report, const speedup_t *speedup);
 /* "3.4× (3.3–3.6)", "≈ 3.4×": the speed-up of the faster side, or if undecided of the side with the
  * lower times; with " ‡" if a side has two values. */
 const char *lead_text(const report_t *report, const speedup_t *speedup);
@@ -69,6 +73,9 @@ const char *percent_text(const report_t *report, double frac);
 bool is_not_applicable(const case_result_t *result);
 /* sentences.c: findings for any workload. */
 bool has_headline(const size_row_t *row);
+speedup_t headline_of(const size_row_t *row);
+/* "1, 64–256, 2^20": the chosen of the set's rows; a dash joins adjacent ones. */
+const char *sizes_text(const report_t *report, const comparison_set_t *set, const bool *chosen);
 /* Which side is faster at how many sizes: "CUDA is faster at 3 of the 4 batch sizes compared, …" */
 void print_tally(const report_t *report, const comparison_set_t *set, const tally_t *tally,
                  const char *ours, const char *theirs);

@@ -16,12 +16,18 @@ passes_t passes_join(passes_t a, passes_t b) {
                       .quick = a.quick || b.quick};
 }
 
+bool has_two_values(const case_result_t *result) {
+    bool found = false;
+    for (size_t i = 0; i < result->n_phases; i++)
+        found = found || result->phases[i].bimodal.found;
+    return found;
+}
+
 static passes_t passes_of_case(const case_result_t *result) {
-    passes_t passes = {0};
+    passes_t passes = {.bimodal = has_two_values(result)};
     for (size_t i = 0; i < result->n_phases; i++) {
         const phase_t *phase = &result->phases[i];
         passes.most = phase->n_passes > passes.most ? phase->n_passes : passes.most;
-        passes.bimodal = passes.bimodal || phase->bimodal.found;
     }
     passes.fewest = passes.most;
     return passes;

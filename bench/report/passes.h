@@ -12,6 +12,7 @@ typedef struct passes {
 } passes_t;
 
 passes_t passes_of(const record_t *run);
+bool has_two_values(const case_result_t *result); /* in some phase */
 passes_t passes_join(passes_t a, passes_t b);
 /* Are there enough for an interval in any case? */
 bool passes_have_intervals(passes_t passes);

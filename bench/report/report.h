@@ -1,4 +1,4 @@
-/* `bench report`: write REPORT.md from the files of one or more runs and their charts. */
+/* `bench report`: REPORT.md, with a page for each workload, from the files of runs and their charts. */
 #ifndef BENCH_REPORT_REPORT_H
 #define BENCH_REPORT_REPORT_H
 
@@ -7,14 +7,29 @@
 #include <stdio.h>
 
 typedef struct report_options {
-    const char *const *runs; /* folders; see report_write() */
+    const char *const *runs; /* folders: see shown_load() */
     size_t n_runs;
-    const char *out;  /* REPORT.md */
+    const char *out; /* REPORT.md; "-": stdout, and no page is written */
+    const char
+        *pages; /* NULL: a page is RUN/WORKLOAD.md; else PAGES/<name of the run>/WORKLOAD.md */
     const char *root; /* the project's folder, for links and plots/<run>/ */
 } report_options_t;
 
-/* The first run is the page, further ones follow as saved runs. A run that
- * boots_match() an earlier one is another boot of it (report/boots.h). */
+/* The files of a report, REPORT.md first. */
+typedef struct report_file {
+    char *path, *text;
+} report_file_t;
+
+typedef struct report_files {
+    report_file_t *items;
+    size_t n;
+} report_files_t;
+
+/* Refused, before anything is made: to overwrite a file that is no report, or two pages of one name. Free
+ * the files with report_files_free(). */
+status_t report_render(const report_options_t *options, report_files_t *files, error_t *err);
+void report_files_free(report_files_t *files);
+/* Write them; those that would not change stay untouched. Of "-" the first is printed. */
 status_t report_write(const report_options_t *options, error_t *err);
 
 /* Tables for a terminal: of one workload of the run, or of all (NULL). The caller frees them. */

@@ -1,14 +1,16 @@
 /* Findings for any workload: which side is faster where, and what is missing. */
 #include "report/rivals.h"
 
+#include "base/memory.h"
 #include "base/units.h"
 #include "io/fs.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
-static speedup_t headline_of(const size_row_t *row) {
+speedup_t headline_of(const size_row_t *row) {
     return row->headline;
 }
 bool has_headline(const size_row_t *row) {
@@ -18,13 +20,11 @@ static bool has_rival(const size_row_t *row) {
     return row->strongest != NULL;
 }
 
-/* "1, 64–256, 2^20": sizes with this verdict; a dash joins adjacent ones. */
-static const char *sizes_with(const report_t *report, const comparison_set_t *set,
-                              speedup_of_t speedup_of, verdict_t verdict) {
+const char *sizes_text(const report_t *report, const comparison_set_t *set, const bool *chosen) {
     text_list_t ranges = {0};
     for (size_t i = 0; i < set->n_rows; i++) {
         size_t first = i;
-        while (i < set->n_rows && speedup_of(&set->rows[i]).verdict == verdict)
+        while (i < set->n_rows && chosen[i])
             i++;
         if (i > first)
             text_list_add_format(&ranges, i - first > 1 ? "%s–%s" : "%s",
@@ -34,6 +34,16 @@ static const char *sizes_with(const report_t *report, const comparison_set_t *se
     const char *list = report_keep(report, text_list_join(&ranges, ", "));
     text_list_free(&ranges);
     return list;
+}
+
+static const char *sizes_with(const report_t *report, const comparison_set_t *set,
+                              speedup_of_t speedup_of, verdict_t verdict) {
+    bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
+    for (size_t i = 0; i < set->n_rows; i++)
+        chosen[i] = speedup_of(&set->rows[i]).verdict == verdict;
+    const char *text = sizes_text(report, set, chosen);
+    free(chosen);
+    return text;
 }
 
 /* Without an interval no side is called faster: only which time was the lower. */

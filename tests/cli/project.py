@@ -53,6 +53,15 @@ def bench(
     return done
 
 
+def report_of(*runs: Path, out: Path, root: Path = ROOT, **environment: str) -> str:
+    """Write a report to `out`, with its pages in a folder beside it; return all of it as text."""
+    pages = out.parent / f"{out.stem}-pages"
+    shutil.rmtree(pages, ignore_errors=True)
+    bench("report", *runs, "--out", out, "--pages", pages, root=root, **environment)
+    files = [out, *sorted(pages.glob("*/*.md"))]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
 def built(name: str) -> Path:
     """Return the program of tests/tools/NAME.c, made beside bench."""
     path = BENCH.parent / name

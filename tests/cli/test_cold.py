@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, bench, make_root, null_sweep, read_cases, read_header, write_sweep
+from project import (
+    FIXTURES,
+    bench,
+    make_root,
+    null_sweep,
+    read_cases,
+    read_header,
+    report_of,
+    write_sweep,
+)
 from test_resume import processes_with
 
 PHASES = ["cold_start", "cold_open", "cold_first_answer", "cold_total"]
@@ -90,8 +99,7 @@ def test_derived_files_and_report(misbehaving: tuple[Path, str], tmp_path: Path)
     rows = list(csv.DictReader((misbehaving[0] / "timings.csv").open(encoding="utf-8")))
     timed = [row for row in rows if row["median"]]
     assert [row["phase"] for row in timed] == 4 * PHASES
-    bench("report", misbehaving[0], "--out", tmp_path / "REPORT.md")
-    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = report_of(misbehaving[0], out=tmp_path / "REPORT.md")
     cold = report.partition("\n## First answer from a cold start\n")[2].partition("\n## ")[0]
     rows_shown = {line.split("`")[1]: line for line in cold.splitlines() if line.startswith("| `")}
     for variant, failed in (("noop", False), ("steady", False), ("crash", True)):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, QUICK_MEASURE, bench, make_root, read_lines, write_sweep
+from project import FIXTURES, QUICK_MEASURE, bench, make_root, read_lines, report_of, write_sweep
 
 
 @pytest.fixture
@@ -58,8 +58,7 @@ def test_every_pass_runs_the_fastest_draw(root: Path, tmp_path: Path) -> None:
     assert joined["draw"] == 2
     assert joined["once_ns"]["compile"] == 5000, "cold, not loaded from the cache"
     assert not (out / "compiled").exists(), "only an unfinished run needs it"
-    bench("report", out, "--out", tmp_path / "report.md", root=root)
-    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    text = report_of(out, out=tmp_path / "report.md", root=root)
     assert re.search(r"/fused/.* 3\.00 µs, \*\*1\.00 µs\*\*, 2\.00 µs \| +3\.00× \|", text)
 
 

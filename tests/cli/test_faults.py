@@ -32,7 +32,7 @@ from fault_matrix import (
     run_gone,
     run_script,
 )
-from project import bench
+from project import bench, report_of
 
 # Much longer than any answer of this sweep, and short enough to wait for a few times.
 TIMEOUT = "--timeout=2s"
@@ -99,8 +99,7 @@ def test_failed_cases_are_finished_cases(gpu: dict[str, str], tmp_path: Path) ->
     done = bench("run", sweep, "--out", run, "--resume", expect=1, **gpu)
     assert "2 of 12 cases were wrong or failed" in done.stderr
     assert journal.read_bytes() == before
-    bench("report", run, "--out", tmp_path / "REPORT.md")
-    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = report_of(run, out=tmp_path / "REPORT.md")
     assert outcome.case(1)["reason"] in report
 
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from hostile_texts import CONTROL, DEEP, ESCAPES, MARKDOWN, SHELL, tree
-from project import FIXTURES, bench, read_lines
+from project import FIXTURES, bench, read_lines, report_of
 
 sys.path.insert(0, str(FIXTURES))
 
@@ -153,8 +153,7 @@ def test_text_that_is_not_seen_does_not_reach_the_terminal(
     run.cases[CASE].update(status="failed", reason=text)
     run.write()
     done = bench("compare", run.folder, run.folder, "--all", expect=None)
-    bench("report", run.folder, "--out", tmp_path / "r.md")
-    for shown in (done.stdout + done.stderr, (tmp_path / "r.md").read_text(encoding="utf-8")):
+    for shown in (done.stdout + done.stderr, report_of(run.folder, out=tmp_path / "r.md")):
         assert not set(shown) & set("\u202e\u2028\u2066\u2069\ufeff\u200f")
     run.cases[CASE] = renamed(run.cases[CASE], variant=text)
     run.write()
@@ -169,17 +168,17 @@ def test_markup_of_an_engine_is_not_the_reports(base: Run, text: str, tmp_path: 
         if case["engine"] == "pytorch":
             run.cases[name] = renamed(case, engine=text)
     run.write()
-    bench("report", run.folder, "--out", tmp_path / "REPORT.md")
-    written = re.sub(r"(?m)^    .*$", "", (tmp_path / "REPORT.md").read_text(encoding="utf-8"))
+    report = report_of(run.folder, out=tmp_path / "REPORT.md")
+    written = re.sub(r"(?m)^    .*$", "", report)
     assert "<script>" not in re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", written)
     bench("report", "--print", "headline", run.folder)
 
 
 def test_markup_of_a_run_is_not_the_reports(base: Run, tmp_path: Path) -> None:
     run = odd_run(base, tmp_path / "run", MARKDOWN)
-    bench("report", run, "--out", tmp_path / "REPORT.md")
+    report_of(run, out=tmp_path / "REPORT.md")
     bench("compare", base.folder, run, "--markdown", tmp_path / "compare.md", expect=None)
-    for file in tmp_path.glob("*.md"):
+    for file in tmp_path.rglob("*.md"):
         text = re.sub(r"(?m)^    .*$", "", file.read_text(encoding="utf-8"))  # indented code
         text = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
         assert "<script>" not in text, file

@@ -28,6 +28,7 @@ from project import (
     read_cases,
     read_header,
     read_lines,
+    report_of,
     write_sweep,
 )
 
@@ -115,11 +116,6 @@ def lock_of(run: Path) -> dict[str, Any]:
     return read_header(run)["environment"]["measure"]["lock_clocks"]
 
 
-def report_of(run: Path) -> str:
-    bench("report", run, "--out", run / "R.md")
-    return (run / "R.md").read_text(encoding="utf-8")
-
-
 def wait_until(condition: Callable[[], Any]) -> bool:
     deadline = time.monotonic() + TIMEOUT_S
     while not condition():
@@ -139,9 +135,9 @@ def test_the_clock_is_locked_and_reset(fake: Fake, tmp_path: Path) -> None:
     assert "clocks: the SM clock was locked to 900 MHz\n" in done.stderr
     run = tmp_path / "run"
     assert lock_of(run) == {"asked_mhz": 900, "locked_mhz": 900, "reason": None}
-    report = report_of(run)
+    report = report_of(run, out=run / "R.md")
     assert "SM clock asked for: 900 MHz, SM clock locked to 900 MHz" in report
-    assert "- Clocks: the SM clock was locked to 900 MHz. Times hold for this clock" in report
+    assert "Clocks: the SM clock was locked to 900 MHz. Times hold for this clock" in report
 
 
 def test_the_nearest_clock_is_used(fake: Fake, tmp_path: Path) -> None:
@@ -150,7 +146,7 @@ def test_the_nearest_clock_is_used(fake: Fake, tmp_path: Path) -> None:
     assert "clocks:" not in done.stderr  # the clock is as requested, and --quiet
     assert lock_of(tmp_path / "run") == {"asked_mhz": 907, "locked_mhz": 900, "reason": None}
     sentence = "the SM clock was locked to 900 MHz, the nearest available to the 907 asked for"
-    assert sentence in report_of(tmp_path / "run")
+    assert sentence in report_of(tmp_path / "run", out=tmp_path / "R.md")
 
 
 def test_two_builds_in_turns_share_one_lock(fake: Fake, tmp_path: Path) -> None:
@@ -238,8 +234,8 @@ def assert_goes_on(fake: Fake, folder: Path, reason: str, **environment: str) ->
     lock = lock_of(run)
     assert (lock["asked_mhz"], lock["locked_mhz"]) == (900, None)
     assert reason in lock["reason"]
-    report = report_of(run).replace("\\", "")
-    assert f"- Clocks: {printed}{reason}" in report
+    report = report_of(run, out=run / "R.md").replace("\\", "")
+    assert f"Clocks: {printed}{reason}" in report
     assert f"SM clock not locked: {reason}" in report
     assert "The clock was free" in report
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from operator_folders import run_operator, write_operator
-from project import bench
+from project import bench, report_of
 
 pytest.importorskip("torch")
 
@@ -43,8 +43,7 @@ def test_a_difference_is_shown_where_it_is_allowed(tmp_path: Path) -> None:
     options = ("--engine", "python", "--set", "device=cpu", "--quick", "--out", run)
     printed = bench("run", "--operator", folder, *options).stdout
     assert "  two runs     differ (not deterministic)\n" in printed
-    bench("report", run, "--out", tmp_path / "REPORT.md")
-    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = report_of(run, out=tmp_path / "REPORT.md")
     checks = report[report.index("### Checks") :].split("\n\n")[2].splitlines()
     assert [line.split("|")[7].strip() for line in checks] == ["two runs", "--------", "differ"]
 

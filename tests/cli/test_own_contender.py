@@ -19,6 +19,7 @@ from project import (
     read_cases,
     read_header,
     read_lines,
+    report_of,
     write_sweep,
 )
 
@@ -146,8 +147,7 @@ def test_report_and_charts_need_no_worker(own: Path, tmp_path: Path) -> None:
     if gnuplot is not None:
         (root / "bin" / "gnuplot").symlink_to(gnuplot)
     nothing = {"PATH": str(root / "bin"), "BENCH_PYTHON": "", "BENCH_NVRTC": "/no/such/library"}
-    bench("report", run, "--out", tmp_path / "REPORT.md", root=root, **nothing)
-    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = report_of(run, out=tmp_path / "REPORT.md", root=root, **nothing)
     assert "mine-cpu plain" in report
     assert "differs from the reference output" in report
     assert "the fastest C case against mine's fastest mode" in report

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from project import FIXTURES, QUICK_MEASURE, bench, write_sweep
+import pytest
+from project import FIXTURES, QUICK_MEASURE, ROOT, bench, report_of, write_sweep
 
 UNKNOWN = "the spread between processes is unknown"
 SIX_PASSES = FIXTURES / "report" / "gpu"
@@ -99,18 +101,126 @@ def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
         header["environment"]["gpu"].update(name="NVIDIA A100", driver="590.1")
 
     saved = another_boot(tmp_path / "saved", elsewhere)
-    bench("report", SIX_PASSES, saved, "--out", out)
-    assert "**Saved run: NVIDIA A100" in out.read_text("utf-8")
+    assert "**Saved run of another machine: NVIDIA A100" in report_of(SIX_PASSES, saved, out=out)
 
 
-def test_a_file_that_is_no_report_is_kept(tmp_path: Path) -> None:
+# ---- files --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Return a copy of the run of six passes, beside which its page may be written."""
+    return shutil.copytree(SIX_PASSES, tmp_path / "run")
+
+
+def test_a_file_that_is_no_report_is_kept(run: Path, tmp_path: Path) -> None:
     """Without --out it is ./REPORT.md, which may be somebody else's."""
     notes = tmp_path / "REPORT.md"
     notes.write_text("# My notes\n", encoding="utf-8")
-    done = bench("report", SIX_PASSES, cwd=tmp_path, expect=2)
+    done = bench("report", run, cwd=tmp_path, expect=2)
     assert "REPORT.md: exists, and is not a report of bench: remove it, or choose" in done.stderr
     assert notes.read_text(encoding="utf-8") == "# My notes\n"
     for before in ("", "# Hand-written code against PyTorch: of another day\n"):
         notes.write_text(before, encoding="utf-8")
-        assert bench("report", SIX_PASSES, cwd=tmp_path).stdout == "REPORT.md\n"
+        assert bench("report", run, cwd=tmp_path).stdout == "REPORT.md\n"
         assert "## Method in brief" in notes.read_text(encoding="utf-8")
+
+
+def test_a_page_never_replaces_another_file(run: Path, tmp_path: Path) -> None:
+    page, out = run / "mlp_infer.md", tmp_path / "REPORT.md"
+    page.write_text("# My notes\n", encoding="utf-8")
+    done = bench("report", run, "--out", out, expect=2)
+    assert f"{page}: exists, and is not a report of bench" in done.stderr
+    assert page.read_text(encoding="utf-8") == "# My notes\n"
+    assert not out.exists(), "a report without its pages"
+    page.unlink()
+    done = bench("report", run, "--out", page, expect=2)
+    assert f"{page}: would be written twice" in done.stderr
+    assert not page.exists()
+
+
+def test_where_pages_lie(run: Path, tmp_path: Path) -> None:
+    bench("report", "run", "--out", "a/R.md", cwd=tmp_path)
+    assert "[mlp_infer](../run/mlp_infer.md)" in (tmp_path / "a" / "R.md").read_text("utf-8")
+    page = run / "mlp_infer.md"
+    text = page.read_text("utf-8")
+    assert text.startswith("# Hand-written code against PyTorch: mlp_infer on NVIDIA H200, ")
+    page.unlink()
+    bench("report", "run", "--out", "R.md", "--pages", "deep/er", cwd=tmp_path)
+    assert "[mlp_infer](deep/er/run/mlp_infer.md)" in (tmp_path / "R.md").read_text("utf-8")
+    assert not page.exists()
+    assert "\n### Checks\n" in (tmp_path / "deep/er/run/mlp_infer.md").read_text("utf-8")
+    printed = bench("report", "run", "--out", "-", cwd=tmp_path).stdout
+    assert printed.startswith("# Hand-written code against PyTorch: NVIDIA H200, ")
+    assert not page.exists()
+
+
+# ---- --check ------------------------------------------------------------------------------------
+
+
+def test_the_committed_report_is_what_its_runs_give() -> None:
+    done = bench("report", "--check", "REPORT.md", cwd=ROOT)
+    assert done.stdout.startswith("REPORT.md: with its ")
+
+
+def test_check_finds_the_first_line_that_differs(tmp_path: Path) -> None:
+    """The name of the run has to be quoted in the command from which the report is checked."""
+    run = shutil.copytree(SIX_PASSES, tmp_path / "it's a run")
+    report, page = tmp_path / "R.md", run / "mlp_infer.md"
+    for pages in ([], ["--pages", "my pages"]):
+        bench("report", run.name, "--out", "R.md", *pages, cwd=tmp_path)
+        done = bench("report", "--check", "R.md", cwd=tmp_path)
+        assert done.stdout == "R.md: with its 1 page, it is what its runs give\n"
+    whole = report.read_text("utf-8")
+    lines = whole.splitlines()
+    number = next(i for i, line in enumerate(lines) if "| **56 µs ‡** graph" in line)
+    lines[number] = lines[number].replace("56 µs", "57 µs")
+    report.write_text("\n".join(lines) + "\n", "utf-8")
+    done = bench("report", "--check", "R.md", cwd=tmp_path, expect=1)
+    assert f"bench: R.md:{number + 1}: differs from what its runs give\n" in done.stderr
+    found, expected = done.stderr.splitlines()[1:]
+    assert found.startswith("  found: ") and "**57 µs ‡** graph" in found
+    assert expected.startswith("  expected: ") and "**56 µs ‡** graph" in expected
+    report.write_text(whole + "More.\n", "utf-8")
+    done = bench("report", "--check", "R.md", cwd=tmp_path, expect=1)
+    assert "  found:    More.\n  expected: (the end)\n" in done.stderr
+    bench("report", run.name, "--out", "R.md", cwd=tmp_path)
+    page.unlink()
+    done = bench("report", "--check", "R.md", cwd=tmp_path, expect=1)
+    assert f"{run.name}/mlp_infer.md: this page of the report is missing\n" in done.stderr
+
+
+def test_check_refuses_what_it_cannot_read(run: Path, tmp_path: Path) -> None:
+    report = tmp_path / "R.md"
+    report.write_text("# My notes\n", "utf-8")
+    refused = bench("report", "--check", report, expect=2).stderr
+    assert "R.md: is not a report of bench\n" in refused
+    report.write_text("# Hand-written code\n", "utf-8")
+    refused = bench("report", "--check", report, expect=2).stderr
+    assert 'no line "    build/bench report RUN…" names its runs' in refused
+    report.write_text("# Hand-written code\n\n    build/bench report 'a\n", "utf-8")
+    refused = bench("report", "--check", report, expect=2).stderr
+    assert "R.md: cannot read the command" in refused
+    refused = bench("report", "--check", report, run, expect=2).stderr
+    assert "the report names its runs" in refused
+    refused = bench("report", "--check", report, "--out", "x", expect=2).stderr
+    assert "--check and --out exclude each other" in refused
+
+
+# ---- the top page -------------------------------------------------------------------------------
+
+
+def top_of(report: str) -> list[str]:
+    return report.partition("\n## All workloads\n")[0].splitlines()
+
+
+def test_the_top_page_is_short() -> None:
+    """Also of more workloads than it has sentences for."""
+    assert len(top_of((ROOT / "REPORT.md").read_text("utf-8"))) <= 60
+    assert len((ROOT / "REPORT.md").read_text("utf-8").splitlines()) < 250
+    committed = sorted(path.parent for path in (ROOT / "results").glob("*/run.json"))
+    fixtures = sorted(path.parent for path in SIX_PASSES.parent.glob("*/run.json"))
+    report = bench("report", *committed, *fixtures, "--out", "-").stdout
+    assert report.count("\n- **[") <= 12
+    assert "\n## Where we do not win\n\n- " in report
+    assert len(top_of(report)) <= 60

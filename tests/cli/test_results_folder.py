@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import BENCH, TIMEOUT_S, bench, null_sweep, read_cases, read_header, write_sweep
+from project import (
+    BENCH,
+    TIMEOUT_S,
+    bench,
+    null_sweep,
+    read_cases,
+    read_header,
+    report_of,
+    write_sweep,
+)
 
 
 @pytest.mark.parametrize("below", ["", "run"])
@@ -62,8 +71,8 @@ def test_full_disk_keeps_finished_cases(tmp_path: Path, limit_bytes: int, file: 
     journal = run / "cases.jsonl"
     whole = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
     if whole:
-        bench("report", run, "--out", tmp_path / "REPORT.md")
-        assert json.loads(whole[0])["id"] in (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+        report = report_of(run, out=tmp_path / "REPORT.md")
+        assert json.loads(whole[0])["id"] in report
     bench("run", sweep, "--out", run, "--resume")
     assert journal.read_bytes().split(b"\n")[: len(whole)] == whole
     assert {case["status"] for case in read_cases(run).values()} == {"ok"}
@@ -90,8 +99,7 @@ def test_truncated_journal_can_be_read(finished: Path, tmp_path: Path) -> None:
     shutil.copytree(finished, run)
     text = (run / "cases.jsonl").read_bytes()
     (run / "cases.jsonl").write_bytes(text[:-100])
-    bench("report", run, "--out", tmp_path / "REPORT.md")
-    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = report_of(run, out=tmp_path / "REPORT.md")
     whole = read_cases(finished)
     assert "The last line of `cases.jsonl` was incomplete and was dropped." in report
     bench("merge", tmp_path / "merged", run)

@@ -22,6 +22,7 @@ from project import (
     read_header,
     read_lines,
     read_passes,
+    report_of,
     write_sweep,
 )
 from test_source_state import git
@@ -264,16 +265,14 @@ def test_pass_is_recorded_before_its_first_case(tmp_path: Path) -> None:
 def test_report_names_all_machines(whole: Path, run: Path, tmp_path: Path) -> None:
     here = read_header(run)["environment"]["host"]["name"]
     report = tmp_path / "REPORT.md"
-    bench("report", run, "--out", report)
-    assert "several machines" not in report.read_text(encoding="utf-8")
+    assert "several machines" not in report_of(run, out=report)
     begun_elsewhere(run, N_PASSES, gpu="GPU-1")
     resume(whole, run)
-    bench("report", run, "--out", report)
     told = (
         "- **Measured on several machines of one kind:** passes 1, 2 on elsewhere (GPU-1); "
         f"pass 3 on {here}.\n"
     )
-    assert told in report.read_text(encoding="utf-8")
+    assert told in report_of(run, out=report)
 
 
 # ---- --quick and other limits --------------------------------------------------------------------
@@ -306,9 +305,8 @@ def test_report_and_tables_tell_a_quick_run(tmp_path: Path) -> None:
         run = tmp_path / str(quick)
         table = bench("run", sweep, "--out", run, "--time-limit", "0.1s", *options).stdout
         assert (f"One pass, {told}: the spread" in table) == quick
-        bench("report", run, "--out", tmp_path / "REPORT.md")
-        report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
-        assert (f"> One pass, {told}: the spread" in report) == quick
+        report = report_of(run, out=tmp_path / "REPORT.md")
+        assert (f"one pass, {told}: the spread" in report) == quick
         assert (told in bench("report", run, "--print", "workloads").stdout) == quick
     done = bench("run", "--workload", "null", "--variant", "noop", "--out", run / "one", "--quick")
     assert done.stdout.startswith(f"{told}\n")

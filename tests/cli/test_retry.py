@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, bench, make_root, read_cases, read_lines, write_sweep
+from project import FIXTURES, bench, make_root, read_cases, read_lines, report_of, write_sweep
 
 OPS = ("open", "output", "sample", "close")
 RETRIED = "worker: died, and the case was opened again in a new process ({})"
@@ -66,8 +66,7 @@ def test_case_open_in_the_same_process_is_not_blamed(once: tuple[Path, str]) -> 
 
 
 def test_report_warns(once: tuple[Path, str], tmp_path: Path) -> None:
-    bench("report", once[0], "--out", tmp_path / "REPORT.md")
-    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = report_of(once[0], out=tmp_path / "REPORT.md")
     rows = [line for line in report.splitlines() if line.startswith("| worker: died, and ")]
     assert len(rows) == 1
     assert rows[0].split("|")[2].strip() == str(len(OPS))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_gpu
-from project import bench, read_cases, write_sweep
+from project import bench, read_cases, report_of, write_sweep
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
 CLEAN = dict.fromkeys(TOOLS, "clean")
@@ -186,8 +186,7 @@ def test_finding_is_flagged_and_fails_the_run(sanitizer: Sanitizer, tmp_path: Pa
         f"{len(cases)} cases (in {run}/logs)"
     )
     assert f"memcheck of {case_id(3)} under compute-sanitizer: 60 errors ({run}" in done.stderr
-    bench("report", run, "--out", tmp_path / "REPORT.md")
-    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = report_of(run, out=tmp_path / "REPORT.md")
     assert "| memcheck          | 2030.1.0 | **60 errors** |        2 |" in report
     assert "sanitizer: 60 errors (memcheck)" in report
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from project import FIXTURES, bench, read_lines
+from project import FIXTURES, bench, read_lines, report_of
 
 OLD = FIXTURES / "schema_1"
 SWEEP = ("--workload", "mlp_infer", "--engine", "cpu", "--set", "batch=1,64")
@@ -38,8 +38,7 @@ def test_the_fixture_is_what_it_says() -> None:
 
 
 def test_report(old: Path, tmp_path: Path) -> None:
-    bench("report", old, "--out", tmp_path / "REPORT.md")
-    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = report_of(old, out=tmp_path / "REPORT.md")
     assert "batch 64" in report or "| 64 |" in report
     # Times without intervals: those in the file are over samples.
     for line in read_lines(OLD):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import bench, make_root, null_sweep, read_header
+from project import bench, make_root, null_sweep, read_header, report_of
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -80,5 +80,5 @@ def test_report_warns_if_the_states_differ(
     content["environment"]["git"] = built if folder is None else {**built, "folder": folder}
     header.write_text(json.dumps(content), encoding="utf-8")
     report = root.parent / "REPORT.md"
-    bench("report", root.parent / "run", "--out", report)
-    assert ("**Built from another state of the source:**" in report.read_text("utf-8")) == warns
+    text = report_of(root.parent / "run", out=report)
+    assert ("**Built from another state of the source:**" in text) == warns

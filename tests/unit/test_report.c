@@ -59,16 +59,31 @@ static void add_sweep(record_t *run, const char *text) {
     run->sweeps[run->n_sweeps++] = (sweep_text_t){mem_text("a.json"), mem_text(text)};
 }
 
-/* The report over up to two runs, as text; the caller frees it. `root` may be NULL. */
-static char *report_of(const char *scratch, const char *root, const char *run, const char *saved) {
+/* The report over up to two runs. `root` may be NULL. */
+static report_files_t files_of(const char *scratch, const char *root, const char *run,
+                               const char *saved) {
     error_t err = ERROR_INIT;
-    char *out = fs_join(scratch, "REPORT.md"), *text;
+    char *out = fs_join(scratch, "REPORT.md");
     const char *runs[] = {run, saved};
-    report_options_t options = {runs, saved != NULL ? 2 : 1, out, root != NULL ? root : scratch};
-    size_t size;
-    succeed(report_write(&options, &err), &err);
-    succeed(fs_read(out, &text, &size, &err), &err);
+    const report_options_t options = {.runs = runs,
+                                      .n_runs = saved != NULL ? 2 : 1,
+                                      .out = out,
+                                      .root = root != NULL ? root : scratch};
+    report_files_t files;
+    succeed(report_render(&options, &files, &err), &err);
     free(out);
+    return files;
+}
+
+/* All its files as one text; the caller frees it. */
+static char *report_of(const char *scratch, const char *root, const char *run, const char *saved) {
+    report_files_t files = files_of(scratch, root, run, saved);
+    text_list_t texts = {0};
+    for (size_t i = 0; i < files.n; i++)
+        text_list_add(&texts, files.items[i].text);
+    char *text = text_list_join(&texts, "\n");
+    text_list_free(&texts);
+    report_files_free(&files);
     return text;
 }
 
@@ -155,25 +170,22 @@ static void test_saved_run_is_labelled_and_apart(void **state) {
     char *here = save_run(mine, *state, "here", NULL);
     char *there = save_run(plant_ratios((double[]){3, 2}, 2), *state, "there", "NVIDIA H200");
     char *text = report_of(*state, NULL, here, there);
-    assert_has(text, "> This run had no GPU: it contains no GPU times.");
-    assert_has(text, "> **Saved run: NVIDIA H200, 2026-03-02**");
-    char *own = strstr(text, "## Findings"), *saved = strstr(text, "\n## Saved run: NVIDIA H200");
-    assert_true(own != NULL && saved != NULL && own < saved);
-    *saved = '\0'; /* before: this machine alone; after: every heading says that it is saved */
+    assert_has(text, "**Saved run of another machine: NVIDIA H200, 2026-03-02**\n\n- **[mlp_infer "
+                     "(there)](there/mlp_infer.md)**");
+    assert_has(text, "Some CPU, without a GPU ");
+    assert_has(text, "| CPU ");
+    free(text);
+    report_files_t files =
+        files_of(*state, NULL, here, there); /* each page has its own run alone */
+    assert_int_equal(files.n, 3);
+    const char *own = files.items[1].text, *saved = files.items[2].text;
+    assert_has(own, ": mlp_infer on Some CPU, 2026-03-02\n");
     assert_has_not(own, "H200");
     assert_has_not(own, "01_study");
     assert_has_not(own, "CUDA");
-    size_t headings = 0;
-    for (char *at = strstr(saved + 1, "\n###"); at != NULL; at = strstr(at + 1, "\n###")) {
-        char *end = strchr(at + 1, '\n');
-        *end = '\0';
-        assert_has(at + 1, " — saved run there");
-        *end = '\n';
-        headings++;
-    }
-    assert_true(headings > 5);
-    assert_has_not(saved + 1, " omp ");
-    free(text);
+    assert_has(saved, ": mlp_infer on NVIDIA H200, 2026-03-02\n");
+    assert_has_not(saved, " omp ");
+    report_files_free(&files);
     free(here);
     free(there);
 }
@@ -197,7 +209,7 @@ static void test_what_was_not_measured_is_said(void **state) {
     free(run);
     run = save_run((record_t){.name = mem_text("")}, *state, "empty", NULL);
     text = report_of(*state, NULL, run, NULL);
-    assert_has(text, "None: no case finished in this run.");
+    assert_has(text, "Nothing was compared: no case finished in this run.");
     free(text);
     free(run);
 }
@@ -234,16 +246,21 @@ static void test_charts_are_linked_from_the_reports_folder(void **state) {
     char *chart = fs_join(plots, "total.svg");
     char *root = fs_join(*state, "root");
     succeed(fs_make_folders(plots, &err), &err);
+    char *speed = fs_join(plots, "speed.svg");
     succeed(fs_write_atomic(chart, "<svg/>", 6, &err), &err);
+    succeed(fs_write_atomic(speed, "<svg/>", 6, &err), &err);
     char *text = report_of(*state, root, run, NULL);
-    assert_has(text, "![total](root/plots/a%20run/total.svg)");
+    assert_has(text, "![total](../root/plots/a%20run/total.svg)"); /* from the page */
+    assert_has(text, "- Speed-up over size: [speed](root/plots/a%20run/speed.svg)\n");
     free(text);
     char *deep = fs_join(*state, "docs/deep");
     succeed(fs_make_folders(deep, &err), &err);
     text = report_of(deep, root, run, NULL);
-    assert_has(text, "![total](../../root/plots/a%20run/total.svg)");
+    assert_has(text, "![total](../root/plots/a%20run/total.svg)");
+    assert_has(text, ": [speed](../../root/plots/a%20run/speed.svg)\n");
     free(text);
     free(deep);
+    free(speed);
     free(root);
     free(chart);
     free(plots);
@@ -320,13 +337,13 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     }
     char *text = report_of(*state, NULL, runs[0], runs[1]);
     assert_has_not(text, "aved run");
-    assert_has(text, "| range over 2 boots ");
-    assert_has(text, "| 2.0–4.0× ");
+    assert_has(text, "range over 2 boots |");
+    assert_has(text, " 2.0–4.0× |");
     assert_has(text, "**2 boots**, separate starts of the machine. All times are of the first;");
     assert_has(text, "**The boots disagree** on the faster side: mlp_infer 4-5-1, f32, on the GPU, "
                      "batch 2, 01_study against eager: 0.50–2.00×.\n");
     assert_has(text, "over passes. Of the first of 2 boots.\n");
-    assert_has(text, "/second\n\n## Method"); /* in the command that repeats the report */
+    assert_has(text, "/second\n\nRaw samples"); /* in the command that repeats the report */
     free(text);
     record_t other = plant_ratios((double[]){2, 2}, 2);
     add_sweep(&other, "{\"name\": \"a\"}");
@@ -336,7 +353,7 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     char *out = fs_join(*state, "REPORT.md");
     error_t err = ERROR_INIT;
     const char *pair[] = {runs[0], runs[2]};
-    assert_int_equal(report_write(&(report_options_t){pair, 2, out, *state}, &err),
+    assert_int_equal(report_write(&(report_options_t){pair, 2, out, NULL, *state}, &err),
                      STATUS_INCOMPARABLE);
     assert_has(err.text,
                "have the same sweeps on the same device, but are no boots of one machine: "
@@ -345,8 +362,8 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     add_sweep(&elsewhere, "{\"name\": \"a\"}");
     runs[3] = save_run(elsewhere, *state, "elsewhere", "NVIDIA A100");
     text = report_of(*state, NULL, runs[0], runs[3]);
-    assert_has(text, "> **Saved run: NVIDIA A100, 2026-03-02**");
-    assert_has_not(text, "boots");
+    assert_has(text, "**Saved run of another machine: NVIDIA A100, 2026-03-02**");
+    assert_has_not(text, "boots ");
     free(text);
     free(out);
     for (size_t i = 0; i < 4; i++)
@@ -359,7 +376,7 @@ static void test_unreadable_run_leaves_the_report(void **state) {
     static const char OLD[] = "# Hand-written code: old";
     succeed(fs_write_atomic(out, OLD, strlen(OLD), &err), &err);
     const char *runs[] = {missing};
-    report_options_t options = {runs, 1, out, *state};
+    report_options_t options = {.runs = runs, .n_runs = 1, .out = out, .root = *state};
     assert_int_not_equal(report_write(&options, &err), STATUS_OK);
     assert_has(err.text, "missing");
     char *text;

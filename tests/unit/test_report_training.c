@@ -269,10 +269,10 @@ static void charts_stand_with_their_workload(void **state) {
     section_charts(&report, "linreg_train");
     fclose(report.out);
     report.out = open_memstream(&others, &size);
-    section_charts(&report, NULL);
+    section_charts(&report, "mlp_infer"); /* its charts have no workload in their names */
     fclose(report.out);
     arena_free(&texts);
-    assert_string_equal(own, "### Charts\n\n"
+    assert_string_equal(own, "## Charts\n\n"
                              "![linreg_train_size](plots/planted/linreg_train_size.svg)\n\n"
                              "![linreg_train_ladder](plots/planted/linreg_train_ladder.svg)\n\n");
     assert_string_equal(others, "## Charts\n\n![total](plots/planted/total.svg)\n\n");

@@ -77,15 +77,18 @@ static void section_of_contenders(const report_t *report, const char *workload,
 
 /* ---- statuses -------------------------------------------------------------------------------- */
 
-typedef struct status_counts {
-    size_t all, of[CASE_IMPLAUSIBLE + 1];
-} status_counts_t;
-
 static void count_status(status_counts_t *counts, const case_result_t *result) {
     if (is_calibration(&result->spec) || is_not_applicable(result))
         return;
     counts->of[result->status]++;
     counts->all++;
+}
+
+status_counts_t count_statuses(const record_t *run) {
+    status_counts_t counts = {0};
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        count_status(&counts, result);
+    return counts;
 }
 
 static void add_statuses(columns_t *table, const contender_t *contender) {
@@ -124,9 +127,7 @@ static void table_of_statuses(const report_t *report, const status_counts_t *tot
 }
 
 void section_cases(const report_t *report) {
-    status_counts_t total = {0};
-    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
-        count_status(&total, result);
+    const status_counts_t total = count_statuses(report->run);
     if (total.all == 0)
         print(report, "No workload case finished in this run.\n\n");
     else if (total.of[CASE_OK] == total.all)
@@ -155,11 +156,15 @@ static void add_cold_start(columns_t *table, const case_result_t *result) {
     columns_row(table, cells);
 }
 
-void section_cold(const report_t *report) {
+static bool is_cold_start_of(const case_result_t *result, const char *workload) {
+    return is_cold_start(result) && strcmp(result->spec.workload, workload) == 0;
+}
+
+void section_cold(const report_t *report, const char *workload) {
     const record_t *run = report->whole;
     bool all_timed = true;
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
-        all_timed = all_timed && (!is_cold_start(result) || result_has_times(result));
+        all_timed = all_timed && (!is_cold_start_of(result, workload) || result_has_times(result));
     const column_t columns[] = {
         {"Case", 'l', false},
         {"first answer", 'r', false},
@@ -172,7 +177,7 @@ void section_cold(const report_t *report) {
     };
     columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
-        if (is_cold_start(result))
+        if (is_cold_start_of(result, workload))
             add_cold_start(&table, result);
     columns_end_under(&table, 2, "First answer from a cold start",
                       "Every sample is a new process, timed by the host's clock from its start to "

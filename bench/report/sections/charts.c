@@ -1,4 +1,4 @@
-/* Links to the charts in plots/<run>/: `<workload>_….svg` in the workload's section. */
+/* The charts in plots/<run>/. */
 #include "report/sections/sections.h"
 
 #include "io/fs.h"
@@ -22,12 +22,12 @@ static bool is_of_a_workload(const char *name) {
     return false;
 }
 
-/* A chart's position among its workload's charts: that of its kind; unknown kinds are last. 0 for
- * charts without a workload (NULL); SIZE_MAX for charts of another workload. */
+/* A chart's position among its workload's charts: that of its kind; unknown kinds are last.
+ * SIZE_MAX for charts of another workload. */
 static size_t rank_of(const report_t *report, const char *file, const char *workload) {
-    if (workload == NULL)
-        return is_of_a_workload(file) ? SIZE_MAX : 0;
     const char *rest = after_prefix(file, workload);
+    if (rest == NULL && chart_names_are_plain(workload) && !is_of_a_workload(file))
+        rest = file;
     if (rest == NULL)
         return SIZE_MAX;
     size_t n;
@@ -50,7 +50,7 @@ void section_charts(const report_t *report, const char *workload) {
             if (rank_of(report, names.items[i], workload) != rank)
                 continue;
             if (n_shown++ == 0)
-                report_heading(report, workload != NULL ? 3 : 2, "Charts");
+                report_heading(report, 2, "Charts");
             const char *path = report_keep(report, fs_join(folder, names.items[i]));
             const char *stem = report_keep(report, fs_stem(names.items[i]));
             print(report, "![%s](%s)\n\n", report_safe(report, stem),

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "limits/device_rates.h"
+#include "results/clock_record.h"
 #include "workloads/device/descriptor.h"
 
 #include <math.h>
@@ -192,6 +193,17 @@ static void add_other_rows(columns_t *table, const record_t *run) {
     text_list_free(&subjects);
 }
 
+static void print_clocks(const report_t *report) {
+    const environment_t *env = &report->run->environment;
+    const char *sentence = report_keep(report, lock_clocks_sentence(env));
+    if (sentence != NULL)
+        print(report, "Clocks: %s. %s\n\n", report_safe(report, sentence),
+              isfinite(lock_clocks_recorded_mhz(env))
+                  ? "Times hold for this clock, not for a free clock; `throttled` is judged "
+                    "against it."
+                  : "The clock was free, as without `--lock-clocks`.");
+}
+
 void section_environment(const report_t *report) {
     static const column_t COLUMNS[] = {{"What", 'l', false}, {"Value", 'l', false}};
     const environment_t *env = &report->run->environment;
@@ -204,6 +216,7 @@ void section_environment(const report_t *report) {
     add_shown_rows(&table, env);
     add_other_rows(&table, report->run);
     columns_end(&table, "");
+    print_clocks(report);
 }
 
 /* ---- the device ------------------------------------------------------------------------------ */
@@ -330,7 +343,7 @@ void section_device(const report_t *report) {
         {"samples", 'r', false},
         {"Meaning", 'l', false}};
     const record_t *run = report->run;
-    const device_rates_t rates = device_rates_of_record(run);
+    const device_rates_t rates = device_rates_of_record(report->whole);
     columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (size_t g = 0; g < sizeof GAUGES / sizeof *GAUGES; g++)
         for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)

@@ -42,7 +42,7 @@ static const char *measured_text(const report_t *report, const limit_t *limit) {
 
 /* " at 51.2 TFLOP/s, the rate of cuBLASLt": the roof that was measured. */
 static const char *matmul_text(const report_t *report, const case_result_t *result) {
-    const device_rates_t rates = device_rates_of_record(report->run);
+    const device_rates_t rates = device_rates_of_record(report->whole);
     const matmul_type_t type = matmul_type_of(&result->spec);
     const bool is_own =
         type < MATMUL_TYPES && rates.own_flops_per_s[type] > rates.library_flops_per_s[type];

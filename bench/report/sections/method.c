@@ -1,16 +1,13 @@
-/* How to reproduce the run, and a summary of the method. */
-#include "report/passes.h"
+/* How to reproduce the run, and the method in brief. */
 #include "report/sections/sections.h"
 
 #include "io/fs.h"
-#include "results/clock_record.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Quote an argument for a POSIX shell; line breaks become spaces. */
+/* Line breaks become spaces. */
 static void print_argument(const report_t *report, const char *argument) {
     static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "@%+=:,./_-";
@@ -25,8 +22,7 @@ static void print_argument(const report_t *report, const char *argument) {
     print(report, "%s", quote);
 }
 
-/* Indented, because the content could close a fenced block. */
-static void print_command(const report_t *report, char *const *arguments, size_t n) {
+void print_command(const report_t *report, char *const *arguments, size_t n) {
     print(report, "    ");
     for (size_t i = 0; i < n; i++) {
         print(report, i > 0 ? " " : "");
@@ -118,26 +114,6 @@ void section_reproduce(const report_t *report) {
         print_command(report, run->argv.items, run->argv.n);
     else
         print(report, "    (not recorded)\n");
-    print(report, "\nTo regenerate this report from the run's files, without a GPU:\n\n");
-    print(report, "    bench report ");
-    print_argument(report, run->folder);
-    for (size_t i = 0; report->boots != NULL && i < report->boots->n; i++) {
-        print(report, " ");
-        print_argument(report, report->boots->runs[i].folder);
-    }
-    print(report, "\n");
-    print(report, "\n");
-}
-
-static void print_clocks(const report_t *report) {
-    const environment_t *env = &report->run->environment;
-    const char *sentence = report_keep(report, lock_clocks_sentence(env));
-    if (sentence != NULL)
-        print(report, "- Clocks: %s. %s\n", report_safe(report, sentence),
-              isfinite(lock_clocks_recorded_mhz(env))
-                  ? "Times hold for this clock, not for a free clock; `throttled` is judged "
-                    "against it."
-                  : "The clock was free, as without `--lock-clocks`.");
 }
 
 void section_method(const report_t *report) {
@@ -174,8 +150,6 @@ void section_method(const report_t *report) {
         "compared; comparisons of a GPU with a CPU are labelled.\n"
         "- A contender that reaches the same result by another algorithm is marked "
         "*algorithmic* and is not compared.\n");
-    print(report, "- This run: %s.\n", passes_text(report, passes_of(report->run)));
-    print_clocks(report);
     if (fs_exists(path))
         print(report, "\nDetails: [docs/measuring.md](%s).\n",
               report_keep(report, report_link(report, path)));

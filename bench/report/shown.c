@@ -1,0 +1,116 @@
+#include "report/shown.h"
+
+#include "base/memory.h"
+#include "limits/limits.h"
+#include "workloads/common/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- workloads ------------------------------------------------------------------------------- */
+
+static bool is_part_of(const case_result_t *result, const char *workload) {
+    return is_calibration(&result->spec) || strcmp(result->spec.workload, workload) == 0;
+}
+
+static bool has_sizes(const char *workload) {
+    const workload_t *known = workload_find(workload);
+    return known != NULL && known->size_param != NULL;
+}
+
+static void fill_part(shown_part_t *part, const record_t *whole, const char *workload) {
+    part->workload = workload;
+    part->steady = *whole;
+    part->steady.cases = mem_zeroed(whole->n_cases + 1, sizeof *part->steady.cases);
+    part->steady.n_cases = 0;
+    for (size_t i = 0; i < whole->n_cases; i++)
+        if (is_part_of(&whole->cases[i], workload) && !is_cold_start(&whole->cases[i])) {
+            part->steady.cases[part->steady.n_cases++] = whole->cases[i]; /* borrowed */
+            part->n_cases += !is_calibration(&whole->cases[i].spec);
+        }
+    if (has_sizes(workload))
+        part->sets = comparison_sets_of(&part->steady, workload);
+}
+
+void shown_select(shown_run_t *shown, const char *only) {
+    const record_t *whole = &shown->whole;
+    shown->parts = mem_zeroed(whole->n_cases + 1, sizeof *shown->parts);
+    for (size_t i = 0; i < whole->n_cases; i++) {
+        const case_t *spec = &whole->cases[i].spec;
+        bool known = is_calibration(spec) || (only != NULL && strcmp(only, spec->workload) != 0);
+        for (size_t p = 0; p < shown->n_parts && !known; p++)
+            known = strcmp(shown->parts[p].workload, spec->workload) == 0;
+        if (!known)
+            fill_part(&shown->parts[shown->n_parts++], whole, spec->workload);
+    }
+}
+
+void shown_free_parts(shown_run_t *shown) {
+    for (size_t i = 0; i < shown->n_parts; i++) {
+        comparison_set_list_free(&shown->parts[i].sets);
+        free(shown->parts[i].steady.cases);
+    }
+    free(shown->parts);
+}
+
+headline_part_t shown_headline_part(const shown_run_t *shown, const shown_part_t *part) {
+    return (headline_part_t){&part->steady, &part->sets, NULL, &shown->boots};
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+void shown_list_free(shown_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        shown_free_parts(&list->items[i]);
+        boots_free(&list->items[i].boots);
+        record_free(&list->items[i].whole);
+    }
+    free(list->items);
+}
+
+/* Take over a run: as another boot of a listed one, or to be shown itself. */
+static status_t add_run(shown_list_t *list, const record_t *run, error_t *err) {
+    for (size_t i = 0; i < list->n; i++)
+        if (boots_match(&list->items[i].whole, run))
+            return boots_add(&list->items[i].boots, &list->items[i].whole, run, err);
+    shown_run_t *shown = &list->items[list->n++];
+    shown->whole = *run;
+    device_rates_set_limits_again(&shown->whole);
+    shown_select(shown, NULL);
+    return STATUS_OK;
+}
+
+status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, error_t *err) {
+    if (n == 0)
+        return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
+    *list = (shown_list_t){.items = mem_zeroed(n, sizeof *list->items)};
+    for (size_t i = 0; i < n; i++) {
+        record_t run;
+        status_t status = record_load(folders[i], &run, err);
+        if (status == STATUS_OK)
+            record_tell_incomplete(&run);
+        if (status == STATUS_OK && (status = add_run(list, &run, err)) != STATUS_OK)
+            record_free(&run);
+        if (status != STATUS_OK) {
+            shown_list_free(list);
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+const char *shown_machine(const report_t *report, const record_t *run) {
+    const char *name = environment_get(&run->environment, "gpu.name");
+    if (name == NULL)
+        name = environment_get(&run->environment, "host.cpu");
+    return report_safe(report, name != NULL ? name : "unknown machine");
+}
+
+const char *shown_date(const report_t *report, const record_t *run) {
+    const size_t length = strlen("2026-03-02");
+    if (run->started == NULL || strlen(run->started) < length)
+        return "unknown date";
+    return report_safe(report, report_keep(report, mem_text_n(run->started, length)));
+}

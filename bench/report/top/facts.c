@@ -1,0 +1,156 @@
+/* What was measured, when, with what, and how far to trust it: a column for each kind of machine. */
+#include "report/columns.h"
+#include "report/sections/sections.h"
+#include "report/top/top.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Facts of all runs of one kind of machine. */
+typedef struct machine {
+    const char *name;
+    text_list_t hosts, software, dates, revisions, repeats;
+    size_t cases, right, of[CASE_IMPLAUSIBLE + 1], two_values, trust[TRUST_SELF_REPORTED + 1];
+} machine_t;
+
+static void add_fact(const report_t *report, text_list_t *list, const record_t *run,
+                     const char *before, const char *key) {
+    const char *value = environment_get(&run->environment, key);
+    if (value != NULL)
+        text_list_add_new(list, report_text(report, "%s%s", before, report_safe(report, value)));
+}
+
+static void add_software(const report_t *report, machine_t *machine, const record_t *run) {
+    text_list_t *list = &machine->software;
+    add_fact(report, list, run, "driver ", "gpu.driver");
+    add_fact(report, list, run, "CUDA ", "versions.cuda_driver");
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;) {
+        const char *engine = result->spec.engine;
+        const char *version =
+            engine_is_rival(engine) ? rival_version(&run->environment, &result->spec) : NULL;
+        if (version != NULL)
+            text_list_add_new(list,
+                              report_text(report, "%s %s", report_safe(report, engine_name(engine)),
+                                          report_safe(report, version)));
+    }
+    add_fact(report, list, run, "bench ", "versions.bench");
+}
+
+static void add_cases(machine_t *machine, const record_t *run) {
+    const status_counts_t counts = count_statuses(run);
+    machine->cases += counts.all;
+    machine->right += counts.of[CASE_OK] + counts.of[CASE_THROTTLED];
+    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
+        machine->of[s] += counts.of[s];
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        if (result_has_times(result) && !is_calibration(&result->spec)) {
+            machine->two_values += has_two_values(result);
+            machine->trust[result->trust]++;
+        }
+}
+
+static void add_run(const report_t *report, machine_t *machine, const shown_run_t *shown) {
+    const record_t *run = &shown->whole;
+    const passes_t passes = passes_of(run);
+    const char *dirty = environment_get(&run->environment, "git.dirty");
+    const char *revision = environment_get(&run->environment, "git.revision");
+    add_fact(report, &machine->hosts, run, "", "host.name");
+    add_fact(report, &machine->hosts, run, "", "host.cpu");
+    if (environment_get(&run->environment, "gpu.name") == NULL)
+        text_list_add_new(&machine->hosts, "without a GPU");
+    add_software(report, machine, run);
+    text_list_add_new(&machine->dates,
+                      report_text(report, "%s%s", shown_date(report, run),
+                                  run->finished == NULL ? " (**it did not finish**)" : ""));
+    if (revision != NULL)
+        text_list_add_new(&machine->revisions,
+                          report_text(report, "%s%s", report_safe(report, revision),
+                                      dirty != NULL && strcmp(dirty, "true") == 0
+                                          ? " (with uncommitted changes)"
+                                          : ""));
+    if (passes.most > 0)
+        text_list_add_new(&machine->repeats,
+                          report_text(report, "%s, %s",
+                                      shown->boots.n == 0
+                                          ? "one boot"
+                                          : report_text(report, "%zu boots", shown->boots.n + 1),
+                                      passes_text(report, passes)));
+    add_cases(machine, run);
+}
+
+/* "876 of 913 right; 3 failed, 34 skipped" */
+static const char *cases_cell(const report_t *report, const machine_t *machine) {
+    text_list_t others = {0};
+    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
+        if (s != CASE_OK && s != CASE_THROTTLED && machine->of[s] > 0)
+            text_list_add_format(&others, "%zu %s", machine->of[s],
+                                 case_status_name((case_status_t)s));
+    const char *list = report_join(report, &others, ", ");
+    return report_text(report, "%zu of %zu right%s%s; %zu throttled, %zu with two values",
+                       machine->right, machine->cases, list != NULL ? ", " : "",
+                       list != NULL ? list : "", machine->of[CASE_THROTTLED], machine->two_values);
+}
+
+static const char *trust_cell(const report_t *report, const machine_t *machine) {
+    text_list_t parts = {0};
+    for (trust_t trust = TRUST_SEALED; trust <= TRUST_SELF_REPORTED; trust++)
+        if (machine->trust[trust] > 0 || trust == TRUST_SELF_REPORTED)
+            text_list_add_format(&parts, "%zu %s", machine->trust[trust], trust_name(trust));
+    if (machine->trust[TRUST_UNKNOWN] > 0)
+        text_list_add_format(&parts, "%zu not recorded (an older run)",
+                             machine->trust[TRUST_UNKNOWN]);
+    return report_join(report, &parts, ", ");
+}
+
+static void print_machines(const report_t *report, machine_t *machines, size_t n) {
+    column_t *columns = mem_zeroed(n + 1, sizeof *columns);
+    columns[0] = (column_t){"Measured on", 'l', false};
+    for (size_t m = 0; m < n; m++)
+        columns[m + 1] = (column_t){machines[m].name, 'l', false};
+    enum { N_ROWS = 6 };
+    static const char *const ROWS[N_ROWS] = {"Host",   "Software", "Date",
+                                             "Passes", "Cases",    "Trust in times"};
+    columns_t table = columns_begin(report, columns, n + 1);
+    const char **cells = mem_zeroed((n + 1) * N_ROWS, sizeof *cells);
+    for (size_t m = 0; m < n; m++) {
+        const char *dates = report_join(report, &machines[m].dates, ", ");
+        const char *revisions = report_join(report, &machines[m].revisions, ", ");
+        const char *const texts[N_ROWS] = {
+            report_join(report, &machines[m].hosts, ", "),
+            report_join(report, &machines[m].software, ", "),
+            report_text(report, "%s; git %s", dates,
+                        revisions != NULL ? revisions : "not recorded"),
+            report_join(report, &machines[m].repeats, "; "),
+            cases_cell(report, &machines[m]),
+            trust_cell(report, &machines[m]),
+        };
+        for (size_t r = 0; r < N_ROWS; r++)
+            cells[r * (n + 1) + m + 1] = texts[r] != NULL ? texts[r] : "not recorded";
+    }
+    for (size_t r = 0; r < N_ROWS; r++) {
+        cells[r * (n + 1)] = ROWS[r];
+        columns_row(&table, cells + r * (n + 1));
+    }
+    columns_end(&table, "");
+    free(cells);
+    free(columns);
+}
+
+void top_facts(const report_t *report, const top_t *top) {
+    machine_t *machines = mem_zeroed(top->runs->n, sizeof *machines);
+    size_t n = 0;
+    for (size_t r = 0; r < top->runs->n; r++) {
+        const shown_run_t *shown = &top->runs->items[r];
+        const char *name = shown_machine(report, &shown->whole);
+        size_t m = 0;
+        while (m < n && strcmp(machines[m].name, name) != 0)
+            m++;
+        if (m == n)
+            machines[n++].name = name;
+        add_run(report, &machines[m], shown);
+    }
+    print_machines(report, machines, n);
+    free(machines);
+}

@@ -1,0 +1,129 @@
+/* One sentence per workload: who is faster, by how much, against whom, at which sizes. */
+#include "report/rivals.h"
+#include "report/top/top.h"
+
+#include "workloads/common/workload.h"
+
+#include <string.h>
+
+/* "CUDA is **3.4× (3.3–3.6)** as fast as PyTorch graph", "in one pass, CUDA is about …" */
+static const char *whole_verdict(const report_t *report, const speedup_t *speedup, const char *ours,
+                                 const char *theirs) {
+    const bool undecided = speedup->verdict == VERDICT_UNDECIDED, lost = theirs_leads(speedup);
+    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
+        return report_text(report, "no difference found between %s and %s, %s", ours, theirs,
+                           lead_text(report, speedup));
+    return report_text(
+        report, "%s%s%s is %s as fast as %s", undecided ? "in " : "",
+        undecided ? report_text(report, "%s, ", passes_word(report, speedup->ratio.n_passes)) : "",
+        lost ? theirs : ours, verdict_number(report, speedup), lost ? ours : theirs);
+}
+
+/* "; CUDA is faster at 25 of 29 batch sizes, a rival at 4 batch sizes (2^17–2^20)"; of few passes only
+ * which time was the lower. */
+static void print_sizes(const report_t *report, const comparison_set_t *set) {
+    const tally_t tally = tally_of(set, headline_of);
+    const char *ours = set->platform->name, *lost = top_sizes_lost(report, set);
+    const bool undecided = tally.of[VERDICT_UNDECIDED] == tally.n;
+    const size_t ahead = undecided ? tally.n_lower : tally.of[VERDICT_OURS];
+    const char *of_all = ahead < tally.n ? report_text(report, "%zu of %zu", ahead, tally.n)
+                         : tally.n == 2  ? "both"
+                                         : report_text(report, "all %zu", tally.n);
+    if (tally.n > 1)
+        print(report, "; %s %s at %s %s", ours, undecided ? "has the lower time" : "is faster",
+              of_all, sizes_word(set, tally.n));
+    print(report, lost != NULL && tally.n > 1 ? ", a rival at %s." : ".", lost);
+}
+
+static void print_uncompared(const report_t *report, const headline_row_t *row) {
+    const case_result_t *best = row->row->best;
+    const case_result_t *rival =
+        row->row->strongest != NULL ? row->row->strongest : row->row->claimed;
+    print(report, "not compared at %s: ", size_name(report, row->set, row->row->size));
+    if (row->row->headline.self_reported)
+        print(report, "the time of %s is self-reported.",
+              report_safe(report, headline_contender(report, rival)));
+    else if (best != NULL)
+        print(report, "%s takes %s, and no rival has a valid time.",
+              report_safe(report, headline_contender(report, best)),
+              time_cell(report, best, row->set->phase));
+    else
+        print(report, "%s takes %s, and ours has no valid time.",
+              report_safe(report, headline_contender(report, rival)),
+              time_cell(report, rival, row->set->phase));
+}
+
+static void print_first(const report_t *report, const headline_row_t *row) {
+    const speedup_t *speedup = &row->row->headline;
+    const comparison_set_t *set = row->set;
+    print(report, " (%s, %s): ", report_safe(report, headline_setting(report, row)),
+          set->platform->place);
+    if (speedup->verdict == VERDICT_NONE) {
+        print_uncompared(report, row);
+        return;
+    }
+    const char *ours = set->platform->name;
+    const char *theirs = report_safe(report, headline_contender(report, row->row->strongest));
+    print(report, "%s at %s", whole_verdict(report, speedup, ours, theirs),
+          size_name(report, set, row->row->size));
+    print_sizes(report, set);
+}
+
+/* Of further precisions and shapes only the ratio. */
+static void print_further(const report_t *report, const headline_t *leads) {
+    text_list_t further = {0};
+    for (size_t i = 1; i < leads->n; i++)
+        if (leads->rows[i].row->headline.verdict != VERDICT_NONE)
+            text_list_add_format(&further, "%s: %s at %s",
+                                 report_safe(report, headline_setting(report, &leads->rows[i])),
+                                 report_safe(report, headline_faster(report, &leads->rows[i])),
+                                 size_name(report, leads->rows[i].set, leads->rows[i].row->size));
+    const char *list = report_join(report, &further, "; ");
+    if (list != NULL)
+        print(report, " Further, %s.", list);
+}
+
+static void print_lead_of(const report_t *report, const top_part_t *part) {
+    const workload_t *known = workload_find(part->part->workload);
+    const char *caveat = headline_caveat(part->part->workload);
+    headline_t leads = headline_leads(&part->headline);
+    print(report, "- **%s**%s%s", part->link, known != NULL ? ", " : "",
+          known != NULL ? report_safe(report, known->summary) : "");
+    if (leads.n > 0)
+        print_first(report, &leads.rows[0]);
+    else
+        print(report, ": nothing to compare in its %zu cases.", part->part->n_cases);
+    print_further(report, &leads);
+    if (caveat != NULL)
+        print(report, " (Mind: %s.)", report_safe(report, caveat));
+    print(report, "\n");
+    headline_free(&leads);
+}
+
+/* Runs of another machine than the first's say so. */
+void top_leads(const report_t *report, const top_t *top) {
+    const char *machine = NULL;
+    text_list_t further = {0};
+    for (size_t i = 0; i < top->n_parts; i++) {
+        const top_part_t *part = &top->parts[i];
+        const record_t *run = &part->shown->whole;
+        const char *name = shown_machine(report, run);
+        if (part->elsewhere && i < TOP_LEADS && (machine == NULL || strcmp(machine, name) != 0))
+            print(report, "%s**Saved run of another machine: %s, %s**\n\n", i > 0 ? "\n" : "", name,
+                  shown_date(report, run));
+        machine = name;
+        if (i < TOP_LEADS)
+            print_lead_of(report, part);
+        else
+            text_list_add(&further, part->link);
+    }
+    const char *list = report_join(report, &further, ", ");
+    if (list != NULL)
+        print(report, "- Further workloads: %s.\n", list);
+    if (top->n_parts == 0)
+        print(report, "%s\n",
+              top->runs->items[0].whole.n_cases == 0
+                  ? "Nothing was compared: no case finished in this run."
+                  : "Nothing was compared: the run has only device measurements.");
+    print(report, "\n");
+}

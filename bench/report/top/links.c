@@ -1,0 +1,159 @@
+/* Where to go from the top page: charts, commands, raw samples, the pages of all workloads. */
+#include "report/columns.h"
+#include "report/sections/sections.h"
+#include "report/top/top.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "model/chart_kinds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- charts ---------------------------------------------------------------------------------- */
+
+/* The questions that charts answer, and the charts that do, the best first. */
+enum { MOST_KINDS = 4 };
+static const struct question {
+    const char *title;
+    const char *kinds[MOST_KINDS];
+    bool all; /* or the best of them alone */
+} QUESTIONS[] = {
+    {"Speed-up over size", {"speed", "difference_best"}, false},
+    {"Where the time goes", {"phases_cuda", "phases_pytorch", "phases_jax", "operations"}, true},
+    {"Roofline", {"roofline"}, true},
+};
+
+/* Add a link to the chart, if it was drawn. */
+static bool add_chart(const report_t *report, const top_part_t *part, const char *kind,
+                      text_list_t *links) {
+    const bool plain = chart_names_are_plain(part->part->workload);
+    const char *stem =
+        report_text(report, "%s%s%s", plain ? "" : part->part->workload, plain ? "" : "_", kind);
+    const char *path =
+        report_text(report, "%s/plots/%s/%s.svg", report->root, part->shown->whole.name, stem);
+    if (!fs_exists(path))
+        return false;
+    text_list_add_format(links, "[%s](%s)", report_safe(report, stem),
+                         report_keep(report, report_link(report, path)));
+    return true;
+}
+
+void top_charts(const report_t *report, const top_t *top) {
+    size_t n_shown = 0;
+    for (size_t q = 0; q < sizeof QUESTIONS / sizeof *QUESTIONS; q++) {
+        const struct question *question = &QUESTIONS[q];
+        text_list_t links = {0};
+        for (size_t p = 0; p < top->n_parts; p++)
+            for (size_t k = 0; k < MOST_KINDS && question->kinds[k] != NULL; k++)
+                if (add_chart(report, &top->parts[p], question->kinds[k], &links) && !question->all)
+                    break;
+        const char *list = report_join(report, &links, ", ");
+        n_shown += list != NULL;
+        if (list != NULL)
+            print(report, "- %s: %s\n", question->title, list);
+    }
+    print(report, n_shown > 0 ? "\n" : "No chart is drawn: `bench plot RUN` draws them.\n\n");
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static bool is_on_first_machine(const report_t *report, const top_t *top, const record_t *run) {
+    return strcmp(shown_machine(report, run), shown_machine(report, &top->runs->items[0].whole)) ==
+           0;
+}
+
+/* Of several runs one that measures all of them. Empty if one was not of sweep files. */
+static text_list_t joint_command(const report_t *report, const top_t *top) {
+    text_list_t command = {0};
+    passes_t passes = {0};
+    bool all_files = true;
+    text_list_add(&command, "build/bench");
+    text_list_add(&command, "run");
+    for (size_t r = 0; r < top->runs->n; r++) {
+        const record_t *run = &top->runs->items[r].whole;
+        if (!is_on_first_machine(report, top, run))
+            continue;
+        passes = passes_join(passes, passes_of(run));
+        all_files = all_files && run->n_sweeps > 0;
+        for (size_t i = 0; i < run->n_sweeps; i++) {
+            text_list_add_new(&command, run->sweeps[i].path);
+            all_files = all_files && run->sweeps[i].path[0] != '(';
+        }
+    }
+    if (passes.quick)
+        text_list_add(&command, "--quick");
+    else if (passes.most > 0)
+        text_list_add_format(&command, "--passes=%zu", passes.most);
+    text_list_add(&command, "--out=results/again");
+    if (!all_files)
+        text_list_free(&command);
+    return command;
+}
+
+static size_t n_on_first_machine(const report_t *report, const top_t *top) {
+    size_t n = 0;
+    for (size_t r = 0; r < top->runs->n; r++)
+        n += is_on_first_machine(report, top, &top->runs->items[r].whole);
+    return n;
+}
+
+/* A single run as it was called. */
+static void print_measure(const report_t *report, const top_t *top) {
+    const text_list_t *single = &top->runs->items[0].whole.argv;
+    text_list_t joint = {0};
+    if (n_on_first_machine(report, top) > 1)
+        joint = joint_command(report, top);
+    const text_list_t *shown = joint.n > 0 ? &joint : single;
+    print(report,
+          "All of it again, on the same kind of machine, and this report with its pages from "
+          "the files of the runs, without a GPU:\n\n");
+    if (shown->n > 0)
+        print_command(report, shown->items, shown->n);
+    else
+        print(report, "    (the run did not record its command)\n");
+    text_list_free(&joint);
+}
+
+void top_reproduce(const report_t *report, const top_t *top) {
+    text_list_t folders = {0};
+    for (size_t r = 0; r < top->runs->n; r++) {
+        const shown_run_t *shown = &top->runs->items[r];
+        text_list_add(&folders, report_code(report, shown->whole.folder));
+        for (size_t i = 0; i < shown->boots.n; i++)
+            text_list_add(&folders, report_code(report, shown->boots.runs[i].folder));
+    }
+    print_measure(report, top);
+    print_command(report, top->command, top->n_command);
+    print(report, "\nRaw samples of every case, with its checks: %s.\n\n",
+          report_join(report, &folders, ", "));
+}
+
+/* ---- all workloads --------------------------------------------------------------------------- */
+
+void section_workloads(const report_t *report, const top_t *top) {
+    enum { N_BEFORE = 3, N = N_BEFORE + CASE_IMPLAUSIBLE + 1 };
+    status_counts_t *counts = mem_zeroed(top->n_parts + 1, sizeof *counts);
+    column_t columns[N] = {{"Workload", 'l', false}, {"run", 'l', false}, {"cases", 'r', false}};
+    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
+        columns[N_BEFORE + s] = (column_t){case_status_name((case_status_t)s), 'r', s != CASE_OK};
+    for (size_t p = 0; p < top->n_parts; p++) {
+        counts[p] = count_statuses(&top->parts[p].part->steady);
+        for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
+            if (counts[p].of[s] > 0)
+                columns[N_BEFORE + s].hidden = false;
+    }
+    columns_t table = columns_begin(report, columns, N);
+    for (size_t p = 0; p < top->n_parts; p++) {
+        const char *cells[N] = {top->parts[p].link,
+                                report_code(report, top->parts[p].shown->whole.folder),
+                                count_cell(report, (double)counts[p].all)};
+        for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
+            cells[N_BEFORE + s] = count_cell(report, (double)counts[p].of[s]);
+        columns_row(&table, cells);
+    }
+    columns_end_under(&table, 2, "All workloads", "%s",
+                      "Each page has its findings, every table, charts, checks, warnings, and "
+                      "the machine and command of its run.\n\n");
+    free(counts);
+}

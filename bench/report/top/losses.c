@@ -1,0 +1,162 @@
+/* Where no lead of ours was found: never left out. */
+#include "report/rivals.h"
+#include "report/top/top.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A rival leads: its time is the lower, decided or in too few passes to decide. */
+static bool is_lost(const size_row_t *row) {
+    return has_headline(row) && theirs_leads(&row->headline);
+}
+static bool is_even(const size_row_t *row) {
+    return row->headline.verdict == VERDICT_NO_DIFFERENCE;
+}
+static bool is_claimed(const size_row_t *row) {
+    return row->headline.self_reported;
+}
+static bool is_not_ours(const size_row_t *row) {
+    return row->best == NULL && (row->strongest != NULL || row->claimed != NULL);
+}
+
+/* "batch sizes 64–256"; NULL if no size fits. */
+static const char *sizes_where(const report_t *report, const comparison_set_t *set,
+                               bool (*fits)(const size_row_t *row)) {
+    bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
+    size_t n = 0, last = 0;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        chosen[i] = fits(&set->rows[i]);
+        n += chosen[i];
+        last = chosen[i] ? i : last;
+    }
+    const char *sizes = n == 0   ? NULL
+                        : n == 1 ? size_name(report, set, set->rows[last].size)
+                                 : report_text(report, "%zu %s (%s)", n, sizes_word(set, n),
+                                               sizes_text(report, set, chosen));
+    free(chosen);
+    return sizes;
+}
+
+const char *top_sizes_lost(const report_t *report, const comparison_set_t *set) {
+    return sizes_where(report, set, is_lost);
+}
+
+static const size_row_t *worst_of(const comparison_set_t *set) {
+    const size_row_t *worst = NULL;
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (is_lost(&set->rows[i]) &&
+            (worst == NULL || set->rows[i].headline.ratio.centre < worst->headline.ratio.centre))
+            worst = &set->rows[i];
+    return worst;
+}
+
+static void add_lost(const report_t *report, const comparison_set_t *set, text_list_t *parts) {
+    const size_row_t *worst = worst_of(set);
+    const char *lost = top_sizes_lost(report, set);
+    if (worst == NULL)
+        return;
+    const bool undecided = worst->headline.verdict == VERDICT_UNDECIDED;
+    const char *theirs = report_safe(report, headline_contender(report, worst->strongest));
+    const char *at = size_name(report, set, worst->size);
+    const char *verdict = verdict_text(report, &worst->headline, set->platform->name, theirs);
+    if (strcmp(at, lost) == 0)
+        text_list_add_format(parts, "at %s %s", at, verdict);
+    else
+        text_list_add_format(parts, "a rival %s at %s, most at %s, where %s",
+                             undecided ? "has the lower time" : "is faster", lost, at, verdict);
+}
+
+/* NULL if ours is faster at every size that has a rival. */
+static const char *loss_of(const report_t *report, const comparison_set_t *set) {
+    const char *even = sizes_where(report, set, is_even);
+    const char *claimed = sizes_where(report, set, is_claimed);
+    const char *not_ours = sizes_where(report, set, is_not_ours);
+    text_list_t parts = {0};
+    add_lost(report, set, &parts);
+    if (even != NULL)
+        text_list_add_format(&parts, "no difference found at %s", even);
+    if (claimed != NULL)
+        text_list_add_format(&parts, "not compared at %s, where a time is self-reported", claimed);
+    if (not_ours != NULL)
+        text_list_add_format(&parts, "no valid time of ours at %s", not_ours);
+    return report_join(report, &parts, "; ");
+}
+
+/* What is found in all sets. */
+typedef struct losses {
+    text_list_t shown, further, uncompared;
+    size_t n_compared, n_undecided; /* sizes; of them with too few passes to decide */
+    const char *least_where;        /* the smallest lead of ours */
+    double least;
+} losses_t;
+
+static void take_least(const report_t *report, const comparison_set_t *set, const char *name,
+                       losses_t *losses) {
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const size_row_t *row = &set->rows[i];
+        if (!has_headline(row) ||
+            (losses->least_where != NULL && row->headline.ratio.centre >= losses->least))
+            continue;
+        losses->least = row->headline.ratio.centre;
+        losses->least_where =
+            report_text(report, "%s, %s: %s over %s", name, size_name(report, set, row->size),
+                        lead_text(report, &row->headline),
+                        report_safe(report, headline_contender(report, row->strongest)));
+    }
+}
+
+static void add_set(const report_t *report, const top_part_t *part, const comparison_set_t *set,
+                    losses_t *losses) {
+    const tally_t tally = tally_of(set, headline_of);
+    const headline_row_t row = {&part->headline, set, set->rows};
+    const char *name =
+        report_text(report, "%s %s, %s", part->link,
+                    report_safe(report, headline_setting(report, &row)), set->platform->place);
+    const char *loss = loss_of(report, set);
+    losses->n_compared += tally.n;
+    take_least(report, set, name, losses);
+    losses->n_undecided += tally.of[VERDICT_UNDECIDED];
+    if (loss == NULL && tally.n == 0)
+        text_list_add(&losses->uncompared, name);
+    else if (loss != NULL && losses->shown.n < TOP_LOSSES)
+        text_list_add_format(&losses->shown, "%s: %s", name, loss);
+    else if (loss != NULL)
+        text_list_add(&losses->further, name);
+}
+
+static void print_no_loss(const report_t *report, const losses_t *losses) {
+    const size_t n = losses->n_compared, undecided = losses->n_undecided;
+    print(report, "- Nowhere: at all %zu sizes compared ours %s", n,
+          undecided == 0 ? "is faster" : "has the lower time");
+    if (undecided > 0)
+        print(report, ", at %s of them in too few passes (under %d) to be called faster",
+              undecided == n ? "all" : report_text(report, "%zu", undecided), STATS_FEWEST_PASSES);
+    print(report, ". The smallest lead: %s.\n", losses->least_where);
+}
+
+void top_losses(const report_t *report, const top_t *top) {
+    losses_t losses = {0};
+    for (size_t p = 0; p < top->n_parts; p++) {
+        const comparison_set_list_t *sets = &top->parts[p].part->sets;
+        for (size_t i = 0; i < sets->n; i++)
+            if (!headline_omits(sets, i))
+                add_set(report, &top->parts[p], &sets->items[i], &losses);
+    }
+    for (size_t i = 0; i < losses.shown.n; i++)
+        print(report, "- %s.\n", losses.shown.items[i]);
+    const size_t n_lost = losses.shown.n;
+    text_list_free(&losses.shown);
+    const char *further = report_join(report, &losses.further, "; ");
+    const char *uncompared = report_join(report, &losses.uncompared, "; ");
+    if (further != NULL)
+        print(report, "- Also in: %s.\n", further);
+    if (n_lost == 0 && losses.n_compared > 0)
+        print_no_loss(report, &losses);
+    if (uncompared != NULL)
+        print(report, "- Not compared, as one side has no valid time: %s.\n", uncompared);
+    if (losses.n_compared == 0 && uncompared == NULL)
+        print(report, "- Nothing was compared.\n");
+    print(report, "\n");
+}

@@ -1,0 +1,134 @@
+/* The headline of all workloads in one table. */
+#include "report/columns.h"
+#include "report/top/top.h"
+
+#include "base/memory.h"
+#include "limits/limits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns before and after those of the rivals, one for each. */
+enum { WORKLOAD, MACHINE, PHASE, SIZE, OURS_BEST, N_BEFORE };
+enum { RATIO, BOOTS, LIMIT, GAP, N_AFTER };
+
+/* All that have a time in some row, in the order of tables. */
+static text_list_t rivals_of(const headline_t *headline) {
+    text_list_t rivals = {0};
+    for (size_t i = 0; i < headline->n; i++)
+        for (size_t r = 0; r < headline->rows[i].set->n_rivals; r++)
+            if (rival_shown(&headline->rows[i].row->rivals[r]) != NULL)
+                text_list_add_new(&rivals, headline->rows[i].set->rivals[r]);
+    for (size_t i = 1; i < rivals.n; i++)
+        for (size_t k = i; k > 0 && engine_order(rivals.items[k], rivals.items[k - 1]) < 0; k--) {
+            char *moved = rivals.items[k];
+            rivals.items[k] = rivals.items[k - 1];
+            rivals.items[k - 1] = moved;
+        }
+    return rivals;
+}
+
+/* "5.58 µs 02_thread_per_sample" */
+static const char *best_cell(const report_t *report, const headline_row_t *row,
+                             const case_result_t *result) {
+    if (result == NULL)
+        return "–";
+    const char *bold = result == row->row->strongest ? "**" : "";
+    return report_text(report, "%s%s%s %s%s", bold, time_cell(report, result, row->set->phase),
+                       bold, report_safe(report, result->spec.variant), trust_mark(result));
+}
+
+static const case_result_t *of_rival(const headline_row_t *row, const char *engine) {
+    for (size_t i = 0; i < row->set->n_rivals; i++)
+        if (strcmp(row->set->rivals[i], engine) == 0)
+            return rival_shown(&row->row->rivals[i]);
+    return NULL;
+}
+
+/* "88 %"; "none" if ours is no nearer to the limit. */
+static const char *gap_cell(const report_t *report, const size_row_t *row) {
+    const bool both = row->best != NULL && row->strongest != NULL;
+    const double frac = both ? limit_gap_closed_frac(row->best, row->strongest) : NAN;
+    return isnan(frac) ? "–" : frac > 0 ? share_cell(report, frac) : "none";
+}
+
+static void fill_row(const report_t *report, const headline_row_t *row, const text_list_t *rivals,
+                     const char **cells) {
+    const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
+    const size_row_t *sized = row->row;
+    const char **after = cells + N_BEFORE + rivals->n;
+    cells[WORKLOAD] = report_safe(
+        report, report_text(report, "%s %s", row->set->workload, headline_setting(report, row)));
+    cells[MACHINE] = on_gpu ? shown_machine(report, row->part->run) : "CPU";
+    cells[PHASE] = report_safe(report, row->set->phase);
+    cells[SIZE] = size_name(report, row->set, sized->size);
+    cells[OURS_BEST] = best_cell(report, row, sized->best);
+    for (size_t i = 0; i < rivals->n; i++)
+        cells[N_BEFORE + i] = best_cell(report, row, of_rival(row, rivals->items[i]));
+    after[RATIO] = ratio_cell(report, &sized->headline);
+    after[BOOTS] = headline_range(report, row);
+    after[LIMIT] = limit_cell(report, sized->best);
+    after[GAP] = gap_cell(report, sized);
+}
+
+static void print_table(const report_t *report, const headline_t *headline,
+                        const text_list_t *rivals) {
+    const size_t n = N_BEFORE + rivals->n + N_AFTER;
+    column_t *columns = mem_zeroed(n, sizeof *columns);
+    const char **cells = mem_zeroed(n * headline->n, sizeof *cells);
+    const column_t before[N_BEFORE] = {{"workload", 'l', false},
+                                       {"on", 'l', true},
+                                       {"timed", 'l', false},
+                                       {"size", 'l', false},
+                                       {"ours", 'l', false}};
+    const column_t after[N_AFTER] = {{"ratio", 'r', false},
+                                     {headline_range_title(report, headline), 'r', true},
+                                     {"of the limit", 'r', false},
+                                     {"gap closed", 'r', false}};
+    memcpy(columns, before, sizeof before);
+    for (size_t i = 0; i < rivals->n; i++)
+        columns[N_BEFORE + i] = (column_t){
+            report_text(report, "%s's best", report_safe(report, engine_name(rivals->items[i]))),
+            'l', false};
+    memcpy(columns + N_BEFORE + rivals->n, after, sizeof after);
+    for (size_t r = 0; r < headline->n; r++) {
+        const char **row = cells + r * n;
+        fill_row(report, &headline->rows[r], rivals, row);
+        columns[MACHINE].hidden =
+            columns[MACHINE].hidden && strcmp(row[MACHINE], cells[MACHINE]) == 0;
+        column_t *boots = &columns[N_BEFORE + rivals->n + BOOTS];
+        boots->hidden = boots->hidden && *row[N_BEFORE + rivals->n + BOOTS] == '\0';
+    }
+    columns_t table = columns_begin(report, columns, n);
+    for (size_t r = 0; r < headline->n; r++)
+        columns_row(&table, cells + r * n);
+    columns_end(&table, "");
+    free(columns);
+    free(cells);
+}
+
+void top_table(const report_t *report, const top_t *top) {
+    headline_part_t *parts = mem_zeroed(top->n_parts + 1, sizeof *parts);
+    passes_t passes = {0};
+    for (size_t i = 0; i < top->n_parts; i++) {
+        parts[i] = top->parts[i].headline;
+        passes = passes_join(passes, passes_of(parts[i].run));
+    }
+    const size_t leads = top->n_parts < TOP_LEADS ? top->n_parts : TOP_LEADS;
+    headline_t headline =
+        headline_select(parts, top->n_parts, leads > 6 ? TOP_ROWS - (leads - 6) : TOP_ROWS);
+    text_list_t rivals = rivals_of(&headline);
+    if (headline.n > 0) {
+        print_table(report, &headline, &rivals);
+        print(report,
+              "Medians. *Ratio*: the strongest rival (bold) over ours; above 1, ours has the lower "
+              "time. *Of the limit*: how near ours comes, in the computation alone, to what the "
+              "hardware allows; *gap closed*: how much of the strongest rival's distance to that "
+              "limit ours removes. %s\n\n",
+              passes_note(report, passes));
+    }
+    text_list_free(&rivals);
+    headline_free(&headline);
+    free(parts);
+}

@@ -1,0 +1,38 @@
+#include "report/top/top.h"
+
+#include "report/rivals.h"
+#include "report/sections/sections.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* " against PyTorch and JAX": the rivals of all workloads; "" without any. */
+static const char *title_rivals(const report_t *report, const top_t *top) {
+    comparison_set_list_t all = {0};
+    for (size_t p = 0; p < top->n_parts; p++)
+        for (size_t i = 0; i < top->parts[p].part->sets.n; i++) {
+            mem_grow(&all.items, all.n, &all.capacity, sizeof *all.items);
+            all.items[all.n++] = top->parts[p].part->sets.items[i]; /* borrowed */
+        }
+    const char *names = rivals_of_sets(report, &all);
+    free(all.items);
+    return names != NULL ? report_text(report, " against %s", names) : "";
+}
+
+void top_page(const report_t *report, const top_t *top) {
+    const record_t *run = &top->runs->items[0].whole;
+    print(report, REPORT_TITLE "%s: %s, %s\n\n", title_rivals(report, top),
+          shown_machine(report, run), shown_date(report, run));
+    top_leads(report, top);
+    top_facts(report, top);
+    top_table(report, top);
+    report_heading(report, 2, "Where we do not win");
+    top_losses(report, top);
+    report_heading(report, 2, "Charts, commands, samples");
+    top_charts(report, top);
+    top_reproduce(report, top);
+    section_workloads(report, top);
+    section_method(report);
+}

@@ -1,0 +1,145 @@
+/* The top page of a report, on runs whose truth is planted. */
+#include "planted_run.h"
+#include "report/top/top.h"
+#include "report_text.h"
+
+#include "base/memory.h"
+#include "limits/limits.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One part of the top page, on which every workload is mlp_infer; takes the run. */
+static char *printed_top(record_t run, void (*section)(const report_t *report, const top_t *top)) {
+    shown_run_t shown = {.whole = run};
+    shown.whole.folder = mem_text("results/planted");
+    shown_select(&shown, NULL);
+    const shown_list_t runs = {&shown, 1};
+    top_part_t part = {.shown = &shown,
+                       .part = shown.parts,
+                       .link = "[mlp_infer](x.md)",
+                       .headline = shown_headline_part(&shown, shown.parts)};
+    const top_t top = {.runs = &runs, .parts = &part, .n_parts = shown.n_parts};
+    page_t page;
+    page_open(&page);
+    page.report.run = page.report.whole = &shown.whole;
+    page.report.root = page.report.folder = ".";
+    section(&page.report, &top);
+    shown_free_parts(&shown);
+    record_free(&shown.whole);
+    return page_close(&page);
+}
+
+static void assert_printed(record_t run, void (*section)(const report_t *report, const top_t *top),
+                           const char *part) {
+    char *text = printed_top(run, section);
+    assert_has(text, part);
+    free(text);
+}
+
+static record_t with_case(record_t run, planted_t what) {
+    plant(&run, what, 77);
+    return run;
+}
+
+static void sentences_say_where_the_lead_changes(void **state) {
+    (void)state;
+    assert_printed(plant_ratios((double[]){3, 2, 1.5}, 3), top_leads,
+                   "- **[mlp_infer](x.md)**, batched inference of a small multilayer perceptron "
+                   "(f32, on the GPU): CUDA is **1.5");
+    assert_printed(plant_ratios((double[]){3, 2, 1.5}, 3), top_leads,
+                   " as fast as PyTorch eager at batch 4; CUDA is faster at all 3 batch sizes.\n");
+    assert_printed(plant_ratios((double[]){0.5, 0.5, 2, 2}, 4), top_leads,
+                   "; CUDA is faster at 2 of 4 batch sizes, a rival at 2 batch sizes (1–2).\n");
+    assert_printed(plant_ratios((double[]){2, 0.5}, 2), top_leads, ": PyTorch eager is **2.0");
+    assert_printed(plant_ratios((double[]){1}, 1), top_leads,
+                   ": no difference found between CUDA and PyTorch eager, 1.00");
+}
+
+static void sentences_without_a_comparison(void **state) {
+    (void)state;
+    record_t alone = {.name = mem_text("")};
+    plant(&alone, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
+    assert_printed(
+        alone, top_leads,
+        ": not compared at batch 1: CUDA 01_study takes 1.00 µs, and no rival has a valid "
+        "time.\n");
+    record_t theirs = {.name = mem_text("")};
+    plant(&theirs, (planted_t){"cuda", "cuda", "01_study", 1, 1, CASE_WRONG, "planted"}, 1);
+    plant(&theirs, (planted_t){"pytorch", "cuda", "eager", 1, 1000, CASE_OK, NULL}, 1);
+    assert_printed(theirs, top_leads,
+                   ": not compared at batch 1: PyTorch eager takes 1.00 µs, and ours has no valid "
+                   "time.\n");
+    record_t claimed = plant_ratios((double[]){2}, 1);
+    for (size_t i = 0; i < claimed.n_cases; i++)
+        if (strcmp(claimed.cases[i].spec.engine, "pytorch") == 0)
+            claimed.cases[i].trust = TRUST_SELF_REPORTED;
+    assert_printed(claimed, top_leads, "the time of PyTorch eager is self-reported.\n");
+}
+
+static void losses_are_never_left_out(void **state) {
+    (void)state;
+    const char *at = "- [mlp_infer](x.md) f32, on the GPU: ";
+    assert_printed(plant_ratios((double[]){2, 0.5, 0.25, 0.5}, 4), top_losses, at);
+    assert_printed(
+        plant_ratios((double[]){2, 0.5, 0.25, 0.5}, 4), top_losses,
+        "a rival is faster at 3 batch sizes (2–8), most at batch 4, where PyTorch eager is "
+        "**4.0");
+    assert_printed(plant_ratios((double[]){2, 0.5}, 2), top_losses,
+                   "on the GPU: at batch 2 PyTorch eager is **2.0");
+    assert_printed(plant_ratios((double[]){2, 1, 1}, 3), top_losses,
+                   "on the GPU: no difference found at 2 batch sizes (2–4).\n");
+    assert_printed(with_case(plant_ratios((double[]){2}, 1),
+                             (planted_t){"pytorch", "cuda", "eager", 64, 1, CASE_OK, NULL}),
+                   top_losses, "on the GPU: no valid time of ours at batch 64.\n");
+    assert_printed(with_case(plant_ratios((double[]){2}, 1),
+                             (planted_t){"cpu", "cpu", "omp", 1, 1, CASE_OK, NULL}),
+                   top_losses,
+                   "- Not compared, as one side has no valid time: [mlp_infer](x.md) f32, on the "
+                   "CPU.\n");
+    assert_printed(plant_ratios((double[]){3, 2}, 2), top_losses,
+                   "- Nowhere: at all 2 sizes compared ours is faster. The smallest lead: "
+                   "[mlp_infer](x.md) f32, on the GPU, batch 2: 2.0");
+}
+
+static void cases_are_counted(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2, 2}, 2);
+    plant(&run, (planted_t){"cuda", "cuda", "02_bad", 1, 1, CASE_WRONG, "planted"}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "03_hot", 1, 9, CASE_THROTTLED, "planted"}, 1);
+    run.cases[0].trust = TRUST_SEALED;
+    run.cases[1].trust = TRUST_SELF_REPORTED;
+    run.cases[1].phases[0].bimodal.found = true;
+    char *text = printed_top(run, top_facts);
+    assert_has(text, "| 5 of 6 right, 1 wrong; 1 throttled, 1 with two values ");
+    assert_has(text, "| 1 sealed, 1 self-reported, 3 not recorded (an older run) ");
+    assert_has(text, "| one boot, 6 passes; 95 % intervals are over passes ");
+    free(text);
+}
+
+static case_result_t limited(double limit_ns, double frac) {
+    return (case_result_t){.limit = {.limit_ns = limit_ns, .frac = frac}};
+}
+
+static void the_gap_to_the_limit(void **state) {
+    (void)state;
+    const case_result_t ours = limited(10, 0.5), theirs = limited(10, 0.1); /* 20 and 100 ns */
+    const case_result_t at_limit = limited(10, 1), unknown = limited(10, NAN);
+    assert_float_equal(limit_gap_closed_frac(&ours, &theirs), 80.0 / 90, 1e-9);
+    assert_float_equal(limit_gap_closed_frac(&theirs, &ours), -8, 1e-9);
+    assert_float_equal(limit_gap_closed_frac(&at_limit, &theirs), 1, 1e-9);
+    assert_true(isnan(limit_gap_closed_frac(&ours, &at_limit)));
+    assert_true(isnan(limit_gap_closed_frac(&ours, &unknown)));
+    assert_true(isnan(limit_gap_closed_frac(&unknown, &theirs)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sentences_say_where_the_lead_changes),
+        cmocka_unit_test(sentences_without_a_comparison),
+        cmocka_unit_test(losses_are_never_left_out),
+        cmocka_unit_test(cases_are_counted),
+        cmocka_unit_test(the_gap_to_the_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
