@@ -100,11 +100,11 @@ static void print_size(const report_t *report, const comparison_set_t *set, cons
           size + 1, verdict_text(report, &row->headline, name, who(report, row->strongest)),
           median_text(report, row->headline.ours), name_cell(report, row->best),
           median_text(report, row->headline.theirs), their_case(report, set, row->strongest));
-    if (row->against_eager.verdict != VERDICT_NONE && row->eager != row->strongest)
-        print(report, " Against PyTorch eager, %s: %s.",
-              median_text(report, row->against_eager.theirs),
-              verdict_text(report, &row->against_eager, name, "eager"));
     print(report, "\n");
+    if (row->against_eager.verdict != VERDICT_NONE && row->eager != row->strongest)
+        print(report, "  - %c%s, against PyTorch eager, %s: %s.\n", toupper((unsigned char)*size),
+              size + 1, median_text(report, row->against_eager.theirs),
+              verdict_text(report, &row->against_eager, name, "eager"));
 }
 
 /* Of several rivals: against each, and where it is the strongest. */
@@ -160,7 +160,7 @@ void finding_headline(const report_t *report, const comparison_set_t *set, const
         print_rivals_alone(report, set);
         return;
     }
-    print(report, "- %s, the fastest %s case against %s: ", subject, set->platform->name,
+    print(report, "- %s, the fastest %s case against %s:\n  - ", subject, set->platform->name,
           their_best(report, set));
     print_lead(report, set, headline_of, set->platform->name, their_name(report, set));
     print(report, "\n");

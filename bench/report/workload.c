@@ -85,6 +85,7 @@ void workload_page(report_t *report, const shown_run_t *shown, const shown_part_
     report->boots = &shown->boots;
     print_title(report, part);
     section_findings(report, part, sections);
+    report_heading(report, 2, "Cases");
     section_cases(report);
     report_heading(report, 2, "Tables");
     if (part->sets.n > 0 && sections != NULL)

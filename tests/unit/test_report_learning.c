@@ -149,18 +149,18 @@ static void losses_are_held_against_pytorchs_spread(void **state) {
     char *text = section_text(training_findings, &run);
     assert_has(text, "the largest difference from pytorch-cuda graph at the same width and seed is "
                      "**0.001** (cuda 04_streaming, width 128, seed 1) among our contenders");
-    assert_has(text, "; rivals with other weights differ from it by up to **0.25** "
+    assert_has(text, "  - Rivals with other weights differ from it by up to **0.25** "
                      "(pytorch-cuda eager, width 128, seed 1).");
     free(text);
     plant_learnt(&run, (learnt_t){"pytorch", "compile_graph", 128, 1, 9e5, 0.9, "1.7", "f16"});
     text = section_text(training_findings, &run);
-    assert_has(text, "the rivals' other cases with f16 weights differ from it by up to");
+    assert_has(text, "  - The rivals' other cases with f16 weights differ from it by up to");
     assert_has(text, "(pytorch-cuda compile_graph, width 128, seed 1): ours are inside that "
-                     "spread; those with other weights by up to **0.25**");
+                     "spread.\n  - Rivals with other weights differ from it by up to **0.25**");
     free(text);
     plant_learnt(&run, (learnt_t){"cuda", "06_off", 128, 1, 9e5, 0.9, "1.9", NULL});
     text = section_text(training_findings, &run);
-    assert_has(text, "ours are **not inside** that spread; ");
+    assert_has(text, "ours are **not inside** that spread.\n");
     free(text);
     record_free(&run);
 }

@@ -165,7 +165,8 @@ static void other_contenders_stand_beside_both_sides(void **state) {
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 4000, CASE_OK, NULL}, 9);
     char *text = printed(all_findings, &run);
-    assert_has(text, "the fastest CUDA case against the strongest rival: CUDA is faster at 1 of");
+    assert_has(text, "the fastest CUDA case against the strongest rival:\n  - CUDA is "
+                     "faster at 1 of");
     assert_has(text, "(PyTorch eager)");
     assert_has(text,
                "  - Against PyTorch, the strongest at 1 of the 1 batch size: CUDA is faster at 1");

@@ -42,13 +42,13 @@ static void each_technique_is_told_with_all_else_fixed(void **state) {
     (void)state;
     record_t run = run_with_techniques();
     char *text = printed_sets(inference_findings, &run, "mlp_infer");
+    assert_has(text, "**What host techniques buy** (rung 02_x, host to host). One at a time");
+    assert_has(text, "  - All together, at batch 64: from ");
     assert_has(text,
-               "**What host techniques buy** (rung 02_x, host to host). Together: at batch 64");
-    assert_has(text,
-               "  - `copy`: pageable → pinned at batch 64 **0.5"); /* the study's alloc alone */
-    assert_has(text, "  - `wait`: sync → poll at batch 64 **");
+               "  - `copy`, pageable → pinned: at batch 64 **0.5"); /* the study's alloc alone */
+    assert_has(text, "  - `wait`, sync → poll: at batch 64 **");
     assert_has_not(text, "malloc → async"); /* no pair differs in that alone */
-    assert_has_not(text, "`launch`:");
+    assert_has_not(text, "`launch`, ");
     free(text);
     text = printed_sets(inference_tables, &run, "mlp_infer");
     assert_has(text, "#### Host techniques");
@@ -66,14 +66,15 @@ static void what_polling_wins_is_also_told_without_it(void **state) {
     assert_has(text, "With synchronisation on both sides");
     assert_has_not(text, "polls, too");
     assert_has(text, "CUDA is faster at 1 of the 1 batch size compared, PyTorch at 0");
-    assert_has(text, "at batch 64 CUDA is **3.0");
+    assert_has(text, "  - At batch 64 CUDA is **3.0");
     free(text);
     text = printed_sets(inference_tables, &run, "mlp_infer");
     assert_has(text, "sync vs PyTorch |");
     free(text);
     plant(&run, (planted_t){"pytorch", "cuda", "mapped", 64, 600, CASE_OK, NULL}, 98);
     text = printed_sets(inference_findings, &run, "mlp_infer");
-    assert_has(text, "At 1 of these the strongest rival polls, too. With synchronisation on both");
+    assert_has(text,
+               "  - At 1 of these the strongest rival polls, too.\n  - With synchronisation on");
     assert_has(text, "against 3.00 µs (graph"); /* not mapped's 600 ns */
     free(text);
     record_free(&run);

@@ -105,9 +105,10 @@ static void findings_name_each_rival(void **state) {
     (void)state;
     record_t run = planted(true, NULL);
     char *text = printed_sets(inference_findings, &run, "mlp_infer");
-    assert_has(text,
-               "the fastest CUDA case against the strongest rival: CUDA is faster at 2 of the 3 "
-               "batch sizes compared, the strongest rival at 1.");
+    assert_has(
+        text,
+        "the fastest CUDA case against the strongest rival:\n  - CUDA is faster at 2 of the 3 "
+        "batch sizes compared, the strongest rival at 1.");
     assert_has(text, "(the strongest rival faster)");
     assert_has(text, "(01_study) against 2.00 µs (PyTorch overlap)");
     assert_has(text, "µs (JAX jit)");

@@ -52,16 +52,15 @@ static void finding_study(const report_t *report, const comparison_set_t *set) {
     print(report,
           "- **The study's comparison**, by `total`: its CUDA set-up (rung 01, malloc, pageable "
           "copies, weights uploaded in every sample) against PyTorch eager including model "
-          "construction. ");
+          "construction:\n  - ");
     print_lead(report, set, study_total_of, "CUDA", "PyTorch");
+    print(report, "\n");
     for (size_t i = 0; i < n; i++) {
         const speedup_t *speedup = &rows[i]->study_total;
-        print(report, "%s %s %s (%s against %s)", i == 0 ? " At" : "; at",
-              size_name(report, set, rows[i]->size),
+        print(report, "  - At %s %s (%s against %s).\n", size_name(report, set, rows[i]->size),
               verdict_text(report, speedup, "CUDA", "PyTorch"), median_text(report, speedup->ours),
               median_text(report, speedup->theirs));
     }
-    print(report, ".\n");
 }
 
 static void finding_own_gain(const report_t *report, const comparison_set_t *set) {
@@ -69,12 +68,11 @@ static void finding_own_gain(const report_t *report, const comparison_set_t *set
     size_t n = key_rows(set, has_own_gain, rows);
     if (n == 0)
         return;
-    print(report, "- **Gain over the study's set-up** (%s), fastest CUDA case: ",
+    print(report, "- **Gain over the study's set-up** (%s), fastest CUDA case:\n",
           strcmp(set->phase, "total") == 0 ? "total" : "host to host");
     for (size_t i = 0; i < n; i++)
-        print(report, "%sat %s %s", i > 0 ? "; " : "", size_name(report, set, rows[i]->size),
+        print(report, "  - At %s %s.\n", size_name(report, set, rows[i]->size),
               verdict_text(report, &rows[i]->against_study, "it", "the study's set-up"));
-    print(report, ".\n");
 }
 
 static void finding_host_to_host(const report_t *report, const comparison_set_t *set) {

@@ -79,7 +79,6 @@ static const char *step_text(const report_t *report, const tally_t *step, const 
 static void print_technique(const report_t *report, const selection_t *selection, size_t t) {
     const technique_spec_t *technique = &selection->techniques.techniques[t];
     const char *const *choices = technique->choices;
-    text_list_t lines = {0};
     for (size_t after = 1; choices[after] != NULL; after++) {
         text_list_t steps = {0};
         for (size_t k = 0; k < selection->n_batches; k++) {
@@ -90,11 +89,9 @@ static void print_technique(const report_t *report, const selection_t *selection
         }
         const char *line = report_join(report, &steps, ", ");
         if (line != NULL)
-            text_list_add_format(&lines, "%s → %s %s", choices[after - 1], choices[after], line);
+            print(report, "  - `%s`, %s → %s: %s.\n", technique->name, choices[after - 1],
+                  choices[after], line);
     }
-    const char *all = report_join(report, &lines, "; ");
-    if (all != NULL)
-        print(report, "  - `%s`: %s.\n", technique->name, all);
 }
 
 static const case_result_t *fastest_at(const technique_set_t *techniques, const char *phase,
@@ -108,33 +105,28 @@ static const case_result_t *fastest_at(const technique_set_t *techniques, const 
 static void print_together(const report_t *report, const selection_t *selection) {
     const technique_row_t *first = &selection->techniques.rows[0];
     const char *phase = selection->set->phase;
-    text_list_t gains = {0};
     for (size_t k = 0; k < selection->n_batches; k++) {
         const size_t b = selection->batches[k];
         const case_result_t *fastest = fastest_at(&selection->techniques, phase, b);
         const speedup_t speedup = speedup_make(fastest, phase, first->cases[b], phase);
         if (fastest != first->cases[b] && speedup.verdict != VERDICT_NONE)
-            text_list_add_format(&gains, "at %s from %s to %s (%s), %s",
-                                 batch_name(report, selection, b),
-                                 median_text(report, speedup.theirs),
-                                 median_text(report, speedup.ours), name_cell(report, fastest),
-                                 verdict_text(report, &speedup, "which", "the study's set-up"));
+            print(report, "  - All together, at %s: from %s to %s (%s), %s.\n",
+                  batch_name(report, selection, b), median_text(report, speedup.theirs),
+                  median_text(report, speedup.ours), name_cell(report, fastest),
+                  verdict_text(report, &speedup, "which", "the study's set-up"));
     }
-    const char *all = report_join(report, &gains, "; ");
-    if (all != NULL)
-        print(report, " Together: %s.", all);
 }
 
 void finding_techniques(const report_t *report, const comparison_set_t *set) {
     selection_t selection;
     if (selection_of(set, &selection)) {
-        print(report, "- **What host techniques buy** (rung %s, %s).",
+        print(report,
+              "- **What host techniques buy** (rung %s, %s). One at a time: time before over time "
+              "after, over all pairs of cases that differ only in that technique.\n",
               report_safe(report, selection.techniques.variant),
               strcmp(set->phase, "total") == 0 ? "total" : "host to host");
         if (technique_row_is_default(&selection.techniques, &selection.techniques.rows[0]))
             print_together(report, &selection);
-        print(report, " One at a time, as time before over time after, over all pairs of cases "
-                      "that differ only in that technique:\n");
         for (size_t t = 0; t < selection.techniques.n_techniques; t++)
             print_technique(report, &selection, t);
     }
@@ -237,14 +229,14 @@ static bool both_poll(const size_row_t *row) {
     return won_by_polling(row) && waits_by_polling(row->strongest);
 }
 
-/* "; at batch 64 CUDA is **3.0×** as fast as PyTorch (graph), 1 µs (…) against 3 µs (graph)" */
+/* "At batch 64 CUDA is **3.0×** as fast, 1 µs (…) against 3 µs (graph)" */
 static void print_synchronising(const report_t *report, const comparison_set_t *set,
                                 const size_row_t *row) {
     const speedup_t speedup = speedup_synchronising(set, row);
     const case_result_t *ours = fastest_synchronising(set, row->size, OURS);
     const case_result_t *theirs = fastest_synchronising(set, row->size, RIVALS);
     if (speedup.verdict != VERDICT_NONE)
-        print(report, "; at %s %s, %s (%s) against %s (%s)", size_name(report, set, row->size),
+        print(report, "  - At %s %s, %s (%s) against %s (%s).\n", size_name(report, set, row->size),
               verdict_text(report, &speedup, "CUDA", who(report, theirs)),
               median_text(report, speedup.ours), name_cell(report, ours),
               median_text(report, speedup.theirs), their_case(report, set, theirs));
@@ -264,15 +256,15 @@ void finding_polling(const report_t *report, const comparison_set_t *set) {
     }
     print(report,
           "- **Without polling:** at %zu %s the fastest CUDA case has `wait=poll`: the "
-          "host polls its memory for the output instead of synchronising. ",
+          "host polls its memory for the output instead of synchronising.\n",
           n_won, sizes_word(set, n_won));
     if (n_both > 0)
-        print(report, "At %zu of these the strongest rival polls, too. ", n_both);
-    print(report, "With synchronisation on both sides ");
+        print(report, "  - At %zu of these the strongest rival polls, too.\n", n_both);
+    print(report, "  - With synchronisation on both sides ");
     print_tally(report, set, &tally, "CUDA", their_name(report, set));
+    print(report, ".\n");
     for (size_t i = 0; i < n; i++)
         print_synchronising(report, set, rows[i]);
-    print(report, ".\n");
 }
 
 /* ---- the batch as a constant ----------------------------------------------------------------- */

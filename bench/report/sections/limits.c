@@ -99,8 +99,8 @@ static void print_limit(const report_t *report, const comparison_set_t *set,
                         const case_result_t *ours) {
     const limit_t *limit = &ours->limit;
     print(report,
-          "- **Against the limit** at %s, computation alone: %s %s reaches **%s** of the hardware "
-          "limit with %s; %s (bound: %s).%s",
+          "- **Against the limit**, computation alone:\n  - At %s %s %s reaches **%s** of the "
+          "hardware limit with %s; %s (bound: %s).%s\n",
           size_name(report, set, size_of_case(set, &ours->spec)), set->platform->name,
           name_cell(report, ours), percent_text(report, limit->frac), measured_text(report, limit),
           least_text(report, ours), bound_text(report, limit), excess_text(ours));
@@ -108,8 +108,9 @@ static void print_limit(const report_t *report, const comparison_set_t *set,
         const case_result_t *theirs =
             nearest_to_limit(set, size_of_case(set, &ours->spec), set->rivals[i]);
         if (theirs != NULL)
-            print(report, " %s's best, %s: %s, %s.", who(report, theirs), name_cell(report, theirs),
-                  percent_text(report, theirs->limit.frac), measured_text(report, &theirs->limit));
+            print(report, "  - %s's best there, %s, reaches %s with %s.\n", who(report, theirs),
+                  name_cell(report, theirs), percent_text(report, theirs->limit.frac),
+                  measured_text(report, &theirs->limit));
     }
 }
 
@@ -126,11 +127,10 @@ void finding_limit(const report_t *report, const comparison_set_t *set, int64_t 
     for (size_t k = 0; k < 2; k++) {
         const case_result_t *nearest = nearest_to_limit(set, ends[k], OURS);
         if (ends[k] != size && nearest != NULL)
-            print(report, " At %s: %s, %s (bound: %s).", size_name(report, set, ends[k]),
-                  name_cell(report, nearest), percent_text(report, nearest->limit.frac),
-                  bound_text(report, &nearest->limit));
+            print(report, "  - At %s %s %s reaches %s (bound: %s).\n",
+                  size_name(report, set, ends[k]), set->platform->name, name_cell(report, nearest),
+                  percent_text(report, nearest->limit.frac), bound_text(report, &nearest->limit));
     }
-    print(report, "\n");
 }
 
 /* Phases of the computation alone, of ours and of theirs; a device's clock is preferred. */
@@ -219,20 +219,21 @@ static void add_outside(const report_t *report, text_list_t *parts, const case_r
 void finding_outside_kernel(const report_t *report, const comparison_set_t *set) {
     const size_row_t *rows[3];
     const size_t n = key_rows(set, has_share, rows);
-    text_list_t study = {0}, best = {0}, both = {0};
+    text_list_t study = {0}, best = {0};
     for (size_t i = 0; i < n; i++) {
         if (share_is_known(rows[i]->study))
             add_outside(report, &study, rows[i]->study, rows[i]->size);
         if (share_is_known(rows[i]->best) && rows[i]->best != rows[i]->study)
             add_outside(report, &best, rows[i]->best, rows[i]->size);
     }
-    if (study.n > 0)
-        text_list_add_format(&both, "in the study's set-up %s", report_join(report, &study, ", "));
-    if (best.n > 0)
-        text_list_add_format(&both, "in the fastest case %s", report_join(report, &best, ", "));
-    if (both.n > 0)
-        print(report, "- **Outside the kernel**, share of `total`: %s.\n",
-              report_join(report, &both, "; "));
+    const char *in_study = report_join(report, &study, ", ");
+    const char *in_best = report_join(report, &best, ", ");
+    if (in_study != NULL)
+        print(report, "- **Outside the kernel** in the study's set-up, share of `total`: %s.\n",
+              in_study);
+    if (in_best != NULL)
+        print(report, "- **Outside the kernel** in the fastest case, share of `total`: %s.\n",
+              in_best);
 }
 
 /* "CUDA 03_vectorized 205 ms (context 181 ms, …)"; nothing if no cost is known. */
@@ -265,6 +266,6 @@ void finding_once(const report_t *report, const comparison_set_t *set) {
             add_once(report, &sides, row->rivals[i].fastest);
     }
     if (sides.n > 0)
-        print(report, "- **One-time costs**, not included above (%s): %s.\n",
-              size_name(report, set, row->size), report_join(report, &sides, "; "));
+        print(report, "- **One-time costs**, not included above (%s):\n  - %s.\n",
+              size_name(report, set, row->size), report_join(report, &sides, ".\n  - "));
 }

@@ -21,6 +21,19 @@ static const char *title_rivals(const report_t *report, const top_t *top) {
     return names != NULL ? report_text(report, " against %s", names) : "";
 }
 
+/* A run without a workload has no page: what is known of it stands here. */
+static void print_pageless(const report_t *report, const top_t *top) {
+    report_t shown = *report;
+    for (size_t r = 0; r < top->runs->n; r++) {
+        if (top->runs->items[r].n_parts > 0)
+            continue;
+        shown.run = shown.whole = &top->runs->items[r].whole;
+        section_environment(&shown);
+        section_device(&shown);
+        section_warnings(&shown);
+    }
+}
+
 void top_page(const report_t *report, const top_t *top) {
     const record_t *run = &top->runs->items[0].whole;
     print(report, REPORT_TITLE "%s: %s, %s\n\n", title_rivals(report, top),
@@ -34,5 +47,6 @@ void top_page(const report_t *report, const top_t *top) {
     top_charts(report, top);
     top_reproduce(report, top);
     section_workloads(report, top);
+    print_pageless(report, top);
     section_method(report);
 }

@@ -63,15 +63,15 @@ static void print_driver_calls(const report_t *report, const comparison_set_t *s
     const kind_calls_t *kinds = kinds_of(report, set);
     for (const kind_calls_t *kind = kinds; kind->name != NULL; kind++) {
         print(report, "%s%s: %.0f in the first epoch",
-              kind == kinds ? "- **Driver allocator calls**, maximum over all cases: " : "; ",
+              kind == kinds ? "- **Driver allocator calls**, maximum over all cases:\n  - "
+                            : "  - ",
               report_safe(report, kind->name), kind->first);
         if (kind->later > 0)
-            print(report, ", **%.0f in a later one**", kind->later);
+            print(report, ", **%.0f in a later one**.\n", kind->later);
         else
-            print(report, " and **none later** (%zu case%s)", kind->n_cases,
+            print(report, " and **none later** (%zu case%s).\n", kind->n_cases,
                   kind->n_cases == 1 ? "" : "s");
     }
-    print(report, "%s", kinds->name != NULL ? ".\n" : "");
 }
 
 /* ---- cost in a training ---------------------------------------------------------------------- */
@@ -237,9 +237,9 @@ static void print_block_ratio(const report_t *report, const case_result_t *cachi
     if (speedup.verdict == VERDICT_NONE)
         return;
     const bool rival = engine_is_rival(other->spec.engine);
-    print(report, "; %s %s%s: ", name, median_text(report, speedup.theirs),
+    print(report, "  - %s %s%s: ", name, median_text(report, speedup.theirs),
           rival ? " (called from Python)" : "");
-    print(report, "%s",
+    print(report, "%s.\n",
           verdict_text(report, &speedup, rival ? "caching (called from C)" : "caching", name));
 }
 
@@ -248,17 +248,17 @@ static void print_blocks(const report_t *report, const comparison_set_t *set,
     const case_result_t *caching = our_allocator(set, row->size, "caching");
     if (caching == NULL || caching->status != CASE_OK)
         return;
-    print(report,
-          "- **%s block%s in use**, %s: freeing one block and allocating another takes caching %s",
-          size_cell(report, set, row->size), row->size == 1 ? "" : "s", set->platform->place,
-          time_cell(report, caching, PHASE));
+    print(
+        report,
+        "- **%s block%s in use**, %s: freeing one block and allocating another takes caching %s.\n",
+        size_cell(report, set, row->size), row->size == 1 ? "" : "s", set->platform->place,
+        time_cell(report, caching, PHASE));
     print_block_ratio(report, caching, our_allocator(set, row->size, "async"), "cudaMallocAsync");
     for (size_t i = 0; i < set->n_rivals; i++)
         if (row->rivals[i].fastest != NULL)
             print_block_ratio(report, caching, row->rivals[i].fastest,
                               report_text(report, "%s's", who(report, row->rivals[i].fastest)));
     print_block_ratio(report, caching, our_allocator(set, row->size, "malloc"), "cudaMalloc");
-    print(report, ".\n");
 }
 
 void block_findings(const report_t *report, const comparison_set_list_t *sets) {

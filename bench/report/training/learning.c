@@ -194,15 +194,12 @@ static void print_their_spread(const report_t *report, const training_runs_t *ru
                             : ours->distance < FEW_ROUNDINGS   ? "within a few roundings of float32"
                                                                : "**not inside** that spread";
         print(report,
-              " among our contenders; the rivals' other cases with %s weights differ from it by "
-              "up to %s: ours are %s",
+              "  - The rivals' other cases with %s weights differ from it by up to %s: ours are "
+              "%s.\n",
               weights_dtype(&ours->result->spec), distance_text(report, theirs), where);
     }
     if (others != NULL)
-        print(report, "%s%s",
-              theirs != NULL ? "; those with other weights by up to "
-                             : " among our contenders; rivals with other weights differ from it by "
-                               "up to ",
+        print(report, "  - Rivals with other weights differ from it by up to %s.\n",
               distance_text(report, others));
 }
 
@@ -213,10 +210,9 @@ static void print_losses(const report_t *report, const training_pair_t *pair,
         return;
     print(report,
           "- **Same losses:** in the running mean of the loss, the largest difference from %s at "
-          "the same %s and seed is %s",
+          "the same %s and seed is %s among our contenders.\n",
           ours->reference->name, sizes_word(pair->either, 1), distance_text(report, ours));
     print_their_spread(report, runs, ours);
-    print(report, ".\n");
 }
 
 /* ---- reproducibility ------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ static double fused_ns(const case_result_t *result) {
     return step_part_ns(result, PART_FUSED);
 }
 
-/* " CUDA 03_tiled: forward 4.51 µs, loss 1.20 µs, sum 5.71 µs" */
+/* "CUDA 03_tiled: forward 4.51 µs, loss 1.20 µs, sum 5.71 µs" */
 static void add_operations(text_list_t *list, const report_t *report, const case_result_t *result,
                            const char *name) {
     text_list_t parts = {0};
@@ -43,7 +43,7 @@ static void add_operations(text_list_t *list, const report_t *report, const case
         text_list_add_format(&parts, "sum %s", time_text(report, step_parts_sum_ns(result)));
     if (isfinite(fused_ns(result)))
         text_list_add_format(&parts, "fused %s", time_text(report, fused_ns(result)));
-    text_list_add_format(list, " %s %s: %s", name, name_cell(report, result),
+    text_list_add_format(list, "%s %s: %s", name, name_cell(report, result),
                          report_join(report, &parts, ", "));
 }
 
@@ -66,9 +66,9 @@ void finding_operations(const report_t *report, const training_pair_t *pair) {
         print(report,
               "- **Operations of one %s** %s at %s, timed separately (*fused*: all together): the "
               "fastest %s rung with separate operations, the fastest fused one, and every mode "
-              "of a rival.%s.\n",
+              "of a rival:\n  - %s.\n",
               pair->training->step, set->platform->place, size_name(report, set, largest(set)),
-              set->platform->name, report_join(report, &list, ";"));
+              set->platform->name, report_join(report, &list, ".\n  - "));
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

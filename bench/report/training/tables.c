@@ -97,16 +97,14 @@ void finding_validated(const report_t *report, const training_pair_t *pair) {
         const size_row_t *row = &set.rows[i];
         if (!has_headline(row))
             continue;
-        print(report,
-              "%s%s: ", n++ == 0 ? "- **An epoch with validation** (`total`): at " : "; at ",
+        print(report, "%s  - At %s ", n++ == 0 ? "- **An epoch with validation** (`total`):\n" : "",
               size_name(report, &set, row->size));
-        print(report, "%s, %s (%s) against %s (%s)",
+        print(report, "%s, %s (%s) against %s (%s).\n",
               verdict_text(report, &row->headline, set.platform->name, who(report, row->strongest)),
               time_cell(report, row->best, VALIDATED), name_cell(report, row->best),
               time_cell(report, row->strongest, VALIDATED),
               their_case(report, &set, row->strongest));
     }
-    print(report, "%s", n > 0 ? ".\n" : "");
     comparison_set_free_rows(&set);
 }
 
