@@ -98,8 +98,10 @@ const char *share_cell(const report_t *report, double frac) {
 }
 
 const char *limit_cell(const report_t *report, const case_result_t *result) {
-    bool known = result != NULL && result_has_times(result);
-    return units_percent(report_buffer(report), known ? result->limit.frac : NAN);
+    const bool known = result != NULL && result_has_times(result) && isfinite(result->limit.frac);
+    return known ? report_text(report, "%s%s", percent_text(report, result->limit.frac),
+                               limit_mark(result))
+                 : "–";
 }
 
 const char *count_cell(const report_t *report, double count) {

@@ -121,6 +121,12 @@ const char *bimodal_mark(const phase_t *phase) {
     return phase->bimodal.found ? " ‡" : "";
 }
 
+const char *limit_mark(const case_result_t *result) {
+    const char *name = result->limit.phase;
+    const phase_t *phase = name != NULL ? result_phase(result, name) : NULL;
+    return phase != NULL ? bimodal_mark(phase) : "";
+}
+
 const char *passes_word(const report_t *report, size_t n) {
     return n <= 1 ? "one pass" : report_text(report, "%zu passes", n);
 }

@@ -64,7 +64,8 @@ const char *verdict_number(const report_t *report, const speedup_t *speedup);
 const char *lead_text(const report_t *report, const speedup_t *speedup);
 bool theirs_leads(const speedup_t *speedup);    /* is that the other side? */
 const char *bimodal_mark(const phase_t *phase); /* " ‡" for a phase with two values, else "" */
-const char *passes_word(const report_t *report, size_t n);             /* "one pass", "3 passes" */
+const char *limit_mark(const case_result_t *result);       /* that of the phase of its limit */
+const char *passes_word(const report_t *report, size_t n); /* "one pass", "3 passes" */
 const char *median_text(const report_t *report, const phase_t *phase); /* "12.6 µs", "12.6 µs ‡" */
 const char *time_text(const report_t *report, double ns);
 const char *percent_text(const report_t *report, double frac);

@@ -64,6 +64,7 @@ static void print_title(const report_t *report, const shown_part_t *part) {
         print(report, "%s: %s. ", report_safe(report, part->workload),
               report_safe(report, known->summary));
     print(report, "From the run %s.\n\n", report_code(report, report->run->folder));
+    print_passes(report);
 }
 
 static void section_findings(const report_t *report, const shown_part_t *part,

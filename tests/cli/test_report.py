@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import statistics
 from collections.abc import Callable
@@ -31,11 +32,14 @@ def test_a_run_says_how_many_passes_it_took(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     one = run_null(tmp_path / "one", 1)
     assert f"  passes       1: {UNKNOWN}\n" in one
-    assert "  stopped      precise after 8 rounds\n" in one
+    # The audit may take one more round in each pass.
+    assert re.search(r"^  stopped      precise after [89] rounds$", one, re.MULTILINE)
     (tmp_path / "six").mkdir()
     six = run_null(tmp_path / "six", 6)
     assert "  passes       6: the intervals are over passes\n" in six
-    assert "  stopped      precise in 6 after 48 rounds\n" in six
+    assert re.search(
+        r"^  stopped      precise in 6 after (4[89]|5[0-4]) rounds$", six, re.MULTILINE
+    )
     assert "two values" not in six
     row = next(line.split() for line in six.splitlines() if line.startswith("kernel"))
     assert "–" in row[4] and row[4] != "–"
@@ -57,7 +61,13 @@ def test_two_values_stand_below_the_phases(tmp_path: Path) -> None:
         lines.append(json.dumps(case) + "\n")
     journal.write_text("".join(lines), "utf-8")
     shown = run_null(tmp_path, 6)
-    assert "  two values   kernel: 1.00 µs in 75 % of the rounds, 1.70 µs in 25 %\n" in shown
+    found = re.search(
+        r"^  two values   kernel: 1.00 µs in (\d+) % of the rounds, 1.70 µs in (\d+) %$",
+        shown,
+        re.MULTILINE,
+    )
+    assert found is not None, shown
+    assert 66 <= int(found[1]) <= 75  # of 8 or 9 rounds of each pass, the audit's included
 
 
 # ---- boots --------------------------------------------------------------------------------------

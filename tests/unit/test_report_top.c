@@ -117,6 +117,21 @@ static void cases_are_counted(void **state) {
     free(text);
 }
 
+/* Both sides have a time and a limit in their first phase; that of ours has two values. */
+static void two_values_mark_the_share_of_the_limit(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2}, 1);
+    for (size_t i = 0; i < run.n_cases; i++) {
+        case_result_t *result = &run.cases[i];
+        const bool ours = strcmp(result->spec.engine, "cuda") == 0;
+        result->limit.limit_ns = 10;
+        result->limit.frac = ours ? 0.5 : 0.25;
+        result->limit.phase = mem_text(result->phases[0].name);
+        result->phases[0].bimodal.found = ours;
+    }
+    assert_printed(run, top_table, " 50 % ‡ |     67 % ‡ |");
+}
+
 static case_result_t limited(double limit_ns, double frac) {
     return (case_result_t){.limit = {.limit_ns = limit_ns, .frac = frac}};
 }
@@ -139,6 +154,7 @@ int main(void) {
         cmocka_unit_test(sentences_without_a_comparison),
         cmocka_unit_test(losses_are_never_left_out),
         cmocka_unit_test(cases_are_counted),
+        cmocka_unit_test(two_values_mark_the_share_of_the_limit),
         cmocka_unit_test(the_gap_to_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

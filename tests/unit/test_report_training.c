@@ -173,7 +173,7 @@ static void floor_is_told_with_its_arithmetic(void **state) {
     text = section_text(training_findings, &run);
     assert_has(text, "At 5 M points: 4000000 training points × 8 B = 32.0 MB; 32.0 MB / 4.00 TB/s");
     assert_has(text, "= 8.00 µs; they fit into the L2 (60.0 MB)");
-    assert_has(text, "= 1.00 µs.\n  - 01_not_fused is the closest above it with 2.00 µs");
+    assert_has(text, "= 1.00 µs.\n  - The closest above it is 01_not_fused with 2.00 µs");
     assert_has(text, "  - Rungs below it do not read all data again: 06_persistent");
     free(text);
     environment_set_number(&run.environment, "gpu.l2_bytes", 30e6);

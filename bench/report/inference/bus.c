@@ -15,7 +15,7 @@ static void add_side(const report_t *report, text_list_t *sides, const case_resu
     const phase_t *phase = timed_phase(result, "host_to_host");
     if (phase != NULL)
         text_list_add_format(sides, "%s %s (%s)", who_and_name(report, result),
-                             time_text(report, phase->summary.median),
+                             median_text(report, phase),
                              percent_text(report, least_ns / phase->summary.median));
 }
 

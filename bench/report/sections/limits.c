@@ -30,11 +30,12 @@ static const char *bound_text(const report_t *report, const limit_t *limit) {
 }
 
 /* "23.2 µs (kernel_graph, 3.62 TB/s)"; the rate only if memory is the bound. */
-static const char *measured_text(const report_t *report, const limit_t *limit) {
+static const char *measured_text(const report_t *report, const case_result_t *result) {
+    const limit_t *limit = &result->limit;
     const double ns = limit->limit_ns / limit->frac;
     const bool moves = is_bound_by(limit, "dram") || is_bound_by(limit, "l2");
     const char *rate = units_rate(report_buffer(report), limit->bytes / ns * 1e9);
-    return report_text(report, "%s (%s%s%s)", time_text(report, ns),
+    return report_text(report, "%s%s (%s%s%s)", time_text(report, ns), limit_mark(result),
                        report_safe(report, limit->phase != NULL ? limit->phase : "compute"),
                        moves && limit->bytes > 0 ? ", " : "",
                        moves && limit->bytes > 0 ? rate : "");
@@ -102,7 +103,7 @@ static void print_limit(const report_t *report, const comparison_set_t *set,
           "- **Against the limit**, computation alone:\n  - At %s %s %s reaches **%s** of the "
           "hardware limit with %s; %s (bound: %s).%s\n",
           size_name(report, set, size_of_case(set, &ours->spec)), set->platform->name,
-          name_cell(report, ours), percent_text(report, limit->frac), measured_text(report, limit),
+          name_cell(report, ours), percent_text(report, limit->frac), measured_text(report, ours),
           least_text(report, ours), bound_text(report, limit), excess_text(ours));
     for (size_t i = 0; i < set->n_rivals; i++) {
         const case_result_t *theirs =
@@ -110,7 +111,7 @@ static void print_limit(const report_t *report, const comparison_set_t *set,
         if (theirs != NULL)
             print(report, "  - %s's best there, %s, reaches %s with %s.\n", who(report, theirs),
                   name_cell(report, theirs), percent_text(report, theirs->limit.frac),
-                  measured_text(report, &theirs->limit));
+                  measured_text(report, theirs));
     }
 }
 

@@ -50,7 +50,11 @@ static const case_result_t *of_rival(const headline_row_t *row, const char *engi
 static const char *gap_cell(const report_t *report, const size_row_t *row) {
     const bool both = row->best != NULL && row->strongest != NULL;
     const double frac = both ? limit_gap_closed_frac(row->best, row->strongest) : NAN;
-    return isnan(frac) ? "–" : frac > 0 ? share_cell(report, frac) : "none";
+    if (isnan(frac))
+        return "–";
+    const char *ours = limit_mark(row->best), *theirs = limit_mark(row->strongest);
+    return report_text(report, "%s%s", frac > 0 ? share_cell(report, frac) : "none",
+                       *ours != '\0' ? ours : theirs);
 }
 
 static void fill_row(const report_t *report, const headline_row_t *row, const text_list_t *rivals,

@@ -62,8 +62,9 @@ static speedup_t speedup_alone(const case_result_t *ours, const case_result_t *t
 /* "03_fused 4.51 µs" */
 static const char *rung_text(const report_t *report, const training_pair_t *pair,
                              const case_result_t *rung, const char *between) {
-    return report_text(report, "%s%s%s", name_cell(report, rung), between,
-                       time_text(report, step_ns(pair, rung)));
+    return report_text(report, "%s%s%s%s", name_cell(report, rung), between,
+                       time_text(report, step_ns(pair, rung)),
+                       bimodal_mark(result_phase(rung, training_phase(rung))));
 }
 
 void finding_ladder(const report_t *report, const training_pair_t *pair) {
@@ -108,8 +109,8 @@ static void print_rungs_against(const report_t *report, const training_pair_t *p
             nearest = rungs[i];
     }
     if (nearest != NULL)
-        print(report, "  - %s is the closest above it with %s (the bound is %s of that).\n",
-              name_cell(report, nearest), time_text(report, step_ns(pair, nearest)),
+        print(report, "  - The closest above it is %s (the bound is %s of that).\n",
+              rung_text(report, pair, nearest, " with "),
               percent_text(report, floor_ns / step_ns(pair, nearest)));
     if (below.n > 0)
         print(report, "  - Rungs below it do not read all data again%s: %s.\n",
@@ -208,8 +209,9 @@ void finding_weights(const report_t *report, const training_pair_t *pair) {
         if (n++ == 0)
             print(report, "- **Lower bound 3·W**, W being the bytes of all weights: a step reads "
                           "them forward, reads them backward and writes them.\n");
-        print(report, "  - At %s, %s takes %s: ", size_name(report, set, row.size),
-              name_cell(report, row.best), time_text(report, row.best_ns));
+        print(report, "  - At %s, %s takes %s%s: ", size_name(report, set, row.size),
+              name_cell(report, row.best), time_text(report, row.best_ns),
+              bimodal_mark(result_phase(row.best, STEP_PHASE)));
         const char *l2 = bytes_text(report, row.rates.l2_bytes);
         const char *kept = bound_text(report, &row, BOUND_KEPT, row.kept_ns);
         if (row.weights_bytes < row.rates.l2_bytes)
