@@ -171,15 +171,15 @@ void finding_headline(const report_t *report, const comparison_set_t *set, const
 
 void finding_boots(const report_t *report) {
     const boots_t *boots = report->boots;
-    text_list_t folders = {0};
+    text_list_t names = {0};
     if (boots == NULL || boots->n == 0)
         return;
     for (size_t i = 0; i < boots->n; i++)
-        text_list_add(&folders, report_code(report, boots->runs[i].folder));
+        text_list_add(&names, report_code(report, boots->runs[i].name));
     print(report,
           "**%zu boots**, separate starts of the machine. All times are of the first; the others, "
           "%s, give the ratios at the top their range.\n\n",
-          boots->n + 1, report_join(report, &folders, ", "));
+          boots->n + 1, report_join(report, &names, ", "));
 }
 
 void finding_disagreement(const report_t *report, const comparison_set_list_t *sets) {

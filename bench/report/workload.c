@@ -63,7 +63,7 @@ static void print_title(const report_t *report, const shown_part_t *part) {
     if (known != NULL)
         print(report, "%s: %s. ", report_safe(report, part->workload),
               report_safe(report, known->summary));
-    print(report, "From the run %s.\n\n", report_code(report, report->run->folder));
+    print(report, "From the run %s.\n\n", report_code(report, report->run->name));
     print_passes(report);
 }
 

@@ -38,7 +38,7 @@ status_t record_refuse_other_file(const char *path, const char *begin, error_t *
     if (n <= 0 || text_starts(found, begin))
         return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "%s: exists, and is not a report of bench: remove it, or choose another name "
-                     "with --out",
+                     "%s: exists, and is not a report of bench: remove it, or choose another place "
+                     "with --out or --pages",
                      path);
 }

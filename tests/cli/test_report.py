@@ -155,6 +155,11 @@ def test_where_pages_lie(run: Path, tmp_path: Path) -> None:
     page = run / "mlp_infer.md"
     text = page.read_text("utf-8")
     assert text.startswith("# Hand-written code against PyTorch: mlp_infer on NVIDIA H200, ")
+    written = page.stat().st_mtime_ns
+    bench("report", run, SIX_PASSES.parent / "cpu", "--pages", "apart", cwd=tmp_path)
+    bench("report", f"{run}/", "--out", "other.md", cwd=tmp_path)
+    assert page.read_text("utf-8") == text, "it depends on the other options"
+    assert page.stat().st_mtime_ns == written, "it was written without need"
     page.unlink()
     bench("report", "run", "--out", "R.md", "--pages", "deep/er", cwd=tmp_path)
     assert "[mlp_infer](deep/er/run/mlp_infer.md)" in (tmp_path / "R.md").read_text("utf-8")

@@ -102,6 +102,26 @@ static void losses_are_never_left_out(void **state) {
                    "[mlp_infer](x.md) f32, on the GPU, batch 2: 2.0");
 }
 
+/* Eight precisions, of which each is a comparison of its own. */
+static void many_losses_share_a_line(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("")};
+    for (int i = 0; i < 8; i++) {
+        plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 2000, CASE_OK, NULL}, 1);
+        plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1000, CASE_OK, NULL}, 2);
+        for (size_t k = run.n_cases - 2; k < run.n_cases; k++) {
+            free(run.cases[k].spec.dtype);
+            run.cases[k].spec.dtype = mem_format("f%d", i);
+        }
+    }
+    char *text = printed_top(run, top_losses);
+    assert_has(text, "- [mlp_infer](x.md) f5, on the GPU: at batch 1 PyTorch eager is **2.0");
+    assert_has_not(text, "f6, on the GPU: ");
+    assert_has(text,
+               "- Also in: [mlp_infer](x.md) f6, on the GPU; [mlp_infer](x.md) f7, on the GPU.\n");
+    free(text);
+}
+
 static void cases_are_counted(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
@@ -153,6 +173,7 @@ int main(void) {
         cmocka_unit_test(sentences_say_where_the_lead_changes),
         cmocka_unit_test(sentences_without_a_comparison),
         cmocka_unit_test(losses_are_never_left_out),
+        cmocka_unit_test(many_losses_share_a_line),
         cmocka_unit_test(cases_are_counted),
         cmocka_unit_test(two_values_mark_the_share_of_the_limit),
         cmocka_unit_test(the_gap_to_the_limit),
