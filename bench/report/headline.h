@@ -13,7 +13,7 @@ enum { HEADLINE_ROWS = 12, HEADLINE_WORKLOAD_ROWS = 10 };
 typedef struct headline_part {
     const record_t *run;
     const comparison_set_list_t *sets; /* of the workload */
-    const char *when;                  /* "saved 2026-11-21", "2026-11-22"; NULL: not shown */
+    const char *when;                  /* "saved 2026-11-21", or the run's name; NULL: not shown */
     const boots_t *boots;              /* of the run; NULL or empty: none */
 } headline_part_t;
 

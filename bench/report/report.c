@@ -29,32 +29,46 @@ static bool is_in_two_runs(const shown_list_t *runs, const char *workload) {
     return n > 1;
 }
 
-/* `report` is that of the top page: texts and links. */
+static bool is_on_machine_of(const report_t *report, const shown_run_t *a, const shown_run_t *b) {
+    return strcmp(shown_machine(report, &a->whole), shown_machine(report, &b->whole)) == 0;
+}
+
+static top_part_t top_part_of(const report_t *report, const report_options_t *options,
+                              const shown_list_t *runs, const shown_run_t *shown,
+                              const shown_part_t *part) {
+    const char *path = page_path(report, options, shown, part->workload);
+    const char *run = is_in_two_runs(runs, part->workload) ? shown->whole.name : NULL;
+    const char *label = report_text(report, "%s%s%s%s", part->workload, run != NULL ? " (" : "",
+                                    run != NULL ? run : "", run != NULL ? ")" : "");
+    top_part_t top = {.shown = shown,
+                      .part = part,
+                      .headline = shown_headline_part(shown, part),
+                      .link = report_text(report, "[%s](%s)", report_safe(report, label),
+                                          report_keep(report, report_link(report, path))),
+                      .elsewhere = !is_on_machine_of(report, shown, &runs->items[0])};
+    top.headline.when = run;
+    return top;
+}
+
+/* Run by run, those of one machine together. `report` is that of the top page: texts and links. */
 static top_part_t *top_parts_of(const report_t *report, const report_options_t *options,
                                 const shown_list_t *runs, size_t *n) {
     size_t capacity = 0;
     top_part_t *parts = NULL;
     *n = 0;
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < runs->items[r].n_parts; p++) {
-            const shown_run_t *shown = &runs->items[r];
-            const shown_part_t *part = &shown->parts[p];
-            const char *path = page_path(report, options, shown, part->workload);
-            const char *run = is_in_two_runs(runs, part->workload)
-                                  ? report_text(report, " (%s)", shown->whole.name)
-                                  : "";
-            mem_grow(&parts, *n, &capacity, sizeof *parts);
-            parts[(*n)++] = (top_part_t){
-                .shown = shown,
-                .part = part,
-                .headline = shown_headline_part(shown, part),
-                .link = report_text(
-                    report, "[%s](%s)",
-                    report_safe(report, report_text(report, "%s%s", part->workload, run)),
-                    report_keep(report, report_link(report, path))),
-                .elsewhere = strcmp(shown_machine(report, &shown->whole),
-                                    shown_machine(report, &runs->items[0].whole)) != 0};
-        }
+    for (size_t first = 0; first < runs->n; first++) {
+        bool seen = false;
+        for (size_t r = 0; r < first; r++)
+            seen = seen || is_on_machine_of(report, &runs->items[r], &runs->items[first]);
+        for (size_t r = first; r < runs->n && !seen; r++)
+            for (size_t p = 0; p < runs->items[r].n_parts; p++) {
+                const shown_run_t *shown = &runs->items[r];
+                if (!is_on_machine_of(report, shown, &runs->items[first]))
+                    continue;
+                mem_grow(&parts, *n, &capacity, sizeof *parts);
+                parts[(*n)++] = top_part_of(report, options, runs, shown, &shown->parts[p]);
+            }
+    }
     return parts;
 }
 

@@ -229,6 +229,24 @@ def top_of(report: str) -> list[str]:
     return report.partition("\n## All workloads\n")[0].splitlines()
 
 
+def test_runs_of_one_machine_stand_together() -> None:
+    runs = [SIX_PASSES.parent / name for name in ("gpu", "cpu", "mnist", "epochs")]
+    report = bench("report", *runs, "--out", "-").stdout
+    own, _, elsewhere = report.partition("\n## Where")[0].partition(
+        "\n**Saved run of another machine: AMD EPYC 9654 96-Core Processor, 2026-03-02**\n"
+    )
+    assert re.findall(r"^- \*\*\[(.*?)\]", own, re.MULTILINE) == [
+        "mlp_infer (gpu)",
+        "mnist_train",
+        "mlp_train",
+        "allocate",
+    ]
+    assert re.findall(r"^- \*\*\[(.*?)\]", elsewhere, re.MULTILINE) == ["mlp_infer (cpu)"]
+    assert "| mlp_infer f32 (gpu) " in elsewhere
+    assert "| mlp_infer f32 (cpu) " in elsewhere
+    assert "| mnist_train steps=1000, f16 " in elsewhere
+
+
 def test_the_top_page_is_short() -> None:
     """Also of more workloads than it has sentences for."""
     assert len(top_of((ROOT / "REPORT.md").read_text("utf-8"))) <= 60

@@ -62,8 +62,11 @@ static void fill_row(const report_t *report, const headline_row_t *row, const te
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
     const size_row_t *sized = row->row;
     const char **after = cells + N_BEFORE + rivals->n;
-    cells[WORKLOAD] = report_safe(
-        report, report_text(report, "%s %s", row->set->workload, headline_setting(report, row)));
+    const char *run = row->part->when; /* of workloads that are in two runs */
+    cells[WORKLOAD] =
+        report_safe(report, report_text(report, "%s %s%s%s%s", row->set->workload,
+                                        headline_setting(report, row), run != NULL ? " (" : "",
+                                        run != NULL ? run : "", run != NULL ? ")" : ""));
     cells[MACHINE] = on_gpu ? shown_machine(report, row->part->run) : "CPU";
     cells[PHASE] = report_safe(report, row->set->phase);
     cells[SIZE] = size_name(report, row->set, sized->size);

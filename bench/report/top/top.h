@@ -13,8 +13,10 @@ typedef struct top_part {
     const shown_run_t *shown;
     const shown_part_t *part;
     headline_part_t headline;
-    const char *link; /* "[mlp_infer](results/h200/mlp_infer.md)", with the run if two have it */
-    bool elsewhere;   /* measured on another machine than the first run */
+    const char
+        *link;      /* "[mlp_infer](results/h200/mlp_infer.md)"; with the run, as headline.when, if
+                         two have the workload */
+    bool elsewhere; /* measured on another machine than the first run */
 } top_part_t;
 
 typedef struct top {
