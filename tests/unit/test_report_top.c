@@ -56,6 +56,15 @@ static void sentences_say_where_the_lead_changes(void **state) {
                    ": no difference found between CUDA and PyTorch eager, 1.00");
 }
 
+/* PyTorch's times are its own worker's claims. */
+static record_t plant_claimed(void) {
+    record_t run = plant_ratios((double[]){2}, 1);
+    for (size_t i = 0; i < run.n_cases; i++)
+        if (strcmp(run.cases[i].spec.engine, "pytorch") == 0)
+            run.cases[i].trust = TRUST_SELF_REPORTED;
+    return run;
+}
+
 static void sentences_without_a_comparison(void **state) {
     (void)state;
     record_t alone = {.name = mem_text("")};
@@ -70,11 +79,7 @@ static void sentences_without_a_comparison(void **state) {
     assert_printed(theirs, top_leads,
                    ": not compared at batch 1: PyTorch eager takes 1.00 µs, and ours has no valid "
                    "time.\n");
-    record_t claimed = plant_ratios((double[]){2}, 1);
-    for (size_t i = 0; i < claimed.n_cases; i++)
-        if (strcmp(claimed.cases[i].spec.engine, "pytorch") == 0)
-            claimed.cases[i].trust = TRUST_SELF_REPORTED;
-    assert_printed(claimed, top_leads, "the time of PyTorch eager is self-reported.\n");
+    assert_printed(plant_claimed(), top_leads, "the time of PyTorch eager is self-reported.\n");
 }
 
 static void losses_are_never_left_out(void **state) {
@@ -97,6 +102,8 @@ static void losses_are_never_left_out(void **state) {
                    top_losses,
                    "- Not compared, as one side has no valid time: [mlp_infer](x.md) f32, on the "
                    "CPU.\n");
+    assert_printed(plant_claimed(), top_losses,
+                   "on the GPU: not compared at batch 1, where a time is self-reported.\n");
     assert_printed(plant_ratios((double[]){3, 2}, 2), top_losses,
                    "- Nowhere: at all 2 sizes compared ours is faster. The smallest lead: "
                    "[mlp_infer](x.md) f32, on the GPU, batch 2: 2.0");
@@ -127,13 +134,30 @@ static void cases_are_counted(void **state) {
     record_t run = plant_ratios((double[]){2, 2}, 2);
     plant(&run, (planted_t){"cuda", "cuda", "02_bad", 1, 1, CASE_WRONG, "planted"}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "03_hot", 1, 9, CASE_THROTTLED, "planted"}, 1);
+    for (size_t i = 1; i < run.n_cases; i++)
+        run.cases[i].before.done = true;
     run.cases[0].trust = TRUST_SEALED;
     run.cases[1].trust = TRUST_SELF_REPORTED;
     run.cases[1].phases[0].bimodal.found = true;
     char *text = printed_top(run, top_facts);
-    assert_has(text, "| 5 of 6 right, 1 wrong; 1 throttled, 1 with two values ");
+    assert_has(text,
+               "| 4 of 6 right, by a float64 reference; 1 without an output to check, 1 wrong; 1 "
+               "throttled, 1 with two values ");
     assert_has(text, "| 1 sealed, 1 self-reported, 3 not recorded (an older run) ");
     assert_has(text, "| one boot, 6 passes; 95 % intervals are over passes ");
+    free(text);
+}
+
+static void each_rival_has_a_column(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("")};
+    plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
+    plant(&run, (planted_t){"triton", "cuda", "fused", 1, 4000, CASE_OK, NULL}, 2);
+    plant(&run, (planted_t){"jax", "cuda", "jit", 1, 2000, CASE_OK, NULL}, 3);
+    plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 3000, CASE_OK, NULL}, 4);
+    char *text = printed_top(run, top_table);
+    assert_has(text, "| PyTorch's best | JAX's best      | triton's best |");
+    assert_has(text, "| 3.00 µs graph  | **2.00 µs** jit | 3.99 µs fused | 2.00× ");
     free(text);
 }
 
@@ -175,6 +199,7 @@ int main(void) {
         cmocka_unit_test(losses_are_never_left_out),
         cmocka_unit_test(many_losses_share_a_line),
         cmocka_unit_test(cases_are_counted),
+        cmocka_unit_test(each_rival_has_a_column),
         cmocka_unit_test(two_values_mark_the_share_of_the_limit),
         cmocka_unit_test(the_gap_to_the_limit),
     };

@@ -108,7 +108,8 @@ void section_reproduce(const report_t *report) {
     print_item(report, "Sweeps (full text in `run.json`)", sweep_names(report));
     print_item(report, "Seed of data, weights and shuffles",
                report_text(report, "%llu", (unsigned long long)run->seed));
-    print_item(report, "Raw samples, summaries, checks: the run", report_code(report, run->name));
+    print_item(report, "Raw samples, summaries, checks",
+               report_text(report, "the folder of the run, %s", report_code(report, run->name)));
     print(report, "\nCommand of the run:\n\n");
     if (run->argv.n > 0)
         print_command(report, run->argv.items, run->argv.n);
