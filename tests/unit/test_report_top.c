@@ -154,10 +154,16 @@ static void each_rival_has_a_column(void **state) {
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"triton", "cuda", "fused", 1, 4000, CASE_OK, NULL}, 2);
     plant(&run, (planted_t){"jax", "cuda", "jit", 1, 2000, CASE_OK, NULL}, 3);
+    plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 3000, CASE_OK, NULL}, 4);
+    for (size_t i = 3; i < run.n_cases; i++) { /* a comparison of its own */
+        free(run.cases[i].spec.dtype);
+        run.cases[i].spec.dtype = mem_text("f16");
+    }
     char *text = printed_top(run, top_table);
-    assert_has(text, "| PyTorch's best | JAX's best      | triton's best |");
-    assert_has(text, "| 3.00 µs graph  | **2.00 µs** jit | 3.99 µs fused | 2.00× ");
+    assert_has(text, "| PyTorch's best    | JAX's best      | triton's best |");
+    assert_has(text, "| –                 | **2.00 µs** jit | 3.99 µs fused | 2.00× ");
+    assert_has(text, "| **3.00 µs** graph | –               | –             | 3.00× ");
     free(text);
 }
 

@@ -13,6 +13,10 @@
 enum { WORKLOAD, MACHINE, PHASE, SIZE, OURS_BEST, N_BEFORE };
 enum { RATIO, BOOTS, LIMIT, GAP, N_AFTER };
 
+static int by_engine(const void *a, const void *b) {
+    return engine_order(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* All that have a time in some row, in the order of tables. */
 static text_list_t rivals_of(const headline_t *headline) {
     text_list_t rivals = {0};
@@ -20,12 +24,8 @@ static text_list_t rivals_of(const headline_t *headline) {
         for (size_t r = 0; r < headline->rows[i].set->n_rivals; r++)
             if (rival_shown(&headline->rows[i].row->rivals[r]) != NULL)
                 text_list_add_new(&rivals, headline->rows[i].set->rivals[r]);
-    for (size_t i = 1; i < rivals.n; i++)
-        for (size_t k = i; k > 0 && engine_order(rivals.items[k], rivals.items[k - 1]) < 0; k--) {
-            char *moved = rivals.items[k];
-            rivals.items[k] = rivals.items[k - 1];
-            rivals.items[k - 1] = moved;
-        }
+    if (rivals.n > 0)
+        qsort(rivals.items, rivals.n, sizeof *rivals.items, by_engine);
     return rivals;
 }
 
