@@ -21,20 +21,40 @@ static bool is_not_ours(const size_row_t *row) {
     return row->best == NULL && (row->strongest != NULL || row->claimed != NULL);
 }
 
-/* "batch sizes 64–256"; NULL if no size fits. */
-static const char *sizes_where(const report_t *report, const comparison_set_t *set,
-                               bool (*fits)(const size_row_t *row)) {
-    bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
+/* "batch 64", "3 batch sizes (64–256)"; NULL if none is chosen. */
+static const char *chosen_text(const report_t *report, const comparison_set_t *set,
+                               const bool *chosen) {
     size_t n = 0, last = 0;
     for (size_t i = 0; i < set->n_rows; i++) {
-        chosen[i] = fits(&set->rows[i]);
         n += chosen[i];
         last = chosen[i] ? i : last;
     }
-    const char *sizes = n == 0   ? NULL
-                        : n == 1 ? size_name(report, set, set->rows[last].size)
-                                 : report_text(report, "%zu %s (%s)", n, sizes_word(set, n),
-                                               sizes_text(report, set, chosen));
+    return n == 0   ? NULL
+           : n == 1 ? size_name(report, set, set->rows[last].size)
+                    : report_text(report, "%zu %s (%s)", n, sizes_word(set, n),
+                                  sizes_text(report, set, chosen));
+}
+
+static const char *sizes_where(const report_t *report, const comparison_set_t *set,
+                               bool (*fits)(const size_row_t *row)) {
+    bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
+    for (size_t i = 0; i < set->n_rows; i++)
+        chosen[i] = fits(&set->rows[i]);
+    const char *sizes = chosen_text(report, set, chosen);
+    free(chosen);
+    return sizes;
+}
+
+/* Where ours is the faster in some boots only. */
+static const char *sizes_disputed(const report_t *report, const comparison_set_t *set,
+                                  const boots_t *boots) {
+    bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const size_row_t *row = &set->rows[i];
+        const boots_range_t range = boots_range(boots, row->best, row->strongest, set->phase);
+        chosen[i] = boots_disagree(&range);
+    }
+    const char *sizes = chosen_text(report, set, chosen);
     free(chosen);
     return sizes;
 }
@@ -69,7 +89,9 @@ static void add_lost(const report_t *report, const comparison_set_t *set, text_l
 }
 
 /* NULL if ours is faster at every size that has a rival. */
-static const char *loss_of(const report_t *report, const comparison_set_t *set) {
+static const char *loss_of(const report_t *report, const comparison_set_t *set,
+                           const boots_t *boots) {
+    const char *disputed = sizes_disputed(report, set, boots);
     const char *even = sizes_where(report, set, is_even);
     const char *claimed = sizes_where(report, set, is_claimed);
     const char *not_ours = sizes_where(report, set, is_not_ours);
@@ -77,6 +99,8 @@ static const char *loss_of(const report_t *report, const comparison_set_t *set) 
     add_lost(report, set, &parts);
     if (even != NULL)
         text_list_add_format(&parts, "no difference found at %s", even);
+    if (disputed != NULL)
+        text_list_add_format(&parts, "the boots disagree at %s", disputed);
     if (claimed != NULL)
         text_list_add_format(&parts, "not compared at %s, where a time is self-reported", claimed);
     if (not_ours != NULL)
@@ -114,7 +138,7 @@ static void add_set(const report_t *report, const top_part_t *part, const compar
     const char *name =
         report_text(report, "%s %s, %s", part->link,
                     report_safe(report, headline_setting(report, &row)), set->platform->place);
-    const char *loss = loss_of(report, set);
+    const char *loss = loss_of(report, set, part->headline.boots);
     losses->n_compared += tally.n;
     take_least(report, set, name, losses);
     losses->n_undecided += tally.of[VERDICT_UNDECIDED];
