@@ -111,7 +111,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory, project_without_images: P
     source, library = FIXTURES / "fakes" / "cupti.c", folder / "libcupti.so.13"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
     keys = {"BENCH_CUPTI": str(library)}
-    flags = [MEMORY, "-DCLUSTERS=4", *WITH_OPERATORS]
+    flags = [MEMORY, "-DCLUSTERS=4", "-DCLUSTER_BLOCKS=4", *WITH_OPERATORS]
     return train(folder, project_without_images, contenders, *flags, **keys)
 
 
