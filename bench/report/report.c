@@ -243,7 +243,7 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
 static void print_counts(const report_t *report, const shown_part_t *part) {
     size_t statuses[CASE_IMPLAUSIBLE + 1] = {0};
     for (size_t i = 0; i < part->steady.n_cases; i++)
-        if (!is_calibration(&part->steady.cases[i].spec))
+        if (strcmp(part->steady.cases[i].spec.workload, part->workload) == 0)
             statuses[part->steady.cases[i].status]++;
     text_list_t counts = {0};
     for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
