@@ -30,6 +30,7 @@ from fresh_skips import read_check, read_run
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {"run_all": "./run_all.sh", "check": "make check"}
+INTERRUPTIONS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 USER = 1000
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Separate mount and process namespaces: however this script ends, nothing stays mounted or running.
@@ -131,6 +132,8 @@ class Machine:
 
 def wait_for(command: list[str], log, environment: dict[str, str]) -> int:
     """Run a command in a new session: Ctrl-C goes to this script, which ends the command."""
+    # A signal between the command's start and the try would leave the command running.
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)
     with subprocess.Popen(
         command,
         env=environment,
@@ -138,8 +141,10 @@ def wait_for(command: list[str], log, environment: dict[str, str]) -> int:
         stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS),
     ) as process:
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
             return process.wait()
         finally:
             # Kill debootstrap's children, too.
@@ -226,7 +231,7 @@ def system_of_this_machine() -> tuple[str, str]:
 def main() -> int:
     chosen = options()
     expect_prerequisites()
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for number in INTERRUPTIONS:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     system, suite = system_of_this_machine()
     suite = chosen.suite or suite
