@@ -127,23 +127,33 @@ static const case_result_t *of_study(const comparison_set_t *set, int64_t size, 
     return NULL;
 }
 
-/* host_to_host is used only if ours and the rivals have it, as far as they were run. */
-static const char *headline_phase(const comparison_set_t *set) {
+/* `phase` if ours and the rivals have it, as far as they were run; else the other. */
+static const char *shared_phase(const comparison_set_t *set, const char *phase, const char *other) {
     static const char *const SIDES[] = {OURS, RIVALS};
-    const workload_t *workload = workload_find(set->workload);
-    if (workload != NULL && workload->compared_by != NULL)
-        return workload->compared_by;
     for (size_t s = 0; s < 2; s++) {
         size_t n = 0, timed = 0;
         const case_result_t *result = NULL;
         while ((result = comparison_set_next(set, result, SIDES[s], EVERY_SIZE)) != NULL) {
             n++;
-            timed += timed_phase(result, "host_to_host") != NULL;
+            timed += timed_phase(result, phase) != NULL;
         }
         if (n > 0 && timed == 0)
-            return "total";
+            return other;
     }
-    return "host_to_host";
+    return phase;
+}
+
+static const char *whole_phase(const comparison_set_t *set) {
+    return shared_phase(set, "host_to_host", "total");
+}
+
+/* A call in a graph is never compared with one that pays for its launch. */
+static const char *headline_phase(const comparison_set_t *set) {
+    const workload_t *workload = workload_find(set->workload);
+    const char *own = workload != NULL ? workload->compared_by : NULL;
+    return own == NULL                     ? whole_phase(set)
+           : strcmp(own, COMPUTATION) == 0 ? shared_phase(set, CALL_IN_GRAPH, ONE_CALL)
+                                           : own;
 }
 
 const case_result_t *rival_shown(const rival_t *rival) {
@@ -280,6 +290,10 @@ comparison_set_t comparison_set_by(const comparison_set_t *set, const char *phas
     for (size_t i = 0; i < other.n_rows; i++)
         fill_row(&other, &other.rows[i]);
     return other;
+}
+
+comparison_set_t comparison_set_by_whole(const comparison_set_t *set) {
+    return comparison_set_by(set, whole_phase(set));
 }
 
 comparison_set_t comparison_set_against(const comparison_set_t *set, size_t rival) {

@@ -96,9 +96,11 @@ typedef struct comparison_set_list {
 /* comparison_set.c: the comparison sets of a workload in the run's order, the GPU's first. */
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload);
 void comparison_set_list_free(comparison_set_list_t *list);
-/* The same set compared by another phase; the same set with this rival as the only one. Free the
+/* The same set compared by another phase, or by that of a whole sample; the same set with this rival as the only one. Free the
  * rows with comparison_set_free_rows(). */
 comparison_set_t comparison_set_by(const comparison_set_t *set, const char *phase);
+comparison_set_t
+comparison_set_by_whole(const comparison_set_t *set); /* host_to_host, else total */
 comparison_set_t comparison_set_against(const comparison_set_t *set, size_t rival);
 void comparison_set_free_rows(comparison_set_t *set);
 

@@ -13,19 +13,6 @@ static const double SLACK = 1.05;
  * and writes. An H200's pins carry 4.8 TB/s, 1.13 times what a copy reaches. */
 static const double DRAM_PEAK_OVER_COPY = 1.15;
 
-/* The phase of the computation alone, the least disturbed first. */
-static const phase_t *bare_compute(const case_result_t *result) {
-    static const char *const NAMES[] = {"kernel_graph", "forward_graph",  "kernel",
-                                        "train_device", "forward_device", "forward"};
-    const bool trains = result_phase(result, "train") != NULL; /* includes `forward` */
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        const phase_t *phase = result_phase(result, NAMES[i]);
-        if (phase != NULL && phase->summary.n > 0 && !(trains && strcmp(NAMES[i], "forward") == 0))
-            return phase;
-    }
-    return NULL;
-}
-
 static void set_bound(limit_t *limit, const char *bound, double ns) {
     if (!isfinite(ns) || (isfinite(limit->limit_ns) && ns <= limit->limit_ns))
         return;
@@ -63,7 +50,7 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
     limit_t *limit = &result->limit;
     limit->bytes = cost.bytes;
     limit->flops = cost.flops;
-    const phase_t *phase = bare_compute(result);
+    const phase_t *phase = result_phase(result, COMPUTATION);
     if (strcmp(result->spec.device, "cuda") != 0 || phase == NULL || cost.bytes <= 0 ||
         !result_has_times(result) || result_is_algorithmic(result) || is_calibration(result))
         return;

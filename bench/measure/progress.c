@@ -69,7 +69,7 @@ static void print_compared(const case_result_t *result) {
         double ns = phases[i] != NULL ? result_median(result, phases[i]) : NAN;
         if (isnan(ns))
             continue;
-        fprintf(stderr, "  %s %s", units_time(time, ns), phases[i]);
+        fprintf(stderr, "  %s %s", units_time(time, ns), result_phase(result, phases[i])->name);
         return;
     }
 }

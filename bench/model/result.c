@@ -86,11 +86,33 @@ bool result_is_broken(const case_result_t *result) {
            result->status == CASE_IMPLAUSIBLE;
 }
 
-const phase_t *result_phase(const case_result_t *result, const char *name) {
+static const phase_t *phase_called(const case_result_t *result, const char *name) {
     for (size_t i = 0; i < result->n_phases; i++)
         if (strcmp(result->phases[i].name, name) == 0)
             return &result->phases[i];
     return NULL;
+}
+
+static const phase_t *first_with_times(const case_result_t *result, const char *const *names) {
+    const bool trains = phase_called(result, "train") != NULL; /* includes `forward` */
+    for (; *names != NULL; names++) {
+        const phase_t *phase = phase_called(result, *names);
+        if (phase != NULL && phase->summary.n > 0 && !(trains && strcmp(*names, "forward") == 0))
+            return phase;
+    }
+    return NULL;
+}
+
+const phase_t *result_phase(const case_result_t *result, const char *name) {
+    static const char *const IN_GRAPH[] = {"kernel_graph", "forward_graph", NULL};
+    static const char *const ONE[] = {"kernel", "train_device", "forward_device", "forward", NULL};
+    const bool any = strcmp(name, COMPUTATION) == 0;
+    const phase_t *phase = phase_called(result, name);
+    if (phase == NULL && (any || strcmp(name, CALL_IN_GRAPH) == 0))
+        phase = first_with_times(result, IN_GRAPH);
+    if (phase == NULL && (any || strcmp(name, ONE_CALL) == 0))
+        phase = first_with_times(result, ONE);
+    return phase;
 }
 
 double result_median(const case_result_t *result, const char *phase) {

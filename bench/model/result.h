@@ -184,7 +184,15 @@ bool result_has_times(const case_result_t *result);
 bool result_is_broken(const case_result_t *result);
 /* How many of its passes stopped for that reason? */
 unsigned result_stops(const case_result_t *result, stop_reason_t stop);
-const phase_t *result_phase(const case_result_t *result, const char *name); /* or NULL */
+/* The phase of that name, or NULL. Names that mean the same for every contender stand for the first
+ * of several phases that has times:
+ *   CALL_IN_GRAPH  one of many calls in a CUDA graph: "kernel_graph" or "forward_graph";
+ *   ONE_CALL       "kernel", "train_device", "forward_device" or "forward";
+ *   COMPUTATION    the former, else the latter. */
+const phase_t *result_phase(const case_result_t *result, const char *name);
+#define CALL_IN_GRAPH "call_in_graph"
+#define ONE_CALL "one_call"
+#define COMPUTATION "computation"
 /* Median of a phase in ns; NaN without times or without the phase. */
 double result_median(const case_result_t *result, const char *phase);
 /* "kernel" (cuda), "train" (a training, of which "forward" is a part) or "forward" (cpu, pytorch);

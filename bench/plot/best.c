@@ -94,7 +94,7 @@ static void find(plot_data_t *data, const char *label, const char *phase) {
 }
 
 void plot_best_find(plot_data_t *data) {
-    const char *const phases[] = {"total", "host_to_host", data->workload->compared_by};
+    const char *const phases[] = {"total", "host_to_host", data->compared_by};
     const size_t n_phases = phases[2] != NULL ? 3 : 2;
     for (size_t k = 0; k < n_phases; k++) {
         for (size_t s = 0; s < data->n_series; s++)

@@ -158,8 +158,27 @@ bool series_has_phase(const series_t *series, const char *phase) {
     return series_times(series, phase) > 0;
 }
 
+const char *plot_compared_by(const plot_data_t *data) {
+    const char *own = data->workload->compared_by;
+    size_t n[2] = {0}, in_graph[2] = {0};
+    if (own == NULL || strcmp(own, COMPUTATION) != 0)
+        return own;
+    for (size_t i = 0; i < data->n_series; i++) {
+        const bool rival = engine_is_rival(data->series[i].engine);
+        n[rival] += data->series[i].on_gpu;
+        in_graph[rival] += series_has_phase(&data->series[i], CALL_IN_GRAPH);
+    }
+    const bool shared = (n[0] == 0 || in_graph[0] > 0) && (n[1] == 0 || in_graph[1] > 0);
+    return shared && n[0] + n[1] > 0 ? CALL_IN_GRAPH : ONE_CALL;
+}
+
+bool plot_is_of_calls(const plot_data_t *data) {
+    const char *phase = data->compared_by;
+    return phase == NULL || strcmp(phase, CALL_IN_GRAPH) == 0 || strcmp(phase, ONE_CALL) == 0;
+}
+
 const char *series_compared_by(const plot_data_t *data, const series_t *series) {
-    const char *phase = data->workload->compared_by;
+    const char *phase = data->compared_by;
     if (phase != NULL && series_has_phase(series, phase))
         return phase;
     return series_has_phase(series, "host_to_host") ? "host_to_host" : "total";

@@ -37,6 +37,8 @@ typedef struct best {
 typedef struct plot_data {
     const record_t *run; /* with all its cases */
     const workload_t *workload;
+    const char
+        *compared_by;  /* the workload's, for COMPUTATION the one that all can have; or NULL */
     const char *shape; /* "mlp_infer, layers 4-5-1, f32" */
     bool synthetic;    /* synthetic images; the shape includes this */
     bool study_csv;
@@ -82,7 +84,11 @@ const case_result_t *series_default_at(const series_t *series, int64_t size);
 /* Does any case of the series have a time for this phase? */
 bool series_has_phase(const series_t *series, const char *phase);
 
-/* The phase that the series is compared by: the workload's, else "host_to_host", else "total". */
+/* The workload's phase; of COMPUTATION, that which both sides on the GPU have. May be NULL. */
+const char *plot_compared_by(const plot_data_t *data);
+/* Is a case one call of a function, not a training? */
+bool plot_is_of_calls(const plot_data_t *data);
+/* The phase that the series is compared by: the data's, else "host_to_host", else "total". */
 const char *series_compared_by(const plot_data_t *data, const series_t *series);
 
 /* Is it the C reference, which verifies the others? */

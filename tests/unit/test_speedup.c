@@ -1,6 +1,8 @@
 /* What the report decides, against runs whose truth is planted. */
 #include "analysis/speedup.h"
 #include "planted_run.h"
+#include "timed_result.h"
+#include "workloads/operator/operators.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -243,6 +245,36 @@ static void test_contender_names(void **state) {
     }
 }
 
+/* A launch by Python takes longer than by C: that says nothing about a kernel. */
+static void test_operators_are_compared_by_like_calls(void **state) {
+    (void)state;
+    const operator_description_t *softmax;
+    error_t err = ERROR_INIT;
+    assert_int_equal(operators_add("kernels/softmax", NULL, &softmax, &err), STATUS_OK);
+    timed_t ours[] = {{"host_to_host", 9000}, {"kernel", 3000}, {"kernel_graph", 1000}, {NULL, 0}};
+    timed_t theirs[] = {
+        {"host_to_host", 9100}, {"forward_device", 12000}, {"forward_graph", 2000}, {NULL, 0}};
+    for (int in_graph = 1; in_graph >= 0; in_graph--) {
+        if (!in_graph)
+            theirs[2] = (timed_t){NULL, 0};
+        case_result_t results[] = {make_result("softmax", "cuda", 8, ours),
+                                   make_result("softmax", "pytorch", 8, theirs)};
+        for (size_t i = 0; i < 2; i++) {
+            free(results[i].spec.device);
+            results[i].spec.device = mem_text("cuda");
+        }
+        const record_t run = {.cases = results, .n_cases = 2};
+        comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
+        assert_int_equal(sets.n, 1);
+        assert_string_equal(sets.items[0].phase, in_graph ? "call_in_graph" : "one_call");
+        const size_row_t *row = &sets.items[0].rows[0];
+        assert_float_equal(row->headline.ratio.centre, in_graph ? 2 : 4, 1e-9);
+        comparison_set_list_free(&sets);
+        result_free(&results[0]);
+        result_free(&results[1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crossover_is_where_it_was_planted),
@@ -254,6 +286,7 @@ int main(void) {
         cmocka_unit_test(test_a_tally_counts_lower_times_apart),
         cmocka_unit_test(test_key_rows),
         cmocka_unit_test(test_contender_names),
+        cmocka_unit_test(test_operators_are_compared_by_like_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

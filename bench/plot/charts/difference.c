@@ -239,7 +239,7 @@ static char *compare(const plot_data_t *data, const char *phase, bool fastest, c
     }
     if (left == NULL || right == NULL)
         return mem_format("only one of the two sides has times%s",
-                          fastest ? " for host_to_host" : "");
+                          fastest ? chart_format(chart, " for %s", phase) : "");
     char *why = NULL;
     difference_t difference = difference_of(data, left, right, phase);
     if (difference.n_timed > 0)
@@ -256,5 +256,6 @@ char *chart_difference(const plot_data_t *data, chart_t *chart) {
 }
 
 char *chart_difference_best(const plot_data_t *data, chart_t *chart) {
-    return compare(data, "host_to_host", true, chart);
+    const bool alone = data->compared_by != NULL && plot_is_of_calls(data);
+    return compare(data, alone ? data->compared_by : "host_to_host", true, chart);
 }

@@ -48,7 +48,7 @@ static void add_side(race_t *race, const series_t *series) {
 
 /* On the GPU; on the CPU only if no rival has a time on the GPU. */
 static const series_t *strongest_of(const plot_data_t *data, const char **phase) {
-    const char *const phases[] = {data->workload->compared_by, "host_to_host", "total"};
+    const char *const phases[] = {data->compared_by, "host_to_host", "total"};
     for (int cpu = 0; cpu < 2; cpu++)
         for (size_t p = 0; p < 3; p++) {
             const series_t *series =

@@ -85,7 +85,7 @@ char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
 
 /* The phase that most are compared by; lines of another phase name it. */
 static const char *default_phase(const plot_data_t *data) {
-    return data->workload->compared_by != NULL ? data->workload->compared_by : "host_to_host";
+    return data->compared_by != NULL ? data->compared_by : "host_to_host";
 }
 
 /* A rival's modes are thin, its fastest on a device is thick: its own line if it is the same mode
@@ -122,22 +122,30 @@ static void add_fastest_cuda(lines_t *lines, const plot_data_t *data) {
     lines_weigh(lines, fastest, WEIGHT_THICK);
 }
 
-static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
-    const char *phase = data->workload->compared_by, *noun = data->workload->size_noun;
-    chart_init(chart, "lines");
-    if (phase == NULL) {
-        lines_add_limits(lines, data, "cuda", chart);
-        chart->title = chart_format(chart, "Time against %s", noun);
-        chart->note = chart_format(chart, "%s  ·  %s  ·  %s  ·  hollow: throttled%s", data->shape,
-                                   spanned_by(data), chart_medians(chart, data),
-                                   lines->n_limits > 0 ? "  ·  limit: of the computation" : "");
-        return;
-    }
+/* From host to host, or of the computation alone: beside the limit of the computation. */
+static void describe_call(lines_t *lines, const plot_data_t *data, chart_t *chart) {
+    const char *phase = data->compared_by;
+    const bool in_graph = phase != NULL && strcmp(phase, CALL_IN_GRAPH) == 0;
+    lines_add_limits(lines, data, "cuda", chart);
+    chart->title =
+        chart_format(chart, "Time%s against %s", phase == NULL ? "" : " of the computation alone",
+                     data->workload->size_noun);
+    chart->note =
+        chart_format(chart, "%s  ·  %s  ·  %s  ·  hollow: throttled%s", data->shape,
+                     phase == NULL ? spanned_by(data)
+                     : in_graph    ? "one of many calls in a CUDA graph, device clock"
+                                   : "one call; on a GPU by the device's clock",
+                     chart_medians(chart, data),
+                     lines->n_limits > 0 && phase == NULL ? "  ·  limit: of the computation" : "");
+}
+
+static void describe_training(lines_t *lines, const plot_data_t *data, chart_t *chart) {
+    const char *phase = data->compared_by;
     const char *bounds = lines_add_bounds(lines, data, chart);
     chart->title = chart_format(chart,
                                 strcmp(phase, "step") == 0 ? "Time of one %s against %s"
                                                            : "Time of phase %s against %s",
-                                phase, noun);
+                                phase, data->workload->size_noun);
     chart->note = chart_format(chart,
                                "%s  ·  phase %s, host clock  ·  %s"
                                "  ·  hollow: throttled%s",
@@ -162,7 +170,8 @@ char *chart_times(const plot_data_t *data, chart_t *chart) {
         if (plot_is_first_of_engine(data, i) && engine_is_rival(data->series[i].engine))
             weigh_rival(&lines, data, data->series[i].label);
     add_fastest_cuda(&lines, data);
-    describe(&lines, data, chart);
+    chart_init(chart, "lines");
+    (plot_is_of_calls(data) ? describe_call : describe_training)(&lines, data, chart);
     lines_write(&lines, data, chart);
     return NULL;
 }

@@ -75,13 +75,40 @@ static void finding_own_gain(const report_t *report, const comparison_set_t *set
               verdict_text(report, &rows[i]->against_study, "it", "the study's set-up"));
 }
 
-static void finding_host_to_host(const report_t *report, const comparison_set_t *set) {
+static void finding_computation(const report_t *report, const comparison_set_t *set) {
+    finding_headline(report, set,
+                     "**The computation alone** (inputs and outputs in the device's memory; many "
+                     "calls in one CUDA graph where that is possible, else one call)");
+}
+
+static void finding_whole(const report_t *report, const comparison_set_t *set) {
     static const char HOST_TO_HOST[] = "**Host to host** (input in host memory to output in host "
                                        "memory, without set-up)";
     const bool total = strcmp(set->phase, "host_to_host") != 0;
     finding_headline(report, set, total ? "**By the total of all phases**" : HOST_TO_HOST);
     if (fitting_rows(set, has_headline, NULL) > 0)
         print_unequal_setups(report, set);
+}
+
+static void findings_of(const report_t *report, const comparison_set_t *set) {
+    const bool alone = strcmp(set->phase, COMPUTATION) == 0;
+    comparison_set_t whole = comparison_set_by_whole(set);
+    if (alone)
+        finding_computation(report, set);
+    finding_whole(report, &whole);
+    finding_missing(report, set);
+    finding_polling(report, &whole);
+    finding_limit(report, set, -1);
+    finding_bus(report, &whole);
+    finding_outside_kernel(report, &whole);
+    if (!alone)
+        finding_compute(report, set);
+    finding_once(report, set);
+    finding_techniques(report, &whole);
+    finding_batch_constant(report, set);
+    finding_study(report, set);
+    finding_own_gain(report, set);
+    comparison_set_free_rows(&whole);
 }
 
 void inference_findings(const report_t *report, const comparison_set_list_t *sets) {
@@ -98,18 +125,7 @@ void inference_findings(const report_t *report, const comparison_set_list_t *set
                   set->platform->place, count.n);
             continue;
         }
-        finding_host_to_host(report, set);
-        finding_missing(report, set);
-        finding_polling(report, set);
-        finding_limit(report, set, -1);
-        finding_bus(report, set);
-        finding_outside_kernel(report, set);
-        finding_compute(report, set);
-        finding_once(report, set);
-        finding_techniques(report, set);
-        finding_batch_constant(report, set);
-        finding_study(report, set);
-        finding_own_gain(report, set);
+        findings_of(report, set);
         print(report, "\n");
     }
 }

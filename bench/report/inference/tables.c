@@ -220,9 +220,13 @@ void inference_tables(const report_t *report, const comparison_set_list_t *sets)
         report_heading(report, 3,
                        report_text(report, "%s %s, %s: tables", report_safe(report, set->workload),
                                    report_safe(report, set->key), set->platform->place));
+        comparison_set_t whole = comparison_set_by_whole(set);
         section_headline(report, set);
-        section_phases(report, set);
+        if (strcmp(whole.phase, set->phase) != 0)
+            section_headline(report, &whole);
+        section_phases(report, &whole);
         section_compute(report, set);
-        section_techniques(report, set);
+        section_techniques(report, &whole);
+        comparison_set_free_rows(&whole);
     }
 }

@@ -1,6 +1,7 @@
 #include "workloads/operator/operators.h"
 
 #include "base/memory.h"
+#include "model/result.h"
 #include "workloads/operator/launches.h"
 
 #include <ctype.h>
@@ -268,6 +269,7 @@ static void make_workload(operator_entry_t *entry) {
         .size_param = d->size_param,
         .size_noun = d->size_param,
         .size_title = d->size_param,
+        .compared_by = COMPUTATION,
         .host_to_host = "from inputs in host memory to outputs in host memory",
         .techniques = TECHNIQUES,
         .n_techniques = sizeof TECHNIQUES / sizeof *TECHNIQUES,
