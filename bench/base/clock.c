@@ -1,6 +1,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -29,6 +30,13 @@ void clock_sleep_ns(int64_t duration_ns) {
     struct timespec left = {.tv_sec = duration_ns / NS_PER_S, .tv_nsec = duration_ns % NS_PER_S};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
+}
+
+double clock_timestamp_s(const char *text) {
+    struct tm local = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S%z", &local);
+    const double offset_s = (double)local.tm_gmtoff;
+    return end != NULL && *end == '\0' ? (double)timegm(&local) - offset_s : (double)NAN;
 }
 
 const char *clock_timestamp(char text[32]) {

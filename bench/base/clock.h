@@ -9,6 +9,7 @@ int64_t clock_ns(void); /* nanoseconds from an arbitrary start */
 void clock_sleep_ns(int64_t duration_ns);
 /* Local time as "2026-11-20T23:54:46+00:00" in `text[32]`; returns it. */
 const char *clock_timestamp(char text[32]);
+double clock_timestamp_s(const char *text); /* the reverse: seconds since 1970; NaN if it is none */
 
 /* For tests: clock_ns() returns `now(context)`, clock_sleep_ns() does nothing. NULL restores
  * both. */

@@ -96,6 +96,8 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, quick)},
     {"time-limit", "TIME", "time limit per contender, e.g. 15s (as in the sweep)",
      SET(cli_time, time_limit_s)},
+    {"budget", "TIME", "begin no pass that would end later; --resume continues",
+     SET(cli_time, budget_s)},
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
     {"shard", "I/N", "run every N-th group of cases, starting at the I-th (see bench merge)",
      CLI_STRUCT(read_shard)},
@@ -123,9 +125,10 @@ const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {0}};
 static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {
     static const char *const OF_WORKLOAD[] = {"variant", "engine", "set", NULL};
     static const char *const OF_AGAINST[] = {"recheck-limit", "threshold", "floor", "strict", NULL};
-    static const char *const NOT_WITH_AGAINST[] = {"cold", "profile", "trace", "draws", NULL};
+    static const char *const NOT_WITH_AGAINST[] = {"cold",  "profile", "trace",
+                                                   "draws", "budget",  NULL};
     static const char *const NOT_WITH_TRACE[] = {"cold", "profile",     "resume", "sanitize",
-                                                 "json", "lock-clocks", NULL};
+                                                 "json", "lock-clocks", "budget", NULL};
     const char *name;
     if (cli_has(args, "operator") && cli_has(args, "workload"))
         return error_set(err, STATUS_USAGE, "--operator and --workload exclude each other");

@@ -4,6 +4,7 @@
  * fastest draw's cache. */
 #include "run/entrants.h"
 
+#include "base/clock.h"
 #include "measure/open_request.h"
 
 /* Only a running worker says what it compiles. */
@@ -64,7 +65,13 @@ status_t run_draw(run_t *run, error_t *err) {
     for (size_t s = 0; s < run->n_sweeps; s++)
         if (run->sweeps[s].measure.draws > most)
             most = run->sweeps[s].measure.draws;
-    for (unsigned draw = 1; draw <= most && most > 1 && !*run->interrupted; draw++)
+    double before_s = 0;
+    for (unsigned draw = 1; draw <= most && most > 1 && !*run->interrupted; draw++) {
+        const int64_t began_ns = clock_ns();
+        if (!run_has_time_for_draw(run, draw, before_s))
+            return STATUS_OK;
         TRY(draw_once(run, draw, err));
+        before_s = (double)(clock_ns() - began_ns) / 1e9;
+    }
     return STATUS_OK;
 }

@@ -21,6 +21,7 @@ typedef struct run_options {
     uint64_t seed;
     double timeout_s;    /* for one answer of a worker */
     double time_limit_s; /* per contender; 0: as in the sweep */
+    double budget_s;     /* no pass is begun that would end later; 0: none */
     unsigned passes;     /* over the sweeps; 0: as in the sweep */
     unsigned draws;      /* of a compiler that tunes; 0: as in the sweep */
     unsigned lock_mhz;   /* SM clock to lock; 0: do not lock */

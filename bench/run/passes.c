@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* The running workers but the oracle's, if something was measured in them. */
@@ -68,6 +69,56 @@ status_t run_end_pass(run_t *run, error_t *err) {
     return record_write_header(&run->record, err);
 }
 
+/* ---- --budget -------------------------------------------------------------------------------- */
+
+/* The time that a pass may take beyond the one before it: its workers start anew. */
+static const double MARGIN_FRAC = 0.2;
+
+/* The shortest that ended: one that was cut off and resumed counts the time between. */
+static double shortest_pass_s(const run_t *run) {
+    double shortest = INFINITY;
+    for (size_t i = 0; i < run->record.n_passes; i++) {
+        const char *started = environment_get(&run->record.passes[i], "started");
+        const char *finished = environment_get(&run->record.passes[i], "finished");
+        if (started != NULL && finished != NULL)
+            shortest = fmin(shortest, clock_timestamp_s(finished) - clock_timestamp_s(started) + 1);
+    }
+    return isfinite(shortest) ? shortest : 0;
+}
+
+static bool is_left(const run_t *run, unsigned pass) {
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
+            const case_state_t *state = &run->states[s][i];
+            const bool finished = (state->finished >> (pass - 1) & 1) != 0;
+            if (!state->dropped && !finished && pass <= run->sweeps[s].measure.passes)
+                return true;
+        }
+    return false;
+}
+
+static bool has_time(run_t *run, const char *what, unsigned number, double needed_s) {
+    const double budget_s = run->options->budget_s;
+    const double spent_s = (double)(clock_ns() - run->began_ns) / 1e9;
+    needed_s *= 1 + MARGIN_FRAC;
+    if (budget_s == 0 || spent_s + needed_s <= budget_s)
+        return true;
+    run->out_of_time =
+        mem_format("the budget of %.0f s is spent but for %.0f s, and %s %u may take %.0f s",
+                   budget_s, fmax(budget_s - spent_s, 0), what, number, ceil(needed_s));
+    return false;
+}
+
+bool run_has_time_for_pass(run_t *run, unsigned pass) {
+    return !is_left(run, pass) || has_time(run, "pass", pass, shortest_pass_s(run));
+}
+
+bool run_has_time_for_draw(run_t *run, unsigned draw, double before_s) {
+    return has_time(run, "draw", draw, before_s);
+}
+
+/* ---- all passes ------------------------------------------------------------------------------ */
+
 static bool is_last_of_workload(const run_t *run, size_t sweep) {
     for (size_t s = sweep + 1; s < run->n_sweeps; s++)
         if (run->sweeps[s].workload == run->sweeps[sweep].workload)
@@ -86,6 +137,8 @@ static status_t measure_sweep(run_t *run, size_t s, error_t *err) {
 status_t run_measure_all(run_t *run, error_t *err) {
     const unsigned n_passes = run_passes(run);
     for (unsigned pass = 1; pass <= n_passes && !*run->interrupted; pass++) {
+        if (!run_has_time_for_pass(run, pass))
+            return STATUS_OK;
         run_start_pass(run, pass);
         TRY(run_calibrate(run, err));
         for (size_t s = 0; s < run->n_sweeps; s++) {

@@ -31,7 +31,8 @@ static void catch_interrupts(void) {
 
 static status_t measure(run_t *run, error_t *err) {
     TRY(run_draw(run, err));
-    TRY(run_measure_all(run, err));
+    if (run->out_of_time == NULL)
+        TRY(run_measure_all(run, err));
     return run_close(run, err);
 }
 
@@ -90,6 +91,11 @@ status_t run(const run_options_t *options, error_t *err) {
                       "interrupted; finished cases are in %s: resume with the same command and "
                       "--resume --out %s",
                       state.folder, state.folder);
+    else if (status == STATUS_OK && state.out_of_time != NULL)
+        status = error_set(err, STATUS_FAILED,
+                           "%s; finished passes are in %s: continue with the same command and "
+                           "--resume --out %s",
+                           state.out_of_time, state.folder, state.folder);
     else if (status == STATUS_OK)
         status = judge(&state, err);
     run_free(&state);

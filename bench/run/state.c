@@ -10,6 +10,7 @@ run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interr
     return (run_t){.options = options,
                    .interrupted = interrupted,
                    .folder_lock = -1,
+                   .began_ns = clock_ns(),
                    .rates = DEVICE_RATES_UNKNOWN};
 }
 
@@ -63,6 +64,7 @@ void run_free(run_t *run) {
     free(run->no_compiler);
     free(run->folder);
     free(run->compiled);
+    free(run->out_of_time);
 }
 
 environment_t *run_pass_facts(run_t *run) {

@@ -75,6 +75,8 @@ typedef struct run {
     size_t n_sanitized;
     uint32_t n_groups; /* so far; seeds the order of rounds */
     bool has_measured; /* in the running processes */
+    int64_t began_ns;
+    char *out_of_time; /* why no further pass was begun, with --budget; else NULL */
     char *folder;
     char *compiled; /* <folder>/compiled: what a tuning compiler made, until the run is finished */
     const build_t *build; /* the other build's side of an --against run; NULL: this program */
@@ -172,6 +174,10 @@ void run_end_processes(run_t *run);
 void run_start_pass(run_t *run, unsigned pass);
 /* Record the end of the current pass. */
 status_t run_end_pass(run_t *run, error_t *err);
+
+/* With --budget: may a pass, or a draw after one that took `before_s`, begin? If not, out_of_time is set. */
+bool run_has_time_for_pass(run_t *run, unsigned pass);
+bool run_has_time_for_draw(run_t *run, unsigned draw, double before_s);
 
 /* draws.c */
 /* Compile, anew for each draw, what a tuning compiler compiles, and find the fastest. */

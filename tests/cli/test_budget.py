@@ -1,0 +1,94 @@
+"""--budget: a run on a machine that is lent for minutes ends before it begins what would be cut off."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from project import BENCH, ROOT, TIMEOUT_S, bench, make_root, null_sweep, read_header, read_passes
+
+RECORD = ROOT / "tests/tools/record.py"
+
+
+def make_passes_long(run: Path, seconds: int) -> None:
+    """As if each pass had taken so long, and one more had been cut off and resumed the day after."""
+    header = read_header(run)
+    for facts, took in zip(header["passes"], (86400, seconds), strict=True):
+        ended = datetime.fromisoformat(facts["started"]) + timedelta(seconds=took)
+        facts["finished"] = ended.isoformat()
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+
+
+def test_no_pass_is_begun_that_would_not_end(tmp_path: Path) -> None:
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
+    bench("run", sweep, "--passes", "2", "--out", run)
+    make_passes_long(run, 100)
+    four = ("run", sweep, "--passes", "4", "--out", run, "--resume", "--budget")
+    printed = bench(*four, "60s", expect=1).stderr
+    assert "pass 3 may take 122 s; finished passes are in" in printed, printed
+    assert f"--resume --out {run}" in printed
+    assert [number for _, number in read_passes(run)] == [1, 2]
+    assert read_header(run)["finished"] is None
+    bench(*four, "1h")
+    assert [number for _, number in read_passes(run)] == [1, 2, 3, 4]
+    assert read_header(run)["finished"]
+
+
+def test_finished_passes_need_no_time(tmp_path: Path) -> None:
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
+    bench("run", sweep, "--passes", "2", "--out", run)
+    make_passes_long(run, 100)
+    bench("run", sweep, "--passes", "2", "--out", run, "--resume", "--budget", "60s")
+
+
+def test_budget_is_of_a_run_alone(tmp_path: Path) -> None:
+    for other in (["--against", "self"], ["--trace"]):
+        bench("run", "x.json", "--budget", "1s", "--out", tmp_path / "x", *other, expect=2)
+
+
+def record(project: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            sys.executable,
+            project / "tests/tools/record.py",
+            "--bench",
+            BENCH,
+            "--out",
+            out,
+            *options,
+        ],
+        env={**os.environ, "BENCH_ROOT": str(project)},
+        text=True,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def test_the_reference_is_recorded_in_several_calls(tmp_path: Path) -> None:
+    project, out = make_root(tmp_path / "project"), tmp_path / "results"
+    (project / "tests/tools").mkdir(parents=True)
+    text = RECORD.read_text("utf-8")
+    begin, end = text.index("RUNS = {"), text.index("\n}\n") + 3
+    runs = 'RUNS = {"one": ["s.json"], "two": ["s.json"]}\n'
+    (project / "tests/tools/record.py").write_text(text[:begin] + runs + text[end:], "utf-8")
+    null_sweep(project / "s.json", ["steady"], [1000])
+    listed = record(project, out, "--list")
+    assert listed.returncode == 3
+    assert listed.stdout.split() == ["one", "not", "begun", "two", "not", "begun"]
+    bench("run", project / "s.json", "--passes", "2", "--out", out / "one", root=project)
+    make_passes_long(out / "one", 100)
+    header = read_header(out / "one") | {"finished": None}
+    (out / "one" / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    short = record(project, out, "--minutes", "1")
+    assert short.returncode == 3, short.stderr
+    assert "one" in short.stdout and "4 passes left, of about 100 s" in short.stdout
+    assert short.stdout.splitlines()[1].split() == ["two", "finished"]
+    done = record(project, out, "--minutes", "9")
+    assert done.returncode == 0, done.stderr
+    assert [number for _, number in read_passes(out / "one")] == [1, 2, 3, 4, 5, 6]
+    assert record(project, out, "--boot", "2", "--list").stdout.startswith("one_boot2")

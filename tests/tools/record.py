@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Record the reference runs on a GPU that is lent for minutes: call it until all are finished.
+
+usage: record.py [--bench BENCH] [--out DIR] [--minutes N] [--boot N] [--list]
+
+Each call continues where the last one ended, with `bench run --resume --budget`: no pass is begun that
+would not end in time, and one that was cut off on another machine is measured again whole. Between
+calls, DIR/NAME must be kept with all its files, of which compiled/ is large and needed until the run is
+finished. --boot N records the runs again in DIR/NAME_bootN, for the range over boots. The exit code is
+0 when all runs are finished, 3 when another call is needed, and 1 when a case was wrong or failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+FINISHED, FAILED, AGAIN = 0, 1, 3
+PASSES = 6
+
+# A run of each workload, and one of all operators. The cheap and most asked for first.
+RUNS = {
+    "h200_mlp_infer": ["sweeps/mlp_infer.json", "sweeps/mlp_infer_f16.json"],
+    "h200_linreg_train": ["sweeps/linreg_train.json", "sweeps/linreg_train_operations.json"],
+    "h200_mnist_train": ["sweeps/mnist_train.json", "sweeps/mnist_train_stages.json"],
+    "h200_mlp_train": ["sweeps/mlp_train.json", "sweeps/allocate.json"],
+    "h200_operators": ["kernels/softmax", "kernels/rms_norm", "kernels/reduce_sum", "kernels/gemm"],
+}
+
+
+def header_of(folder: Path) -> dict[str, Any]:
+    path = folder / "run.json"
+    header: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return header
+
+
+def seconds_of(facts: dict[str, Any]) -> float:
+    begun, ended = (datetime.fromisoformat(facts[key]) for key in ("started", "finished"))
+    return (ended - begun).total_seconds()
+
+
+def state_of(folder: Path) -> str:
+    header = header_of(folder)
+    ended = [facts for facts in header.get("passes", []) if facts.get("finished")]
+    if not header:
+        return "not begun"
+    if header["finished"]:
+        return "finished"
+    if not ended:
+        return "no pass ended yet"
+    shortest = min(map(seconds_of, ended))  # another may have been cut off and resumed
+    left = PASSES - len({facts["pass"] for facts in ended})
+    return f"{left} passes left, of about {shortest:.0f} s"
+
+
+def record(bench: Path, folder: Path, sweeps: list[str], left_s: float) -> int:
+    """Continue one run for at most so many seconds; return its exit code."""
+    resume = ["--resume"] if (folder / "run.json").exists() else []
+    command = [str(bench), "run", *(str(ROOT / sweep) for sweep in sweeps), "--passes", str(PASSES)]
+    command += ["--out", str(folder), "--budget", f"{left_s:.0f}s", "--quiet", *resume]
+    return subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--bench", type=Path, default=ROOT / "build/bench")
+    parser.add_argument("--out", type=Path, default=ROOT / "build/reference")
+    parser.add_argument("--minutes", type=float, default=9)
+    parser.add_argument("--boot", type=int, default=1)
+    parser.add_argument(
+        "--list", action="store_true", help="print what is there, and measure nothing"
+    )
+    asked = parser.parse_args()
+    ends = time.monotonic() + 60 * asked.minutes
+    suffix = f"_boot{asked.boot}" if asked.boot > 1 else ""
+    code = FINISHED
+    for name, sweeps in RUNS.items():
+        folder = asked.out / (name + suffix)
+        left_s = ends - time.monotonic()
+        if not asked.list and not header_of(folder).get("finished") and left_s >= 1:
+            ended = record(asked.bench, folder, sweeps, left_s)
+            if ended not in (FINISHED, FAILED):
+                return ended
+            if ended == FAILED and header_of(folder).get("finished"):
+                code = FAILED
+        if not header_of(folder).get("finished"):
+            code = max(code, AGAIN)
+        print(f"{name + suffix:24} {state_of(folder)}", flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
