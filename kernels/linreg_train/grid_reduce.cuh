@@ -3,6 +3,7 @@
 // finishes before reading it.
 #pragma once
 #include "../common/ptx.cuh"
+#include "../common/relaxed.cuh"
 
 typedef error_sums<float> sums_t;
 
@@ -131,13 +132,8 @@ __device__ __forceinline__ unsigned copies_for(unsigned blocks) {
     return blocks > FEW_BLOCKS ? COPIES : 1;
 }
 
-// Relaxed accesses at device scope go to the L2.
 __device__ __forceinline__ void store_relaxed(words_t *place, word_t e, word_t ex) {
     asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(place), "l"(e), "l"(ex) : "memory");
-}
-
-__device__ __forceinline__ void store_relaxed(word_t *place, word_t word) {
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(word) : "memory");
 }
 
 template <bool LOSS> __device__ __forceinline__ sums_t load_block_sums(unsigned block, unsigned tag) {
@@ -150,7 +146,7 @@ template <bool LOSS> __device__ __forceinline__ sums_t load_block_sums(unsigned 
     while (!has_tag(e, sums.e, tag) || !has_tag(ex, sums.ex, tag));
     if (LOSS)
         do
-            asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(ee) : "l"(loss_place) : "memory");
+            ee = load_relaxed(loss_place);
         while (!has_tag(ee, sums.ee, tag));
     return sums;
 }

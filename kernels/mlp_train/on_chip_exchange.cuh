@@ -1,4 +1,4 @@
-// Rungs 08 and 09: what blocks send each other.
+// Rungs 08 to 10: what blocks send each other.
 //   sums     of a product, from all blocks of a cluster to the one that finishes their rows: distributed shared memory.
 //   results  (activations, deltas) to all blocks, through the L2. A number's last bit says which step it belongs to:
 //            the number is its own flag, so nothing else is waited for and no order is needed. A reader loads a place
@@ -22,7 +22,7 @@ constexpr bool POLLS_ALL = true;
 __device__ unsigned started; // blocks of all launches; only grows
 
 __device__ __forceinline__ float flagged(float value, unsigned flag) {
-    return __uint_as_float((__float_as_uint(value) & ~1u) | flag);
+    return __uint_as_float(with_last_bit(value, flag));
 }
 
 __device__ __forceinline__ bool has_flag(float4 v, unsigned flag) {

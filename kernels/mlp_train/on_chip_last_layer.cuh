@@ -1,4 +1,4 @@
-// Rungs 08 and 09: the last layer. Every block has the weights of ten classes for its terms, as every cluster has them
+// Rungs 08 to 10: the last layer. Every block has the weights of ten classes for its terms, as every cluster has them
 // all; a cluster computes all logits and needs no other one. Its blocks add each other's sums for eight rows each, and
 // send their rows' deltas to the others.
 #pragma once
@@ -26,11 +26,8 @@ struct last_layer_t : exchange_t {
         for (unsigned j = warp; j < EIGHTS; j += WARPS) {
             float sums[CHAINS][1][4] = {};
 #pragma unroll
-            for (unsigned q = 0; q < HIDDEN_PART / 8; q++) {
-                float piece[4];
-                set_four(piece, block.last_w[q][lane]);
-                add_terms<1>(sums[q % CHAINS], piece, x + 8 * j * PITCH + 8 * q);
-            }
+            for (unsigned q = 0; q < HIDDEN_PART / 8; q++)
+                add_class_terms(sums[q % CHAINS], block.last_w[q], x + 8 * j * PITCH + 8 * q);
             const float4 sum = add(add(four_of(sums[0][0]), four_of(sums[1][0])),
                                    add(four_of(sums[2][0]), four_of(sums[3][0])));
             store_to_block(&block.logits[rank][lane], &block.arrived[2], j, sum);
@@ -144,7 +141,7 @@ struct last_layer_t : exchange_t {
 #pragma unroll 1
         for (unsigned q = warp; q < HIDDEN_PART / 8; q += WARPS) {
             float sums[1][4] = {}, w[4];
-            add_rows<1>(sums, block.deltas, CLASS_PITCH, x, [&](unsigned) { return 8 * q; });
+            add_class_rows(sums, block.deltas, x + 8 * q);
             set_four(w, block.last_w[q][lane]);
 #pragma unroll
             for (unsigned k = 0; k < 4; k++) {

@@ -1,4 +1,4 @@
-// Rungs 08 and 09: all steps of an epoch.
+// Rungs 08 to 10: all steps of an epoch.
 #pragma once
 #include "on_chip_last_layer.cuh"
 
@@ -15,8 +15,8 @@ struct trainer_t : last_layer_t {
     // Where number k of the warp's piece j is in the layer's matrix; -1: it is padding.
     __device__ __forceinline__ int place_of(unsigned tile, unsigned j, unsigned k) const {
         const unsigned part = tile == 0 ? PIXEL_PART : HIDDEN_PART, terms = tile == 0 ? PIXELS : WIDTH;
-        const unsigned neuron = cluster * NEURONS + 16 * sixteen + lane / 4 + k / 2 * 8;
-        const unsigned own = 8 * piece(j) + lane % 4 * 2 + k % 2, term = rank * part + own;
+        const unsigned neuron = cluster * NEURONS + 16 * sixteen + down_of(k);
+        const unsigned own = 8 * piece(j) + across_of(k), term = rank * part + own;
         if (neuron >= WIDTH || own >= part || term >= terms)
             return -1;
         return (int)(is_backward(tile) ? term * WIDTH + neuron : neuron * terms + term);
@@ -110,42 +110,37 @@ struct trainer_t : last_layer_t {
 
     __device__ __forceinline__ void multiply(unsigned tile, const float *factor, unsigned s) {
         const unsigned pieces = (tile == 0 ? PIXEL_PART : HIDDEN_PART) / 8;
-        float sums[EIGHTS][4] = {};
-        tile_t w;
-        load(tile, w);
-#pragma unroll
-        for (unsigned j = 0; j < PIECES_EACH; j++)
-            if (piece(j) < pieces)
-                add_terms(sums, w[j], factor + 8 * piece(j));
+        partial_t<EIGHTS> partial = {};
+        each_piece(tile, pieces, [&](unsigned i, operand_t w) { add_terms(partial, w, factor + 8 * i); });
+        float sums[EIGHTS][4];
+        combine(sums, partial);
         before_sums(tile, s);
         send_sums(sums);
     }
 
-    // Some warps finish the sums of the block's eight rows: a thread's are two neurons' of two rows.
+    // Some warps finish the sums of the block's eight rows.
     __device__ __forceinline__ void finish(unsigned tile, unsigned s) {
         const bool finishes = warp < SIXTEENS, backward = is_backward(tile);
         const unsigned l = layer_of(tile), shift = 4 * (backward ? l - 1 : l);
         static_assert(4 * HIDDEN_LAYERS <= 32, "the bits of `positive`");
         wait_for(turn, finishes);
         if (finishes) {
-            const unsigned neuron = 16 * warp + lane / 4, row = row_of_lane(0), column = cluster * NEURONS + neuron;
-            float *to = (backward ? deltas(l - 1) : activations(l + 1, s)) + row * WIDTH + column;
+            const unsigned first = cluster * NEURONS + 16 * warp;
+            float *to = (backward ? deltas(l - 1) : activations(l + 1, s)) + 8 * rank * WIDTH + first;
             float v[4];
             set_four(v, add_blocks(block.sums[turn], threadIdx.x));
             if (!backward) {
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++)
-                    v[k] += block.bias[l][neuron + k / 2 * 8];
+                    v[k] += block.bias[l][16 * warp + down_of(k)];
                 const unsigned bits = (v[0] > 0) | (v[1] > 0) << 1 | (v[2] > 0) << 2 | (v[3] > 0) << 3;
                 positive = (positive & ~(15u << shift)) | bits << shift;
             }
             const unsigned flag = backward ? flag_of_deltas(s) : flag_of_activations(s);
 #pragma unroll
             for (unsigned k = 0; k < 4; k++)
-                if (column + k / 2 * 8 < WIDTH) {
-                    const float value = positive >> (shift + k) & 1 ? v[k] : 0;
-                    store_relaxed(to + k % 2 * WIDTH + k / 2 * 8, flagged(value, flag));
-                }
+                v[k] = flagged(positive >> (shift + k) & 1 ? v[k] : 0, flag);
+            store_result(to, (int)WIDTH - (int)first, v);
         }
         turn ^= 1;
     }

@@ -1,14 +1,17 @@
-// Rungs 08 and 09: how a network is cut into tiles, and a block's products and gradients.
+// Rungs 08 to 10: how a network is cut into tiles, and a block's products and gradients.
 // A tile is what a block owns of a weight matrix: the NEURONS neurons of its cluster, and a CLUSTER-th of their terms.
 // Forward tiles (W, neurons are outputs) serve y = W x; every layer but the first and the last also has backward tiles
 // (W transposed, neurons are inputs), which serve dx = W^T dy. Both are updated alike, from the factor of their product
-// and the neurons' own values. So a tile is always the left factor of mma.sync (tf32.cuh), and as its pieces of 16 x 8
-// are kept as the lanes hold a result, a gradient is where it is needed. In a product of eight terms lane t takes terms
-// 2t and 2t + 1, which it has, for t and t + 4.
+// and the neurons' own values. A piece of a tile, 16 neurons x 8 terms, is kept as the lanes hold a result, four numbers
+// each, so a gradient is where it is needed. on_chip_mma.cuh and on_chip_lanes.cuh say which lane has which, and compute
+// products and gradients.
 // A warp has sixteen neurons and every GROUPS_OF_TERMS-th piece of their terms.
 #pragma once
 #include "tiles.cuh"
-#include "split_tf32.cuh"
+
+#ifndef ON_LANES  // rung 10: 1
+#define ON_LANES 0
+#endif
 
 // Preprocessor constants, because they decide whether a case is skipped.
 #define SIXTEENS ((WIDTH + 223) / 224)                        // of neurons in a cluster: at most 14 clusters of 8
@@ -20,8 +23,8 @@
 #define TILES (2 * DEPTH - 3)                                 // DEPTH - 1 forward, DEPTH - 2 backward
 #define TILE_BYTES (SIXTEENS * PIECES * 512)
 // Rows in shared memory: neighbouring lanes read pairs of neighbouring columns of eight rows, or eight columns of four
-// rows, so a row's length is 8 or 24 modulo 32.
-#define PITCH_OF(n) ((n) / 16 * 16 + 8)
+// rows, so a row's length is 8 or 24 modulo 32; on 32-bit lanes fours of eight rows, so it is an odd multiple of 4.
+#define PITCH_OF(n) (ON_LANES ? (n) / 8 * 8 + 4 : (n) / 16 * 16 + 8)
 #define PITCH PITCH_OF(LONGEST_PART)
 #define OWN_PITCH PITCH_OF(16 * SIXTEENS)
 #define OWN_BYTES (256 * OWN_PITCH)
@@ -29,7 +32,7 @@
 // Everything in shared memory but tiles: at least as much as block_t needs.
 #define OTHER_BYTES \
     (512 * PITCH + OWN_BYTES + (OWN_BYTES > GIVEN_BYTES ? OWN_BYTES : GIVEN_BYTES) + 8192 * SIXTEENS + 512 * PIECES + \
-     (DEPTH - 1) * 64 * SIXTEENS + 11264)
+     (DEPTH - 1) * 64 * SIXTEENS + 11264 + ON_LANES * 512 * SIXTEENS * GROUPS_OF_TERMS)
 #define MOST_SHARED_TILES ((232448 - OTHER_BYTES) / TILE_BYTES)
 #define SHARED_TILES (TILES < MOST_SHARED_TILES ? TILES : MOST_SHARED_TILES)
 #define REGISTER_TILES (TILES - SHARED_TILES)
@@ -39,7 +42,7 @@ constexpr unsigned BLOCKS = CLUSTERS * CLUSTER, WARPS = SIXTEENS * GROUPS_OF_TER
 constexpr unsigned PIXEL_PART = PART_OF(PIXELS), HIDDEN_PART = PART_OF(WIDTH);
 constexpr unsigned EIGHTS = ROWS / 8, FORWARD_TILES = DEPTH - 1;
 static_assert(EIGHTS == CLUSTER, "a block finishes the sums of eight rows");
-static_assert(PITCH % 16 == 8 && PITCH >= LONGEST_PART && OWN_PITCH >= NEURONS, "no bank conflicts");
+static_assert((ON_LANES ? PITCH % 8 == 4 : PITCH % 16 == 8) && PITCH >= LONGEST_PART && OWN_PITCH >= NEURONS, "no bank conflicts");
 static_assert(EIGHTS % GROUPS_OF_TERMS == 0, "groups share eights of rows");
 
 // The last layer's deltas, sixteen classes, and the row's loss in the next column.
@@ -59,6 +62,9 @@ struct block_t {
     float4 last_w[PIECES][32];               // ten of sixteen neurons, terms of the last layer
     float bias[DEPTH - 1][NEURONS], last_bias[16];
     mbarrier_t arrived[4];                   // of sums[0], sums[1], logits, deltas
+#if ON_LANES
+    float4 staged[WARPS][32];                // a piece from registers
+#endif
     float4 w[SHARED_TILES][SIXTEENS][PIECES][32];
 };
 static_assert(sizeof(block_t) <= OTHER_BYTES + SHARED_TILES * TILE_BYTES, "the preprocessor's sum");
@@ -71,48 +77,11 @@ __device__ __forceinline__ void set_four(float (&v)[4], float4 four) {
     v[0] = four.x, v[1] = four.y, v[2] = four.z, v[3] = four.w;
 }
 
-// sums[j] += left right[j], one piece of the left factor.
-template <unsigned N>
-__device__ __forceinline__ void add_piece(float (&sums)[N][4], const factors_t<4> &left,
-                                          const factors_t<2> (&right)[N]) {
-    const factors_t<4> one[1] = {left};
-    add_products((float(&)[1][N][4])sums, one, right);
-}
-
-// sums (16, 8 rows each) += a piece of a tile times eight terms of the factor, whose rows are the result's columns.
-template <unsigned N>
-__device__ __forceinline__ void add_terms(float (&sums)[N][4], const float (&piece)[4], const float *factor) {
-    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    factors_t<4> left;
-    factors_t<2> right[N];
-#pragma unroll
-    for (unsigned k = 0; k < 4; k++)
-        set_factor(left, k, piece[k % 2 * 2 + k / 2]);
-#pragma unroll
-    for (unsigned j = 0; j < N; j++) {
-        const float2 two = *(const float2 *)(factor + (8 * j + g) * PITCH + 2 * t);
-        set_factor(right[j], 0, two.x);
-        set_factor(right[j], 1, two.y);
-    }
-    add_piece(sums, left, right);
-}
-
-// Gradients of N pieces, by sums over all rows: deltas or inputs of sixteen neurons (columns of `own`) times eight
-// columns of the factor, from column(j) on.
-template <unsigned N, class Column>
-__device__ __forceinline__ void add_rows(float (&sums)[N][4], const float *own, unsigned own_pitch, const float *factor,
-                                         Column column) {
-#pragma unroll 1
-    for (unsigned row = 0; row < ROWS; row += 8) {
-        factors_t<4> left;
-        factors_t<2> right[N];
-        load_left(left, own + row * own_pitch, 1, own_pitch);
-#pragma unroll
-        for (unsigned j = 0; j < N; j++)
-            load_right(right[j], factor + row * PITCH + column(j), PITCH, 1);
-        add_piece(sums, left, right);
-    }
-}
+#if ON_LANES
+#include "on_chip_lanes.cuh"
+#else
+#include "on_chip_mma.cuh"
+#endif
 
 // The tiles of a block: the first in shared memory, the others in registers.
 struct tiles_t {
@@ -124,6 +93,41 @@ struct tiles_t {
 
     __device__ __forceinline__ explicit tiles_t(block_t &memory)
         : block(memory), sixteen(threadIdx.x / 32 % SIXTEENS), group(threadIdx.x / 32 / SIXTEENS) {}
+
+#if ON_LANES
+    // For lanes that need each other's numbers.
+    __device__ __forceinline__ const float4 *in_shared_memory(unsigned tile, unsigned j) {
+        if (tile < SHARED_TILES)
+            return block.w[tile][sixteen][piece(j)];
+        float4 *to = block.staged[threadIdx.x / 32];
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < REGISTER_TILES; i++)
+#pragma unroll
+            for (unsigned k = 0; k < PIECES_EACH; k++)
+                if (tile == SHARED_TILES + i && j == k)
+                    to[threadIdx.x % 32] = four_of(in_registers[i][k]);
+        __syncwarp();
+        return to;
+    }
+#endif
+
+    // Calls use(number of the piece, the piece) for those of the warp's that are below `pieces`.
+    template <class Use> __device__ __forceinline__ void each_piece(unsigned tile, unsigned pieces, Use use) {
+#if ON_LANES
+#pragma unroll 1
+        for (unsigned j = 0; j < PIECES_EACH; j++)
+            if (piece(j) < pieces)
+                use(piece(j), in_shared_memory(tile, j));
+#else
+        tile_t w;
+        load(tile, w);
+#pragma unroll
+        for (unsigned j = 0; j < PIECES_EACH; j++)
+            if (piece(j) < pieces)
+                use(piece(j), w[j]);
+#endif
+    }
 
     // The warp's pieces are group, group + GROUPS_OF_TERMS, ….
     __device__ __forceinline__ unsigned piece(unsigned j) const { return group + j * GROUPS_OF_TERMS; }

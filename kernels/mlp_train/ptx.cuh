@@ -1,6 +1,7 @@
 // The instructions of common/ptx.cuh in the form that mlp_train needs, and more.
 #pragma once
 #include "../common/ptx.cuh"
+#include "../common/relaxed.cuh"
 
 constexpr bool HAS_ASYNC_COPIES = __CUDA_ARCH__ >= 800, HAS_CLUSTERS = __CUDA_ARCH__ >= 900;
 
@@ -19,20 +20,6 @@ template <unsigned BYTES> __device__ __forceinline__ void copy_async(float *to_s
     else
         *to_shared = valid ? __ldcg(from) : 0.0f;
 #endif
-}
-
-// Between blocks of a launch that wait for each other: in the L2, whole words, in no order with other accesses.
-__device__ __forceinline__ float4 load_relaxed(const float4 *from) {
-    float4 v;
-    asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "l"(from)
-                 : "memory");
-    return v;
-}
-
-__device__ __forceinline__ void store_relaxed(float *to, float value) {
-    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
 }
 
 __device__ __forceinline__ void prefetch(const float *from) {

@@ -29,9 +29,6 @@ __device__ __forceinline__ unsigned with_sign(unsigned activations, unsigned ste
 __device__ __forceinline__ bool is_activation_of(unsigned word, unsigned step) {
     return (word & SIGNS) == (step % 2 == 0 ? 0 : SIGNS);
 }
-__device__ __forceinline__ unsigned with_last_bit(float sum, unsigned step) {
-    return (__float_as_uint(sum) & ~1u) | step % 2;
-}
 __device__ __forceinline__ uint4 with_last_bits(float4 v, unsigned step) {
     return make_uint4(with_last_bit(v.x, step), with_last_bit(v.y, step), with_last_bit(v.z, step),
                       with_last_bit(v.w, step));

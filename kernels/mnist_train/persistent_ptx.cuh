@@ -1,5 +1,6 @@
 // PTX instructions of rung 05: matrix fragments, asynchronous copies and stores.
 #pragma once
+#include "../common/relaxed.cuh"
 #include "../common/tensor_cores.cuh"
 
 // 16 x 16 halves over a warp: row lane / 4 (+ 8 in words 1 and 3), columns lane % 4 * 2 and the next (+ 8 in words 2
@@ -48,38 +49,6 @@ __device__ __forceinline__ void copies_wait() {
 
 __device__ __forceinline__ void prefetch_l2(const void *from) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-}
-
-// Relaxed accesses at device scope go to the L2.
-__device__ __forceinline__ void store_relaxed(unsigned *to, unsigned word) {
-    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
-}
-
-__device__ __forceinline__ void store_relaxed(uint4 *to, uint4 words) {
-    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y),
-                 "r"(words.z), "r"(words.w)
-                 : "memory");
-}
-
-__device__ __forceinline__ unsigned load_relaxed(const unsigned *from) {
-    unsigned word;
-    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
-    return word;
-}
-
-__device__ __forceinline__ uint2 load_relaxed(const uint2 *from) {
-    uint2 words;
-    asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "l"(from) : "memory");
-    return words;
-}
-
-__device__ __forceinline__ uint4 load_relaxed(const uint4 *from) {
-    uint4 words;
-    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
-                 : "l"(from)
-                 : "memory");
-    return words;
 }
 
 #if __CUDA_ARCH__ >= 900

@@ -99,6 +99,20 @@ def test_points_that_exceed_device_memory_are_skipped(tmp_path: Path) -> None:
         assert re.fullmatch(expected, case["reason"])
 
 
+def test_blocks_that_wait_for_each_other_have_to_fit(tmp_path: Path) -> None:
+    compiler_options()
+    rung = [{"engine": "cuda", "variants": ["08_lean_epochs"]}]
+    sweep = write_sweep(tmp_path / "s.json", "linreg_train", rung, axes={"points": [500_000]})
+    driver = build_driver(tmp_path / "lib", "-DMULTIPROCESSORS=127")
+    bench("run", sweep, "--out", tmp_path / "run", expect=1, **driver)
+    case = read_cases(tmp_path / "run")["linreg_train/cuda/08_lean_epochs/points=500000"]
+    assert case["status"] == "skipped"
+    assert case["reason"] == (
+        'kernel "train": 128 blocks in clusters of 1 wait for each other; 127 fit on this GPU at '
+        "the same time"
+    )
+
+
 # ---- operations ---------------------------------------------------------------------------------
 
 

@@ -44,6 +44,7 @@ class Case(NamedTuple):
     shared_tiles: int = 100
     """At most, before the others are in registers."""
     tf32: bool = False
+    lanes: bool = False
 
 
 def built(folder: Path, case: Case) -> Any:
@@ -63,6 +64,7 @@ def built(folder: Path, case: Case) -> Any:
     program.write_text(PROGRAM, "utf-8")
     defines = {"WIDTH": case.width, "DEPTH": case.depth, "BATCH": case.batch}
     defines |= {"DTYPE_TF32": int(case.tf32)} | ({"TAKES_TF32": 1} if case.tf32 else {})
+    defines |= {"ON_LANES": int(case.lanes)}
     done = subprocess.run(
         [compiler(), "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC"]
         + [f"-D{name}={value}" for name, value in defines.items()]
@@ -171,11 +173,14 @@ def error(got: list[Any], expected: list[Any]) -> float:
 CASES = [
     Case(16, 2),
     Case(40, 4, sixteens=2, shared_tiles=2),
+    Case(40, 4, sixteens=2, shared_tiles=2, lanes=True),
     Case(24, 3, batch=5),
     Case(16, 5, sixteens=4, shared_tiles=3),
     Case(16, 4, tf32=True),
+    Case(16, 2, lanes=True),
+    Case(24, 5, batch=5, sixteens=4, shared_tiles=3, lanes=True),
 ]
-FEW = 2
+FEW = 3
 
 
 @pytest.mark.parametrize(

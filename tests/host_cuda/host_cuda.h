@@ -190,6 +190,14 @@ template <class Value> Value __shfl_xor_sync(unsigned, Value value, unsigned mas
 template <class Value> Value __shfl_sync(unsigned, Value value, unsigned lane) {
     return exchange(value, [&](auto of_lane) { return of_lane(lane); });
 }
+inline bool __all_sync(unsigned, bool holds) {
+    return exchange(holds, [](auto of_lane) {
+        bool all = true;
+        for (unsigned lane = 0; lane < 32; lane++)
+            all &= of_lane(lane);
+        return all;
+    });
+}
 
 // ---- memory and arithmetic ----------------------------------------------------------------------
 
@@ -217,6 +225,15 @@ inline unsigned atomicInc(unsigned *counter, unsigned most) {
 }
 inline unsigned atomicAdd(unsigned *counter, unsigned n) {
     return __atomic_fetch_add(counter, n, __ATOMIC_SEQ_CST);
+}
+inline float __fadd_rn(float a, float b) {
+    return a + b;
+}
+inline float __fsub_rn(float a, float b) {
+    return a - b;
+}
+inline float __fmul_rn(float a, float b) {
+    return a * b;
 }
 inline float __expf(float x) {
     return expf(x);

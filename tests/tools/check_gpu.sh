@@ -77,14 +77,15 @@ if command -v compute-sanitizer >/dev/null; then
         done
         sanitize "$tool" training --workload linreg_train --set points=1,17,4999 --set epochs=2
         sanitize "$tool" mnist --workload mnist_train --set hidden=128,320 --set steps=2
-        sanitize "$tool" meeting --workload linreg_train --variant 06_persistent --set points=20011,300001 \
-            --set epochs=5
+        for rung in 06_persistent 08_lean_epochs; do
+            sanitize "$tool" "$rung" --workload linreg_train --variant "$rung" --set points=20011,300001 --set epochs=5
+        done
     done
     for tool in memcheck synccheck; do
         sanitize "$tool" mlp --workload mlp_train --set width=30,100 --set batch=20000 --set epochs=1
         sanitize "$tool" mlp-steps --workload mlp_train --variant 03_registers --set width=104 --set depth=3 \
             --set batch=1999 --set epochs=1
-        for rung in 05_persistent 08_on_chip_split_tf32; do
+        for rung in 05_persistent 08_on_chip_split_tf32 10_on_chip_lanes; do
             sanitize "$tool" "$rung" --workload mlp_train --variant "$rung" --set width=16,104 --set depth=3 \
                 --set batch=64 --set epochs=1
         done
@@ -93,7 +94,7 @@ if command -v compute-sanitizer >/dev/null; then
                 --set depth=3 --set batch=64 --set epochs=1
         done
     done
-    # Two steps of racecheck take minutes. Rungs 05, 07, 08 and 09 have the 938 steps of an epoch in one launch, which did not
+    # Two steps of racecheck take minutes. Rungs 05 and 07 to 10 have the 938 steps of an epoch in one launch, which did not
     # finish in 270 s at width 16, so they are not run.
     sanitize racecheck mlp --workload mlp_train --variant 03_registers --set width=30 --set batch=30000 --set epochs=1
     sanitize racecheck mlp-tf32 --workload mlp_train --variant 06_tf32 --set dtype=tf32 --set width=32 \

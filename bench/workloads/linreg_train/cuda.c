@@ -126,6 +126,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     describe_problem(s, request);
     TRY(gpu_program_load(s->gpu, request->cubin, &s->program, err));
     session_add_once(session, "module_load", s->program.load_ns);
+    TRY(session_skip(session, gpu_program_resident(s->gpu, &s->program, err)));
     TRY(check_room(session, err));
     TRY(make_host_side(s, err));
     TRY(make_streams(s, err));

@@ -1,6 +1,7 @@
 // kernels/mlp_train/ptx.cuh on the host, as far as the rungs that keep their weights on the chip use it.
 #pragma once
 #include "../common/ptx.cuh"
+#include "../common/relaxed.cuh"
 #include <map>
 
 template <unsigned BYTES> void copy_async(float *to_shared, const float *from, bool valid) {
@@ -10,19 +11,6 @@ template <unsigned BYTES> void copy_async(float *to_shared, const float *from, b
 
 // ---- between blocks ---------------------------------------------------------------------------
 
-inline float load_word(const float *from) {
-    return __uint_as_float(__atomic_load_n((const unsigned *)from, __ATOMIC_RELAXED));
-}
-inline float4 load_relaxed(const float4 *from) {
-    if ((uintptr_t)from % 16 != 0)
-        abort();
-    let_others_run();
-    const float *word = (const float *)from;
-    return {load_word(word), load_word(word + 1), load_word(word + 2), load_word(word + 3)};
-}
-inline void store_relaxed(float *to, float value) {
-    __atomic_store_n((unsigned *)to, __float_as_uint(value), __ATOMIC_RELAXED);
-}
 inline void prefetch(const float *from) {
     (void)*(const volatile float *)from;
 }

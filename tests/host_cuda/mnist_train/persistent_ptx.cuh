@@ -1,5 +1,6 @@
-// kernels/mnist_train/persistent_ptx.cuh on the host. Words of other blocks are read and written atomically.
+// kernels/mnist_train/persistent_ptx.cuh on the host.
 #pragma once
+#include "../common/relaxed.cuh"
 #include "../common/tensor_cores.cuh"
 
 typedef unsigned fragment_t[4];
@@ -23,28 +24,4 @@ inline void store_async(unsigned to, const unsigned (&words)[4], unsigned barrie
         abort();
     memcpy(from_remote(to), words, 16);
     barrier_count(from_remote(barrier), -16, 0);
-}
-
-inline void store_relaxed(unsigned *to, unsigned word) {
-    __atomic_store_n(to, word, __ATOMIC_RELAXED);
-}
-inline void store_relaxed(uint4 *to, uint4 words) {
-    if ((uintptr_t)to % 16 != 0)
-        abort();
-    for (unsigned i = 0; i < 4; i++)
-        store_relaxed((unsigned *)to + i, (&words.x)[i]);
-}
-
-// Loads are polled: other threads of the block have to run meanwhile.
-inline unsigned load_relaxed(const unsigned *from) {
-    let_others_run();
-    return __atomic_load_n(from, __ATOMIC_RELAXED);
-}
-inline uint2 load_relaxed(const uint2 *from) {
-    const unsigned x = load_relaxed((const unsigned *)from);
-    return {x, __atomic_load_n(&from->y, __ATOMIC_RELAXED)};
-}
-inline uint4 load_relaxed(const uint4 *from) {
-    const uint2 low = load_relaxed((const uint2 *)from);
-    return {low.x, low.y, __atomic_load_n(&from->z, __ATOMIC_RELAXED), __atomic_load_n(&from->w, __ATOMIC_RELAXED)};
 }

@@ -1,0 +1,73 @@
+// Exchanges between blocks of a launch that wait for each other: through the L2, whole words, in no order with other
+// accesses. A number's last bit can tell which step it belongs to: the number is its own flag. It costs at most one
+// unit in the last place.
+#pragma once
+
+__device__ __forceinline__ void store_relaxed(unsigned *to, unsigned word) {
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(float *to, float value) {
+    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(unsigned long long *to, unsigned long long word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(uint4 *to, uint4 words) {
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y),
+                 "r"(words.z), "r"(words.w)
+                 : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(float4 *to, float4 v) {
+    asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+                 : "memory");
+}
+
+__device__ __forceinline__ unsigned load_relaxed(const unsigned *from) {
+    unsigned word;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
+    return word;
+}
+
+__device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long *from) {
+    unsigned long long word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+    return word;
+}
+
+__device__ __forceinline__ uint2 load_relaxed(const uint2 *from) {
+    uint2 words;
+    asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "l"(from) : "memory");
+    return words;
+}
+
+__device__ __forceinline__ uint4 load_relaxed(const uint4 *from) {
+    uint4 words;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                 : "l"(from)
+                 : "memory");
+    return words;
+}
+
+__device__ __forceinline__ float4 load_relaxed(const float4 *from) {
+    float4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
+__device__ __forceinline__ unsigned with_last_bit(float value, unsigned step) {
+    return (__float_as_uint(value) & ~1u) | step % 2;
+}
+
+// Between two loads of the same words.
+__device__ __forceinline__ void wait_clocks(unsigned n) {
+    for (const unsigned start = clock(); (unsigned)clock() - start < n;)
+        ;
+}
