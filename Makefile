@@ -52,7 +52,13 @@ $(BUILD)/version.h: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 
-$(BUILD)/obj/%.o: %.c Makefile | $(BUILD)/version.h
+# The style and script of HTML reports.
+HTML_PARTS := $(addprefix bench/report/html/,style.css script.js)
+$(BUILD)/html_parts.h: tests/tools/html_parts.sh $(HTML_PARTS)
+	@mkdir -p $(@D)
+	@tests/tools/html_parts.sh $(HTML_PARTS) > $@.new && mv $@.new $@
+
+$(BUILD)/obj/%.o: %.c Makefile | $(BUILD)/version.h $(BUILD)/html_parts.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<

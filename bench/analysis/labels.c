@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "workloads/common/workload.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,16 @@ bool is_calibration(const case_t *spec) {
 
 bool is_cold_start(const case_result_t *result) {
     return result_phase(result, "cold_first_answer") != NULL;
+}
+
+const phase_t *compared_phase(const case_result_t *result) {
+    const workload_t *workload = workload_find(result->spec.workload);
+    const char *const names[] = {workload != NULL ? workload->compared_by : NULL, "host_to_host",
+                                 "total", "cold_first_answer"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i] != NULL && isfinite(result_median(result, names[i])))
+            return result_phase(result, names[i]);
+    return NULL;
 }
 
 bool is_rougher(const case_t *spec) {

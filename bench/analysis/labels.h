@@ -19,6 +19,10 @@ bool is_calibration(const case_t *spec);
 /* Was a new process started for each sample? Such cases are never shown with others. */
 bool is_cold_start(const case_result_t *result);
 
+/* The phase that the case is compared by: its workload's, else host_to_host, total, or of a cold start
+ * the first answer; NULL without a time of one. */
+const phase_t *compared_phase(const case_result_t *result);
+
 /* Do its techniques have a larger tolerance than the defaults (mnist_train's fp16 sums)? Shown, but
  * not compared with rivals. */
 bool is_rougher(const case_t *spec);

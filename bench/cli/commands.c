@@ -70,6 +70,8 @@ static const cli_option_t REPORT_OPTIONS[] = {
      CLI_FIELD(cli_text, report_command_options_t, report.out)},
     {"pages", "DIR", "folder for the pages, DIR/RUN/WORKLOAD.md (each in its run's folder)",
      CLI_FIELD(cli_text, report_command_options_t, report.pages)},
+    {"html", "FILE", "write one HTML file of all pages, charts and cases instead; -: stdout",
+     CLI_FIELD(cli_text, report_command_options_t, report.html)},
     {"check", "FILE", "is this report, with its pages, what its runs give? exit code 1 if not",
      CLI_FIELD(cli_text, report_command_options_t, check)},
     {"print", "WHAT", "print headline (one table over all runs) or workloads; write no report",
@@ -78,7 +80,7 @@ static const cli_option_t REPORT_OPTIONS[] = {
 };
 
 static status_t check_report(const cli_args_t *args, const char *path, error_t *err) {
-    static const char *const OTHERS[] = {"out", "pages", "print", NULL};
+    static const char *const OTHERS[] = {"out", "pages", "html", "print", NULL};
     const char *other = cli_first(args, OTHERS);
     size_t n;
     if (args->operands.n > 0)
@@ -90,6 +92,16 @@ static status_t check_report(const cli_args_t *args, const char *path, error_t *
                          other);
     TRY(report_check(path, args->root, &n, err));
     printf("%s: with its %zu page%s, it is what its runs give\n", path, n - 1, n == 2 ? "" : "s");
+    return STATUS_OK;
+}
+
+static status_t refuse_beside_html(const cli_args_t *args, const report_options_t *report,
+                                   error_t *err) {
+    static const char *const OTHERS[] = {"out", "pages", "print", NULL};
+    const char *other = cli_first(args, OTHERS);
+    if (report->html != NULL && other != NULL)
+        return error_set(err, STATUS_USAGE, "bench report: --html and --%s exclude each other",
+                         other);
     return STATUS_OK;
 }
 
@@ -106,11 +118,13 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
         return check_report(args, options.check, err);
     if (report->n_runs == 0)
         return error_set(err, STATUS_USAGE, "bench report: expected at least one run folder");
+    TRY(refuse_beside_html(args, report, err));
     if (options.view >= 0)
         return report_print(report->runs, report->n_runs, (report_view_t)options.view, stdout, err);
     TRY(report_write(report, err));
-    if (strcmp(report->out, "-") != 0)
-        printf("%s\n", report->out);
+    const char *file = report->html != NULL ? report->html : report->out;
+    if (strcmp(file, "-") != 0)
+        printf("%s\n", file);
     return STATUS_OK;
 }
 

@@ -1,11 +1,10 @@
 #include "measure/progress.h"
 
+#include "analysis/labels.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "workloads/common/workload.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,17 +60,10 @@ static void count_skipped(progress_t *p, const char *reason) {
 
 /* The median of the phase that the case is compared by: "4.56 µs step". */
 static void print_compared(const case_result_t *result) {
-    const workload_t *workload = workload_find(result->spec.workload);
-    const char *const phases[] = {workload != NULL ? workload->compared_by : NULL, "host_to_host",
-                                  "total", "cold_first_answer"};
+    const phase_t *phase = compared_phase(result);
     char time[UNITS_TEXT];
-    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
-        double ns = phases[i] != NULL ? result_median(result, phases[i]) : NAN;
-        if (isnan(ns))
-            continue;
-        fprintf(stderr, "  %s %s", units_time(time, ns), result_phase(result, phases[i])->name);
-        return;
-    }
+    if (phase != NULL)
+        fprintf(stderr, "  %s %s", units_time(time, phase->summary.median), phase->name);
 }
 
 /* Its worker died, but not in the second try. */

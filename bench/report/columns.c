@@ -53,10 +53,12 @@ void columns_end_under(columns_t *columns, unsigned level, const char *heading, 
 
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase) {
     if (result != NULL && !result_has_times(result))
-        return case_status_name(result->status);
+        return case_link(report, result, case_status_name(result->status));
     const char *mark = result != NULL && result->status == CASE_THROTTLED ? " †" : "";
     const phase_t *timed = result != NULL ? result_phase(result, phase) : NULL;
-    return timed != NULL ? report_text(report, "%s%s", median_text(report, timed), mark) : "–";
+    return timed != NULL ? case_link(report, result,
+                                     report_text(report, "%s%s", median_text(report, timed), mark))
+                         : "–";
 }
 
 const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
@@ -99,8 +101,9 @@ const char *share_cell(const report_t *report, double frac) {
 
 const char *limit_cell(const report_t *report, const case_result_t *result) {
     const bool known = result != NULL && result_has_times(result) && isfinite(result->limit.frac);
-    return known ? report_text(report, "%s%s", percent_text(report, result->limit.frac),
-                               limit_mark(result))
+    return known ? case_link(report, result,
+                             report_text(report, "%s%s", percent_text(report, result->limit.frac),
+                                         limit_mark(result)))
                  : "–";
 }
 

@@ -1,5 +1,6 @@
 #include "report/page.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/units.h"
 
@@ -18,6 +19,12 @@ char *page_close(page_t *page) {
     fclose(page->report.out);
     arena_free(&page->texts);
     return page->text;
+}
+
+report_t report_on(const report_t *report, const record_t *run) {
+    report_t other = *report;
+    other.run = run;
+    return other;
 }
 
 void print(const report_t *report, const char *format, ...) {
@@ -101,6 +108,30 @@ char *report_link(const report_t *report, const char *path) {
     text_list_free(&from);
     text_list_free(&to);
     return link;
+}
+
+enum { HREF_DIGITS = 16 };
+
+char *case_href(const record_t *run, const case_result_t *result) {
+    char text[HASH_TEXT];
+    hash_t *hash = hash_new();
+    hash_add_text(hash, run->folder != NULL ? run->folder : "");
+    hash_add_text(hash, result->spec.id);
+    hash_finish(hash, text);
+    return mem_format("#c%.*s", HREF_DIGITS, text);
+}
+
+bool is_case_href(const char *href) {
+    return text_starts(href, "#c") && strspn(href + 2, "0123456789abcdef") == HREF_DIGITS &&
+           href[2 + HREF_DIGITS] == '\0';
+}
+
+const char *case_link(const report_t *report, const case_result_t *result, const char *text) {
+    const bool is_empty = *text == '\0' || strcmp(text, "–") == 0;
+    if (!report->links_cases || result == NULL || is_empty)
+        return text;
+    return report_text(report, "[%s](%s)", text,
+                       report_keep(report, case_href(report->run, result)));
 }
 
 bool is_not_applicable(const case_result_t *result) {

@@ -21,6 +21,7 @@ typedef struct report {
     const boots_t *boots;  /* of the run; NULL or empty: none */
     const char *root;      /* the project's folder */
     const char *folder;    /* of the page; links are relative to it */
+    bool links_cases;      /* case_link() links */
 } report_t;
 
 /* A report printed to memory. Do not move it. page_close() returns the text, which the caller
@@ -31,6 +32,8 @@ typedef struct page {
     char *text;
     size_t size;
 } page_t;
+
+report_t report_on(const report_t *report, const record_t *run); /* the same about another run */
 
 void page_open(page_t *page);
 char *page_close(page_t *page);
@@ -52,6 +55,12 @@ const char *report_join(const report_t *report, text_list_t *list, const char *s
 void report_heading(const report_t *report, unsigned level, const char *text);
 /* `path` relative to the report's folder, percent-encoded; the caller frees it. */
 char *report_link(const report_t *report, const char *path);
+
+/* `text` as a link to the case of report->run in the HTML file; elsewhere, or of no case, `text`. */
+const char *case_link(const report_t *report, const case_result_t *result, const char *text);
+/* "#c" and 16 hex digits: the same in every report. The caller frees it. */
+char *case_href(const record_t *run, const case_result_t *result);
+bool is_case_href(const char *href);
 
 /* "CUDA is **3.4× (3.3–3.6)** as fast", naming the faster side; "CUDA is about **3.4 times** as fast
  * in one pass" if undecided; "" without a verdict. */

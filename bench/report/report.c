@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include "report/html/html.h"
 #include "report/shown.h"
 #include "report/top/top.h"
 #include "report/workload.h"
@@ -78,11 +79,12 @@ static void add_file(report_files_t *files, char *path, page_t *page) {
     files->items[files->n++] = (report_file_t){path, page_close(page)};
 }
 
-/* The folder must outlive the page. */
+/* The folder must outlive the page. In HTML all links are relative to the project's folder. */
 static void open_in(page_t *page, const report_options_t *options, const char *folder) {
     page_open(page);
     page->report.root = options->root;
-    page->report.folder = folder;
+    page->report.folder = options->html != NULL ? options->root : folder;
+    page->report.links_cases = options->html != NULL;
 }
 
 static text_list_t command_of(const report_options_t *options) {
@@ -93,6 +95,8 @@ static text_list_t command_of(const report_options_t *options) {
         text_list_add(&command, options->runs[i]);
     if (options->pages != NULL)
         text_list_add_format(&command, "--pages=%s", options->pages);
+    if (options->html != NULL)
+        text_list_add_format(&command, "--html=%s", options->html);
     return command;
 }
 
@@ -122,12 +126,39 @@ static void render_pages(const report_options_t *options, const shown_list_t *ru
             open_in(&page, options, NULL);
             const char *path = page_path(&page.report, options, shown, shown->parts[p].workload);
             char *copy = mem_text(path);
-            page.report.folder = dirname(copy);
+            if (options->html == NULL)
+                page.report.folder = dirname(copy);
             char *kept = mem_text(path);
             workload_page(&page.report, shown, &shown->parts[p]);
             add_file(files, kept, &page);
             free(copy);
         }
+}
+
+/* Make one HTML file of them. */
+static void join_as_html(const report_options_t *options, const shown_list_t *runs,
+                         report_files_t *files) {
+    const report_t at_root = {.folder = options->root};
+    const size_t n = files->n - 1;
+    const char **pages = mem_zeroed(n + 1, sizeof *pages);
+    char **hrefs = mem_zeroed(n + 1, sizeof *hrefs);
+    for (size_t i = 0; i < n; i++) {
+        pages[i] = files->items[i + 1].text;
+        hrefs[i] = report_link(&at_root, files->items[i + 1].path);
+    }
+    const html_source_t source = {.runs = runs,
+                                  .root = options->root,
+                                  .top = files->items[0].text,
+                                  .pages = pages,
+                                  .hrefs = (const char *const *)hrefs};
+    char *document = html_document(&source);
+    for (size_t i = 0; i < n; i++)
+        free(hrefs[i]);
+    free(hrefs);
+    free(pages);
+    report_files_free(files);
+    files->items = mem_zeroed(1, sizeof *files->items);
+    files->items[files->n++] = (report_file_t){mem_text(options->html), document};
 }
 
 void report_files_free(report_files_t *files) {
@@ -152,11 +183,13 @@ static bool is_stdout(const char *path) {
     return strcmp(path, "-") == 0;
 }
 
-static status_t refuse_files(const report_files_t *files, error_t *err) {
+static status_t refuse_files(const report_options_t *options, const report_files_t *files,
+                             error_t *err) {
+    const char *begin = options->html != NULL ? HTML_BEGIN : REPORT_TITLE;
     for (size_t i = 0; i < files->n && !is_stdout(files->items[0].path); i++) {
         const char *path = files->items[i].path;
         TRY(record_refuse_own_file(path, err));
-        TRY(record_refuse_other_file(path, REPORT_TITLE, err));
+        TRY(record_refuse_other_file(path, begin, err));
         for (size_t k = 0; k < i; k++)
             if (strcmp(files->items[k].path, path) == 0)
                 return error_set(err, STATUS_USAGE,
@@ -175,7 +208,9 @@ status_t report_render(const report_options_t *options, report_files_t *files, e
     if (status == STATUS_OK) {
         render_top(options, &runs, files);
         render_pages(options, &runs, files);
-        status = refuse_files(files, err);
+        if (options->html != NULL)
+            join_as_html(options, &runs, files);
+        status = refuse_files(options, files, err);
     }
     if (status != STATUS_OK)
         report_files_free(files);
@@ -208,7 +243,7 @@ status_t report_write(const report_options_t *options, error_t *err) {
     report_files_t files;
     TRY(report_render(options, &files, err));
     status_t status = STATUS_OK;
-    if (is_stdout(options->out)) {
+    if (is_stdout(files.items[0].path)) {
         fputs(files.items[0].text, stdout);
         report_files_free(&files);
         return STATUS_OK;

@@ -1,4 +1,5 @@
-/* `bench report`: REPORT.md, with a page for each workload, from the files of runs and their charts. */
+/* `bench report`: REPORT.md, with a page for each workload, from the files of runs and their charts; or
+ * all of it as one HTML file. */
 #ifndef BENCH_REPORT_REPORT_H
 #define BENCH_REPORT_REPORT_H
 
@@ -12,6 +13,7 @@ typedef struct report_options {
     const char *out; /* REPORT.md; "-": stdout, and no page is written */
     const char
         *pages; /* NULL: a page is RUN/WORKLOAD.md; else PAGES/<name of the run>/WORKLOAD.md */
+    const char *html; /* NULL: as above; else the only file, of all pages and cases; "-": stdout */
     const char *root; /* the project's folder, for links and plots/<run>/ */
 } report_options_t;
 

@@ -98,12 +98,15 @@ static void print_size(const report_t *report, const comparison_set_t *set, cons
     const char *name = set->platform->name, *size = size_name(report, set, row->size);
     print(report, "  - %c%s: %s, %s (%s) against %s (%s).", toupper((unsigned char)size[0]),
           size + 1, verdict_text(report, &row->headline, name, who(report, row->strongest)),
-          median_text(report, row->headline.ours), name_cell(report, row->best),
-          median_text(report, row->headline.theirs), their_case(report, set, row->strongest));
+          case_link(report, row->best, median_text(report, row->headline.ours)),
+          name_cell(report, row->best),
+          case_link(report, row->strongest, median_text(report, row->headline.theirs)),
+          their_case(report, set, row->strongest));
     print(report, "\n");
     if (row->against_eager.verdict != VERDICT_NONE && row->eager != row->strongest)
         print(report, "  - %c%s, against PyTorch eager, %s: %s.\n", toupper((unsigned char)*size),
-              size + 1, median_text(report, row->against_eager.theirs),
+              size + 1,
+              case_link(report, row->eager, median_text(report, row->against_eager.theirs)),
               verdict_text(report, &row->against_eager, name, "eager"));
 }
 

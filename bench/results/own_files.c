@@ -39,6 +39,6 @@ status_t record_refuse_other_file(const char *path, const char *begin, error_t *
         return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "%s: exists, and is not a report of bench: remove it, or choose another place "
-                     "with --out or --pages",
+                     "with --out, --pages or --html",
                      path);
 }

@@ -61,6 +61,7 @@ READERS = [
     ["compare", "BASE", "RUN", "--allow", "gpu", *ALLOW, "--all"],
     ["history", "RUN", "RUN", "--all"],
     ["report", "RUN", "--out", "OUT/REPORT.md"],
+    ["report", "RUN", "--html", "OUT/report.html"],
     ["merge", "OUT/merged", "RUN"],
     ["plot", "RUN", "--out", "OUT/charts"],
 ]

@@ -21,7 +21,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 MOST_MODULES = 16
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-GENERATED = {"version.h"}
+GENERATED = {"html_parts.h", "version.h"}
 
 
 class Use(NamedTuple):

@@ -355,8 +355,10 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     char *out = fs_join(*state, "REPORT.md");
     error_t err = ERROR_INIT;
     const char *pair[] = {runs[0], runs[2]};
-    assert_int_equal(report_write(&(report_options_t){pair, 2, out, NULL, *state}, &err),
-                     STATUS_INCOMPARABLE);
+    assert_int_equal(
+        report_write(&(report_options_t){.runs = pair, .n_runs = 2, .out = out, .root = *state},
+                     &err),
+        STATUS_INCOMPARABLE);
     assert_has(err.text,
                "have the same sweeps on the same device, but are no boots of one machine: "
                "versions.pytorch: 2.11 and 2.12; gpu.driver: none and 580");

@@ -7,16 +7,18 @@
 #include <string.h>
 
 /* "CUDA is **3.4× (3.3–3.6)** as fast as PyTorch graph", "in one pass, CUDA is about …" */
-static const char *whole_verdict(const report_t *report, const speedup_t *speedup, const char *ours,
+static const char *whole_verdict(const report_t *report, const size_row_t *row, const char *ours,
                                  const char *theirs) {
+    const speedup_t *speedup = &row->headline;
     const bool undecided = speedup->verdict == VERDICT_UNDECIDED, lost = theirs_leads(speedup);
     if (speedup->verdict == VERDICT_NO_DIFFERENCE)
         return report_text(report, "no difference found between %s and %s, %s", ours, theirs,
-                           lead_text(report, speedup));
+                           case_link(report, row->best, lead_text(report, speedup)));
     return report_text(
         report, "%s%s%s is %s as fast as %s", undecided ? "in " : "",
         undecided ? report_text(report, "%s, ", passes_word(report, speedup->ratio.n_passes)) : "",
-        lost ? theirs : ours, verdict_number(report, speedup), lost ? ours : theirs);
+        lost ? theirs : ours, case_link(report, row->best, verdict_number(report, speedup)),
+        lost ? ours : theirs);
 }
 
 /* "; CUDA is faster at 25 of 29 batch sizes, a rival at 4 batch sizes (2^17–2^20)"; of few passes only
@@ -63,8 +65,10 @@ static void print_first(const report_t *report, const headline_row_t *row) {
         return;
     }
     const char *ours = set->platform->name;
-    const char *theirs = report_safe(report, headline_contender(report, row->row->strongest));
-    print(report, "%s at %s", whole_verdict(report, speedup, ours, theirs),
+    const char *theirs =
+        case_link(report, row->row->strongest,
+                  report_safe(report, headline_contender(report, row->row->strongest)));
+    print(report, "%s at %s", whole_verdict(report, row->row, ours, theirs),
           size_name(report, set, row->row->size));
     print_sizes(report, set);
 }
@@ -74,16 +78,19 @@ static void print_further(const report_t *report, const headline_t *leads) {
     text_list_t further = {0};
     for (size_t i = 1; i < leads->n; i++)
         if (leads->rows[i].row->headline.verdict != VERDICT_NONE)
-            text_list_add_format(&further, "%s: %s at %s",
-                                 report_safe(report, headline_setting(report, &leads->rows[i])),
-                                 report_safe(report, headline_faster(report, &leads->rows[i])),
-                                 size_name(report, leads->rows[i].set, leads->rows[i].row->size));
+            text_list_add_format(
+                &further, "%s: %s at %s",
+                report_safe(report, headline_setting(report, &leads->rows[i])),
+                case_link(report, leads->rows[i].row->best,
+                          report_safe(report, headline_faster(report, &leads->rows[i]))),
+                size_name(report, leads->rows[i].set, leads->rows[i].row->size));
     const char *list = report_join(report, &further, "; ");
     if (list != NULL)
         print(report, " Further, %s.", list);
 }
 
-static void print_lead_of(const report_t *report, const top_part_t *part) {
+static void print_lead_of(const report_t *top, const top_part_t *part) {
+    const report_t of_run = report_on(top, &part->part->steady), *report = &of_run;
     const workload_t *known = workload_find(part->part->workload);
     const char *caveat = headline_caveat(part->part->workload);
     headline_t leads = headline_leads(&part->headline);

@@ -78,9 +78,12 @@ static void add_lost(const report_t *report, const comparison_set_t *set, text_l
     if (worst == NULL)
         return;
     const bool undecided = worst->headline.verdict == VERDICT_UNDECIDED;
-    const char *theirs = report_safe(report, headline_contender(report, worst->strongest));
+    const char *theirs =
+        case_link(report, worst->strongest,
+                  report_safe(report, headline_contender(report, worst->strongest)));
+    const char *ours = case_link(report, worst->best, set->platform->name);
     const char *at = size_name(report, set, worst->size);
-    const char *verdict = verdict_text(report, &worst->headline, set->platform->name, theirs);
+    const char *verdict = verdict_text(report, &worst->headline, ours, theirs);
     if (strcmp(at, lost) == 0)
         text_list_add_format(parts, "at %s %s", at, verdict);
     else
@@ -126,13 +129,15 @@ static void take_least(const report_t *report, const comparison_set_t *set, cons
         losses->least = row->headline.ratio.centre;
         losses->least_where =
             report_text(report, "%s, %s: %s over %s", name, size_name(report, set, row->size),
-                        lead_text(report, &row->headline),
-                        report_safe(report, headline_contender(report, row->strongest)));
+                        case_link(report, row->best, lead_text(report, &row->headline)),
+                        case_link(report, row->strongest,
+                                  report_safe(report, headline_contender(report, row->strongest))));
     }
 }
 
-static void add_set(const report_t *report, const top_part_t *part, const comparison_set_t *set,
+static void add_set(const report_t *top, const top_part_t *part, const comparison_set_t *set,
                     losses_t *losses) {
+    const report_t of_run = report_on(top, set->run), *report = &of_run;
     const tally_t tally = tally_of(set, headline_of);
     const headline_row_t row = {&part->headline, set, set->rows};
     const char *name =

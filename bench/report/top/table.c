@@ -57,8 +57,9 @@ static const char *gap_cell(const report_t *report, const size_row_t *row) {
                        *ours != '\0' ? ours : theirs);
 }
 
-static void fill_row(const report_t *report, const headline_row_t *row, const text_list_t *rivals,
+static void fill_row(const report_t *top, const headline_row_t *row, const text_list_t *rivals,
                      const char **cells) {
+    const report_t of_run = report_on(top, row->part->run), *report = &of_run;
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
     const size_row_t *sized = row->row;
     const char **after = cells + N_BEFORE + rivals->n;
@@ -73,10 +74,10 @@ static void fill_row(const report_t *report, const headline_row_t *row, const te
     cells[OURS_BEST] = best_cell(report, row, sized->best);
     for (size_t i = 0; i < rivals->n; i++)
         cells[N_BEFORE + i] = best_cell(report, row, of_rival(row, rivals->items[i]));
-    after[RATIO] = ratio_cell(report, &sized->headline);
-    after[BOOTS] = headline_range(report, row);
+    after[RATIO] = case_link(report, sized->best, ratio_cell(report, &sized->headline));
+    after[BOOTS] = case_link(report, sized->best, headline_range(report, row));
     after[LIMIT] = limit_cell(report, sized->best);
-    after[GAP] = gap_cell(report, sized);
+    after[GAP] = case_link(report, sized->best, gap_cell(report, sized));
 }
 
 static void print_table(const report_t *report, const headline_t *headline,

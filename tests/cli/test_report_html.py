@@ -1,0 +1,184 @@
+"""`bench report --html`: one file that asks for nothing and has everything."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from html_reports import SAVED, SIX_PASSES, Page, Run, hostile_report, html_of
+from project import ROOT, bench
+
+MOST_BYTES = 5_000_000
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("html") / "report.html"
+    html_of(*SAVED, out=out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the report of a run whose numbers are planted."""
+    out = tmp_path_factory.mktemp("html") / "report.html"
+    html_of(SIX_PASSES, out=out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def page(saved: Path) -> Page:
+    return Page(saved.read_text("utf-8"))
+
+
+def letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def policy_of(text: str) -> str:
+    found = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    assert found is not None
+    return found[1]
+
+
+# ---- the file -----------------------------------------------------------------------------------
+
+
+def test_it_has_everything_and_is_small(saved: Path, page: Page) -> None:
+    assert saved.stat().st_size <= MOST_BYTES
+    text = " ".join(" ".join(page.texts).split())
+    for words in (
+        "Where we do not win",
+        "Method in brief",
+        "Every case",
+        "Kernel resources",
+        "The device, measured in this run",
+    ):
+        assert words in text
+    cases = [gzip.decompress((ROOT / run / "cases.jsonl.gz").read_bytes()) for run in SAVED]
+    ids = [set(re.findall(rb'^{"schema": ?\d+, ?"id": ?"([^"]*)"', run, re.M)) for run in cases]
+    assert len(re.findall(r"\bc[0-9a-f]{16}\b", " ".join(page.ids))) == sum(map(len, ids))
+    charts = sum(len(list((ROOT / "plots" / Path(run).name).glob("*.svg"))) for run in SAVED)
+    assert sum(name.startswith("chart-") for name in page.ids) == charts
+
+
+def test_nothing_is_asked_for(saved: Path, page: Page) -> None:
+    assert {href for href in page.hrefs if not href.startswith("#")} == {"data:,"}
+    assert not page.tags & {"img", "image", "iframe", "object", "embed", "base", "form", "audio"}
+    names = {name for _, name, _ in page.attributes}
+    assert not names & {"src", "srcset", "style", "action", "background", "ping", "data"}
+    assert not [name for name in names if name.startswith("on")]
+    for _, _, value in page.attributes:
+        assert "url(" not in value.replace("url(#", "")
+    text = saved.read_text("utf-8")
+    policy = policy_of(text)
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("style", "script"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+        assert "url(" not in content
+        assert "@import" not in content
+
+
+def test_links_have_their_places(page: Page) -> None:
+    assert len(page.ids) == len(set(page.ids)), "ids clash"
+    places = {f"#{name}" for name in page.ids}
+    assert {href for href in page.hrefs if href.startswith("#")} <= places
+    labels = {value for _, name, value in page.attributes if name == "aria-labelledby"}
+    assert labels <= set(page.ids)
+
+
+def test_every_case_has_a_row(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    folder = run.write()
+    text = html_of(folder, out=tmp_path / "r.html")
+    rows = re.findall(r'<tbody id="c[0-9a-f]{16}">', text)
+    assert len(rows) == len(run.cases) == len(set(rows))
+    for case in run.cases:
+        assert text.count(f"<pre>{case}  ") == 1
+
+
+def test_headline_numbers_lead_to_their_cases(six: Path) -> None:
+    """Those of sentences and of the table; their samples are drawn, and no others."""
+    text = six.read_text("utf-8")
+    top, _, rest = text.partition('<details class="workload"')
+    case = r'<a href="#(c\w{16})">'
+    lead = re.search(rf"CUDA is {case}<strong>4.7× .*</a> as fast as {case}PyTorch graph</a>", top)
+    assert lead is not None
+    row = re.search(r'.*<td>batch 64</td>.*<td class="r">.* ‡</a></td>.*', top)
+    assert row is not None
+    assert re.findall(case, row[0]) == [lead[1], lead[2], lead[1], lead[1], lead[1]]
+    ids = re.findall(r'<tbody id="(c\w{16})">.*\n.*<pre>(\S+)', rest)
+    assert dict(ids)[lead[1]].startswith("mlp_infer/cuda/03_vectorized/batch=64")
+    assert dict(ids)[lead[2]] == "mlp_infer/pytorch-cuda/graph/batch=64"
+    assert re.search(rf"{case}1.05× .*</a> over {case}PyTorch graph</a>", top)
+    assert ">–</a>" not in text
+    bodies = re.findall(r'<tbody id="(c\w{16})">(.*?)</tbody>', rest, re.DOTALL)
+    drawn = {name for name, body in bodies if '<svg class="samples"' in body}
+    assert drawn == set(re.findall(case, top))
+    assert len(drawn) < len(bodies) / 2
+
+
+def test_charts_are_well_formed(saved: Path) -> None:
+    text = saved.read_text("utf-8")
+    for svg in re.findall(r'<svg class="(?:chart|samples)".*?</svg>', text, re.DOTALL):
+        ElementTree.fromstring(svg)
+
+
+def test_the_same_as_the_pages(six: Path, tmp_path: Path) -> None:
+    """Letters and digits of REPORT.md and its pages, without marks and links."""
+    shown = letters("".join(Page(six.read_text("utf-8")).texts))
+    bench("report", SIX_PASSES, "--out", tmp_path / "R.md", "--pages", tmp_path / "pages")
+    pages = [tmp_path / "R.md", *(tmp_path / "pages").glob("*/*.md")]
+    assert len(pages) == 2
+    for markdown in pages:
+        for line in markdown.read_text("utf-8").splitlines()[1:]:
+            if line.startswith("    ") or "timings.csv" in line:
+                continue  # the command has --html; a link out of the file has its path
+            plain = re.sub(r"\]\([^)]*\)|^- \[x\]", "", html.unescape(line))
+            assert letters(plain) in shown, line
+
+
+# ---- options ------------------------------------------------------------------------------------
+
+
+def test_only_the_html_file_is_written(tmp_path: Path) -> None:
+    run = shutil.copytree(SIX_PASSES, tmp_path / "run")
+    (run / "mlp_infer.md").unlink()
+    before = set(tmp_path.rglob("*"))
+    html_of(run, out=tmp_path / "a" / "r.html")
+    assert set(tmp_path.rglob("*")) - before == {tmp_path / "a", tmp_path / "a" / "r.html"}
+    html_of(run, out=tmp_path / "a" / "r.html")
+    printed = bench("report", run, "--html", "-").stdout
+    assert printed.startswith("<!DOCTYPE html>\n")
+    assert printed.endswith("</html>\n")
+    notes = tmp_path / "notes.html"
+    notes.write_text("<!DOCTYPE html>\n<title>My notes</title>\n", "utf-8")
+    refused = bench("report", run, "--html", notes, expect=2).stderr
+    assert "notes.html: exists, and is not a report of bench" in refused
+    assert "My notes" in notes.read_text("utf-8")
+    for other, value in (("--out", "x"), ("--pages", "x"), ("--print", "headline")):
+        refused = bench("report", run, "--html", "r.html", other, value, expect=2).stderr
+        assert f"bench report: --html and {other} exclude each other\n" in refused
+
+
+# ---- hostile runs -------------------------------------------------------------------------------
+
+
+def test_hostile_texts_stay_text(page: Page, tmp_path: Path) -> None:
+    text = hostile_report(tmp_path).read_text("utf-8")
+    found = Page(text)
+    assert "<script>alert(1)</script>" in "".join(found.texts), "they are not in the report"
+    assert found.tags <= page.tags
+    assert {href for href in found.hrefs if not href.startswith("#")} == {"data:,"}
+    assert {name for _, name, _ in found.attributes} <= {name for _, name, _ in page.attributes}
+    assert text.count("<script>") == 1
+    assert "once: the chart cannot be shown" in text
