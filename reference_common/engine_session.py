@@ -41,6 +41,10 @@ class Opened:
         """The phase by which the case is compared with others."""
         return next(name for name in COMPARED if name in self.case.phases)
 
+    def fresh(self, seed: int) -> Fresh:
+        """Return what makes a sample one of the inputs of a seed."""
+        return Fresh(lambda: self.prepare(seed), self.keep, self.changing)
+
     def prepare(self, seed: int) -> None:
         """Give the next run the inputs of a seed, and random values where it writes.
 
@@ -53,6 +57,11 @@ class Opened:
         """Keep what a probe left that took these times, if it is the compared one."""
         if self.compared in ns:
             self.last = self.case.read()
+
+    def changing(self, ns: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the times of a probe's phases that are others where inputs change before each run."""
+        found = getattr(self.case, "changing", None)
+        return {} if found is None else found(ns)
 
 
 class EngineSession(ABC):
@@ -247,7 +256,7 @@ class EngineSession(ABC):
         limits = Limits(
             request.budget_ns, request.max_samples, request.warmup_samples, request.warmup_ns
         )
-        fresh = None if seed is None else Fresh(lambda: opened.prepare(seed), opened.keep)
+        fresh = None if seed is None else opened.fresh(seed)
         with opened.mark(f"{request.id} round {request.round}"):
             taken = take_round(opened.case.probes, limits, fresh)
         return {

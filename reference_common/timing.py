@@ -42,6 +42,9 @@ class Fresh(NamedTuple):
     """Gives the next run new inputs, and random values where it writes."""
     keep: Callable[[Mapping[str, float]], None]
     """Called with the sample's times as soon as it is taken, to keep what it left."""
+    changing: Callable[[Mapping[str, float]], Mapping[str, float]] = lambda _ns: {}
+    """Called with them after that: returns those times that differ where inputs change before each
+    of many runs, to be taken for the sample's."""
 
 
 class Round(NamedTuple):
@@ -117,12 +120,16 @@ def take_round(
                 continue
             # A number that no run can know, so that none counts to the sample that is checked.
             most = limits.max_samples - random.SystemRandom().randrange(4)
-            if warm.runs > 0 and 2 * warm.last_ns <= budget_ns:
+            is_only = warm.runs == 0 or 2 * warm.last_ns > budget_ns
+            if not is_only:
                 _sample(probe, most, now_ns() + budget_ns - 2 * warm.last_ns, phases)
             fresh.prepare()
             ns = probe().ns
             fresh.keep(ns)
-            _append(phases, ns)
+            changed = fresh.changing(ns)
+            if is_only and changed:
+                _append(phases, ns)
+            _append(phases, {**ns, **changed})
     return Round(phases, warmed, warmed_ns)
 
 

@@ -7,7 +7,7 @@ mode `inference` of PyTorch; `run` is called in the same way in all phases, with
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 
 import user_file
+from changing import Changing, fits
 from device import Device
-from forward import Forward
+from forward import Forward, listed
 from operator_files import REFERENCE, load
 from operator_function import Function, in_place_of, state_of
 from operator_modes import Graph, Inference
@@ -28,7 +29,8 @@ from protocol import CaseSpec
 from timing import Mark
 from workload import CaseError, Skip
 
-_RUN = "run"
+_RUN, _REPEATED = "run", "forward_graph"
+_LEFT_OUT = f"check: {_REPEATED} was not compared on changing inputs (no memory for a copy of them)"
 
 
 class Candidate(Inference):
@@ -63,6 +65,38 @@ class Candidate(Inference):
 
 class CapturedCandidate(Graph, Candidate):
     """A case of one file whose runs are captured."""
+
+    _changing: Changing | None = None
+
+    def results(self) -> dict[str, Any]:
+        results = super().results()
+        if self._changing is None and self._may_repeat():
+            results["notes"] = [*results.get("notes", []), _LEFT_OUT]
+        return results
+
+    def changing(self, ns: Mapping[str, float]) -> dict[str, float]:
+        """Return a run's time if its inputs change before it, of a fresh sample that took `ns`."""
+        if self._changing is None or _REPEATED not in ns:
+            return {}
+        with self.grad_mode():
+            self._upload()
+            return {_REPEATED: ns[_REPEATED] + self._changing.more_ns(self._events)}
+
+    def _prepare_forward(self, model: Forward) -> Forward:
+        replay = super()._prepare_forward(model)
+        outputs = listed(self._repeated.result) if self._may_repeat() else []
+        if self._may_repeat() and fits(self._x, outputs):
+            # What a function made may depend on where it is.
+            kinds = [spec.fill.kind if spec.fill else None for spec in self._inputs.specs]
+            with self.grad_mode():
+                self._changing = Changing(
+                    model,
+                    self._x,
+                    outputs,
+                    may_rotate=[kind != "function" for kind in kinds],
+                    repeats=self._n_repeats,
+                )
+        return replay
 
 
 class CandidateWorkload:

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 /* Call the driver; return its error from the calling function. */
+enum { SPARE_PART = 4 }; /* see gpu_spare() */
+
 #define CUDA(call) TRY(cuda_check(&gpu->api, gpu->api.call, #call, err))
 
 static int attribute(gpu_t *gpu, int which) {
@@ -88,6 +90,7 @@ void gpu_close(gpu_t *gpu) {
         gpu->api.event_destroy(gpu->events[i]);
     if (gpu->flush != 0)
         gpu->api.release(gpu->flush);
+    gpu_spare_free(gpu);
     gpu->api.stream_destroy(gpu->stream);
     gpu->api.context_release(gpu->device);
 }
@@ -139,6 +142,25 @@ status_t gpu_flush_l2(gpu_t *gpu, error_t *err) {
         CUDA(alloc(&gpu->flush, 2 * gpu->l2_bytes));
     CUDA(fill_async(gpu->flush, 0x5A, 2 * gpu->l2_bytes, gpu->stream));
     return STATUS_OK;
+}
+
+status_t gpu_spare(gpu_t *gpu, size_t bytes, cu_pointer_t *pointer, error_t *err) {
+    size_t free_bytes = 0, total_bytes = 0;
+    if (bytes > gpu->spare_bytes) {
+        gpu_spare_free(gpu);
+        CUDA(memory_info(&free_bytes, &total_bytes));
+        if (bytes <= free_bytes / SPARE_PART && gpu->api.alloc(&gpu->spare, bytes) == CU_SUCCESS)
+            gpu->spare_bytes = bytes;
+    }
+    *pointer = bytes <= gpu->spare_bytes ? gpu->spare : 0;
+    return STATUS_OK;
+}
+
+void gpu_spare_free(gpu_t *gpu) {
+    if (gpu->spare_bytes > 0)
+        gpu->api.release(gpu->spare);
+    gpu->spare = 0;
+    gpu->spare_bytes = 0;
 }
 
 status_t gpu_record(gpu_t *gpu, unsigned event, error_t *err) {

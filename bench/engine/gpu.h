@@ -23,6 +23,8 @@ typedef struct gpu {
     int multiprocessors;
     size_t l2_bytes, memory_bytes;
     cu_pointer_t flush; /* see gpu_flush_l2() */
+    cu_pointer_t spare; /* see gpu_spare() */
+    size_t spare_bytes;
 } gpu_t;
 
 /* Open device number `index` and describe it in `facts` (see engine_t.start). */
@@ -42,6 +44,11 @@ status_t gpu_pool_keep(gpu_t *gpu, error_t *err);
 void gpu_pool_trim(gpu_t *gpu);
 /* Evict the L2: overwrite a buffer of twice its size (allocated on the first call). */
 status_t gpu_flush_l2(gpu_t *gpu, error_t *err);
+/* Memory that open cases use in turns, of at least `bytes`. Others may need what is free: 0 if that is
+ * less than four times as much. Until it is freed it moves only if one needs more. */
+status_t gpu_spare(gpu_t *gpu, size_t bytes, cu_pointer_t *pointer, error_t *err);
+/* Ignores errors. */
+void gpu_spare_free(gpu_t *gpu);
 status_t gpu_record(gpu_t *gpu, unsigned event, error_t *err);
 /* Nanoseconds from event `from` to event `to`; both must have completed. */
 status_t gpu_elapsed(gpu_t *gpu, unsigned from, unsigned to, double *ns, error_t *err);

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from project import ROOT, bench, make_root, read_cases, write_sweep
+from project import QUICK_MEASURE, ROOT, bench, make_root, read_cases, write_sweep
 
 X = {"name": "x", "shape": ["n"], "dtype": "T", "fill": {"normal": [0, 1]}}
 Y = {"name": "y", "shape": ["n"], "dtype": "T"}
@@ -52,13 +52,15 @@ def run_operator(
     *options: str | Path,
     expect: int | None = None,
     axes: dict[str, list[int]] | None = None,
+    min_rounds: int = 2,
     **environment: str,
 ) -> dict[str, dict[str, Any]]:
     """Run an operator's contenders; return the cases by variant, techniques and axes' values."""
     run = folder.parent / f"{folder.name}_run"
-    sweep = write_sweep(
-        folder.parent / "s.json", folder.name, contenders, **({"axes": axes} if axes else {})
-    )
+    keys: dict[str, Any] = {"measure": {**QUICK_MEASURE, "min_rounds": min_rounds}}
+    if axes:
+        keys["axes"] = axes
+    sweep = write_sweep(folder.parent / "s.json", folder.name, contenders, **keys)
     root = make_project(folder)
     bench("run", sweep, "--out", run, *options, root=root, expect=expect, **environment)
     cases = (case for case in read_cases(run).values() if case["workload"] == folder.name)

@@ -158,11 +158,11 @@ SKIPPED = {
 class Gpu:
     """The fake GPU with the kernels above."""
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(self, folder: Path, *flags: str, more_in_c: str = "") -> None:
         compiler_options()
         folder.mkdir(parents=True, exist_ok=True)
         library, source = folder / "rungs.so", folder / "rungs.c"
-        source.write_text(IN_C + MIXED_IN_C + TWICE_IN_C, encoding="utf-8")
+        source.write_text(IN_C + MIXED_IN_C + TWICE_IN_C + more_in_c, encoding="utf-8")
         command = [shutil.which("cc") or "gcc", "-shared", "-fPIC", f"-I{FIXTURES}/fakes"]
         subprocess.run([*command, "-o", str(library), str(source)], check=True)
         self.launched, self._state = folder / "launches", folder / "state"
@@ -254,6 +254,77 @@ def test_launches_that_are_not_possible_are_skipped(tmp_path: Path) -> None:
     assert gpu.launches() == {
         "twice grid=1000,1,1 threads=1,1,1 shared=0 cluster=1,1,1 cooperative=0"
     }
+
+
+# Each takes 300 µs where it computes, of which each knows when it need not.
+REMEMBER_IN_C = """
+    #include <string.h>
+    #include <time.h>
+    static void compute(float *y, const float *x, long long n) {
+        struct timespec now;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        const long long end_ns = 1000000000LL * now.tv_sec + now.tv_nsec + 300000;
+        do
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        while (1000000000LL * now.tv_sec + now.tv_nsec < end_ns);
+        for (long long i = 0; i < n; i++)
+            y[i] = 2 * x[i];
+    }
+    #define KERNEL(name)                                                                 \\
+        static void run_##name(const kernel_t *kernel, void *const *arguments);          \\
+        const kernel_t name = {#name, .argument_bytes = {8, 8, 8, 8}, .n_arguments = 4,  \\
+                               .run = run_##name};                                       \\
+        static void run_##name(const kernel_t *kernel, void *const *arguments)
+    #define X AT(const float *, 0)
+    #define Y AT(float *, 1)
+    #define WORKSPACE AT(float *, 2)
+    #define N AT(long long, 3)
+    KERNEL(always) { compute(Y, X, N); }
+    KERNEL(by_input) {
+        static float inputs[1000], outputs[1000];
+        if (memcmp(inputs, X, sizeof inputs) != 0)
+            compute(outputs, X, N);
+        memcpy(inputs, X, sizeof inputs);
+        memcpy(Y, outputs, sizeof outputs);
+    }
+    KERNEL(by_output) {
+        static float left;
+        if (Y[0] != left)
+            compute(Y, X, N);
+        left = Y[0];
+    }
+    KERNEL(by_workspace) {
+        if (WORKSPACE[0] != 12345)
+            compute(Y, X, N);
+        WORKSPACE[0] = 12345;
+    }
+    """
+
+
+def test_kernels_that_remember_are_implausible(tmp_path: Path) -> None:
+    variants = ["always", "by_input", "by_output", "by_workspace"]
+    files = {f"{name}.cu": rung(f'{{{{"{name}", {{1}}, {{1}}}}}}', name) for name in variants}
+    files["by_workspace.cu"] += 'WORKSPACE = "8";\n'
+    gpu = Gpu(tmp_path / "gpu", more_in_c=REMEMBER_IN_C)
+    folder = write_operator(tmp_path / "twice", files)
+    cases = gpu.run(folder, [cuda(*variants), cuda(*variants, copy=["mapped"])], min_rounds=4)
+    assert len(cases) == 8
+    ok(cases.pop("always"))
+    ok(cases.pop("always/copy=mapped"))
+    for case in cases.values():
+        assert case["status"] == "implausible", case["reason"]
+        fresh = case["phases"]["kernel_graph"]["fresh"]
+        assert all(ns >= 300000 for ns in fresh), fresh
+        assert any("kernel_graph is slower on new inputs" in flag for flag in case["flags"])
+
+
+def test_inputs_do_not_change_without_memory_for_a_copy(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "twice", {"good.cu": rung(GOOD)})
+    gpu = Gpu(tmp_path / "gpu", "-DMEMORY_MIB=16")  # of which a quarter may be taken
+    cases = gpu.run(folder, [cuda("good")], axes={"n": [524288, 524289]})
+    flag = "check: kernel_graph was not compared on changing inputs (no memory for a copy of them)"
+    found = {name: flag in case["flags"] for name, case in cases.items() if ok(case)}
+    assert found == {"good/n=524288": False, "good/n=524289": True}
 
 
 CLUSTER = '{{"twice", {"8"}, {"1"}, "", {"4"}}}'

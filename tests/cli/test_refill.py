@@ -164,11 +164,28 @@ def test_refill_fresh_and_last(
         reason = case.ask("last", "failed", path=str(tmp_path))["reason"]
         assert reason == 'last before sample with "fresh"'
         phases = case.sample(fresh=5)
+        assert len(phases.pop("kernel_graph")) == 2  # one of them on inputs that change
         assert {len(values) for values in phases.values()} == {1}  # no time for another
         assert not differs(case.written("last"), expected[5])
         assert not differs(case.written("output"), expected[5])
         case.ask("refill", seed=0)
         assert not differs(case.written("output"), expected[0])
+
+
+def test_cases_share_the_memory_for_copies_of_their_inputs(
+    gpu: dict[str, str], program: dict[str, str], tmp_path: Path
+) -> None:
+    """It moves if one needs more: then the graphs of the others are captured again, two for each."""
+    environment = {**gpu, "FAKE_CUDA": "cuStreamBeginCapture_v2 op=sample nth=5 error=1"}
+    with Worker("cuda", environment) as worker:
+        case = Case(worker, tmp_path, "cuda", ARENA, program)
+        params = {"batch": 2 * BATCH, "layers": [4, 5, 1]}
+        larger = Case(worker, tmp_path, "cuda", ARENA, program, id="larger", params=params)
+        for which in (case, case, larger, larger):
+            which.sample(fresh=5)
+        limits = {"budget_ns": 0, "max_samples": 8, "warmup_samples": 0, "warmup_ns": 0}
+        answer = case.ask("sample", "failed", fresh=5, **limits)
+        assert answer["reason"].startswith("capture_begin")
 
 
 def test_open_cases_have_their_own_inputs(

@@ -59,12 +59,17 @@ def test_verdict(file: Path, cases: dict[str, dict[str, Any]]) -> None:
     assert set(found.values()) <= {verdict_of(file), "ok"}
 
 
+def run_operator(run: Path, *options: str) -> dict[str, dict[str, Any]]:
+    """Return the cases by variant: large enough that a launch is much shorter than the work."""
+    sizes = ("--set", "rows=5000", "--set", "cols=1024")
+    measure = ("--passes", "2", "--time-limit", "300ms", "--out", run)
+    done = bench("run", "--operator", OPERATOR, *options, *sizes, *measure, "--json", expect=1)
+    return {case["variant"]: case for case in json.loads(done.stdout)}
+
+
 @pytest.fixture(scope="module")
 def rungs_of_an_operator(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    run = tmp_path_factory.mktemp("operator") / "run"
-    options = ("--engine", "cuda", "--passes", "2", "--time-limit", "300ms", "--out", run)
-    done = bench("run", "--operator", OPERATOR, *options, "--json", expect=1)
-    return {case["variant"]: case for case in json.loads(done.stdout)}
+    return run_operator(tmp_path_factory.mktemp("operator") / "run", "--engine", "cuda")
 
 
 @pytest.mark.parametrize("file", sorted(OPERATOR.glob("*.cu")), ids=lambda file: file.stem)
@@ -73,3 +78,10 @@ def test_verdict_of_an_operators_rung(
 ) -> None:
     case = rungs_of_an_operator[file.stem]
     assert case["status"] == verdict_of(file), case["reason"]
+
+
+def test_a_captured_file_that_remembers_its_output(tmp_path: Path) -> None:
+    options = ("--engine", "python", "--variant", "output_is_there", "--set", "device=cuda")
+    case = run_operator(tmp_path / "run", *options)["output_is_there"]
+    assert case["status"] == "implausible", case["reason"]
+    assert any("forward_graph is slower on new inputs" in flag for flag in case["flags"])

@@ -53,6 +53,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> FakeGpu:
         "Stream": Stream,
         "stream": lambda _: nullcontext(),
         "current_stream": Stream,
+        "mem_get_info": lambda: (1 << 30, 1 << 30),
     }
     for name, fake in fakes.items():
         monkeypatch.setattr(torch.cuda, name, fake)

@@ -98,10 +98,11 @@ def test_an_implementation_may_ask_for_graphs(session, tmp_path, monkeypatch, as
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "reference_python")
     monkeypatch.setattr(session, "engine", "python")
     monkeypatch.setattr(session, "operator", import_module("candidate").CandidateWorkload)
-    monkeypatch.setattr(session, "_device", fake_gpu.install(monkeypatch, forward))
+    modules = forward, import_module("changing")
+    monkeypatch.setattr(session, "_device", fake_gpu.install(monkeypatch, *modules))
     mine = open_ok(session, operator, "mine")
     assert ("forward_graph" in mine.answer["phases"]) == asks
-    assert fake_gpu.Replay.captured == (3 if asks else 0)
+    assert fake_gpu.Replay.captured == (5 if asks else 0)
     before, after = mine.output()["y"], mine.output(SEED)["y"]
     assert not np.array_equal(before, after)
     mine.sample(SEED)

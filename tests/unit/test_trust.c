@@ -75,6 +75,17 @@ static void slower_on_new_inputs_is_implausible(void **state) {
     implausible_find(&part);
     assert_int_equal(part.status, CASE_IMPLAUSIBLE);
     result_free(&part);
+    case_result_t launches = make(1000, 3900);
+    free(launches.phases[0].name);
+    launches.phases[0].name = mem_text("kernel_graph");
+    launches.phases[0].clock = CLOCK_DEVICE;
+    implausible_find(&launches);
+    assert_int_equal(launches.status, CASE_OK);
+    for (size_t i = 0; i < launches.phases[0].n_fresh; i++)
+        launches.phases[0].fresh[i] += 200;
+    implausible_find(&launches);
+    assert_int_equal(launches.status, CASE_IMPLAUSIBLE);
+    result_free(&launches);
     case_result_t result = make(1000, 1e6); /* one as fast as the others: no result was kept */
     result.phases[0].fresh[1] = 1000;
     implausible_find(&result);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "workloads/common/gpu_changing.h"
 #include "workloads/common/gpu_memory.h"
 
 #include <stdlib.h>
@@ -117,6 +118,7 @@ static void free_device(gpu_sample_t *s, gpu_array_t *array) {
 void gpu_sample_free(gpu_sample_t *s) {
     gpu_graph_free(s->gpu, &s->batch);
     gpu_graph_free(s->gpu, &s->whole);
+    gpu_changing_free(s);
     for (size_t i = 0; i < s->n_arrays; i++)
         free_device(s, &s->arrays[i]);
     if (s->alloc == ALLOC_ASYNC)

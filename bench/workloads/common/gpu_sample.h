@@ -37,6 +37,13 @@ typedef struct gpu_array {
 
 typedef struct gpu_sample gpu_sample_t;
 
+/* See gpu_changing.h. */
+typedef struct gpu_changing {
+    cu_pointer_t copy; /* of all arrays but weights; 0: there are no graphs yet */
+    cu_graph_exec_t changed, same;
+    unsigned launches; /* of each graph */
+} gpu_changing_t;
+
 /* The first member of a session's state. Start with zeros. */
 struct gpu_sample {
     gpu_t *gpu;
@@ -61,6 +68,7 @@ struct gpu_sample {
     cu_graph_exec_t whole; /* launch=graph: the whole sample */
     cu_graph_exec_t batch; /* many launches, for kernel_graph */
     unsigned batch_launches;
+    gpu_changing_t changing;
     unsigned phase[16];
     bool has_phase[16];
 };
@@ -100,6 +108,8 @@ void gpu_sample_keep(gpu_sample_t *s);
 
 bool array_is_input(const gpu_array_t *array);  /* but not a weight */
 bool array_is_output(const gpu_array_t *array); /* but not the workspace */
+/* Not in host memory that the kernel reads and writes over the bus? */
+bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array);
 /* Does a run replace an input? */
 bool gpu_sample_in_place(const gpu_sample_t *s);
 /* Does a sample allocate, copy in, copy out anything? Empty phases are not reported. */

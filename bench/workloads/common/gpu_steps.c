@@ -11,8 +11,7 @@ bool array_is_output(const gpu_array_t *array) {
     return array->role == ARRAY_OUTPUT || array->role == ARRAY_IN_PLACE;
 }
 
-/* Not in host memory that the kernel reads and writes over the bus? */
-static bool on_device(const gpu_sample_t *s, const gpu_array_t *array) {
+bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array) {
     return s->copy != COPY_MAPPED || array->role == ARRAY_WEIGHT || array->role == ARRAY_WORKSPACE;
 }
 
@@ -30,7 +29,7 @@ bool gpu_sample_in_place(const gpu_sample_t *s) {
 bool gpu_sample_allocates(const gpu_sample_t *s) {
     bool any = false;
     for (size_t i = 0; i < s->n_arrays; i++)
-        any |= on_device(s, &s->arrays[i]) && each_sample(s, &s->arrays[i]);
+        any |= array_on_device(s, &s->arrays[i]) && each_sample(s, &s->arrays[i]);
     return any && s->alloc != ALLOC_ARENA;
 }
 
@@ -59,7 +58,7 @@ static status_t take(gpu_sample_t *s, const gpu_array_t *array, bool fixed, cu_p
                      error_t *err) {
     const size_t bytes = array->bytes + array->shift;
     void *mapped = array->from != NULL ? array->from : array->to;
-    if (!on_device(s, array)) {
+    if (!array_on_device(s, array)) {
         CUDA(host_device_pointer(pointer, mapped, 0));
         return STATUS_OK;
     }
@@ -86,7 +85,7 @@ status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err) {
 status_t gpu_sample_release(gpu_sample_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_arrays && s->alloc != ALLOC_ARENA; i++) {
         gpu_array_t *array = &s->arrays[i];
-        if (!on_device(s, array) || !each_sample(s, array))
+        if (!array_on_device(s, array) || !each_sample(s, array))
             continue;
         const cu_pointer_t memory = array->current - array->shift;
         if (s->alloc == ALLOC_ASYNC)
