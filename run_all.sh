@@ -49,7 +49,8 @@ if [ -z "$mode" ]; then
     [ "$gpu" = yes ] && mode=full || mode=quick
 fi
 sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json sweeps/linreg_train_operations.json
-    sweeps/mnist_train.json sweeps/mnist_train_stages.json sweeps/mlp_train.json sweeps/allocate.json)
+    sweeps/mnist_train.json sweeps/mnist_train_mixed.json
+    sweeps/mnist_train_stages.json sweeps/mlp_train.json sweeps/allocate.json)
 operators=(kernels/*/operator.json)
 operators=("${operators[@]%/operator.json}")
 flags=()

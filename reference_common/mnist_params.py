@@ -34,9 +34,11 @@ _CHECKED_BATCH = 32
 
 SAMPLE_STEPS = 200
 # A descent is some steps on the first batch only, at a rate at which the loss must fall: at a small
-# rate the losses barely show whether the weights are updated.
+# rate the losses barely show whether the weights are updated. With float32 weights and float16
+# products there is another, at a rate at which float16 weights would round most updates away.
 DESCENT_STEPS = 10
-DESCENT_RATE = 0.25
+DESCENTS = {"descent": 0.25}
+MIXED_DESCENTS = {**DESCENTS, "small_descent": 0.005}
 MNIST_TRAIN_CHECKS = {
     "hidden": integer(8, 16_384),
     "batch": integer(1, 4096),

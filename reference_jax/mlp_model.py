@@ -12,7 +12,9 @@ import numpy as np
 
 from mlp_weights import Layers, start_weights
 
-DTYPES = {"f32": np.float32, "tf32": np.float32, "f16": np.float16}
+# Of inputs and, unless weights are more precise, of weights.
+DTYPES = {"f32": np.float32, "tf32": np.float32, "f16": np.float16, "mixed": np.float16}
+WEIGHTS_DTYPES = {**DTYPES, "mixed": np.float32}
 # W and b of layer 0, 1, …
 Weights = Sequence[Any]
 # Up to here a layer is written out: XLA fuses such a model into one loop over the samples.
@@ -21,12 +23,12 @@ _SMALL_LAYER = 64
 
 def weights_in(dtype: str, layers: Layers, seed: int) -> list[np.ndarray]:
     """Return the start weights in host memory."""
-    return [weight.astype(DTYPES[dtype]) for weight in start_weights(layers, seed)]
+    return [weight.astype(WEIGHTS_DTYPES[dtype]) for weight in start_weights(layers, seed)]
 
 
 def precision_of(dtype: str) -> AbstractContextManager[Any]:
     """Return the context in which code for this dtype is traced: no TF32 for float32."""
-    names = {"f32": "highest", "tf32": "tensorfloat32", "f16": "default"}
+    names = {"f32": "highest", "tf32": "tensorfloat32", "f16": "default", "mixed": "default"}
     return jax.default_matmul_precision(names[dtype])
 
 
@@ -55,10 +57,11 @@ _linear.defvjp(_linear_forward, _linear_backward)
 
 
 def logits_of(x: jax.Array, weights: Weights) -> jax.Array:
-    """Return the model's output by matrix products."""
-    for w, b in _layers(weights)[:-1]:
+    """Return the model's output by matrix products in x's dtype."""
+    layers = _layers([weight.astype(x.dtype) for weight in weights])
+    for w, b in layers[:-1]:
         x = jax.nn.relu(_linear(x, w, b))
-    return _linear(x, *_layers(weights)[-1])
+    return _linear(x, *layers[-1])
 
 
 def is_small(weights: Weights) -> bool:

@@ -1,8 +1,8 @@
 """`mnist_train`: training of 784-H-H-H-10 on MNIST; a sample is the first steps from fresh weights.
 
 ReLU after the hidden layers, cross-entropy, SGD without momentum. Images, labels and order are on
-the device. In dtype f16 the weights are float16, too; the softmax and the update are computed in
-float32. `mlp_trainers.py` has the modes.
+the device. In dtype f16 the weights are float16, too, in dtype mixed float32; the softmax and the
+update are computed in float32. `mlp_trainers.py` has the modes.
 
 Phases on a GPU: `h2d` (start weights and order), `train`, `d2h` (losses and weights), each waited
 for, `total`, `residual`; `step`, which is `train` divided by the steps of a sample. On the CPU
@@ -23,7 +23,7 @@ from device import JaxDevice
 from host_memory import expect_room
 from losses import expect_finite, loss_curve
 from mlp_model import DTYPES
-from mnist_params import DESCENT_RATE
+from mnist_params import DESCENTS, MIXED_DESCENTS
 from mnist_params import MnistTrainParams as Params
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample, now_ns
@@ -40,8 +40,10 @@ class MnistTraining(Training[Params]):
         return dict.fromkeys([*work, "total", "residual", "step"], "host")
 
     def output(self) -> dict[str, np.ndarray]:
-        """Return gradients, losses and how much the loss falls in a descent."""
-        return {**super().output(), "descent": self._descent()}
+        """Return gradients, losses and how much the loss falls in descents."""
+        descents = MIXED_DESCENTS if self._inputs.dtype == "mixed" else DESCENTS
+        falls = {name: self._descent(rate) for name, rate in descents.items()}
+        return {**super().output(), **falls}
 
     def _first_order(self) -> np.ndarray:
         return self._inputs.order[: self._params.sample_steps]
@@ -54,7 +56,7 @@ class MnistTraining(Training[Params]):
         self._sample()
         return self.read()["losses"]
 
-    def _descent(self) -> np.ndarray:
+    def _descent(self, rate: float) -> np.ndarray:
         """Return how much the loss falls in each of the first steps of a descent.
 
         It runs as many steps as a sample, with the same compiled code.
@@ -64,7 +66,7 @@ class MnistTraining(Training[Params]):
         order[:steps] = order[0]
         self._trainer.start(self._inputs.weights)
         self._trainer.place(order)
-        self._trainer.train(DESCENT_RATE)
+        self._trainer.train(rate)
         losses = self.read()["losses"][:steps]
         return losses[0] - losses
 
@@ -110,7 +112,7 @@ class MnistTraining(Training[Params]):
             "accuracy": accuracy,
             "dataset": self._inputs.dataset.name,
             "accumulate": "f32",
-            "weights": self._inputs.dtype,
+            "weights": "f16" if self._inputs.dtype == "f16" else "f32",
         }
 
 
@@ -121,7 +123,7 @@ class MnistTrain:
 
     def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs[Params]:
         """Return the data of a case; uses the seed in its parameters."""
-        expect_dtype(spec, ("f16", "f32"), on_cpu=("f32",))
+        expect_dtype(spec, ("f16", "mixed", "f32"), on_cpu=("f32",))
         params = Params.of(spec)
         train_bytes = params.train_bytes if spec.device == "cpu" else 0
         expect_room(params.data_bytes(np.dtype(DTYPES[spec.dtype])) + train_bytes)

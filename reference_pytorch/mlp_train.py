@@ -163,6 +163,7 @@ class MlpTraining(Training[Params]):
         return Task(
             self._params,
             inputs.dtype,
+            inputs.weights_dtype,
             inputs.images_on(data_device),
             order=inputs.order[0].to(data_device, copy=True),
             losses=torch.empty(self._params.epoch_steps(inputs.n_images), device=device),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -25,6 +27,8 @@ class Task(NamedTuple):
     params: MlpParams
     dtype: torch.dtype
     """The dtype of inputs and products."""
+    weights_dtype: torch.dtype
+    """The dtype of weights, unless a mode keeps them in float32 in any case."""
     images: DeviceImages
     order: Tensor
     """Image indices, int32, in the order of the steps."""
@@ -64,12 +68,18 @@ class Task(NamedTuple):
 
 
 class Trainer:
-    """Training with float32 weights, operation by operation, with autograd and SGD."""
+    """Training with float32 weights, operation by operation, with autograd and SGD.
+
+    If the products are less precise, as users do: by autocast.
+    """
 
     optimizer_options: Mapping[str, Any] = {}
 
     def __init__(self, task: Task) -> None:
         self._task = task
+        self._precision: Callable[[], AbstractContextManager[Any]] = nullcontext
+        if task.dtype != self._weights_dtype():
+            self._precision = partial(torch.autocast, task.device.type, task.dtype)
         self._model = build_model(task.params.layers, task.device, self._weights_dtype())
         self._optimizer = torch.optim.SGD(
             self._model.parameters(), lr=self._start_rate(), **self.optimizer_options
@@ -134,8 +144,9 @@ class Trainer:
         return loss.detach()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        logits = self._model(x).float()
-        return functional.cross_entropy(logits, y, reduction=self._task.reduction)
+        with self._precision():
+            logits = self._model(x).float()
+            return functional.cross_entropy(logits, y, reduction=self._task.reduction)
 
 
 class GathersAhead(ABC):
@@ -183,7 +194,7 @@ class GathersAhead(ABC):
 
 
 class FusedTrainer(GathersAhead, Trainer):
-    """Weights in the products' dtype, updated by one kernel.
+    """Weights in the task's dtype, updated by one kernel.
 
     All inputs of a step, the learning rate included, are in device memory.
     """
@@ -206,7 +217,7 @@ class FusedTrainer(GathersAhead, Trainer):
         return self._rate
 
     def _weights_dtype(self) -> torch.dtype:
-        return self._task.dtype
+        return self._task.weights_dtype
 
 
 class StaticTrainer(ABC):

@@ -41,14 +41,20 @@ class Inputs(Generic[Params]):
     refilled = ("weights",)
     """What a refill changes."""
 
-    def __init__(self, params: Params, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self,
+        params: Params,
+        dtype: torch.dtype = torch.float32,
+        weights_dtype: torch.dtype | None = None,
+    ) -> None:
         start_ns = now_ns()
         self.params = params
         self.dtype = dtype
+        self.weights_dtype = weights_dtype or dtype
         self.dataset: Dataset = mnist_data.load()
         self.n_images = len(self.dataset.train_labels)
-        self.weights = start_weights(params.layers, params.seed, dtype)
-        """W and b of layer 0, 1, … in the case's dtype."""
+        self.weights = start_weights(params.layers, params.seed, self.weights_dtype)
+        """W and b of layer 0, 1, …."""
         self.order = torch.from_numpy(params.order(self.n_images))
         """Image indices, int32, one row per epoch or step: `MlpParams.order`."""
         self.made_ns = now_ns() - start_ns

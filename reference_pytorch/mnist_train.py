@@ -1,21 +1,21 @@
 """`mnist_train`: training of 784-H-H-H-10 on MNIST; a sample is the first steps from fresh weights.
 
 ReLU after the hidden layers, cross-entropy, SGD without momentum. Images, labels and order are on
-the device; the losses of all steps are recorded there without synchronisation. The modes, in dtype
-f16:
+the device; the losses of all steps are recorded there without synchronisation. The modes, in
+dtypes f16 and mixed, which is float16 products and float32 weights:
 
-eager          As in the study: weights in float32, autocast, autograd and `torch.optim.SGD`,
-               operation by operation.
+eager          As in the study, in both dtypes: weights in float32, autocast, autograd and
+               `torch.optim.SGD`, operation by operation.
 compile        The same arithmetic: batch, model, loss and update as one function, with gradients by
                `torch.func.grad_and_value`, compiled by `torch.compile(mode="max-autotune",
                fullgraph=True)`. On a GPU this mode replays CUDA graphs of the compiler.
-graph          Weights in float16, too, and SGD with one kernel for all of them. The steps of a
-               sample are captured in one CUDA graph, which reads its position from a counter on the
-               device.
-compile_graph  The compiled function with weights in float16, captured in such a graph.
+graph          Weights in float16, too (mixed: in float32, with autocast), and SGD with one kernel
+               for all of them. The steps of a sample are captured in one CUDA graph, which reads its
+               position from a counter on the device.
+compile_graph  The compiled function with such weights, captured in such a graph.
 manual_graph   The backward pass written by hand: a product updates the weights with the gradient
                that it computes, and the compiler fuses all that is not a product; captured in such a
-               graph.
+               graph. Not in dtype mixed: that product takes weights of its factors' dtype.
 
 In dtype f32 everything is float32. Products are accumulated in float32 (cuBLAS may reduce partial
 sums in float16, which PyTorch allows by default).
@@ -32,7 +32,7 @@ its accuracy on the test images.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -46,28 +46,31 @@ from mlp_model import logits_of
 from mlp_trainers import Task, Trainer
 from mnist_data import MNIST
 from mnist_mlp import Inputs
-from mnist_params import DESCENT_RATE
+from mnist_params import DESCENTS, MIXED_DESCENTS
 from mnist_params import MnistTrainParams as Params
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample
 from training import STATIC_MODES, AnyTrainer, Mode, Trained, Training
-from workload import ClockDomain, expect_dtype
+from workload import ClockDomain, Skip, expect_dtype
 
-DTYPES = {"f16": torch.float16, "f32": torch.float32}
-_DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+class Precision(NamedTuple):
+    """What the numbers of a case are kept in."""
+
+    products: torch.dtype
+    weights: torch.dtype
+
+
+DTYPES = {
+    "f16": Precision(torch.float16, torch.float16),
+    "mixed": Precision(torch.float16, torch.float32),
+    "f32": Precision(torch.float32, torch.float32),
+}
+_DTYPE_NAMES = {torch.float16: "f16", torch.float32: "f32"}
 _TEST_IMAGES_AT_ONCE = 2000
 
 
-class AutocastTrainer(Trainer):
-    """The study's way: autocast if the products are float16."""
-
-    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        dtype = self._task.dtype
-        with torch.autocast(x.device.type, dtype, enabled=dtype != torch.float32):
-            return super()._loss(x, y)
-
-
-MODES = {"eager": Mode(AutocastTrainer, builds_in_sample=True), **STATIC_MODES}
+MODES = {"eager": Mode(Trainer, builds_in_sample=True), **STATIC_MODES}
 
 
 class MnistTraining(Training[Params]):
@@ -89,8 +92,11 @@ class MnistTraining(Training[Params]):
         return phases
 
     def output(self) -> dict[str, np.ndarray]:
-        """Return gradients, losses and how much the loss falls in a descent."""
-        return {**super().output(), "descent": self._descent()}
+        """Return gradients, losses and how much the loss falls in descents."""
+        mixed = self._task.dtype != self._task.weights_dtype
+        descents = MIXED_DESCENTS if mixed else DESCENTS
+        falls = {name: self._descent(rate) for name, rate in descents.items()}
+        return {**super().output(), **falls}
 
     @property
     def _checked_steps(self) -> int:
@@ -109,7 +115,7 @@ class MnistTraining(Training[Params]):
     def _checked_losses(self) -> Tensor:
         return self._sample().output.losses[: self._checked_steps]
 
-    def _descent(self) -> np.ndarray:
+    def _descent(self, rate: float) -> np.ndarray:
         """Return how much the loss falls in each of the first steps of a descent.
 
         On a GPU it runs as many steps as a sample, so that the same graphs are replayed.
@@ -119,7 +125,7 @@ class MnistTraining(Training[Params]):
         fill_randomly([task.losses])
         task.order[:steps] = self._inputs.order[0].to(task.device)
         self._trainer.start(self._start_weights)
-        self._trainer.set_rate(DESCENT_RATE)
+        self._trainer.set_rate(rate)
         self._trainer.run(params.sample_steps if self._on_gpu else steps)
         self._trainer.set_rate(params.rate)
         losses = task.losses[:steps].cpu().double().numpy() / params.batch
@@ -135,6 +141,7 @@ class MnistTraining(Training[Params]):
         return Task(
             params,
             inputs.dtype,
+            inputs.weights_dtype,
             inputs.images_on(device),
             order=inputs.order.to(device, copy=True),
             losses=torch.empty(params.steps, device=device),
@@ -238,9 +245,11 @@ class MnistTrain:
         """Return the data of a case; uses the seed in its parameters."""
         expect_dtype(spec, DTYPES, on_cpu=("f32",))
         params, dtype = Params.of(spec), DTYPES[spec.dtype]
+        if spec.variant == "manual_graph" and spec.dtype == "mixed":
+            raise Skip("dtype mixed: its products update weights of their own dtype, float16")
         train_bytes = params.train_bytes if spec.device == "cpu" else 0
-        expect_room(params.data_bytes(dtype) + train_bytes)
-        return Inputs(params, dtype)
+        expect_room(params.data_bytes(dtype.products) + train_bytes)
+        return Inputs(params, dtype.products, dtype.weights)
 
     def open(
         self, spec: CaseSpec, inputs: Inputs[Params], device: Device, mark: Mark

@@ -39,13 +39,13 @@ class Mode(NamedTuple):
 
 
 _NO_GRAPHS = "max-autotune-no-cudagraphs"
-# Modes that build the model outside samples, with weights in float32 or in the case's dtype.
+# Modes that build the model outside samples, with weights in float32 or as the case has them.
 STATIC_MODES = {
     "compile": Mode(lambda task: CompiledTrainer(task, torch.float32, "max-autotune")),
     "graph": Mode(FusedTrainer, captured=True),
     # Our captured graphs replace the compiler's own.
     "compile_graph": Mode(
-        lambda task: CompiledTrainer(task, task.dtype, _NO_GRAPHS), captured=True
+        lambda task: CompiledTrainer(task, task.weights_dtype, _NO_GRAPHS), captured=True
     ),
     "manual_graph": Mode(
         lambda task: ManualTrainer(task, lambda function: compiled(function, _NO_GRAPHS)),

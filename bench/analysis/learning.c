@@ -60,7 +60,8 @@ seeds_t seeds_of(const record_t *run, const case_t *like) {
 }
 
 const char *weights_dtype(const case_t *spec) {
-    return strcmp(spec->dtype, "tf32") == 0 ? "f32" : spec->dtype;
+    const bool of_products = strcmp(spec->dtype, "tf32") == 0 || strcmp(spec->dtype, "mixed") == 0;
+    return of_products ? "f32" : spec->dtype;
 }
 
 char *weights_of(const case_result_t *result) {

@@ -22,7 +22,8 @@ bool same_but_seed_and(const case_t *a, const case_t *b, const char *other);
 /* Are both the same contender: engine, device, variant and techniques? */
 bool same_contender(const case_t *a, const case_t *b);
 
-/* Precision of weights kept in the case's precision: "f32" for tf32, which applies to products. */
+/* Precision of weights kept in the case's precision: "f32" for tf32 and mixed, which apply
+ * to products. */
 const char *weights_dtype(const case_t *spec);
 
 /* Precision of the trained weights: "f16"; "f32" with autocast, whose products are less precise.

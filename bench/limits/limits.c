@@ -91,7 +91,7 @@ static double least_dram_bytes(const workload_cost_t *cost, const device_rates_t
 /* TF32 runs at half the rate of float16. One product of it is the least that a float32 product takes
  * on tensor cores; where there is no TF32, it is two in float16. */
 static double peak_flops_per_s(const char *dtype, const device_rates_t *rates) {
-    if (strcmp(dtype, "f16") == 0 || strcmp(dtype, "bf16") == 0)
+    if (strcmp(dtype, "f16") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "mixed") == 0)
         return rates->f16_peak_flops_per_s;
     if (strcmp(dtype, "f32") == 0 || strcmp(dtype, "tf32") == 0)
         return rates->f16_peak_flops_per_s / 2;

@@ -17,12 +17,21 @@ enum {
     ONE_CLUSTER_BYTES = 8 * 256 * 1024,
 };
 
-const char *training_bound_name(training_bound_t bound) {
+double training_passes(const case_t *any_case) {
+    const workload_cost_t cost = workload_find(any_case->workload)->cost(any_case);
+    const size_t steps = mnist_sample_steps((size_t)case_param_int(any_case, "steps", 1));
+    return cost.bytes / cost.working_set_bytes / (double)steps;
+}
+
+const char *training_bound_name(training_bound_t bound, const case_t *any_case) {
     static const char *const NAMES[] = {
         [BOUND_DRAM] = "every epoch from DRAM",       [BOUND_L2] = "every epoch from the L2",
         [BOUND_BARRIER] = "a grid barrier per epoch", [BOUND_ONCE] = "read once from DRAM",
         [BOUND_WEIGHTS] = "3·W per step, in DRAM",    [BOUND_KEPT] = "3·W, less what the L2 keeps"};
-    return NAMES[bound];
+    static const char *const MIXED[] = {[BOUND_WEIGHTS] = "2.5·W per step, in DRAM",
+                                        [BOUND_KEPT] = "2.5·W, less what the L2 keeps"};
+    const bool mixed = bound >= BOUND_WEIGHTS && strcmp(any_case->dtype, "mixed") == 0;
+    return mixed ? MIXED[bound] : NAMES[bound];
 }
 
 static int64_t points_of(const case_t *spec) {
@@ -108,13 +117,14 @@ static char *weights_arithmetic(training_bound_t bound, const case_t *spec,
     const double ns = weights_bound_ns(bound, spec, rates);
     const bool through_l2 =
         bound == BOUND_KEPT && ns <= traffic.bytes / rates->l2_bytes_per_s * 1e9;
+    const double passes = training_passes(spec);
     units_time(time, ns);
     units_bytes(weights, traffic.weights_bytes);
     units_bytes(kept, traffic.kept_bytes);
     units_rate(rate, through_l2 ? rates->l2_bytes_per_s : rates->dram_bytes_per_s);
     if (bound == BOUND_WEIGHTS || through_l2)
-        return mem_format("3 × %s / %s = %s", weights, rate, time);
-    return mem_format("3 × (%s − %s) / %s = %s", weights, kept, rate, time);
+        return mem_format("%g × %s / %s = %s", passes, weights, rate, time);
+    return mem_format("%g × (%s − %s) / %s = %s", passes, weights, kept, rate, time);
 }
 
 char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,

@@ -17,7 +17,9 @@ typedef enum training_bound {
 } training_bound_t;
 
 /* The row's name in charts: "every epoch from DRAM". */
-const char *training_bound_name(training_bound_t bound);
+const char *training_bound_name(training_bound_t bound, const case_t *any_case);
+/* How often a step of mnist_train moves all weights at least: 3, or 2.5 with dtype mixed. */
+double training_passes(const case_t *any_case);
 
 /* For the size of `any_case`. NaN if it does not apply or a rate was not measured. */
 double training_bound_ns(training_bound_t bound, const case_t *any_case,

@@ -61,7 +61,7 @@ static const char *worked_example(const plot_data_t *data, const device_rates_t 
         if (arithmetic != NULL)
             example = chart_format(chart, "%s\nlimit at %s %s, %s: %s", example,
                                    data->workload->size_param, chart_size_in(text, data, size),
-                                   training_bound_name(b), arithmetic);
+                                   training_bound_name(b, spec), arithmetic);
         free(arithmetic);
     }
     return example;
@@ -73,8 +73,8 @@ const char *lines_add_bounds(lines_t *lines, const plot_data_t *data, chart_t *c
         double *ns = mem_zeroed(data->n_sizes, sizeof *ns);
         for (size_t i = 0; i < data->n_sizes; i++)
             ns[i] = training_bound_ns(b, series_any_at(data, data->sizes[i]), &rates);
-        lines_limit(lines, data, ns, chart_format(chart, "limit: %s", training_bound_name(b)),
-                    STYLE_BOUNDS + b);
+        const char *name = training_bound_name(b, series_any_at(data, data->sizes[0]));
+        lines_limit(lines, data, ns, chart_format(chart, "limit: %s", name), STYLE_BOUNDS + b);
     }
     return worked_example(data, &rates, chart);
 }

@@ -10,7 +10,9 @@
 //         74 MB of weights, 51 us at 4.3 TB/s, less what the L2 keeps; 8192: 281 MB, 196 us.
 // Limits  Stage boundaries: launch, first tiles and last sums are never hidden. Two tiles per warp in flight, and every
 //         block reads all inputs, at H = 8192 as many bytes as it reads weights. Sums within a tensor core are float32
-//         (ACCUMULATE_F16: fp16, but float32 across warps); a gradient's sum over the batch is always float32.
+//         (ACCUMULATE_F16: fp16, but float32 across warps); a gradient's sum over the batch is always float32. With
+//         dtype mixed the weights' second words are loaded when a tile is updated, not ahead.
+#define TAKES_MIXED 1
 #ifndef STREAMED  // rung 04: 1
 #define STREAMED 0
 #endif

@@ -12,19 +12,24 @@
 //         at 1024, 8.5 at 2048. Its products read shared memory for 4,600 clocks, 2.4 us, and 6,700, 3.5 us. Updates of
 //         layers 1 to 3 are in the waits for sums of deltas, that of layer 0 is not. docs/on-chip.md has the bytes of
 //         each exchange, the parts and their probes.
-// Limits  At most 32 images and 2048 neurons per layer, padded to a multiple of 512; up to 256, rung 05. All blocks
-//         have to be resident. Partial sums lose the last bit of 24 on their way through the L2. mma.sync reads its
+//         dtype mixed, prediction, not measured yet: 7.7 us at 512, 10.3 at 1024. A weight stays in 4 bytes, its
+//         float16 where it was and its second word beside it (split_weight.cuh); 208 KB of a block at 1024. Forward and
+//         backward products are the same. An update takes 7 more instructions per weight and twice the accesses: 730
+//         clocks for layer 0, on the chain, and 2,700 for the others, half of them in the waits.
+// Limits  At most 32 images and 2048 neurons per layer, padded to a multiple of 512; up to 256, rung 05. dtype mixed: at
+//         most 1024, all of them here. All blocks have to be resident. Partial sums lose the last bit of 24 on their way through the L2. mma.sync reads its
 //         operands from shared memory more often than wgmma would; its fragments serve the update, too.
+#define TAKES_MIXED (__CUDA_ARCH__ >= 900)
 #include "mnist_train.cuh"
 
-#if __CUDA_ARCH__ < 900 || HIDDEN <= 256 && !defined(RANKS)
+#if __CUDA_ARCH__ < 900 || HIDDEN <= 256 && !DTYPE_MIXED && !defined(RANKS)
 #include "05_persistent.cu"
 #else
 
 #define ROWS 32  // images, padded; the deltas of the padding are 0
 #if BATCH > ROWS
 #error SKIP: batches of at most 32 images
-#elif HIDDEN > 2048
+#elif HIDDEN > (DTYPE_MIXED ? 1024 : 2048)
 #error SKIP: the weights of layers this wide do not fit on the chip
 #elif SHARED_LIMIT < 227 * 1024
 #error SKIP: needs 227 KiB of shared memory per block
@@ -55,7 +60,7 @@ union sums_t {
     share_rows_t activations_3;  // in the first
 };
 struct __align__(128) shared_t {
-    weights_t weights[2];
+    weights_t weights[DTYPE_MIXED ? 4 : 2];  // layers 1, 2, and their second words
     share_rows_t inputs[2];  // activations 1, 2
     union {
         panel_rows_t delta[2];
@@ -68,6 +73,7 @@ struct __align__(128) shared_t {
     unsigned long long arrived[6], fetched[2];
 };
 static_assert(sizeof(shared_t) <= SHARED_LIMIT, "shared memory of a block");
+constexpr unsigned LOW_BYTES = 2 * sizeof(weights_t);  // from a weight to its second word
 
 PLAN = {1, 0, 0, 0};
 STAGES = {
@@ -82,7 +88,7 @@ STAGES = {
 struct trainer_t {
     const mnist_t &p;
     shared_t &shared;
-    network_t net;
+    network_t net, low;  // low: the second words, with dtype mixed
     images_t images;
     half2 own[2][PAIRS];   // this thread's activations 1 and 2
     unsigned panel[4][2];  // activations 3 of 16 of the cluster's neurons
@@ -91,13 +97,15 @@ struct trainer_t {
         for (unsigned i = threadIdx.x; i < sizeof(shared_t) / 4; i += THREADS)
             ((unsigned *)&shared)[i] = 0;
         __syncthreads();
-        load_network(net, shared, p);
+        load_network(net, shared.weights, matrices_t(p, false));
+        if (DTYPE_MIXED)
+            load_network(low, shared.weights + 2, matrices_t(p, true));
         const unsigned i = threadIdx.x;
         for (unsigned layer = 0; layer < 3; layer++)
             if (i < OWN && first_own() + i < HIDDEN)
-                shared.bias[layer][i] = __half2float(p.b[layer][first_own() + i]);
+                shared.bias[layer][i] = load_bias(p, p.b[layer] + first_own() + i);
         if (i < CLASSES)
-            shared.last_bias[i] = __half2float(p.b[3][i]);
+            shared.last_bias[i] = load_bias(p, p.b[3] + i);
         images.begin(p, shared);
         cluster_begin(shared);
         grid_begin(p);
@@ -128,6 +136,11 @@ struct trainer_t {
                 send_sums(shared, layer, step, (image_tile() + m) * 16, neuron_tile() * 16 + h * 8, sums[m][h]);
     }
 
+    // A bias as sums take it.
+    __device__ __forceinline__ static float in_sums(float bias) {
+        return DTYPE_MIXED ? __half2float(__float2half_rn(bias)) : bias;
+    }
+
     // Activations layer + 1, of this block's neurons.
     template <cluster_exchange LAYER> __device__ __forceinline__ void finish_forward(unsigned step) {
         cluster_wait(shared, LAYER, step);
@@ -135,7 +148,7 @@ struct trainer_t {
         for (unsigned pair = 0; pair < PAIRS; pair++) {
             const float2 sum = received_sum(shared, LAYER, step, pair);
             const float *bias = shared.bias[LAYER] + column_of_pair(pair);
-            const half2 a = __floats2half2_rn(fmaxf(sum.x + bias[0], 0), fmaxf(sum.y + bias[1], 0));
+            const half2 a = __floats2half2_rn(fmaxf(sum.x + in_sums(bias[0]), 0), fmaxf(sum.y + in_sums(bias[1]), 0));
             if (LAYER < SUMS_2)
                 own[LAYER % 2][pair] = a;
             share_activations(LAYER, step, pair, a);
@@ -194,8 +207,9 @@ struct trainer_t {
         cluster_wait(shared, LOGITS, step);
         const float2 sum = received_logits(shared, step, row, k);
         half2 delta;
-        const float loss = softmax_pair(
-            delta, make_float2(sum.x + shared.last_bias[k], sum.y + shared.last_bias[k + 1]), row, k, images.label);
+        const float2 logits =
+            make_float2(sum.x + in_sums(shared.last_bias[k]), sum.y + in_sums(shared.last_bias[k + 1]));
+        const float loss = softmax_pair(delta, logits, row, k, images.label);
         *(half2 *)&shared.delta_3[row][k ^ row / 4 % 2 * 8] = delta;
         __syncthreads();
         return loss;
@@ -260,7 +274,7 @@ struct trainer_t {
     }
 
     template <bool REPORTS> __device__ __forceinline__ void descend_layer_3() {
-        descend_last<REPORTS>(p, net, last_delta(), inputs(3), panel);
+        descend_last<REPORTS>(p, net, low, last_delta(), inputs(3), panel);
         report_t report = report_of(p, 3, 0);
         if (blockIdx.x != 0)
             report.gradient = nullptr;
@@ -310,20 +324,22 @@ struct trainer_t {
         backward<1>(s);
         descend_layer<REPORTS>(1);
         finish_backward<1>(s);
-        descend_first<REPORTS>(p, net, delta(0), pixels(s));
+        descend_first<REPORTS>(p, net, low, delta(0), pixels(s));
         descend_own_biases<REPORTS>(0);
     }
 
     __device__ __forceinline__ void finish() {
         images.wait(shared, p.steps);
         __syncthreads();
-        store_network(net, shared, p);
+        store_network(net, shared.weights, matrices_t(p, false));
+        if (DTYPE_MIXED)
+            store_network(low, shared.weights + 2, matrices_t(p, true));
         const unsigned i = threadIdx.x;
         for (unsigned layer = 0; layer < 3; layer++)
             if (i < OWN && first_own() + i < HIDDEN)
-                p.b[layer][first_own() + i] = __float2half_rn(shared.bias[layer][i]);
+                store_bias(p, p.b[layer] + first_own() + i, shared.bias[layer][i]);
         if (blockIdx.x == 0 && i < CLASSES)
-            p.b[3][i] = __float2half_rn(shared.last_bias[i]);
+            store_bias(p, p.b[3] + i, shared.last_bias[i]);
         cluster_end();
     }
 };

@@ -179,7 +179,12 @@ __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_
 #pragma unroll
         for (unsigned k = 0; k < BATCH_ROWS; k++)
             b[k / 2][k % 2] = transposed(tile.inputs[k].word[r]);
-        vector_t<V / 2> rows[2] = {tile.weights[2 * r], tile.weights[2 * r + 1]};
+        vector_t<V / 2> rows[2] = {tile.weights[2 * r], tile.weights[2 * r + 1]}, low[2];
+        if (DTYPE_MIXED)
+#pragma unroll
+            for (unsigned upper = 0; upper < 2; upper++)
+                low[upper] = load_or_zero<V / 2>(low_of(p, source.weight(n, 2 * r + upper)),
+                                                 source.weight_valid(n, 2 * r + upper));
 #pragma unroll
         for (unsigned i = 0; i < V / 2; i++) {
             float sums[4] = {};
@@ -188,7 +193,7 @@ __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_
                 multiply_add(sums, strip.inputs[i][k], b[k]);
 #pragma unroll
             for (unsigned upper = 0; upper < 2; upper++) {
-                rows[upper].word[i] = updated_pair(rows[upper].word[i], sums[upper], sums[2 + upper], rate);
+                update_pair(rows[upper].word[i], low[upper].word[i], sums[upper], sums[2 + upper], rate);
                 if (p.gradients[LAYER] != nullptr && source.weight_valid(n, 2 * r + upper)) {
                     float *gradient = p.gradients[LAYER] +
                                       (size_t)(n * 32 + source.row + 2 * r + upper) * (fan_in(LAYER) + 1) +
@@ -200,8 +205,11 @@ __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_
         }
 #pragma unroll
         for (unsigned upper = 0; upper < 2; upper++)
-            if (source.weight_valid(n, 2 * r + upper))
+            if (source.weight_valid(n, 2 * r + upper)) {
                 store(source.weight(n, 2 * r + upper), rows[upper]);
+                if (DTYPE_MIXED)
+                    store(low_of(p, source.weight(n, 2 * r + upper)), low[upper]);
+            }
     }
 }
 
@@ -225,7 +233,7 @@ __device__ __forceinline__ void update_bias(const mnist_t &p, unsigned n, const 
     }
     if (row >= fan_out(LAYER))
         return;
-    p.b[LAYER][row] = updated(__ldcg(p.b[LAYER] + row), p.rate, gradient);
+    descend_bias(p, p.b[LAYER] + row, gradient);
     if (p.gradients[LAYER] != nullptr)
         p.gradients[LAYER][(size_t)row * (fan_in(LAYER) + 1) + fan_in(LAYER)] = gradient;
 }

@@ -2,7 +2,8 @@
 //   784 - H - H - H - 10, y = W a + b, ReLU after all but the last, cross-entropy over the softmax, mean over the
 //   batch; w -= rate * dw. Weights and activations are fp16, sums float32 (ACCUMULATE_F16: fp16 in matrix products),
 //   the loss and the update float32.
-// HIDDEN, BATCH, DTYPE_F16 and ACCUMULATE_F16 come from the workload's descriptor.
+// With dtype mixed, weights and biases are float32, and products and sums take their float16 (split_weight.cuh).
+// HIDDEN, BATCH, DTYPE_F16, DTYPE_MIXED and ACCUMULATE_F16 come from the workload's descriptor.
 #pragma once
 #include <cuda_fp16.h>
 
@@ -10,9 +11,15 @@
 #include "../common/launch.cuh"
 #include "../common/warp.cuh"
 
+#ifndef DTYPE_MIXED
+#define DTYPE_MIXED 0
+#endif
+#ifndef TAKES_MIXED  // rungs that can have float32 weights: 1
+#define TAKES_MIXED 0
+#endif
 #if HIDDEN % 8 != 0
 #error SKIP: needs a hidden size that is a multiple of 8
-#elif defined(DTYPE_F16) && !DTYPE_F16
+#elif defined(DTYPE_F16) && !DTYPE_F16 && !(DTYPE_MIXED && TAKES_MIXED)
 #error SKIP: its weights are f16
 #endif
 
@@ -31,6 +38,7 @@ struct mnist_t {
     float *gradients[LAYERS];     // null, or, in a training of one step, its gradient divided by BATCH (n_out, n_in + 1),
                                   // the last column the bias's
     float *scratch;               // PARAMETERS floats if plan.scratch_per_item is 1, else null
+    unsigned short *low_halves;   // dtype mixed: of all parameters, as far from here as these are from w[0]; else null
     unsigned *counters;           // 64 words, 0 before each training; see enum counter
     unsigned long long seed;
     float rate;
@@ -39,7 +47,7 @@ struct mnist_t {
 };
 
 // bench/workloads/mnist_train/kernel_args.h mirrors it, with the same assertion.
-static_assert(sizeof(mnist_t) == 240, "the host's layout");
+static_assert(sizeof(mnist_t) == 248, "the host's layout");
 
 // Words from 16 on, except COUNTER_CORRECT, are free for a rung's barriers and tickets.
 enum counter {
@@ -86,10 +94,43 @@ __device__ __forceinline__ unsigned to_halves(float low, float high) {
     return *reinterpret_cast<const unsigned *>(&pair);
 }
 
+#include "split_weight.cuh"
+
 // Updates two weights of a row by the sums of their gradients over the batch.
 __device__ __forceinline__ unsigned updated_pair(unsigned weights, float sum, float next_sum, float rate) {
     const float2 w = to_floats(weights);
     return to_halves(fmaf(-rate, sum, w.x), fmaf(-rate, next_sum, w.y));
+}
+
+// The same, with dtype mixed of float32 weights; otherwise `low` is not used.
+__device__ __forceinline__ void update_pair(unsigned &weights, unsigned &low, float sum, float next_sum, float rate) {
+    if (!DTYPE_MIXED) {
+        weights = updated_pair(weights, sum, next_sum, rate);
+        return;
+    }
+    const float2 w = to_floats(weights);
+    const float x = fmaf(-rate, sum, joined<false>(w.x, low)), y = fmaf(-rate, next_sum, joined<true>(w.y, low));
+    weights = to_halves(x, y);
+    low = low_halves(x, y);
+}
+
+// The second words of parameters: those at `first` in the parameters' block.
+__device__ __forceinline__ unsigned short *low_of(const mnist_t &p, const half *first) {
+    return p.low_halves + (first - p.w[0]);
+}
+
+__device__ __forceinline__ float load_bias(const mnist_t &p, const half *bias) {
+    const float value = __half2float(__ldcg(bias));
+    return DTYPE_MIXED ? joined<false>(value, __ldcg(low_of(p, bias))) : value;
+}
+__device__ __forceinline__ half store_bias(const mnist_t &p, half *bias, float value) {
+    if (DTYPE_MIXED)
+        *low_of(p, bias) = (unsigned short)low_halves(value, 0);
+    return *bias = __float2half_rn(value);
+}
+// A bias in memory; `g` is already divided by BATCH. Returns the new bias as products' sums take it.
+__device__ __forceinline__ half descend_bias(const mnist_t &p, half *bias, float g) {
+    return store_bias(p, bias, fmaf(-p.rate, g, load_bias(p, bias)));
 }
 
 // ---- gather: a[0] = the step's images, one block each -----------------------------------------------------------

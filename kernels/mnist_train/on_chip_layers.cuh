@@ -54,6 +54,7 @@ template <class Matrix> __device__ __forceinline__ auto columns_of(const Matrix 
     return m.row(lane_of() % 8 + lane_of() / 16 * 8, lane_of() / 8 % 2);
 }
 
+// In registers; with dtype mixed, the weights' second words (split_weight.cuh) are another.
 struct network_t {
     fragment_t w0[PIXEL_TILES];  // 16 neurons of the warp's forward product, this rank's pixels
     fragment_t w3[LAST_TILES];   // classes, 16 of this rank's inputs: tile warp + i * WARPS
@@ -84,7 +85,18 @@ template <class Use> __device__ __forceinline__ void each_vector(half *w, weight
     }
 }
 
-__device__ __forceinline__ void load_network(network_t &net, shared_t &shared, const mnist_t &p) {
+// The matrices of p.w, or those of the weights' second words, which have the same type here.
+struct matrices_t {
+    half *w[LAYERS];
+
+    __device__ __forceinline__ matrices_t(const mnist_t &p, bool low) {
+#pragma unroll
+        for (unsigned layer = 0; layer < LAYERS; layer++)
+            w[layer] = low ? (half *)low_of(p, p.w[layer]) : p.w[layer];
+    }
+};
+
+__device__ __forceinline__ void load_network(network_t &net, weights_t *shared, const matrices_t &p) {
     const unsigned neuron = first_neuron() + neuron_tile() * 16;
 #pragma unroll
     for (unsigned j = 0; j < PIXEL_TILES; j++)
@@ -95,11 +107,12 @@ __device__ __forceinline__ void load_network(network_t &net, shared_t &shared, c
                      first_input() + (warp_of() + i * WARPS) * 16);
     load_weights(net.back3, {p.w[3], 1, HIDDEN, HIDDEN, CLASSES}, neuron, 0);
     for (unsigned layer = 1; layer < 3; layer++)
-        each_vector(p.w[layer], shared.weights[layer - 1], [](const uint4 *from, uint4 *to) { *to = *from; });
+        each_vector(p.w[layer], shared[layer - 1], [](const uint4 *from, uint4 *to) { *to = *from; });
 }
 
-__device__ __forceinline__ void store_network(const network_t &net, shared_t &shared, const mnist_t &p) {
-    const unsigned neuron = first_neuron() + neuron_tile() * 16;
+__device__ __forceinline__ void store_network(const network_t &net, weights_t *shared, const matrices_t &p) {
+    unsigned neuron = first_neuron() + neuron_tile() * 16;
+    asm volatile("" : "+r"(neuron));  // not what load_network() computed: no register holds it during the training
     if (image_tile() == 0)
 #pragma unroll
         for (unsigned j = 0; j < PIXEL_TILES; j++)
@@ -110,7 +123,7 @@ __device__ __forceinline__ void store_network(const network_t &net, shared_t &sh
             if (warp_of() + i * WARPS < INPUT_TILES)
                 store_weights(net.w3[i], p.w[3], CLASSES, HIDDEN, 0, first_input() + (warp_of() + i * WARPS) * 16);
     for (unsigned layer = 1; layer < 3; layer++)
-        each_vector(p.w[layer], shared.weights[layer - 1], [](uint4 *to, const uint4 *from) { *to = *from; });
+        each_vector(p.w[layer], shared[layer - 1], [](uint4 *to, const uint4 *from) { *to = *from; });
 }
 
 // sums[16 images][8 neurons] += inputs · Wᵀ; get(w, j) gives tile j of 16 neurons' weights.
@@ -179,8 +192,9 @@ __device__ __forceinline__ void load_over_images(fragment_t (&to)[2], const Row 
 
 // W -= rate · leftᵀ · right for a tile of 16 x 16 weights.
 template <bool REPORTS>
-__device__ __forceinline__ void descend_tile(fragment_t &w, const fragment_t (&left)[2], const fragment_t (&right)[2],
-                                             float rate, const report_t &report, unsigned tile) {
+__device__ __forceinline__ void descend_tile(fragment_t &w, fragment_t &low, const fragment_t (&left)[2],
+                                             const fragment_t (&right)[2], float rate, const report_t &report,
+                                             unsigned tile) {
     tile_t g[2];
 #pragma unroll
     for (unsigned k = 0; k < 2; k++) {
@@ -190,8 +204,8 @@ __device__ __forceinline__ void descend_tile(fragment_t &w, const fragment_t (&l
 #pragma unroll
     for (unsigned h = 0; h < 2; h++) {
         const float2 upper = g[h].upper(), lower = g[h].lower();
-        w[2 * h] = updated_pair(w[2 * h], upper.x, upper.y, rate);
-        w[2 * h + 1] = updated_pair(w[2 * h + 1], lower.x, lower.y, rate);
+        update_pair(w[2 * h], low[2 * h], upper.x, upper.y, rate);
+        update_pair(w[2 * h + 1], low[2 * h + 1], lower.x, lower.y, rate);
     }
     if (REPORTS && report.gradient != nullptr)
         report_tile(report, g, tile);
@@ -215,7 +229,7 @@ __device__ __forceinline__ void descend_shared(const mnist_t &p, unsigned layer,
 #pragma unroll
     for (unsigned k = 0; k < NEURON_TILES / SPLIT; k++) {
         const unsigned n = warp_of() / INPUT_TILES + k * SPLIT;
-        fragment_t left[2], w;
+        fragment_t left[2], w, low;
         load_over_images(left, of_delta, n, PANEL * 2);
 #pragma unroll
         for (unsigned i = 0; i < LAST_TILES; i++) {
@@ -223,16 +237,20 @@ __device__ __forceinline__ void descend_shared(const mnist_t &p, unsigned layer,
                 break;
             const unsigned place = w_row.tile(input + i * WARPS) + n * 16 * SHARE * 2;
             load_matrices<false>(w, place);
-            descend_tile<REPORTS>(w, left, right[i], p.rate / BATCH, report_of(p, layer, first_neuron() + n * 16),
+            if (DTYPE_MIXED)
+                load_matrices<false>(low, place + LOW_BYTES);
+            descend_tile<REPORTS>(w, low, left, right[i], p.rate / BATCH, report_of(p, layer, first_neuron() + n * 16),
                                   first_input() / 16 + input + i * WARPS);
             store_matrices<false>(place, w);
+            if (DTYPE_MIXED)
+                store_matrices<false>(place + LOW_BYTES, low);
         }
     }
 }
 
 template <bool REPORTS>
-__device__ __forceinline__ void descend_first(const mnist_t &p, network_t &net, const swizzled_t<PANEL> &delta,
-                                              const pixels_t &pixels) {
+__device__ __forceinline__ void descend_first(const mnist_t &p, network_t &net, network_t &low,
+                                              const swizzled_t<PANEL> &delta, const pixels_t &pixels) {
     fragment_t left[2], right[2];
     load_over_images(left, columns_of(delta), neuron_tile(), PANEL * 2);
     report_t report = report_of(p, 0, first_neuron() + neuron_tile() * 16);
@@ -242,15 +260,16 @@ __device__ __forceinline__ void descend_first(const mnist_t &p, network_t &net, 
 #pragma unroll
     for (unsigned j = 0; j < PIXEL_TILES; j++) {
         load_over_images(right, of_pixels, j, pixels_t::ROW_BYTES);
-        descend_tile<REPORTS>(net.w0[j], left, right, p.rate / BATCH, report, rank_of() * PIXEL_TILES + j);
+        descend_tile<REPORTS>(net.w0[j], low.w0[j], left, right, p.rate / BATCH, report, rank_of() * PIXEL_TILES + j);
     }
 }
 
 // Both copies of the last layer, from the same products. `panel`: activations 3 of the warp's 16 neurons, as in
 // receive_panel().
 template <bool REPORTS>
-__device__ __forceinline__ void descend_last(const mnist_t &p, network_t &net, const class_rows_t &delta,
-                                             const swizzled_t<SHARE> &inputs, const unsigned (&panel)[4][2]) {
+__device__ __forceinline__ void descend_last(const mnist_t &p, network_t &net, network_t &low,
+                                             const class_rows_t &delta, const swizzled_t<SHARE> &inputs,
+                                             const unsigned (&panel)[4][2]) {
     fragment_t left[2], right[2];
     load_over_images(left, columns_of(delta), 0, class_rows_t::ROW_BYTES);
     report_t report = report_of(p, 3, 0);
@@ -263,7 +282,7 @@ __device__ __forceinline__ void descend_last(const mnist_t &p, network_t &net, c
         if (tile >= INPUT_TILES)
             break;
         load_over_images(right, of_inputs, tile, SHARE * 2);
-        descend_tile<REPORTS>(net.w3[i], left, right, p.rate / BATCH, report, first_input() / 16 + tile);
+        descend_tile<REPORTS>(net.w3[i], low.w3[i], left, right, p.rate / BATCH, report, first_input() / 16 + tile);
     }
 #pragma unroll
     for (unsigned k = 0; k < 2; k++)
@@ -272,7 +291,7 @@ __device__ __forceinline__ void descend_last(const mnist_t &p, network_t &net, c
             left[k][word] = transposed(panel[k * 2 + word / 2][word % 2]);
     load_over_images(right, rows_of(delta), 0, class_rows_t::ROW_BYTES);
     report.gradient = nullptr;
-    descend_tile<false>(net.back3, left, right, p.rate / BATCH, report, 0);
+    descend_tile<false>(net.back3, low.back3, left, right, p.rate / BATCH, report, 0);
 }
 
 // By one warp, N (a power of two) columns from `column` of a matrix of deltas in shared memory: value(image, column).
@@ -289,7 +308,8 @@ __device__ __forceinline__ void descend_biases(float *bias, Value value, float r
         g += __shfl_xor_sync(EVERY_LANE, g, lanes);
     if (part != 0)
         return;
-    bias[i] = __half2float(__float2half_rn(fmaf(-rate, g, bias[i])));
+    const float updated = fmaf(-rate, g, bias[i]);
+    bias[i] = DTYPE_MIXED ? updated : __half2float(__float2half_rn(updated));
     if (REPORTS && report.gradient != nullptr && report.row + i < report.n_out)
         report.gradient[(size_t)(report.row + i) * (report.n_in + 1) + report.n_in] = g / BATCH;
 }

@@ -14,7 +14,7 @@ __device__ __forceinline__ void step_biases(const mnist_t &p, unsigned first_row
     for (unsigned image = 0; image < BATCH; image++)
         sum += __half2float(
             *reinterpret_cast<const half *>(deltas + swizzled<CHUNK>(image, place / 8) + place % 8 * sizeof(half)));
-    p.b[LAYER][row] = updated(__ldcg(p.b[LAYER] + row), p.rate, sum / BATCH);
+    descend_bias(p, p.b[LAYER] + row, sum / BATCH);
     if (p.gradients[LAYER] != nullptr)
         p.gradients[LAYER][(size_t)row * (HIDDEN + 1) + HIDDEN] = sum / BATCH;
 }
@@ -22,8 +22,8 @@ __device__ __forceinline__ void step_biases(const mnist_t &p, unsigned first_row
 // Multiplies a tile, updates it, and writes it in whole lines of 128 bytes: two neighbouring warps share them, and each
 // writes those of eight rows.
 template <unsigned LAYER>
-__device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<1> &ring, const share_t<HIDDEN> &share,
-                                             warp_sums_t &sums) {
+__device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<UPDATED_TILES, 1> &ring,
+                                             const share_t<HIDDEN> &share, warp_sums_t &sums) {
     constexpr unsigned STEP_BYTES = 16 * PANEL * sizeof(half);
     panel_t inputs;
     load_panel(ring, inputs);
@@ -36,24 +36,28 @@ __device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<1> &
     half *const of_lane = p.w[LAYER] + (size_t)(step * 16 + line_row) * HIDDEN + share.panel * PANEL + line_vector * 8;
     empty(ring, share, [&](unsigned n, unsigned slot) {
         const unsigned rows = ring.tile(slot) + step * STEP_BYTES;
-        weights_t w;
-#pragma unroll
-        for (unsigned m = 0; m < 2; m++)
-            load_matrices<true>(w[m], rows + (tile ^ m * 32));
+        weights_t w, low;
+        load_weights<true>(w, rows + tile, rows + (tile ^ 32));
         add_products(sums, w, ring.slab(slot));
-        step_weights(w, inputs, ring.slab(slot), p.rate, p.gradients[LAYER] != nullptr,
+        if (DTYPE_MIXED)
+            load_weights<true>(low, rows + TILE_BYTES + tile, rows + TILE_BYTES + (tile ^ 32));
+        step_weights(w, low, inputs, ring.slab(slot), p.rate, p.gradients[LAYER] != nullptr,
                      [&](unsigned across, unsigned along, float gradient) {
                          const size_t row = share.first(n) + step * 16 + along;
                          p.gradients[LAYER][row * (HIDDEN + 1) + column + across] = gradient;
                      });
-#pragma unroll
-        for (unsigned m = 0; m < 2; m++)
-            store_matrices<true>(rows + (tile ^ m * 32), w[m]);
+        store_weights<true>(rows + tile, rows + (tile ^ 32), w);
+        if (DTYPE_MIXED)
+            store_weights<true>(rows + TILE_BYTES + tile, rows + TILE_BYTES + (tile ^ 32), low);
         set_barrier(ring, warp() / 2, n);
 #pragma unroll
-        for (unsigned i = 0; i < 2; i++)
-            store_16<true>(of_lane + (size_t)(share.first(n) + i * 4) * HIDDEN,
-                           load_shared(rows + (line ^ i * 64) + i * 4 * PANEL * sizeof(half)), policy);
+        for (unsigned i = 0; i < 2; i++) {
+            half *const to = of_lane + (size_t)(share.first(n) + i * 4) * HIDDEN;
+            const unsigned from = rows + (line ^ i * 64) + i * 4 * PANEL * sizeof(half);
+            store_16<true>(to, load_shared(from), policy);
+            if (DTYPE_MIXED)
+                store_16<false>(low_of(p, to), load_shared(from + TILE_BYTES));
+        }
         if (share.first(n) / CHUNK % PANELS == share.panel)
             step_biases<LAYER>(p, share.first(n), ring.slab(slot));
     });
@@ -61,13 +65,16 @@ __device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<1> &
 
 template <unsigned LAYER> __device__ __forceinline__ void stream_backward(const mnist_t &p) {
     __shared__ barriers_t barriers;
-    const ring_t<1> ring = ring_of_block<1, 2>(barriers);
+    const ring_t<UPDATED_TILES, 1> ring = ring_of_block<UPDATED_TILES, 1, 2>(barriers);
     const share_t<HIDDEN> share;
     warp_sums_t sums = {};
     if (copies_weights()) {
         const half *w = p.w[LAYER] + share.panel * PANEL;
         fill(ring, share, [&](unsigned n, unsigned slot) {
-            copy_tile<CHUNK, PANEL, HIDDEN, true>(ring.tile(slot), w + (size_t)share.first(n) * HIDDEN);
+            const half *from = w + (size_t)share.first(n) * HIDDEN;
+            copy_tile<CHUNK, PANEL, HIDDEN, true>(ring.tile(slot), from);
+            if (DTYPE_MIXED)
+                copy_tile<CHUNK, PANEL, HIDDEN>(ring.tile(slot, 1), (const half *)low_of(p, from));
         });
         wait_for_earlier_stages();
     } else if (copies_slabs()) {
@@ -105,13 +112,11 @@ __device__ __forceinline__ void gather_image(const mnist_t &p, unsigned step, un
 __device__ __forceinline__ void step_first_biases(const mnist_t &p, const share_t<PIXELS> &share, half *bias) {
     for (unsigned i = share.rank * PART + lane(); i < (share.rank + 1) * PART; i += 32) {
         const unsigned row = share.panel * PANEL + i;
-        const half old = __ldcg(p.b[0] + row);
         float sum = 0;
 #pragma unroll
         for (unsigned image = 0; image < BATCH; image++)
             sum += __half2float(__ldcg(p.delta[0] + image * HIDDEN + row));
-        bias[i] = updated(old, p.rate, sum / BATCH);
-        p.b[0][row] = bias[i];
+        bias[i] = descend_bias(p, p.b[0] + row, sum / BATCH);
         if (p.gradients[0] != nullptr)
             p.gradients[0][(size_t)row * (PIXELS + 1) + PIXELS] = sum / BATCH;
     }
@@ -119,8 +124,8 @@ __device__ __forceinline__ void step_first_biases(const mnist_t &p, const share_
 
 // Updates a tile, then multiplies it. Four warps along the chunk share lines of 128 bytes, and each writes eight of
 // them.
-__device__ __forceinline__ void use_first_layer(const mnist_t &p, const ring_t<2> &ring, const share_t<PIXELS> &share,
-                                                warp_sums_t &sums) {
+__device__ __forceinline__ void use_first_layer(const mnist_t &p, const ring_t<UPDATED_TILES, 2> &ring,
+                                                const share_t<PIXELS> &share, warp_sums_t &sums) {
     wait_for_earlier_stages();
     panel_t deltas;
     load_panel(ring, deltas);
@@ -129,38 +134,46 @@ __device__ __forceinline__ void use_first_layer(const mnist_t &p, const ring_t<2
     half *const of_lane = p.w[0] + (size_t)(share.panel * PANEL + line_row) * PIXELS + lane() % 8 * 8;
     empty(ring, share, [&](unsigned n, unsigned slot) {
         const unsigned column = share.first(n) + step * 16;
-        weights_t w;
-#pragma unroll
-        for (unsigned m = 0; m < 2; m++)
-            load_matrices<false>(w[m], ring.tile(slot) + tile + m * 16 * CHUNK * sizeof(half));
-        step_weights(w, deltas, ring.slab(slot, 0), p.rate, p.gradients[0] != nullptr && column < PIXELS,
+        const unsigned first = ring.tile(slot) + tile, second = first + 16 * CHUNK * sizeof(half);
+        weights_t w, low;
+        load_weights<false>(w, first, second);
+        if (DTYPE_MIXED)
+            load_weights<false>(low, first + TILE_BYTES, second + TILE_BYTES);
+        step_weights(w, low, deltas, ring.slab(slot, 0), p.rate, p.gradients[0] != nullptr && column < PIXELS,
                      [&](unsigned across_warp, unsigned along, float gradient) {
                          const size_t row = share.panel * PANEL + across() * 32 + across_warp;
                          p.gradients[0][row * (PIXELS + 1) + column + along] = gradient;
                      });
         add_products(sums, w, ring.slab(slot, 1));
-#pragma unroll
-        for (unsigned m = 0; m < 2; m++)
-            store_matrices<false>(ring.tile(slot) + tile + m * 16 * CHUNK * sizeof(half), w[m]);
+        store_weights<false>(first, second, w);
+        if (DTYPE_MIXED)
+            store_weights<false>(first + TILE_BYTES, second + TILE_BYTES, low);
         set_barrier(ring, warp() / GROUP * ACROSS + across(), n);
 #pragma unroll
         for (unsigned i = 0; i < 2; i++)
-            if (lane() % 8 * 8 < share.left(n))
-                store_16<false>(of_lane + (size_t)i * 4 * PIXELS + share.first(n),
-                                load_shared(ring.tile(slot) + (line ^ i * 64) + i * 4 * CHUNK * sizeof(half)));
+            if (lane() % 8 * 8 < share.left(n)) {
+                half *const to = of_lane + (size_t)i * 4 * PIXELS + share.first(n);
+                const unsigned from = ring.tile(slot) + (line ^ i * 64) + i * 4 * CHUNK * sizeof(half);
+                store_16<false>(to, load_shared(from));
+                if (DTYPE_MIXED)
+                    store_16<false>(low_of(p, to), load_shared(from + TILE_BYTES));
+            }
     });
 }
 
 __device__ __forceinline__ void stream_first_layer(const mnist_t &p) {
     __shared__ barriers_t barriers;
     __shared__ __align__(16) half bias[PANEL];
-    const ring_t<2> ring = ring_of_block<2, STEPS>(barriers);
+    const ring_t<UPDATED_TILES, 2> ring = ring_of_block<UPDATED_TILES, 2, STEPS>(barriers);
     const share_t<PIXELS> share;
     warp_sums_t sums = {};
     if (copies_weights()) {
         const half *w = p.w[0] + (size_t)share.panel * PANEL * PIXELS;
         fill(ring, share, [&](unsigned n, unsigned slot) {
-            copy_tile<PANEL, CHUNK, PIXELS>(ring.tile(slot), w + share.first(n), share.left(n));
+            const half *from = w + share.first(n);
+            copy_tile<PANEL, CHUNK, PIXELS>(ring.tile(slot), from, share.left(n));
+            if (DTYPE_MIXED)
+                copy_tile<PANEL, CHUNK, PIXELS>(ring.tile(slot, 1), (const half *)low_of(p, from), share.left(n));
         });
         wait_for_earlier_stages();
     } else if (copies_slabs()) {

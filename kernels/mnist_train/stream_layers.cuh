@@ -17,9 +17,10 @@ template <unsigned LENGTH> struct share_t {
     __device__ __forceinline__ unsigned left(unsigned n) const { return LENGTH - first(n); }
 };
 
-// SET: warps in a set.
-template <unsigned SLABS, unsigned SET> __device__ __forceinline__ ring_t<SLABS> ring_of_block(barriers_t &barriers) {
-    const ring_t<SLABS> ring = {(shared_address(shared) + 127) / 128 * 128, shared_address(barriers)};
+// TILES: of weights in a slot; SET: warps in a set.
+template <unsigned TILES, unsigned SLABS, unsigned SET>
+__device__ __forceinline__ ring_t<TILES, SLABS> ring_of_block(barriers_t &barriers) {
+    const ring_t<TILES, SLABS> ring = {(shared_address(shared) + 127) / 128 * 128, shared_address(barriers)};
     if (threadIdx.x < ring.SLOTS) {
         barrier_init(ring.full(threadIdx.x), 2 * 32);
         barrier_init(ring.empty(threadIdx.x), GROUP);
@@ -28,7 +29,7 @@ template <unsigned SLABS, unsigned SET> __device__ __forceinline__ ring_t<SLABS>
     } else if (threadIdx.x == 64) {
         barrier_init(ring.panel_full(), 32);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    barriers_fence();
     __syncthreads();
     cluster_arrive();  // other blocks wait for it before they write here
     return ring;
@@ -87,6 +88,17 @@ template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned vectors_first
     return swizzled<ROW_HALVES>(row + lane() / 16 * 8 + lane() % 8, vector + lane() / 8 % 2);
 }
 
+// A warp's two fragments of 16 of the panel.
+template <bool TRANSPOSED> __device__ __forceinline__ void load_weights(weights_t &to, unsigned first, unsigned second) {
+    load_matrices<TRANSPOSED>(to[0], first);
+    load_matrices<TRANSPOSED>(to[1], second);
+}
+template <bool TRANSPOSED>
+__device__ __forceinline__ void store_weights(unsigned first, unsigned second, const weights_t &from) {
+    store_matrices<TRANSPOSED>(first, from[0]);
+    store_matrices<TRANSPOSED>(second, from[1]);
+}
+
 // sums += W · slab, over this warp's 16 of the chunk.
 __device__ __forceinline__ void add_products(warp_sums_t &sums, const weights_t &w, unsigned slab) {
     unsigned right[BATCH / 16][4];
@@ -104,8 +116,8 @@ __device__ __forceinline__ void add_products(warp_sums_t &sums, const weights_t 
 
 // W -= rate · left · slab, over all images. report(across, along, gradient): positions within the warp's 32 by 16.
 template <class Report>
-__device__ __forceinline__ void step_weights(weights_t &w, const panel_t &left, unsigned slab, float rate, bool reports,
-                                             Report report) {
+__device__ __forceinline__ void step_weights(weights_t &w, weights_t &low, const panel_t &left, unsigned slab,
+                                             float rate, bool reports, Report report) {
     constexpr float SHARE = 1.0f / BATCH;  // a power of two: no rounding
     unsigned right[BATCH / 16][4];
 #pragma unroll
@@ -123,7 +135,7 @@ __device__ __forceinline__ void step_weights(weights_t &w, const panel_t &left, 
             }
 #pragma unroll
             for (unsigned i = 0; i < 2; i++)
-                w[m][2 * n + i] = updated_pair(w[m][2 * n + i], g[2 * i], g[2 * i + 1], rate * SHARE);
+                update_pair(w[m][2 * n + i], low[m][2 * n + i], g[2 * i], g[2 * i + 1], rate * SHARE);
             if (reports)
 #pragma unroll
                 for (unsigned i = 0; i < 4; i++)
@@ -217,7 +229,7 @@ __device__ __forceinline__ void stream_forward(const mnist_t &p, CopySlab copy_s
     constexpr unsigned N_IN = fan_in(LAYER);
     __shared__ barriers_t barriers;
     __shared__ __align__(16) half bias[PANEL];
-    const ring_t<1> ring = ring_of_block<1, 1>(barriers);
+    const ring_t<1, 1> ring = ring_of_block<1, 1, 1>(barriers);
     const share_t<N_IN> share;
     warp_sums_t sums = {};
     if (copies_weights()) {
@@ -236,9 +248,7 @@ __device__ __forceinline__ void stream_forward(const mnist_t &p, CopySlab copy_s
         const unsigned tile = rows_first<CHUNK>(across() * 32, step_of_warp() * 2);
         empty(ring, share, [&](unsigned, unsigned slot) {
             weights_t w;
-#pragma unroll
-            for (unsigned m = 0; m < 2; m++)
-                load_matrices<false>(w[m], ring.tile(slot) + tile + m * 16 * CHUNK * sizeof(half));
+            load_weights<false>(w, ring.tile(slot) + tile, ring.tile(slot) + tile + 16 * CHUNK * sizeof(half));
             add_products(sums, w, ring.slab(slot));
         });
     }

@@ -2,8 +2,8 @@
 // them.
 //
 // A cluster of CLUSTER blocks owns a panel of W: PANEL rows forward, PANEL columns backward. It distributes the panel's
-// chunks, each CHUNK long along the sum, over its blocks. A slot of the ring holds a chunk of W, copied by one warp,
-// and SLABS chunks (BATCH, CHUNK) of activations or deltas, copied by the other: W is requested first. The copies
+// chunks, each CHUNK long along the sum, over its blocks. A slot of the ring holds a chunk of W, copied by one warp
+// (with dtype mixed, backward, also of the weights' second words), and SLABS chunks (BATCH, CHUNK) of activations or deltas, copied by the other: W is requested first. The copies
 // themselves signal the slot's barrier.
 #pragma once
 #include "../common/tensor_cores.cuh"
@@ -40,14 +40,18 @@ static_assert(SHARES * SUMS_SHARE <= RING_BYTES, "sums use the ring's memory");
 constexpr unsigned PANEL_BARRIER = 2 * MOST_SLOTS, FIRST_SET = PANEL_BARRIER + 1, SETS = USERS / 2;
 typedef unsigned long long barriers_t[FIRST_SET + SETS];
 
+constexpr unsigned UPDATED_TILES = DTYPE_MIXED ? 2 : 1;  // of weights in a slot, for an update
+
 // Addresses in shared memory.
-template <unsigned SLABS> struct ring_t {
-    static constexpr unsigned SLOT_BYTES = TILE_BYTES + SLABS * SLAB_BYTES, SLOTS = RING_BYTES / SLOT_BYTES;
+template <unsigned TILES, unsigned SLABS> struct ring_t {
+    static constexpr unsigned SLOT_BYTES = TILES * TILE_BYTES + SLABS * SLAB_BYTES, SLOTS = RING_BYTES / SLOT_BYTES;
     unsigned slots, barriers;
 
-    __device__ __forceinline__ unsigned tile(unsigned slot) const { return slots + slot * SLOT_BYTES; }
+    __device__ __forceinline__ unsigned tile(unsigned slot, unsigned which = 0) const {
+        return slots + slot * SLOT_BYTES + which * TILE_BYTES;
+    }
     __device__ __forceinline__ unsigned slab(unsigned slot, unsigned which = 0) const {
-        return tile(slot) + TILE_BYTES + which * SLAB_BYTES;
+        return tile(slot, TILES) + which * SLAB_BYTES;
     }
     __device__ __forceinline__ unsigned full(unsigned slot) const { return barriers + slot * 8; }
     __device__ __forceinline__ unsigned empty(unsigned slot) const { return full(MOST_SLOTS + slot); }
@@ -57,77 +61,15 @@ template <unsigned SLABS> struct ring_t {
     __device__ __forceinline__ unsigned exchange() const { return panel() + PANEL_BYTES; }
 };
 
-__device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-// Arrives when all copies of this thread are complete.
-__device__ __forceinline__ void barrier_arrive_copied(unsigned barrier) {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-__device__ __forceinline__ void cluster_arrive() {
-    if (CLUSTER > 1)
-        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() {
-    if (CLUSTER > 1)
-        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-    else
-        __syncthreads();
-}
-
 // For layers larger than the L2: the same third of it stays from step to step; other lines are evicted first.
 constexpr double KEPT_BYTES = 16e6, MATRICES_BYTES = 2.0 * HIDDEN * HIDDEN * sizeof(half);
 constexpr bool KEEPS = MATRICES_BYTES > 2 * KEPT_BYTES;
-__device__ __forceinline__ unsigned long long keep_policy() {
-    unsigned long long policy = 0;
-    if (KEEPS)
-        asm("createpolicy.fractional.L2::evict_last.L2::evict_first.b64 %0, %1;"
-            : "=l"(policy)
-            : "f"((float)(KEPT_BYTES / MATRICES_BYTES)));
-    return policy;
-}
 
-// Zeros where not `valid`; `from` is then not read.
-template <bool KEPT>
-__device__ __forceinline__ void copy_16(unsigned to, const void *from, bool valid, unsigned long long policy = 0) {
-    const unsigned bytes = valid ? 16 : 0;
-    if (KEPT && KEEPS)
-        asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from),
-                     "r"(bytes), "l"(policy)
-                     : "memory");
-    else
-        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                     : "memory");
-}
-template <bool KEPT> __device__ __forceinline__ void store_16(void *to, const uint4 &v, unsigned long long policy = 0) {
-    if (KEPT && KEEPS)
-        asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to), "r"(v.x), "r"(v.y),
-                     "r"(v.z), "r"(v.w), "l"(policy)
-                     : "memory");
-    else
-        *static_cast<uint4 *>(to) = v;
-}
+#include "stream_ptx.cuh"
 
-__device__ __forceinline__ uint4 load_shared(unsigned address) {
-    uint4 v;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "r"(address)
-                 : "memory");
-    return v;
-}
 __device__ __forceinline__ float4 load_sums(unsigned address) {
     const uint4 v = load_shared(address);
     return make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w));
-}
-__device__ __forceinline__ void store_sums(unsigned address, unsigned block, float4 v) {
-    const unsigned remote = CLUSTER > 1 ? address_in(block, address) : address;
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(remote), "f"(v.x), "f"(v.y), "f"(v.z),
-                 "f"(v.w)
-                 : "memory");
 }
 
 // Vector `vector` of row `row`, in rows of a multiple of 128 bytes, swizzled so that neither eight rows of a column nor

@@ -174,3 +174,29 @@ def test_samples_are_per_step(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = texts(tmp_path / "charts" / "samples.svg")
     assert any(text.startswith("phase step, host clock") for text in found)
+
+
+def test_float32_weights_have_charts_of_their_own(tmp_path: Path) -> None:
+    """Of two widths, so that the other shape has more cases."""
+    run = tmp_path / "run"
+    make_mnist_run(run)
+    cases = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    for case in map(json.loads, list(cases)):
+        if case["params"]["hidden"] in (128, 8192) and case["params"]["steps"] > 1:
+            case["id"] += "/dtype=mixed"
+            case["dtype"] = "mixed"
+            cases.append(json.dumps(case))
+    (run / "cases.jsonl").write_text("\n".join(cases) + "\n", encoding="utf-8")
+    out = draw(tmp_path / "charts", run)
+    dram_us = 2.5e6 * 2 * weights_bytes(8192) / COPY_BYTES_PER_S
+    for chart, bound in (("size", "3·W"), ("size_mixed", "2.5·W")):
+        rows = {
+            (title, int(row[0])): row
+            for title, row in line_series(out / f"mnist_train_{chart}.dat")
+        }
+        assert {hidden for _, hidden in rows} == ({128, 8192} if "mixed" in chart else {*SIZES})
+        found = float(rows[f"limit: {bound} per step, in DRAM", 8192][1])
+        if "mixed" in chart:
+            assert found == pytest.approx(dram_us)
+    assert any("mixed" in text for text in texts(out / "mnist_train_loss_mixed.svg"))
+    assert not any("mixed" in text for text in texts(out / "mnist_train_loss.svg"))

@@ -193,9 +193,11 @@ def test_charts_of_a_missing_workload_are_removed(training: Training, tmp_path: 
 # ---- lists ---------------------------------------------------------------------------------------
 
 EPOCH_CHARTS = {"epoch", "loss", "accuracy", "epoch_tf32", "loss_tf32", "accuracy_tf32"}
+MIXED_CHARTS = {"size_mixed", "loss_mixed"}
 ALLOCATOR_CHARTS = {"allocators", "driver_calls", "blocks"}
 OTHER_CHARTS = {"phases_ENGINE", "samples"}
 ALL_CHARTS = RUN_CHARTS | TRAINING_CHARTS | EPOCH_CHARTS | ALLOCATOR_CHARTS | OTHER_CHARTS
+ALL_CHARTS |= MIXED_CHARTS
 ALL_CHARTS -= {"phases_cuda", "phases_pytorch"}  # of phases_ENGINE
 
 

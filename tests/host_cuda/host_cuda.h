@@ -100,6 +100,14 @@ inline float __uint_as_float(unsigned bits) {
     return x;
 }
 
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+    const uint64_t bytes = (uint64_t)y << 32 | x;
+    unsigned result = 0;
+    for (unsigned i = 0; i < 4; i++)
+        result |= (unsigned)(bytes >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return result;
+}
+
 struct __nv_bfloat16 {
     uint16_t bits;
 

@@ -35,14 +35,17 @@ struct row_of_words_t {
 };
 
 template <bool TRANSPOSED> void store_matrices(unsigned address, const unsigned (&from)[4]) {
-    static_assert(!TRANSPOSED, "not needed here");
     if (address % 16 != 0)
         abort();
     const unsigned lane = threadIdx.x % 32;
     const row_of_words_t own = {address, {from[0], from[1], from[2], from[3]}};
     exchange(own, [&](auto of_lane) {
         for (unsigned m = 0; m < 4; m++)
-            memcpy(from_shared(of_lane(m * 8 + lane / 4).address) + lane % 4 * 4, &own.word[m], 4);
+            for (unsigned i = 0; i < 2; i++) {
+                const unsigned along = lane % 4 * 2 + i, row = TRANSPOSED ? along : lane / 4;
+                const unsigned column = TRANSPOSED ? lane / 4 : along;
+                memcpy(from_shared(of_lane(m * 8 + row).address) + 2 * column, (char *)&own.word[m] + 2 * i, 2);
+            }
         return 0;
     });
 }

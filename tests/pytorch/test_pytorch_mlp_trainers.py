@@ -63,6 +63,7 @@ def task_of(inputs):
     return Task(
         inputs.params,
         torch.float32,
+        torch.float32,
         inputs.images_on(CPU),
         inputs.order[0].clone(),
         torch.full((inputs.params.epoch_steps(inputs.n_images),), float("nan")),

@@ -15,14 +15,14 @@ from capturing import compiled  # noqa: E402
 from mlp_captured import CapturedTrainer  # noqa: E402
 from mlp_compiled import CompiledTrainer  # noqa: E402
 from mlp_manual import ManualTrainer  # noqa: E402
-from mlp_trainers import FusedTrainer, Task  # noqa: E402
+from mlp_trainers import FusedTrainer, Task, Trainer  # noqa: E402
 from mnist_mlp import Inputs  # noqa: E402
-from mnist_params import DESCENT_RATE  # noqa: E402
-from mnist_train import AutocastTrainer, Params  # noqa: E402
+from mnist_params import DESCENTS, MIXED_DESCENTS  # noqa: E402
+from mnist_train import DTYPES, Params  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
 # The workload's tolerance: relative L2 error of each array.
-TOLERANCE = {"f32": 1e-4, "f16": 2.5e-2}
+TOLERANCE = {"f32": 1e-4, "f16": 2.5e-2, "mixed": 2.5e-2}
 
 
 class Replay:
@@ -41,10 +41,11 @@ def no_gpu(monkeypatch):
 
 
 def task_of(params, dtype) -> tuple[Task, Inputs]:
-    inputs = Inputs(params, dtype)
+    precision = DTYPES[dtype]
+    inputs = Inputs(params, *precision)
     images = inputs.images_on(torch.device("cpu"))
     losses = torch.empty(params.steps)
-    return Task(params, dtype, images, inputs.order.clone(), losses, "sum"), inputs
+    return Task(params, *precision, images, inputs.order.clone(), losses, "sum"), inputs
 
 
 def check_trainer(trainer, task, inputs, known):
@@ -59,19 +60,20 @@ def check_trainer(trainer, task, inputs, known):
     for layer, norm in enumerate(known["gradient_norms"]):
         both = torch.cat([part.flatten().double() for part in gradients[2 * layer :][:2]])
         assert both.norm().item() == pytest.approx(norm, rel=tolerance)
-    check_descent(trainer, task, inputs, known)
+    for name, rate in (MIXED_DESCENTS if known["dtype"] == "mixed" else DESCENTS).items():
+        check_descent(trainer, task, inputs, known, name, rate)
 
 
-def check_descent(trainer, task, inputs, known):
-    steps = len(known["descent"])
+def check_descent(trainer, task, inputs, known, name, rate):
+    steps = len(known[name])
     task.order[:steps] = inputs.order[0].clone()
     trainer.start(inputs.weights)
-    trainer.set_rate(DESCENT_RATE)
+    trainer.set_rate(rate)
     trainer.run(steps)
     trainer.set_rate(task.params.rate)
     task.order[:] = inputs.order
     losses = task.losses[:steps].double() / task.params.batch
-    expected = torch.tensor(known["descent"], dtype=torch.float64)
+    expected = torch.tensor(known[name], dtype=torch.float64)
     error = (losses[0] - losses - expected).norm() / expected.norm()
     assert error < TOLERANCE[known["dtype"]]
 
@@ -80,7 +82,7 @@ def known_task(dtype):
     known = next(known for known in KNOWN["trainings"] if known["dtype"] == dtype)
     names = ("hidden", "batch", "steps", "rate")
     params = Params(*(known[name] for name in names), KNOWN["seed"])
-    return known, *task_of(params, torch.float16 if dtype == "f16" else torch.float32)
+    return known, *task_of(params, dtype)
 
 
 def manual(task):
@@ -88,19 +90,30 @@ def manual(task):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("kind", [AutocastTrainer, FusedTrainer, manual])
-def test_float16(kind):
-    known, task, inputs = known_task("f16")
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        *(("f16", kind) for kind in (Trainer, FusedTrainer, manual)),
+        *(("mixed", kind) for kind in (Trainer, FusedTrainer)),
+    ],
+)
+def test_float16(dtype, kind):
+    known, task, inputs = known_task(dtype)
     trainer = kind(task)
-    own = torch.float32 if kind is AutocastTrainer else torch.float16
+    own = torch.float32 if kind is Trainer else DTYPES[dtype].weights
     assert {weight.dtype for weight in trainer.weights} == {own}
     check_trainer(trainer, task, inputs, known)
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        *((dtype, kind) for dtype in ("f32", "f16") for kind in (FusedTrainer, manual)),
+        ("mixed", FusedTrainer),
+    ],
+)
 @pytest.mark.parametrize("at_once", [1, 2, 5, 50])
-@pytest.mark.parametrize("kind", [FusedTrainer, manual])
 def test_graphs_of_any_number_of_steps(monkeypatch, dtype, at_once, kind):
     monkeypatch.setattr(mlp_captured, "_STEPS_AT_ONCE", at_once)
     known, task, inputs = known_task(dtype)
@@ -112,7 +125,7 @@ def test_graphs_of_any_number_of_steps(monkeypatch, dtype, at_once, kind):
 
 def test_a_released_trainer_is_gone_without_a_garbage_collector():
     known, task, inputs = known_task("f32")
-    trainer = AutocastTrainer(task)
+    trainer = Trainer(task)
     check_trainer(trainer, task, inputs, known)
     held = [weakref.ref(part) for weight in trainer.weights for part in (weight, weight.grad)]
     assert len(held) == 16
@@ -128,17 +141,25 @@ def test_a_released_trainer_is_gone_without_a_garbage_collector():
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
-    "kind",
+    ("dtype", "kind"),
     [
-        lambda task: CompiledTrainer(task, torch.float32, "default"),
-        lambda task: CompiledTrainer(task, torch.float16, "default"),
-        lambda task: ManualTrainer(task, lambda function: compiled(function, "default")),
+        ("f16", lambda task: CompiledTrainer(task, torch.float32, "default")),
+        ("f16", lambda task: CompiledTrainer(task, task.weights_dtype, "default")),
+        ("mixed", lambda task: CompiledTrainer(task, task.weights_dtype, "default")),
+        ("f16", lambda task: ManualTrainer(task, lambda function: compiled(function, "default"))),
     ],
-    ids=["f32", "f16", "manual"],
+    ids=["f32", "f16", "mixed", "manual"],
 )
-def test_compiled_float16(kind):
-    known, task, inputs = known_task("f16")
+def test_compiled_float16(dtype, kind):
+    known, task, inputs = known_task(dtype)
     trainer = kind(task)
     check_trainer(trainer, task, inputs, known)
     captured = CapturedTrainer(trainer, task, known["steps"])
     check_trainer(captured, task, inputs, known)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_float16_weights_are_noticed_where_they_should_be_float32():
+    known, task, inputs = known_task("mixed")
+    with pytest.raises(AssertionError):
+        check_trainer(FusedTrainer(task._replace(weights_dtype=torch.float16)), task, inputs, known)

@@ -35,8 +35,12 @@ check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
 check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=1,2,60
 check mnist-widths mnist_train --engine cuda --set hidden=24,200 --set batch=16,32 --set steps=1,2,60
 check mnist-techniques mnist_train --engine cuda --set hidden=64,128,512 --set accumulate=f32,f16 --set steps=60
+check mnist-mixed mnist_train --engine cuda --set dtype=mixed --set hidden=64,128,320,512,1024,2048 --set batch=16,32 \
+    --set steps=1,2,60
 check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
 check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 \
+    --set steps=60
+check pytorch-mnist-mixed mnist_train --engine pytorch --set device=cuda --set dtype=mixed --set hidden=128,512 \
     --set steps=60
 check allocators allocate --engine cuda --set live=1,100,3000
 check pytorch-allocator allocate --engine pytorch --set device=cuda --set live=1,100
@@ -77,6 +81,7 @@ if command -v compute-sanitizer >/dev/null; then
         done
         sanitize "$tool" training --workload linreg_train --set points=1,17,4999 --set epochs=2
         sanitize "$tool" mnist --workload mnist_train --set hidden=128,320 --set steps=2
+        sanitize "$tool" mnist-mixed --workload mnist_train --set dtype=mixed --set hidden=128,768 --set steps=2
         for rung in 06_persistent 08_lean_epochs; do
             sanitize "$tool" "$rung" --workload linreg_train --variant "$rung" --set points=20011,300001 --set epochs=5
         done

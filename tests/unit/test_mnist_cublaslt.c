@@ -30,7 +30,7 @@ static void fill(cu_pointer_t values, size_t n, unsigned stream) {
 static void make_step(step_t *step, bool half_sums) {
     *step = (step_t){.library = {.lt.api = FAKE, .hidden = HIDDEN, .batch = BATCH}};
     step->library.half_sums = half_sums;
-    step->layout = mnist_layout(HIDDEN, BATCH, STEPS, true);
+    step->layout = mnist_layout(HIDDEN, BATCH, STEPS, (mnist_extras_t){.scratch = true});
     step->block = mem_zeroed(step->layout.bytes, 1);
     step->masks = mem_zeroed(mnist_masks_bytes(HIDDEN, BATCH), 1);
     step->library.masks = (cu_pointer_t)step->masks;
@@ -177,7 +177,7 @@ static void test_no_algorithm(void **state) {
 
 static void test_layout(void **state) {
     (void)state;
-    const mnist_layout_t layout = mnist_layout(128, 32, 200, true);
+    const mnist_layout_t layout = mnist_layout(128, 32, 200, (mnist_extras_t){.scratch = true});
     /* 784 · 128, 128, 128 · 128, 128, 128 · 128, 128, 10 · 128 and 10 halves, each up to 256. */
     const size_t w[] = {0, 200960, 233984, 267008}, b[] = {200704, 233728, 266752, 269568};
     for (size_t l = 0; l < MNIST_LAYERS; l++) {
@@ -194,14 +194,21 @@ static void test_layout(void **state) {
     assert_int_equal(layout.logits, layout.delta[3] + 32 * 16 * 2);
     assert_int_equal(layout.bytes, layout.scratch + 2 * layout.parameter_bytes);
 
-    const mnist_layout_t without = mnist_layout(128, 32, 200, false);
+    const mnist_layout_t without = mnist_layout(128, 32, 200, (mnist_extras_t){0});
     assert_int_equal(without.bytes, layout.scratch);
     mnist_problem_t problem = {0};
     mnist_place(&layout, 4096, &problem);
     assert_int_equal(problem.w[3], 4096 + 267008);
     assert_int_equal(problem.scratch, 4096 + layout.scratch);
+    assert_int_equal(problem.low_halves, 0);
     mnist_place(&without, 4096, &problem);
     assert_int_equal(problem.scratch, 0);
+
+    const mnist_layout_t mixed = mnist_layout(128, 32, 200, (mnist_extras_t){.low_halves = true});
+    mnist_place(&mixed, 4096, &problem);
+    assert_int_equal(problem.low_halves, 4096 + 269824);
+    assert_int_equal(mixed.parameter_bytes, 2 * 269824);
+    assert_int_equal(mixed.losses, mixed.parameter_bytes);
 }
 
 int main(void) {

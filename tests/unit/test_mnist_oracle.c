@@ -89,7 +89,8 @@ static void test_data_is_shared(void **state) {
     const training_t OTHERS[] = {{9, 4, 3, 0.003, "f32"},
                                  {8, 5, 3, 0.003, "f32"},
                                  {8, 4, 4, 0.003, "f32"},
-                                 {8, 4, 3, 0.003, "f16"}};
+                                 {8, 4, 3, 0.003, "f16"},
+                                 {8, 4, 3, 0.003, "mixed"}};
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
         const mnist_data_t *other = data_of(&OTHERS[i]);
         assert_ptr_not_equal(other, world.kept);
@@ -164,15 +165,15 @@ static void check_near(double found, double right, double by) {
         fail_msg("%.17g, expected %.17g", found, right);
 }
 
-static void check_descent(const json_t *known, mnist_net_t *net) {
-    const size_t steps = json_array_size(json_object_get(known, "descent"));
+static void check_descent(const json_t *known, mnist_net_t *net, const mnist_descent_t *descent) {
+    const size_t steps = json_array_size(json_object_get(known, descent->name));
     double first = NAN;
     assert_int_equal(steps, mnist_descent_steps(net->data->hidden, net->data->steps));
     mnist_net_start(net);
     for (size_t step = 0; step < steps; step++) {
-        const double loss = mnist_net_step(net, 0, MNIST_DESCENT_RATE, NULL);
+        const double loss = mnist_net_step(net, 0, descent->rate, NULL);
         first = step == 0 ? loss : first;
-        check_near(first - loss, item(known, "descent", step), 1e-12);
+        check_near(first - loss, item(known, descent->name, step), 1e-12);
     }
 }
 
@@ -196,7 +197,10 @@ static void test_ref_is_the_known_training(void **state) {
         }
         for (size_t l = 0; l < MNIST_LAYERS; l++)
             check_gradient(known, l, gradients[l], (data->sizes[l] + 1) * data->sizes[l + 1]);
-        check_descent(known, net);
+        size_t n;
+        const mnist_descent_t *descents = mnist_descents(data, &n);
+        for (size_t d = 0; d < n; d++)
+            check_descent(known, net, &descents[d]);
         mnist_net_free(net);
         free_gradients(gradients);
         mnist_data_release(data);
@@ -277,7 +281,7 @@ static void test_cost_and_constants(void **state) {
     workload_complete(workload, &spec);
     workload->constants(&spec, &defines);
     char *text = text_list_join(&defines, " ");
-    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=1 ACCUMULATE_F16=1");
+    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=1 DTYPE_MIXED=0 ACCUMULATE_F16=1");
     free(text);
     text_list_free(&defines);
     case_free(&spec);
@@ -285,7 +289,19 @@ static void test_cost_and_constants(void **state) {
     assert_float_equal(workload->cost(&spec).bytes, 10 * 3 * 4 * elements, 0);
     workload->constants(&spec, &defines);
     text = text_list_join(&defines, " ");
-    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=0 ACCUMULATE_F16=0");
+    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=0 DTYPE_MIXED=0 ACCUMULATE_F16=0");
+    free(text);
+    text_list_free(&defines);
+    case_free(&spec);
+    spec = make_case("ref", &(training_t){128, 32, 10, 0.003, "mixed"});
+    cost = workload->cost(&spec);
+    assert_float_equal(cost.bytes, 10 * (2 + 4 + 4) * elements, 0);
+    assert_float_equal(cost.working_set_bytes, 4 * elements, 0);
+    assert_float_equal(cost.device_bytes, 4 * elements + 60000 * (2 * 784 + 1) + 4 * 32 * 10, 0);
+    assert_string_equal(workload->arithmetic(&spec), "f16");
+    workload->constants(&spec, &defines);
+    text = text_list_join(&defines, " ");
+    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=0 DTYPE_MIXED=1 ACCUMULATE_F16=0");
     free(text);
     text_list_free(&defines);
     case_free(&spec);

@@ -98,6 +98,7 @@ typedef struct trained {
 } trained_t;
 
 static trained_t train(bool ref, const mnist_data_t *data, double rate) {
+    size_t n;
     trained_t trained = {.losses = mem_zeroed(data->steps, sizeof(double)),
                          .descent = mem_zeroed(data->steps, sizeof(double))};
     for (size_t l = 0; l < MNIST_LAYERS; l++)
@@ -110,14 +111,14 @@ static trained_t train(bool ref, const mnist_data_t *data, double rate) {
                 mnist_net_step(net, step, rate, step == 0 ? trained.gradients : NULL);
         mnist_net_start(net);
         for (size_t step = 0; step < data->steps; step++)
-            trained.descent[step] = mnist_net_step(net, 0, MNIST_DESCENT_RATE, NULL);
+            trained.descent[step] = mnist_net_step(net, 0, mnist_descents(data, &n)->rate, NULL);
         mnist_net_free(net);
     } else {
         mnist_omp_t *net = mnist_omp_new(data);
         mnist_omp_start(net);
         mnist_omp_train(net, data->steps, rate, trained.losses, trained.gradients);
         mnist_omp_start(net);
-        mnist_omp_descend(net, data->steps, MNIST_DESCENT_RATE, trained.descent);
+        mnist_omp_descend(net, data->steps, mnist_descents(data, &n)->rate, trained.descent);
         mnist_omp_free(net);
     }
     return trained;

@@ -98,6 +98,14 @@ static void arithmetic_of_weights_can_be_checked_by_hand(void **state) {
     assert_null(texts[3]);
     for (size_t i = 0; i < 3; i++)
         free(texts[i]);
+    /* 2 bytes of each weight forward, 4 backward and 4 written: 2.5 times 4. */
+    free(wide.dtype);
+    wide.dtype = mem_text("mixed");
+    char *mixed = training_bound_arithmetic(BOUND_WEIGHTS, &wide, &RATES);
+    assert_string_equal(mixed, "2.5 × 563 MB / 4.00 TB/s = 352 µs");
+    assert_string_equal(training_bound_name(BOUND_WEIGHTS, &wide), "2.5·W per step, in DRAM");
+    assert_string_equal(training_bound_name(BOUND_WEIGHTS, &narrow), "3·W per step, in DRAM");
+    free(mixed);
     case_free(&wide);
     case_free(&narrow);
 }

@@ -213,6 +213,39 @@ static void the_floor_is_told_with_and_without_the_l2(void **state) {
     record_free(&run);
 }
 
+/* Float32 weights of all contenders: none is left out, and no float16 weights are beside them. */
+static void float32_weights_have_a_page_of_their_own(void **state) {
+    (void)state;
+    static const learnt_t LEARNT[] = {
+        {"cuda", "06_on_chip", 128, 1, 9e3, 0.96, "1.4", NULL},
+        {"pytorch", "eager", 128, 1, 800e3, 0.97, "1.4", "f32"},
+        {"pytorch", "graph", 128, 1, 90e3, 0.965, "1.4", "f32"},
+    };
+    record_t run = planted();
+    for (size_t i = 0; i < sizeof LEARNT / sizeof *LEARNT; i++) {
+        case_result_t *result = plant_learnt(&run, LEARNT[i]);
+        free(result->spec.dtype);
+        result->spec.dtype = mem_text("mixed");
+    }
+    environment_set_number(&run.environment, "measured.copy_bytes_per_s", 4e12);
+    environment_set_number(&run.environment, "measured.l2_read_bytes_per_s", 10e12);
+    environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
+    char *text = section_text(training_findings, &run);
+    assert_has(text, "contenders with f32 weights agree in test accuracy within **1.00 percentage "
+                     "points** at each of the 1 pairs");
+    assert_has(text, "contenders with f16 weights agree in test accuracy within **0.30 ");
+    assert_has(text,
+               "- **Lower bound 2.5·W**, W being the bytes of all weights: a step reads half of "
+               "them forward");
+    assert_has(text, "- **Lower bound 3·W**, W being the bytes of all weights: a step reads them");
+    free(text);
+    text = section_text(training_tables, &run);
+    assert_has(text, "| of 2.5·W in DRAM |");
+    assert_has(text, "| of 3·W in DRAM |");
+    free(text);
+    record_free(&run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contenders_are_compared_by_the_step),
@@ -222,6 +255,7 @@ int main(void) {
         cmocka_unit_test(losses_are_held_against_pytorchs_spread),
         cmocka_unit_test(repeated_checks_are_counted),
         cmocka_unit_test(made_up_images_are_named),
+        cmocka_unit_test(float32_weights_have_a_page_of_their_own),
         cmocka_unit_test(the_floor_is_told_with_and_without_the_l2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

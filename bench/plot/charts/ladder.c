@@ -188,7 +188,8 @@ static void show_rungs(const plot_data_t *data, panels_t *bars) {
     bars->n_rows++;
     for (int b = 0; b < N_TRAINING_BOUNDS; b++)
         if (training_bound_is_known(b, data, &rates))
-            panels_label(bars, (int)bars->n_rows, LABEL_X, training_bound_name(b), true);
+            panels_label(bars, (int)bars->n_rows, LABEL_X,
+                         training_bound_name(b, series_any_at(data, data->sizes[0])), true);
 }
 
 /* Sizes that get a panel, by parameter. */
@@ -232,8 +233,8 @@ char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
         return mem_format("no CUDA rung has a time for %s", panel_phase(data));
     bool steps = has_training_bounds(data) && !has_epochs(data);
     chart->title =
-        steps ? "The CUDA ladder; %: fraction reached of 3·W at the DRAM rate, or the L2 rate "
-                "if W fits"
+        steps ? "The CUDA ladder; %: fraction reached of all weights' traffic at the DRAM rate, or "
+                "the L2 rate if they fit"
               : "The CUDA ladder at several sizes, and the limit";
     chart->note =
         chart_format(chart, "%s  ·  phase %s, %s%s  ·  dashed: %s", data->shape, panel_phase(data),

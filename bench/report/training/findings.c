@@ -172,7 +172,7 @@ typedef struct weights_row {
     device_rates_t rates;
     int64_t size;
     const case_result_t *best;
-    double best_ns, weights_bytes;
+    double best_ns, weights_bytes, passes;
     double dram_ns, kept_ns; /* bounds; NaN where a rate was not measured */
 } weights_row_t;
 
@@ -185,6 +185,7 @@ static weights_row_t weights_row(const training_pair_t *pair, const size_row_t *
     const case_t *spec = &found.best->spec;
     found.best_ns = result_median(found.best, STEP_PHASE);
     found.weights_bytes = workload_find(spec->workload)->cost(spec).working_set_bytes;
+    found.passes = training_passes(spec);
     found.dram_ns = training_bound_ns(BOUND_WEIGHTS, spec, &found.rates);
     found.kept_ns = training_bound_ns(BOUND_KEPT, spec, &found.rates);
     return found;
@@ -207,8 +208,10 @@ void finding_weights(const report_t *report, const training_pair_t *pair) {
         if (row.best == NULL || !isfinite(row.dram_ns) || !isfinite(row.kept_ns))
             continue;
         if (n++ == 0)
-            print(report, "- **Lower bound 3·W**, W being the bytes of all weights: a step reads "
-                          "them forward, reads them backward and writes them.\n");
+            print(report,
+                  "- **Lower bound %g·W**, W being the bytes of all weights: a step reads %s "
+                  "forward, reads them backward and writes them.\n",
+                  row.passes, strcmp(row.best->spec.dtype, "mixed") == 0 ? "half of them" : "them");
         print(report, "  - At %s, %s takes %s%s: ", size_name(report, set, row.size),
               name_cell(report, row.best), time_text(report, row.best_ns),
               bimodal_mark(result_phase(row.best, STEP_PHASE)));
@@ -224,14 +227,16 @@ void finding_weights(const report_t *report, const training_pair_t *pair) {
 
 void table_of_weights(const report_t *report, const training_pair_t *pair) {
     const comparison_set_t *set = pair->gpu;
+    const double passes = training_passes(&next_case(set, OF_ANYONE, ANY_SIZE, NULL)->spec);
+    const char *from_dram = report_text(report, "%g·W in DRAM", passes);
     const column_t columns[] = {
         {size_title(report, set), 'r', false},
         {"W", 'r', false},
-        {"3·W in DRAM", 'r', false},
+        {from_dram, 'r', false},
         {"less what the L2 keeps", 'r', false},
         {"Best rung", 'r', false},
         {"Case", 'l', false},
-        {"of 3·W in DRAM", 'r', false},
+        {report_text(report, "of %s", from_dram), 'r', false},
         {"of the lower bound", 'r', false},
     };
     columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
@@ -253,10 +258,10 @@ void table_of_weights(const report_t *report, const training_pair_t *pair) {
     }
     columns_end_under(
         &table, 4, "Lower bound",
-        "W: bytes of all weights. *3·W in DRAM*: 3·W over this run's DRAM copy rate; a rung can be "
-        "faster if the weights fit into the L2. *less what the L2 keeps*: without the part of W "
-        "that fits into the L2, but not below 3·W at the L2's rate. *Best rung*: `%s`.\n\n",
-        STEP_PHASE);
+        "W: bytes of all weights. *%s*: %g·W over this run's DRAM copy rate; a rung can be faster "
+        "if the weights fit into the L2. *less what the L2 keeps*: without the part of W that fits "
+        "into the L2, but not below %g·W at the L2's rate. *Best rung*: `%s`.\n\n",
+        from_dram, passes, passes, STEP_PHASE);
 }
 
 /* ---- another algorithm ----------------------------------------------------------------------- */

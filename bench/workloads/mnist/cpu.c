@@ -43,13 +43,13 @@ static void train(state_t *s, size_t steps, double *losses, float *const *gradie
             losses[step] = mnist_net_step(s->ref, step, rate, step == 0 ? gradients : NULL);
 }
 
-static void descend(state_t *s, size_t steps, double *losses) {
+static void descend(state_t *s, double rate, size_t steps, double *losses) {
     start(s);
     if (s->omp != NULL)
-        mnist_omp_descend(s->omp, steps, MNIST_DESCENT_RATE, losses);
+        mnist_omp_descend(s->omp, steps, rate, losses);
     else
         for (size_t step = 0; step < steps; step++)
-            losses[step] = mnist_net_step(s->ref, 0, MNIST_DESCENT_RATE, NULL);
+            losses[step] = mnist_net_step(s->ref, 0, rate, NULL);
 }
 
 static double validate(state_t *s, double *accuracy) {
@@ -247,11 +247,14 @@ status_t mnist_cpu_output(session_t *session, const char *folder, text_list_t *a
     state_t *s = session->state;
     double losses[MNIST_DESCENT_STEPS];
     const size_t steps = s->training.descent_steps;
+    size_t n;
+    const mnist_descent_t *descents = mnist_descents(&s->training.network, &n);
     TRY(write_training(s, folder, arrays, err));
-    if (steps == 0)
-        return STATUS_OK;
-    descend(s, steps, losses);
-    return mnist_write_descent(losses, steps, folder, arrays, err);
+    for (size_t i = 0; i < n && steps > 0; i++) {
+        descend(s, descents[i].rate, steps, losses);
+        TRY(mnist_write_descent(descents[i].name, losses, steps, folder, arrays, err));
+    }
+    return STATUS_OK;
 }
 
 status_t mnist_cpu_refill(session_t *session, uint64_t seed, error_t *err) {

@@ -64,6 +64,12 @@ size_t mnist_descent_steps(size_t hidden, size_t steps) {
     return checked < MNIST_DESCENT_STEPS ? checked : MNIST_DESCENT_STEPS;
 }
 
+const mnist_descent_t *mnist_descents(const mnist_data_t *data, size_t *n) {
+    static const mnist_descent_t DESCENTS[] = {{"descent", 0.25}, {"small_descent", 0.005}};
+    *n = data->f16 && !data->f16_weights ? 2 : 1;
+    return DESCENTS;
+}
+
 /* ---- weights and order ----------------------------------------------------------------------- */
 
 static void fill(float *values, size_t n, const mnist_data_t *data, uint32_t stream, float bound) {
@@ -72,7 +78,7 @@ static void fill(float *values, size_t n, const mnist_data_t *data, uint32_t str
         const size_t count = n - first < CHUNK ? n - first : CHUNK;
         rng_fill_uniform(values + first, count, (rng_position_t){data->seed, stream, first}, -bound,
                          bound);
-        if (data->f16)
+        if (data->f16_weights)
             half_round(values + first, count);
     }
 }
@@ -117,7 +123,8 @@ static void *make(const void *shape) {
 static bool same(const void *data, const void *shape) {
     const mnist_data_t *a = data, *b = shape;
     return a->layers == b->layers && a->hidden == b->hidden && a->batch == b->batch &&
-           a->steps == b->steps && a->seed == b->seed && a->f16 == b->f16;
+           a->steps == b->steps && a->seed == b->seed && a->f16 == b->f16 &&
+           a->f16_weights == b->f16_weights;
 }
 
 static void free_data(void *dead) {
@@ -162,7 +169,8 @@ static mnist_data_t shape_of(const case_t *spec) {
                           .batch = (size_t)case_param_int(spec, "batch", 1),
                           .steps = (size_t)case_param_int(spec, "steps", 1),
                           .seed = (uint64_t)case_param_int(spec, "seed", 1),
-                          .f16 = strcmp(spec->dtype, "f16") == 0};
+                          .f16 = strcmp(spec->dtype, "f32") != 0,
+                          .f16_weights = strcmp(spec->dtype, "f16") == 0};
     mnist_sizes(shape.layers, shape.hidden, shape.sizes);
     shape.n_order = (shape.steps * shape.batch + MNIST_IMAGES - 1) / MNIST_IMAGES * MNIST_IMAGES;
     return shape;

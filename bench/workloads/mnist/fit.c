@@ -112,11 +112,11 @@ status_t mnist_write_weights(const float *weights, size_t n, const char *folder,
                         arrays, err);
 }
 
-status_t mnist_write_descent(const double *losses, size_t n, const char *folder,
+status_t mnist_write_descent(const char *name, const double *losses, size_t n, const char *folder,
                              text_list_t *arrays, error_t *err) {
     double falls[MNIST_DESCENT_STEPS];
     for (size_t step = 0; step < n; step++)
         falls[step] = losses[0] - losses[step];
-    return output_write(&(output_array_t){.name = "descent", .f64 = falls, .rows = n}, folder,
-                        arrays, err);
+    return output_write(&(output_array_t){.name = name, .f64 = falls, .rows = n}, folder, arrays,
+                        err);
 }

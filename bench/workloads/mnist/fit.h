@@ -43,8 +43,8 @@ char *mnist_fit_json(const mnist_fit_t *fit, const dataset_t *images, const char
                      const char *value);
 
 /* Write the arrays that are compared with the oracle's, and add their names: gradient_0.npy, … of
- * the first step, each (n_out, n_in + 1) with the bias in the last column; losses.npy; and
- * descent.npy, the fall of the loss in a descent of `n` steps. */
+ * the first step, each (n_out, n_in + 1) with the bias in the last column; losses.npy; and a
+ * descent's, the fall of the loss in `n` steps. */
 status_t mnist_write_gradients(const mnist_data_t *data, float *const *gradients,
                                const char *folder, text_list_t *arrays, error_t *err);
 status_t mnist_write_losses(const double *losses, size_t n, const char *folder, text_list_t *arrays,
@@ -52,7 +52,7 @@ status_t mnist_write_losses(const double *losses, size_t n, const char *folder, 
 /* weights.npy: all weights and biases that a sample left. */
 status_t mnist_write_weights(const float *weights, size_t n, const char *folder,
                              text_list_t *arrays, error_t *err);
-status_t mnist_write_descent(const double *losses, size_t n, const char *folder,
+status_t mnist_write_descent(const char *name, const double *losses, size_t n, const char *folder,
                              text_list_t *arrays, error_t *err);
 
 #endif

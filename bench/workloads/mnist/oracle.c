@@ -34,8 +34,14 @@ double mnist_net_bytes(const case_t *spec) {
     const double hidden = (double)case_param_int(spec, "hidden", 1);
     const double batch = (double)case_param_int(spec, "batch", 1) + MNIST_TILE_COLUMNS;
     const double width = MNIST_PIXELS + 3 * hidden + DATASET_CLASSES;
+    const double weights = mnist_matrix_elements((size_t)hidden) + ROW_PADDING * width;
     return sizeof(double) *
-           (mnist_matrix_elements((size_t)hidden) + ROW_PADDING * width + 3 * batch * width);
+           ((strcmp(spec->dtype, "mixed") == 0 ? 2 : 1) * weights + 3 * batch * width);
+}
+
+/* Are weights kept more precisely than the products take them? */
+static bool rounds_factors(const mnist_net_t *net) {
+    return net->data->f16 && !net->data->f16_weights;
 }
 
 mnist_net_t *mnist_net_new(const mnist_data_t *data) {
@@ -52,6 +58,11 @@ mnist_net_t *mnist_net_new(const mnist_data_t *data) {
     for (size_t l = 0; l < net->data->layers; l++) {
         net->w[l] = mem_alloc(data->sizes[l + 1] * net->row[l] * sizeof(double));
         net->b[l] = mem_alloc(data->sizes[l + 1] * sizeof(double));
+        net->kept_w[l] = net->w[l], net->kept_b[l] = net->b[l];
+        if (rounds_factors(net)) {
+            net->kept_w[l] = mem_alloc(data->sizes[l + 1] * net->row[l] * sizeof(double));
+            net->kept_b[l] = mem_alloc(data->sizes[l + 1] * sizeof(double));
+        }
     }
     net->labels = mem_zeroed(data->batch, sizeof *net->labels);
     return net;
@@ -61,6 +72,10 @@ void mnist_net_free(mnist_net_t *net) {
     for (size_t l = 0; l < net->data->layers; l++) {
         free(net->w[l]);
         free(net->b[l]);
+        if (rounds_factors(net)) {
+            free(net->kept_w[l]);
+            free(net->kept_b[l]);
+        }
     }
     for (size_t l = 0; l <= net->data->layers; l++) {
         free(net->a[l]);
@@ -75,6 +90,14 @@ void mnist_net_start(mnist_net_t *net) {
     mnist_net_set(net, net->data->weights);
 }
 
+/* Set the factors of products from what is kept. */
+static void round_factors(const mnist_net_t *net, double *factors, const double *kept, size_t n) {
+    if (!rounds_factors(net))
+        return;
+    memcpy(factors, kept, n * sizeof *factors);
+    half_round_doubles(factors, n);
+}
+
 void mnist_net_set(mnist_net_t *net, const float *weights) {
     const mnist_data_t *data = net->data;
     for (size_t l = 0; l < net->data->layers; l++) {
@@ -84,8 +107,10 @@ void mnist_net_set(mnist_net_t *net, const float *weights) {
 #pragma omp parallel for schedule(static) if (n_in * n_out > MIN_PARALLEL)
         for (size_t o = 0; o < n_out; o++) {
             for (size_t i = 0; i < n_in; i++)
-                net->w[l][o * net->row[l] + i] = w[o * n_in + i];
-            net->b[l][o] = b[o];
+                net->kept_w[l][o * net->row[l] + i] = w[o * n_in + i];
+            net->kept_b[l][o] = b[o];
+            round_factors(net, net->w[l] + o * net->row[l], net->kept_w[l] + o * net->row[l], n_in);
+            round_factors(net, net->b[l] + o, net->kept_b[l] + o, 1);
         }
     }
 }
@@ -98,13 +123,13 @@ void mnist_net_weights(const mnist_net_t *net, float *weights) {
         float *b = weights + (data->b[l] - data->weights);
         for (size_t o = 0; o < n_out; o++) {
             for (size_t i = 0; i < n_in; i++)
-                w[o * n_in + i] = (float)net->w[l][o * net->row[l] + i];
-            b[o] = (float)net->b[l][o];
+                w[o * n_in + i] = (float)net->kept_w[l][o * net->row[l] + i];
+            b[o] = (float)net->kept_b[l][o];
         }
     }
 }
 
-/* Round as contenders of this dtype do when they store values. */
+/* Round as contenders of this dtype do when they store activations and deltas. */
 static void store(const mnist_net_t *net, double *values, size_t n) {
     if (net->data->f16)
         half_round_doubles(values, n);
@@ -246,7 +271,8 @@ WIDEST_VECTORS static void subtract_mean(double *restrict values, double *restri
 static void descend(const mnist_net_t *net, double *values, double *sums, size_t n, double rate,
                     float *gradient) {
     subtract_mean(values, sums, n, rate, (double)net->batch);
-    store(net, values, n);
+    if (net->data->f16_weights)
+        half_round_doubles(values, n);
     for (size_t i = 0; i < n && gradient != NULL; i++)
         gradient[i] = (float)sums[i];
 }
@@ -270,8 +296,10 @@ static void update_tile(mnist_net_t *net, size_t l, size_t first_out, size_t fir
                                       .n = batch});
     for (size_t j = 0; j < rows; j++) {
         const size_t o = first_out + j;
-        descend(net, net->w[l] + o * row + first_in, sums + j * UPDATE_COLUMNS, columns, rate,
+        const size_t at = o * row + first_in;
+        descend(net, net->kept_w[l] + at, sums + j * UPDATE_COLUMNS, columns, rate,
                 gradient == NULL ? NULL : gradient + o * (n_in + 1) + first_in);
+        round_factors(net, net->w[l] + at, net->kept_w[l] + at, columns);
     }
 }
 
@@ -281,8 +309,9 @@ static void update_biases(mnist_net_t *net, size_t l, double rate, float *gradie
         double sum = 0;
         for (size_t r = 0; r < batch; r++)
             sum += net->delta[l + 1][r * net->row[l + 1] + o];
-        descend(net, &net->b[l][o], &sum, 1, rate,
+        descend(net, &net->kept_b[l][o], &sum, 1, rate,
                 gradient == NULL ? NULL : gradient + o * (n_in + 1) + n_in);
+        round_factors(net, &net->b[l][o], &net->kept_b[l][o], 1);
     }
 }
 

@@ -2,8 +2,10 @@
  * values. With dtype f16, the values that contenders store as float16 are rounded here too: inputs,
  * weights after each update, ReLU outputs, and deltas (the gradients of the batch's summed loss by
  * the ReLU inputs). Without this rounding some ReLUs would be open here and closed in all
- * contenders, which would change up to 3 % of the gradient from hidden = 256 on. With dtype f32
- * only inputs and start weights are rounded, to float32.
+ * contenders, which would change up to 3 % of the gradient from hidden = 256 on. With dtype mixed the
+ * products and sums take the weights and biases rounded to fp16; the weights themselves stay float64,
+ * and only their start values are rounded, to float32. With dtype f32 only inputs and start weights
+ * are rounded, to float32.
  *
  * Each sum is computed by one thread, so results do not depend on the number of threads. */
 #ifndef BENCH_WORKLOADS_MNIST_ORACLE_H
@@ -18,8 +20,10 @@ typedef struct mnist_net {
     size_t batch; /* images of the current step */
     size_t row[MNIST_MAX_LAYERS + 1];
     size_t images;               /* the batch, padded for mnist_multiply() */
-    double *w[MNIST_MAX_LAYERS]; /* rows of row[l] */
+    double *w[MNIST_MAX_LAYERS]; /* rows of row[l]: factors of products */
     double *b[MNIST_MAX_LAYERS];
+    /* What is updated: with dtype mixed unrounded, otherwise the same arrays. */
+    double *kept_w[MNIST_MAX_LAYERS], *kept_b[MNIST_MAX_LAYERS];
     double *a[MNIST_MAX_LAYERS + 1];          /* (batch, sizes[l]): inputs, ReLU outputs, logits */
     double *transposed[MNIST_MAX_LAYERS + 1]; /* the same as (sizes[l], images) */
     double *delta[MNIST_MAX_LAYERS + 1];      /* (batch, sizes[l]); [0] is unused */

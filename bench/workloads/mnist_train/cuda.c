@@ -7,6 +7,7 @@
 #include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 #include "workloads/common/signs.h"
+#include "workloads/mnist_train/split_weight.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,10 +27,11 @@ static void describe_problem(mnist_cuda_t *s, const case_t *spec) {
     const size_t hidden = (size_t)case_param_int(spec, "hidden", 1);
     const size_t batch = (size_t)case_param_int(spec, "batch", 1);
     const size_t steps = (size_t)case_param_int(spec, "steps", 1);
-    const bool scratch = s->program.plan.scratch_per_item != 0;
+    const mnist_extras_t extras = {.scratch = s->program.plan.scratch_per_item != 0,
+                                   .low_halves = strcmp(spec->dtype, "mixed") == 0};
     s->sample_steps = (uint32_t)mnist_sample_steps(steps);
-    s->whole = mnist_layout(hidden, batch, steps, scratch);
-    s->sample = mnist_layout(hidden, batch, s->sample_steps, scratch);
+    s->whole = mnist_layout(hidden, batch, steps, extras);
+    s->sample = mnist_layout(hidden, batch, s->sample_steps, extras);
     s->problem.seed = (uint64_t)case_param_int(spec, "seed", 1);
     s->problem.rate = (float)case_param(spec, "rate")->real;
     s->library.hidden = hidden;
@@ -60,6 +62,30 @@ static status_t check_room(session_t *session, const case_t *spec, error_t *err)
     return STATUS_OK;
 }
 
+/* From an array of parameters to that of their lower halves; 0: there is none. */
+static size_t low_halves(const mnist_cuda_t *s) {
+    const bool has = s->sample.low_halves < s->sample.parameter_bytes;
+    return has ? s->sample.low_halves : 0;
+}
+
+/* To, and from, the parameters at byte `at` of a block. */
+static void narrow(const float *values, size_t n, unsigned char *block, size_t at, size_t to_low) {
+    uint16_t *halves = (uint16_t *)(block + at), *low = (uint16_t *)(block + at + to_low);
+#pragma omp parallel for
+    for (size_t i = 0; i < n; i++) {
+        halves[i] = half_from_float(values[i]);
+        if (to_low > 0)
+            low[i] = split_low_half(values[i]);
+    }
+}
+
+static void widen(const unsigned char *block, size_t at, size_t to_low, float *values, size_t n) {
+    const uint16_t *halves = (const uint16_t *)(block + at);
+    const uint16_t *low = (const uint16_t *)(block + at + to_low);
+    for (size_t i = 0; i < n; i++)
+        values[i] = to_low > 0 ? split_joined(halves[i], low[i]) : half_to_float(halves[i]);
+}
+
 static status_t make_host_side(mnist_cuda_t *s, error_t *err) {
     const size_t order_bytes = s->sample_steps * s->data->batch * sizeof *s->order;
     TRY(gpu_memory_pinned(&s->memory, s->gpu, s->sample.parameter_bytes, &s->start, err));
@@ -69,14 +95,9 @@ static status_t make_host_side(mnist_cuda_t *s, error_t *err) {
     memcpy(s->order, s->data->order, order_bytes);
     memset(s->start, 0, s->sample.parameter_bytes);
     for (size_t l = 0; l < MNIST_LAYERS; l++) {
-        uint16_t *w = (uint16_t *)(s->start + s->sample.w[l]);
-        uint16_t *b = (uint16_t *)(s->start + s->sample.b[l]);
         const size_t n_in = s->data->sizes[l], n_out = s->data->sizes[l + 1];
-#pragma omp parallel for
-        for (size_t i = 0; i < n_in * n_out; i++)
-            w[i] = half_from_float(s->data->w[l][i]);
-        for (size_t i = 0; i < n_out; i++)
-            b[i] = half_from_float(s->data->b[l][i]);
+        narrow(s->data->w[l], n_in * n_out, s->start, s->sample.w[l], low_halves(s));
+        narrow(s->data->b[l], n_out, s->start, s->sample.b[l], low_halves(s));
     }
     return STATUS_OK;
 }
@@ -253,8 +274,8 @@ static status_t write_losses(mnist_cuda_t *s, const char *folder, text_list_t *a
 
 /* A sample with another rate, whose first steps all have the first batch. It needs its own graph,
  * which contains the rate. */
-static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
-                              error_t *err) {
+static status_t write_descent(mnist_cuda_t *s, const mnist_descent_t *descent, const char *folder,
+                              text_list_t *arrays, error_t *err) {
     const size_t batch = s->data->batch;
     const cu_graph_exec_t graph = s->graph;
     const float rate = s->problem.rate;
@@ -263,7 +284,7 @@ static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *
     for (size_t step = 1; step < steps; step++)
         memcpy(s->order + step * batch, s->order, batch * sizeof *s->order);
     s->graph = NULL;
-    s->problem.rate = MNIST_DESCENT_RATE;
+    s->problem.rate = (float)descent->rate;
     status_t status = mnist_cuda_capture(s, err);
     if (status == STATUS_OK)
         status = run_losses(s, losses, steps, err);
@@ -271,16 +292,23 @@ static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *
     s->graph = graph;
     s->problem.rate = rate;
     memcpy(s->order, s->data->order, steps * batch * sizeof *s->order);
-    return status == STATUS_OK ? mnist_write_descent(losses, steps, folder, arrays, err) : status;
+    return status == STATUS_OK
+               ? mnist_write_descent(descent->name, losses, steps, folder, arrays, err)
+               : status;
 }
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
-    TRY(write_gradients(session->state, folder, arrays, err));
-    TRY(write_losses(session->state, folder, arrays, err));
-    return write_descent(session->state, folder, arrays, err);
+    mnist_cuda_t *s = session->state;
+    size_t n;
+    const mnist_descent_t *descents = mnist_descents(s->data, &n);
+    TRY(write_gradients(s, folder, arrays, err));
+    TRY(write_losses(s, folder, arrays, err));
+    for (size_t i = 0; i < n; i++)
+        TRY(write_descent(s, &descents[i], folder, arrays, err));
+    return STATUS_OK;
 }
 
-/* Each upload copies the start weights. */
+/* Each upload copies the start weights. A lower half has no sign. */
 static status_t refill(session_t *session, uint64_t seed, error_t *err) {
     mnist_cuda_t *s = session->state;
     (void)err;
@@ -303,14 +331,6 @@ static status_t fill(session_t *session, error_t *err) {
     return gpu_sync(s->gpu, err);
 }
 
-static void widen(const unsigned char *halves, float *values, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        uint16_t half;
-        memcpy(&half, halves + i * sizeof half, sizeof half);
-        values[i] = half_to_float(half);
-    }
-}
-
 static status_t write_weights(const mnist_cuda_t *s, const char *folder, text_list_t *arrays,
                               error_t *err) {
     const mnist_data_t *data = s->data;
@@ -318,8 +338,8 @@ static status_t write_weights(const mnist_cuda_t *s, const char *folder, text_li
     for (size_t l = 0; l < MNIST_LAYERS; l++) {
         float *w = weights + (data->w[l] - data->weights);
         const size_t n_out = data->sizes[l + 1], elements = data->sizes[l] * n_out;
-        widen(s->last_weights + s->sample.w[l], w, elements);
-        widen(s->last_weights + s->sample.b[l], w + elements, n_out);
+        widen(s->last_weights, s->sample.w[l], low_halves(s), w, elements);
+        widen(s->last_weights, s->sample.b[l], low_halves(s), w + elements, n_out);
     }
     const status_t status = mnist_write_weights(weights, data->n_weights, folder, arrays, err);
     free(weights);

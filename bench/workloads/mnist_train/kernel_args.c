@@ -17,13 +17,16 @@ static size_t take(mnist_layout_t *layout, size_t bytes) {
     return at;
 }
 
-mnist_layout_t mnist_layout(size_t hidden, size_t batch, size_t steps, bool scratch) {
+mnist_layout_t mnist_layout(size_t hidden, size_t batch, size_t steps, mnist_extras_t extras) {
     mnist_layout_t layout = {0};
     for (size_t l = 0; l < MNIST_LAYERS; l++) {
         const size_t n_in = mnist_fan_in(hidden, l), n_out = mnist_fan_out(hidden, l);
         layout.w[l] = take(&layout, n_out * n_in * HALF_BYTES);
         layout.b[l] = take(&layout, n_out * HALF_BYTES);
     }
+    layout.low_halves = layout.bytes;
+    if (extras.low_halves)
+        take(&layout, layout.low_halves);
     layout.parameter_bytes = layout.bytes;
     layout.losses = take(&layout, steps * sizeof(float));
     layout.order = take(&layout, steps * batch * sizeof(uint32_t));
@@ -35,8 +38,8 @@ mnist_layout_t mnist_layout(size_t hidden, size_t batch, size_t steps, bool scra
     }
     layout.logits = take(&layout, batch * MNIST_PADDED_CLASSES * sizeof(float));
     layout.scratch = layout.bytes;
-    if (scratch)
-        take(&layout, layout.parameter_bytes / HALF_BYTES * sizeof(float));
+    if (extras.scratch)
+        take(&layout, layout.low_halves / HALF_BYTES * sizeof(float));
     return layout;
 }
 
@@ -50,6 +53,8 @@ void mnist_place(const mnist_layout_t *layout, cu_pointer_t block, mnist_problem
     problem->losses = block + layout->losses;
     problem->order = block + layout->order;
     problem->counters = block + layout->counters;
+    problem->low_halves =
+        layout->low_halves < layout->parameter_bytes ? block + layout->low_halves : 0;
     problem->logits = block + layout->logits;
     problem->scratch = layout->scratch < layout->bytes ? block + layout->scratch : 0;
 }

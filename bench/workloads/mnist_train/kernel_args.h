@@ -23,18 +23,20 @@ typedef struct mnist_problem {
     cu_pointer_t delta[MNIST_LAYERS];
     cu_pointer_t logits, losses;
     cu_pointer_t gradients[MNIST_LAYERS];
-    cu_pointer_t scratch, counters;
+    cu_pointer_t scratch, low_halves, counters;
     uint64_t seed;
     float rate;
     uint32_t steps, images_n;
 } mnist_problem_t;
 
-_Static_assert(sizeof(mnist_problem_t) == 240, "the device's layout");
+_Static_assert(sizeof(mnist_problem_t) == 248, "the device's layout");
 
-/* Offsets in bytes, multiples of 256. Weights and biases come first, w[0], b[0], w[1], …, so that
- * one copy moves them all. */
+/* Offsets in bytes, multiples of 256. Weights and biases come first, w[0], b[0], w[1], …, and with
+ * dtype mixed their lower halves (split_weight.h) in the same order, so that one copy moves them all. */
 typedef struct mnist_layout {
-    size_t w[MNIST_LAYERS], b[MNIST_LAYERS], parameter_bytes;
+    size_t w[MNIST_LAYERS], b[MNIST_LAYERS];
+    size_t low_halves; /* without them, equal to `parameter_bytes` */
+    size_t parameter_bytes;
     size_t losses, order, counters;
     size_t a[MNIST_LAYERS], delta[MNIST_LAYERS], logits;
     size_t scratch; /* one float per parameter; without scratch, equal to `bytes` */
@@ -44,8 +46,12 @@ typedef struct mnist_layout {
 size_t mnist_fan_in(size_t hidden, size_t layer);
 size_t mnist_fan_out(size_t hidden, size_t layer);
 
-mnist_layout_t mnist_layout(size_t hidden, size_t batch, size_t steps, bool scratch);
-/* Point the problem at a block with this layout; without scratch that pointer is 0. */
+typedef struct mnist_extras {
+    bool scratch, low_halves;
+} mnist_extras_t;
+
+mnist_layout_t mnist_layout(size_t hidden, size_t batch, size_t steps, mnist_extras_t extras);
+/* Point the problem at a block with this layout; pointers to extras that it lacks are 0. */
 void mnist_place(const mnist_layout_t *layout, cu_pointer_t block, mnist_problem_t *problem);
 
 #endif
