@@ -203,6 +203,12 @@ static inline void assert_drawn(char *why) {
         fail_msg("not drawn: %s", why);
 }
 
+static inline void not_drawn(char *why, const char *expected) {
+    assert_non_null(why);
+    assert_string_equal(why, expected);
+    free(why);
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 #endif

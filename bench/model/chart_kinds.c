@@ -11,6 +11,7 @@ static const chart_kind_t KINDS[] = {
     {"size", "size", "every contender's time against size"},
     {"size_mixed", "size", NULL},
     {"speed", "speed", "each engine's best against the strongest rival"},
+    {"roofline", "roofline", "operations per second under the measured roofs"},
     {"difference", "difference", "ours minus a rival by size: as in the study; best"},
     {"difference_best", "difference", NULL},
     {"ladder", "ladder", "compute time of rungs, and the limits"},

@@ -23,6 +23,8 @@ chart_build_t chart_ladder, chart_ladder_batch;
 chart_build_t chart_techniques;
 /* Every contender's time against size; each engine's fastest as ratios to the strongest rival. */
 chart_build_t chart_times, chart_speed;
+/* Operations per second over operations per byte, under the measured roofs. */
+chart_build_t chart_roofline;
 /* Ours − a rival per size: `total` of the study's two set-ups; `host_to_host` of the fastest of
  * both at each size. */
 chart_build_t chart_difference, chart_difference_best;

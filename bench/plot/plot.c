@@ -34,6 +34,7 @@ static const struct chart_entry {
     {"size", chart_times, TO_RUNS, NULL, NULL},
     {"size_mixed", chart_times, TO_RUNS, "mixed", NULL},
     {"speed", chart_speed, TO_RUNS, NULL, NULL},
+    {"roofline", chart_roofline, TO_RUNS, NULL, NULL},
     {"difference", chart_difference, ALWAYS, NULL, NULL},
     {"difference_best", chart_difference_best, TO_RUNS, NULL, NULL},
     {"ladder", chart_ladder, TO_RUNS, NULL, NULL},

@@ -35,6 +35,7 @@ RUN_CHARTS = {
     "host_to_host",
     "size",
     "speed",
+    "roofline",
     "difference",
     "difference_best",
     "ladder",
@@ -42,7 +43,7 @@ RUN_CHARTS = {
     "once",
     "techniques",
 }
-CUDA_CHARTS = {"phases_cuda", "ladder_batch", "techniques"}
+CUDA_CHARTS = {"phases_cuda", "ladder_batch", "techniques", "roofline"}
 STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
 
 

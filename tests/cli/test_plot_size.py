@@ -28,6 +28,7 @@ TRAINING_CHARTS = {
     "host_to_host",
     "size",
     "speed",
+    "roofline",
     "difference",
     "difference_best",
     "ladder",

@@ -159,12 +159,6 @@ static void a_small_range_is_linear(void **state) {
     chart_free(&chart);
 }
 
-static void not_drawn(char *why, const char *expected) {
-    assert_non_null(why);
-    assert_string_equal(why, expected);
-    free(why);
-}
-
 static void one_size_is_no_chart_against_size(void **state) {
     world_t *world = *state;
     chart_t chart = {0};
