@@ -104,8 +104,8 @@ static bool has_time(run_t *run, const char *what, unsigned number, double neede
     if (budget_s == 0 || spent_s + needed_s <= budget_s)
         return true;
     run->out_of_time =
-        mem_format("the budget of %.0f s is spent but for %.0f s, and %s %u may take %.0f s",
-                   budget_s, fmax(budget_s - spent_s, 0), what, number, ceil(needed_s));
+        mem_format("%.0f of %.0f s are left, and %s %u may take %.0f s",
+                   fmax(budget_s - spent_s, 0), budget_s, what, number, ceil(needed_s));
     return false;
 }
 
