@@ -94,8 +94,9 @@ static void find(plot_data_t *data, const char *label, const char *phase) {
 }
 
 void plot_best_find(plot_data_t *data) {
-    const char *const phases[] = {"total", "host_to_host", COMPUTATION, data->compared_by};
-    const size_t n_phases = phases[3] != NULL ? 4 : 3;
+    const char *const phases[] = {"total", "host_to_host", plot_call_phase(data),
+                                  data->compared_by};
+    const size_t n_phases = phases[3] != NULL && strcmp(phases[3], phases[2]) != 0 ? 4 : 3;
     for (size_t k = 0; k < n_phases; k++) {
         for (size_t s = 0; s < data->n_series; s++)
             if (plot_is_first_of_engine(data, s))

@@ -158,11 +158,8 @@ bool series_has_phase(const series_t *series, const char *phase) {
     return series_times(series, phase) > 0;
 }
 
-const char *plot_compared_by(const plot_data_t *data) {
-    const char *own = data->workload->compared_by;
+const char *plot_call_phase(const plot_data_t *data) {
     size_t n[2] = {0}, in_graph[2] = {0};
-    if (own == NULL || strcmp(own, COMPUTATION) != 0)
-        return own;
     for (size_t i = 0; i < data->n_series; i++) {
         const bool rival = engine_is_rival(data->series[i].engine);
         n[rival] += data->series[i].on_gpu;
@@ -170,6 +167,11 @@ const char *plot_compared_by(const plot_data_t *data) {
     }
     const bool shared = (n[0] == 0 || in_graph[0] > 0) && (n[1] == 0 || in_graph[1] > 0);
     return shared && n[0] + n[1] > 0 ? CALL_IN_GRAPH : ONE_CALL;
+}
+
+const char *plot_compared_by(const plot_data_t *data) {
+    const char *own = data->workload->compared_by;
+    return own != NULL && strcmp(own, COMPUTATION) == 0 ? plot_call_phase(data) : own;
 }
 
 bool plot_is_of_calls(const plot_data_t *data) {

@@ -84,6 +84,8 @@ const case_result_t *series_default_at(const series_t *series, int64_t size);
 /* Does any case of the series have a time for this phase? */
 bool series_has_phase(const series_t *series, const char *phase);
 
+/* The phase of a call that both sides on the GPU have: CALL_IN_GRAPH or ONE_CALL. */
+const char *plot_call_phase(const plot_data_t *data);
 /* The workload's phase; of COMPUTATION, that which both sides on the GPU have. May be NULL. */
 const char *plot_compared_by(const plot_data_t *data);
 /* Is a case one call of a function, not a training? */

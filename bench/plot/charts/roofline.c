@@ -22,6 +22,7 @@ typedef struct roof {
 
 typedef struct roofline {
     const plot_data_t *data;
+    const char *phase; /* of a call: a launch counts for both sides or for neither */
     roof_t roofs[MOST_ROOFS];
     size_t n_roofs;
     const series_t *sides[MOST_SIDES];
@@ -30,14 +31,15 @@ typedef struct roofline {
 } roofline_t;
 
 /* In FLOP per byte and FLOP/s; NaN without a limit, which an algorithmic rung has not either. */
-static double intensity_of(const case_result_t *result) {
+static double intensity_of(const roofline_t *r, const case_result_t *result) {
     const limit_t *limit = &result->limit;
-    const bool known = result->status == CASE_OK && isfinite(limit->frac) && limit->flops > 0;
+    const bool known = result->status == CASE_OK && isfinite(limit->frac) && limit->flops > 0 &&
+                       isfinite(result_median(result, r->phase));
     return known ? limit->flops / limit->bytes : NAN;
 }
 
-static double speed_of(const case_result_t *result) {
-    return result->limit.flops / (result->limit.limit_ns / result->limit.frac) * 1e9;
+static double speed_of(const roofline_t *r, const case_result_t *result) {
+    return result->limit.flops / result_median(result, r->phase) * 1e9;
 }
 
 static void add_roof(roofline_t *r, const char *title, double bytes_per_s, double flops_per_s) {
@@ -70,11 +72,11 @@ static void find_roofs(roofline_t *r, chart_t *chart) {
 static void take(roofline_t *r, const series_t *series) {
     size_t n = 0;
     for (size_t i = 0; i < series->n_cases; i++) {
-        const double intensity = intensity_of(series->cases[i]);
+        const double intensity = intensity_of(r, series->cases[i]);
         if (!isfinite(intensity))
             continue;
         range_take(&r->intensities, intensity);
-        range_take(&r->speeds, speed_of(series->cases[i]));
+        range_take(&r->speeds, speed_of(r, series->cases[i]));
         n++;
     }
     if (n > 0 && r->n_sides < MOST_SIDES)
@@ -85,7 +87,7 @@ static void find_sides(roofline_t *r) {
     const plot_data_t *data = r->data;
     for (size_t s = 0; s < data->n_series; s++) {
         const char *label = data->series[s].label;
-        const series_t *best = plot_fastest_series(data, label, COMPUTATION);
+        const series_t *best = plot_fastest_series(data, label, r->phase);
         if (plot_is_first_of_engine(data, s) && data->series[s].on_gpu && best != NULL)
             take(r, best);
     }
@@ -128,15 +130,15 @@ static void write_side(const roofline_t *r, size_t side, chart_t *chart) {
     const series_t *series = r->sides[side];
     size_t last = 0;
     for (size_t i = 0; i < series->n_cases; i++)
-        last = isfinite(intensity_of(series->cases[i])) ? i : last;
+        last = isfinite(intensity_of(r, series->cases[i])) ? i : last;
     chart_row(chart, "intensity %s size", chart_quote(chart, series->title));
     for (size_t i = 0, n = 0; i < series->n_cases; i++) {
         const case_result_t *result = series->cases[i];
         char size[UNITS_TEXT];
-        if (!isfinite(intensity_of(result)))
+        if (!isfinite(intensity_of(r, result)))
             continue;
         const bool named = side == 0 && (n++ == 0 || i == last);
-        chart_row(chart, "%.6g %.6g %s", intensity_of(result), speed_of(result) / 1e9,
+        chart_row(chart, "%.6g %.6g %s", intensity_of(r, result), speed_of(r, result) / 1e9,
                   chart_quote(chart, named ? chart_size_in(size, r->data, size_of(result)) : ""));
     }
     chart_row(chart, "\n");
@@ -154,9 +156,12 @@ static void draw(const roofline_t *r, chart_t *chart) {
                         ceil(log10(fmax(r->speeds.high, top) / 1e9))};
     chart->title = chart_format(chart, "Roofline: what the hardware allows, and what is reached");
     chart->note = chart_format(chart,
-                               "%s  ·  the computation alone, each engine's fastest at each %s  ·  "
-                               "bytes and operations: the least needed",
-                               r->data->shape, r->data->workload->size_noun);
+                               "%s  ·  %s, each engine's fastest at each %s  ·  bytes and "
+                               "operations: the least needed",
+                               r->data->shape,
+                               strcmp(r->phase, CALL_IN_GRAPH) == 0 ? "one of many calls in a graph"
+                                                                    : "one call alone",
+                               r->data->workload->size_noun);
     chart_row(chart, "# a block per roof, then one per engine; FLOP per byte, GFLOP/s, size");
     for (size_t i = 0; i < r->n_roofs; i++)
         write_roof(r, &r->roofs[i], ends, chart);
@@ -173,7 +178,10 @@ static void draw(const roofline_t *r, chart_t *chart) {
 }
 
 char *chart_roofline(const plot_data_t *data, chart_t *chart) {
-    roofline_t r = {.data = data, .intensities = RANGE_INIT, .speeds = RANGE_INIT};
+    roofline_t r = {.data = data,
+                    .phase = plot_call_phase(data),
+                    .intensities = RANGE_INIT,
+                    .speeds = RANGE_INIT};
     chart_init(chart, "roofline");
     find_roofs(&r, chart);
     find_sides(&r);
