@@ -95,10 +95,17 @@ static stats_interval_t value_of(const phase_t *phase) {
     return (stats_interval_t){.centre = s->median, .low = s->ci95[0], .high = s->ci95[1]};
 }
 
+/* By a compiler that tunes: each run then has code of its own, so its intervals say nothing of another
+ * run's. */
+static bool is_compiled(const case_result_t *result) {
+    return result != NULL && result->draw > 0;
+}
+
 static void compare_cases(repeat_t *repeat, const case_result_t *a, const case_result_t *b,
                           const char *const runs[2]) {
-    char *label = arena_buffer(&repeat->texts, 32);
-    const char *engine = case_engine_label(&a->spec, label);
+    char label[32];
+    const char *engine = arena_format(&repeat->texts, "%s%s", case_engine_label(&a->spec, label),
+                                      is_compiled(a) || is_compiled(b) ? ", compiled" : "");
     for (size_t p = 0; p < a->n_phases; p++) {
         const phase_t *one = &a->phases[p], *other = result_phase(b, one->name);
         if (other != NULL)
@@ -110,13 +117,13 @@ static void compare_cases(repeat_t *repeat, const case_result_t *a, const case_r
     }
 }
 
-static const speedup_t *headline_at(const comparison_set_list_t *list, const comparison_set_t *set,
-                                    int64_t size) {
+static const size_row_t *row_at(const comparison_set_list_t *list, const comparison_set_t *set,
+                                int64_t size) {
     for (size_t i = 0; i < list->n; i++)
         for (size_t r = 0; r < list->items[i].n_rows; r++)
             if (list->items[i].platform == set->platform &&
                 strcmp(list->items[i].key, set->key) == 0 && list->items[i].rows[r].size == size)
-                return &list->items[i].rows[r].headline;
+                return &list->items[i].rows[r];
     return NULL;
 }
 
@@ -126,17 +133,20 @@ static void compare_speedups(repeat_t *repeat, const comparison_set_list_t *a,
         for (size_t r = 0; r < a->items[s].n_rows; r++) {
             const comparison_set_t *set = &a->items[s];
             const size_row_t *row = &set->rows[r];
-            const speedup_t *other = headline_at(b, set, row->size);
+            const size_row_t *other = row_at(b, set, row->size);
             if (other == NULL || row->headline.verdict == VERDICT_NONE ||
-                other->verdict == VERDICT_NONE)
+                other->headline.verdict == VERDICT_NONE)
                 continue;
-            add_pair(repeat, row_of(repeat, set->platform->engine, NULL, "speed-up"),
+            const char *engine = set->platform->engine;
+            if (is_compiled(row->strongest) || is_compiled(other->strongest))
+                engine = arena_format(&repeat->texts, "%s, rival compiled", engine);
+            add_pair(repeat, row_of(repeat, engine, NULL, "speed-up"),
                      &(repeat_pair_t){.id = arena_format(&repeat->texts, "%s %s, %s=%lld",
                                                          set->workload, set->key, set->size_param,
                                                          (long long)row->size),
                                       .phase = "speed-up",
                                       .is_ratio = true,
-                                      .values = {row->headline.ratio, other->ratio},
+                                      .values = {row->headline.ratio, other->headline.ratio},
                                       .runs = {runs[0], runs[1]}});
         }
 }

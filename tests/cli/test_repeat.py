@@ -94,6 +94,21 @@ def test_speedups_of_the_headline(tmp_path: Path) -> None:
     assert "–      speed-up" in bench("repeat", one.folder, two.folder).stdout
 
 
+def test_compiled_cases_are_told_apart(tmp_path: Path) -> None:
+    """Each run compiled anew, so its intervals do not say how far such a case moves."""
+    one = run_of(tmp_path / "one", {OTHER: 1000, TORCH: 2000})
+    two = run_of(tmp_path / "two", {OTHER: 1000, TORCH: 2500})
+    for run in (one, two):
+        run.cases[TORCH]["draw"] = 1
+        run.write()
+    engines = [(row["engine"], row["phase"]) for row in repeat(one, two)["rows"]]
+    assert engines == [
+        ("cuda", PHASE),
+        ("pytorch-cuda, compiled", PHASE),
+        ("cuda, rival compiled", "speed-up"),
+    ]
+
+
 def test_every_two_of_many_runs(tmp_path: Path) -> None:
     runs = [run_of(tmp_path / str(i), {CUDA: 1000 + i}) for i in range(4)]
     assert row_of(repeat(*runs), "cuda")["pairs"] == 6

@@ -14,7 +14,7 @@ from test_gpu_faults import REASON
 
 pytestmark = pytest.mark.gpu(REASON)
 
-# 92 is fast where the data does not fit the L2; 97 is seen only by a host that polls.
+# 97 is seen only by a host that polls.
 BATCHES = [1000, 8388608]
 POLLING = {"alloc": ["arena"], "copy": ["mapped"], "wait": ["poll"]}
 

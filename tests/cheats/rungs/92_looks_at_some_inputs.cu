@@ -1,6 +1,6 @@
-// Verdict implausible
-// Each block keeps 32 of its inputs and computes if one has changed. Batches that do not fit the L2 show it: they
-// would have been read faster than the memory can.
+// Verdict wrong
+// Each block keeps 32 of its inputs and computes if one has changed. The output is filled at random before a check, so
+// what was left out is seen.
 #include "right.cuh"
 
 constexpr unsigned LOOKED_AT = 32, MOST_BLOCKS = (1 << 24) / THREADS;
