@@ -77,6 +77,7 @@ static status_t judge(const run_t *run, error_t *err) {
 status_t run(const run_options_t *options, error_t *err) {
     run_t state = run_make(options, &interrupted);
     catch_interrupts();
+    worker_links_heed(&interrupted);
     text_list_t spared = orphans_adopt();
     status_t status = options->trace             ? run_trace(&state, err)
                       : options->against != NULL ? run_against(&state, err)

@@ -69,6 +69,10 @@ static status_t give_up_dead(worker_link_t *link, error_t *err) {
 
 /* ---- requests and answers -------------------------------------------------------------------- */
 
+static int64_t deadline_in(double seconds) {
+    return clock_ns() + (int64_t)(seconds * 1e9);
+}
+
 static status_t send_line(worker_link_t *link, const char *line, int64_t deadline_ns,
                           error_t *err) {
     size_t left = strlen(line);
@@ -113,8 +117,18 @@ static bool read_some(worker_link_t *link, bool *ended) {
     }
 }
 
+/* Long enough for the answers of most requests, so that what has been measured is kept. */
+enum { INTERRUPT_PATIENCE_S = 3 };
+
+static const volatile sig_atomic_t *interrupted;
+
+void worker_links_heed(const volatile sig_atomic_t *flag) {
+    interrupted = flag;
+}
+
 static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *err) {
     bool ended = false;
+    int64_t interrupted_ns = INT64_MAX;
     link->line_bytes = 0;
     while (!read_some(link, &ended)) {
         if (ended)
@@ -123,6 +137,10 @@ static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *
             return give_up(link, err, "answered with a line of over 64 MiB");
         if (clock_ns() > deadline_ns)
             return give_up(link, err, "did not answer in time");
+        if (clock_ns() > interrupted_ns)
+            return give_up(link, err, "was interrupted");
+        if (interrupted != NULL && *interrupted && interrupted_ns == INT64_MAX)
+            interrupted_ns = deadline_in(INTERRUPT_PATIENCE_S);
         struct pollfd both[2] = {{.fd = link->child.out_fd, .events = POLLIN},
                                  {.fd = link->child.err_fd, .events = POLLIN}};
         poll(both, 2, 100);
@@ -183,10 +201,6 @@ static status_t receive_answer(worker_link_t *link, const json_t *request, int64
         *answer = NULL;
     }
     return status;
-}
-
-static int64_t deadline_in(double seconds) {
-    return clock_ns() + (int64_t)(seconds * 1e9);
 }
 
 static status_t exchange(worker_link_t *link, const json_t *request, double timeout_s,

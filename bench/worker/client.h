@@ -8,6 +8,7 @@
 #include "worker/stderr_tail.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdbool.h>
 
 typedef struct worker_link {
@@ -45,6 +46,9 @@ void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s)
  * link->died tells the first of these apart. An answer with status failed or skipped is no error here. The caller owns `*answer`. */
 status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
                          error_t *err);
+
+/* Once `*flag` is not 0, give up workers that have not answered a few seconds later. */
+void worker_links_heed(const volatile sig_atomic_t *flag);
 
 bool worker_answer_is_ok(const json_t *answer);
 const char *worker_answer_reason(const json_t *answer); /* never NULL */

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,31 @@ def test_interrupted_run_keeps_finished_cases(tmp_path: Path, name: str) -> None
     bench("run", sweep, "--resume", "--out", run)
     assert read_lines(run)[: len(kept)] == kept
     assert len(read_lines(run)) == len(read_cases(run)) == len(many)
+
+
+def test_interrupt_does_not_wait_for_a_slow_answer(tmp_path: Path) -> None:
+    """A worker may take minutes to open a case; it is killed then, and that is no failure of the case."""
+    run = tmp_path / "run"
+    sweep = null_sweep(tmp_path / "hang.json", ["steady", "hang"], [1000])
+    marker = f"BENCH_TEST_MARKER={run}"
+    name, value = marker.split("=")
+    with subprocess.Popen(
+        [str(BENCH), "run", str(sweep), "--out", str(run)],
+        text=True,
+        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value},
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert wait_until(lambda: len(processes_with(marker)) >= 2)
+        time.sleep(1)  # it hangs
+        process.send_signal(signal.SIGTERM)
+        ended = wait_until(lambda: process.poll() is not None)
+        process.kill()
+        _, printed = process.communicate()
+    assert ended
+    assert process.returncode == 1
+    assert "interrupted" in printed
+    assert (run / "cases.jsonl").read_bytes() == b""
+    assert wait_until(lambda: not processes_with(marker))
 
 
 def test_run_under_nohup_is_not_interrupted(tmp_path: Path) -> None:
