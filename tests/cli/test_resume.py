@@ -151,7 +151,7 @@ def test_interrupted_run_keeps_finished_cases(tmp_path: Path, name: str) -> None
 
 
 def test_interrupt_does_not_wait_for_a_slow_answer(tmp_path: Path) -> None:
-    """A worker may take minutes to open a case; it is killed then, and that is no failure of the case."""
+    """A worker may take minutes to open a case; killed then, its case has not failed."""
     run = tmp_path / "run"
     sweep = null_sweep(tmp_path / "hang.json", ["steady", "hang"], [1000])
     marker = f"BENCH_TEST_MARKER={run}"
