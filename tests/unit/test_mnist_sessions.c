@@ -12,6 +12,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -89,6 +90,37 @@ static void test_output(void **state) {
     (void)state;
     check_shapes("ref");
     check_shapes("omp");
+}
+
+/* losses.scale.npy over the root mean square of the losses; 0 if there is no such file. */
+static double scale_of(const char *variant, const training_t *training) {
+    error_t err = ERROR_INIT;
+    npy_t scale = {0};
+    char *path = mem_format("%s/losses.scale.npy", world.folder);
+    unlink(path);
+    written_t written = output_of(variant, training);
+    const npy_t *losses = &written.arrays[LOSSES];
+    double squares = 0, found = 0;
+    for (size_t i = 0; i < losses->n; i++)
+        squares += losses->values[i] * losses->values[i];
+    if (access(path, F_OK) == 0) {
+        if (npy_read(path, &scale, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        found = scale.values[0] / sqrt(squares / (double)losses->n);
+    }
+    npy_free(&scale);
+    free(path);
+    free_written(&written);
+    return found;
+}
+
+/* A high rate makes the losses depend on the last bit of the weights. */
+static void test_scale_of_losses(void **state) {
+    (void)state;
+    assert_float_equal(scale_of("ref", &(training_t){12, 8, 100, 0.003, "f32"}), 1, 1e-12);
+    assert_true(scale_of("ref", &(training_t){12, 8, 100, 0.4, "f32"}) > 2);
+    assert_true(scale_of("omp", &(training_t){12, 8, 100, 0.4, "f32"}) == 0);
+    assert_true(scale_of("ref", &(training_t){12, 8, 100, 0.003, "f16"}) == 0);
 }
 
 /* What both leave in `output` of a session, without the accuracy that opening one computes. */
@@ -320,6 +352,7 @@ static void test_both_find_the_same_accuracy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_output),
+        cmocka_unit_test(test_scale_of_losses),
         cmocka_unit_test(test_omp_is_the_oracle),
         cmocka_unit_test(test_results_do_not_depend_on_threads),
         cmocka_unit_test(test_what_is_not_run),

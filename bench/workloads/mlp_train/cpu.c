@@ -36,6 +36,7 @@ static status_t describe(const case_t *spec, mnist_training_t *training, error_t
     training->network = mlpt_network(training->data, &shape);
     training->epochs = shape.epochs;
     training->sample_steps = shape.steps;
+    training->tolerance = workload_mlp_train.tolerance(spec);
     training->checked_steps = mlpt_checked_steps(&shape);
     return STATUS_OK;
 }

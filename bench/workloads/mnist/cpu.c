@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "io/npy.h"
 #include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/mnist/fit.h"
@@ -9,11 +10,15 @@
 #include "workloads/mnist/omp.h"
 #include "workloads/mnist/oracle.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The oracle validates networks up to this size, which includes hidden = 2048. */
 static const double MAX_ELEMENTS_TO_VALIDATE = 1e7;
+
+/* Of float16 and TF32: their tolerance has room for what float32 moves. */
+static const double WIDE_TOLERANCE = 1e-3;
 
 typedef struct state {
     mnist_training_t training; /* with the order of the current epoch */
@@ -70,10 +75,9 @@ static void set_epoch(state_t *s, size_t epoch) {
         mnist_images_order(s->order, network->seed, (uint32_t)epoch);
 }
 
-/* The first steps from the start weights, over as many epochs as needed. */
-static void train_first(state_t *s, size_t steps, double *losses, float *const *gradients) {
+/* The first steps from the weights that are set, over as many epochs as needed. */
+static void train_on(state_t *s, size_t steps, double *losses, float *const *gradients) {
     const size_t of_epoch = s->training.network.steps;
-    start(s);
     for (size_t done = 0, epoch = 0; done < steps; epoch++) {
         const size_t left = steps - done, n = left < of_epoch ? left : of_epoch;
         set_epoch(s, epoch);
@@ -81,6 +85,11 @@ static void train_first(state_t *s, size_t steps, double *losses, float *const *
         done += n;
     }
     set_epoch(s, 0);
+}
+
+static void train_first(state_t *s, size_t steps, double *losses, float *const *gradients) {
+    start(s);
+    train_on(s, steps, losses, gradients);
 }
 
 static status_t train_epochs(state_t *s, mnist_fit_t *fit, error_t *err) {
@@ -222,6 +231,58 @@ status_t mnist_cpu_open(session_t *session, const open_request_t *request,
     return STATUS_OK;
 }
 
+/* ---- the scale of losses --------------------------------------------------------------------- */
+
+/* What rounding to float32 does to weights in a hundred steps, times five; and how far it may then
+ * move the losses, compared with what this does (docs/measuring.md, "Checks"). */
+static const double WEIGHTS_MOVE = 1e-6, LOSSES_MOVE = 3;
+
+/* Move the weights by WEIGHTS_MOVE, one half up and the other down. */
+static void move_weights(const state_t *s, double by, float *moved) {
+    const mnist_data_t *data = s->training.data;
+    for (size_t i = 0; i < data->n_weights; i++) {
+        const bool up = (i * 2654435761u >> 16 & 1) != 0;
+        moved[i] = (float)(data->weights[i] * (1 + (up ? by : -by)));
+    }
+}
+
+/* The root mean square that errors of the first losses are compared with: that of the losses; or more
+ * where float32 cannot follow them, as the rate is high and an input of a ReLU changes its sign. */
+static double scale_of_losses(state_t *s, const double *losses, size_t n) {
+    double squares = 0, moved_squares = 0, most[MNIST_SAMPLE_STEPS] = {0},
+           others[MNIST_SAMPLE_STEPS];
+    float *moved = mem_alloc(s->training.data->n_weights * sizeof *moved);
+    for (int sign = -1; sign <= 1; sign += 2) { /* either moves each input to another side */
+        move_weights(s, sign * WEIGHTS_MOVE, moved);
+        mnist_net_set(s->ref, moved);
+        train_on(s, n, others, NULL);
+        for (size_t i = 0; i < n; i++)
+            most[i] = fmax(most[i], fabs(others[i] - losses[i]));
+    }
+    free(moved);
+    for (size_t i = 0; i < n; i++) {
+        squares += losses[i] * losses[i];
+        moved_squares += most[i] * most[i];
+    }
+    return sqrt(fmax(squares, moved_squares * pow(LOSSES_MOVE / s->training.tolerance, 2)) /
+                (double)n);
+}
+
+static status_t write_losses(state_t *s, const double *losses, const char *folder,
+                             text_list_t *arrays, error_t *err) {
+    const size_t one = 1, n = s->training.checked_steps;
+    TRY(mnist_write_losses(losses, n, folder, arrays, err));
+    if (s->ref == NULL || s->training.tolerance > WIDE_TOLERANCE)
+        return STATUS_OK;
+    const double scale = scale_of_losses(s, losses, n);
+    char *path = mem_format("%s/losses.scale.npy", folder);
+    const status_t status = npy_write_f64(path, &scale, &one, 1, err);
+    free(path);
+    return status;
+}
+
+/* ---- the output ------------------------------------------------------------------------------ */
+
 static status_t write_training(state_t *s, const char *folder, text_list_t *arrays, error_t *err) {
     const mnist_data_t *network = &s->training.network;
     const size_t checked = s->training.checked_steps;
@@ -236,7 +297,7 @@ static status_t write_training(state_t *s, const char *folder, text_list_t *arra
     train_first(s, checked, losses, gradients);
     status_t status = mnist_write_gradients(network, gradients, folder, arrays, err);
     if (status == STATUS_OK)
-        status = mnist_write_losses(losses, checked, folder, arrays, err);
+        status = write_losses(s, losses, folder, arrays, err);
     for (size_t l = 0; l < network->layers; l++)
         free(gradients[l]);
     return status;

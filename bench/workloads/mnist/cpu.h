@@ -16,6 +16,7 @@ typedef struct mnist_training {
                       steps, and only the end is validated */
     size_t sample_steps, checked_steps, descent_steps;
     double rate;
+    double tolerance; /* of the case's arrays */
 } mnist_training_t;
 
 typedef struct mnist_cpu_workload {

@@ -1,5 +1,6 @@
 /* mnist_train in C: describes its training for the session in workloads/mnist/cpu.c. */
 #include "workloads/mnist/cpu.h"
+#include "workloads/common/descriptors.h"
 #include "workloads/common/sessions.h"
 #include "workloads/mnist/learned.h"
 #include "workloads/mnist/oracle.h"
@@ -19,6 +20,7 @@ static status_t describe(const case_t *spec, mnist_training_t *training, error_t
     training->network = *data;
     training->sample_steps = mnist_sample_steps(data->steps);
     training->checked_steps = mnist_checked_steps(data->hidden, data->steps);
+    training->tolerance = workload_mnist_train.tolerance(spec);
     training->descent_steps = mnist_descent_steps(data->hidden, data->steps);
     return STATUS_OK;
 }
