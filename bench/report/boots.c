@@ -12,13 +12,22 @@ static bool same_fact(const record_t *a, const record_t *b, const char *key) {
     return x == NULL || y == NULL ? x == y : strcmp(x, y) == 0;
 }
 
-bool boots_match(const record_t *a, const record_t *b) {
-    const bool gpu = environment_get(&a->environment, "gpu.name") != NULL;
-    bool same = a->n_sweeps == b->n_sweeps && a->n_sweeps > 0 && same_fact(a, b, "gpu.name") &&
-                (gpu || same_fact(a, b, "host.cpu"));
+static bool same_sweeps(const record_t *a, const record_t *b) {
+    bool same = a->n_sweeps == b->n_sweeps && a->n_sweeps > 0;
     for (size_t i = 0; same && i < a->n_sweeps; i++)
         same = strcmp(a->sweeps[i].text, b->sweeps[i].text) == 0;
     return same;
+}
+
+/* Are all cases of `part` in the run, and more? */
+static bool is_part(const record_t *part, const record_t *run) {
+    record_index_t index = record_index_make(run);
+    bool all = part->n_cases < run->n_cases;
+    for (size_t i = 0; i < part->n_cases && all; i++)
+        all = is_calibration(&part->cases[i].spec) ||
+              record_index_find(&index, part->cases[i].spec.id) != NULL;
+    record_index_free(&index);
+    return all;
 }
 
 /* Facts that must agree: the devices and all versions. */
@@ -47,12 +56,29 @@ static void add_differences(text_list_t *list, const environment_t *a, const env
     }
 }
 
+static text_list_t differences_of(const record_t *a, const record_t *b) {
+    text_list_t list = {0};
+    add_differences(&list, &a->environment, &b->environment, false);
+    add_differences(&list, &b->environment, &a->environment, true);
+    if (a->schema != b->schema)
+        text_list_add_format(&list, "schema: %d and %d", a->schema, b->schema);
+    return list;
+}
+
+bool boots_match(const record_t *first, const record_t *run) {
+    const bool gpu = environment_get(&first->environment, "gpu.name") != NULL;
+    if (!same_fact(first, run, "gpu.name") || (!gpu && !same_fact(first, run, "host.cpu")))
+        return false;
+    if (same_sweeps(first, run))
+        return true;
+    text_list_t differences = differences_of(first, run);
+    const bool same = differences.n == 0 && same_fact(first, run, "measure.quick");
+    text_list_free(&differences);
+    return same && is_part(run, first);
+}
+
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err) {
-    text_list_t differences = {0};
-    add_differences(&differences, &first->environment, &run->environment, false);
-    add_differences(&differences, &run->environment, &first->environment, true);
-    if (first->schema != run->schema)
-        text_list_add_format(&differences, "schema: %d and %d", first->schema, run->schema);
+    text_list_t differences = differences_of(first, run);
     status_t status = STATUS_OK;
     if (differences.n > 0) {
         char *list = text_list_join(&differences, "; ");

@@ -1,4 +1,4 @@
-/* Boots: runs of the same sweeps after separate starts of the machine. The first is reported; the
+/* Boots: runs of the same sweeps, or of a part of their cases, after separate starts of the machine. The first is reported; the
  * others show how far its ratios move from start to start, which passes of one boot do not. */
 #ifndef BENCH_REPORT_BOOTS_H
 #define BENCH_REPORT_BOOTS_H
@@ -11,8 +11,9 @@ typedef struct boots {
     size_t n;
 } boots_t;
 
-/* Do both runs have the same sweeps, text by text, and the same GPU (without one: CPU)? */
-bool boots_match(const record_t *a, const record_t *b);
+/* Does `run` have the same GPU (without one: CPU) as `first`, and the same sweeps, text by text; or
+ * only some of its cases, in the same conditions? */
+bool boots_match(const record_t *first, const record_t *run);
 /* Take over `run`, another boot of `first`. STATUS_INCOMPARABLE if a setting of the device or a
  * version differs; the error names it and `run` stays the caller's. */
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err);

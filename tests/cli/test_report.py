@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -95,6 +96,31 @@ def test_boots_are_runs_of_the_same_sweeps(tmp_path: Path) -> None:
     other = another_boot(tmp_path / "other", other_sweep)
     table = bench("report", SIX_PASSES, other, "--print", "headline").stdout
     assert "boots" not in table
+
+
+def without_the_last_case(run: Path) -> Path:
+    packed = run / "cases.jsonl.gz"
+    lines = gzip.decompress(packed.read_bytes()).decode().splitlines(keepends=True)
+    last = json.loads(lines[-1])["id"]
+    kept = "".join(line for line in lines if json.loads(line)["id"] != last)
+    packed.write_bytes(gzip.compress(kept.encode()))
+    return run
+
+
+def test_a_boot_of_some_of_the_cases(tmp_path: Path) -> None:
+    def other_sweep(header: dict[str, Any]) -> None:
+        header["sweeps"][0]["text"] += " "
+
+    some = without_the_last_case(another_boot(tmp_path / "some", other_sweep))
+    assert "range over 2 boots" in bench("report", SIX_PASSES, some, "--print", "headline").stdout
+    assert "boots" not in bench("report", some, SIX_PASSES, "--print", "headline").stdout
+
+    def newer(header: dict[str, Any]) -> None:
+        other_sweep(header)
+        header["environment"]["gpu"]["driver"] = "590.1"
+
+    other = without_the_last_case(another_boot(tmp_path / "other", newer))
+    assert "boots" not in bench("report", SIX_PASSES, other, "--print", "headline").stdout
 
 
 def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
