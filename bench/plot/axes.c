@@ -183,3 +183,11 @@ const char *chart_medians(chart_t *chart, const plot_data_t *data) {
            : n == 1 ? "medians of one pass"
                     : chart_format(chart, "medians of %zu passes", n);
 }
+
+const char *chart_hollow(const plot_data_t *data) {
+    for (size_t s = 0; s < data->n_series; s++)
+        for (size_t i = 0; i < data->series[s].n_cases; i++)
+            if (data->series[s].cases[i]->status == CASE_THROTTLED)
+                return "  ·  hollow: throttled";
+    return "";
+}

@@ -15,6 +15,8 @@ char *chart_phases(const plot_data_t *data, const char *engine, chart_t *chart);
 /* "medians, 95 % intervals over passes"; "medians of one pass": fewer than 5 have no interval. */
 bool chart_has_intervals(const plot_data_t *data);
 const char *chart_medians(chart_t *chart, const plot_data_t *data);
+/* "  ·  hollow: throttled" if a case is; else "". */
+const char *chart_hollow(const plot_data_t *data);
 /* Time against size for both sides, with 95 % intervals of the medians. */
 chart_build_t chart_total, chart_host_to_host;
 /* Compute time of each rung against size with the hardware limit; a panel of bars per size. */

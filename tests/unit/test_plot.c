@@ -41,6 +41,7 @@ static void difference_finds_leads_and_the_crossover(void **state) {
     assert_string_equal(chart.title,
                         "CUDA 01_study − PyTorch eager: who is faster, and by how much");
     assert_has(chart.note, "phase total");
+    assert_has(chart.note, "hollow: throttled");
     chart_free(&chart);
 }
 
@@ -233,6 +234,7 @@ static void totals_say_who_cannot_be_among_them(void **state) {
     load_cases(world, CASES, 2);
     assert_drawn(chart_total(world->data, &chart));
     assert_has(chart.note, "fastest CUDA: of set-ups with phases");
+    assert_lacks(chart.note, "hollow"); /* nothing is */
     chart_free(&chart);
     assert_drawn(chart_host_to_host(world->data, &chart));
     assert_lacks(chart.note, "fastest CUDA:");

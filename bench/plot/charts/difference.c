@@ -205,10 +205,11 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
     const char *meaning =
         data->study_csv
             ? "medians of the rows of a batch"
-            : chart_format(chart, "%s  ·  %shollow: throttled", chart_medians(chart, data),
-                           chart_has_intervals(data) ? "equal: the interval of the ratio "
-                                                       "contains 1  ·  "
-                                                     : "");
+            : chart_format(chart, "%s%s%s", chart_medians(chart, data),
+                           chart_has_intervals(data) ? "  ·  equal: the interval of the ratio "
+                                                       "contains 1"
+                                                     : "",
+                           chart_hollow(data));
     const char *changes = n_crossovers > 1
                               ? chart_format(chart, "  ·  the lead changes %zu times", n_crossovers)
                               : "";

@@ -97,8 +97,8 @@ char *chart_epoch(const plot_data_t *data, chart_t *chart) {
     chart->title = "Time of one epoch, by contender";
     chart->note = chart_format(chart,
                                "%s  ·  %s  ·  dashed: the limit  ·  n×: "
-                               "speed vs. the strongest rival  ·  hollow: throttled",
-                               data->shape, chart_medians(chart, data));
+                               "speed vs. the strongest rival%s",
+                               data->shape, chart_medians(chart, data), chart_hollow(data));
     for (size_t i = plot_first_size(data, MAX_EPOCH_SIZES); i < data->n_sizes; i++)
         for (size_t phase = 0; phase < N_PHASES; phase++)
             write_panel(data, data->sizes[i], phase, &bars);

@@ -85,8 +85,8 @@ char *chart_ladder(const plot_data_t *data, chart_t *chart) {
                                 is_cuda ? "CUDA" : "C", data->workload->size_noun);
     const char *meaning =
         strcmp(phase, "kernel_graph") == 0 ? ": per launch, many in a CUDA graph" : "";
-    chart->note = chart_format(chart, "%s  ·  phase %s%s  ·  %s  ·  hollow: throttled%s%s",
-                               data->shape, phase, meaning, chart_medians(chart, data),
+    chart->note = chart_format(chart, "%s  ·  phase %s%s  ·  %s%s%s%s", data->shape, phase, meaning,
+                               chart_medians(chart, data), chart_hollow(data),
                                lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
     lines_write(&lines, data, chart);
     return NULL;

@@ -141,7 +141,7 @@ char *chart_phases(const plot_data_t *data, const char *engine, chart_t *chart) 
         chart_format(chart,
                      "%s  ·  medians%s  ·  on a log axis the height of a segment is not its "
                      "share: see the numbers below",
-                     data->shape, data->study_csv ? "" : "  ·  hollow: throttled");
+                     data->shape, chart_hollow(data));
     chart_time_axis(chart, &range);
     enum { BARS_HEIGHT = 540, ROW_HEIGHT = 19 };
     chart_size(chart, series->n_cases, BARS_HEIGHT + (int)stack.n * ROW_HEIGHT);

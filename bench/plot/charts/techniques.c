@@ -112,8 +112,8 @@ char *chart_techniques(const plot_data_t *data, chart_t *chart) {
     chart->title = chart_format(chart, "Host techniques side by side: CUDA %s", set.variant);
     chart->note = chart_format(chart,
                                "%s  ·  phase %s, %s  ·  dashed, 1×: the study's set-up; n×: n "
-                               "times as fast  ·  grey: as in the study  ·  hollow: throttled",
-                               data->shape, PHASE, chart_medians(chart, data));
+                               "times as fast  ·  grey: as in the study%s",
+                               data->shape, PHASE, chart_medians(chart, data), chart_hollow(data));
     size_t *places = write_labels(&set, &bars);
     for (size_t b = 0; b < set.n_batches; b++)
         write_panel(data, &set, b, places, &bars);

@@ -54,7 +54,7 @@ static char *compare_sides(const plot_data_t *data, const char *phase, const cha
     chart->title = chart_format(chart, "%s, against %s", title, data->workload->size_noun);
     chart->note =
         chart_format(chart, "%s  ·  %s%s%s%s", data->shape, meaning, chart_medians(chart, data),
-                     data->study_csv ? "" : "  ·  hollow: throttled",
+                     chart_hollow(data),
                      has_set_ups_without(data, phase)
                          ? "  ·  fastest CUDA: of set-ups with phases; a graph launch has "
                            "none"
@@ -131,11 +131,11 @@ static void describe_call(lines_t *lines, const plot_data_t *data, chart_t *char
         chart_format(chart, "Time%s against %s", phase == NULL ? "" : " of the computation alone",
                      data->workload->size_noun);
     chart->note =
-        chart_format(chart, "%s  ·  %s  ·  %s  ·  hollow: throttled%s", data->shape,
+        chart_format(chart, "%s  ·  %s  ·  %s%s%s", data->shape,
                      phase == NULL ? spanned_by(data)
                      : in_graph    ? "one of many calls in a CUDA graph, device clock"
                                    : "one call; on a GPU by the device's clock",
-                     chart_medians(chart, data),
+                     chart_medians(chart, data), chart_hollow(data),
                      lines->n_limits > 0 && phase == NULL ? "  ·  limit: of the computation" : "");
 }
 
@@ -146,10 +146,8 @@ static void describe_training(lines_t *lines, const plot_data_t *data, chart_t *
                                 strcmp(phase, "step") == 0 ? "Time of one %s against %s"
                                                            : "Time of phase %s against %s",
                                 phase, data->workload->size_noun);
-    chart->note = chart_format(chart,
-                               "%s  ·  phase %s, host clock  ·  %s"
-                               "  ·  hollow: throttled%s",
-                               data->shape, phase, chart_medians(chart, data), bounds);
+    chart->note = chart_format(chart, "%s  ·  phase %s, host clock  ·  %s%s%s", data->shape, phase,
+                               chart_medians(chart, data), chart_hollow(data), bounds);
 }
 
 /* Combinations of techniques have their own chart. */
