@@ -26,15 +26,13 @@ CLI_READER(cli_arch) {
     return STATUS_OK;
 }
 
+static const char *in_environment(const char *name, const void *context) {
+    (void)context;
+    return getenv(name);
+}
+
 static CLI_READER(read_shard) {
-    run_options_t *options = field;
-    const char *text = given->items[given->n - 1];
-    char rest;
-    if (sscanf(text, "%u/%u%c", &options->shard, &options->n_shards, &rest) != 2 ||
-        options->shard < 1 || options->shard > options->n_shards)
-        return error_set(err, STATUS_USAGE, "--%s %s: expected I/N with 1 <= I <= N", option->name,
-                         text);
-    return STATUS_OK;
+    return shard_read(given->items[given->n - 1], in_environment, NULL, field, err);
 }
 
 CLI_READER(cli_operator) {
@@ -99,8 +97,8 @@ const cli_option_t RUN_OPTIONS[] = {
     {"budget", "TIME", "begin no pass that would end later; --resume continues",
      SET(cli_time, budget_s)},
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
-    {"shard", "I/N", "run every N-th group of cases, starting at the I-th (see bench merge)",
-     CLI_STRUCT(read_shard)},
+    {"shard", "I/N", "every N-th group of cases, from the I-th; auto[/N]: by Slurm, MPI, …",
+     SET(read_shard, shard)},
     {"seed", "N", "seed of the data and of the order of rounds (secret)",
      RANGE(cli_number64, seed, 0, INT64_MAX)},
     {"lock-clocks", "MHZ", "lock the GPU's SM clock for the run (needs root)",
@@ -171,6 +169,9 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
     status_t status = cli_read(args, &options, err);
     if (status == STATUS_OK)
         status = check(args, &options, err);
+    if (status == STATUS_OK && options.shard.from != NULL && !options.quiet)
+        fprintf(stderr, "shard %u/%u, from %s\n", options.shard.number, options.shard.n,
+                options.shard.from);
     options.single.quick = options.quick;
     if (options.against != NULL && options.passes == 0)
         options.passes = AGAINST_PASSES;

@@ -3,6 +3,7 @@
 #define BENCH_RUN_OPTIONS_H
 
 #include "compile/toolchain.h"
+#include "sweep/shard.h"
 #include "sweep/sweep.h"
 
 #include <stdio.h>
@@ -16,8 +17,8 @@ typedef struct run_options {
     text_list_t arch;       /* overrides that of the sweeps; empty: no override */
     compiler_t compiler;
     int device;
-    const char *cpus;         /* cores for workers and supervisor, "0-7,12"; NULL: all */
-    unsigned shard, n_shards; /* shard i of n, counted from 1; n_shards 0: all */
+    const char *cpus; /* cores for workers and supervisor, "0-7,12"; NULL: all */
+    shard_t shard;    /* n 0: all cases */
     uint64_t seed;
     double timeout_s;    /* for one answer of a worker */
     double time_limit_s; /* per contender; 0: as in the sweep */

@@ -55,7 +55,7 @@ static void keep_shard(const run_options_t *options, sweep_t *sweep) {
     size_t kept = 0, number = 0;
     for (size_t first = 0, end = 0; end < sweep->n_cases; first = end, number++) {
         next_group(sweep, &end);
-        bool selected = number % options->n_shards == options->shard - 1;
+        bool selected = number % options->shard.n == options->shard.number - 1;
         for (size_t i = first; i < end; i++) {
             if (selected)
                 sweep->cases[kept++] = sweep->cases[i];
@@ -106,7 +106,7 @@ static void apply_options(const run_options_t *options, sweep_t *sweep) {
         run_keep_cases(sweep, is_not_engine, "pytorch");
     if (options->no_jax)
         run_keep_cases(sweep, is_not_engine, "jax");
-    if (options->n_shards > 0)
+    if (options->shard.n > 0)
         keep_shard(options, sweep);
 }
 
