@@ -79,7 +79,7 @@ static inline void write_header(const char *folder, const char *finished, const 
     text_list_add(&run.argv, "bench");
     text_list_add(&run.argv, "run");
     run.sweeps = mem_zeroed(1, sizeof *run.sweeps);
-    run.sweeps[0] = (sweep_text_t){mem_text("sweeps/a.json"), mem_text(sweep)};
+    run.sweeps[0] = (sweep_text_t){.path = mem_text("sweeps/a.json"), .text = mem_text(sweep)};
     run.n_sweeps = 1;
     environment_set(&run.environment, "gpu.name", gpu);
     environment_set_flag(&run.environment, "gpu.ecc", true);

@@ -4,6 +4,7 @@
 #include "plot/plot.h"
 #include "report/check.h"
 #include "report/report.h"
+#include "run/merged/merged.h"
 #include "worker/server.h"
 
 #include <stdlib.h>
@@ -132,10 +133,8 @@ static status_t merge_command(const cli_args_t *args, error_t *err) {
     if (args->operands.n < 2)
         return error_set(err, STATUS_USAGE,
                          "bench merge: expected an output folder and at least one run");
-    TRY(results_merge(args->operands.items[0], (const char *const *)args->operands.items + 1,
-                      args->operands.n - 1, err));
-    printf("%s\n", args->operands.items[0]);
-    return STATUS_OK;
+    return merge_runs(args->root, args->operands.items[0],
+                      (const char *const *)args->operands.items + 1, args->operands.n - 1, err);
 }
 
 static const cli_option_t WORKER_OPTIONS[] = {
@@ -211,7 +210,9 @@ static const cli_command_t COMMANDS[] = {
      "  bench repeat sweeps/mlp_infer_quick.json --times 3 --out results/again\n"
      "  bench repeat results/again/1 results/again/2 results/mine",
      REPEAT_OPTIONS, repeat_command, NULL},
-    {"merge", "OUT RUN…", "join the shards of a run", NULL, NO_OPTIONS, merge_command, NULL},
+    {"merge", "OUT RUN…", "join the shards of a run",
+     "Folders, shards and cases that are missing are told, and the rest is merged (exit code 1).",
+     NO_OPTIONS, merge_command, NULL},
     {"list", "[workloads|operators|variants|sweeps|devices]", "list what can be measured", NULL,
      NO_OPTIONS, list_command, NULL},
     {"operator", "new NAME | check DIR… | import FILE", "begin, check or import an own operator",

@@ -158,7 +158,11 @@ status_t journal_drop_passes(const char *folder, uint64_t passes, error_t *err) 
     return status;
 }
 
-status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err) {
+static status_t cannot_append(const journal_t *journal, error_t *err) {
+    return error_set(err, STATUS_FAILED, "%s: cannot append: %s", journal->path, strerror(errno));
+}
+
+static status_t write_line(journal_t *journal, const case_result_t *result, error_t *err) {
     json_t *json = result_to_json(result);
     char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(json);
@@ -168,13 +172,31 @@ status_t journal_append(journal_t *journal, const case_result_t *result, error_t
     char *line = mem_format("%s\n", text);
     free(text);
     size_t length = strlen(line);
-    bool written = fwrite(line, 1, length, journal->file) == length && fflush(journal->file) == 0 &&
-                   fsync(fileno(journal->file)) == 0;
+    const bool written = fwrite(line, 1, length, journal->file) == length;
     free(line);
-    if (!written)
-        return error_set(err, STATUS_FAILED, "%s: cannot append: %s", journal->path,
-                         strerror(errno));
-    return STATUS_OK;
+    return written ? STATUS_OK : cannot_append(journal, err);
+}
+
+static status_t flush(journal_t *journal, error_t *err) {
+    const bool flushed = fflush(journal->file) == 0 && fsync(fileno(journal->file)) == 0;
+    return flushed ? STATUS_OK : cannot_append(journal, err);
+}
+
+status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err) {
+    TRY(write_line(journal, result, err));
+    return flush(journal, err);
+}
+
+status_t journal_write(const char *folder, const case_result_t *results, size_t n, error_t *err) {
+    journal_t journal;
+    TRY(journal_open(folder, &journal, err));
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < n && status == STATUS_OK; i++)
+        status = write_line(&journal, &results[i], err);
+    if (status == STATUS_OK)
+        status = flush(&journal, err);
+    journal_close(&journal);
+    return status;
 }
 
 void journal_close(journal_t *journal) {

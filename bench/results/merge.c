@@ -1,5 +1,4 @@
-/* `bench merge`: join the shards of a run, from several processes or identical nodes. */
-#include "results/record.h"
+#include "results/merge.h"
 
 #include "base/memory.h"
 #include "io/fs.h"
@@ -64,26 +63,14 @@ static char *result_text(const case_result_t *result) {
     return text;
 }
 
-/* Move the shard's cases. A pass of a case that is in two shards must be the same, samples included.
- */
-static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
-    for (size_t i = 0; i < shard->n_cases; i++) {
-        const case_result_t *known = record_find_same(merged, &shard->cases[i]);
-        if (known != NULL) {
-            char *a = result_text(known), *b = result_text(&shard->cases[i]);
-            bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
-            free(a);
-            free(b);
-            if (!same)
-                return error_set(err, STATUS_INCOMPARABLE,
-                                 "%s: %s is in an earlier shard too, with a different result",
-                                 shard->folder, known->spec.id);
-            continue;
-        }
-        record_add(merged, &shard->cases[i]);
-        result_init(&shard->cases[i], &(case_t){0});
-    }
-    return STATUS_OK;
+static void take_cases(record_t *merged, record_t *shard) {
+    const size_t n = merged->n_cases + shard->n_cases;
+    merged->cases = mem_resize(merged->cases, n + 1, sizeof *merged->cases);
+    if (shard->n_cases > 0)
+        memcpy(merged->cases + merged->n_cases, shard->cases,
+               shard->n_cases * sizeof *shard->cases);
+    merged->n_cases = merged->cases_capacity = n;
+    shard->n_cases = 0;
 }
 
 static void take_passes(record_t *merged, record_t *shard) {
@@ -109,59 +96,120 @@ static void widen_times(record_t *merged, record_t *shard) {
     merged->n_dropped_lines += shard->n_dropped_lines;
 }
 
-static status_t take_shard(record_t *merged, const char *folder, error_t *err) {
+/* A case needs the most passes that a shard was asked for; an engine is left out if all leave it out. */
+static void take_plan(record_t *merged, const record_t *shard) {
+    text_list_t left_out = {0};
+    for (size_t i = 0; i < merged->left_out.n; i++)
+        if (text_list_has(&shard->left_out, merged->left_out.items[i]))
+            text_list_add(&left_out, merged->left_out.items[i]);
+    text_list_free(&merged->left_out);
+    merged->left_out = left_out;
+    for (size_t i = 0; i < merged->n_sweeps; i++)
+        for (size_t k = 0; k < shard->n_sweeps; k++)
+            if (strcmp(merged->sweeps[i].text, shard->sweeps[k].text) == 0 &&
+                merged->sweeps[i].passes < shard->sweeps[k].passes)
+                merged->sweeps[i].passes = shard->sweeps[k].passes;
+}
+
+static status_t take_shard(record_t *merged, record_t *shard, error_t *err) {
+    TRY(check_machine(merged, shard, err));
+    TRY(check_sweeps(merged, shard, err));
+    take_cases(merged, shard);
+    take_passes(merged, shard);
+    take_plan(merged, shard);
+    widen_times(merged, shard);
+    return STATUS_OK;
+}
+
+status_t merge_add(merge_t *merge, const char *folder, error_t *err) {
     record_t shard;
     TRY(record_load_passes(folder, &shard, err));
     record_tell_incomplete(&shard);
-    status_t status = check_machine(merged, &shard, err);
-    if (status == STATUS_OK)
-        status = check_sweeps(merged, &shard, err);
-    if (status == STATUS_OK)
-        status = take_cases(merged, &shard, err);
-    if (status == STATUS_OK) {
-        take_passes(merged, &shard);
-        widen_times(merged, &shard);
+    const size_t n = merge->folders.n;
+    merge->starts = mem_resize(merge->starts, n + 1, sizeof *merge->starts);
+    merge->starts[n] = merge->run.n_cases;
+    text_list_add(&merge->folders, folder);
+    text_list_add(&merge->shards, shard.shard != NULL ? shard.shard : "");
+    if (n > 0) {
+        status_t status = take_shard(&merge->run, &shard, err);
+        record_free(&shard);
+        return status;
     }
-    record_free(&shard);
+    merge->run = shard;
+    free(merge->run.shard);
+    merge->run.shard = NULL;
+    return STATUS_OK;
+}
+
+static const char *folder_of(const merge_t *merge, const case_result_t *result) {
+    size_t i = merge->folders.n;
+    while (i > 1 && merge->starts[i - 1] > (size_t)(result - merge->run.cases))
+        i--;
+    return merge->folders.items[i - 1];
+}
+
+static int by_key(const void *a, const void *b) {
+    const case_result_t *const *x = a, *const *y = b;
+    const int order = record_compare_keys(*x, *y);
+    return order != 0 ? order : (*x > *y) - (*x < *y);
+}
+
+static status_t check_same(const merge_t *merge, const case_result_t *known,
+                           const case_result_t *later, error_t *err) {
+    char *a = result_text(known), *b = result_text(later);
+    const bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
+    free(a);
+    free(b);
+    return same ? STATUS_OK
+                : error_set(err, STATUS_INCOMPARABLE,
+                            "%s: %s is in an earlier shard too, with a different result",
+                            folder_of(merge, later), later->spec.id);
+}
+
+/* A pass of a case that is in two shards must be the same, samples included. */
+status_t merge_drop_repeated(merge_t *merge, error_t *err) {
+    record_t *run = &merge->run;
+    const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
+    bool *is_repeated = mem_zeroed(run->n_cases + 1, sizeof *is_repeated);
+    status_t status = STATUS_OK;
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_cases; i++)
+        order[i] = &run->cases[i];
+    qsort(order, run->n_cases, sizeof *order, by_key);
+    for (size_t i = 1; i < run->n_cases && status == STATUS_OK; i++)
+        if (record_compare_keys(order[i - 1], order[i]) == 0) {
+            status = check_same(merge, order[i - 1], order[i], err);
+            is_repeated[order[i] - run->cases] = true;
+        }
+    for (size_t i = 0; i < run->n_cases && status == STATUS_OK; i++)
+        if (is_repeated[i])
+            result_free(&run->cases[i]);
+        else
+            run->cases[n++] = run->cases[i];
+    if (status == STATUS_OK)
+        run->n_cases = n;
+    free(is_repeated);
+    free(order);
     return status;
 }
 
 /* run.json comes last: without it a folder is not a run, so an interrupted merge is not taken for a
  * complete one. */
-static status_t write_run(record_t *run, error_t *err) {
-    TRY(fs_make_folders(run->folder, err));
-    journal_t journal;
-    TRY(journal_open(run->folder, &journal, err));
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < run->n_cases && status == STATUS_OK; i++)
-        status = journal_append(&journal, &run->cases[i], err);
-    journal_close(&journal);
-    TRY(status);
+status_t merge_write(merge_t *merge, const char *folder, error_t *err) {
+    record_t *run = &merge->run;
+    free(run->folder);
+    run->folder = mem_text(folder);
+    TRY(fs_make_folders(folder, err));
+    TRY(journal_write(folder, run->cases, run->n_cases, err));
     TRY(record_write_header(run, err));
     record_join_passes(run);
     return results_write_derived(run, err);
 }
 
-status_t results_merge(const char *folder, const char *const *runs, size_t n_runs, error_t *err) {
-    if (n_runs == 0)
-        return error_set(err, STATUS_USAGE, "nothing to merge: no runs given");
-    text_list_t files = {0};
-    if (fs_is_folder(folder))
-        TRY(fs_list(folder, "", &files, err));
-    bool empty = files.n == 0;
-    text_list_free(&files);
-    if (!empty)
-        return error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
-    record_t merged;
-    TRY(record_load_passes(runs[0], &merged, err));
-    record_tell_incomplete(&merged);
-    status_t status = STATUS_OK;
-    for (size_t i = 1; i < n_runs && status == STATUS_OK; i++)
-        status = take_shard(&merged, runs[i], err);
-    free(merged.folder);
-    merged.folder = mem_text(folder);
-    if (status == STATUS_OK)
-        status = write_run(&merged, err);
-    record_free(&merged);
-    return status;
+void merge_free(merge_t *merge) {
+    record_free(&merge->run);
+    text_list_free(&merge->folders);
+    text_list_free(&merge->shards);
+    free(merge->starts);
+    *merge = (merge_t){0};
 }

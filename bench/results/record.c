@@ -55,6 +55,8 @@ void record_free(record_t *run) {
         free(run->sweeps[i].text);
     }
     free(run->sweeps);
+    text_list_free(&run->left_out);
+    free(run->shard);
     json_decref(run->operators);
     environment_free(&run->environment);
     for (size_t i = 0; i < run->n_passes; i++)

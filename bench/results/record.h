@@ -15,8 +15,9 @@
 extern status_t (*record_on_operator)(const char *file, const json_t *description, error_t *err);
 
 typedef struct sweep_text {
-    char *path; /* as given on the command line, or "(command line)" */
-    char *text; /* the sweep's JSON, verbatim */
+    char *path;      /* as given on the command line, or "(command line)" */
+    char *text;      /* the sweep's JSON, verbatim */
+    unsigned passes; /* that finish a case; 0: unknown, of an older version */
 } sweep_text_t;
 
 typedef struct record {
@@ -27,6 +28,8 @@ typedef struct record {
     text_list_t argv;
     sweep_text_t *sweeps;
     size_t n_sweeps;
+    text_list_t left_out; /* engines that options left out of the sweeps */
+    char *shard;          /* "3/8"; NULL: all cases, a merged run, or an older version */
     uint64_t seed;
     json_t *operators; /* descriptions by name; NULL: none */
     environment_t environment;
@@ -108,6 +111,8 @@ status_t journal_open(const char *folder, journal_t *journal, error_t *err);
 /* Remove the lines of these passes: bit p - 1 for pass p. */
 status_t journal_drop_passes(const char *folder, uint64_t passes, error_t *err);
 status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err);
+/* Write the lines of a folder that has none; they are on the disk at the end, not one by one. */
+status_t journal_write(const char *folder, const case_result_t *results, size_t n, error_t *err);
 void journal_close(journal_t *journal);
 
 /* Write timings.csv (a row per case and phase; one row for a case without times), and the two study
@@ -124,9 +129,5 @@ bool results_is_study_setup(const case_t *spec);
  * those on the GPU, or on the CPU if there are none. Without rows nothing is written. */
 status_t results_write_study_csv(const record_t *run, const char *path, const char *engine,
                                  const char *variant, error_t *err);
-
-/* Join shards into the new or empty `folder` (bench merge). STATUS_INCOMPARABLE if their
- * sweeps, software or kinds of machine differ, or two have different results of a case. */
-status_t results_merge(const char *folder, const char *const *runs, size_t n_runs, error_t *err);
 
 #endif

@@ -75,9 +75,13 @@ static status_t flatten(const json_t *object, const char *prefix, environment_t 
 
 static json_t *sweeps_to_json(const record_t *run) {
     json_t *list = json_array();
-    for (size_t i = 0; i < run->n_sweeps; i++)
-        json_array_append_new(list, json_pack("{s:o, s:s}", "path", json_text(run->sweeps[i].path),
-                                              "text", run->sweeps[i].text));
+    for (size_t i = 0; i < run->n_sweeps; i++) {
+        const sweep_text_t *sweep = &run->sweeps[i];
+        json_t *item = json_pack("{s:o, s:s}", "path", json_text(sweep->path), "text", sweep->text);
+        if (sweep->passes > 0)
+            json_object_set_new(item, "passes", json_integer(sweep->passes));
+        json_array_append_new(list, item);
+    }
     return list;
 }
 
@@ -94,6 +98,10 @@ status_t record_write_header(const record_t *run, error_t *err) {
                   run->started, "finished", run->finished, "argv", json_texts(&run->argv), "seed",
                   (json_int_t)run->seed, "environment", environment_to_json(&run->environment),
                   "passes", passes_to_json(run), "sweeps", sweeps_to_json(run));
+    if (run->shard != NULL)
+        json_object_set_new(json, "shard", json_text(run->shard));
+    if (run->left_out.n > 0)
+        json_object_set_new(json, "left_out", json_texts(&run->left_out));
     if (run->operators != NULL)
         json_object_set(json, "operators", run->operators);
     char *path = fs_join(run->folder, HEADER);
@@ -130,12 +138,12 @@ static char *shown_text(const json_t *json) {
     return text_plain(json_string_value(json));
 }
 
-static status_t read_argv(const json_t *list, record_t *run, error_t *err) {
+static status_t read_texts(const char *key, const json_t *list, text_list_t *texts, error_t *err) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         if (!json_is_string(item))
-            return error_set(err, STATUS_USAGE, "argv[%zu]: expected text", i);
-        text_list_take(&run->argv, shown_text(item));
+            return error_set(err, STATUS_USAGE, "%s[%zu]: expected text", key, i);
+        text_list_take(texts, shown_text(item));
     }
     return STATUS_OK;
 }
@@ -150,7 +158,13 @@ static status_t read_sweeps(const json_t *list, record_t *run, error_t *err) {
         if (!json_is_string(path) || text == NULL)
             return error_set(err, STATUS_USAGE,
                              "sweeps[%zu]: expected an object with the texts 'path' and 'text'", i);
-        run->sweeps[run->n_sweeps++] = (sweep_text_t){shown_text(path), mem_text(text)};
+        const json_t *passes = json_object_get(item, "passes");
+        const json_int_t n_passes = json_integer_value(passes);
+        if (passes != NULL && (n_passes < 1 || n_passes > STATS_MOST_PASSES))
+            return error_set(err, STATUS_USAGE, "sweeps[%zu].passes: expected 1 to %d", i,
+                             STATS_MOST_PASSES);
+        run->sweeps[run->n_sweeps++] =
+            (sweep_text_t){shown_text(path), mem_text(text), (unsigned)n_passes};
     }
     return STATUS_OK;
 }
@@ -214,12 +228,26 @@ static status_t read_operators(const json_t *operators, record_t *run, error_t *
 
 static status_t read_fields(const json_t *json, void *into, error_t *err) {
     record_t *run = into;
-    enum { STARTED, FINISHED, SEED, ARGV, SWEEPS, PASSES, OPERATORS, ENVIRONMENT, N_KEYS };
+    enum {
+        STARTED,
+        FINISHED,
+        SEED,
+        ARGV,
+        SWEEPS,
+        LEFT_OUT,
+        SHARD,
+        PASSES,
+        OPERATORS,
+        ENVIRONMENT,
+        N_KEYS
+    };
     static const json_key_t KEYS[N_KEYS] = {{"started", JSON_STRING, "text", false},
                                             {"finished", JSON_STRING, "text", false},
                                             {"seed", JSON_INTEGER, "a whole number", true},
                                             {"argv", JSON_ARRAY, "a list", false},
                                             {"sweeps", JSON_ARRAY, "a list", false},
+                                            {"left_out", JSON_ARRAY, "a list", false},
+                                            {"shard", JSON_STRING, "text", false},
                                             {"passes", JSON_ARRAY, "a list", false},
                                             {"operators", JSON_OBJECT, "an object", false},
                                             {"environment", JSON_OBJECT, "an object", true}};
@@ -236,7 +264,9 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
     run->started = shown_text(values[STARTED]);
     run->finished = shown_text(values[FINISHED]);
     run->seed = (uint64_t)json_integer_value(values[SEED]);
-    TRY(read_argv(values[ARGV], run, err));
+    run->shard = shown_text(values[SHARD]);
+    TRY(read_texts("argv", values[ARGV], &run->argv, err));
+    TRY(read_texts("left_out", values[LEFT_OUT], &run->left_out, err));
     TRY(read_sweeps(values[SWEEPS], run, err));
     TRY(read_passes(values[PASSES], run, err));
     TRY(read_operators(values[OPERATORS], run, err));

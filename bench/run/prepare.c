@@ -83,12 +83,13 @@ static void describe_run(run_t *run) {
     record->name = fs_stem(run->folder);
     record->started = mem_text(clock_timestamp(now));
     record->seed = run->options->seed;
+    record->shard = run_shard(run);
     for (size_t i = 0; i < run->options->n_argv; i++)
         text_list_add(&record->argv, run->options->argv[i]);
     record->sweeps = mem_zeroed(run->n_sweeps, sizeof *record->sweeps);
     for (size_t i = 0; i < run->n_sweeps; i++)
-        record->sweeps[record->n_sweeps++] =
-            (sweep_text_t){mem_text(run->sweeps[i].path), mem_text(run->sweeps[i].text)};
+        record->sweeps[record->n_sweeps++] = (sweep_text_t){.path = mem_text(run->sweeps[i].path),
+                                                            .text = mem_text(run->sweeps[i].text)};
     describe_operators(run);
     environment_add(&record->environment, &run->here);
     environment_set(&record->environment, "measure.pair", run->pair);
@@ -96,6 +97,17 @@ static void describe_run(run_t *run) {
 
 static bool one_walk(const run_t *run) {
     return run->options->cold || run->options->profile || run->options->trace;
+}
+
+/* What this command measures, so that `bench merge` can tell what is missing. */
+static void describe_plan(run_t *run) {
+    record_t *record = &run->record;
+    for (size_t i = 0; i < record->n_sweeps; i++)
+        for (size_t s = 0; s < run->n_sweeps; s++)
+            if (strcmp(record->sweeps[i].text, run->sweeps[s].text) == 0)
+                record->sweeps[i].passes = one_walk(run) ? 1 : run->sweeps[s].measure.passes;
+    text_list_free(&record->left_out);
+    run_left_out(run->options, &record->left_out);
 }
 
 void run_choose_folder(run_t *run) {
@@ -137,6 +149,7 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
         TRY(run_resume(run, err));
     else
         describe_run(run);
+    describe_plan(run);
     char *folder = realpath(run->folder, NULL); /* workers may run elsewhere */
     run->compiled = fs_join(folder != NULL ? folder : run->folder, "compiled");
     free(folder);

@@ -56,7 +56,7 @@ static status_t check_sweeps(const run_t *run, error_t *err) {
     record_t now = {.sweeps = mem_zeroed(run->n_sweeps + 1, sizeof *now.sweeps),
                     .n_sweeps = run->n_sweeps};
     for (size_t i = 0; i < run->n_sweeps; i++)
-        now.sweeps[i] = (sweep_text_t){run->sweeps[i].path, run->sweeps[i].text};
+        now.sweeps[i] = (sweep_text_t){.path = run->sweeps[i].path, .text = run->sweeps[i].text};
     const char *added = record_other_sweep(&run->record, &now);
     const char *missing = record_other_sweep(&now, &run->record);
     free(now.sweeps);
@@ -78,6 +78,21 @@ static status_t check_kind(const run_t *run, error_t *err) {
     return key == NULL ? STATUS_OK : refuse_kind(run, key, environment_get(&run->here, key), err);
 }
 
+static status_t check_shard(const run_t *run, error_t *err) {
+    static const char ALL[] = "all cases";
+    const char *before = run->record.shard != NULL ? run->record.shard : ALL;
+    char *shard = run_shard(run);
+    const char *now = shard != NULL ? shard : ALL;
+    status_t status = STATUS_OK;
+    if (strcmp(before, now) != 0)
+        status = error_set(err, STATUS_INCOMPARABLE,
+                           "%s cannot be resumed: shard: found %s, expected %s: give the same "
+                           "--shard, or choose another --out",
+                           run->folder, now, before);
+    free(shard);
+    return status;
+}
+
 status_t run_resume(run_t *run, error_t *err) {
     TRY(record_load_passes(run->folder, &run->record, err));
     if (run->record.schema != RESULT_SCHEMA)
@@ -87,6 +102,7 @@ status_t run_resume(run_t *run, error_t *err) {
                          run->folder, run->record.schema, RESULT_SCHEMA);
     TRY(check_options(run, err));
     TRY(check_sweeps(run, err));
+    TRY(check_shard(run, err));
     return check_kind(run, err);
 }
 

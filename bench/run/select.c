@@ -5,6 +5,7 @@
 #include "io/fs.h"
 
 #include <math.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,23 +67,35 @@ static void keep_shard(const run_options_t *options, sweep_t *sweep) {
     sweep->n_cases = kept;
 }
 
-static bool is_in_no_earlier_sweep(const sweep_t *sweep, const case_t *spec, const void *context) {
-    const run_t *run = context;
+static int compare_ids(const void *a, const void *b) {
+    return strcmp(a, b);
+}
+
+static void keep_string(void *id) {
+    (void)id;
+}
+
+static bool is_new(const sweep_t *sweep, const case_t *spec, const void *context) {
     (void)sweep;
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
-            if (strcmp(run->sweeps[s].cases[i].id, spec->id) == 0)
-                return false;
-    return true;
+    return tfind(spec->id, context, compare_ids) == NULL;
 }
 
 /* Measured twice, the later result would replace the earlier without a word. */
-static void drop_repeated(const run_t *run, sweep_t *sweep) {
-    const size_t n = sweep->n_cases;
-    run_keep_cases(sweep, is_in_no_earlier_sweep, run);
-    if (sweep->n_cases < n && run->build == NULL && !run->options->quiet)
-        fprintf(stderr, "%zu cases of %s are in an earlier sweep and are measured once, there\n",
-                n - sweep->n_cases, sweep->path);
+static void drop_repeated(const run_t *run) {
+    void *ids = NULL; /* tsearch() tree; its strings belong to the cases */
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        sweep_t *sweep = &run->sweeps[s];
+        const size_t n = sweep->n_cases;
+        run_keep_cases(sweep, is_new, &ids);
+        if (sweep->n_cases < n && run->build == NULL && !run->options->quiet)
+            fprintf(stderr,
+                    "%zu cases of %s are in an earlier sweep and are measured once, there\n",
+                    n - sweep->n_cases, sweep->path);
+        for (size_t i = 0; i < sweep->n_cases; i++)
+            if (tsearch(sweep->cases[i].id, &ids, compare_ids) == NULL)
+                abort(); /* out of memory, as everywhere in mem_*() */
+    }
+    tdestroy(ids, keep_string);
 }
 
 static void apply_options(const run_options_t *options, sweep_t *sweep) {
@@ -102,12 +115,29 @@ static void apply_options(const run_options_t *options, sweep_t *sweep) {
         sweep->measure.passes = 1;
     if (options->time_limit_s > 0)
         sweep->measure.time_limit_s = options->time_limit_s;
+}
+
+void run_left_out(const run_options_t *options, text_list_t *engines) {
     if (options->no_pytorch)
-        run_keep_cases(sweep, is_not_engine, "pytorch");
+        text_list_add(engines, "pytorch");
     if (options->no_jax)
-        run_keep_cases(sweep, is_not_engine, "jax");
-    if (options->shard.n > 0)
-        keep_shard(options, sweep);
+        text_list_add(engines, "jax");
+}
+
+char *run_shard(const run_t *run) {
+    const shard_t *shard = &run->options->shard;
+    return shard->n > 0 ? mem_format("%u/%u", shard->number, shard->n) : NULL;
+}
+
+/* From all cases of the sweeps to those of this run. */
+static void select_cases(run_t *run, const text_list_t *left_out) {
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t i = 0; i < left_out->n; i++)
+            run_keep_cases(&run->sweeps[s], is_not_engine, left_out->items[i]);
+    drop_repeated(run);
+    /* Last, so that all shards choose from the same groups. */
+    for (size_t s = 0; s < run->n_sweeps && run->options->shard.n > 0; s++)
+        keep_shard(run->options, &run->sweeps[s]);
 }
 
 status_t run_load_sweeps(run_t *run, error_t *err) {
@@ -127,9 +157,24 @@ status_t run_load_sweeps(run_t *run, error_t *err) {
                                   &run->sweeps[i], err));
         else
             TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
-        drop_repeated(run, &run->sweeps[i]);
         apply_options(options, &run->sweeps[i]);
     }
+    text_list_t left_out = {0};
+    run_left_out(options, &left_out);
+    select_cases(run, &left_out);
+    text_list_free(&left_out);
+    return STATUS_OK;
+}
+
+status_t run_load_record_sweeps(run_t *run, error_t *err) {
+    const record_t *record = &run->record;
+    run->sweeps = mem_zeroed(record->n_sweeps + 1, sizeof *run->sweeps);
+    for (size_t i = 0; i < record->n_sweeps; i++, run->n_sweeps++) {
+        const sweep_text_t *sweep = &record->sweeps[i];
+        TRY(sweep_parse(sweep->path, sweep->text, run->options->root, &run->sweeps[i], err));
+        run->sweeps[i].measure.passes = sweep->passes;
+    }
+    select_cases(run, &record->left_out);
     return STATUS_OK;
 }
 

@@ -107,6 +107,12 @@ status_t run_note_pass(run_t *run, error_t *err);
 
 /* select.c */
 status_t run_load_sweeps(run_t *run, error_t *err);
+/* The cases that the commands of run->record measured, all shards together. */
+status_t run_load_record_sweeps(run_t *run, error_t *err);
+/* "3/8", which the caller frees; NULL: all cases. */
+char *run_shard(const run_t *run);
+/* Append the engines that options leave out. */
+void run_left_out(const run_options_t *options, text_list_t *engines);
 /* The group of sweep `s` that starts at case `*at`; moves `*at` past it. */
 group_t run_next_group(const run_t *run, size_t s, size_t *at);
 /* Allocate the states, with what run->record has as finished. */

@@ -186,6 +186,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "run",
         "--time-limit",
         "1s",
+        "--shard",
+        "1/1",
+        "--no-jax",
         "--quiet",
     )
     return folder / "run"

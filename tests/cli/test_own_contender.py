@@ -161,7 +161,7 @@ def test_report_and_charts_need_no_worker(own: Path, tmp_path: Path) -> None:
 
 def test_derived_files_are_functions_of_the_journal(own: Path, tmp_path: Path) -> None:
     """Merging a single run must not change it."""
-    bench("merge", tmp_path / "again", own)
+    bench("merge", tmp_path / "again", own, root=own.parent / "project")
     assert read_cases(tmp_path / "again") == read_cases(own)
     assert (tmp_path / "again" / "timings.csv").read_bytes() == (own / "timings.csv").read_bytes()
 

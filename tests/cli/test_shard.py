@@ -1,11 +1,11 @@
-"""Shards: `--shard auto`."""
+"""Shards: `--shard auto`, what run.json records, and what `--resume` refuses."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from project import bench, null_sweep, read_cases
+from project import bench, null_sweep, read_cases, read_header
 
 ARRAY = {
     "SLURM_ARRAY_TASK_ID": "5",
@@ -44,3 +44,41 @@ def test_wrong_environment_is_refused(tmp_path: Path) -> None:
     done = bench(*command, expect=2, **ARRAY)
     assert done.stderr == "bench: --shard auto/3: SLURM_ARRAY_TASK_COUNT is 2, expected 3\n"
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("before", ["1/2", None])
+@pytest.mark.parametrize("now", ["1/2", "2/2", "1/3", None])
+def test_another_shard_is_not_resumed(tmp_path: Path, before: str | None, now: str | None) -> None:
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000]), tmp_path / "run"
+
+    def options(shard: str | None) -> list[str]:
+        return ["--shard", shard] if shard is not None else []
+
+    bench("run", sweep, "--out", run, *options(before))
+    assert read_header(run).get("shard") == before
+    kept = (run / "cases.jsonl").read_bytes(), (run / "run.json").read_bytes()
+    command = ("run", sweep, "--out", run, "--resume", *options(now))
+    done = bench(*command, expect=0 if now == before else 3)
+    if now == before:
+        assert read_header(run).get("shard") == before
+        return
+    found, expected = now or "all cases", before or "all cases"
+    assert done.stderr == (
+        f"bench: {run} cannot be resumed: shard: found {found}, expected {expected}: "
+        "give the same --shard, or choose another --out\n"
+    )
+    assert kept == ((run / "cases.jsonl").read_bytes(), (run / "run.json").read_bytes())
+
+
+def test_sweeps_that_share_cases(tmp_path: Path) -> None:
+    """Each shard leaves out the same repeated cases, so that no two measure one."""
+    sweeps = [
+        null_sweep(tmp_path / "a.json", ["steady"], [1000, 2000, 3000]),
+        null_sweep(tmp_path / "b.json", ["steady"], [2000, 3000, 4000]),
+    ]
+    shards = [tmp_path / "1", tmp_path / "2"]
+    for i, shard in enumerate(shards, start=1):
+        bench("run", *sweeps, "--out", shard, "--shard", f"{i}/2")
+    parts = [set(read_cases(shard)) for shard in shards]
+    assert len(parts[0]) + len(parts[1]) == len(parts[0] | parts[1]) == 4
+    bench("merge", tmp_path / "merged", *shards)

@@ -56,7 +56,8 @@ static char *save_run(record_t run, const char *folder, const char *name, const 
 
 static void add_sweep(record_t *run, const char *text) {
     run->sweeps = mem_resize(run->sweeps, run->n_sweeps + 1, sizeof *run->sweeps);
-    run->sweeps[run->n_sweeps++] = (sweep_text_t){mem_text("a.json"), mem_text(text)};
+    run->sweeps[run->n_sweeps++] =
+        (sweep_text_t){.path = mem_text("a.json"), .text = mem_text(text)};
 }
 
 /* The report over up to two runs. `root` may be NULL. */

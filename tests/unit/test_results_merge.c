@@ -1,5 +1,6 @@
 /* Shards become one run, or are refused. */
 #include "results_folder.h"
+#include "run/merged/merged.h"
 
 static char *make_shard(const char *folder, const char *name, const char *gpu, const char *sweep) {
     char *shard = fs_join(folder, name);
@@ -20,7 +21,7 @@ static void test_merge(void **state) {
     case_result_t second = make_result("cuda", "01_study", 2, CUDA_PHASES, 3000);
     second.pass = 2; /* a shard may also have other passes of the same cases */
     append(b, second);
-    assert_ok(results_merge(out, (const char *[]){a, b}, 2, &err));
+    assert_ok(merge_runs(".", out, (const char *[]){a, b}, 2, &err));
     record_t run;
     assert_ok(record_load(out, &run, &err));
     assert_int_equal(run.n_cases, 3);
@@ -34,7 +35,7 @@ static void test_merge(void **state) {
     record_free(&run);
 
     error_t failure = ERROR_INIT; /* what is there stays there */
-    assert_int_equal(results_merge(out, (const char *[]){a, b}, 2, &failure), STATUS_USAGE);
+    assert_int_equal(merge_runs(".", out, (const char *[]){a, b}, 2, &failure), STATUS_USAGE);
     assert_non_null(strstr(failure.text, "not empty"));
     free(a);
     free(b);
@@ -64,13 +65,13 @@ static void test_merge_refuses(void **state) {
                  {clash, "mlp_infer/cuda/01_study/batch=1 is in an earlier shard too"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         error_t failure = ERROR_INIT;
-        assert_int_equal(results_merge(out, (const char *[]){a, CASES[i].shard}, 2, &failure),
+        assert_int_equal(merge_runs(".", out, (const char *[]){a, CASES[i].shard}, 2, &failure),
                          STATUS_INCOMPARABLE);
         assert_non_null(strstr(failure.text, CASES[i].message));
         assert_false(fs_exists(out));
     }
     error_t failure = ERROR_INIT;
-    assert_int_equal(results_merge(out, NULL, 0, &failure), STATUS_USAGE);
+    assert_int_equal(merge_runs(".", out, NULL, 0, &failure), STATUS_USAGE);
     free(a);
     free(gpu);
     free(sweep);

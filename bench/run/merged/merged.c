@@ -1,0 +1,184 @@
+#include "run/merged/merged.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "measure/cores.h"
+#include "results/merge.h"
+#include "run/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TOLD = 10, MOST_SHARDS = 100000 };
+
+/* ---- what is missing --------------------------------------------------------------------------- */
+
+/* Of the cases that the shards should have. */
+typedef struct gaps {
+    size_t n, n_missing, n_unfinished;
+    text_list_t told; /* the first of them */
+} gaps_t;
+
+static unsigned count_passes(const case_state_t *state, unsigned n_passes) {
+    unsigned n = 0;
+    for (unsigned pass = 0; pass < n_passes; pass++)
+        n += (state->finished >> pass & 1) != 0;
+    return n;
+}
+
+static void note_case(gaps_t *gaps, const case_t *spec, const case_state_t *state,
+                      unsigned n_passes) {
+    gaps->n++;
+    if (case_is_complete(state, n_passes))
+        return;
+    const unsigned n = count_passes(state, n_passes);
+    *(n == 0 ? &gaps->n_missing : &gaps->n_unfinished) += 1;
+    if (gaps->told.n == MOST_TOLD)
+        return;
+    if (n == 0)
+        text_list_add(&gaps->told, spec->id);
+    else
+        text_list_add_format(&gaps->told, "%s (%u of %u passes)", spec->id, n, n_passes);
+}
+
+/* Expand the sweeps again, as the shards did. */
+static status_t find_gaps(record_t *record, const char *root, gaps_t *gaps, error_t *err) {
+    const run_options_t options = {.root = root, .quiet = true};
+    run_t run = run_make(&options, NULL);
+    run.record = *record;
+    status_t status = run_load_record_sweeps(&run, err);
+    if (status == STATUS_OK)
+        run_make_states(&run);
+    for (size_t s = 0; status == STATUS_OK && s < run.n_sweeps; s++)
+        for (size_t i = 0; i < run.sweeps[s].n_cases; i++)
+            note_case(gaps, &run.sweeps[s].cases[i], &run.states[s][i],
+                      run.sweeps[s].measure.passes);
+    run.record = (record_t){0};
+    run_free(&run);
+    return status;
+}
+
+static bool knows_passes(const record_t *record) {
+    for (size_t i = 0; i < record->n_sweeps; i++)
+        if (record->sweeps[i].passes == 0)
+            return false;
+    return true;
+}
+
+/* Shards of a merged run, of an older version, or of several divisions are not counted. */
+static void tell_shards(const merge_t *merge, const char *folder) {
+    unsigned number, n = 0, first_n = 0;
+    bool *found = mem_zeroed(MOST_SHARDS + 1, sizeof *found);
+    int *missing = mem_alloc(MOST_SHARDS * sizeof *missing);
+    size_t n_missing = 0;
+    bool known = true;
+    for (size_t i = 0; known && i < merge->shards.n; i++) {
+        known = sscanf(merge->shards.items[i], "%u/%u", &number, &n) == 2 && number <= n &&
+                n <= MOST_SHARDS && (first_n == 0 || n == first_n);
+        first_n = n;
+        if (known)
+            found[number] = true;
+    }
+    for (unsigned i = 1; known && i <= n; i++)
+        if (!found[i])
+            missing[n_missing++] = (int)i;
+    if (n_missing > 0) {
+        char *list = cores_text(missing, n_missing);
+        fprintf(stderr, "%s: missing shards: %s of %u\n", folder, list, n);
+        free(list);
+    }
+    free(missing);
+    free(found);
+}
+
+static void tell_gaps(const gaps_t *gaps, const char *folder) {
+    const size_t n = gaps->n_missing + gaps->n_unfinished;
+    fprintf(stderr, "%s: %zu cases: %zu missing, %zu unfinished:\n", folder, gaps->n,
+            gaps->n_missing, gaps->n_unfinished);
+    for (size_t i = 0; i < gaps->told.n; i++)
+        fprintf(stderr, "  %s\n", gaps->told.items[i]);
+    if (n > gaps->told.n)
+        fprintf(stderr, "  and %zu more\n", n - gaps->told.n);
+}
+
+/* ---- merging ----------------------------------------------------------------------------------- */
+
+static status_t check_folder(const char *folder, error_t *err) {
+    text_list_t files = {0};
+    if (fs_is_folder(folder))
+        TRY(fs_list(folder, "", &files, err));
+    const bool empty = files.n == 0;
+    text_list_free(&files);
+    return empty
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
+}
+
+static bool has_header(const char *folder) {
+    char *header = fs_join(folder, "run.json");
+    const bool exists = fs_exists(header);
+    free(header);
+    return exists;
+}
+
+/* A shard that never began leaves nothing; if all did, loading the first says why there is no run. */
+static status_t add_all(merge_t *merge, const char *const *runs, size_t n_runs, error_t *err) {
+    size_t n_there = 0;
+    for (size_t i = 0; i < n_runs; i++)
+        n_there += has_header(runs[i]);
+    if (n_there == 0)
+        return merge_add(merge, runs[0], err);
+    for (size_t i = 0; i < n_runs; i++)
+        if (has_header(runs[i]))
+            TRY(merge_add(merge, runs[i], err));
+        else
+            fprintf(stderr, "%s: left out: %s\n", runs[i],
+                    fs_is_folder(runs[i]) ? "it has no run.json" : "no such folder");
+    return merge_drop_repeated(merge, err);
+}
+
+static status_t write_what_is_there(merge_t *merge, const char *root, const char *folder,
+                                    size_t n_left_out, error_t *err) {
+    gaps_t gaps = {0};
+    error_t why = ERROR_INIT;
+    const bool known =
+        !knows_passes(&merge->run) || find_gaps(&merge->run, root, &gaps, &why) == STATUS_OK;
+    const size_t n = gaps.n_missing + gaps.n_unfinished;
+    if (n > 0 || n_left_out > 0 || !known) { /* reports say so */
+        free(merge->run.finished);
+        merge->run.finished = NULL;
+    }
+    status_t status = merge_write(merge, folder, err);
+    if (status == STATUS_OK) {
+        printf("%s\n", folder);
+        fflush(stdout);
+        if (n > 0 || n_left_out > 0)
+            tell_shards(merge, folder);
+        if (n > 0)
+            tell_gaps(&gaps, folder);
+    }
+    if (status == STATUS_OK && !known)
+        status =
+            error_set(err, STATUS_FAILED, "%s: cannot tell what is missing: %s", folder, why.text);
+    else if (status == STATUS_OK && n > 0)
+        status =
+            error_set(err, STATUS_FAILED, "%s is incomplete: %zu of %zu cases", folder, n, gaps.n);
+    else if (status == STATUS_OK && n_left_out > 0)
+        status = error_set(err, STATUS_FAILED, "%s: %zu folder%s left out", folder, n_left_out,
+                           n_left_out == 1 ? " was" : "s were");
+    text_list_free(&gaps.told);
+    return status;
+}
+
+status_t merge_runs(const char *root, const char *folder, const char *const *runs, size_t n_runs,
+                    error_t *err) {
+    if (n_runs == 0)
+        return error_set(err, STATUS_USAGE, "nothing to merge: no runs given");
+    TRY(check_folder(folder, err));
+    merge_t merge = {0};
+    status_t status = add_all(&merge, runs, n_runs, err);
+    if (status == STATUS_OK)
+        status = write_what_is_there(&merge, root, folder, n_runs - merge.folders.n, err);
+    merge_free(&merge);
+    return status;
+}
