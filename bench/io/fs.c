@@ -173,20 +173,57 @@ static bool write_all(int fd, const char *data, size_t size) {
     return true;
 }
 
+/* Write and flush a new file beside `path`. */
+static status_t write_beside(const char *path, const void *data, size_t size, char **temporary,
+                             error_t *err) {
+    const int fd = create_beside(path, temporary);
+    status_t status = STATUS_OK;
+    if (fd < 0 || !write_all(fd, data, size) || fsync(fd) != 0)
+        status = system_error(path, "write", err);
+    if (fd >= 0 && close(fd) != 0)
+        status = system_error(path, "write", err); /* the first error wins */
+    return status;
+}
+
 status_t fs_write_atomic(const char *path, const void *data, size_t size, error_t *err) {
     char *temporary;
-    int fd = create_beside(path, &temporary);
-    if (fd < 0) {
-        free(temporary);
-        return system_error(path, "write", err);
-    }
-    status_t status = STATUS_OK;
-    if (!write_all(fd, data, size) || fsync(fd) != 0)
+    status_t status = write_beside(path, data, size, &temporary, err);
+    if (status == STATUS_OK && rename(temporary, path) != 0)
         status = system_error(path, "write", err);
-    if (close(fd) != 0 || (status == STATUS_OK && rename(temporary, path) != 0))
-        status = system_error(path, "write", err); /* the first error wins */
     if (status != STATUS_OK)
         unlink(temporary);
+    free(temporary);
+    return status;
+}
+
+/* Where files cannot have two names (FAT, some network file systems): readers may see a part. */
+static status_t write_exclusive(const char *path, const void *data, size_t size, bool *exists,
+                                error_t *err) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    *exists = fd < 0 && errno == EEXIST;
+    if (*exists)
+        return STATUS_OK;
+    status_t status = STATUS_OK;
+    if (fd < 0 || !write_all(fd, data, size))
+        status = system_error(path, "write", err);
+    if (fd >= 0) {
+        close(fd);
+        if (status != STATUS_OK)
+            unlink(path);
+    }
+    return status;
+}
+
+status_t fs_write_new(const char *path, const void *data, size_t size, bool *exists, error_t *err) {
+    char *temporary;
+    status_t status = write_beside(path, data, size, &temporary, err);
+    *exists = false;
+    if (status == STATUS_OK && link(temporary, path) != 0) {
+        *exists = errno == EEXIST;
+        if (!*exists)
+            status = write_exclusive(path, data, size, exists, err);
+    }
+    unlink(temporary);
     free(temporary);
     return status;
 }

@@ -21,6 +21,9 @@ status_t fs_read_up_to(const char *path, size_t most, char **data, size_t *size,
 /* Write a temporary file beside `path`, flush, rename it: readers see the old or the new file,
  * never a partial one. */
 status_t fs_write_atomic(const char *path, const void *data, size_t size, error_t *err);
+/* The same for a path that must not exist, also if another machine creates it at the same time. If it does,
+ * `*exists` is set and nothing is written. */
+status_t fs_write_new(const char *path, const void *data, size_t size, bool *exists, error_t *err);
 /* Remove temporary files that killed processes left in `folder`. */
 void fs_remove_orphans(const char *folder);
 

@@ -6,13 +6,8 @@
 #include "model/result_text.h"
 #include "results/record_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const case_result_t *record_next(const record_t *run, const case_result_t *after) {
     const size_t i = after != NULL ? (size_t)(after - run->cases) + 1 : 0;
@@ -247,16 +242,4 @@ void record_tell_incomplete(const record_t *run) {
     if (run->finished == NULL)
         fprintf(stderr, "%s: the run did not finish: it has only the finished cases\n",
                 run->folder);
-}
-
-status_t record_lock(const char *folder, int *lock, error_t *err) {
-    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock < 0)
-        return error_set(err, STATUS_USAGE, "%s: cannot open: %s", folder, strerror(errno));
-    /* Not every file system supports locks: then go without. */
-    if (flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-        return STATUS_OK;
-    close(*lock);
-    *lock = -1;
-    return error_set(err, STATUS_USAGE, "%s: another bench run is writing to this folder", folder);
 }

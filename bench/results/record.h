@@ -90,10 +90,6 @@ void record_index_free(record_index_t *index);
 /* Write run.json: at the start of a run, and at its end with `finished`. */
 status_t record_write_header(const record_t *run, error_t *err);
 
-/* Lock the folder, which must exist, against other runs, until `*lock` is closed or the process
- * ends. */
-status_t record_lock(const char *folder, int *lock, error_t *err);
-
 /* Fail if `path`, which a user wants written, is one of the files that hold a run's results. */
 status_t record_refuse_own_file(const char *path, error_t *err);
 /* Fail if `path` is a file that does not begin with `begin`: somebody else's. It may be missing or

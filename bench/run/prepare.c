@@ -133,7 +133,7 @@ static void note_lost_draws(run_t *run) {
 status_t run_prepare_folder(run_t *run, error_t *err) {
     run_choose_folder(run);
     TRY(fs_make_folders(run->folder, err));
-    TRY(record_lock(run->folder, &run->folder_lock, err));
+    TRY(run_lock(run->folder, &run->folder_lock, err));
     /* Under the lock: a concurrent run may have written it in the meantime. */
     char *header = fs_join(run->folder, "run.json");
     run->resumed = fs_exists(header);

@@ -4,12 +4,10 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interrupted) {
     return (run_t){.options = options,
                    .interrupted = interrupted,
-                   .folder_lock = -1,
                    .began_ns = clock_ns(),
                    .rates = DEVICE_RATES_UNKNOWN};
 }
@@ -45,8 +43,7 @@ void run_free(run_t *run) {
     record_free(&run->record);
     environment_free(&run->here);
     journal_close(&run->journal);
-    if (run->folder_lock >= 0)
-        close(run->folder_lock);
+    run_unlock(&run->folder_lock);
     workers_free(&run->workers);
     for (size_t i = 0; i < run->n_sanitized; i++)
         sanitize_free(&run->sanitized[i]);

@@ -7,6 +7,7 @@
 #include "measure/band.h"
 #include "measure/clock_lock.h"
 #include "measure/progress.h"
+#include "results/lock.h"
 #include "results/record.h"
 #include "run/options.h"
 #include "run/other_build.h"
@@ -57,7 +58,7 @@ typedef struct run {
     record_t record;    /* of run.json; with --resume it holds the passes finished earlier */
     environment_t here; /* this machine and its software; record.environment is the first's */
     bool resumed;       /* the folder holds a run */
-    int folder_lock;    /* -1: not held */
+    run_lock_t folder_lock;
     journal_t journal;
     workers_t workers;
     char *arch;         /* of the GPU, "sm_90"; NULL without one */

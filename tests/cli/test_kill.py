@@ -40,7 +40,7 @@ def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
     assert retried + failed > 0, "no kill hit a worker with a request"
 
 
-def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+def test_second_run_in_the_same_folder_changes_nothing(tmp_path: Path) -> None:
     run, journal = tmp_path / "run", tmp_path / "run" / "cases.jsonl"
     sweeps = [null_sweep(tmp_path / f"{name}.json", [name], [1000]) for name in ("steady", "hang")]
     with subprocess.Popen(
@@ -53,13 +53,10 @@ def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
             # Then run.json has been written, and stays as it is until the hanging case ends.
             assert wait_until(lambda: journal.exists() and journal.stat().st_size > 0)
             before = (run / "run.json").read_bytes()
-            printed = {
-                bench("run", *sweeps, "--out", run, *options, expect=2).stderr
-                for options in ([], ["--resume"])
-            }
+            for options in ([], ["--resume"]):
+                bench("run", *sweeps, "--out", run, *options, expect=2)
         finally:
             process.kill()
-    assert printed == {f"bench: {run}: another bench run is writing to this folder\n"}
     assert (run / "run.json").read_bytes() == before
 
 

@@ -58,7 +58,9 @@ def bench_on_a_small_disk(limit_bytes: int, *arguments: str | Path) -> Any:
     )
 
 
-@pytest.mark.parametrize(("limit_bytes", "file"), [(100, "run.json"), (5000, "cases.jsonl")])
+@pytest.mark.parametrize(
+    ("limit_bytes", "file"), [(20, "run.lock"), (500, "run.json"), (5000, "cases.jsonl")]
+)
 def test_full_disk_keeps_finished_cases(tmp_path: Path, limit_bytes: int, file: str) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady", "noisy"], [1000, 2000, 3000])
     run = tmp_path / "run"

@@ -128,6 +128,25 @@ static char *read_raw(const char *path, size_t *size) {
     return data;
 }
 
+static void a_new_file_replaces_none(void **state) {
+    error_t err = ERROR_INIT;
+    bool exists;
+    char *path = fs_join(*state, "new");
+    const size_t n = count_entries(*state);
+    assert_int_equal(fs_write_new(path, "first", 5, &exists, &err), STATUS_OK);
+    assert_false(exists);
+    assert_int_equal(fs_write_new(path, "again", 5, &exists, &err), STATUS_OK);
+    assert_true(exists);
+    assert_content(path, "first", 5);
+    assert_int_equal(count_entries(*state), n + 1); /* no temporary files */
+    assert_int_equal(unlink(path), 0);
+    free(path);
+    path = fs_join(*state, "no/such/folder");
+    assert_int_equal(fs_write_new(path, "x", 1, &exists, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, path));
+    free(path);
+}
+
 static void gzip(void **state) {
     static const size_t sizes[] = {0, 1, 200000};
     char *path = fs_join(*state, "cases.jsonl.gz");
@@ -372,6 +391,7 @@ int main(void) {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(files_follow_the_umask),
         cmocka_unit_test(a_failed_write_leaves_nothing),
+        cmocka_unit_test(a_new_file_replaces_none),
         cmocka_unit_test(gzip),
         cmocka_unit_test(unreadable_files),
         cmocka_unit_test(folders),

@@ -134,7 +134,7 @@ static status_t steps(ab_t *ab, error_t *err) {
 }
 
 status_t run_against(run_t *run, error_t *err) {
-    ab_t ab = {.ours = run, .theirs = {.folder_lock = -1}};
+    ab_t ab = {.ours = run};
     status_t status = steps(&ab, err);
     run->pair = NULL;
     run_free(&ab.theirs);
