@@ -45,11 +45,6 @@ char *contender_name(const case_t *spec) {
     return name;
 }
 
-bool is_calibration(const case_t *spec) {
-    return strcmp(spec->engine, "cuda") == 0 &&
-           (strcmp(spec->workload, "device") == 0 || strcmp(spec->workload, "null") == 0);
-}
-
 bool is_cold_start(const case_result_t *result) {
     return result_phase(result, "cold_first_answer") != NULL;
 }

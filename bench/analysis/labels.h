@@ -13,9 +13,6 @@ bool has_changed_technique(const case_t *spec, const char *prefix);
 /* "03_vectorized + arena, pinned": variant and changed techniques. The caller frees it. */
 char *contender_name(const case_t *spec);
 
-/* Is this a calibration case of the device? */
-bool is_calibration(const case_t *spec);
-
 /* Was a new process started for each sample? Such cases are never shown with others. */
 bool is_cold_start(const case_result_t *result);
 

@@ -100,6 +100,11 @@ bool case_engine_is_built_in(const char *engine) {
     return strcmp(engine, "cuda") == 0 || strcmp(engine, "cpu") == 0 || strcmp(engine, "null") == 0;
 }
 
+bool is_calibration(const case_t *spec) {
+    return strcmp(spec->engine, "cuda") == 0 &&
+           (strcmp(spec->workload, "device") == 0 || strcmp(spec->workload, "null") == 0);
+}
+
 const char *case_engine_label(const case_t *spec, char text[32]) {
     if (case_engine_is_built_in(spec->engine))
         return spec->engine;

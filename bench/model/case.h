@@ -59,6 +59,9 @@ void case_drop_techniques(case_t *spec);
 /* Is the engine part of this program? Others are separate workers, reference_<engine>/worker.py. */
 bool case_engine_is_built_in(const char *engine);
 
+/* Does it measure the device itself? Every run on a GPU has these cases. */
+bool is_calibration(const case_t *spec);
+
 /* The contender's name in ids and charts: "cuda", "cpu", "null", "pytorch-cpu", "pytorch-cuda". May
  * be written into `text`. */
 const char *case_engine_label(const case_t *spec, char text[32]);

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import bench, null_sweep, read_cases, read_header
+from fake_driver import build_gpu, cuda_sweep
+from project import bench, null_sweep, read_cases, read_header, read_passes
 
 ARRAY = {
     "SLURM_ARRAY_TASK_ID": "5",
@@ -82,3 +83,16 @@ def test_sweeps_that_share_cases(tmp_path: Path) -> None:
     parts = [set(read_cases(shard)) for shard in shards]
     assert len(parts[0]) + len(parts[1]) == len(parts[0] | parts[1]) == 4
     bench("merge", tmp_path / "merged", *shards)
+
+
+def test_shards_calibrate_each(tmp_path: Path) -> None:
+    """Every shard measures the device. A pass of the merged run has the first shard's calibration."""
+    gpu = build_gpu(tmp_path / "gpu")
+    sweep = cuda_sweep(tmp_path, [1, 2])
+    shards = [tmp_path / "1", tmp_path / "2"]
+    for i, shard in enumerate(shards, start=1):
+        bench("run", sweep, "--out", shard, "--passes", "2", "--shard", f"{i}/2", **gpu)
+    first, second = (read_passes(shard) for shard in shards)
+    assert any(name.startswith("device/cuda/copy/") for name, _ in set(first) & set(second))
+    assert bench("merge", tmp_path / "merged", *shards).stderr == ""
+    assert read_passes(tmp_path / "merged") == {**second, **first}
