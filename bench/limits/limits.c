@@ -41,7 +41,7 @@ static void set_arithmetic(limit_t *limit, const workload_t *workload, const cas
 }
 
 /* Limits are made of what it measures. */
-static bool measures_device(const case_result_t *result) {
+static bool is_of_the_device(const case_result_t *result) {
     return strcmp(result->spec.workload, "device") == 0;
 }
 
@@ -52,7 +52,7 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
     limit->flops = cost.flops;
     const phase_t *phase = result_phase(result, COMPUTATION);
     if (strcmp(result->spec.device, "cuda") != 0 || phase == NULL || cost.bytes <= 0 ||
-        !result_has_times(result) || result_is_algorithmic(result) || measures_device(result))
+        !result_has_times(result) || result_is_algorithmic(result) || is_of_the_device(result))
         return;
     limit->bytes = least_bytes(&cost, rates);
     /* Samples reuse the same buffers: data that fits into the L2 stays there. */

@@ -100,11 +100,6 @@ bool case_engine_is_built_in(const char *engine) {
     return strcmp(engine, "cuda") == 0 || strcmp(engine, "cpu") == 0 || strcmp(engine, "null") == 0;
 }
 
-bool is_calibration(const case_t *spec) {
-    return strcmp(spec->engine, "cuda") == 0 &&
-           (strcmp(spec->workload, "device") == 0 || strcmp(spec->workload, "null") == 0);
-}
-
 const char *case_engine_label(const case_t *spec, char text[32]) {
     if (case_engine_is_built_in(spec->engine))
         return spec->engine;
@@ -128,6 +123,11 @@ static void add_setting(text_list_t *parts, const named_value_t *item) {
     char *text = value_text(&item->value);
     text_list_add_format(parts, "%s=%s", item->name, text);
     free(text);
+}
+
+bool is_calibration(const case_t *spec) {
+    return strcmp(spec->engine, "cuda") == 0 &&
+           (strcmp(spec->workload, "device") == 0 || strcmp(spec->workload, "null") == 0);
 }
 
 char *case_group(const case_t *spec, const case_t *defaults) {

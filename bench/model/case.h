@@ -59,12 +59,12 @@ void case_drop_techniques(case_t *spec);
 /* Is the engine part of this program? Others are separate workers, reference_<engine>/worker.py. */
 bool case_engine_is_built_in(const char *engine);
 
-/* Does it measure the device itself? Every run on a GPU has these cases. */
-bool is_calibration(const case_t *spec);
-
 /* The contender's name in ids and charts: "cuda", "cpu", "null", "pytorch-cpu", "pytorch-cuda". May
  * be written into `text`. */
 const char *case_engine_label(const case_t *spec, char text[32]);
+
+/* Does it measure the device itself, as every run on a GPU does before other cases? */
+bool is_calibration(const case_t *spec);
 
 /* Cases of a group do the same work on the same data, and are interleaved and compared:
  * "mlp_infer/batch=64/f32", with every parameter that is not the default. The caller frees it. */
