@@ -136,6 +136,11 @@ cheats: $(BUILD)/bench ## scripts that cheat, each with the verdict that it must
 	$(Q)tests/tools/setup.sh check
 	$(Q)CHECK_LONG=1 tests/tools/pytest.sh tests/cli/test_cheats.py tests/cli/test_operator_import.py
 
+.PHONY: check-slurm
+check-slurm: $(BUILD)/bench ## bench cluster with a real Slurm of two nodes on this machine; needs slurm-wlm and munge
+	$(Q)tests/tools/setup.sh check
+	$(Q)CHECK_SLURM=1 tests/tools/pytest.sh --durations=0 tests/slurm
+
 .PHONY: check-gpu
 check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the float64 reference; needs a GPU
 	$(Q)tests/tools/check_gpu.sh $(BUILD)/bench

@@ -10,6 +10,8 @@ import pytest
 
 LONG = "long"
 DESELECTED = pytest.StashKey[dict[str, int]]()
+# For make check-slurm, as they take minutes and start daemons.
+collect_ignore = [] if os.environ.get("CHECK_SLURM") else ["slurm"]
 # For the workers of all tests, and PyTorch in this process: tests compute little, and several
 # threads spin at barriers, for seconds on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -203,6 +203,23 @@ bool text_is_plain(const char *text) {
     return true;
 }
 
+char *text_shell(const char *text) {
+    static const char PLAIN[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^";
+    if (text[0] != '\0' && strspn(text, PLAIN) == strlen(text))
+        return mem_text(text);
+    char *word = mem_alloc(2 * strlen(text) + 3), *end = word;
+    *end++ = '"';
+    for (const char *at = text; *at != '\0'; at++) {
+        if (strchr("\"\\$`", *at) != NULL)
+            *end++ = '\\';
+        *end++ = *at;
+    }
+    *end++ = '"';
+    *end = '\0';
+    return word;
+}
+
 bool text_starts(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }

@@ -41,6 +41,10 @@ char *text_plain(const char *text); /* the same as a copy; the caller frees it; 
 /* Is it UTF-8 without control characters, including line breaks and tabs? */
 bool text_is_plain(const char *text);
 
+/* One word of a shell script, or of sbatch's options in one, where quotes mean the same: "a \$b". For text
+ * without line breaks. The caller frees it. */
+char *text_shell(const char *text);
+
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 /* Is it safe as a file name and in an id: [A-Za-z0-9_][A-Za-z0-9_.+-]*, no ".."? */

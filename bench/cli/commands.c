@@ -210,6 +210,15 @@ static const cli_command_t COMMANDS[] = {
      "  bench repeat sweeps/mlp_infer_quick.json --times 3 --out results/again\n"
      "  bench repeat results/again/1 results/again/2 results/mine",
      REPEAT_OPTIONS, repeat_command, NULL},
+    {"cluster", "SWEEP.json… [-- OPTIONS]",
+     "measure sweeps on a Slurm cluster: a job array of shards",
+     "What follows \"--\" are options of bench run for each task. The guide: docs/cluster.md.\n"
+     "\n"
+     "examples:\n"
+     "  bench cluster sweeps/mlp_infer.json --shards 8 --gres gpu:1 --out results/eight\n"
+     "  bench cluster sweeps/mlp_infer.json --shards 8 --out results/two --time 4:00:00 \\\n"
+     "    --kind h100=--gres=gpu:h100:1 --kind a100=\"--gres=gpu:a100:1 --qos=long\" -- --no-jax",
+     CLUSTER_OPTIONS, cluster_command, NULL},
     {"merge", "OUT RUN…", "join the shards of a run",
      "Folders, shards and cases that are missing are told, and the rest is merged (exit code 1).",
      NO_OPTIONS, merge_command, NULL},

@@ -9,9 +9,10 @@ const cli_command_t *commands_find(const char *name); /* NULL when unknown */
 
 /* Commands and options from other files. */
 extern const cli_option_t RUN_OPTIONS[], PLAN_OPTIONS[], COMPARE_OPTIONS[], HISTORY_OPTIONS[],
-    REPEAT_OPTIONS[], COMPILE_OPTIONS[], OPERATOR_OPTIONS[];
+    REPEAT_OPTIONS[], COMPILE_OPTIONS[], OPERATOR_OPTIONS[], CLUSTER_OPTIONS[];
 status_t run_command(const cli_args_t *args, error_t *err);
 status_t plan_command(const cli_args_t *args, error_t *err);
+status_t cluster_command(const cli_args_t *args, error_t *err);
 status_t compare_command(const cli_args_t *args, error_t *err);
 status_t history_command(const cli_args_t *args, error_t *err);
 status_t repeat_command(const cli_args_t *args, error_t *err);
@@ -20,6 +21,11 @@ status_t list_command(const cli_args_t *args, error_t *err);
 status_t doctor_command(const cli_args_t *args, error_t *err);
 status_t operator_command(const cli_args_t *args, error_t *err);
 void operator_print_subcommands(FILE *out);
+
+/* The words after `bench run`, as run_command() takes them. The caller frees `args` with cli_args_free(). */
+status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err);
+/* Would run_command() measure that, and has each shard a case? */
+status_t check_command(const cli_args_t *args, error_t *err);
 
 /* --compiler and --arch of run and compile. */
 extern const char *const COMPILER_CHOICES[];

@@ -63,24 +63,20 @@ static status_t write_folder(const operator_options_t *options, const char *fold
 
 /* `bench run --operator FOLDER`, with the options after "--". */
 static status_t run_folder(const operator_options_t *options, const char *folder, error_t *err) {
-    static const cli_command_t RUN = {.name = "run", .options = RUN_OPTIONS};
-    text_list_t argv = {0};
+    text_list_t words = {0};
     cli_args_t args;
-    text_list_add(&argv, "bench");
-    text_list_add(&argv, "run");
     for (size_t i = 1; i < options->n_operands; i++)
-        text_list_add(&argv, options->operands[i]);
-    text_list_add(&argv, "--operator");
-    text_list_add(&argv, folder);
-    status_t status = cli_parse(&RUN, (int)argv.n, argv.items, 2, &args, err);
+        text_list_add(&words, options->operands[i]);
+    text_list_add(&words, "--operator");
+    text_list_add(&words, folder);
+    status_t status = run_parse(options->root, &words, &args, err);
     if (status == STATUS_OK) {
-        args.root = options->root;
         args.argv = options->args->argv; /* FOLDER may be gone when the run is read */
         args.n_argv = options->args->n_argv;
         status = run_command(&args, err);
         cli_args_free(&args);
     }
-    text_list_free(&argv);
+    text_list_free(&words);
     return status;
 }
 

@@ -190,3 +190,21 @@ status_t run_command(const cli_args_t *args, error_t *err) {
 status_t plan_command(const cli_args_t *args, error_t *err) {
     return read_and(plan, args, err);
 }
+
+status_t check_command(const cli_args_t *args, error_t *err) {
+    return read_and(run_check, args, err);
+}
+
+status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err) {
+    static const cli_command_t RUN = {.name = "run", .options = RUN_OPTIONS};
+    text_list_t argv = {0};
+    text_list_add(&argv, "bench");
+    text_list_add(&argv, "run");
+    for (size_t i = 0; i < words->n; i++)
+        text_list_add(&argv, words->items[i]);
+    status_t status = cli_parse(&RUN, (int)argv.n, argv.items, 2, args, err);
+    if (status == STATUS_OK)
+        args->root = root;
+    text_list_free(&argv);
+    return status;
+}

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "io/fs.h"
 #include "io/json_text.h"
+#include "io/subprocess.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { MOST_WAITS = 100, WAIT_NS = 10000000 };
+enum { MOST_WAITS = 100, WAIT_NS = 10000000, SQUEUE_TIMEOUT_S = 60 };
 
 /* ---- who writes -------------------------------------------------------------------------------- */
 
@@ -69,6 +70,22 @@ static bool is_running(long long pid) {
     return pid > 0 && pid != getpid() && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
+/* Only where Slurm runs us, too: elsewhere its numbers may be another cluster's. */
+static bool slurm_has_ended(const json_t *owner, const json_t *us) {
+    const char *task = text_of(owner, "slurm_task");
+    const char *argv[] = {"squeue", "--noheader", "--states=running,suspended,completing,stopped",
+                          "--jobs", task,         NULL};
+    subprocess_result_t answer;
+    error_t ignored = ERROR_INIT;
+    if (*task == '\0' || *text_of(us, "slurm_task") == '\0' ||
+        subprocess_run(argv, NULL, SQUEUE_TIMEOUT_S, &answer, &ignored) != STATUS_OK)
+        return false;
+    const bool ended = answer.exit_code == 0 ? answer.out[0] == '\0'
+                                             : strstr(answer.err, "Invalid job id") != NULL;
+    subprocess_result_free(&answer);
+    return ended;
+}
+
 static bool has_ended(const json_t *owner, const json_t *us, alone_t alone) {
     /* Slurm starts a task again only after it has ended, or its machine. */
     if (agree(owner, us, "slurm_task") &&
@@ -78,7 +95,8 @@ static bool has_ended(const json_t *owner, const json_t *us, alone_t alone) {
         return false;
     if (agree(owner, us, "boot"))
         return alone == ALONE || !is_running(number_of(owner, "process"));
-    return agree(owner, us, "host"); /* which has been started again */
+    return agree(owner, us, "host") /* which has been started again */
+           || (!agree(owner, us, "slurm_task") && slurm_has_ended(owner, us));
 }
 
 static status_t refuse(const char *folder, const char *path, const json_t *owner, const json_t *us,

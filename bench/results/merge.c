@@ -121,6 +121,18 @@ static status_t take_shard(record_t *merged, record_t *shard, error_t *err) {
     return STATUS_OK;
 }
 
+/* The command of all shards together, for the report. */
+static void drop_shard_option(text_list_t *argv) {
+    text_list_t kept = {0};
+    for (size_t i = 0; i < argv->n; i++)
+        if (strcmp(argv->items[i], "--shard") == 0)
+            i++; /* its value */
+        else if (!text_starts(argv->items[i], "--shard="))
+            text_list_add(&kept, argv->items[i]);
+    text_list_free(argv);
+    *argv = kept;
+}
+
 status_t merge_add(merge_t *merge, const char *folder, error_t *err) {
     record_t shard;
     TRY(record_load_passes(folder, &shard, err));
@@ -138,6 +150,7 @@ status_t merge_add(merge_t *merge, const char *folder, error_t *err) {
     merge->run = shard;
     free(merge->run.shard);
     merge->run.shard = NULL;
+    drop_shard_option(&merge->run.argv);
     return STATUS_OK;
 }
 

@@ -310,9 +310,11 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
     return STATUS_OK;
 }
 
-/* A case that failed may have done so because its worker was not waited for. */
-static bool outlasts_interrupt(const contender_t *contender) {
-    return contender_is_finished(contender) && contender->result.status != CASE_FAILED;
+/* What fails during an interruption may have failed by it: a slow worker is not waited for, and Slurm
+ * sends SIGTERM to workers, too. */
+static bool is_result(const run_t *run, const contender_t *contender) {
+    return !*run->interrupted ||
+           (contender_is_finished(contender) && contender->result.status != CASE_FAILED);
 }
 
 status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
@@ -334,7 +336,7 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
         run_note_workers(entrants->sides[i]);
     }
     for (size_t i = 0; i < entrants->n; i++)
-        if (!*entrants->run->interrupted || outlasts_interrupt(&entrants->contenders[i]))
+        if (is_result(entrants->run, &entrants->contenders[i]))
             TRY(write_result(entrants, i, err));
     return STATUS_OK;
 }

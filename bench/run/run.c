@@ -104,6 +104,18 @@ status_t run(const run_options_t *options, error_t *err) {
     return status;
 }
 
+status_t run_check(const run_options_t *options, error_t *err) {
+    run_t state = run_make(options, &interrupted);
+    status_t status = run_load_sweeps(&state, err);
+    if (status == STATUS_OK && state.n_sharded_groups < options->shard.n)
+        status = error_set(err, STATUS_USAGE,
+                           "%u shards: found groups of cases to compare with each other: %zu; one "
+                           "shard measures a group, so expected at most as many shards",
+                           options->shard.n, state.n_sharded_groups);
+    run_free(&state);
+    return status;
+}
+
 static void print_plan(run_t *state) {
     FILE *out = state->options->print;
     size_t n = 0, skipped = 0;

@@ -12,4 +12,7 @@ status_t run(const run_options_t *options, error_t *err);
 /* `bench plan`: print the cases, and which of CUDA would be skipped for lack of a GPU. */
 status_t plan(const run_options_t *options, error_t *err);
 
+/* Load the sweeps only: fails if they are wrong, or if there are more shards than groups of cases. */
+status_t run_check(const run_options_t *options, error_t *err);
+
 #endif

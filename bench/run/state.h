@@ -50,7 +50,8 @@ typedef struct run {
     const run_options_t *options;
     const volatile sig_atomic_t *interrupted; /* set by Ctrl-C */
     sweep_t *sweeps;
-    case_state_t **states; /* of each sweep's cases */
+    case_state_t **states;   /* of each sweep's cases */
+    size_t n_sharded_groups; /* of all shards together; 0 without --shard */
     size_t n_sweeps;
     case_state_t calibrations[N_CALIBRATIONS];
     kept_reference_t *references;

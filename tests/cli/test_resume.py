@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from project import (
     ROOT,
     TIMEOUT_S,
     bench,
+    make_root,
     null_sweep,
     read_cases,
     read_header,
@@ -250,3 +252,39 @@ def test_shard_beyond_the_last_group_is_empty(tmp_path: Path) -> None:
 
 def read_lines_or_none(run: Path) -> list[dict[str, Any]]:
     return read_lines(run) if (run / "cases.jsonl").stat().st_size else []
+
+
+# Says its process and never answers a request for samples.
+HANGING = """
+import json, os, pathlib, sys, time
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
+    if request["op"] == "open":
+        answer.update(id=request["case"]["id"], phases={"total": "host"})
+    if request["op"] == "sample":
+        said = pathlib.Path(__file__).with_name("pid")
+        said.with_name("new").write_text(str(os.getpid()))
+        said.with_name("new").rename(said)
+        time.sleep(3600)
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_workers_that_are_stopped_too_are_no_failures(tmp_path: Path) -> None:
+    """A batch system sends SIGTERM to all processes of a job, in any order."""
+    root, run = make_root(tmp_path / "project"), tmp_path / "run"
+    (root / "reference_mine").mkdir()
+    (root / "reference_mine" / "worker.py").write_text(HANGING, encoding="utf-8")
+    mine = {"engine": "mine", "variants": ["hangs"], "device": ["cpu"]}
+    sweep = write_sweep(tmp_path / "s.json", "null", [mine])
+    command = [str(BENCH), "run", str(sweep), "--cold", "--passes", "2", "--out", str(run)]
+    environment = {**os.environ, "BENCH_ROOT": str(root), "BENCH_PYTHON": sys.executable}
+    with subprocess.Popen(command, env=environment) as process:
+        assert wait_until((root / "reference_mine" / "pid").exists)
+        process.send_signal(signal.SIGSTOP)
+        os.kill(int((root / "reference_mine" / "pid").read_text()), signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(TIMEOUT_S) == 1
+    assert not (run / "cases.jsonl").read_text()

@@ -145,6 +145,24 @@ static void utf8(void **state) {
     }
 }
 
+static void shell(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"", "\"\""},
+        {"--gres=gpu:1", "--gres=gpu:1"},
+        {"/a/b_1.json,%@^+", "/a/b_1.json,%@^+"},
+        {"a b", "\"a b\""},
+        {"it's #1 ~ *", "\"it's #1 ~ *\""},
+        {"a\"b\\c$d`e", "\"a\\\"b\\\\c\\$d\\`e\""},
+        {"caf\xc3\xa9", "\"caf\xc3\xa9\""},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char *text = text_shell(pairs[i][0]);
+        assert_string_equal(text, pairs[i][1]);
+        free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists),
@@ -154,6 +172,7 @@ int main(void) {
         cmocka_unit_test(prefixes_and_suffixes),
         cmocka_unit_test(names),
         cmocka_unit_test(utf8),
+        cmocka_unit_test(shell),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
