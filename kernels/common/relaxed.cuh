@@ -66,6 +66,25 @@ __device__ __forceinline__ unsigned with_last_bit(float value, unsigned step) {
     return (__float_as_uint(value) & ~1u) | step % 2;
 }
 
+// What polled words have in common. Begin with the word that was loaded last: a check of another one could be compiled
+// to stand before the later loads, which would then wait for it, one after the other. So the order of the checks is
+// kept, too.
+struct common_bits_t {
+    unsigned of_all, of_any;
+
+    __device__ __forceinline__ explicit common_bits_t(unsigned last) : of_all(last), of_any(last) {}
+    __device__ __forceinline__ void add(unsigned x, unsigned y) {
+        asm volatile("lop3.b32 %0, %0, %1, %2, 0x80;" : "+r"(of_all) : "r"(x), "r"(y));
+        asm volatile("lop3.b32 %0, %0, %1, %2, 0xFE;" : "+r"(of_any) : "r"(x), "r"(y));
+    }
+    __device__ __forceinline__ void add(uint2 v) { add(v.x, v.y); }
+    __device__ __forceinline__ void add(uint4 v) { add(v.x, v.y), add(v.z, v.w); }
+    // Whether these bits are set, or clear, in all words.
+    __device__ __forceinline__ bool are(unsigned bits, bool set) const {
+        return ((set ? of_all : ~of_any) & bits) == bits;
+    }
+};
+
 // Between two loads of the same words.
 __device__ __forceinline__ void wait_clocks(unsigned n) {
     for (const unsigned start = clock(); (unsigned)clock() - start < n;)

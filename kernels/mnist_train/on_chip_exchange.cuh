@@ -26,15 +26,27 @@ __device__ __forceinline__ unsigned rank_of() {
 __device__ __forceinline__ unsigned with_sign(unsigned activations, unsigned step) {
     return (activations & ~SIGNS) | (step % 2 == 0 ? 0 : SIGNS);
 }
-__device__ __forceinline__ bool is_activation_of(unsigned word, unsigned step) {
-    return (word & SIGNS) == (step % 2 == 0 ? 0 : SIGNS);
+__device__ __forceinline__ bool are_activations_of(const common_bits_t &words, unsigned step) {
+    return words.are(SIGNS, step % 2 != 0);
 }
 __device__ __forceinline__ uint4 with_last_bits(float4 v, unsigned step) {
     return make_uint4(with_last_bit(v.x, step), with_last_bit(v.y, step), with_last_bit(v.z, step),
                       with_last_bit(v.w, step));
 }
-__device__ __forceinline__ bool is_sum_of(unsigned word, unsigned step) {
-    return word % 2 == step % 2;
+// Loads N vectors, load(k) each, until arrived(the bits of all words).
+template <unsigned N, class Vector, class Load, class Arrived>
+__device__ __forceinline__ void poll(Vector (&v)[N], Load load, Arrived arrived) {
+    for (;;) {
+#pragma unroll
+        for (unsigned k = 0; k < N; k++)
+            v[k] = load(k);
+        common_bits_t words(v[N - 1].x);
+#pragma unroll
+        for (unsigned k = N; k-- > 0;)
+            words.add(v[k]);
+        if (arrived(words))
+            return;
+    }
 }
 
 // A thread's pairs of a block's (32, OWN) results: GROUPS neighbouring lanes add the sums of one pair.
@@ -62,16 +74,9 @@ template <unsigned N> __device__ __forceinline__ float2 sum_of_lanes(const float
 template <unsigned N>
 __device__ __forceinline__ void poll_sums(float2 (&parts)[N], const uint2 *from, unsigned stride, unsigned step) {
     uint2 words[N];
-    bool complete;
-    do {
-        complete = true;
-#pragma unroll
-        for (unsigned i = 0; i < N; i++)
-            words[i] = load_relaxed(from + i * stride);
-#pragma unroll
-        for (unsigned i = 0; i < N; i++)
-            complete &= is_sum_of(words[i].x, step) && is_sum_of(words[i].y, step);
-    } while (!complete);
+    poll(
+        words, [&](unsigned i) { return load_relaxed(from + i * stride); },
+        [&](const common_bits_t &of) { return of.are(1, step % 2 != 0); });
     __syncwarp();
 #pragma unroll
     for (unsigned i = 0; i < N; i++)
@@ -136,17 +141,9 @@ __device__ __forceinline__ void receive_activations(share_rows_t &to, unsigned l
     constexpr unsigned OF_BLOCK = ROWS * OWN / 8, N = CLUSTERS * OF_BLOCK / THREADS;
     const uint4 *from = activations[layer][rank_of() * CLUSTERS];
     uint4 v[N];
-    bool complete;
-    do {
-        complete = true;
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            v[k] = load_relaxed(from + k * THREADS + threadIdx.x);
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            complete &= is_activation_of(v[k].x, step) && is_activation_of(v[k].y, step) &&
-                        is_activation_of(v[k].z, step) && is_activation_of(v[k].w, step);
-    } while (!complete);
+    poll(
+        v, [&](unsigned k) { return load_relaxed(from + k * THREADS + threadIdx.x); },
+        [&](const common_bits_t &words) { return are_activations_of(words, step); });
     before();
 #pragma unroll
     for (unsigned k = 0; k < N; k++) {
@@ -160,22 +157,18 @@ __device__ __forceinline__ void receive_activations(share_rows_t &to, unsigned l
 
 // Activations 3 of 16 of the cluster's neurons from `column`, as words of 8 x 8 matrices: [8 images][8 neurons].
 __device__ __forceinline__ void receive_panel(unsigned (&words)[4][2], unsigned step, unsigned column) {
-    bool complete;
-    do {
-        complete = true;
+    const auto load = [&](unsigned i, unsigned h) {
+        const unsigned row = i * 8 + lane_of() / 4, own = column + h * 8 + lane_of() % 4 * 2;
+        const unsigned *from = (const unsigned *)activations[2][cluster_of() * RANKS + own / OWN];
+        return load_relaxed(from + (row * OWN + own % OWN) / 2);
+    };
+    uint2 v[4];
+    poll(
+        v, [&](unsigned i) { return make_uint2(load(i, 0), load(i, 1)); },
+        [&](const common_bits_t &of) { return are_activations_of(of, step); });
 #pragma unroll
-        for (unsigned i = 0; i < 8; i++) {
-            const unsigned row = i / 2 * 8 + lane_of() / 4, own = column + i % 2 * 8 + lane_of() % 4 * 2;
-            const unsigned *from = (const unsigned *)activations[2][cluster_of() * RANKS + own / OWN];
-            words[i / 2][i % 2] = load_relaxed(from + (row * OWN + own % OWN) / 2);
-        }
-#pragma unroll
-        for (unsigned i = 0; i < 8; i++)
-            complete &= is_activation_of(words[i / 2][i % 2], step);
-    } while (!complete);
-#pragma unroll
-    for (unsigned i = 0; i < 8; i++)
-        words[i / 2][i % 2] &= ~SIGNS;
+    for (unsigned i = 0; i < 4; i++)
+        words[i][0] = v[i].x & ~SIGNS, words[i][1] = v[i].y & ~SIGNS;
     __syncwarp();
 }
 

@@ -70,19 +70,10 @@ __device__ __forceinline__ void send_deltas(shared_t &, cluster_exchange matrix,
 __device__ __forceinline__ void receive_deltas(shared_t &shared, cluster_exchange matrix, unsigned step) {
     constexpr unsigned OF_BLOCK = ROWS * OWN / 4, N = RANKS * OF_BLOCK / THREADS;
     const uint4 *from = group_deltas[matrix == DELTA_1][cluster_of() * RANKS];
-    const unsigned bit = step % 2 * STEP_BIT;
     uint4 v[N];
-    bool complete;
-    do {
-        complete = true;
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            v[k] = load_relaxed(from + k * THREADS + threadIdx.x);
-#pragma unroll
-        for (unsigned k = 0; k < N; k++)
-            complete &= (v[k].x & STEP_BIT) == bit && (v[k].y & STEP_BIT) == bit && (v[k].z & STEP_BIT) == bit &&
-                        (v[k].w & STEP_BIT) == bit;
-    } while (!complete);
+    poll(
+        v, [&](unsigned k) { return load_relaxed(from + k * THREADS + threadIdx.x); },
+        [&](const common_bits_t &words) { return words.are(STEP_BIT, step % 2 != 0); });
 #pragma unroll
     for (unsigned k = 0; k < N; k++) {
         const unsigned i = k * THREADS + threadIdx.x, row = i % OF_BLOCK / (OWN / 4);

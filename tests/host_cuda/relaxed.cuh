@@ -55,4 +55,13 @@ inline float4 load_relaxed(const float4 *from) {
 inline unsigned with_last_bit(float value, unsigned step) {
     return (__float_as_uint(value) & ~1u) | step % 2;
 }
+struct common_bits_t {
+    unsigned of_all, of_any;
+
+    explicit common_bits_t(unsigned last) : of_all(last), of_any(last) {}
+    void add(unsigned x, unsigned y) { of_all &= x & y, of_any |= x | y; }
+    void add(uint2 v) { add(v.x, v.y); }
+    void add(uint4 v) { add(v.x, v.y), add(v.z, v.w); }
+    bool are(unsigned bits, bool set) const { return ((set ? of_all : ~of_any) & bits) == bits; }
+};
 inline void wait_clocks(unsigned) {}
