@@ -62,6 +62,16 @@ __device__ __forceinline__ float4 load_relaxed(const float4 *from) {
     return v;
 }
 
+// Without a branch, so that several of them are under way at the same time.
+__device__ __forceinline__ void load_relaxed_if(bool needed, float4 &v, const float4 *from) {
+    asm volatile("{\n\t.reg .pred needed;\n\t"
+                 "setp.ne.u32 needed, %5, 0;\n\t"
+                 "@needed ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+                 : "l"(from), "r"((unsigned)needed)
+                 : "memory");
+}
+
 __device__ __forceinline__ unsigned with_last_bit(float value, unsigned step) {
     return (__float_as_uint(value) & ~1u) | step % 2;
 }
@@ -78,6 +88,9 @@ struct common_bits_t {
         asm volatile("lop3.b32 %0, %0, %1, %2, 0xFE;" : "+r"(of_any) : "r"(x), "r"(y));
     }
     __device__ __forceinline__ void add(uint2 v) { add(v.x, v.y); }
+    __device__ __forceinline__ void add(float4 v) {
+        add(__float_as_uint(v.x), __float_as_uint(v.y)), add(__float_as_uint(v.z), __float_as_uint(v.w));
+    }
     __device__ __forceinline__ void add(uint4 v) { add(v.x, v.y), add(v.z, v.w); }
     // Whether these bits are set, or clear, in all words.
     __device__ __forceinline__ bool are(unsigned bits, bool set) const {

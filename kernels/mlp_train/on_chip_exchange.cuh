@@ -15,10 +15,6 @@
 // Layout of `memory`: activations of hidden layers 1 … DEPTH - 1, twice, then deltas of layers 0 … DEPTH - 2.
 constexpr unsigned HIDDEN_LAYERS = DEPTH - 1, MATRIX = ROWS * WIDTH, MEMORY_FLOATS = 3 * HIDDEN_LAYERS * MATRIX;
 
-// A thread loads all that it waits for until it has arrived; else only the first, and then the others: fewer loads
-// while it waits, but once more their latency.
-constexpr bool POLLS_ALL = true;
-
 __device__ unsigned started; // blocks of all launches; only grows
 
 __device__ __forceinline__ float flagged(float value, unsigned flag) {
@@ -62,7 +58,8 @@ struct exchange_t : tiles_t {
             store_relaxed(p.memory + i, __uint_as_float(1));
     }
 
-    // A thread's fours of columns first … first + COLUMNS - 1 of all rows. Those beyond WIDTH are zeros.
+    // A thread's fours of columns first … first + COLUMNS - 1 of all rows. Those beyond WIDTH are zeros, with flag or
+    // without.
     template <unsigned COLUMNS, unsigned TO_PITCH> struct fours_t {
         static constexpr unsigned ACROSS = COLUMNS / 4, ALL = ROWS * ACROSS, EACH = (ALL + THREADS - 1) / THREADS;
         float *to;
@@ -80,21 +77,38 @@ struct exchange_t : tiles_t {
             return (float4 *)(to + number(i) / ACROSS * TO_PITCH + number(i) % ACROSS * 4);
         }
 
+        __device__ __forceinline__ static bool have_flag(const float4 (&v)[EACH], unsigned flag) {
+            common_bits_t words(__float_as_uint(v[EACH - 1].x));
+#pragma unroll
+            for (unsigned i = EACH; i-- > 0;)
+                words.add(v[i]);
+            return words.are(1, flag != 0);
+        }
+
         // Loads those that are missing, a bit each, until they have arrived.
         __device__ __forceinline__ void poll(unsigned missing, unsigned flag, float4 (&v)[EACH]) const {
-            unsigned tried = POLLS_ALL ? missing : missing & (0 - missing);
-            while (missing != 0) {
+            for (;;) {
 #pragma unroll
                 for (unsigned i = 0; i < EACH; i++)
-                    if (tried >> i & 1)
-                        v[i] = load_relaxed((const float4 *)from(i));
-                unsigned arrived = 0;
-#pragma unroll
-                for (unsigned i = 0; i < EACH; i++)
-                    arrived |= ((tried >> i & 1) && has_flag(v[i], flag) ? 1u : 0u) << i;
-                missing &= ~arrived;
-                tried = arrived != 0 || POLLS_ALL ? missing : tried;
+                    load_relaxed_if(missing >> i & 1, v[i], (const float4 *)from(i));
+                if (have_flag(v, flag))
+                    return;
+                missing = missing_of(v, flag);
             }
+        }
+
+        __device__ __forceinline__ static unsigned missing_of(const float4 (&v)[EACH], unsigned flag) {
+            unsigned missing = 0;
+#pragma unroll
+            for (unsigned i = 0; i < EACH; i++)
+                missing |= (has_flag(v[i], flag) ? 0u : 1u) << i;
+            return missing;
+        }
+
+        // What nobody sends: zeros that have arrived.
+        __device__ __forceinline__ static float4 padding(unsigned flag) {
+            const float zero = flagged(0, flag);
+            return make_float4(zero, zero, zero, zero);
         }
 
         __device__ __forceinline__ void receive(unsigned flag) const {
@@ -102,7 +116,7 @@ struct exchange_t : tiles_t {
             unsigned missing = 0;
 #pragma unroll
             for (unsigned i = 0; i < EACH; i++) {
-                v[i] = make_float4(0, 0, 0, 0);
+                v[i] = padding(flag);
                 missing |= (inside(i) ? 1u : 0u) << i;
             }
             poll(missing, flag, v);
@@ -121,8 +135,14 @@ struct exchange_t : tiles_t {
             end_copy_group();
         }
 
-        // … and, once these are done, what had not.
+        // … and, once these are done, what had not: rarely anything.
         __device__ __forceinline__ void complete(unsigned flag) const {
+            common_bits_t words(__float_as_uint(padding(flag).x));
+#pragma unroll 4
+            for (unsigned i = 0; i < EACH; i++)
+                words.add(inside(i) ? *place(i) : padding(flag));
+            if (words.are(1, flag != 0))
+                return;
 #pragma unroll 1
             for (unsigned i = 0; i < EACH; i++)
                 while (inside(i) && !has_flag(*place(i), flag))

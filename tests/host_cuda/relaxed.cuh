@@ -51,6 +51,10 @@ inline float4 load_relaxed(const float4 *from) {
     const uint4 v = load_relaxed((const uint4 *)from);
     return {__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w)};
 }
+inline void load_relaxed_if(bool needed, float4 &v, const float4 *from) {
+    if (needed)
+        v = load_relaxed(from);
+}
 
 inline unsigned with_last_bit(float value, unsigned step) {
     return (__float_as_uint(value) & ~1u) | step % 2;
@@ -61,6 +65,9 @@ struct common_bits_t {
     explicit common_bits_t(unsigned last) : of_all(last), of_any(last) {}
     void add(unsigned x, unsigned y) { of_all &= x & y, of_any |= x | y; }
     void add(uint2 v) { add(v.x, v.y); }
+    void add(float4 v) {
+        add(__float_as_uint(v.x), __float_as_uint(v.y)), add(__float_as_uint(v.z), __float_as_uint(v.w));
+    }
     void add(uint4 v) { add(v.x, v.y), add(v.z, v.w); }
     bool are(unsigned bits, bool set) const { return ((set ? of_all : ~of_any) & bits) == bits; }
 };
