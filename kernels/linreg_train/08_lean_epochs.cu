@@ -23,9 +23,11 @@
 #define BLOCKS 128
 #define THREADS 256
 #define IN_REGISTERS 104  // points of a thread, at most
-#define SHARED_PAIRS_LIMIT ((SHARED_LIMIT - 4096) / (16 * THREADS))
+#define SHARED_PAIRS_LIMIT ((SHARED_LIMIT - 8192) / (16 * THREADS))
 
-#if N_TRAIN <= 8192
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error SKIP: needs asynchronous copies (sm_80)
+#elif N_TRAIN <= 8192
 #error SKIP: one block trains so few points sooner (rung 06)
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && N_TRAIN <= 180224
 #error SKIP: a cluster of eight blocks trains so few points sooner (rung 06)
@@ -123,7 +125,7 @@ LINREG_KERNEL(train, THREADS) {
         put_sums(block, records ? points.sums<true>(w, b) : points.sums<false>(w, b));
         __syncthreads();
         if (warp == 0) {
-            own.subtract(__fmul_rn(gain, sum_of_blocks(sum_of_threads(block), tag)));
+            own.subtract(__fmul_rn(gain, sum_of_blocks(block, sum_of_threads(block), tag)));
             if (lane_of_half() == 0)
                 block.model[half_of_lane()] = own.high;
         }
@@ -135,7 +137,7 @@ LINREG_KERNEL(train, THREADS) {
     // So that each training has the same flags, and with them the same bits in its sums.
     for (; epoch % FLAG_PERIOD != 0; epoch++)
         if (warp == 0)
-            sum_of_blocks(0, first_tag + epoch);
+            sum_of_blocks(block, 0, first_tag + epoch);
     if (blockIdx.x == 0 && warp == 0 && lane_of_half() == 0) {
         p.results[half_of_lane() == 0 ? RESULT_B : RESULT_W] = (double)own.high + own.low;
         previous_tags = first_tag + epoch - FIRST_TAG; // by now all blocks have read it
