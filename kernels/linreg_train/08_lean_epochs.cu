@@ -119,6 +119,10 @@ LINREG_KERNEL(train, THREADS) {
     const float gain = (float)p.gain;
     float w = (float)p.state->w, b = (float)p.state->b;
     unsigned epoch = 0;
+    const auto collect_last = [&] {
+        if (blockIdx.x == 0 && warp == 1 && epoch % LOSS_EVERY == 1)
+            collect_loss(first_tag + epoch - 1, p.results + RESULT_LOSSES + epoch / LOSS_EVERY, p.inverse_n);
+    };
     for (; epoch < p.epochs; epoch++) {
         const bool records = epoch % LOSS_EVERY == 0;
         const unsigned tag = first_tag + epoch;
@@ -130,10 +134,12 @@ LINREG_KERNEL(train, THREADS) {
                 block.model[half_of_lane()] = own.high;
         }
         if (warp == 1 && records)
-            share_loss(block, tag, p.results + RESULT_LOSSES + epoch / LOSS_EVERY, p.inverse_n);
+            send_loss(block, tag);
+        collect_last();
         __syncthreads();
         b = block.model[0], w = block.model[1];
     }
+    collect_last();
     // So that each training has the same flags, and with them the same bits in its sums.
     for (; epoch % FLAG_PERIOD != 0; epoch++)
         if (warp == 0)

@@ -123,14 +123,18 @@ __device__ __forceinline__ float sum_of_blocks(block_t &block, float own, unsign
     }
 }
 
-// By one warp: Σee of all blocks to the first one, which is waited for by none in this epoch.
-__device__ __forceinline__ void share_loss(const block_t &block, unsigned tag, double *loss, double inverse_n) {
+// By one warp: Σee of a block, to the first one …
+__device__ __forceinline__ void send_loss(const block_t &block, unsigned tag) {
     const unsigned lane = threadIdx.x % 32;
     const float own = sum_over_threads<32>(block.of_threads[2], lane);
     if (lane == 0)
         store_relaxed(loss_words + blockIdx.x, (unsigned long long)tag << 32 | __float_as_uint(own));
-    if (blockIdx.x != 0)
-        return;
+}
+
+// … which adds them an epoch later, when it need not wait for them. They are overwritten LOSS_EVERY epochs later.
+static_assert(LOSS_EVERY > 1, "no block is more than an epoch ahead of another");
+__device__ __forceinline__ void collect_loss(unsigned tag, double *loss, double inverse_n) {
+    const unsigned lane = threadIdx.x % 32;
     float sum = 0;
     for (unsigned i = lane; i < BLOCKS; i += 32) {
         unsigned long long word;
