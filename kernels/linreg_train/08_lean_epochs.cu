@@ -126,8 +126,11 @@ LINREG_KERNEL(train, THREADS) {
     for (; epoch < p.epochs; epoch++) {
         const bool records = epoch % LOSS_EVERY == 0;
         const unsigned tag = first_tag + epoch;
+        STAMP(START, 0);
         put_sums(block, records ? points.sums<true>(w, b) : points.sums<false>(w, b));
+        STAMP(POINTS, 0);
         __syncthreads();
+        STAMP(BLOCK_HERE, 0);
         if (warp == 0) {
             own.subtract(__fmul_rn(gain, sum_of_blocks(block, sum_of_threads(block), tag)));
             if (lane_of_half() == 0)
@@ -138,6 +141,7 @@ LINREG_KERNEL(train, THREADS) {
         collect_last();
         __syncthreads();
         b = block.model[0], w = block.model[1];
+        STAMP(STEP, 0);
     }
     collect_last();
     // So that each training has the same flags, and with them the same bits in its sums.

@@ -8,6 +8,7 @@
 #pragma once
 #include "../common/ptx.cuh"
 #include "../common/relaxed.cuh"
+#include "../common/stamps.cuh"
 
 constexpr unsigned HALF = 16;
 constexpr unsigned COPIES = HALF;             // of the words: spread the loads over the L2
@@ -104,6 +105,7 @@ __device__ __forceinline__ float sum_of_blocks(block_t &block, float own, unsign
     unsigned *to = (unsigned *)&all[lane_of_half()][blockIdx.x / 4][half_of_lane()] + blockIdx.x % 4;
     const unsigned bit = tag / 2 % 2;
     store_relaxed(to, with_last_bit(own, bit));
+    STAMP(WORD_SENT, 0);
     wait_for_copies<0>(); // those that the last call left
 #pragma unroll
     for (unsigned poll = 0; poll < POLLS; poll++) {
@@ -117,8 +119,10 @@ __device__ __forceinline__ float sum_of_blocks(block_t &block, float own, unsign
 #pragma unroll
         for (unsigned k = 0; k < FOURS; k++)
             polled.four[k] = place_of(block, poll, k);
-        if (__all_sync(EVERY_LANE, polled.has(bit)))
+        if (__all_sync(EVERY_LANE, polled.has(bit))) {
+            STAMP(WORDS_HERE, 0);
             return sum_over_lanes<HALF>(polled.sum());
+        }
         start_poll(block, poll, from);
     }
 }

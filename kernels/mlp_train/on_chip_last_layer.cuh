@@ -83,11 +83,13 @@ struct last_layer_t : exchange_t {
     // From the activations x of the block's terms: all deltas of the last layer.
     __device__ __forceinline__ void find_deltas(const float *x, unsigned s) {
         send_logits(x);
+        STAMP(LOGITS_SENT, 0);
         wait_for(2, warp == 0);
         if (warp == 0)
             send_deltas(rows_of(s));
         expect(3, ROWS * CLASS_FOURS * sizeof(float4));
         wait_for(3, true);
+        STAMP(LAST_DELTAS_HERE, 0);
     }
 
     // The weights of four terms, by classes.

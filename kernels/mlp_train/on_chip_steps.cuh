@@ -114,8 +114,11 @@ struct trainer_t : last_layer_t {
         each_piece(tile, pieces, [&](unsigned i, operand_t w) { add_terms(partial, w, factor + 8 * i); });
         float sums[EIGHTS][4];
         combine(sums, partial);
+        STAMP(PRODUCT, tile);
         before_sums(tile, s);
+        STAMP(COPIES_CHECKED, tile);
         send_sums(sums);
+        STAMP(SUMS_SENT, tile);
     }
 
     // Some warps finish the sums of the block's eight rows.
@@ -124,6 +127,7 @@ struct trainer_t : last_layer_t {
         const unsigned l = layer_of(tile), shift = 4 * (backward ? l - 1 : l);
         static_assert(4 * HIDDEN_LAYERS <= 32, "the bits of `positive`");
         wait_for(turn, finishes);
+        STAMP(SUMS_HERE, tile);
         if (finishes) {
             const unsigned first = cluster * NEURONS + 16 * warp;
             float *to = (backward ? deltas(l - 1) : activations(l + 1, s)) + 8 * rank * WIDTH + first;
@@ -143,6 +147,7 @@ struct trainer_t : last_layer_t {
             store_result(to, (int)WIDTH - (int)first, v);
         }
         turn ^= 1;
+        STAMP(RESULTS_SENT, tile);
     }
 
     // ---- updates ----------------------------------------------------------------------------------------------------
@@ -198,8 +203,10 @@ struct trainer_t : last_layer_t {
         }
         if (l > 0 && s > 0)
             update_tile<HIDDEN_PART>(2 * DEPTH - 3 - l, block.own_inputs, block.factor[1]);
+        STAMP(TRANSPOSED_UPDATE, l);
         activations_of_terms(l + 1, s).receive(flag_of_activations(s));
         __syncthreads();
+        STAMP(ACTIVATIONS_HERE, l);
         if (l < DEPTH - 2 && s > 0) {
             own_inputs(l + 1, s - 1).start();
             deltas_of_terms(l + 1).start();
@@ -208,6 +215,7 @@ struct trainer_t : last_layer_t {
             find_deltas(block.factor[0], s);
             spread_deltas(block.factor[0], block.factor[1], s);
             __syncthreads();
+            STAMP(DELTAS_SPREAD, 0);
         }
     }
 
@@ -225,6 +233,7 @@ struct trainer_t : last_layer_t {
         if (l == DEPTH - 2)
             update_last_layer(block.factor[0], s);
         __syncthreads();
+        STAMP(LAST_UPDATE, l);
         if (l == DEPTH - 2)
             activations_of_terms(l, s).start();
         own_deltas(l).start();
@@ -232,15 +241,20 @@ struct trainer_t : last_layer_t {
         activations_of_terms(l, s).complete(flag_of_activations(s));
         own_deltas(l).complete(flag_of_deltas(s));
         __syncthreads();
+        STAMP(COPIES_HERE, l);
         if (l == 1)
             fetch_images(block.factor[1], s);
+        STAMP(IMAGES_STARTED, l);
         update_bias(l);
+        STAMP(BIAS, l);
         update_tile<HIDDEN_PART>(l, block.own_deltas, block.factor[0]);
         __syncthreads();
+        STAMP(UPDATE, l);
         if (l > 1) {
             activations_of_terms(l - 1, s).start();
             deltas_of_terms(l - 1).receive(flag_of_deltas(s));
             __syncthreads();
+            STAMP(DELTAS_HERE, l);
         }
     }
 
@@ -252,15 +266,21 @@ struct trainer_t : last_layer_t {
         own_deltas(0).receive(flag_of_deltas(s));
         wait_for_copies<0>();
         __syncthreads();
+        STAMP(DELTAS_HERE, 0);
         fetch_images(block.factor[0], s + 1);
+        STAMP(IMAGES_STARTED, 0);
         update_tile<PIXEL_PART>(0, block.own_deltas, block.factor[1]);
+        STAMP(UPDATE, 0);
         update_bias(0);
+        STAMP(BIAS, 0);
         wait_for_copies<0>();
         __syncthreads();
+        STAMP(IMAGES_HERE, 0);
     }
 
     // One loop over the products, so that the code of each part exists once.
     __device__ __forceinline__ void step(unsigned s) {
+        STAMP(START, 0);
 #pragma unroll 1
         for (unsigned tile = 0; tile < TILES; tile++) {
             const unsigned l = layer_of(tile);

@@ -7,6 +7,7 @@
 // products and gradients.
 // A warp has sixteen neurons and every GROUPS_OF_TERMS-th piece of their terms.
 #pragma once
+#include "../common/stamps.cuh"
 #include "tiles.cuh"
 
 #ifndef ON_LANES  // rung 10: 1

@@ -50,6 +50,7 @@ constexpr unsigned WARPS = 8, THREADS = WARPS * 32;
 static_assert(WARPS * 4 == ROWS, "a thread has two of the padded classes of an image");
 static_assert(PIXEL_ROW / 8 % 2 == 1, "rows of pixels in different banks");
 
+#include "../common/stamps.cuh"
 #include "persistent_ptx.cuh"
 
 #include "fragments.cuh"
@@ -144,6 +145,7 @@ struct trainer_t {
     // Activations layer + 1, of this block's neurons.
     template <cluster_exchange LAYER> __device__ __forceinline__ void finish_forward(unsigned step) {
         cluster_wait(shared, LAYER, step);
+        STAMP(SUMS_HERE, LAYER);
 #pragma unroll
         for (unsigned pair = 0; pair < PAIRS; pair++) {
             const float2 sum = received_sum(shared, LAYER, step, pair);
@@ -153,21 +155,25 @@ struct trainer_t {
                 own[LAYER % 2][pair] = a;
             share_activations(LAYER, step, pair, a);
         }
+        STAMP(ACTIVATIONS_SENT, LAYER);
     }
 
     __device__ __forceinline__ void forward_0(unsigned step) {
         tile_t sums[IMAGE_TILES][2];
         images.wait(shared, step);
+        STAMP(IMAGES_HERE, 0);
         multiply_forward<PIXEL_TILES>(sums, pixels(step), [&](fragment_t &w, unsigned j) {
 #pragma unroll
             for (unsigned word = 0; word < 4; word++)
                 w[word] = net.w0[j][word];
         });
+        STAMP(PRODUCT, 0);
         send_forward(SUMS_0, step, sums);
         __syncthreads();  // of the last step: biases, and all reads of its pixels and activations 1
         images.fetch(p, shared, step + 1);
         finish_forward<SUMS_0>(step);
         receive_activations(shared.inputs[0], 0, step, [] {});
+        STAMP(ACTIVATIONS_HERE, 0);
     }
 
     template <cluster_exchange LAYER> __device__ __forceinline__ void forward(unsigned step) {
@@ -176,12 +182,14 @@ struct trainer_t {
         const swizzled_row_t row = {from, rows_of(weights(LAYER)).key};
         multiply_forward<INPUT_TILES>(sums, inputs(LAYER),
                                       [&](fragment_t &w, unsigned j) { load_matrices<false>(w, row.tile(j)); });
+        STAMP(PRODUCT, LAYER);
         send_forward(LAYER, step, sums);
         finish_forward<LAYER>(step);
         if (LAYER == SUMS_1)
             receive_activations(shared.inputs[1], 1, step, [] {});
         else  // all have read sums[0]
             receive_activations(shared.sums[0].activations_3, 2, step, [] { __syncthreads(); });
+        STAMP(ACTIVATIONS_HERE, LAYER);
     }
 
     // The last layer, in every cluster: logits, loss, delta 3. Returns the loss of an image in the lane of its label,
@@ -203,8 +211,11 @@ struct trainer_t {
         __syncthreads();
         const unsigned row = threadIdx.x / 8, k = threadIdx.x % 8 * 2;
         send_logits(shared, step, row, k, total(shared.of_warps, row, k));
+        STAMP(PRODUCT, 3);
         receive_panel(panel, step, neuron_tile() * 16);
+        STAMP(PANEL_HERE, 0);
         cluster_wait(shared, LOGITS, step);
+        STAMP(LOGITS_HERE, 0);
         const float2 sum = received_logits(shared, step, row, k);
         half2 delta;
         const float2 logits =
@@ -212,6 +223,7 @@ struct trainer_t {
         const float loss = softmax_pair(delta, logits, row, k, images.label);
         *(half2 *)&shared.delta_3[row][k ^ row / 4 % 2 * 8] = delta;
         __syncthreads();
+        STAMP(SOFTMAX, 0);
         return loss;
     }
 
@@ -257,7 +269,9 @@ struct trainer_t {
             const float2 sum = shared_sum(LAYER - 1, step, pair);
             send_deltas(shared, MATRIX, step, pair, masked(sum, own[LAYER - 1][pair]));
         }
+        STAMP(DELTA_SUMS_HERE, LAYER);
         receive_deltas(shared, MATRIX, step);
+        STAMP(DELTAS_HERE, LAYER);
     }
 
     template <bool REPORTS> __device__ __forceinline__ void descend_own_biases(unsigned layer) {
@@ -309,6 +323,7 @@ struct trainer_t {
     }
 
     template <bool REPORTS> __device__ __forceinline__ void step(unsigned s) {
+        STAMP(START, 0);
         cluster_expect(shared);
         forward_0(s);
         forward<SUMS_1>(s);
@@ -316,16 +331,23 @@ struct trainer_t {
         const float loss = forward_3(s);
         backward_3();
         sum_losses(loss);
+        STAMP(BACKWARD, 3);
         backward<2>(s);
+        STAMP(BACKWARD, 2);
         write_loss(s);
         descend_layer_3<REPORTS>();
+        STAMP(UPDATE, 3);
         descend_layer<REPORTS>(2);
+        STAMP(UPDATE, 2);
         finish_backward<2>(s);
         backward<1>(s);
+        STAMP(BACKWARD, 1);
         descend_layer<REPORTS>(1);
+        STAMP(UPDATE, 1);
         finish_backward<1>(s);
         descend_first<REPORTS>(p, net, low, delta(0), pixels(s));
         descend_own_biases<REPORTS>(0);
+        STAMP(UPDATE, 0);
     }
 
     __device__ __forceinline__ void finish() {

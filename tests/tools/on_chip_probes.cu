@@ -1,12 +1,10 @@
 // Measures the parts of a training whose weights stay on the chip; docs/on-chip.md has predictions beside the results.
 //     nvcc -arch=sm_90a -std=c++17 -O3 -DHIDDEN=1024 -o build/on_chip_probes tests/tools/on_chip_probes.cu
 //     build/on_chip_probes
-// Prints a table, one line per probe. It needs a GPU with clusters (sm_90) and 128 multiprocessors.
+// Prints a table, one line per probe; compiled with -DSTAMPED, how long each stage of a step takes. It needs a GPU with clusters (sm_90) and 128 multiprocessors.
+#include "probe.cuh"
 #include <cooperative_groups.h>
-#include <cstdio>
-#include <cstdlib>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 #ifndef HIDDEN
 #define HIDDEN 1024
@@ -17,82 +15,15 @@
 #ifndef __CUDA_ARCH__  // kernels are declared for the host, too
 #define __CUDA_ARCH__ 900
 #endif
+#ifdef STAMPED
+#include "on_chip_stages.cuh"
+#endif
 #include "../../kernels/mnist_train/06_on_chip.cu"
 
 #include "on_chip_step.cuh"
 #include "on_chip_transports.cuh"
 
-#define CUDA(call) check(call, #call)
-static void check(cudaError_t code, const char *call) {
-    if (code == cudaSuccess)
-        return;
-    fprintf(stderr, "%s: %s\n", call, cudaGetErrorString(code));
-    exit(1);
-}
-
-struct launch_of_probe_t {
-    const void *kernel;
-    unsigned blocks, threads, shared, cluster;  // 0: no clusters
-    bool cooperative;
-};
-
-static void launch(const launch_of_probe_t &of, void **arguments) {
-    cudaLaunchAttribute attributes[2];
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(of.blocks), config.blockDim = dim3(of.threads), config.dynamicSmemBytes = of.shared;
-    config.attrs = attributes;
-    if (of.cooperative) {
-        attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;
-        attributes[config.numAttrs++].val.cooperative = 1;
-    }
-    if (of.cluster > 0) {
-        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
-        attributes[config.numAttrs].val.clusterDim.x = of.cluster;
-        attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
-        config.numAttrs++;
-    }
-    CUDA(cudaLaunchKernelExC(&config, of.kernel, arguments));
-}
-
-static void prepare(const launch_of_probe_t &of) {
-    CUDA(cudaFuncSetAttribute(of.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)of.shared));
-    CUDA(cudaFuncSetAttribute(of.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-}
-
-// The least of seven launches, in us; `before` resets what the kernel counts.
-template <class Before> static double least_us(const launch_of_probe_t &of, void **arguments, Before before) {
-    cudaEvent_t start, end;
-    float least = 1e30f, ms;
-    CUDA(cudaEventCreate(&start));
-    CUDA(cudaEventCreate(&end));
-    for (int i = 0; i < 7; i++) {
-        before();
-        CUDA(cudaEventRecord(start));
-        launch(of, arguments);
-        CUDA(cudaEventRecord(end));
-        CUDA(cudaEventSynchronize(end));
-        CUDA(cudaEventElapsedTime(&ms, start, end));
-        least = ms < least ? ms : least;
-    }
-    CUDA(cudaEventDestroy(start));
-    CUDA(cudaEventDestroy(end));
-    return least * 1e3;
-}
-
-// By two lengths of the same probe, so that launches cancel.
-template <class Before>
-static double each_us(const launch_of_probe_t &of, void **arguments, unsigned *n, Before before) {
-    *n = 200;
-    const double few = least_us(of, arguments, before);
-    *n = 1200;
-    return (least_us(of, arguments, before) - few) / 1000;
-}
-
-static void row(const char *group, const char *what, double value, const char *unit) {
-    printf("%-10s | %-58s | %9.3f %s\n", group, what, value, unit);
-    fflush(stdout);
-}
-
+#include "on_chip_latency.cuh"
 template <transport T, unsigned OUT, unsigned BACK> static void exchange_row(exchange_memory_t *m) {
     static const char *const NAMES[TRANSPORTS] = {"bit of each word", "word and flag", "flag after data", "own barrier",
                                                   "grid.sync()"};
@@ -175,14 +106,35 @@ template <left_out WITHOUT> static void step_row(mnist_t p, const char *name) {
     row("step", name, each_us(of, arguments, &p.steps, [&] { CUDA(cudaMemset(p.counters, 0, 256)); }), "us a step");
 }
 
-static void *zeros(size_t bytes) {
-    void *memory;
-    CUDA(cudaMalloc(&memory, bytes));
-    CUDA(cudaMemset(memory, 0, bytes));
-    return memory;
+static mnist_t problem() {
+    mnist_t p = {};
+    half *parameters = (half *)zeros(PARAMETERS * sizeof(half));
+    for (unsigned layer = 0; layer < LAYERS; layer++) {
+        p.w[layer] = parameters + parameter_offset(layer, false);
+        p.b[layer] = parameters + parameter_offset(layer, true);
+    }
+    p.images = (half *)zeros(BATCH * PIXELS * sizeof(half)), p.images_n = BATCH;
+    p.labels = (unsigned char *)zeros(BATCH), p.order = (unsigned *)zeros(2000 * BATCH * 4);
+    p.losses = (float *)zeros(2000 * 4), p.counters = (unsigned *)zeros(256);
+    p.rate = 0.003f;
+    return p;
 }
 
+#ifdef STAMPED
 int main() {
+    mnist_t p = problem();
+    const launch_of_probe_t of = {(const void *)steps<NOTHING>, BLOCKS, THREADS, sizeof(shared_t), 0, true};
+    void *arguments[] = {&p};
+    prepare(of);
+    const auto reset = [&] { CUDA(cudaMemset(p.counters, 0, 256)); };
+    const double us = each_us(of, arguments, &p.steps, reset);
+    reset();
+    print_stages(of, arguments, p.steps, us, STAGE_ROWS, sizeof STAGE_ROWS / sizeof *STAGE_ROWS);
+    return 0;
+}
+#else
+int main() {
+    latency_rows();
     exchange_memory_t *m = (exchange_memory_t *)zeros(sizeof *m);
     exchange_rows<BIT_OF_WORD>(m);
     exchange_rows<WORD_AND_FLAG>(m);
@@ -194,16 +146,7 @@ int main() {
     cluster_rows<4>(result);
     cluster_rows<8>(result);
     cluster_rows<16>(result);
-    mnist_t p = {};
-    half *parameters = (half *)zeros(PARAMETERS * sizeof(half));
-    for (unsigned layer = 0; layer < LAYERS; layer++) {
-        p.w[layer] = parameters + parameter_offset(layer, false);
-        p.b[layer] = parameters + parameter_offset(layer, true);
-    }
-    p.images = (half *)zeros(BATCH * PIXELS * sizeof(half)), p.images_n = BATCH;
-    p.labels = (unsigned char *)zeros(BATCH), p.order = (unsigned *)zeros(2000 * BATCH * 4);
-    p.losses = (float *)zeros(2000 * 4), p.counters = (unsigned *)zeros(256);
-    p.rate = 0.003f;
+    const mnist_t p = problem();
     long long *clocks = (long long *)zeros(16);
     product_row<FORWARD>(p, clocks, "forward, 16 x 16 weights by ldmatrix");
     product_row<BACKWARD>(p, clocks, "backward, by ldmatrix.trans");
@@ -216,3 +159,4 @@ int main() {
     step_row<UPDATES_AND_PRODUCTS>(p, "without updates and products");
     return 0;
 }
+#endif

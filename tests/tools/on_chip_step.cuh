@@ -18,7 +18,7 @@ template <product WHAT> __global__ void __launch_bounds__(THREADS, 1) products(m
     shared_t &shared = *(shared_t *)probe_shared;
     for (unsigned i = threadIdx.x; i < sizeof(shared_t) / 4; i += THREADS)
         ((unsigned *)&shared)[i] = 0;
-    network_t net = {};
+    network_t net = {}, low = {};
     const swizzled_t<SHARE> weights = {shared_address(shared.weights[0])}, inputs = {shared_address(shared.inputs[0])};
     const swizzled_t<PANEL> delta = {shared_address(shared.delta[0])};
     const unpermuted_t plain_weights = {weights.address}, plain_inputs = {inputs.address};
@@ -47,7 +47,7 @@ template <product WHAT> __global__ void __launch_bounds__(THREADS, 1) products(m
         else if (WHAT == UPDATE)
             descend_shared<false>(p, 1, weights, delta, inputs);
         else
-            descend_first<false>(p, net, delta, pixels);
+            descend_first<false>(p, net, low, delta, pixels);
         for (unsigned m = 0; m < IMAGE_TILES; m++)
             used += sums[m][0].upper().x + sums[m][1].lower().y;
         __syncthreads();

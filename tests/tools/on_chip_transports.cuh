@@ -40,11 +40,22 @@ template <transport T, unsigned VECTORS> struct hop_t {
         else
             store_relaxed(piece + i, make_uint4(i, i, i, i));
     }
-    __device__ static bool arrived(const uint4 &v, unsigned round) {
-        const unsigned bit = round % 2;
-        if (T == BIT_OF_WORD)
-            return v.x % 2 == bit && v.y % 2 == bit && v.z % 2 == bit && v.w % 2 == bit;
-        return T != WORD_AND_FLAG || (v.y == round + 1 && v.w == round + 1);
+    // For a thread without a vector.
+    __device__ static uint4 nothing(unsigned round) {
+        const unsigned word = T == WORD_AND_FLAG ? round + 1 : round % 2;
+        return make_uint4(word, word, word, word);
+    }
+    template <unsigned N> __device__ static bool arrived(const uint4 (&v)[N], unsigned round) {
+        common_bits_t words(v[N - 1].y);
+#pragma unroll
+        for (unsigned k = N; k-- > 0;)
+            if (T == WORD_AND_FLAG)
+                words.add(v[k].y, v[k].w);
+            else
+                words.add(v[k]);
+        if (T == WORD_AND_FLAG)
+            return words.of_all == round + 1 && words.of_any == round + 1;
+        return T != BIT_OF_WORD || words.are(1, round % 2 != 0);
     }
 
     // After the stores of all threads. `k` counts hops.
@@ -80,19 +91,18 @@ template <transport T, unsigned VECTORS> struct hop_t {
     __device__ static void receive(const uint4 *from, uint4 *to, unsigned round) {
         constexpr unsigned ALL = PIECES * STORED, N = (ALL + EXCHANGE_THREADS - 1) / EXCHANGE_THREADS;
         uint4 v[N];
-        bool complete;
-        do {
-            complete = true;
+        for (unsigned k = 0; k < N; k++)
+            v[k] = nothing(round);
+        for (;;) {
 #pragma unroll
             for (unsigned k = 0; k < N; k++) {
                 const unsigned i = k * EXCHANGE_THREADS + threadIdx.x;
                 if (i < ALL)
                     v[k] = load_relaxed(from + i / STORED * MOST_VECTORS + i % STORED);
             }
-#pragma unroll
-            for (unsigned k = 0; k < N; k++)
-                complete &= k * EXCHANGE_THREADS + threadIdx.x >= ALL || arrived(v[k], round);
-        } while (!complete);
+            if (arrived(v, round))
+                break;
+        }
 #pragma unroll
         for (unsigned k = 0; k < N; k++)
             if (k * EXCHANGE_THREADS + threadIdx.x < ALL)

@@ -1,0 +1,67 @@
+"""The probes of kernels compile, and polls are compiled as they are meant. They run on a GPU only."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project import ROOT
+
+PROBES = [
+    ("on_chip", "-DHIDDEN=512"),
+    ("mlp", "-DWIDTH=256"),
+    ("mlp", "-DWIDTH=256 -DSTAMPED"),
+    ("linreg", "-DN_TRAIN=400000 -DSTAMPED"),
+    ("on_chip", "-DHIDDEN=512 -DSTAMPED"),
+    ("on_chip", "-DHIDDEN=2048"),
+]
+RUNGS = [
+    ("mlp_train/08_on_chip_split_tf32", "-DWIDTH=784 -DDEPTH=4 -DBATCH=64 -DDTYPE_TF32=0"),
+    ("mnist_train/06_on_chip", "-DHIDDEN=1024 -DBATCH=32 -DDTYPE_F16=1 -DACCUMULATE_F16=0"),
+]
+FEW = 4
+
+
+def compiled(source: Path, output: Path, *options: str) -> None:
+    """Compile with nvcc for a GPU with clusters."""
+    if shutil.which("nvcc") is None:
+        pytest.skip("nvcc is not installed")
+    if shutil.which("g++") is None:
+        pytest.skip("nvcc needs g++")
+    done = subprocess.run(
+        ["nvcc", "-arch=sm_90a", "-std=c++17", *options, "-o", output, source],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        pytest.param(*probe, id=" ".join(probe), marks=[] if i < FEW else pytest.mark.slow)
+        for i, probe in enumerate(PROBES)
+    ],
+)
+def test_probes_compile(tmp_path: Path, name: str, options: str) -> None:
+    source = ROOT / "tests" / "tools" / f"{name}_probes.cu"
+    compiled(source, tmp_path / "probe.ptx", "-ptx", "-Xcicc", "-O1", *options.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rung", "options"), RUNGS, ids=[rung for rung, _ in RUNGS])
+def test_loads_of_a_poll_are_under_way_together(tmp_path: Path, rung: str, options: str) -> None:
+    if shutil.which("cuobjdump") is None:
+        pytest.skip("cuobjdump is not installed")
+    cubin = tmp_path / "rung.cubin"
+    compiled(ROOT / "kernels" / f"{rung}.cu", cubin, "-cubin", "-O3", *options.split())
+    tool = ROOT / "tests" / "tools" / "poll_loads.py"
+    done = subprocess.run(
+        [sys.executable, tool, cubin], capture_output=True, text=True, check=False
+    )
+    assert "loads, 0 waits" in done.stdout
+    assert done.returncode == 0, done.stdout
