@@ -84,7 +84,7 @@ __device__ __forceinline__ void add_rows(float (&sums)[N][4], const float *own, 
 }
 
 // The same for the last layer's sixteen classes, of which a lane has g and g + 8, for rows or terms 2t and 2t + 1.
-__device__ __forceinline__ void add_class_terms(float (&sums)[1][4], const float4 (&piece)[32], const float *factor) {
+__device__ __forceinline__ void add_class_terms(float (&sums)[1][4], const float4 (&piece)[33], const float *factor) {
     const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
     for (unsigned k = 0; k < 4; k++) {

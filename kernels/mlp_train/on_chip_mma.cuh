@@ -72,7 +72,7 @@ __device__ __forceinline__ void add_rows(float (&sums)[N][4], const float *own, 
 }
 
 // The same for the last layer's sixteen classes.
-__device__ __forceinline__ void add_class_terms(float (&sums)[1][4], const float4 (&piece)[32], const float *factor) {
+__device__ __forceinline__ void add_class_terms(float (&sums)[1][4], const float4 (&piece)[33], const float *factor) {
     float own[4];
     set_four(own, piece[threadIdx.x % 32]);
     add_terms<1>(sums, own, factor);

@@ -60,7 +60,7 @@ struct trainer_t : last_layer_t {
             block.last_bias[threadIdx.x] = threadIdx.x < CLASSES ? __ldcg(last.b + threadIdx.x) : 0.0f;
         for (unsigned i = threadIdx.x; i < HIDDEN_PART / 8 * 128; i += THREADS) {
             const int place = last_place_of(i);
-            ((float *)block.last_w)[i] = place >= 0 ? __ldcg(last.w + place) : 0.0f;
+            ((float *)block.last_w[i / 128])[i % 128] = place >= 0 ? __ldcg(last.w + place) : 0.0f;
         }
     }
 
@@ -97,7 +97,7 @@ struct trainer_t : last_layer_t {
         const op_t &last = p.layer[DEPTH - 1];
         for (unsigned i = threadIdx.x; i < HIDDEN_PART / 8 * 128 && cluster == 0; i += THREADS)
             if (last_place_of(i) >= 0)
-                last.w[last_place_of(i)] = ((const float *)block.last_w)[i];
+                last.w[last_place_of(i)] = ((const float *)block.last_w[i / 128])[i % 128];
         for (unsigned i = threadIdx.x; i < HIDDEN_LAYERS * NEURONS && rank == 0; i += THREADS)
             if (cluster * NEURONS + i % NEURONS < WIDTH)
                 p.layer[i / NEURONS].b[cluster * NEURONS + i % NEURONS] = block.bias[i / NEURONS][i % NEURONS];

@@ -32,7 +32,7 @@
 #define GIVEN_BYTES (4096 * SIXTEENS * (GROUPS_OF_TERMS - 1))
 // Everything in shared memory but tiles: at least as much as block_t needs.
 #define OTHER_BYTES \
-    (512 * PITCH + OWN_BYTES + (OWN_BYTES > GIVEN_BYTES ? OWN_BYTES : GIVEN_BYTES) + 8192 * SIXTEENS + 512 * PIECES + \
+    (512 * PITCH + OWN_BYTES + (OWN_BYTES > GIVEN_BYTES ? OWN_BYTES : GIVEN_BYTES) + 8192 * SIXTEENS + 528 * PIECES + \
      (DEPTH - 1) * 64 * SIXTEENS + 11264 + ON_LANES * 512 * SIXTEENS * GROUPS_OF_TERMS)
 #define MOST_SHARED_TILES ((232448 - OTHER_BYTES) / TILE_BYTES)
 #define SHARED_TILES (TILES < MOST_SHARED_TILES ? TILES : MOST_SHARED_TILES)
@@ -60,7 +60,8 @@ struct block_t {
     float4 logits[CLUSTER][32];              // the same of the last layer
     float deltas[ROWS * CLASS_PITCH];
     float prepared[EIGHTS * CLASS_PITCH];    // deltas of this block's rows, for all blocks of the cluster
-    float4 last_w[PIECES][32];               // ten of sixteen neurons, terms of the last layer
+    // Ten of sixteen neurons, terms of the last layer. Padded: load_classes() reads a place of eight pieces at once.
+    float4 last_w[PIECES][33];
     float bias[DEPTH - 1][NEURONS], last_bias[16];
     mbarrier_t arrived[4];                   // of sums[0], sums[1], logits, deltas
 #if ON_LANES

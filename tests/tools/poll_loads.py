@@ -39,7 +39,7 @@ class Poll(NamedTuple):
 
 
 def functions(cubin: str) -> dict[str, list[Instruction]]:
-    """Return the instructions of each function. Control bits are in the second word of an instruction."""
+    """Return the instructions of each function, with the control bits of their second words."""
     listing = subprocess.run(
         ["cuobjdump", "-sass", cubin], capture_output=True, text=True, check=True
     ).stdout
