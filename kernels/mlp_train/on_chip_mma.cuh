@@ -59,7 +59,7 @@ __device__ __forceinline__ void add_terms(float (&sums)[N][4], operand_t piece, 
 template <unsigned N, class Column>
 __device__ __forceinline__ void add_rows(float (&sums)[N][4], const float *own, unsigned own_pitch, const float *factor,
                                          Column column) {
-#pragma unroll 1
+#pragma unroll(N == 1 ? 4 : 1) // one sum is a chain, and its loads need not be
     for (unsigned row = 0; row < ROWS; row += 8) {
         factors_t<4> left;
         factors_t<2> right[N];
