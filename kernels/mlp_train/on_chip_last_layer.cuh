@@ -157,6 +157,17 @@ struct last_layer_t : exchange_t {
             update_last_bias(s);
     }
 
+    // The same, by a warp that has eight columns: four lanes each.
+    __device__ __forceinline__ float sum_of_eight_columns(const float *column, unsigned pitch) const {
+        static_assert(8 * WARPS >= NEURONS, "each column has lanes");
+        float sum = 0;
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; row += 4)
+            sum += column[(row + lane / 8) * pitch];
+        sum += __shfl_xor_sync(EVERY_LANE, sum, 8);
+        return sum + __shfl_xor_sync(EVERY_LANE, sum, 16);
+    }
+
     __device__ __forceinline__ static float sum_of_column(const float *column, unsigned pitch) {
         constexpr unsigned CHAINS = 4; // of dependent sums
         float sum[CHAINS] = {};

@@ -184,12 +184,13 @@ struct trainer_t : last_layer_t {
     }
 
     __device__ __forceinline__ void update_bias(unsigned l) {
-        const unsigned column = cluster * NEURONS + threadIdx.x;
-        if (threadIdx.x >= NEURONS)
+        const unsigned own = 8 * warp + lane % 8, column = cluster * NEURONS + own;
+        if (8 * warp >= NEURONS)
             return;
-        const float sum = sum_of_column(block.own_deltas + threadIdx.x, OWN_PITCH);
+        const float sum = sum_of_eight_columns(block.own_deltas + own, OWN_PITCH);
         const bool keeps = rank == 0 && column < WIDTH && p.layer[l].db != nullptr;
-        update(block.bias[l][threadIdx.x], keeps ? p.layer[l].db + column : nullptr, sum);
+        if (lane < 8)
+            update(block.bias[l][own], keeps ? p.layer[l].db + column : nullptr, sum);
     }
 
     // ---- a step: factor[0] has a layer's inputs, factor[1] its outputs' deltas --------------------------------------
