@@ -157,8 +157,8 @@ struct trainer_t : last_layer_t {
     __device__ __forceinline__ void update_tile(unsigned tile, const float *own, const float *factor) {
         constexpr unsigned OF_WARP = (PART / 8 + GROUPS_OF_TERMS - 1) / GROUPS_OF_TERMS;
         float sums[OF_WARP][4] = {};
-        add_rows(sums, own + 16 * sixteen, OWN_PITCH, factor,
-                 [&](unsigned j) { return piece(j) < PART / 8 ? 8 * piece(j) : 0; });
+        // All places are constants: the last piece may be beyond the tile, where nothing is used of what is read.
+        add_rows(sums, own + 16 * sixteen, OWN_PITCH, factor, [&](unsigned j) { return 8 * piece(j); });
         tile_t w;
         load(tile, w);
 #pragma unroll

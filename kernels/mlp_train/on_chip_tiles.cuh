@@ -32,8 +32,8 @@
 #define GIVEN_BYTES (4096 * SIXTEENS * (GROUPS_OF_TERMS - 1))
 // Everything in shared memory but tiles: at least as much as block_t needs.
 #define OTHER_BYTES \
-    (512 * PITCH + OWN_BYTES + (OWN_BYTES > GIVEN_BYTES ? OWN_BYTES : GIVEN_BYTES) + 8192 * SIXTEENS + 528 * PIECES + \
-     (DEPTH - 1) * 64 * SIXTEENS + 11264 + ON_LANES * 512 * SIXTEENS * GROUPS_OF_TERMS)
+    (512 * PITCH + 64 * (GROUPS_OF_TERMS - 1) + OWN_BYTES + (OWN_BYTES > GIVEN_BYTES ? OWN_BYTES : GIVEN_BYTES) + \
+     8192 * SIXTEENS + 528 * PIECES + (DEPTH - 1) * 64 * SIXTEENS + 11264 + ON_LANES * 512 * SIXTEENS * GROUPS_OF_TERMS)
 #define MOST_SHARED_TILES ((232448 - OTHER_BYTES) / TILE_BYTES)
 #define SHARED_TILES (TILES < MOST_SHARED_TILES ? TILES : MOST_SHARED_TILES)
 #define REGISTER_TILES (TILES - SHARED_TILES)
@@ -50,7 +50,8 @@ static_assert(EIGHTS % GROUPS_OF_TERMS == 0, "groups share eights of rows");
 constexpr unsigned CLASS_PITCH = 24, CLASS_FOURS = 5, LOSS_COLUMN = 16;
 
 struct block_t {
-    float factor[2][ROWS * PITCH];  // by rows: the block's terms of a product
+    // By rows: the block's terms of a product. A gradient reads beyond the last row (update_tile).
+    float factor[2][ROWS * PITCH + 8 * (GROUPS_OF_TERMS - 1)];
     float own_inputs[ROWS * OWN_PITCH];  // by rows: of the cluster's neurons
     union {                              // never needed at once
         float own_deltas[ROWS * OWN_PITCH];
