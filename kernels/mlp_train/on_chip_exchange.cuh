@@ -223,14 +223,23 @@ struct exchange_t : tiles_t {
         }
         __syncthreads();
 #pragma unroll
-        for (unsigned j = 0; j < EIGHTS; j++)
-            if (j % GROUPS_OF_TERMS == group) {
-                float4 sum = four_of(sums[j]);
+        for (unsigned first = 0; first < EIGHTS; first += GROUPS_OF_TERMS) {
+            float v[4];
 #pragma unroll
-                for (unsigned i = 0; i < GROUPS_OF_TERMS - 1; i++)
-                    sum = add(sum, given[j * (GROUPS_OF_TERMS - 1) + i][lane]);
-                store_to_block(&block.sums[turn][rank][sixteen * 32 + lane], &block.arrived[turn], j, sum);
+            for (unsigned k = 0; k < 4; k++) {
+                v[k] = sums[first][k];
+#pragma unroll
+                for (unsigned i = 1; i < GROUPS_OF_TERMS; i++) {
+                    const float other = sums[first + i][k];
+                    v[k] = group == i ? other : v[k];
+                }
             }
+            float4 sum = four_of(v);
+#pragma unroll
+            for (unsigned i = 0; i < GROUPS_OF_TERMS - 1; i++)
+                sum = add(sum, given[(first + group) * (GROUPS_OF_TERMS - 1) + i][lane]);
+            store_to_block(&block.sums[turn][rank][sixteen * 32 + lane], &block.arrived[turn], first + group, sum);
+        }
         expect(turn, sizeof block.sums[turn]);
     }
 
