@@ -9,8 +9,8 @@
 //         70 (115), with 16 MB of weights kept in the L2. 2048: 36.5 us (52), 1024: 23.6 (28). 128-byte lines in one
 //         store: 5 us per stage less at H = 2048. One block per multiprocessor: 70 us less at 8192, because a stage's
 //         blocks take the first free places, and two on one multiprocessor are slow.
-//         dtype mixed, prediction, not measured yet: 10 bytes per weight instead of 6, 2 forward, 4 backward and 4
-//         written: H = 1024: 27 us, 2048: 48, 4096: 105 (368 MB), 8192: 355 (1.4 GB). The second words of the weights
+//         dtype mixed, predicted: 10 bytes per weight instead of 6, 2 forward, 4 backward and 4 written: H = 512: 20 us,
+//         measured 21.6; 1024: 27, measured 26.8; not measured yet 2048: 48, 4096: 105 (368 MB), 8192: 355 (1.4 GB). The second words of the weights
 //         (split_weight.cuh) lie in a slot of the ring behind their tile, in the same order.
 // Limits  A large stage moves 3.6 TB/s, as does a plain copy with the same pattern. The chain of 6 or 7 stages costs
 //         some 3 us each, which rung 05 shortens. Two warps that write a line synchronise on an mbarrier; bar.sync

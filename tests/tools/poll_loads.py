@@ -2,8 +2,9 @@
 
     nvcc -arch=sm_90a -cubin -o rung.cubin … && tests/tools/poll_loads.py rung.cubin
 
-For each loop with several relaxed loads, prints how often it waits for one of them before it issues another. Compilers
-may put a check between two loads, which then are as many trips to the L2, one after the other. Needs cuobjdump.
+For each loop with several relaxed loads, prints how often it waits for one of them before it
+issues another. Compilers may put a check between two loads, which then are as many trips to the L2,
+one after the other. Needs cuobjdump.
 """
 
 from __future__ import annotations
