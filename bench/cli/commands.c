@@ -198,6 +198,12 @@ static const cli_command_t COMMANDS[] = {
      "Levels are fitted to the medians of each case, with a penalty for each step (optimal\n"
      "partitioning; docs/compare.md): gradual slowdowns are found as well as jumps.",
      HISTORY_OPTIONS, history_command, NULL},
+    {"fleet", "RUN…", "which machine of a fleet is slower or faster than the others, and in what?",
+     "Each run is of another GPU (or node) of one kind, with the same sweeps; at least three. "
+     "Each\n"
+     "machine is compared with the fleet's median, by case and by what bounds the cases (dram,\n"
+     "l2, …). Exit code 1 if one is an outlier. The method: docs/fleet.md.",
+     FLEET_OPTIONS, fleet_command, NULL},
     {"repeat", "SWEEP.json… | RUN RUN…",
      "do runs of one sweep agree as well as their intervals say?",
      "Of sweeps (files): runs them --times times, one after the other. Of runs (folders): "

@@ -9,12 +9,13 @@ const cli_command_t *commands_find(const char *name); /* NULL when unknown */
 
 /* Commands and options from other files. */
 extern const cli_option_t RUN_OPTIONS[], PLAN_OPTIONS[], COMPARE_OPTIONS[], HISTORY_OPTIONS[],
-    REPEAT_OPTIONS[], COMPILE_OPTIONS[], OPERATOR_OPTIONS[], CLUSTER_OPTIONS[];
+    FLEET_OPTIONS[], REPEAT_OPTIONS[], COMPILE_OPTIONS[], OPERATOR_OPTIONS[], CLUSTER_OPTIONS[];
 status_t run_command(const cli_args_t *args, error_t *err);
 status_t plan_command(const cli_args_t *args, error_t *err);
 status_t cluster_command(const cli_args_t *args, error_t *err);
 status_t compare_command(const cli_args_t *args, error_t *err);
 status_t history_command(const cli_args_t *args, error_t *err);
+status_t fleet_command(const cli_args_t *args, error_t *err);
 status_t repeat_command(const cli_args_t *args, error_t *err);
 status_t compile_command(const cli_args_t *args, error_t *err);
 status_t list_command(const cli_args_t *args, error_t *err);

@@ -1,10 +1,11 @@
-/* Command lines of compare, history and repeat. */
+/* Command lines of compare, history, fleet and repeat. */
 #include "cli/commands.h"
 
 #include "compare/compare.h"
 #include "compare/decision.h"
 #include "compare/history.h"
 #include "compare/repeat.h"
+#include "fleet/fleet.h"
 
 #define SET(read, member) CLI_FIELD(read, compare_options_t, member)
 const cli_option_t COMPARE_OPTIONS[] = {
@@ -67,6 +68,31 @@ status_t history_command(const cli_args_t *args, error_t *err) {
     return history_runs(&options, err);
 }
 #undef SET
+
+#define SET(read, member) CLI_FIELD(read, fleet_options_t, member)
+const cli_option_t FLEET_OPTIONS[] = {
+    {"threshold", "PERCENT", "machines that differ by up to this are alike (5%)",
+     SET(cli_percent, threshold_frac)},
+    {"phase", "P", "compare this phase, or all, instead of the default two (repeatable)",
+     SET(cli_texts, phases)},
+    {"allow", "FIELD", "may differ between runs, as in bench compare (repeatable)",
+     SET(cli_texts, allow)},
+    {"json", NULL, "print JSON", SET(cli_flag, json)},
+    {0},
+};
+#undef SET
+
+status_t fleet_command(const cli_args_t *args, error_t *err) {
+    fleet_options_t options = {
+        .runs = &args->operands, .threshold_frac = GATE_THRESHOLD, .print = stdout};
+    if (options.runs->n < FLEET_FEWEST)
+        return error_set(err, STATUS_USAGE,
+                         "bench fleet: found %zu run%s, expected at least %d, each of another "
+                         "machine; for two there is bench compare",
+                         options.runs->n, options.runs->n == 1 ? "" : "s", FLEET_FEWEST);
+    TRY(cli_read(args, &options, err));
+    return fleet_runs(&options, err);
+}
 
 /* Options that are passed on to `bench run` have no reader here: it reads them. */
 #define SET(read, member) CLI_FIELD(read, repeat_options_t, member)

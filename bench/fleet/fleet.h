@@ -1,0 +1,58 @@
+/* `bench fleet RUN…`: the same cases on every machine of a fleet, a run each; which GPU is slower or
+ * faster than the fleet's median, and in what? docs/fleet.md explains the method and the output. */
+#ifndef BENCH_FLEET_FLEET_H
+#define BENCH_FLEET_FLEET_H
+
+#include "base/arena.h"
+#include "fleet/deviation.h"
+#include "results/record.h"
+
+typedef struct fleet_options {
+    const text_list_t *runs; /* folders */
+    text_list_t phases;      /* instead of the default ones; the caller owns the lists */
+    text_list_t allow;       /* as in `bench compare` */
+    double threshold_frac;
+    bool json;
+    FILE *print;
+} fleet_options_t;
+
+typedef struct fleet_machine {
+    const record_t *run;
+    const char *name;             /* "node17 GPU-1a2b3c4d"; the host's alone without a GPU */
+    size_t n_cases;               /* with times */
+    size_t n_missing;             /* that other machines have times of, and that this run lacks */
+    size_t n_throttled;           /* cases, some or all of whose samples were throttled */
+    text_list_t throttle_reasons; /* NVML's names */
+    text_list_t
+        odd; /* "3 cases throttled (ID, …)": throttled, wrong, implausible or failed here, and
+                      * measured on most machines */
+} fleet_machine_t;
+
+typedef struct fleet {
+    const fleet_options_t *options;
+    const record_t *runs;
+    fleet_machine_t *machines; /* evidence.n_machines, in the order of the runs */
+    fleet_evidence_t evidence;
+    text_list_t allowed; /* what differs between the runs, and may */
+    arena_t texts;
+} fleet_t;
+
+/* STATUS_FAILED if there are outliers, STATUS_INCOMPARABLE, or STATUS_OK. `err` stays empty if the
+ * output explains the status. */
+status_t fleet_runs(const fleet_options_t *options, error_t *err);
+
+/* Fill in machines and cells (collect.c). The run of each machine is `fleet->runs[i]`. */
+status_t fleet_collect(fleet_t *fleet, error_t *err);
+
+/* Slower, faster, or with cases that only it could not measure? */
+bool fleet_is_outlier(const fleet_t *fleet, size_t machine);
+/* "node17 GPU-1a2b3c4d: 6.0 % slower (…) in memory-bound cases (dram), …": for each outlier, and for
+ * each machine without an outlier that lacks cases. The caller frees the list. */
+text_list_t fleet_sentences(const fleet_t *fleet);
+/* "all 8 machines as the fleet", "1 of 8 machines is an outlier"; the caller frees it. */
+char *fleet_headline(const fleet_t *fleet);
+
+void fleet_print_table(const fleet_t *fleet, FILE *out);
+void fleet_print_json(const fleet_t *fleet, FILE *out);
+
+#endif
