@@ -149,13 +149,17 @@ check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the float6
 harness-cost: $(BUILD)/bench ## cost of the harness itself: a sample, an answer, a round, a case
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/harness_cost.py $(BUILD)/bench
 
-$(BUILD)/gate_truth $(BUILD)/interval_truth $(BUILD)/operator_fill: $(BUILD)/%: tests/tools/%.c $(LIBRARY)
+$(BUILD)/gate_truth $(BUILD)/fleet_truth $(BUILD)/interval_truth $(BUILD)/operator_fill: $(BUILD)/%: tests/tools/%.c $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LIBRARY) $(LIBS)
 
 .PHONY: gate-truth
 gate-truth: $(BUILD)/gate_truth ## the gate's false alarms and detections, on generated sweeps whose truth is known
 	$(Q)$(BUILD)/gate_truth
+
+.PHONY: fleet-truth
+fleet-truth: $(BUILD)/fleet_truth ## false alarms and detections of bench fleet, on generated fleets whose truth is known
+	$(Q)$(BUILD)/fleet_truth
 
 .PHONY: interval-truth
 interval-truth: $(BUILD)/interval_truth ## how often the interval over passes holds the truth, on made-up runs

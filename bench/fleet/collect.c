@@ -1,7 +1,6 @@
 /* The cells of a fleet from the runs of its machines: see fleet.h. */
 #include "fleet/fleet.h"
 
-#include "analysis/labels.h"
 #include "base/memory.h"
 #include "compare/comparison.h"
 

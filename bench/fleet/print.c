@@ -46,10 +46,11 @@ static char *verdict_of(const fleet_t *fleet, size_t machine) {
 }
 
 static void add_deviation(table_t *table, const gate_cell_t *gate) {
-    if (isnan(gate->change.log_ratio))
+    const double percent = expm1(gate->change.log_ratio) * 100;
+    if (isnan(percent))
         table_add(table, "–");
     else
-        table_add_format(table, "%+.1f %%%s", expm1(gate->change.log_ratio) * 100,
+        table_add_format(table, "%+.1f %%%s", fabs(percent) < 0.05 ? 0 : percent,
                          gate->verdict == GATE_UNDECIDED ? " ?" : "");
 }
 
