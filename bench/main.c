@@ -23,8 +23,9 @@ static void print_overview(FILE *out) {
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fputs(
         "\n  bench help COMMAND lists a command's options; bench --version prints the version.\n\n"
-        "exit codes: 0 success · 1 regression found, or a case wrong or failed · 2 usage error or\n"
-        "unreadable input · 3 runs not comparable · 4 too noisy to decide (with --strict)\n",
+        "exit codes: 0 success · 1 regression or outlier, or a case wrong or failed · 2 usage "
+        "error\n"
+        "or unreadable input · 3 runs not comparable · 4 too noisy to decide (with --strict)\n",
         out);
 }
 

@@ -254,3 +254,13 @@ status_t fleet_collect(fleet_t *fleet, error_t *err) {
     free(indexes);
     return status;
 }
+
+bool fleet_is_outlier(const fleet_t *fleet, size_t machine) {
+    const fleet_evidence_t *evidence = &fleet->evidence;
+    bool found = fleet->machines[machine].odd.n > 0;
+    for (size_t g = 0; g < evidence->n_groups; g++)
+        found |= deviation_is_outlier(&evidence->groups[g].of, machine);
+    for (size_t c = 0; c < evidence->n_cells; c++)
+        found |= deviation_is_outlier(&evidence->cells[c].of, machine);
+    return found;
+}

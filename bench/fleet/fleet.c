@@ -71,16 +71,6 @@ static status_t check_runs(fleet_t *fleet, error_t *err) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-bool fleet_is_outlier(const fleet_t *fleet, size_t machine) {
-    const fleet_evidence_t *evidence = &fleet->evidence;
-    bool found = fleet->machines[machine].odd.n > 0;
-    for (size_t g = 0; g < evidence->n_groups; g++)
-        found |= deviation_is_outlier(&evidence->groups[g].of, machine);
-    for (size_t c = 0; c < evidence->n_cells; c++)
-        found |= deviation_is_outlier(&evidence->cells[c].of, machine);
-    return found;
-}
-
 static void fleet_free(fleet_t *fleet) {
     for (size_t i = 0; i < fleet->evidence.n_cells; i++)
         deviation_free(&fleet->evidence.cells[i].of);

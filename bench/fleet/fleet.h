@@ -41,11 +41,11 @@ typedef struct fleet {
  * output explains the status. */
 status_t fleet_runs(const fleet_options_t *options, error_t *err);
 
-/* Fill in machines and cells (collect.c). The run of each machine is `fleet->runs[i]`. */
+/* collect.c: fill in machines and cells. The run of each machine is `fleet->runs[i]`. */
 status_t fleet_collect(fleet_t *fleet, error_t *err);
-
 /* Slower, faster, or with cases that only it could not measure? */
 bool fleet_is_outlier(const fleet_t *fleet, size_t machine);
+
 /* "node17 GPU-1a2b3c4d: 6.0 % slower (…) in memory-bound cases (dram), …": for each outlier, and for
  * each machine without an outlier that lacks cases. The caller frees the list. */
 text_list_t fleet_sentences(const fleet_t *fleet);
