@@ -85,6 +85,17 @@ void cli_args_free(cli_args_t *args) {
     *args = (cli_args_t){0};
 }
 
+text_list_t cli_given(const cli_args_t *args, bool (*is)(const cli_option_t *option)) {
+    text_list_t options = {0};
+    for (size_t i = 0; i < args->n_options; i++)
+        for (size_t k = 0; k < args->values[i].n && is(&args->options[i]); k++) {
+            text_list_add_format(&options, "--%s", args->options[i].name);
+            if (args->options[i].argument != NULL)
+                text_list_add(&options, args->values[i].items[k]);
+        }
+    return options;
+}
+
 const text_list_t *cli_all(const cli_args_t *args, const char *option) {
     static const text_list_t NONE;
     for (size_t i = 0; i < args->n_options; i++)

@@ -84,6 +84,8 @@ CLI_READER(cli_percent);   /* double, a fraction */
 bool cli_has(const cli_args_t *args, const char *option);
 /* The first of `names` (NULL-terminated) that was given, or NULL. */
 const char *cli_first(const cli_args_t *args, const char *const *names);
+/* The options given for which `is` holds, as a command line takes them. The caller frees the list. */
+text_list_t cli_given(const cli_args_t *args, bool (*is)(const cli_option_t *option));
 /* Every value given. */
 const text_list_t *cli_all(const cli_args_t *args, const char *option);
 

@@ -120,16 +120,8 @@ const cli_option_t REPEAT_OPTIONS[] = {
 };
 #undef SET
 
-/* The options given that only `bench run` reads, as it takes them. */
-static text_list_t passed_on(const cli_args_t *args) {
-    text_list_t options = {0};
-    for (size_t i = 0; i < args->n_options; i++)
-        for (size_t k = 0; k < args->values[i].n && args->options[i].field.read == NULL; k++) {
-            text_list_add_format(&options, "--%s", args->options[i].name);
-            if (args->options[i].argument != NULL)
-                text_list_add(&options, args->values[i].items[k]);
-        }
-    return options;
+static bool is_of_run(const cli_option_t *option) {
+    return option->field.read == NULL;
 }
 
 static status_t check_repeat(const cli_args_t *args, bool sweeps, const repeat_options_t *options,
@@ -152,7 +144,7 @@ status_t repeat_command(const cli_args_t *args, error_t *err) {
     bool sweeps = false;
     TRY(cli_read(args, &options, err));
     TRY(repeat_find_sweeps(options.operands, &sweeps, err));
-    options.run_options = passed_on(args);
+    options.run_options = cli_given(args, is_of_run);
     status_t status = check_repeat(args, sweeps, &options, err);
     if (status == STATUS_OK)
         status = sweeps ? repeat_sweeps(&options, err) : repeat_runs(&options, err);

@@ -67,6 +67,8 @@ CLI_READER(cli_operator) {
 
 const cli_option_t RUN_OPTIONS[] = {
     CASE_OPTIONS,
+    {"devices", "LIST", "measure on these GPUs at once, e.g. 0,1; with --device: is one of them",
+     SET(cli_text, devices)},
     {"out", "DIR", "folder of the run (results/NAME-TIME)", SET(cli_text, out)},
     {"against", "BUILD", "compare with another build, interleaved: its folder, its bench, or self",
      SET(cli_text, against)},
@@ -127,7 +129,11 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
                                                    "draws", "budget",  NULL};
     static const char *const NOT_WITH_TRACE[] = {"cold", "profile",     "resume", "sanitize",
                                                  "json", "lock-clocks", "budget", NULL};
+    static const char *const NOT_WITH_DEVICES[] = {"against", "trace", "shard", "json", NULL};
     const char *name;
+    if (options->devices != NULL && !options->is_one_device &&
+        (name = cli_first(args, NOT_WITH_DEVICES)) != NULL)
+        return error_set(err, STATUS_USAGE, "--devices and --%s exclude each other", name);
     if (cli_has(args, "operator") && cli_has(args, "workload"))
         return error_set(err, STATUS_USAGE, "--operator and --workload exclude each other");
     if (options->single.workload == NULL && cli_first(args, OF_WORKLOAD) != NULL)
@@ -150,6 +156,15 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
     return STATUS_OK;
 }
 
+/* What `bench run --devices` sets for each child. */
+static bool is_of_children(const cli_option_t *option) {
+    static const char *const OWN[] = {"devices", "cpus", "out", "resume", "retry"};
+    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
+        if (strcmp(option->name, OWN[i]) == 0)
+            return false;
+    return true;
+}
+
 static status_t read_and(status_t (*go)(const run_options_t *options, error_t *err),
                          const cli_args_t *args, error_t *err) {
     const text_list_t *sets = cli_all(args, "set");
@@ -165,6 +180,7 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         .argv = args->argv,
         .n_argv = args->n_argv,
         .print = stdout,
+        .is_one_device = cli_has(args, "device"),
     };
     status_t status = cli_read(args, &options, err);
     if (status == STATUS_OK)
@@ -177,8 +193,10 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         options.passes = AGAINST_PASSES;
     if (options.against != NULL) /* both sides run the same compiled code */
         options.draws = 1;
+    options.passed_on = cli_given(args, is_of_children);
     if (status == STATUS_OK)
         status = go(&options, err);
+    text_list_free(&options.passed_on);
     text_list_free(&options.arch);
     return status;
 }

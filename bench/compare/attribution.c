@@ -13,7 +13,7 @@
 static const char *const FACTS[] = {
     "git.revision", "git.dirty", "git.folder.revision", "git.folder.dirty",
     "versions.bench", "versions.compiler", "versions.cuda_driver", "versions.cuda_compiler",
-    "versions.pytorch",
+    "versions.pytorch", "measure.devices",
     "host.name", "host.os", "host.cores", "host.governor",
     "gpu.uuid", "gpu.power_limit_w", "gpu.clock_max_mhz", "gpu.persistence", "gpu.clocks"};
 /* clang-format on */

@@ -13,7 +13,8 @@ passes_t passes_join(passes_t a, passes_t b) {
     return (passes_t){.fewest = a.fewest < b.fewest ? a.fewest : b.fewest,
                       .most = a.most > b.most ? a.most : b.most,
                       .bimodal = a.bimodal || b.bimodal,
-                      .quick = a.quick || b.quick};
+                      .quick = a.quick || b.quick,
+                      .devices = a.devices != NULL ? a.devices : b.devices};
 }
 
 bool has_two_values(const case_result_t *result) {
@@ -39,6 +40,7 @@ passes_t passes_of(const record_t *run) {
         if (result_has_times(result) && !is_calibration(&result->spec))
             passes = passes_join(passes, passes_of_case(result));
     passes.quick = environment_get(&run->environment, "measure.quick") != NULL;
+    passes.devices = environment_get(&run->environment, "measure.devices");
     return passes;
 }
 
@@ -56,6 +58,8 @@ const char *passes_text(const report_t *report, passes_t passes) {
         return "";
     if (passes.quick)
         n = report_text(report, "%s, measured with --quick", n);
+    if (passes.devices != NULL)
+        n = report_text(report, "%s, on GPUs %s", n, passes.devices);
     if (!passes_have_intervals(passes))
         return report_text(report, "%s: the spread between processes is unknown", n);
     return report_text(report, "%s; 95 %% intervals are over passes%s", n,

@@ -7,8 +7,9 @@
 /* Passes of the cases with times, without calibration: 0, 0 if there are none. */
 typedef struct passes {
     size_t fewest, most;
-    bool bimodal; /* does a phase have two values? */
-    bool quick;   /* measured with --quick */
+    bool bimodal;        /* does a phase have two values? */
+    bool quick;          /* measured with --quick */
+    const char *devices; /* measured on these GPUs, "0,1 at once"; NULL: on one at a time */
 } passes_t;
 
 passes_t passes_of(const record_t *run);

@@ -13,6 +13,7 @@ static const struct fact_words {
     const char *key, *what, *with, *without;
 } IN_BOTH[] = {
     {"measure.lock_clocks.locked_mhz", "the GPU clock was", "locked", "not locked"},
+    {"measure.devices", "it was measured", "on several GPUs at once", "on one GPU at a time"},
     {"measure.quick", "it was measured", "with --quick", "without --quick"},
 };
 

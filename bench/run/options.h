@@ -17,8 +17,11 @@ typedef struct run_options {
     text_list_t arch;       /* overrides that of the sweeps; empty: no override */
     compiler_t compiler;
     int device;
-    const char *cpus; /* cores for workers and supervisor, "0-7,12"; NULL: all */
-    shard_t shard;    /* n 0: all cases */
+    const char *devices;   /* "0,1": used at once, each by a child; NULL: --device alone */
+    bool is_one_device;    /* with `devices`: this is the child that uses `device` */
+    text_list_t passed_on; /* with `devices`: options of the children */
+    const char *cpus;      /* cores for workers and supervisor, "0-7,12"; NULL: all */
+    shard_t shard;         /* n 0: all cases */
     uint64_t seed;
     double timeout_s;    /* for one answer of a worker */
     double time_limit_s; /* per contender; 0: as in the sweep */

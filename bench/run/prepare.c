@@ -53,6 +53,11 @@ static void describe_machine(run_t *run) {
     environment_set(&run->here, "measure.mode", run->options->cold ? "cold" : "steady");
     if (run->options->quick)
         environment_set_flag(&run->here, "measure.quick", true);
+    if (run->options->devices != NULL) {
+        char *devices = mem_format("%s at once", run->options->devices);
+        environment_set(&run->here, "measure.devices", devices);
+        free(devices);
+    }
     describe_program(run);
     host_describe(&run->here);
     if (run->pair != NULL)

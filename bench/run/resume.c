@@ -28,6 +28,8 @@ static status_t check_options(const run_t *run, error_t *err) {
                      err));
     TRY(check_option(run, "--quick", environment_get(env, "measure.quick") != NULL,
                      run->options->quick, err));
+    TRY(check_option(run, "--devices", environment_get(env, "measure.devices") != NULL,
+                     run->options->devices != NULL, err));
     TRY(check_option(run, "--against", pair != NULL, run->pair != NULL, err));
     if (run->build != NULL && strcmp(pair, run->pair) != 0)
         return error_set(err, STATUS_USAGE,

@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include "run/against/ab.h"
+#include "run/devices/devices.h"
 
 #include "base/memory.h"
 #include "io/orphans.h"
@@ -79,8 +80,10 @@ status_t run(const run_options_t *options, error_t *err) {
     catch_interrupts();
     worker_links_heed(&interrupted);
     text_list_t spared = orphans_adopt();
+    const bool on_devices = options->devices != NULL && !options->is_one_device;
     status_t status = options->trace             ? run_trace(&state, err)
                       : options->against != NULL ? run_against(&state, err)
+                      : on_devices               ? run_on_devices(&state, err)
                                                  : steps(&state, err);
     run_free_clocks(&state);
     if (status == STATUS_OK && interrupted && options->trace)

@@ -210,7 +210,7 @@ const case_t *run_find_gpu_case(const run_t *run);
 status_t run_trace(run_t *run, error_t *err);
 
 /* summary.c */
-/* The table of a finished workload; nothing if run_print() prints single cases. */
+/* The table of a finished workload (NULL: of all); nothing if run_print() prints single cases. */
 status_t run_print_workload(const run_t *run, const char *workload, error_t *err);
 status_t run_print(const run_t *run, error_t *err);
 

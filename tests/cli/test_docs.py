@@ -38,6 +38,7 @@ ONE_OF_THE_ENVIRONMENT = {
     "changes",
     "git",
     "`--against`",
+    "`--devices`",
     "`--lock-clocks`",
     "`--quick`",
 }

@@ -15,7 +15,7 @@ from project import FIXTURES, bench
 sys.path.insert(0, str(FIXTURES))
 
 from make_fleet import make_fleet, slow_memory
-from make_pair import Run
+from make_pair import Run, renamed
 
 GOLDEN = Path(__file__).parent / "golden_compare" / "fleet.txt"
 SLOW = 4
@@ -156,6 +156,23 @@ def test_missing_cases_are_told_and_are_no_outlier(fleet: list[Run]) -> None:
     assert answer["machines"][SLOW]["cases"] == answer["machines"][0]["cases"] - 1
 
 
+def test_cases_of_few_machines_are_left_out(fleet: list[Run]) -> None:
+    for run in fleet[2:]:
+        del run.cases[FASTEST]
+    answer = answer_of(fleet)
+    assert answer["sentences"] == []
+    assert FASTEST not in {cell["id"] for cell in answer["cells"]}
+
+
+def test_calibrations_are_left_out(fleet: list[Run]) -> None:
+    for run in fleet:
+        case = renamed(run.cases[FASTEST], workload="device")
+        run.cases[case["id"]] = case
+    cells = {cell["id"] for cell in answer_of(fleet)["cells"]}
+    assert FASTEST in cells
+    assert FASTEST.replace("mlp_infer", "device") not in cells
+
+
 def test_one_pass_decides_nothing(fleet: list[Run]) -> None:
     slow_memory(fleet[SLOW], 1.5)
     for run in fleet:
@@ -215,6 +232,12 @@ def test_other_sweeps_are_refused(fleet: list[Run]) -> None:
     message = run_fleet(fleet, expect=3)
     assert "expected runs of the same sweeps" in message
     assert "sweeps/other.json" in message
+
+
+def test_other_cases_of_the_same_id_are_refused(fleet: list[Run]) -> None:
+    fleet[SLOW].cases[FASTEST]["params"]["layers"] = [4, 6, 1]
+    message = run_fleet(fleet, expect=3)
+    assert f"machine5 cannot be compared: {FASTEST}: different set of params under" in message
 
 
 def test_two_runs_of_a_machine_are_refused(fleet: list[Run]) -> None:

@@ -1,0 +1,368 @@
+#include "run/devices/devices.h"
+
+#include "base/memory.h"
+#include "io/find.h"
+#include "io/fs.h"
+#include "run/devices/children.h"
+#include "run/devices/share.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DEVICES = 64, HELLO_S = 60 };
+
+typedef struct device {
+    char *name, *arch, *folder; /* folder: OUT/devices/I */
+    char label[32];
+} device_t;
+
+typedef struct devices {
+    run_t *run;
+    device_t items[MOST_DEVICES];
+    core_share_t *shares; /* of each device, with its index */
+    size_t n;
+} devices_t;
+
+/* ---- which devices --------------------------------------------------------------------------- */
+
+static status_t read_list(devices_t *devices, error_t *err) {
+    const char *list = devices->run->options->devices;
+    text_list_t words = text_split(list, ',');
+    bool valid = words.n >= 2 && words.n <= MOST_DEVICES;
+    devices->shares = mem_zeroed(words.n + 1, sizeof *devices->shares);
+    for (size_t i = 0; i < words.n && valid; i++) {
+        char *end;
+        const long index = strtol(words.items[i], &end, 10);
+        valid = *words.items[i] >= '0' && *words.items[i] <= '9' && *end == '\0' && index < 1024;
+        for (size_t k = 0; k < devices->n; k++)
+            valid &= devices->shares[k].device != (int)index;
+        devices->shares[devices->n++].device = (int)index;
+    }
+    text_list_free(&words);
+    if (!valid)
+        return error_set(err, STATUS_USAGE,
+                         "--devices %s: expected at least two indices of CUDA devices, each once, "
+                         "such as 0,1",
+                         list);
+    for (size_t i = 0; i < devices->n; i++)
+        snprintf(devices->items[i].label, sizeof devices->items[i].label, "GPU %d",
+                 devices->shares[i].device);
+    return STATUS_OK;
+}
+
+static void find_near(const char *uuid, core_share_t *share) {
+    nvml_t *nvml = NULL;
+    error_t ignored = ERROR_INIT;
+    memset(share->near, 0, sizeof share->near);
+    const bool known = nvml_open(uuid != NULL ? uuid : "", &nvml, &ignored) == STATUS_OK &&
+                       nvml_cpu_affinity(nvml, share->near, SHARE_WORDS);
+    if (!known)
+        memset(share->near, 0xff, sizeof share->near);
+    nvml_close(nvml);
+}
+
+/* From the device's own worker, as a run on it would. */
+static status_t describe(const run_t *run, device_t *device, core_share_t *share, error_t *err) {
+    workers_t workers = {.root = run->options->root, .device = share->device};
+    case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
+    worker_link_t *link = NULL;
+    status_t status = workers_find(&workers, &spec, "", &link, err);
+    if (status == STATUS_OK)
+        status = worker_link_start(link, HELLO_S, err);
+    if (status == STATUS_OK) {
+        const json_t *facts = json_object_get(link->hello, "device");
+        const char *name = json_string_value(json_object_get(facts, "name"));
+        const char *arch = json_string_value(json_object_get(facts, "arch"));
+        device->name = mem_text(name != NULL ? name : "");
+        device->arch = mem_text(arch != NULL ? arch : "");
+        find_near(json_string_value(json_object_get(facts, "uuid")), share);
+    } else {
+        error_set(err, STATUS_USAGE, "no answer");
+        error_within(err, "--devices %s: device %d", run->options->devices, share->device);
+        status = STATUS_USAGE;
+    }
+    case_free(&spec);
+    workers_free(&workers);
+    return status;
+}
+
+static status_t survey(devices_t *devices, error_t *err) {
+    for (size_t i = 0; i < devices->n; i++) {
+        device_t *device = &devices->items[i], *first = &devices->items[0];
+        TRY(describe(devices->run, device, &devices->shares[i], err));
+        if (strcmp(device->name, first->name) != 0 || strcmp(device->arch, first->arch) != 0)
+            return error_set(err, STATUS_INCOMPARABLE,
+                             "--devices %s: device %d is %s (%s), but device %d is %s (%s): a run "
+                             "has GPUs of one kind; make a run for each kind",
+                             devices->run->options->devices, devices->shares[i].device,
+                             device->name, device->arch, devices->shares[0].device, first->name,
+                             first->arch);
+    }
+    return STATUS_OK;
+}
+
+static status_t share_cores(devices_t *devices, error_t *err) {
+    run_t *run = devices->run;
+    core_place_t places[MOST_CORES];
+    TRY(cores_init(&run->cores, run->options->cpus, err));
+    core_places(&run->cores, places);
+    TRY(core_shares_make(places, run->cores.n, devices->shares, devices->n, err));
+    for (size_t i = 0; i < devices->n && !run->options->quiet; i++) {
+        char *cores = cores_text(devices->shares[i].cores, devices->shares[i].n);
+        fprintf(stderr, "%s: %s, cores %s\n", devices->items[i].label, devices->items[i].name,
+                cores);
+        free(cores);
+    }
+    return STATUS_OK;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+/* A folder of a device that is not in the list, or NULL; the caller frees it. */
+static char *find_other(const devices_t *devices, const text_list_t *folders) {
+    for (size_t i = 0; i < folders->n; i++) {
+        bool known = false;
+        for (size_t k = 0; k < devices->n; k++) {
+            char *name = mem_format("%d", devices->shares[k].device);
+            known |= strcmp(name, folders->items[i]) == 0;
+            free(name);
+        }
+        if (!known)
+            return mem_text(folders->items[i]);
+    }
+    return NULL;
+}
+
+static status_t check_folder(const devices_t *devices, const text_list_t *folders, bool has_header,
+                             error_t *err) {
+    const run_t *run = devices->run;
+    if ((has_header || folders->n > 0) && !run->options->resume)
+        return error_set(err, STATUS_USAGE,
+                         "%s already holds a run: continue it with --resume, or choose another "
+                         "--out",
+                         run->folder);
+    if (has_header && folders->n == 0)
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured without --devices: resume it without it, or choose "
+                         "another --out",
+                         run->folder);
+    char *other = find_other(devices, folders);
+    if (other != NULL || (folders->n > 0 && folders->n < devices->n)) {
+        char *list = text_list_join(folders, ",");
+        error_set(err, STATUS_USAGE,
+                  "%s was measured with --devices %s, found --devices %s: resume it with the same "
+                  "list, or choose another --out",
+                  run->folder, list, run->options->devices);
+        free(list);
+        free(other);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+/* All of them, so that a run that is interrupted early has the devices it was begun on. */
+static status_t prepare_folders(devices_t *devices, error_t *err) {
+    char *top = fs_join(devices->run->folder, "devices"),
+         *header = fs_join(devices->run->folder, "run.json");
+    text_list_t folders = {0};
+    status_t status = fs_is_folder(top) ? fs_list(top, "", &folders, err) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = check_folder(devices, &folders, fs_exists(header), err);
+    for (size_t i = 0; i < devices->n && status == STATUS_OK; i++) {
+        devices->items[i].folder = mem_format("%s/%d", top, devices->shares[i].device);
+        status = fs_make_folders(devices->items[i].folder, err);
+    }
+    text_list_free(&folders);
+    free(header);
+    free(top);
+    return status;
+}
+
+/* ---- children -------------------------------------------------------------------------------- */
+
+static text_list_t command_of(const devices_t *devices, size_t index, const char *program) {
+    const run_options_t *options = devices->run->options;
+    const core_share_t *share = &devices->shares[index];
+    const char *folder = devices->items[index].folder;
+    char *header = fs_join(folder, "run.json"), *cores = cores_text(share->cores, share->n);
+    text_list_t argv = {0};
+    text_list_add(&argv, program);
+    text_list_add(&argv, "run");
+    for (size_t i = 0; i < options->passed_on.n; i++)
+        text_list_add(&argv, options->passed_on.items[i]);
+    const char *const own[] = {"--devices", options->devices, "--cpus", cores, "--out", folder};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        text_list_add(&argv, own[i]);
+    text_list_add_format(&argv, "--device=%d", share->device);
+    text_list_add_format(&argv, "--shard=%zu/%zu", index + 1, devices->n);
+    if (fs_exists(header))
+        text_list_add(&argv, "--resume");
+    if (fs_exists(header) && options->retry)
+        text_list_add(&argv, "--retry");
+    text_list_add(&argv, "--");
+    for (size_t i = 0; i < options->n_sweeps; i++)
+        text_list_add(&argv, options->sweeps[i]);
+    free(cores);
+    free(header);
+    return argv;
+}
+
+static const char **argv_of(const text_list_t *list) {
+    const char **argv = mem_zeroed(list->n + 1, sizeof *argv);
+    for (size_t i = 0; i < list->n; i++)
+        argv[i] = list->items[i];
+    return argv;
+}
+
+static status_t start(const devices_t *devices, size_t index, const char *program, child_t *child,
+                      error_t *err) {
+    text_list_t command = command_of(devices, index, program);
+    const char **argv = argv_of(&command);
+    const status_t status = child_start(child, devices->items[index].label, argv, err);
+    free(argv);
+    text_list_free(&command);
+    return status;
+}
+
+/* `*broken`: a case was wrong or failed, or passes are left. */
+static status_t measure(const devices_t *devices, const char *program, bool *broken, error_t *err) {
+    child_t children[MOST_DEVICES];
+    size_t n = 0;
+    status_t status = STATUS_OK;
+    while (n < devices->n && status == STATUS_OK) {
+        status = start(devices, n, program, &children[n], err);
+        n += status == STATUS_OK;
+    }
+    static const volatile sig_atomic_t YES = 1;
+    children_wait(children, n, status == STATUS_OK ? devices->run->interrupted : &YES);
+    for (size_t i = 0; i < n && status == STATUS_OK; i++) {
+        *broken |= children[i].exit_code == STATUS_FAILED;
+        if (children[i].exit_code < 0 || children[i].exit_code > STATUS_FAILED)
+            status = error_set(
+                err, children[i].exit_code < 0 ? STATUS_FAILED : (status_t)children[i].exit_code,
+                "%s: see above; finished cases are in %s: continue with the same "
+                "command and --resume --out %s",
+                children[i].label, devices->run->folder, devices->run->folder);
+    }
+    return status;
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+static status_t merge_into(const devices_t *devices, const char *program, const char *folder,
+                           error_t *err) {
+    text_list_t command = {0};
+    subprocess_result_t result;
+    text_list_add(&command, program);
+    text_list_add(&command, "merge");
+    text_list_add(&command, "--");
+    text_list_add(&command, folder);
+    for (size_t i = 0; i < devices->n; i++)
+        text_list_add(&command, devices->items[i].folder);
+    const char **argv = argv_of(&command);
+    status_t status = subprocess_run(argv, NULL, 0, &result, err);
+    if (status == STATUS_OK) {
+        if (result.exit_code > STATUS_FAILED || result.exit_code < 0)
+            status = error_set(err, STATUS_USAGE, "%s", result.err);
+        else if (!devices->run->options->quiet)
+            fputs(result.err, stderr);
+        subprocess_result_free(&result);
+    }
+    free(argv);
+    text_list_free(&command);
+    return status;
+}
+
+/* The command line of the whole run instead of the first child's. */
+static status_t set_command_line(const run_t *run, const char *folder, error_t *err) {
+    record_t merged;
+    TRY(record_load_passes(folder, &merged, err));
+    text_list_free(&merged.argv);
+    for (size_t i = 0; i < run->options->n_argv; i++)
+        text_list_add(&merged.argv, run->options->argv[i]);
+    const status_t status = record_write_header(&merged, err);
+    record_free(&merged);
+    return status;
+}
+
+static status_t move_file(const char *from, const char *to, const char *name, error_t *err) {
+    char *old = fs_join(from, name), *new = fs_join(to, name);
+    const status_t status =
+        rename(old, new) == 0
+            ? STATUS_OK
+            : error_set(err, STATUS_USAGE, "%s: cannot move to %s: %s", old, to, strerror(errno));
+    free(old);
+    free(new);
+    return status;
+}
+
+/* run.json comes last: it makes the folder a run. */
+static status_t move_files(const char *from, const char *to, error_t *err) {
+    text_list_t names = {0};
+    char *packed = fs_join(to, "cases.jsonl.gz"); /* of an earlier merge: it would be read too */
+    status_t status = fs_remove_tree(packed, err);
+    free(packed);
+    if (status == STATUS_OK)
+        status = fs_list(from, "", &names, err);
+    for (size_t i = 0; i < names.n && status == STATUS_OK; i++)
+        if (strcmp(names.items[i], "run.json") != 0)
+            status = move_file(from, to, names.items[i], err);
+    if (status == STATUS_OK)
+        status = move_file(from, to, "run.json", err);
+    text_list_free(&names);
+    return status == STATUS_OK ? fs_remove_tree(from, err) : status;
+}
+
+static status_t merge(const devices_t *devices, const char *program, error_t *err) {
+    char *folder = fs_join(devices->run->folder, "merging");
+    status_t status = fs_remove_tree(folder, err); /* of a merge that was cut off */
+    if (status == STATUS_OK)
+        status = merge_into(devices, program, folder, err);
+    if (status == STATUS_OK)
+        status = set_command_line(devices->run, folder, err);
+    if (status == STATUS_OK)
+        status = move_files(folder, devices->run->folder, err);
+    free(folder);
+    return status;
+}
+
+/* ---- all steps ------------------------------------------------------------------------------- */
+
+static status_t steps(devices_t *devices, char **program, error_t *err) {
+    run_t *run = devices->run;
+    bool broken = false;
+    TRY(read_list(devices, err));
+    TRY(run_load_sweeps(run, err));
+    run_choose_folder(run);
+    TRY(survey(devices, err));
+    TRY(share_cores(devices, err));
+    TRY(prepare_folders(devices, err));
+    TRY(fs_executable(program, err));
+    TRY(measure(devices, *program, &broken, err));
+    if (*run->interrupted)
+        return STATUS_OK;
+    TRY(merge(devices, *program, err));
+    TRY(run_print_workload(run, NULL, err));
+    TRY(run_print(run, err));
+    return broken ? error_set(err, STATUS_FAILED,
+                              "a case was wrong or failed, or passes are left: see above (in %s)",
+                              run->folder)
+                  : STATUS_OK;
+}
+
+status_t run_on_devices(run_t *run, error_t *err) {
+    devices_t *devices = mem_zeroed(1, sizeof *devices);
+    char *program = NULL;
+    devices->run = run;
+    const status_t status = steps(devices, &program, err);
+    for (size_t i = 0; i < devices->n; i++) {
+        free(devices->items[i].name);
+        free(devices->items[i].arch);
+        free(devices->items[i].folder);
+    }
+    free(devices->shares);
+    free(devices);
+    free(program);
+    return status;
+}

@@ -1,0 +1,218 @@
+"""`bench run --devices`: a shard on each of several fake GPUs at once, merged into one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from fake_driver import build_gpu, compile_fake, cuda_sweep
+from project import BENCH, ROOT, TIMEOUT_S, bench, read_header, read_lines, read_passes, report_of
+
+BATCHES = [64, 128, 256]
+TWO = "cuDeviceGetCount always value=2"
+OPTIONS = ("--devices", "0,1", "--passes", "2")
+
+
+@pytest.fixture(scope="module")
+def gpus(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the environment with two fake GPUs and eight cores."""
+    folder = tmp_path_factory.mktemp("gpus")
+    environment = build_gpu(folder / "gpu")
+    preloaded = folder / "affinity.so"
+    compile_fake(preloaded, ["affinity"])
+    return {**environment, "FAKE_CUDA": TWO, "FAKE_CORES": "8", "LD_PRELOAD": str(preloaded)}
+
+
+@pytest.fixture(scope="module")
+def measured(
+    tmp_path_factory: pytest.TempPathFactory, gpus: dict[str, str]
+) -> tuple[Path, Path, subprocess.CompletedProcess[str]]:
+    """Return the sweep, a finished run of it on both, and what bench printed."""
+    folder = tmp_path_factory.mktemp("measured")
+    sweep = cuda_sweep(folder, BATCHES)
+    run = folder / "run"
+    return sweep, run, bench("run", sweep, *OPTIONS, "--out", run, **gpus)
+
+
+def cases_of(run: Path) -> set[str]:
+    return {name for name, _ in read_passes(run) if name.startswith("mlp_infer/")}
+
+
+# ---- a run ---------------------------------------------------------------------------------------
+
+
+def test_each_group_is_measured_on_one_device(
+    measured: tuple[Path, Path, subprocess.CompletedProcess[str]],
+) -> None:
+    _, run, done = measured
+    shards = [cases_of(run / "devices" / name) for name in ("0", "1")]
+    assert shards[0] & shards[1] == set()
+    assert shards[0] | shards[1] == cases_of(run)
+    batches = [{name.split("batch=")[1] for name in shard} for shard in shards]
+    assert batches == [{"64", "256"}, {"128"}]  # rivals stay together
+    assert {name.split("/")[1] for name in shards[1]} == {"cuda", "cpu"}
+    assert {(number) for _, number in read_passes(run)} == {1, 2}
+    gpus = {facts["gpu"] for facts in read_header(run)["passes"]}
+    assert gpus == {f"GPU-00000000-0000-0000-0000-00000000000{i}" for i in (0, 1)}
+    assert "GPU 0: Fake GPU, cores 0-3\nGPU 1: Fake GPU, cores 4-7\n" in done.stderr
+    assert "GPU 1: [" in done.stderr  # its progress
+    assert done.stderr.endswith(f"results: {run}\n")
+
+
+def test_the_run_says_that_they_were_used_at_once(
+    measured: tuple[Path, Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    _, run, done = measured
+    header = read_header(run)
+    assert header["finished"]
+    assert header["argv"][1] == "run"
+    assert header["argv"][-2:] == ["--out", str(run)]
+    for folder, cores in ((run, "0-3"), (run / "devices" / "1", "4-7")):
+        environment = read_header(folder)["environment"]
+        assert environment["measure"]["devices"] == "0,1 at once"
+        assert environment["host"]["cpus"] == cores
+    assert "2 passes, on GPUs 0,1 at once: the spread" in done.stdout
+    assert "2 passes, on GPUs 0,1 at once: the spread" in report_of(run, out=tmp_path / "R.md")
+    assert not (run / "merging").exists()
+
+
+def test_compare_tells_runs_at_once_from_runs_one_at_a_time(
+    measured: tuple[Path, Path, subprocess.CompletedProcess[str]],
+    gpus: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    sweep, run, _ = measured
+    one = tmp_path / "one"
+    bench("run", sweep, "--passes", "2", "--cpus", "0-3", "--out", one, **gpus)
+    answer = json.loads(bench("compare", one, run, "--json", expect=None).stdout)
+    assert "measure.devices: none → 0,1 at once" in answer["changes"]
+    done = bench("merge", tmp_path / "merged", one, run / "devices" / "0", expect=3)
+    assert "it was measured on several GPUs at once, but on one GPU at a time in" in done.stderr
+
+
+def test_a_wrong_case_fails_the_run(gpus: dict[str, str], tmp_path: Path) -> None:
+    script = (
+        f"{TWO}\ncuLaunchKernel case=mlp_infer/cuda/02_thread_per_sample/batch=128 always wrong"
+    )
+    run = tmp_path / "run"
+    command = ("run", cuda_sweep(tmp_path, BATCHES), *OPTIONS, "--out", run)
+    done = bench(*command, expect=1, **{**gpus, "FAKE_CUDA": script})
+    assert "GPU 1: bench: 1 of " in done.stderr
+    assert "a case was wrong or failed, or passes are left: see above" in done.stderr
+    statuses = {line["id"]: line["status"] for line in read_lines(run)}
+    assert statuses["mlp_infer/cuda/02_thread_per_sample/batch=128"] == "wrong"
+    assert statuses["mlp_infer/cuda/02_thread_per_sample/batch=64"] == "ok"
+
+
+# ---- interrupted and resumed ---------------------------------------------------------------------
+
+
+def test_an_interrupted_run_is_resumed(gpus: dict[str, str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    sweep = cuda_sweep(tmp_path, BATCHES)
+    command = [str(BENCH), "run", str(sweep), *OPTIONS, "--out", str(run)]
+    environment = {**os.environ, "BENCH_ROOT": str(ROOT), **gpus}
+    many = [*command, "--passes", "60"]  # more than are finished before the signal
+    process = subprocess.Popen(many, env=environment, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("GPU 1: ["):
+            break
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1, stderr
+    assert f"resume with the same command and --resume --out {run}" in stderr
+    assert not (run / "run.json").exists()
+    before = [read_lines(run / "devices" / name) for name in ("0", "1")]
+    bench(*command[1:], "--resume", **gpus)
+    for name, lines in zip(("0", "1"), before, strict=True):
+        assert read_lines(run / "devices" / name)[: len(lines)] == lines
+    assert read_header(run)["finished"]
+    assert len(cases_of(run)) == 2 * len(BATCHES)
+
+
+def test_more_passes_are_added_by_resume(gpus: dict[str, str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    command = ("run", cuda_sweep(tmp_path, BATCHES[:2]), "--devices", "0,1", "--out", run)
+    bench(*command, **gpus)
+    first = read_lines(run / "devices" / "1")
+    bench(*command, "--resume", "--passes", "2", **gpus)
+    assert read_lines(run / "devices" / "1")[: len(first)] == first
+    assert {number for _, number in read_passes(run)} == {1, 2}
+
+
+def test_runs_of_other_devices_are_not_resumed(
+    measured: tuple[Path, Path, subprocess.CompletedProcess[str]],
+    gpus: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    sweep, run, _ = measured
+    out = ("--out", run)
+    three = {**gpus, "FAKE_CUDA": "cuDeviceGetCount always value=3", "FAKE_CORES": "12"}
+    done = bench("run", sweep, *OPTIONS, *out, expect=2, **gpus)
+    assert f"{run} already holds a run" in done.stderr
+    for devices in ("0,2", "0,1,2"):
+        command = ("run", sweep, "--devices", devices, *out, "--resume")
+        done = bench(*command, expect=2, **three)
+        assert f"was measured with --devices 0,1, found --devices {devices}" in done.stderr
+    done = bench("run", sweep, "--passes", "2", *out, "--resume", expect=2, **gpus)
+    assert f"{run} was measured with --devices: resume it with it" in done.stderr
+    one = tmp_path / "one"
+    bench("run", sweep, "--out", one, **gpus)
+    done = bench("run", sweep, *OPTIONS, "--out", one, "--resume", expect=2, **gpus)
+    assert f"{one} was measured without --devices" in done.stderr
+
+
+def test_a_child_that_cannot_start_ends_the_others(
+    measured: tuple[Path, Path, subprocess.CompletedProcess[str]],
+    gpus: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    other = cuda_sweep(tmp_path, [32])
+    _, run, _ = measured
+    done = bench("run", other, *OPTIONS, "--out", run, "--resume", expect=3, **gpus)
+    assert "GPU 0: bench: " in done.stderr
+    assert "cannot be resumed: sweeps" in done.stderr
+
+
+# ---- refused -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("devices", ["0", "", "0,0", "0,x", "0,-1", "0,1,", "0,9999"])
+def test_bad_lists_are_refused(devices: str, tmp_path: Path) -> None:
+    sweep = cuda_sweep(tmp_path, [64])
+    done = bench("run", sweep, "--devices", devices, "--out", tmp_path / "run", expect=2)
+    assert f"--devices {devices}: expected at least two indices of CUDA devices" in done.stderr
+
+
+def test_gpus_of_different_kinds_are_refused(gpus: dict[str, str], tmp_path: Path) -> None:
+    script = f"{TWO}\ncuDeviceGetName always value=1"
+    command = ("run", cuda_sweep(tmp_path, [64]), *OPTIONS, "--out", tmp_path / "run")
+    done = bench(*command, expect=3, **{**gpus, "FAKE_CUDA": script})
+    assert "device 1 is Other GPU (sm_90), but device 0 is Fake GPU (sm_90)" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_device_is_told(gpus: dict[str, str], tmp_path: Path) -> None:
+    sweep = cuda_sweep(tmp_path, [64])
+    done = bench("run", sweep, "--devices", "0,7", "--out", tmp_path / "run", expect=2, **gpus)
+    assert "--devices 0,7: device 7: " in done.stderr
+
+
+def test_too_few_cores_are_told(gpus: dict[str, str], tmp_path: Path) -> None:
+    command = ("run", cuda_sweep(tmp_path, [64]), *OPTIONS, "--out", tmp_path / "run")
+    for options, environment in ((("--cpus", "0-5"), gpus), ((), {**gpus, "FAKE_CORES": "6"})):
+        done = bench(*command, *options, expect=2, **environment)
+        assert "device 0 would have 3 of 6 cores, expected at least 4 for each" in done.stderr
+        assert "8 cores would do" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("option", ["--against=self", "--trace", "--shard=1/2", "--json"])
+def test_other_ways_to_run_are_refused(option: str, tmp_path: Path) -> None:
+    done = bench("run", cuda_sweep(tmp_path, [64]), *OPTIONS, option, expect=2)
+    assert f"--devices and {option.split('=')[0]} exclude each other" in done.stderr
