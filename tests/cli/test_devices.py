@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -140,7 +141,10 @@ def test_more_passes_are_added_by_resume(gpus: dict[str, str], tmp_path: Path) -
     command = ("run", cuda_sweep(tmp_path, BATCHES[:2]), "--devices", "0,1", "--out", run)
     bench(*command, **gpus)
     first = read_lines(run / "devices" / "1")
-    bench(*command, "--resume", "--passes", "2", **gpus)
+    subprocess.run(["gzip", run / "cases.jsonl"], check=True)
+    done = bench(*command, "--resume", "--passes", "2", "--quiet", **gpus)
+    assert done.stderr == ""
+    assert not (run / "cases.jsonl.gz").exists()
     assert read_lines(run / "devices" / "1")[: len(first)] == first
     assert {number for _, number in read_passes(run)} == {1, 2}
 
@@ -172,11 +176,16 @@ def test_a_child_that_cannot_start_ends_the_others(
     gpus: dict[str, str],
     tmp_path: Path,
 ) -> None:
-    other = cuda_sweep(tmp_path, [32])
-    _, run, _ = measured
-    done = bench("run", other, *OPTIONS, "--out", run, "--resume", expect=3, **gpus)
-    assert "GPU 0: bench: " in done.stderr
-    assert "cannot be resumed: sweeps" in done.stderr
+    sweep, finished, _ = measured
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    (run / "devices" / "1" / "run.json").write_text("{}", encoding="utf-8")
+    command = ("run", sweep, "--devices", "0,1", "--out", run, "--resume", "--passes", "60")
+    done = bench(*command, expect=2, **gpus)
+    assert f"GPU 1: bench: {run}/devices/1/run.json: " in done.stderr
+    assert "GPU 0: bench: interrupted; finished cases are in" in done.stderr
+    assert f"bench: GPU 1: see above; finished cases are in {run}" in done.stderr
+    assert not read_header(run / "devices" / "0")["finished"]
 
 
 # ---- refused -------------------------------------------------------------------------------------

@@ -117,16 +117,26 @@ def test_a_single_slow_case_is_named(fleet: list[Run]) -> None:
     assert group_of(answer, "dram")["machines"][SLOW]["verdict"] == "as the fleet"
 
 
+def test_of_many_slow_cases_three_are_named(fleet: list[Run]) -> None:
+    slow = [name for name in fleet[SLOW].cases if "/cpu/omp/" in name]
+    for name in slow:
+        fleet[SLOW].scale(name, 1.2)
+    answer = answer_of(fleet, expect=1)
+    (sentence,) = answer["sentences"]
+    assert sentence.count("% slower") == sentence.count("in mlp_infer/cpu/omp/") == 3
+    assert f"; and in {2 * len(slow) - 3} more; others as the fleet" in sentence
+
+
 def test_what_else_differs_is_told(fleet: list[Run]) -> None:
-    slow_memory(fleet[SLOW], 1.08)
-    fleet[SLOW].environment["gpu"]["power_limit_w"] = 600
-    phases = fleet[SLOW].cases[FASTEST]["phases"]
-    phases["kernel_graph"]["n_throttled"] = 3
-    fleet[SLOW].cases[FASTEST]["device"]["throttle"] = ["sw_power_cap"]
+    slow = fleet[0]
+    slow_memory(slow, 1.08)
+    slow.environment["gpu"]["power_limit_w"] = 600
+    slow.cases[FASTEST]["phases"]["kernel_graph"]["n_throttled"] = 3
+    slow.cases[FASTEST]["device"]["throttle"] = ["sw_power_cap"]
     (sentence,) = answer_of(fleet, expect=1)["sentences"]
     assert sentence.endswith(
         "; throttled samples in 1 case (sw_power_cap)"
-        "; differs from node01 GPU-00000001 in gpu.power_limit_w: 700 → 600"
+        "; differs from node02 GPU-00000002 in gpu.power_limit_w: 700 → 600"
     )
 
 
@@ -228,10 +238,12 @@ def test_allowed_differences_are_listed(fleet: list[Run]) -> None:
 
 def test_other_sweeps_are_refused(fleet: list[Run]) -> None:
     sweep = fleet[SLOW].header["sweeps"][0]
-    fleet[SLOW].header["sweeps"] = [{**sweep, "path": "sweeps/other.json", "text": "{}"}]
-    message = run_fleet(fleet, expect=3)
-    assert "expected runs of the same sweeps" in message
-    assert "sweeps/other.json" in message
+    other = {**sweep, "path": "sweeps/other.json", "text": "{}"}
+    for index, sweeps in ((SLOW, [other]), (SLOW, [sweep, other]), (0, [sweep, other])):
+        fleet[index].header["sweeps"] = sweeps
+        message = run_fleet(fleet, expect=3)
+        assert "sweeps/other.json is not in both with the same text: expected runs of" in message
+        fleet[index].header["sweeps"] = [sweep]
 
 
 def test_other_cases_of_the_same_id_are_refused(fleet: list[Run]) -> None:
