@@ -47,6 +47,7 @@ static void cores_are_shared(void **state) {
         {20, 10, 4, {0, 0, 0, 0}, {"0-1,10-11", "3-4,13-14", "5-6,15-16", "8-9,18-19"}},
         /* one GPU's cores are among the other's: it chooses first */
         {16, 0, 2, {0xffff, 0x00ff}, {"8-15", "0-7"}},
+        {16, 0, 2, {0x00ff, 0xffff}, {"0-7", "8-15"}},
         /* as many for each */
         {16, 0, 2, {0xff00, 0x003f}, {"8-13", "0-5"}},
     };
