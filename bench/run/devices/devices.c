@@ -13,7 +13,7 @@
 enum { MOST_DEVICES = 64, HELLO_S = 60 };
 
 typedef struct device {
-    char *name, *arch, *folder; /* folder: OUT/devices/I */
+    char *name, *folder; /* folder: OUT/devices/I */
     char label[32];
 } device_t;
 
@@ -73,9 +73,7 @@ static status_t describe(const run_t *run, device_t *device, core_share_t *share
     if (status == STATUS_OK) {
         const json_t *facts = json_object_get(link->hello, "device");
         const char *name = json_string_value(json_object_get(facts, "name"));
-        const char *arch = json_string_value(json_object_get(facts, "arch"));
         device->name = mem_text(name != NULL ? name : "");
-        device->arch = mem_text(arch != NULL ? arch : "");
         find_near(json_string_value(json_object_get(facts, "uuid")), share);
     } else {
         error_set(err, STATUS_USAGE, "no answer");
@@ -91,13 +89,13 @@ static status_t survey(devices_t *devices, error_t *err) {
     for (size_t i = 0; i < devices->n; i++) {
         device_t *device = &devices->items[i], *first = &devices->items[0];
         TRY(describe(devices->run, device, &devices->shares[i], err));
-        if (strcmp(device->name, first->name) != 0 || strcmp(device->arch, first->arch) != 0)
-            return error_set(err, STATUS_INCOMPARABLE,
-                             "--devices %s: device %d is %s (%s), but device %d is %s (%s): a run "
-                             "has GPUs of one kind; make a run for each kind",
-                             devices->run->options->devices, devices->shares[i].device,
-                             device->name, device->arch, devices->shares[0].device, first->name,
-                             first->arch);
+        if (strcmp(device->name, first->name) != 0)
+            return error_set(
+                err, STATUS_INCOMPARABLE,
+                "--devices %s: device %d is %s, but device %d is %s: a run has GPUs of "
+                "one kind; make a run for each kind",
+                devices->run->options->devices, devices->shares[i].device, device->name,
+                devices->shares[0].device, first->name);
     }
     return STATUS_OK;
 }
@@ -358,7 +356,6 @@ status_t run_on_devices(run_t *run, error_t *err) {
     const status_t status = steps(devices, &program, err);
     for (size_t i = 0; i < devices->n; i++) {
         free(devices->items[i].name);
-        free(devices->items[i].arch);
         free(devices->items[i].folder);
     }
     free(devices->shares);
