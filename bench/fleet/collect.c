@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "compare/comparison.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,12 @@ static bool was_throttled(const case_result_t *result) {
     for (size_t p = 0; p < result->n_phases; p++)
         throttled |= result->phases[p].n_throttled > 0;
     return throttled;
+}
+
+static void note_clocks(fleet_machine_t *machine, const case_result_t *result) {
+    machine->lowest_sm_mhz = fmin(machine->lowest_sm_mhz, result->device.sm_mhz[0]);
+    for (size_t i = 0; i < result->flags.n; i++)
+        machine->n_power_limited += result->flags.items[i].kind == FLAG_POWER_LIMIT;
 }
 
 static void count_throttled(fleet_machine_t *machine, const case_result_t *result) {
@@ -188,6 +195,7 @@ static void count_case(fleet_t *fleet, const row_t *row) {
             continue;
         machine->n_cases += row->results[m]->status == CASE_OK;
         count_throttled(machine, row->results[m]);
+        note_clocks(machine, row->results[m]);
     }
 }
 
@@ -239,7 +247,8 @@ status_t fleet_collect(fleet_t *fleet, error_t *err) {
     for (size_t m = 0; m < n_machines; m++) {
         const record_t *run = &fleet->runs[m];
         indexes[m] = record_index_make(run);
-        fleet->machines[m] = (fleet_machine_t){.run = run, .name = name_of(fleet, run)};
+        fleet->machines[m] =
+            (fleet_machine_t){.run = run, .name = name_of(fleet, run), .lowest_sm_mhz = NAN};
         most += run->n_cases;
     }
     row_t *rows = mem_zeroed(most + 1, sizeof *rows);

@@ -23,9 +23,11 @@ typedef struct fleet_machine {
     size_t n_missing;             /* that other machines have times of, and that this run lacks */
     size_t n_throttled;           /* cases, some or all of whose samples were throttled */
     text_list_t throttle_reasons; /* NVML's names */
-    text_list_t
-        odd; /* "3 cases throttled (ID, …)": throttled, wrong, implausible or failed here, and
-                      * measured on most machines */
+    size_t n_power_limited;       /* cases that reached the board's power limit */
+    double lowest_sm_mhz;         /* around a round of any case; NaN if unknown */
+    /* "3 cases throttled (ID and 2 more)": throttled, wrong, implausible or failed here, and measured
+     * on most machines */
+    text_list_t odd;
 } fleet_machine_t;
 
 typedef struct fleet {

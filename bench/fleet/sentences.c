@@ -109,7 +109,23 @@ static void add_throttled(text_list_t *parts, const fleet_machine_t *machine) {
     free(reasons);
 }
 
-/* Facts that differ from those of a machine that is no outlier. */
+/* Smaller differences of clocks explain nothing. */
+static const double NOTABLE_FRAC = 0.03;
+
+/* "at the power limit in 9 cases, not 2; SM clock down to 1410 MHz, not 1755 MHz" */
+static void add_clocks(text_list_t *parts, const fleet_machine_t *machine,
+                       const fleet_machine_t *like) {
+    if (machine->n_power_limited != like->n_power_limited)
+        text_list_add_format(parts, "at the power limit in %zu case%s, not %zu",
+                             machine->n_power_limited, machine->n_power_limited == 1 ? "" : "s",
+                             like->n_power_limited);
+    const double ratio = machine->lowest_sm_mhz / like->lowest_sm_mhz; /* NaN: not read */
+    if (fabs(ratio - 1) > NOTABLE_FRAC)
+        text_list_add_format(parts, "SM clock down to %.0f MHz, not %.0f MHz",
+                             machine->lowest_sm_mhz, like->lowest_sm_mhz);
+}
+
+/* What differs from a machine that is no outlier. */
 static void add_facts(text_list_t *parts, const fleet_t *fleet, size_t machine) {
     static const char *const EXPECTED[] = {"host.name:", "gpu.uuid:", "host.load:"};
     size_t like = 0;
@@ -118,6 +134,7 @@ static void add_facts(text_list_t *parts, const fleet_t *fleet, size_t machine) 
     if (like == fleet->evidence.n_machines)
         return;
     text_list_t changes = {0}, notable = {0};
+    add_clocks(&notable, &fleet->machines[machine], &fleet->machines[like]);
     cause_of_runs(&fleet->runs[like], &fleet->runs[machine], &changes);
     for (size_t i = 0; i < changes.n; i++) {
         bool expected = false;
@@ -128,7 +145,7 @@ static void add_facts(text_list_t *parts, const fleet_t *fleet, size_t machine) 
     }
     char *list = text_list_join(&notable, ", ");
     if (notable.n > 0)
-        text_list_add_format(parts, "differs from %s in %s", fleet->machines[like].name, list);
+        text_list_add_format(parts, "unlike %s: %s", fleet->machines[like].name, list);
     free(list);
     text_list_free(&notable);
     text_list_free(&changes);

@@ -132,12 +132,17 @@ def test_what_else_differs_is_told(fleet: list[Run]) -> None:
     slow_memory(slow, 1.08)
     slow.environment["gpu"]["power_limit_w"] = 600
     slow.cases[FASTEST]["phases"]["kernel_graph"]["n_throttled"] = 3
-    slow.cases[FASTEST]["device"]["throttle"] = ["sw_power_cap"]
-    (sentence,) = answer_of(fleet, expect=1)["sentences"]
+    slow.cases[FASTEST]["device"].update(throttle=["sw_power_cap"], sm_mhz=[1400, 1500])
+    slow.cases[FASTEST]["flags"] = ["clock: at the board's power limit (SM 1400 to 1500 MHz)"]
+    answer = answer_of(fleet, expect=1)
+    (sentence,) = answer["sentences"]
     assert sentence.endswith(
         "; throttled samples in 1 case (sw_power_cap)"
-        "; differs from node02 GPU-00000002 in gpu.power_limit_w: 700 → 600"
+        "; unlike node02 GPU-00000002: at the power limit in 1 case, not 0, "
+        "SM clock down to 1400 MHz, not 1980 MHz, gpu.power_limit_w: 700 → 600"
     )
+    told = [(machine["power_limited"], machine["lowest_sm_mhz"]) for machine in answer["machines"]]
+    assert told == [(1, 1400)] + [(0, 1980)] * 7
 
 
 # ---- without times -------------------------------------------------------------------------------
