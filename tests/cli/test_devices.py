@@ -128,6 +128,7 @@ def test_an_interrupted_run_is_resumed(gpus: dict[str, str], tmp_path: Path) -> 
     assert process.returncode == 1, stderr
     assert f"resume with the same command and --resume --out {run}" in stderr
     assert not (run / "run.json").exists()
+    assert not read_header(run / "devices" / "1")["finished"]
     before = [read_lines(run / "devices" / name) for name in ("0", "1")]
     bench(*command[1:], "--resume", **gpus)
     for name, lines in zip(("0", "1"), before, strict=True):
