@@ -9,6 +9,7 @@ import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
 from project import BENCH, ROOT, TIMEOUT_S, bench, make_root, null_sweep, read_header, read_passes
 
 RECORD = ROOT / "tests/tools/record.py"
@@ -73,8 +74,8 @@ def test_the_reference_is_recorded_in_several_calls(tmp_path: Path) -> None:
     project, out = make_root(tmp_path / "project"), tmp_path / "results"
     (project / "tests/tools").mkdir(parents=True)
     text = RECORD.read_text("utf-8")
-    begin, end = text.index("RUNS = {"), text.index("\n}\n") + 3
-    runs = 'RUNS = {"one": ["s.json"], "two": ["s.json"]}\n'
+    begin, end = text.index("RUNS = {"), text.index("def header_of")
+    runs = 'RUNS = {"one": ["s.json"], "two": ["s.json"]}\nBOOT_RUNS = {"one": ["s.json"]}\n'
     (project / "tests/tools/record.py").write_text(text[:begin] + runs + text[end:], "utf-8")
     null_sweep(project / "s.json", ["steady"], [1000])
     listed = record(project, out, "--list")
@@ -91,4 +92,16 @@ def test_the_reference_is_recorded_in_several_calls(tmp_path: Path) -> None:
     done = record(project, out, "--minutes", "9")
     assert done.returncode == 0, done.stderr
     assert [number for _, number in read_passes(out / "one")] == [1, 2, 3, 4, 5, 6]
-    assert record(project, out, "--boot", "2", "--list").stdout.startswith("one_boot2")
+    listed = record(project, out, "--boot", "2", "--list")
+    assert listed.stdout.split() == ["one_boot2", "not", "begun"]
+
+
+def cases_of(sweep: str) -> set[str]:
+    lines = bench("plan", f"sweeps/{sweep}.json", cwd=ROOT).stdout.splitlines()
+    return {line.split()[1] for line in lines[:-1]}
+
+
+@pytest.mark.parametrize("workload", ["mlp_infer", "linreg_train", "mnist_train", "mlp_train"])
+def test_a_boot_has_cases_of_the_reference(workload: str) -> None:
+    headline = cases_of(f"{workload}_headline")
+    assert headline and headline < cases_of(workload)

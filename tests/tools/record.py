@@ -6,8 +6,9 @@ usage: record.py [--bench BENCH] [--out DIR] [--minutes N] [--boot N] [--list]
 Each call continues where the last one ended, with `bench run --resume --budget`: no pass is begun that
 would not end in time, and one that was cut off on another machine is measured again whole. Between
 calls, DIR/NAME must be kept with all its files, of which compiled/ is large and needed until the run is
-finished. --boot N records the runs again in DIR/NAME_bootN, for the range over boots. The exit code is
-0 when all runs are finished, 3 when another call is needed, and 1 when a case was wrong or failed.
+finished. --boot N records the cases of the headlines again in DIR/NAME_bootN, for the range over boots.
+The exit code is 0 when all runs are finished, 3 when another call is needed, and 1 when a case was
+wrong or failed.
 """
 
 from __future__ import annotations
@@ -29,9 +30,19 @@ PASSES = 6
 RUNS = {
     "h200_mlp_infer": ["sweeps/mlp_infer.json", "sweeps/mlp_infer_f16.json"],
     "h200_linreg_train": ["sweeps/linreg_train.json", "sweeps/linreg_train_operations.json"],
-    "h200_mnist_train": ["sweeps/mnist_train.json", "sweeps/mnist_train_stages.json"],
+    "h200_mnist_train": [
+        "sweeps/mnist_train.json",
+        "sweeps/mnist_train_mixed.json",
+        "sweeps/mnist_train_stages.json",
+    ],
     "h200_mlp_train": ["sweeps/mlp_train.json", "sweeps/allocate.json"],
     "h200_operators": ["kernels/softmax", "kernels/rms_norm", "kernels/reduce_sum", "kernels/gemm"],
+}
+
+# Of each other boot: the cases of the headlines.
+BOOT_RUNS = {
+    f"h200_{workload}": [f"sweeps/{workload}_headline.json"]
+    for workload in ("mlp_infer", "linreg_train", "mnist_train", "mlp_train")
 }
 
 
@@ -83,7 +94,7 @@ def main() -> int:
     ends = time.monotonic() + 60 * asked.minutes
     suffix = f"_boot{asked.boot}" if asked.boot > 1 else ""
     code = FINISHED
-    for name, sweeps in RUNS.items():
+    for name, sweeps in (BOOT_RUNS if asked.boot > 1 else RUNS).items():
         folder = asked.out / (name + suffix)
         left_s = ends - time.monotonic()
         if not asked.list and not header_of(folder).get("finished") and left_s >= 1:
