@@ -43,7 +43,7 @@ def compiled(source: Path, output: Path, *options: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        pytest.param(*probe, id=" ".join(probe), marks=[] if i < FEW else pytest.mark.slow)
+        pytest.param(*probe, id=" ".join(probe), marks=[] if i < FEW else pytest.mark.long)
         for i, probe in enumerate(PROBES)
     ],
 )
@@ -52,7 +52,7 @@ def test_probes_compile(tmp_path: Path, name: str, options: str) -> None:
     compiled(source, tmp_path / "probe.ptx", "-ptx", "-Xcicc", "-O1", *options.split())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("rung", "options"), RUNGS, ids=[rung for rung, _ in RUNGS])
 def test_loads_of_a_poll_are_under_way_together(tmp_path: Path, rung: str, options: str) -> None:
     if shutil.which("cuobjdump") is None:

@@ -67,6 +67,10 @@ def missing() -> str:
     return f"{', '.join(lacking)} not found ({packages})" if lacking else ""
 
 
+class DoesNotStartError(Exception):
+    """What Slurm's daemons say."""
+
+
 def free_ports(n: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
@@ -146,7 +150,12 @@ def daemons(folder: Path) -> dict[str, list[str]]:
 
 @contextlib.contextmanager
 def running() -> Iterator[Slurm]:
-    """Start all daemons; stop them, and what they left running, at the end."""
+    """Start all daemons; stop them, and what they left running, at the end.
+
+    Raises:
+        DoesNotStartError: their nodes are not idle within a minute.
+
+    """
     # A short path, as a socket's may have 107 characters.
     with (
         tempfile.TemporaryDirectory(prefix="bench-slurm-") as name,
@@ -167,7 +176,10 @@ def running() -> Iterator[Slurm]:
             )
             stack.callback(stop, process)
         stack.callback(end_jobs, slurm)
-        slurm.wait("idle nodes", lambda: idle(slurm))
+        try:
+            slurm.wait("idle nodes", lambda: idle(slurm))
+        except AssertionError as why:  # no fault of bench
+            raise DoesNotStartError(str(why)) from None
         yield slurm
 
 
