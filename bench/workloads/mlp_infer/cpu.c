@@ -99,23 +99,10 @@ static void forward_tile(const state_t *s, size_t first, float *scratch) {
             s->y32[(first + t) * n_out + o] = in[o * TILE + t];
 }
 
-/* For fewer tiles, starting threads costs more than the work. */
-static bool uses_threads(size_t batch) {
-    return batch > 16 * TILE;
-}
-
-/* They sleep while outputs are filled; on a busy machine it takes them milliseconds to come back, which
- * samples after other samples do not have to wait for. */
-static void wake_threads(size_t batch) {
-    int n = 0;
-#pragma omp parallel reduction(+ : n) if (uses_threads(batch))
-    n++;
-    (void)n;
-}
-
 static void forward_omp(const state_t *s) {
     const size_t batch = s->data->batch, each = 2 * s->widest * TILE;
-#pragma omp parallel for schedule(static) if (uses_threads(batch))
+    /* For fewer tiles, starting threads costs more than the work. */
+#pragma omp parallel for schedule(static) if (batch > 16 * TILE)
     for (size_t first = 0; first < batch; first += TILE)
         forward_tile(s, first, s->scratch32 + (size_t)omp_get_thread_num() * each);
 }
@@ -190,12 +177,10 @@ static status_t fill(session_t *session, error_t *err) {
     (void)err;
     const state_t *s = session->state;
     const size_t n = s->data->batch * s->data->sizes[s->data->n_layers];
-    if (s->y64 != NULL) {
+    if (s->y64 != NULL)
         random_fill(s->y64, n * sizeof *s->y64, RANDOM_F64);
-    } else {
+    else
         random_fill(s->y32, n * sizeof *s->y32, RANDOM_F32);
-        wake_threads(s->data->batch);
-    }
     return STATUS_OK;
 }
 
