@@ -48,5 +48,8 @@ typedef struct output_array {
 /* Write NAME.npy into `folder` and add the name to `arrays`. */
 status_t output_write(const output_array_t *array, const char *folder, text_list_t *arrays,
                       error_t *err);
+/* Of the reference: what errors of NAME are relative to if its own norm is smaller, as a root mean
+ * square: NAME.scale.npy. */
+status_t output_write_scale(const char *name, double scale, const char *folder, error_t *err);
 
 #endif

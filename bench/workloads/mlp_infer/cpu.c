@@ -2,7 +2,6 @@
  * careful C programmer would run: float32, all cores, vectorised across samples. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "io/npy.h"
 #include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
@@ -186,12 +185,8 @@ static status_t fill(session_t *session, error_t *err) {
 
 /* A sum of terms of either sign can be nearly zero, with one output in a thousand seeds. */
 static status_t write_scale(const state_t *s, const char *folder, error_t *err) {
-    const size_t one = 1, n = s->data->batch * s->data->sizes[s->data->n_layers];
-    const double scale = sqrt(s->terms / (double)n);
-    char *path = mem_format("%s/y.scale.npy", folder);
-    const status_t status = npy_write_f64(path, &scale, &one, 1, err);
-    free(path);
-    return status;
+    const size_t n = s->data->batch * s->data->sizes[s->data->n_layers];
+    return output_write_scale("y", sqrt(s->terms / (double)n), folder, err);
 }
 
 static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "io/npy.h"
 #include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/mnist/fit.h"
@@ -233,8 +232,8 @@ status_t mnist_cpu_open(session_t *session, const open_request_t *request,
 
 /* ---- the scale of losses --------------------------------------------------------------------- */
 
-/* What rounding to float32 does to weights in a hundred steps, times five; and how far it may then
- * move the losses, compared with what this does (docs/measuring.md, "Checks"). */
+/* More than rounding to float32 does to weights in the checked steps; and how far it may then move the
+ * losses, compared with what this does (docs/measuring.md, "Checks"). */
 static const double WEIGHTS_MOVE = 1e-6, LOSSES_MOVE = 3;
 
 /* Move the weights by WEIGHTS_MOVE, one half up and the other down. */
@@ -270,15 +269,11 @@ static double scale_of_losses(state_t *s, const double *losses, size_t n) {
 
 static status_t write_losses(state_t *s, const double *losses, const char *folder,
                              text_list_t *arrays, error_t *err) {
-    const size_t one = 1, n = s->training.checked_steps;
+    const size_t n = s->training.checked_steps;
     TRY(mnist_write_losses(losses, n, folder, arrays, err));
     if (s->ref == NULL || s->training.tolerance > WIDE_TOLERANCE)
         return STATUS_OK;
-    const double scale = scale_of_losses(s, losses, n);
-    char *path = mem_format("%s/losses.scale.npy", folder);
-    const status_t status = npy_write_f64(path, &scale, &one, 1, err);
-    free(path);
-    return status;
+    return output_write_scale("losses", scale_of_losses(s, losses, n), folder, err);
 }
 
 /* ---- the output ------------------------------------------------------------------------------ */
