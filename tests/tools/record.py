@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Record the reference runs on a GPU that is lent for minutes: call it until all are finished.
 
-usage: record.py [--bench BENCH] [--out DIR] [--minutes N] [--boot N] [--list]
+usage: record.py [--bench BENCH] [--out DIR] [--minutes N] [--boot N] [--list] [--options OPTIONS] [RUN…]
 
 Each call continues where the last one ended, with `bench run --resume --budget`: no pass is begun that
 would not end in time, and one that was cut off on another machine is measured again whole. Between
 calls, DIR/NAME must be kept with all its files, of which compiled/ is large and needed until the run is
 finished. --boot N records the cases of the headlines again in DIR/NAME_bootN, for the range over boots.
+RUN, say h200_mlp_infer, records only this one, and OPTIONS go to `bench run`: so two calls at once use both
+GPUs of a host, the second with --options='--devices 0,1 --device 1 --cpus 16-31'.
 The exit code is 0 when all runs are finished, 3 when another call is needed, and 1 when a case was
 wrong or failed.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -71,10 +74,10 @@ def state_of(folder: Path) -> str:
     return f"{left} passes left, of about {shortest:.0f} s"
 
 
-def record(bench: Path, folder: Path, sweeps: list[str], left_s: float) -> int:
+def record(command: list[str], folder: Path, sweeps: list[str], left_s: float) -> int:
     """Continue one run for at most so many seconds; return its exit code."""
     resume = ["--resume"] if (folder / "run.json").exists() else []
-    command = [str(bench), "run", *(str(ROOT / sweep) for sweep in sweeps), "--passes", str(PASSES)]
+    command = [*command, *(str(ROOT / sweep) for sweep in sweeps), "--passes", str(PASSES)]
     command += ["--out", str(folder), "--budget", f"{left_s:.0f}s", "--quiet", *resume]
     return subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode
 
@@ -90,15 +93,21 @@ def main() -> int:
     parser.add_argument(
         "--list", action="store_true", help="print what is there, and measure nothing"
     )
+    parser.add_argument("--options", type=shlex.split, default=[])
+    parser.add_argument("names", nargs="*", metavar="RUN")
     asked = parser.parse_args()
+    runs = BOOT_RUNS if asked.boot > 1 else RUNS
+    if unknown := set(asked.names) - set(runs):
+        parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(runs)}")
+    command = [str(asked.bench), "run", *asked.options]
     ends = time.monotonic() + 60 * asked.minutes
     suffix = f"_boot{asked.boot}" if asked.boot > 1 else ""
     code = FINISHED
-    for name, sweeps in (BOOT_RUNS if asked.boot > 1 else RUNS).items():
+    for name in asked.names or runs:
         folder = asked.out / (name + suffix)
         left_s = ends - time.monotonic()
         if not asked.list and not header_of(folder).get("finished") and left_s >= 1:
-            ended = record(asked.bench, folder, sweeps, left_s)
+            ended = record(command, folder, runs[name], left_s)
             if ended not in (FINISHED, FAILED):
                 return ended
             if ended == FAILED and header_of(folder).get("finished"):
