@@ -97,9 +97,3 @@ struct common_bits_t {
         return ((set ? of_all : ~of_any) & bits) == bits;
     }
 };
-
-// Between two loads of the same words.
-__device__ __forceinline__ void wait_clocks(unsigned n) {
-    for (const unsigned start = clock(); (unsigned)clock() - start < n;)
-        ;
-}

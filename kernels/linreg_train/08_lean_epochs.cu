@@ -135,7 +135,7 @@ LINREG_KERNEL(train, THREADS) {
         __syncthreads();
         STAMP(BLOCK_HERE, 0);
         if (warp == 0) {
-            own.subtract(__fmul_rn(gain, sum_of_blocks(block, sum_of_threads(block), tag)));
+            own.subtract(__fmul_rn(gain, sum_of_blocks(sum_of_threads(block), tag)));
             if (lane_of_half() == 0)
                 block.model[half_of_lane()] = own.high;
         }
@@ -150,7 +150,7 @@ LINREG_KERNEL(train, THREADS) {
     // So that each training has the same flags, and with them the same bits in its sums.
     for (; epoch % FLAG_PERIOD != 0; epoch++)
         if (warp == 0)
-            sum_of_blocks(block, 0, first_tag + epoch);
+            sum_of_blocks(0, first_tag + epoch);
     if (blockIdx.x == 0 && warp == 0 && lane_of_half() == 0) {
         p.results[half_of_lane() == 0 ? RESULT_B : RESULT_W] = (double)own.high + own.low;
         previous_tags = first_tag + epoch - FIRST_TAG; // by now all blocks have read it

@@ -14,12 +14,6 @@ constexpr unsigned HALF = 16;
 constexpr unsigned COPIES = HALF;             // of the words: spread the loads over the L2
 constexpr unsigned FIRST_TAG = 2, FLAG_PERIOD = 4;
 constexpr unsigned FOURS = BLOCKS / 4 / HALF; // of words, that a lane reads
-// So many loads of the same words are under way, this far apart: together about their latency. They are asynchronous
-// copies, because the compiler lets a loop that loads into registers wait for all of its loads at once.
-#ifndef POLLS
-#define POLLS 3
-#define CLOCKS_BETWEEN_POLLS 220
-#endif
 
 __device__ uint4 words[2][COPIES][BLOCKS / 4][2]; // Σe, then Σex, of four blocks
 __device__ unsigned long long loss_words[BLOCKS]; // a tag, then Σee
@@ -28,7 +22,6 @@ __device__ unsigned previous_tags;                // used since the module was l
 struct block_t {
     float4 of_threads[3][THREADS / 4];
     float model[2]; // b, w
-    uint4 polled[POLLS][FOURS][32];
 };
 
 __device__ __forceinline__ unsigned half_of_lane() {
@@ -86,45 +79,22 @@ struct polled_t {
     }
 };
 
-// A lane's place k of poll `poll`.
-__device__ __forceinline__ uint4 &place_of(block_t &block, unsigned poll, unsigned k) {
-    return block.polled[poll][k][threadIdx.x % 32];
-}
-
-__device__ __forceinline__ void start_poll(block_t &block, unsigned poll, const uint4 *from) {
-#pragma unroll
-    for (unsigned k = 0; k < FOURS; k++)
-        copy_16_async(shared_address(&place_of(block, poll, k)), from + k * HALF * 2, true);
-    end_copy_group();
-}
-
 // By one warp, of what its halves give: each lane writes one copy of the block's word.
-__device__ __forceinline__ float sum_of_blocks(block_t &block, float own, unsigned tag) {
+__device__ __forceinline__ float sum_of_blocks(float own, unsigned tag) {
     uint4(&all)[COPIES][BLOCKS / 4][2] = words[tag % 2];
     const uint4 *from = &all[blockIdx.x % COPIES][lane_of_half()][half_of_lane()];
     unsigned *to = (unsigned *)&all[lane_of_half()][blockIdx.x / 4][half_of_lane()] + blockIdx.x % 4;
     const unsigned bit = tag / 2 % 2;
     store_relaxed(to, with_last_bit(own, bit));
     STAMP(WORD_SENT, 0);
-    wait_for_copies<0>(); // those that the last call left
-#pragma unroll
-    for (unsigned poll = 0; poll < POLLS; poll++) {
-        if (poll > 0)
-            wait_clocks(CLOCKS_BETWEEN_POLLS);
-        start_poll(block, poll, from);
-    }
-    for (unsigned poll = 0;; poll = poll + 1 < POLLS ? poll + 1 : 0) {
-        wait_for_copies<POLLS - 1>(); // the oldest one has arrived
-        polled_t polled;
+    polled_t polled;
+    do {
 #pragma unroll
         for (unsigned k = 0; k < FOURS; k++)
-            polled.four[k] = place_of(block, poll, k);
-        if (__all_sync(EVERY_LANE, polled.has(bit))) {
-            STAMP(WORDS_HERE, 0);
-            return sum_over_lanes<HALF>(polled.sum());
-        }
-        start_poll(block, poll, from);
-    }
+            polled.four[k] = load_relaxed(from + k * HALF * 2);
+    } while (!__all_sync(EVERY_LANE, polled.has(bit)));
+    STAMP(WORDS_HERE, 0);
+    return sum_over_lanes<HALF>(polled.sum());
 }
 
 // By one warp: Σee of a block, to the first one …

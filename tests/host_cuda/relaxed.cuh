@@ -71,4 +71,3 @@ struct common_bits_t {
     void add(uint4 v) { add(v.x, v.y), add(v.z, v.w); }
     bool are(unsigned bits, bool set) const { return ((set ? of_all : ~of_any) & bits) == bits; }
 };
-inline void wait_clocks(unsigned) {}

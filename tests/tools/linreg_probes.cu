@@ -1,7 +1,7 @@
 // Where an epoch of linreg_train's rung 08 spends its time; docs/on-chip.md has predictions beside the results.
 //     nvcc -arch=sm_90a -std=c++17 -O3 -DN_TRAIN=400000 -o build/linreg_probes tests/tools/linreg_probes.cu
 //     build/linreg_probes
-// -DSTAMPED: how long each stage takes; -DPOLLS=1 -DCLOCKS_BETWEEN_POLLS=0: one load of the words at a time.
+// -DSTAMPED: how long each stage takes.
 #include "probe.cuh"
 
 #ifndef N_TRAIN

@@ -18,12 +18,6 @@ parts_mlp_tf32   mlp -DWIDTH=784 -DDTYPE_TF32=1 -DTAKES_TF32
 parts_1024       on_chip -DHIDDEN=1024
 parts_512        on_chip -DHIDDEN=512
 parts_2048       on_chip -DHIDDEN=2048
-polls_1          linreg -DN_TRAIN=400000 -DPOLLS=1 -DCLOCKS_BETWEEN_POLLS=0
-polls_2          linreg -DN_TRAIN=400000 -DPOLLS=2 -DCLOCKS_BETWEEN_POLLS=330
-polls_3          linreg -DN_TRAIN=400000
-polls_3_close    linreg -DN_TRAIN=400000 -DPOLLS=3 -DCLOCKS_BETWEEN_POLLS=100
-polls_4          linreg -DN_TRAIN=400000 -DPOLLS=4 -DCLOCKS_BETWEEN_POLLS=160
-polls_6          linreg -DN_TRAIN=400000 -DPOLLS=6 -DCLOCKS_BETWEEN_POLLS=110
 '
 case ${1:-} in
 build)
