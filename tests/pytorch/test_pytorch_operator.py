@@ -356,5 +356,5 @@ def test_cases_without_operators_name_a_workload_that_is_built_in(session, tmp_p
     assert answer["reason"].startswith("dtype: expected one of f32, f16, ")
 
 
-def test_compilation_of_operators_may_tune(session):
-    assert session.compiles()["operator"] == ["compile"]
+def test_on_the_cpu_nothing_is_chosen_by_timing(session):
+    assert session.compiles() == {}

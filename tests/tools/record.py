@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Record the reference runs on a GPU that is lent for minutes: call it until all are finished.
 
-usage: record.py [--bench BENCH] [--out DIR] [--minutes N] [--boot N] [--list] [--options OPTIONS] [RUN…]
+usage: record.py [--bench BENCH] [--out DIR] [--minutes N] [--boot N] [--list]
+                 [--options OPTIONS] [RUN…]
 
 Each call continues where the last one ended, with `bench run --resume --budget`: no pass is begun that
 would not end in time, and one that was cut off on another machine is measured again whole. Between
 calls, DIR/NAME must be kept with all its files, of which compiled/ is large and needed until the run is
 finished. --boot N records the cases of the headlines again in DIR/NAME_bootN, for the range over boots.
-RUN, say h200_mlp_infer, records only this one, and OPTIONS go to `bench run`: so two calls at once use both
-GPUs of a host, the second with --options='--devices 0,1 --device 1 --cpus 16-31'.
+RUN, say h200_mlp_infer, records only this one. OPTIONS go to `bench run`: '--devices 0,1', say.
 The exit code is 0 when all runs are finished, 3 when another call is needed, and 1 when a case was
 wrong or failed.
 """
