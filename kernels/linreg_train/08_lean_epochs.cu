@@ -5,17 +5,17 @@
 //                    constant. Three instructions per point instead of four, in straight-line code, so that they
 //                    overlap. 104 points of a thread in registers instead of 84, the rest in pairs in shared memory.
 //           block    all threads store their sums; one warp adds them, half of its lanes each for one of the two sums.
-//           exchange a word of 4 bytes holds a sum and its flag, so a block reads 1 KB instead of 2. One warp polls, with
-//                    three loads under way. 128 blocks: 32 lanes read 8 words each.
+//           exchange a word of 4 bytes holds a sum and its flag, so a block reads 1 KB instead of 2. One warp polls.
+//                    128 blocks: 32 lanes read 8 words each.
 //           step     by the same warp; w and b to the others with one barrier. Loss sums travel apart, to block 0 only.
 // Buys    Predicted for 4 M points, per epoch: points 388 instructions a warp, two warps a scheduler, 776 clocks or
 //         0.39 us at 1.98 GHz (06: 0.75, as 400,000 points take that much less); the block's sum 230 clocks, 0.12;
 //         exchange 0.5: a store 0.18, at most half a load until the next one starts, a load's way back; sum of all
 //         words, step and barrier 0.15. In all 1.2 us, 0.24 ms for 200 epochs; rung 06 measured 2.08 us. Without
 //         straight-line code 0.3 us more. 400,000 points: 0.83 us (06: 1.35).
-//         Measured on an H200: 2.00 us, 0.40 ms (06: 0.44), and 1.40 us for 400,000 points (06: 1.37). A hop takes 1.1
-//         us, not 0.5, and only one load was under way: the compiler let two wait for each other. Predicted with three
-//         copies: 1.75 and 1.15 us. Points take 0.60 us, not 0.33: docs/on-chip.md has the hypotheses.
+//         Measured on an H200: 1.97 us, 0.40 ms (06: 0.43), and 1.30 us for 400,000 points (06: 1.35). The exchange
+//         takes 0.8 us, as the longest of 128 waits counts; points take 0.70, not 0.39 (docs/on-chip.md). More loads
+//         under way, as asynchronous copies, were slower: 1.5 us with one, 2.4 with three.
 // Limits  A hop through the L2 is nearly half of it. Needs 128 multiprocessors and sm_80; up to 6.9 M training points.
 //         Why |w - w64| < 1e-5: sums are float32 in chains of 62 numbers near b, then pairwise; b is added per thread,
 //         before sums of many threads are rounded. A flag costs the last bit of a block's sum, alternately up and down.

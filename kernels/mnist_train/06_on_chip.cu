@@ -7,15 +7,15 @@
 //         through the L2, and each cluster collects its deltas. ldmatrix and ldmatrix.trans read the same weights for
 //         both. A bit of each word tells its step, so that nothing is cleared. Beyond 1536 neurons, more clusters than
 //         fit everywhere would be needed: there, groups of 8 blocks exchange through the L2, too.
-// Buys    Measured on an H200: 10.7 us per step at H = 512, 16.6 at 1024, 28.4 at 2048 (05 takes 13.3 at 512; 04 takes
-//         23.6 and 36.9). Predicted: 7.3, 9.1, 12.7. Then polls still waited for each load before they issued the next,
-//         so 2048, whose polls are of 16 words, was furthest off; without that 10, 13 and 15 are predicted. The rest:
-//         a hop through the L2 takes 1.1 us, and instructions were not counted (docs/on-chip.md, "Where the first
-//         measurement differs"). The prediction: the chain has 6 hops within a cluster, 0.4 to 0.5 us each, and 5 through the L2, 0.65 to 0.95: 6.2 us
-//         at 1024, 8.5 at 2048. Its products read shared memory for 4,600 clocks, 2.4 us, and 6,700, 3.5 us. Updates of
+// Buys    Measured on an H200: 10.4 us per step at H = 512, 14.4 at 1024, 19.9 at 2048 (05 takes 13.3 at 512; 04 takes
+//         23.6 and 36.9). Predicted: 7.3, 9.1, 12.7. Without products and updates a step takes 8.2, 9.7 and 14.1: the
+//         exchanges, and what a block does between them. Updates of layers 1 and 2 are longer than the waits that
+//         should hide them, by 0.3 to 0.9 us each. docs/on-chip.md has the stages.
+//         The prediction: the chain has 6 hops within a cluster, 0.4 to 0.5 us each, and 5 through the L2, 0.65 to
+//         0.95: 6.2 us at 1024, 8.5 at 2048. Its products read shared memory for 4,600 clocks, 2.4 us, and 6,700, 3.5 us. Updates of
 //         layers 1 to 3 are in the waits for sums of deltas, that of layer 0 is not. docs/on-chip.md has the bytes of
 //         each exchange, the parts and their probes.
-//         dtype mixed: 12.3 us at 512, 18.0 at 1024, predicted 7.7 and 10.3 (04: 21.6 and 26.8). A weight stays in 4 bytes, its
+//         dtype mixed: 11.1 us at 512, 16.0 at 1024, predicted 7.7 and 10.3 (04: 21.6 and 26.8). A weight stays in 4 bytes, its
 //         float16 where it was and its second word beside it (split_weight.cuh); 208 KB of a block at 1024. Forward and
 //         backward products are the same. An update takes 7 more instructions per weight and twice the accesses: 730
 //         clocks for layer 0, on the chain, and 2,700 for the others, half of them in the waits.
