@@ -14,7 +14,7 @@ typedef struct compile_command_options {
     compile_options_t compile;
     text_list_t arch;          /* "sm_90", …; empty: those of each sweep */
     const char *operator_name; /* NULL: sweeps */
-    bool quick, json, quiet;
+    bool quick, once, json, quiet;
 } compile_command_options_t;
 
 #define SET(read, member) CLI_FIELD(read, compile_command_options_t, member)
@@ -24,6 +24,8 @@ const cli_option_t COMPILE_OPTIONS[] = {
      SET(cli_operator, operator_name)},
     {"quick", NULL, "with --operator: the sizes of its quick sweep (those of the full one)",
      SET(cli_flag, quick)},
+    {"once", NULL, "each kernel only for the last of its sizes, once for each dtype",
+     SET(cli_flag, once)},
     {"arch", "LIST", "sm_75,sm_80,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(compile_command_options_t, compile.compiler, COMPILER_CHOICES)},
@@ -51,6 +53,16 @@ static status_t choose_archs(const compile_command_options_t *options, const swe
     return STATUS_OK;
 }
 
+static bool is_repeated(const sweep_t *sweep, size_t at) {
+    const case_t *spec = &sweep->cases[at];
+    for (size_t i = at + 1; i < sweep->n_cases; i++)
+        if (strcmp(sweep->cases[i].engine, spec->engine) == 0 &&
+            strcmp(sweep->cases[i].variant, spec->variant) == 0 &&
+            strcmp(sweep->cases[i].dtype, spec->dtype) == 0)
+            return true;
+    return false;
+}
+
 /* Frees the sweep. */
 static status_t add_sweep(const compile_command_options_t *options, sweep_t *sweep,
                           program_list_t *programs, error_t *err) {
@@ -59,6 +71,8 @@ static status_t add_sweep(const compile_command_options_t *options, sweep_t *swe
     for (size_t a = 0; a < archs.n && status == STATUS_OK; a++)
         for (size_t c = 0; c < sweep->n_cases && status == STATUS_OK; c++) {
             size_t index;
+            if (options->once && is_repeated(sweep, c))
+                continue;
             status = compile_add(&options->compile, &sweep->cases[c], archs.items[a], programs,
                                  &index, err);
             if (status != STATUS_OK)
