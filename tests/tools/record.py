@@ -62,11 +62,14 @@ def seconds_of(facts: dict[str, Any]) -> float:
 
 def state_of(folder: Path) -> str:
     header = header_of(folder)
-    ended = [facts for facts in header.get("passes", []) if facts.get("finished")]
-    if not header:
-        return "not begun"
-    if header["finished"]:
-        return "finished"
+    if header and not header["finished"]:
+        devices = sorted(folder.glob("devices/*"))
+        return "; ".join(map(passes_left, devices)) if devices else passes_left(folder)
+    return "finished" if header else "not begun"
+
+
+def passes_left(folder: Path) -> str:
+    ended = [facts for facts in header_of(folder).get("passes", []) if facts.get("finished")]
     if not ended:
         return "no pass ended yet"
     shortest = min(map(seconds_of, ended))  # another may have been cut off and resumed
