@@ -99,7 +99,7 @@ const cli_option_t RUN_OPTIONS[] = {
     {"budget", "TIME", "begin no pass that would end later; --resume continues",
      SET(cli_time, budget_s)},
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
-    {"shard", "I/N", "every N-th group of cases, from the I-th; auto[/N]: by Slurm, MPI, …",
+    {"shard", "I/N", "part I of N of the groups of cases; auto[/N]: by Slurm, MPI, …",
      SET(read_shard, shard)},
     {"seed", "N", "seed of the data and of the order of rounds (secret)",
      RANGE(cli_number64, seed, 0, INT64_MAX)},

@@ -84,13 +84,20 @@ static size_t number_of(sharding_t *sharding, const sweep_t *sweep, const case_t
     return (*entry)->number;
 }
 
+/* Dealt to and fro: sizes ascend in sweeps, so otherwise the last shard would get the largest of each
+ * n groups. */
+static size_t dealt_to(size_t group, size_t n) {
+    return group / n % 2 == 0 ? group % n : n - 1 - group % n;
+}
+
 static bool is_in_shard(const sweep_t *sweep, const case_t *spec, const void *context) {
     sharding_t *sharding = *(sharding_t *const *)context;
     const run_options_t *options = sharding->options;
-    return number_of(sharding, sweep, spec) % options->shard.n == options->shard.number - 1;
+    return dealt_to(number_of(sharding, sweep, spec), options->shard.n) ==
+           options->shard.number - 1;
 }
 
-/* Every n-th group of all sweeps: contenders that are compared with each other stay in one shard. */
+/* Whole groups: contenders that are compared with each other stay in one shard. */
 static void keep_shard(run_t *run) {
     sharding_t sharding = {.options = run->options}, *context = &sharding;
     for (size_t i = 0; i < run->n_sweeps; i++)

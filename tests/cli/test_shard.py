@@ -34,6 +34,14 @@ def test_auto_measures_that_shard(
     assert set(read_cases(tmp_path / "auto")) == set(read_cases(tmp_path / "named"))
 
 
+def test_groups_are_dealt_to_and_fro(tmp_path: Path) -> None:
+    """Sizes ascend in sweeps: no shard gets the larger of every two."""
+    sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000, 3000, 4000])
+    bench("run", sweep, "--out", tmp_path / "run", "--shard", "2/2")
+    sizes = {name.split("work_ns=")[1] for name in read_cases(tmp_path / "run")}
+    assert sizes == {"2000", "3000"}
+
+
 def test_quiet_does_not_tell_the_shard(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000])
     command = ("run", sweep, "--out", tmp_path / "run", "--shard", "auto", "--quiet")

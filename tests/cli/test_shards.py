@@ -30,7 +30,7 @@ def test_two_sweeps_with_cases_and_groups_in_common(tmp_path: Path) -> None:
     shards = measure_shards(tmp_path, ref, both)
     found = [set(read_cases(shard)) for shard in shards]
     batches = [{name.split("batch=")[1] for name in cases} for cases in found]
-    assert batches == [{"1", "3"}, {"2", "4"}]
+    assert batches == [{"1", "4"}, {"2", "3"}]
     bench("merge", tmp_path / "merged", *shards)
     bench("run", ref, both, "--out", tmp_path / "whole", "--quiet")
     assert found[0] | found[1] == set(read_cases(tmp_path / "merged"))
