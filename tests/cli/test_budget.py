@@ -92,6 +92,10 @@ def test_the_reference_is_recorded_in_several_calls(tmp_path: Path) -> None:
     done = record(project, out, "--minutes", "9")
     assert done.returncode == 0, done.stderr
     assert [number for _, number in read_passes(out / "one")] == [1, 2, 3, 4, 5, 6]
+    measured = record(project, out, "--options=--cpus 0 --seed 7", "--boot", "3", "one")
+    assert measured.stdout.split() == ["one_boot3", "finished"]
+    assert read_header(out / "one_boot3")["seed"] == 7
+    assert "two2: expected some of one, two" in record(project, out, "two2").stderr
     listed = record(project, out, "--boot", "2", "--list")
     assert listed.stdout.split() == ["one_boot2", "not", "begun"]
 
