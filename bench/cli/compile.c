@@ -24,8 +24,7 @@ const cli_option_t COMPILE_OPTIONS[] = {
      SET(cli_operator, operator_name)},
     {"quick", NULL, "with --operator: the sizes of its quick sweep (those of the full one)",
      SET(cli_flag, quick)},
-    {"once", NULL, "each kernel only for the last of its sizes, once for each dtype",
-     SET(cli_flag, once)},
+    {"once", NULL, "each kernel only for the last of its sizes in the sweep", SET(cli_flag, once)},
     {"arch", "LIST", "sm_75,sm_80,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(compile_command_options_t, compile.compiler, COMPILER_CHOICES)},
@@ -53,12 +52,20 @@ static status_t choose_archs(const compile_command_options_t *options, const swe
     return STATUS_OK;
 }
 
-static bool is_repeated(const sweep_t *sweep, size_t at) {
-    const case_t *spec = &sweep->cases[at];
+/* Do two cases of a sweep differ in no more than their sizes? */
+static bool is_another_size(const case_t *a, const case_t *b) {
+    if (strcmp(a->engine, b->engine) != 0 || strcmp(a->variant, b->variant) != 0 ||
+        strcmp(a->dtype, b->dtype) != 0 || a->n_techniques != b->n_techniques)
+        return false;
+    for (size_t i = 0; i < a->n_techniques; i++)
+        if (!value_equal(&a->techniques[i].value, &b->techniques[i].value))
+            return false;
+    return true;
+}
+
+static bool comes_again(const sweep_t *sweep, size_t at) {
     for (size_t i = at + 1; i < sweep->n_cases; i++)
-        if (strcmp(sweep->cases[i].engine, spec->engine) == 0 &&
-            strcmp(sweep->cases[i].variant, spec->variant) == 0 &&
-            strcmp(sweep->cases[i].dtype, spec->dtype) == 0)
+        if (is_another_size(&sweep->cases[i], &sweep->cases[at]))
             return true;
     return false;
 }
@@ -71,7 +78,7 @@ static status_t add_sweep(const compile_command_options_t *options, sweep_t *swe
     for (size_t a = 0; a < archs.n && status == STATUS_OK; a++)
         for (size_t c = 0; c < sweep->n_cases && status == STATUS_OK; c++) {
             size_t index;
-            if (options->once && is_repeated(sweep, c))
+            if (options->once && comes_again(sweep, c))
                 continue;
             status = compile_add(&options->compile, &sweep->cases[c], archs.items[a], programs,
                                  &index, err);

@@ -1,4 +1,4 @@
-"""`bench compile --once`: each kernel only for the last of its sizes, once for each dtype."""
+"""`bench compile --once`: each kernel only for the last of its sizes in the sweep."""
 
 from __future__ import annotations
 
@@ -34,3 +34,17 @@ def compiled(sweep: Path, *options: str) -> set[tuple[str, str | None]]:
 
 def batch_of(defines: list[str]) -> str | None:
     return next((define for define in defines if define.startswith("BATCH=")), None)
+
+
+def test_once_keeps_what_techniques_compile(tmp_path: Path) -> None:
+    sweep = tmp_path / "sums.json"
+    rung = {
+        "engine": "cuda",
+        "variants": ["04_weight_streaming"],
+        "techniques": {"accumulate": ["f32", "f16"]},
+    }
+    text = {**SWEEP, "name": "sums", "workload": "mnist_train", "contenders": [rung]}
+    text["axes"] = {"hidden": [128], "dtype": ["f16"]}
+    sweep.write_text(json.dumps(text), "utf-8")
+    answer = bench("compile", sweep, "--json", "--cache", tmp_path / "cache", "--once")
+    assert len(json.loads(answer.stdout)["programs"]) == 2
