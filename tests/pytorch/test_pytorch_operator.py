@@ -356,5 +356,8 @@ def test_cases_without_operators_name_a_workload_that_is_built_in(session, tmp_p
     assert answer["reason"].startswith("dtype: expected one of f32, f16, ")
 
 
-def test_on_the_cpu_nothing_is_chosen_by_timing(session):
-    assert session.compiles() == {}
+@pytest.mark.parametrize(
+    ("device", "modes"), [("cpu", None), ("cuda", ["compile", "compile_graph"])]
+)
+def test_only_on_a_gpu_the_compiler_chooses_by_timing(session, modes):
+    assert session.compiles().get("operator") == modes
