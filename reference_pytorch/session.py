@@ -52,7 +52,7 @@ class Session(TorchSession):
         return OperatorWorkload(operator)
 
     def compiles(self) -> dict[str, list[str]]:
-        """Return the modes that use `torch.compile` on a GPU; on the CPU it chooses by rules."""
+        """Return the modes that use `torch.compile` on a GPU; on the CPU it times nothing."""
         if self._device.kind == "cpu":
             return {}
         compiling = COMPILING["cuda"]
