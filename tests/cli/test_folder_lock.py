@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,15 @@ def test_of_runs_that_start_at_once_one_measures(tmp_path: Path) -> None:
             process.communicate()
 
 
+def has_open(process: int, path: Path) -> bool:
+    """Tell whether the process has the file open; others may be closed while they are looked at."""
+    for opened in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if opened.readlink() == path:
+                return True
+    return False
+
+
 def test_whoever_is_about_to_write_the_lock_is_awaited(tmp_path: Path) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
     run.mkdir()
@@ -122,8 +131,7 @@ def test_whoever_is_about_to_write_the_lock_is_awaited(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        opened = Path(f"/proc/{process.pid}/fd")
-        assert wait_until(lambda: any(fd.resolve() == run for fd in opened.iterdir()))
+        assert wait_until(lambda: has_open(process.pid, run))
         (tmp_path / "lock").write_text(json.dumps(OTHER), encoding="utf-8")
         (tmp_path / "lock").rename(run / "run.lock")
         assert process.wait(TIMEOUT_S) == 2
