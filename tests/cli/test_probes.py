@@ -17,6 +17,7 @@ PROBES = [
     ("linreg", "-DN_TRAIN=400000 -DSTAMPED"),
     ("on_chip", "-DHIDDEN=512 -DSTAMPED"),
     ("on_chip", "-DHIDDEN=2048"),
+    ("stream", ""),
 ]
 RUNGS = [
     ("mlp_train/08_on_chip_split_tf32", "-DWIDTH=784 -DDEPTH=4 -DBATCH=64 -DDTYPE_TF32=0"),

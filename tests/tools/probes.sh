@@ -18,6 +18,7 @@ parts_mlp_tf32   mlp -DWIDTH=784 -DDTYPE_TF32=1 -DTAKES_TF32
 parts_1024       on_chip -DHIDDEN=1024
 parts_512        on_chip -DHIDDEN=512
 parts_2048       on_chip -DHIDDEN=2048
+streams          stream
 '
 case ${1:-} in
 build)
