@@ -126,6 +126,7 @@ class EngineSession(ABC):
                 name: list(workload.modes) for name, workload in self.workloads.items()
             },
             "compiles": self.compiles(),
+            "open_keys": ["results"],
             "once_ns": dict(self._device.once_ns),
         }
 
@@ -188,6 +189,8 @@ class EngineSession(ABC):
             inputs = self._inputs_for(workload, request)
             self.prepare(request)
             case = workload.open(spec, inputs, self._device, mark)
+            if request.results and (find_results := getattr(case, "find_results", None)):
+                find_results()
             start_ns = now_ns()
             for probe in case.probes:
                 probe()

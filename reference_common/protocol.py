@@ -58,6 +58,8 @@ class OpenRequest:
     compile_cache: str | None = None
     # What `case.workload` names, if that is not a built-in workload.
     operator: Operator | None = None
+    # False: an earlier pass has told them; what only gives them need not run.
+    results: bool = True
 
     @property
     def id(self) -> str:
@@ -221,6 +223,7 @@ _REQUESTS: Mapping[str, Shape] = {
             "profile": boolean,
             "compile_cache": text,
             "operator": OPERATOR,
+            "results": boolean,
         },
     ),
     "output": Shape(OutputRequest, {"id": text, "path": text}),

@@ -79,7 +79,11 @@ class OpenCase(Protocol):
         ...
 
     def results(self) -> dict[str, Any]:
-        """Return the results reported when the case is closed; {} for inference."""
+        """Return the results reported when the case is closed; {} for inference.
+
+        What takes a run of its own is in the optional method `find_results`, which the session calls
+        before the first run, unless the results are known.
+        """
         ...
 
 

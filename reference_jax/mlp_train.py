@@ -9,7 +9,7 @@ Phases: `train` (order to the device, all steps), `validate` (until loss and acc
 host), each waited for, `total`, `residual`; `step`, `train` divided by its steps. Copying the start
 weights is not timed.
 
-Opening a case also runs all epochs once (`once_ns.training`), which gives its results.
+Opening a case in the first pass also runs all epochs once (`once_ns.training`), for its results.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ Phases on a GPU: `h2d` (start weights and order), `train`, `d2h` (losses and wei
 for, `total`, `residual`; `step`, which is `train` divided by the steps of a sample. On the CPU
 there are no copies: `train`, `step`, `total`, `residual`.
 
-Opening a case also runs the complete training once (`once_ns.training`), in stretches of as many
-steps as a sample has.
+Opening a case in the first pass also runs the complete training once (`once_ns.training`), in
+stretches of as many steps as a sample has.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Inputs(Generic[Params]):
 
 
 class Training(Case, ABC, Generic[Params]):
-    """An open case. Opening it runs the complete training once, which gives the results."""
+    """An open case."""
 
     def __init__(self, mode: str, inputs: Inputs[Params], device: JaxDevice, mark: Mark) -> None:
         super().__init__(device, mark)
@@ -76,7 +76,7 @@ class Training(Case, ABC, Generic[Params]):
             jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=array.sharding)
             for array in (self._trainer.losses, *self._trainer.weights)
         ]
-        self._results = self._train_whole()
+        self._results: dict[str, Any] = {}
         self.probes: list[Probe] = [self._sample]
 
     def output(self) -> dict[str, np.ndarray]:
@@ -86,6 +86,10 @@ class Training(Case, ABC, Generic[Params]):
         first = self._first_order().reshape(-1)[: self._params.batch]
         gradients = self._trainer.gradients(self._inputs.weights, first)
         return {**by_layer("gradient", gradients), "losses": losses}
+
+    def find_results(self) -> None:
+        """Run the complete training once."""
+        self._results = self._train_whole()
 
     def results(self) -> dict[str, Any]:
         return self._results

@@ -29,7 +29,7 @@ host), each ended by a synchronisation, `total`, `residual`; `step`, `train` div
 on a GPU also `train_device` and `validate_device`, between two CUDA events. Restoring the start
 weights is not timed.
 
-Opening a case also runs all epochs once (`once_ns.training`), which gives its results.
+Opening a case in the first pass also runs all epochs once (`once_ns.training`), for its results.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ and order), `train`, `d2h` (losses and weights), each ended by a synchronisation
 divided by the steps of a sample. On the CPU there are no copies, and work before the training is
 not timed: `train`, `step`, `total`, `residual`.
 
-Opening a case also runs the complete training once (`once_ns.training`), which gives its losses and
-its accuracy on the test images.
+Opening a case in the first pass also runs the complete training once (`once_ns.training`), which
+gives its losses and its accuracy on the test images.
 """
 
 from __future__ import annotations

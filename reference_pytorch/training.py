@@ -65,7 +65,7 @@ class Trained(NamedTuple):
 
 
 class Training(Case, ABC, Generic[Params]):
-    """An open case. Opening it runs the complete training once, which gives the results."""
+    """An open case."""
 
     runs_to_compile = 1
     """How many runs complete the compilation of a step."""
@@ -81,7 +81,7 @@ class Training(Case, ABC, Generic[Params]):
         self.once_ns["data"] += inputs.made_ns
         with self._products():
             self._trainer = self._build()
-            self._results = self._train_whole()
+        self._results: dict[str, Any] = {}
         self.probes: list[Probe] = self._keeping([self._sample])
 
     def load(self, inputs: Inputs[Params]) -> None:
@@ -123,6 +123,11 @@ class Training(Case, ABC, Generic[Params]):
             gradients = self._trainer.gradients()
         arrays = [gradient.detach().float().cpu().numpy() for gradient in gradients]
         return {**by_layer("gradient", arrays), "losses": losses.numpy()}
+
+    def find_results(self) -> None:
+        """Run the complete training once."""
+        with self._products():
+            self._results = self._train_whole()
 
     def results(self) -> dict[str, Any]:
         return self._results

@@ -10,8 +10,9 @@
 typedef struct open_request {
     const case_t *spec;
     uint64_t seed;
-    const char *cubin; /* path, or NULL for a case without a GPU program */
-    const char *arch;  /* of the cubin */
+    const char *cubin;    /* path, or NULL for a case without a GPU program */
+    const char *arch;     /* of the cubin */
+    bool without_results; /* they are known: what only gives them need not run */
 } open_request_t;
 
 typedef struct session session_t;

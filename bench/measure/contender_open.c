@@ -120,6 +120,12 @@ static void read_resources(contender_t *c, const json_t *json) {
     r->spill_bytes = c->program->spill_bytes;
 }
 
+/* A case's results are those of its first pass. */
+static bool needs_results(const contender_t *c) {
+    const bool is_draw = c->settings->pass == 0 && c->draw > 0;
+    return c->settings->pass <= 1 && !is_draw;
+}
+
 /* Another contender's failure may have ended the worker: then open the case again. */
 static bool ensure_open(contender_t *c, bool first) {
     if (!first && c->worker->running && c->generation == c->worker->generation)
@@ -132,6 +138,8 @@ static bool ensure_open(contender_t *c, bool first) {
         c->result.draw = c->draw > 0 ? c->draw : 1;
         open_request_set_cache(request, c->settings->compiled, c->result.draw);
     }
+    if (!needs_results(c))
+        open_request_without_results(request, c->worker->hello);
     json_t *answer = contender_ask(c, request);
     if (answer == NULL)
         return false;

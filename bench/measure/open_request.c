@@ -40,3 +40,12 @@ void open_request_set_cache(json_t *request, const char *folder, unsigned draw) 
     json_object_set_new(request, "compile_cache", json_string(path));
     free(path);
 }
+
+void open_request_without_results(json_t *request, const json_t *hello) {
+    size_t i;
+    json_t *key;
+    json_array_foreach(json_object_get(hello, "open_keys"), i, key) {
+        if (json_is_string(key) && strcmp(json_string_value(key), "results") == 0)
+            json_object_set_new(request, "results", json_false());
+    }
+}

@@ -48,7 +48,7 @@ def run_all(
 
 def run_scripts(folder: Path, files: list[Path]) -> dict[str, dict[str, Any]]:
     passes = max(int(verdict_of(file).get("passes", 1)) for file in files)
-    measure = {**QUICK_MEASURE, "passes": passes, "time_limit_s": 0.05 * passes, "min_rounds": 4}
+    measure = {**QUICK_MEASURE, "passes": passes, "time_limit_s": 0.05 * passes, "min_rounds": 6}
     return run_all(folder, "mlp_infer", files, axes={"batch": [65536]}, measure=measure)
 
 

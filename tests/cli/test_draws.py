@@ -51,6 +51,7 @@ def test_every_pass_runs_the_fastest_draw(root: Path, tmp_path: Path) -> None:
     assert [line[:2] for line in medians(lines, "plain")] == [(1, None), (2, None)]
     fused = [line for line in lines if "/fused/" in line["id"]]
     assert len({line["once_ns"]["process"] for line in fused}) == len(fused), "new processes"
+    assert [line["once_ns"]["results"] for line in fused] == [0, 0, 0, 1, 0], "of the first pass"
     # The case's own numbers are those of the passes; the draws stand beside them.
     (joined,) = [case for case in json.loads(printed) if "/fused/" in case["id"]]
     assert joined["phases"]["host_to_host"]["median"] == 1000

@@ -307,7 +307,7 @@ def test_kernels_that_remember_are_implausible(tmp_path: Path) -> None:
     files["by_workspace.cu"] += 'WORKSPACE = "8";\n'
     gpu = Gpu(tmp_path / "gpu", more_in_c=REMEMBER_IN_C)
     folder = write_operator(tmp_path / "twice", files)
-    cases = gpu.run(folder, [cuda(*variants), cuda(*variants, copy=["mapped"])], min_rounds=4)
+    cases = gpu.run(folder, [cuda(*variants), cuda(*variants, copy=["mapped"])], min_rounds=6)
     assert len(cases) == 8
     ok(cases.pop("always"))
     ok(cases.pop("always/copy=mapped"))

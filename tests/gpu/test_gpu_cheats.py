@@ -35,7 +35,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
             "axes": {"batch": BATCHES[:1]},
         },
     ]
-    measure = {**QUICK_MEASURE, "time_limit_s": 0.3, "min_rounds": 4, "passes": 2}
+    measure = {**QUICK_MEASURE, "time_limit_s": 0.3, "min_rounds": 6, "passes": 2}
     sweep = write_sweep(
         folder / "cheats.json", "mlp_infer", contenders, axes={"batch": BATCHES}, measure=measure
     )

@@ -253,7 +253,9 @@ def test_steps_that_are_checked(params, checked):
 
 
 def open_here(kind, dtype="f32", **params):
-    return MlpTraining(Mode(kind), inputs_of(**params), dtype, CpuDevice(), no_mark)
+    case = MlpTraining(Mode(kind), inputs_of(**params), dtype, CpuDevice(), no_mark)
+    case.find_results()
+    return case
 
 
 def test_losses_of_an_earlier_run_are_detected():

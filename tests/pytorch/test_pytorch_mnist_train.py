@@ -202,7 +202,9 @@ def test_a_bad_file_fails_with_its_name(start_worker, tmp_path, monkeypatch):
 def open_here(kind, **params):
     every = {"hidden": 8, "batch": 4, "steps": 12, "rate": 0.1, "seed": 1, **params}
     mode = MODES["eager"]._replace(make=kind)
-    return MnistTraining(mode, Inputs(Params(**every)), CpuDevice(), no_mark)
+    case = MnistTraining(mode, Inputs(Params(**every)), CpuDevice(), no_mark)
+    case.find_results()
+    return case
 
 
 class KeepsOldLosses(Trainer):

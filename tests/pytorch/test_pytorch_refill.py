@@ -83,7 +83,7 @@ def few(monkeypatch):
 class Opened:
     """A case in a session, asked as the supervisor does."""
 
-    def __init__(self, monkeypatch, tmp_path, device, workload, variant):
+    def __init__(self, monkeypatch, tmp_path, device, workload, variant, **asked):
         self.folder = tmp_path
         self.session = Session("cpu")
         if device == "cuda":
@@ -97,7 +97,7 @@ class Opened:
             monkeypatch.setattr(self.session, "_device", fake)
             monkeypatch.setattr(self.session, "prepare", lambda _request: None)
         spec = protocol.CaseSpec("c", workload, "pytorch", device, variant, "f32", PARAMS[workload])
-        self.ok(protocol.OpenRequest(spec, 42))
+        self.answer = self.ok(protocol.OpenRequest(spec, 42, **asked))
         self.spec = spec
 
     @property
@@ -347,3 +347,19 @@ def test_seed_0_changes_no_sign():
     assert not sign_mask(0).any()
     assert 0.49 < sign_mask(1).mean() < 0.51
     assert not np.array_equal(sign_mask(1), sign_mask(1 << 32))
+
+
+@pytest.mark.parametrize("variant", ["eager", "graph"])
+@pytest.mark.parametrize("workload", ["mnist_train", "mlp_train"])
+def test_a_training_whose_results_are_known_is_the_same(monkeypatch, tmp_path, workload, variant):
+    device = "cpu" if variant == "eager" else "cuda"
+    outputs = []
+    for results in (True, False):
+        opened = Opened(monkeypatch, tmp_path, device, workload, variant, results=results)
+        assert ("training" in opened.answer["once_ns"]) == results
+        outputs.append(opened.output())
+        closed = opened.ok(protocol.CloseRequest("c"))
+        assert ("loss" in closed["results"]) == results
+    assert outputs[0].keys() == outputs[1].keys()
+    for name, array in outputs[0].items():
+        assert np.array_equal(array, outputs[1][name])

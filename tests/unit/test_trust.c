@@ -25,7 +25,7 @@ static case_result_t make(double usual_ns, double fresh_ns) {
     case_free(&spec);
     result.pass = 1;
     phase_t *phase = result_add_phase(&result, "total", CLOCK_HOST);
-    for (int r = 0; r < 3; r++) {
+    for (int r = 0; r < 5; r++) {
         phase_add_round(phase, (double[]){usual_ns, usual_ns}, 2);
         phase_add_fresh(phase, (double[]){fresh_ns + r}, 1);
     }
@@ -36,9 +36,9 @@ static case_result_t make(double usual_ns, double fresh_ns) {
 static void fresh_samples_are_no_part_of_any_figure(void **state) {
     (void)state;
     case_result_t result = make(1000, 5000);
-    assert_int_equal(result.phases[0].n_samples, 6);
+    assert_int_equal(result.phases[0].n_samples, 10);
     assert_true(result.phases[0].summary.max == 1000);
-    assert_int_equal(result.phases[0].n_fresh, 3);
+    assert_int_equal(result.phases[0].n_fresh, 5);
     result_free(&result);
 }
 
@@ -80,6 +80,11 @@ static void slower_on_new_inputs_is_implausible(void **state) {
     implausible_find(&result);
     assert_int_equal(result.status, CASE_OK);
     result_free(&result);
+    case_result_t few = make(1000, 1e6); /* a busy machine may have interrupted all of so few */
+    few.phases[0].n_fresh = 4;
+    implausible_find(&few);
+    assert_int_equal(few.status, CASE_OK);
+    result_free(&few);
 }
 
 static void launches_on_changing_inputs_are_held_to_less(void **state) {
@@ -154,7 +159,7 @@ static void all_of_it_is_saved(void **state) {
     assert_int_equal(result_from_json(json, &again, &err), STATUS_OK);
     assert_int_equal(again.trust, TRUST_AUDITED);
     assert_memory_equal(&again.claims, &result.claims, sizeof again.claims);
-    assert_int_equal(again.phases[0].n_fresh, 3);
+    assert_int_equal(again.phases[0].n_fresh, 5);
     assert_true(again.phases[0].fresh[2] == 5002);
     result_free(&again);
     json_object_set_new(json, "trust", json_string("blind"));

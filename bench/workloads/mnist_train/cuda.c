@@ -189,7 +189,9 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(mnist_cuda_capture(s, err));
     TRY(mnist_cuda_add_probes(session, err));
     session->resources.occupancy_frac = occupancy_frac(s);
-    return first_training(session, case_technique(request->spec, "accumulate"), err);
+    return request->without_results
+               ? STATUS_OK
+               : first_training(session, case_technique(request->spec, "accumulate"), err);
 }
 
 static void close_case(session_t *session) {
