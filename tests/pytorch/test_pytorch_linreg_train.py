@@ -89,9 +89,9 @@ def check_samples(opened, sampled):
     ("variant", "known"),
     [(variant, known) for variant in FAST_MODES for known in KNOWN["trainings"]]
     + [
-        pytest.param(variant, known, marks=pytest.mark.slow)
+        pytest.param(variant, KNOWN["trainings"][i], marks=mark)
         for variant in SLOW_MODES
-        for known in (KNOWN["trainings"][0], KNOWN["trainings"][-1])
+        for i, mark in ((0, pytest.mark.slow), (-1, pytest.mark.long))
     ],
     ids=lambda value: value if isinstance(value, str) else f"{value['points']}x{value['epochs']}",
 )

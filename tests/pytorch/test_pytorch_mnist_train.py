@@ -135,9 +135,16 @@ def check_samples(opened, sampled, steps):
     assert phases["step"] == pytest.approx([train / steps for train in phases["train"]])
 
 
-@pytest.mark.parametrize("known", KNOWN["trainings"], ids=lambda known: f"hidden={known['hidden']}")
 @pytest.mark.parametrize(
-    "variant", [*FAST_MODES, *(pytest.param(mode, marks=pytest.mark.slow) for mode in SLOW_MODES)]
+    ("variant", "known"),
+    [(variant, known) for variant in FAST_MODES for known in KNOWN["trainings"]]
+    + [
+        pytest.param(variant, known, marks=mark)
+        for variant in SLOW_MODES
+        for known in KNOWN["trainings"]
+        for mark in [pytest.mark.long if known["hidden"] == 24 else pytest.mark.slow]
+    ],
+    ids=lambda value: value if isinstance(value, str) else f"hidden={value['hidden']}",
 )
 def test_known_training_before_and_after_sampling(worker, tmp_path, variant, known):
     if (variant, known["dtype"]) == ("manual_graph", "mixed"):
