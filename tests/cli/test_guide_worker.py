@@ -145,5 +145,5 @@ def test_the_keys_of_a_request_are_those_of_the_protocol(guide: Guide) -> None:
         request.__name__.removesuffix("Request").lower(): {key.name for key in fields(request)}
         for request in requests
     }
-    expected["open"].remove("operator")
+    expected["open"] -= {"operator", "results"}  # the second only if hello's open_keys has it
     assert known == expected
