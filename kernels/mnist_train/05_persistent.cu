@@ -197,25 +197,6 @@ struct trainer_t {
         descend<REPORTS>(net.w0, rows, pixels(step), warp_of(), rate, report(0, first_own()));
     }
 
-    // The sum of each warp's losses, for write_loss() after a barrier.
-    __device__ __forceinline__ void sum_losses(float loss) {
-        if (blockIdx.x != 0)
-            return;
-        loss = warp_sum(loss);
-        if (lane_of() == 0)
-            shared.losses[warp_of()] = loss;
-    }
-
-    __device__ __forceinline__ void write_loss(unsigned step) {
-        if (blockIdx.x != 0 || threadIdx.x != 0)
-            return;
-        float sum = 0;
-#pragma unroll
-        for (unsigned warp = 0; warp < WARPS; warp++)
-            sum += shared.losses[warp];
-        p.losses[step] = sum / BATCH;
-    }
-
     // The update of layer 1 is deferred to the next step, except in the first step if gradients are reported.
     __device__ __forceinline__ unsigned first_deferred() const { return p.gradients[0] != nullptr ? 1 : 0; }
 
@@ -237,14 +218,14 @@ struct trainer_t {
         receive(shared, ACTIVATION_3, s);
         const float loss = finish_forward(s);
         begin_backward(s);
-        sum_losses(loss);
+        sum_losses(shared.losses, loss);
         descend_layer_3<REPORTS>(s);
         exchanges_cleared();
         receive(shared, DELTA_2, s);
         product<0>(hidden(DELTA_2, s), net.back2, [&](float2 sum, unsigned row, unsigned column) {
             send(shared, DELTA_1, s, row, column, masked(sum, own_pair(ACTIVATION_2, s, row, column)));
         });
-        write_loss(s);
+        write_loss(p, shared.losses, s);
         descend_layer<REPORTS>(net.w2, net.back2, 2, ACTIVATION_2, DELTA_2, s);
         receive(shared, DELTA_1, s);
         product<1>(hidden(DELTA_1, s), net.back1, [&](float2 sum, unsigned row, unsigned column) {

@@ -7,22 +7,18 @@
 //         through the L2, and each cluster collects its deltas. ldmatrix and ldmatrix.trans read the same weights for
 //         both. A bit of each word tells its step, so that nothing is cleared. Beyond 1536 neurons, more clusters than
 //         fit everywhere would be needed: there, groups of 8 blocks exchange through the L2, too.
-// Buys    Measured on an H200: 10.4 us per step at H = 512, 14.4 at 1024, 19.9 at 2048 (05 takes 13.3 at 512; 04 takes
-//         23.6 and 36.9). Predicted: 7.3, 9.1, 12.7. Without products and updates a step takes 8.2, 9.7 and 14.1: the
-//         exchanges, and what a block does between them. There, updates of layers 1 and 2 were in the waits for sums of
-//         deltas, which are 0.3 to 0.9 us shorter. Now they are in the next step's forward pass, half of each in the
-//         wait for sums and half in that for activations: predicted 10.1, 12.9 and 18.5, not measured yet.
-//         The prediction: the chain has 6 hops within a cluster, 0.4 to 0.5 us each, and 5 through the L2, 0.65 to
-//         0.95: 6.2 us at 1024, 8.5 at 2048. Its products read shared memory for 4,600 clocks, 2.4 us, and 6,700, 3.5 us.
-//         The update of layer 3 is in a wait, that of layer 0 is not. docs/on-chip.md has the bytes of each exchange,
-//         the parts, their probes and the stages.
-//         dtype mixed: 11.1 us at 512, 16.0 at 1024, predicted 7.7 and 10.3 (04: 21.6 and 26.8). A weight stays in 4 bytes, its
-//         float16 where it was and its second word beside it (split_weight.cuh); 216 KB of a block at 1024. Forward and
-//         backward products are the same. An update takes 7 more instructions per weight and twice the accesses: 730
-//         clocks for layer 0, on the chain, and 2,700 for the others, half of them in the waits.
-// Limits  At most 32 images and 2048 neurons per layer, padded to a multiple of 512; up to 256, rung 05. dtype mixed: at
-//         most 1024, all of them here. All blocks have to be resident. Partial sums lose the last bit of 24 on their way through the L2. mma.sync reads its
-//         operands from shared memory more often than wgmma would; its fragments serve the update, too.
+// Buys    Predicted 7.3 us per step at H = 512, 9.1 at 1024, 12.7 at 2048; measured on an H200 10.4, 14.4, 19.9 (05: 13.3
+//         at 512; 04: 23.6, 36.9). Without products and updates it is 8.2, 9.7 and 14.1: six hops within a cluster,
+//         five through the L2, and what a block does between them. There, updates of layers 1 and 2 were in the waits
+//         for sums of deltas, which are 0.3 to 0.9 us shorter. Now half of each is in the next step's wait for sums,
+//         half in that for activations: predicted 10.1, 12.9 and 18.5, not measured yet. The update of layer 0 is in no
+//         wait. docs/on-chip.md has the bytes of each exchange, the parts, their probes and the stages.
+//         dtype mixed: 11.1 us at 512, 16.0 at 1024, predicted 7.7 and 10.3 (04: 21.6 and 26.8). A weight stays in 4
+//         bytes, its float16 where it was and its second word beside it (split_weight.cuh); 216 KB of a block at 1024.
+//         Products are the same. An update takes 7 more instructions per weight and twice the accesses.
+// Limits  At most 32 images and 2048 neurons per layer (dtype mixed: 1024), padded to a multiple of 512; dtype f16 up
+//         to 256: rung 05. All blocks have to be resident. Partial sums lose the last bit of 24 on their way through the L2. mma.sync
+//         reads its operands from shared memory more often than wgmma would; its fragments serve the update, too.
 #define TAKES_MIXED (__CUDA_ARCH__ >= 900)
 #include "mnist_train.cuh"
 
@@ -327,24 +323,6 @@ struct trainer_t {
         STAMP(UPDATE, LAYER * 2 + PART);
     }
 
-    __device__ __forceinline__ void sum_losses(float loss) {
-        if (blockIdx.x != 0)
-            return;
-        loss = warp_sum(loss);
-        if (lane_of() == 0)
-            shared.losses[warp_of()] = loss;
-    }
-
-    __device__ __forceinline__ void write_loss(unsigned step) {
-        if (blockIdx.x != 0 || threadIdx.x != 0)
-            return;
-        float sum = 0;
-#pragma unroll
-        for (unsigned warp = 0; warp < WARPS; warp++)
-            sum += shared.losses[warp];
-        p.losses[step] = sum / BATCH;
-    }
-
     template <bool REPORTS> __device__ __forceinline__ void step(unsigned s) {
         STAMP(START, 0);
         cluster_expect(shared);
@@ -352,12 +330,12 @@ struct trainer_t {
         forward<SUMS_1>(s);
         forward<SUMS_2>(s);
         const float loss = forward_3(s);
-        sum_losses(loss);
+        sum_losses(shared.losses, loss);
         backward_3();
         STAMP(BACKWARD, 3);
         backward<2>(s);
         STAMP(BACKWARD, 2);
-        write_loss(s);
+        write_loss(p, shared.losses, s);
         descend_layer_3<REPORTS>();
         STAMP(UPDATE, 6);
         finish_backward<2>(s);

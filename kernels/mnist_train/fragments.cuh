@@ -104,3 +104,22 @@ __device__ __forceinline__ float softmax_pair(half2 &delta, float2 logit, unsign
     delta = __floats2half2_rn(power.x * scale - (is_first ? one : 0), power.y * scale - (is_second ? one : 0));
     return row < BATCH && (is_first || is_second) ? __logf(sum) + largest - (is_first ? logit.x : logit.y) : 0;
 }
+
+// In the first block: the sum of each warp's losses, for write_loss() after a barrier.
+__device__ __forceinline__ void sum_losses(float (&losses)[WARPS], float loss) {
+    if (blockIdx.x != 0)
+        return;
+    loss = warp_sum(loss);
+    if (lane_of() == 0)
+        losses[warp_of()] = loss;
+}
+
+__device__ __forceinline__ void write_loss(const mnist_t &p, const float (&losses)[WARPS], unsigned step) {
+    if (blockIdx.x != 0 || threadIdx.x != 0)
+        return;
+    float sum = 0;
+#pragma unroll
+    for (unsigned warp = 0; warp < WARPS; warp++)
+        sum += losses[warp];
+    p.losses[step] = sum / BATCH;
+}

@@ -84,10 +84,10 @@ __device__ __forceinline__ void exchange_step(trainer_t &t, unsigned s) {
     t.send_forward(SUMS_2, s, zeros);
     t.template finish_forward<SUMS_2>(s);
     receive_activations(t.shared.sums[0].activations_3, 2, s, [] { __syncthreads(); });
-    t.sum_losses(t.forward_3(s));
+    sum_losses(t.shared.losses, t.forward_3(s));
     t.backward_3();
     share_zeros(1);
-    t.write_loss(s);
+    write_loss(t.p, t.shared.losses, s);
     t.template finish_backward<2>(s);
     share_zeros(0);
     t.template finish_backward<1>(s);
@@ -97,10 +97,10 @@ __device__ __forceinline__ void products_step(trainer_t &t, unsigned s) {
     t.template forward_0<false>(s);
     t.template forward<SUMS_1, false>(s);
     t.template forward<SUMS_2, false>(s);
-    t.sum_losses(t.forward_3(s));
+    sum_losses(t.shared.losses, t.forward_3(s));
     t.backward_3();
     t.template backward<2>(s);
-    t.write_loss(s);
+    write_loss(t.p, t.shared.losses, s);
     t.template finish_backward<2>(s);
     t.template backward<1>(s);
     t.template finish_backward<1>(s);
