@@ -58,7 +58,7 @@ class OpenRequest:
     compile_cache: str | None = None
     # What `case.workload` names, if that is not a built-in workload.
     operator: Operator | None = None
-    # False: an earlier pass has told them; what only gives them need not run.
+    # False: another pass gives them; what only they take need not run.
     results: bool = True
 
     @property

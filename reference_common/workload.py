@@ -82,7 +82,7 @@ class OpenCase(Protocol):
         """Return the results reported when the case is closed; {} for inference.
 
         What takes a run of its own is in the optional method `find_results`, which the session calls
-        before the first run, unless the results are known.
+        before the first run, unless another pass gives the results.
         """
         ...
 

@@ -12,7 +12,7 @@ typedef struct open_request {
     uint64_t seed;
     const char *cubin;    /* path, or NULL for a case without a GPU program */
     const char *arch;     /* of the cubin */
-    bool without_results; /* they are known: what only gives them need not run */
+    bool without_results; /* another pass gives them: what only they take need not run */
 } open_request_t;
 
 typedef struct session session_t;

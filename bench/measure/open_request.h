@@ -13,7 +13,8 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
 bool open_request_is_tuned(const json_t *hello, const case_t *spec);
 /* Let that compiler keep its choices in <folder>/<draw>. */
 void open_request_set_cache(json_t *request, const char *folder, unsigned draw);
-/* Its results are known: the worker that gave this answer to hello may leave out what only gives them. */
+/* Another pass gives its results: the worker that gave this answer to hello may leave out what only
+ * they take. */
 void open_request_without_results(json_t *request, const json_t *hello);
 
 #endif

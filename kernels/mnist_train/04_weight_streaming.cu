@@ -8,7 +8,7 @@
 // Buys    3 * W at 4.3 TB/s: H = 8192 has 281 MB, 196 us; measured 232 (rung 03: 427). H = 4096: 74 MB, 51 us, measured
 //         70 (115), with 16 MB of weights kept in the L2. 2048: 36.5 us (52), 1024: 23.6 (28). 128-byte lines in one
 //         store: 5 us per stage less at H = 2048. One block per multiprocessor: 70 us less at 8192, because a stage's
-//         blocks take the first free places, and two on one multiprocessor are slow. So DRAM idled between stages: from
+//         blocks take the first free places, and two on one multiprocessor are slow. So DRAM probably idles between stages: from
 //         2048 on, a block now requests 96 KB of the next stage's weights into the L2 behind its own, 12 MB of all.
 //         Predicted: 2.5 us less for each of five ends of stages, 8192: 219, 4096: 58; not measured yet.
 //         dtype mixed, predicted: 10 bytes per weight instead of 6, 2 forward, 4 backward and 4 written: H = 512: 20 us,

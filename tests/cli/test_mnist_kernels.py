@@ -195,13 +195,13 @@ class Parameters:
 def run(
     built: ctypes.CDLL, training: Training
 ) -> tuple[np.ndarray, list[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]:
-    """Return the losses, gradients (if there is one step) and weights of the kernel."""
+    """Return the losses, the first of few steps' gradients, and the weights of the kernel."""
     hidden, steps = training.hidden, len(training.order)
     problem = Problem(rate=training.rate, steps=steps, images_n=IMAGES)
     parameters = Parameters(training, problem)
     gradients = [np.full((n_out, n_in + 1), np.nan, np.float32) for n_out, n_in in sizes_of(hidden)]
     for layer, gradient in enumerate(gradients):
-        problem.gradients[layer] = gradient.ctypes.data if steps == 1 else None
+        problem.gradients[layer] = gradient.ctypes.data if steps < 3 else None
     images = aligned(training.images.size, np.float16)
     images[...] = training.images.reshape(-1)
     losses, counters = np.full(steps, np.nan, np.float32), np.zeros(64, np.uint32)
@@ -232,7 +232,7 @@ def expect_as_numpy(training: Training, found: tuple[Any, Any, Any]) -> None:
     losses, gradients, weights = training.expected()
     found_losses, found_gradients, found_weights = found
     assert found_losses == pytest.approx(losses, rel=1e-3)
-    if len(losses) == 1:
+    if len(losses) < 3:
         for got, gradient in zip(found_gradients, gradients, strict=True):
             assert error(got, gradient) < 1e-3
     # A float16 weight that is rounded to its other neighbour is off by much of an update.
@@ -251,7 +251,7 @@ def test_on_chip(tmp_path: Path, hidden: int, batch: int, steps: int, clustered:
     expect_as_numpy(training, run(built, training))
 
 
-@pytest.mark.parametrize(("hidden", "batch", "steps"), [(128, 32, 3), (72, 20, 1)])
+@pytest.mark.parametrize(("hidden", "batch", "steps"), [(128, 32, 3), (72, 20, 2)])
 def test_on_chip_with_float32_weights(tmp_path: Path, hidden: int, batch: int, steps: int) -> None:
     training = Training(hidden, batch, steps, mixed=True)
     built = library(tmp_path, training, ON_CHIP, {**SMALL, "CLUSTERED": 1})
