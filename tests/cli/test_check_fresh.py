@@ -147,3 +147,16 @@ def test_folders_of_settings_are_mounted(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     values = [f"{tmp_path}/wheels", f"file://{tmp_path}/index/simple https://pypi.org/simple /no"]
     assert fresh_host.folders_named_by(values) == [tmp_path / "index", tmp_path / "wheels"]
+
+
+def test_files_of_settings_are_copied(tmp_path: Path) -> None:
+    constraints, bare = tmp_path / "pip" / "constraints.txt", tmp_path / "bare"
+    constraints.parent.mkdir()
+    constraints.write_text("torch<=2.14.1\n", encoding="utf-8")
+    (bare / "etc/apt/apt.conf.d").mkdir(parents=True)
+    values = [f"{constraints} {tmp_path}/no.txt {tmp_path}", "180"]
+    files = fresh_host.files_named_by(values)
+    assert files == [constraints]
+    fresh_host.Host(files=files).install(bare)
+    copied = bare / constraints.relative_to("/")
+    assert copied.read_text(encoding="utf-8") == "torch<=2.14.1\n"

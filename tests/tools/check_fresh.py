@@ -6,7 +6,7 @@ debootstrap makes a bare Debian or Ubuntu in a temporary folder, HEAD is cloned 
 with what to install, then as root. Skips are counted by reason.
 
 The bare system gets this machine's package settings: apt's mirror and proxies, pip's configuration
-with the folders that it names, certificates, host names.
+with the folders and files that it names, certificates, host names.
 
 exit codes: 0 both work; 1 one does not; 2 the check cannot run here
 """

@@ -25,12 +25,17 @@ class Host:
 
     environment: dict[str, str] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)  # mounted read-only at the same path
+    files: list[Path] = field(default_factory=list)  # copied to the same path
     certificates: Path | None = None
 
     def install(self, root: Path) -> None:
         """Copy the settings into a bare system."""
         for folder in self.folders:
             (root / folder.relative_to("/")).mkdir(parents=True, exist_ok=True)
+        for file in self.files:
+            copy = root / file.relative_to("/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, copy)
         for name in ("resolv.conf", "hosts"):
             if Path("/etc", name).exists():
                 shutil.copy(Path("/etc", name), root / "etc" / name)
@@ -55,12 +60,25 @@ def pip_settings(root: Path) -> dict[str, str]:
     return found
 
 
+def paths_named_by(values: list[str]) -> list[Path]:
+    words = " ".join(values).split()
+    return [
+        path
+        for path in (Path(word.removeprefix("file://")) for word in words)
+        if path.is_absolute()
+    ]
+
+
+def files_named_by(values: list[str]) -> list[Path]:
+    """Return the files of this machine that the settings name, say of pip's constraints."""
+    return sorted({path for path in paths_named_by(values) if path.is_file()})
+
+
 def folders_named_by(values: list[str]) -> list[Path]:
     """Return the folders of this machine that the settings name."""
     found = set()
-    for word in " ".join(values).split():
-        folder = Path(word.removeprefix("file://"))
-        if not folder.is_absolute() or not folder.is_dir():
+    for folder in paths_named_by(values):
+        if not folder.is_dir():
             continue
         # The files of an index are in its parent folder.
         if folder.name == "simple" and folder.parent != Path("/"):
@@ -108,4 +126,5 @@ def host_settings(root: Path) -> Host:
     if host.certificates:
         host.environment.update({name: BUNDLE for name in CERTIFICATES})
     host.folders = folders_named_by(list(host.environment.values()))
+    host.files = files_named_by(list(host.environment.values()))
     return host
