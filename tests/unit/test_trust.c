@@ -81,9 +81,12 @@ static void slower_on_new_inputs_is_implausible(void **state) {
     assert_int_equal(result.status, CASE_OK);
     result_free(&result);
     case_result_t few = make(1000, 1e6); /* a busy machine may have interrupted all of so few */
-    few.phases[0].n_fresh = 4;
+    few.phases[0].n_fresh = 3;
     implausible_find(&few);
     assert_int_equal(few.status, CASE_OK);
+    few.phases[0].n_fresh = 4; /* of the fewest rounds */
+    implausible_find(&few);
+    assert_int_equal(few.status, CASE_IMPLAUSIBLE);
     result_free(&few);
 }
 
