@@ -69,6 +69,8 @@ class EngineSession(ABC):
 
     engine: str
     workloads: Mapping[str, Workload[Any]]
+    open_keys: tuple[str, ...] = ("results",)
+    """What `open` may have in every case."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -126,7 +128,7 @@ class EngineSession(ABC):
                 name: list(workload.modes) for name, workload in self.workloads.items()
             },
             "compiles": self.compiles(),
-            "open_keys": ["results"],
+            "open_keys": list(self.open_keys),
             "once_ns": dict(self._device.once_ns),
         }
 

@@ -42,6 +42,7 @@ class Session(TorchSession):
 
     engine = "pytorch"
     workloads = WORKLOADS
+    open_keys = ("results", "compile_cache")
 
     def __init__(self, device_kind: str) -> None:
         super().__init__(device_kind)

@@ -126,6 +126,20 @@ static bool needs_results(const contender_t *c) {
     return c->settings->pass <= 1 && !is_draw;
 }
 
+/* A compiler that chooses nothing makes the same code in every pass: it need not make it again. But a
+ * process that is timed from its start (--cold) starts with none. */
+static void set_cache(contender_t *c, json_t *request) {
+    const json_t *hello = c->worker->hello;
+    if (c->settings->compiled == NULL)
+        return;
+    if (open_request_is_tuned(hello, &c->result.spec)) {
+        c->result.draw = c->draw > 0 ? c->draw : 1;
+        open_request_set_cache(request, c->settings->compiled, c->result.draw);
+    } else if (!c->settings->cold && open_request_may_have(hello, "compile_cache")) {
+        open_request_set_cache(request, c->settings->compiled, 0);
+    }
+}
+
 /* Another contender's failure may have ended the worker: then open the case again. */
 static bool ensure_open(contender_t *c, bool first) {
     if (!first && c->worker->running && c->generation == c->worker->generation)
@@ -134,10 +148,7 @@ static bool ensure_open(contender_t *c, bool first) {
         return false;
     json_t *request =
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
-    if (c->settings->compiled != NULL && open_request_is_tuned(c->worker->hello, &c->result.spec)) {
-        c->result.draw = c->draw > 0 ? c->draw : 1;
-        open_request_set_cache(request, c->settings->compiled, c->result.draw);
-    }
+    set_cache(c, request);
     if (!needs_results(c))
         open_request_without_results(request, c->worker->hello);
     json_t *answer = contender_ask(c, request);

@@ -35,6 +35,16 @@ bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     return false;
 }
 
+bool open_request_may_have(const json_t *hello, const char *name) {
+    size_t i;
+    json_t *key;
+    json_array_foreach(json_object_get(hello, "open_keys"), i, key) {
+        if (json_is_string(key) && strcmp(json_string_value(key), name) == 0)
+            return true;
+    }
+    return false;
+}
+
 void open_request_set_cache(json_t *request, const char *folder, unsigned draw) {
     char *path = mem_format("%s/%u", folder, draw);
     json_object_set_new(request, "compile_cache", json_string(path));
@@ -42,10 +52,6 @@ void open_request_set_cache(json_t *request, const char *folder, unsigned draw) 
 }
 
 void open_request_without_results(json_t *request, const json_t *hello) {
-    size_t i;
-    json_t *key;
-    json_array_foreach(json_object_get(hello, "open_keys"), i, key) {
-        if (json_is_string(key) && strcmp(json_string_value(key), "results") == 0)
-            json_object_set_new(request, "results", json_false());
-    }
+    if (open_request_may_have(hello, "results"))
+        json_object_set_new(request, "results", json_false());
 }

@@ -11,7 +11,9 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
                           bool profile);
 /* Does the worker that gave this answer to hello run the case in code that a tuning compiler makes? */
 bool open_request_is_tuned(const json_t *hello, const case_t *spec);
-/* Let that compiler keep its choices in <folder>/<draw>. */
+/* Does the worker that gave this answer to hello take this key of open, in every case? */
+bool open_request_may_have(const json_t *hello, const char *name);
+/* Let the compiler keep its code and choices in <folder>/<draw>. */
 void open_request_set_cache(json_t *request, const char *folder, unsigned draw);
 /* Another pass gives its results: the worker that gave this answer to hello may leave out what only
  * they take. */

@@ -51,61 +51,6 @@ group_t run_next_group(const run_t *run, size_t s, size_t *at) {
     return group;
 }
 
-typedef struct numbered_group {
-    char *name;
-    size_t number;
-} numbered_group_t;
-
-static int by_name(const void *a, const void *b) {
-    return strcmp(((const numbered_group_t *)a)->name, ((const numbered_group_t *)b)->name);
-}
-
-static void free_numbered(void *group) {
-    free(((numbered_group_t *)group)->name);
-    free(group);
-}
-
-typedef struct sharding {
-    const run_options_t *options;
-    void *groups; /* tsearch() tree */
-    size_t n_groups;
-} sharding_t;
-
-static size_t number_of(sharding_t *sharding, const sweep_t *sweep, const case_t *spec) {
-    numbered_group_t *group = mem_alloc(sizeof *group);
-    *group = (numbered_group_t){workload_group(sweep->workload, spec), sharding->n_groups};
-    numbered_group_t **entry = tsearch(group, &sharding->groups, by_name);
-    if (entry == NULL)
-        abort(); /* out of memory, as everywhere in mem_*() */
-    if (*entry == group)
-        sharding->n_groups++;
-    else
-        free_numbered(group);
-    return (*entry)->number;
-}
-
-/* Dealt to and fro: sizes ascend in sweeps, so otherwise the last shard would get the largest of each
- * n groups. */
-static size_t dealt_to(size_t group, size_t n) {
-    return group / n % 2 == 0 ? group % n : n - 1 - group % n;
-}
-
-static bool is_in_shard(const sweep_t *sweep, const case_t *spec, const void *context) {
-    sharding_t *sharding = *(sharding_t *const *)context;
-    const run_options_t *options = sharding->options;
-    return dealt_to(number_of(sharding, sweep, spec), options->shard.n) ==
-           options->shard.number - 1;
-}
-
-/* Whole groups: contenders that are compared with each other stay in one shard. */
-static void keep_shard(run_t *run) {
-    sharding_t sharding = {.options = run->options}, *context = &sharding;
-    for (size_t i = 0; i < run->n_sweeps; i++)
-        run_keep_cases(&run->sweeps[i], is_in_shard, &context);
-    run->n_sharded_groups = sharding.n_groups;
-    tdestroy(sharding.groups, free_numbered);
-}
-
 static int compare_ids(const void *a, const void *b) {
     return strcmp(a, b);
 }
@@ -176,7 +121,7 @@ static void select_cases(run_t *run, const text_list_t *left_out) {
     drop_repeated(run);
     /* Last, so that all shards choose from the same groups. */
     if (run->options->shard.n > 0)
-        keep_shard(run);
+        run->n_sharded_groups = run_keep_shard(run, &run->options->shard);
 }
 
 status_t run_load_sweeps(run_t *run, error_t *err) {

@@ -107,6 +107,11 @@ environment_t *run_pass_facts(run_t *run);
 /* Record that the current pass is measured on this machine. */
 status_t run_note_pass(run_t *run, error_t *err);
 
+/* shards.c */
+/* Drop the cases of other shards; contenders that are compared with each other stay in one. Returns the
+ * number of groups of all shards. */
+size_t run_keep_shard(run_t *run, const shard_t *shard);
+
 /* select.c */
 status_t run_load_sweeps(run_t *run, error_t *err);
 /* The cases that the commands of run->record measured, all shards together. */

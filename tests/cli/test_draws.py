@@ -63,6 +63,20 @@ def test_every_pass_runs_the_fastest_draw(root: Path, tmp_path: Path) -> None:
     assert re.search(r"/fused/.* 3\.00 µs, \*\*1\.00 µs\*\*, 2\.00 µs \| +3\.00× \|", text)
 
 
+def compile_times(run: Path) -> list[float | None]:
+    return [line["once_ns"].get("compile") for line in read_lines(run)]
+
+
+def test_a_case_that_chooses_nothing_is_compiled_once(root: Path, tmp_path: Path) -> None:
+    sweep, keys = sweep_of(tmp_path, "plain"), {"OPEN_KEYS": "results compile_cache"}
+    bench("run", sweep, "--out", tmp_path / "out", root=root, **keys)
+    assert compile_times(tmp_path / "out") == [5000, 10]
+    bench("run", sweep, "--out", tmp_path / "cold", "--cold", root=root, **keys)
+    assert set(compile_times(tmp_path / "cold")) == {None}, "each process compiles"
+    bench("run", sweep, "--out", tmp_path / "old", root=root)
+    assert compile_times(tmp_path / "old") == [None] * 2, "its hello does not name the key"
+
+
 @pytest.mark.parametrize("options", [["--draws", "1"], ["--quick"]])
 def test_one_draw_is_no_draw(options: list[str], root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fake_driver import build_gpu, cuda_sweep
-from project import bench, null_sweep, read_cases, read_header, read_passes
+from project import bench, null_sweep, read_cases, read_header, read_passes, write_sweep
 
 ARRAY = {
     "SLURM_ARRAY_TASK_ID": "5",
@@ -34,12 +34,32 @@ def test_auto_measures_that_shard(
     assert set(read_cases(tmp_path / "auto")) == set(read_cases(tmp_path / "named"))
 
 
-def test_groups_are_dealt_to_and_fro(tmp_path: Path) -> None:
+def test_equal_groups_are_dealt_to_and_fro(tmp_path: Path) -> None:
     """Sizes ascend in sweeps: no shard gets the larger of every two."""
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000, 3000, 4000])
     bench("run", sweep, "--out", tmp_path / "run", "--shard", "2/2")
     sizes = {name.split("work_ns=")[1] for name in read_cases(tmp_path / "run")}
     assert sizes == {"2000", "3000"}
+
+
+def test_a_group_with_more_cases_weighs_more(tmp_path: Path) -> None:
+    """Two shards take about as long: three cases of one size here, three small groups there."""
+    many = null_sweep(tmp_path / "many.json", ["steady", "noisy", "drifting"], [1000])
+    few = null_sweep(tmp_path / "few.json", ["steady"], [2000, 3000, 4000])
+    bench("run", many, few, "--out", tmp_path / "run", "--shard", "1/2")
+    sizes = [name.split("work_ns=")[1] for name in read_cases(tmp_path / "run")]
+    assert sizes == ["1000"] * 3
+
+
+def test_a_group_with_more_memory_weighs_more(tmp_path: Path) -> None:
+    sweep = write_sweep(
+        tmp_path / "s.json",
+        "mlp_infer",
+        [{"engine": "cpu", "variants": ["omp"]}],
+        axes={"batch": [1, 2, 3, 4000000]},
+    )
+    bench("run", sweep, "--out", tmp_path / "run", "--shard", "1/2", "--quick")
+    assert set(read_cases(tmp_path / "run")) == {"mlp_infer/cpu/omp/batch=4000000"}
 
 
 def test_quiet_does_not_tell_the_shard(tmp_path: Path) -> None:

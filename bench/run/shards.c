@@ -1,0 +1,104 @@
+/* Which shard measures which groups. Every shard finds the same answer from the same sweeps. */
+#include "run/state.h"
+
+#include "base/memory.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Opening, filling and checking so much takes about as long as all else that a case needs. */
+static const double BYTES_AS_LONG_AS_A_CASE = 32e6;
+
+typedef struct dealt_group {
+    char *name;
+    size_t number; /* in the order of the sweeps */
+    double weight; /* what it takes, in small cases */
+    unsigned shard;
+} dealt_group_t;
+
+typedef struct deal {
+    void *by_name; /* tsearch() tree of the groups */
+    dealt_group_t **groups;
+    size_t n_groups;
+    unsigned shard; /* to keep */
+} deal_t;
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(((const dealt_group_t *)a)->name, ((const dealt_group_t *)b)->name);
+}
+
+/* The heaviest first, equal ones in the order of the sweeps. */
+static int compare_weights(const void *a, const void *b) {
+    const dealt_group_t *x = *(dealt_group_t *const *)a, *y = *(dealt_group_t *const *)b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+static dealt_group_t *find_group(deal_t *deal, const workload_t *workload, const case_t *spec) {
+    dealt_group_t key = {.name = workload_group(workload, spec)};
+    dealt_group_t **found = tfind(&key, &deal->by_name, compare_names);
+    if (found != NULL) {
+        free(key.name);
+        return *found;
+    }
+    dealt_group_t *group = mem_alloc(sizeof *group);
+    *group = (dealt_group_t){.name = key.name, .number = deal->n_groups};
+    if (tsearch(group, &deal->by_name, compare_names) == NULL)
+        abort(); /* out of memory, as everywhere in mem_*() */
+    deal->groups = mem_resize(deal->groups, deal->n_groups + 1, sizeof *deal->groups);
+    deal->groups[deal->n_groups++] = group;
+    return group;
+}
+
+static void weigh(deal_t *deal, const sweep_t *sweep) {
+    const workload_t *workload = sweep->workload;
+    for (size_t i = 0; i < sweep->n_cases; i++) {
+        const case_t *spec = &sweep->cases[i];
+        find_group(deal, workload, spec)->weight +=
+            1 + workload->cost(spec).device_bytes / BYTES_AS_LONG_AS_A_CASE;
+    }
+}
+
+/* Graham's rule of the longest processing time ("Bounds on multiprocessing timing anomalies", SIAM J.
+ * Appl. Math. 17, 1969): the heaviest group that is left goes to the shard that has least. Equal
+ * shards take turns to and fro, as sizes ascend in sweeps. */
+static void deal_out(deal_t *deal, unsigned n_shards) {
+    double *loads = mem_zeroed(n_shards, sizeof *loads);
+    if (deal->n_groups > 0)
+        qsort(deal->groups, deal->n_groups, sizeof *deal->groups, compare_weights);
+    for (size_t g = 0; g < deal->n_groups; g++) {
+        const bool fro = g / n_shards % 2 != 0;
+        unsigned least = fro ? n_shards - 1 : 0;
+        for (unsigned k = 1; k < n_shards; k++) {
+            const unsigned shard = fro ? n_shards - 1 - k : k;
+            least = loads[shard] < loads[least] ? shard : least;
+        }
+        deal->groups[g]->shard = least + 1;
+        loads[least] += deal->groups[g]->weight;
+    }
+    free(loads);
+}
+
+static bool is_in_shard(const sweep_t *sweep, const case_t *spec, const void *context) {
+    deal_t *deal = *(deal_t *const *)context;
+    return find_group(deal, sweep->workload, spec)->shard == deal->shard;
+}
+
+static void free_group(void *group) {
+    free(((dealt_group_t *)group)->name);
+    free(group);
+}
+
+size_t run_keep_shard(run_t *run, const shard_t *shard) {
+    deal_t deal = {.shard = shard->number}, *context = &deal;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        weigh(&deal, &run->sweeps[s]);
+    deal_out(&deal, shard->n);
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        run_keep_cases(&run->sweeps[s], is_in_shard, &context);
+    tdestroy(deal.by_name, free_group);
+    free(deal.groups);
+    return deal.n_groups;
+}
