@@ -9,12 +9,11 @@
 //         fit everywhere would be needed: there, groups of 8 blocks exchange through the L2, too.
 // Buys    Predicted 7.3 us per step at H = 512, 9.1 at 1024, 12.7 at 2048; measured on an H200 10.4, 14.4, 19.9 (05: 13.3
 //         at 512; 04: 23.6, 36.9). Without products and updates it is 8.2, 9.7 and 14.1: six hops within a cluster,
-//         five through the L2, and what a block does between them. There, updates of layers 1 and 2 were in the waits
-//         for sums of deltas, which are 0.3 to 0.9 us shorter. Now half of each is in the next step's wait for sums,
-//         half in that for activations: predicted 10.1, 12.9 and 18.5, not measured yet. The update of layer 0 is in no
-//         wait. docs/on-chip.md has the bytes of each exchange, the parts, their probes and the stages.
+//         five through the L2, and what a block does between them. Updates of layers 1 and 2 are longer than the waits
+//         that should hide them, by 0.3 to 0.9 us each. Tried: half of each in the next step's wait for sums, half in that
+//         for activations (predicted 10.1, 12.9, 18.5): 10.6, 13.8, 19.8. The update of layer 0 is in no wait. docs/on-chip.md has the bytes of each exchange, the parts, their probes and the stages.
 //         dtype mixed: 11.1 us at 512, 16.0 at 1024, predicted 7.7 and 10.3 (04: 21.6 and 26.8). A weight stays in 4
-//         bytes, its float16 where it was and its second word beside it (split_weight.cuh); 216 KB of a block at 1024.
+//         bytes, its float16 where it was and its second word beside it (split_weight.cuh); 208 KB of a block at 1024.
 //         Products are the same. An update takes 7 more instructions per weight and twice the accesses.
 // Limits  At most 32 images and 2048 neurons per layer (dtype mixed: 1024), padded to a multiple of 512; dtype f16 up
 //         to 256: rung 05. All blocks have to be resident. Partial sums lose the last bit of 24 on their way through the L2. mma.sync
@@ -64,10 +63,10 @@ struct __align__(128) shared_t {
     weights_t weights[DTYPE_MIXED ? 4 : 2];  // layers 1, 2, and their second words
     share_rows_t inputs[2];  // activations 1, 2
     union {
-        panel_rows_t delta[3];
+        panel_rows_t delta[2];
         partial_t of_warps;
     };
-    sums_t sums[CLUSTERED ? 2 : 1];
+    sums_t sums[2];
     half delta_3[ROWS][PADDED_CLASSES];
     half pixels[2][ROWS][PIXEL_ROW];
     float bias[3][OWN], last_bias[PADDED_CLASSES], losses[WARPS];
@@ -121,7 +120,7 @@ struct trainer_t {
         return {shared_address(shared.weights[layer - 1])};
     }
     __device__ __forceinline__ swizzled_t<PANEL> delta(unsigned layer) const {
-        return {shared_address(shared.delta[layer])};
+        return {shared_address(shared.delta[layer % 2])};
     }
     __device__ __forceinline__ class_rows_t last_delta() const { return {shared_address(shared.delta_3)}; }
     __device__ __forceinline__ pixels_t pixels(unsigned step) const {
@@ -158,8 +157,7 @@ struct trainer_t {
         STAMP(ACTIVATIONS_SENT, LAYER);
     }
 
-    // UPDATES: a probe leaves them out.
-    template <bool UPDATES = true> __device__ __forceinline__ void forward_0(unsigned step) {
+    __device__ __forceinline__ void forward_0(unsigned step) {
         tile_t sums[IMAGE_TILES][2];
         images.wait(shared, step);
         STAMP(IMAGES_HERE, 0);
@@ -172,14 +170,12 @@ struct trainer_t {
         send_forward(SUMS_0, step, sums);
         __syncthreads();  // of the last step: biases, and all reads of its pixels and activations 1
         images.fetch(p, shared, step + 1);
-        descend_deferred<1, 0, UPDATES>(step);
         finish_forward<SUMS_0>(step);
-        descend_deferred<1, 1, UPDATES>(step);
-        receive_activations(shared.inputs[0], 0, step, [] { __syncthreads(); });  // all have updated
+        receive_activations(shared.inputs[0], 0, step, [] {});
         STAMP(ACTIVATIONS_HERE, 0);
     }
 
-    template <cluster_exchange LAYER, bool UPDATES = true> __device__ __forceinline__ void forward(unsigned step) {
+    template <cluster_exchange LAYER> __device__ __forceinline__ void forward(unsigned step) {
         tile_t sums[IMAGE_TILES][2];
         const unsigned from = rows_of(weights(LAYER)).address + neuron_tile() * 16 * SHARE * 2;
         const swizzled_row_t row = {from, rows_of(weights(LAYER)).key};
@@ -187,14 +183,11 @@ struct trainer_t {
                                       [&](fragment_t &w, unsigned j) { load_matrices<false>(w, row.tile(j)); });
         STAMP(PRODUCT, LAYER);
         send_forward(LAYER, step, sums);
-        if (LAYER == SUMS_1)
-            descend_deferred<2, 0, UPDATES>(step);
         finish_forward<LAYER>(step);
         if (LAYER == SUMS_1)
-            descend_deferred<2, 1, UPDATES>(step);
-        // All have updated, or have read sums[0].
-        receive_activations(LAYER == SUMS_1 ? shared.inputs[1] : shared.sums[0].activations_3, LAYER, step,
-                            [] { __syncthreads(); });
+            receive_activations(shared.inputs[1], 1, step, [] {});
+        else  // all have read sums[0]
+            receive_activations(shared.sums[0].activations_3, 2, step, [] { __syncthreads(); });
         STAMP(ACTIVATIONS_HERE, LAYER);
     }
 
@@ -252,7 +245,7 @@ struct trainer_t {
                 multiply_add(sums, of_images, net.back3[h], net.back3[h + 2]);
                 const unsigned upper = second ? panel[2][h] : panel[0][h], lower = second ? panel[3][h] : panel[1][h];
                 const unsigned row = second * 16 + lane_of() / 4, chunk = neuron_tile() * 2 + h;
-                half *to = &shared.delta[2][row][(chunk ^ row % 8) * 8 + lane_of() % 4 * 2];
+                half *to = &shared.delta[0][row][(chunk ^ row % 8) * 8 + lane_of() % 4 * 2];
                 *(half2 *)to = masked(sums.upper(), *(const half2 *)&upper);
                 *(half2 *)(to + 8 * PANEL) = masked(sums.lower(), *(const half2 *)&lower);
             }
@@ -265,6 +258,7 @@ struct trainer_t {
         multiply_backward(delta(LAYER), weights(LAYER), [&](const tile_t &sums, unsigned row, unsigned column) {
             share_sums(LAYER - 1, step, row, column, sums);
         });
+        __syncthreads();  // before an update of the weights
     }
 
     template <unsigned LAYER> __device__ __forceinline__ void finish_backward(unsigned step) {
@@ -282,7 +276,7 @@ struct trainer_t {
     template <bool REPORTS> __device__ __forceinline__ void descend_own_biases(unsigned layer) {
         if (warp_of() != WARPS - 1)
             return;
-        const panel_rows_t &rows = shared.delta[layer];
+        const panel_rows_t &rows = shared.delta[layer % 2];
         descend_biases<REPORTS, OWN>(
             shared.bias[layer],
             [&](unsigned image, unsigned i) {
@@ -304,23 +298,9 @@ struct trainer_t {
                 p.rate / BATCH, report);
     }
 
-    template <bool REPORTS, unsigned PART = 0, unsigned PARTS = 1>
-    __device__ __forceinline__ void descend_layer(unsigned layer) {
-        descend_shared<REPORTS, PART, PARTS>(p, layer, weights(layer), delta(layer), inputs(layer));
-        if (PART == 0)
-            descend_own_biases<REPORTS>(layer);
-    }
-
-    // Updates of layers 1 and 2 are deferred to the waits of the next step's forward pass, except in the first step if
-    // gradients are reported.
-    __device__ __forceinline__ bool has_deferred(unsigned step) const {
-        return step > (p.gradients[0] != nullptr ? 1 : 0);
-    }
-    template <unsigned LAYER, unsigned PART, bool UPDATES>
-    __device__ __forceinline__ void descend_deferred(unsigned step) {
-        if (UPDATES && has_deferred(step))
-            descend_layer<false, PART, 2>(LAYER);
-        STAMP(UPDATE, LAYER * 2 + PART);
+    template <bool REPORTS> __device__ __forceinline__ void descend_layer(unsigned layer) {
+        descend_shared<REPORTS>(p, layer, weights(layer), delta(layer), inputs(layer));
+        descend_own_biases<REPORTS>(layer);
     }
 
     template <bool REPORTS> __device__ __forceinline__ void step(unsigned s) {
@@ -330,32 +310,28 @@ struct trainer_t {
         forward<SUMS_1>(s);
         forward<SUMS_2>(s);
         const float loss = forward_3(s);
-        sum_losses(shared.losses, loss);
         backward_3();
+        sum_losses(shared.losses, loss);
         STAMP(BACKWARD, 3);
         backward<2>(s);
         STAMP(BACKWARD, 2);
         write_loss(p, shared.losses, s);
         descend_layer_3<REPORTS>();
-        STAMP(UPDATE, 6);
+        STAMP(UPDATE, 3);
+        descend_layer<REPORTS>(2);
+        STAMP(UPDATE, 2);
         finish_backward<2>(s);
         backward<1>(s);
         STAMP(BACKWARD, 1);
+        descend_layer<REPORTS>(1);
+        STAMP(UPDATE, 1);
         finish_backward<1>(s);
         descend_first<REPORTS>(p, net, low, delta(0), pixels(s));
         descend_own_biases<REPORTS>(0);
         STAMP(UPDATE, 0);
-        if (REPORTS) {
-            descend_layer<true>(1);
-            descend_layer<true>(2);
-        }
     }
 
     __device__ __forceinline__ void finish() {
-        if (has_deferred(p.steps)) {
-            descend_layer<false>(1);
-            descend_layer<false>(2);
-        }
         images.wait(shared, p.steps);
         __syncthreads();
         store_network(net, shared.weights, matrices_t(p, false));

@@ -3,7 +3,7 @@
 //
 // Nothing is acknowledged: a matrix is sent to a place only after one that its owner sent later than its last use:
 //   sums[0]   layers 0 and 2, then this block's activations 3    sums[1]   layer 1, then the logits
-//   delta[n]  delta n; the update by delta 1 and 2 is in the next step
+//   delta[0]  delta 2, then delta 0                              delta[1]  delta 1
 #pragma once
 
 __device__ __forceinline__ void cluster_begin(shared_t &shared) {

@@ -215,8 +215,8 @@ __device__ __forceinline__ report_t report_of(const mnist_t &p, unsigned layer, 
     return {p.gradients[layer], row, fan_out(layer), fan_in(layer)};
 }
 
-// This block's share of W_1 or W_2, or the PART-th of so many parts of it. A warp's tiles share those of delta.
-template <bool REPORTS, unsigned PART = 0, unsigned PARTS = 1>
+// This block's part of W_1 or W_2. A warp's tiles share those of delta.
+template <bool REPORTS>
 __device__ __forceinline__ void descend_shared(const mnist_t &p, unsigned layer, const swizzled_t<SHARE> &weights,
                                                const swizzled_t<PANEL> &delta, const swizzled_t<SHARE> &inputs) {
     const auto w_row = rows_of(weights), of_inputs = rows_of(inputs), of_delta = columns_of(delta);
@@ -226,10 +226,8 @@ __device__ __forceinline__ void descend_shared(const mnist_t &p, unsigned layer,
     for (unsigned i = 0; i < LAST_TILES; i++)
         if (input + i * WARPS < INPUT_TILES)
             load_over_images(right[i], of_inputs, input + i * WARPS, SHARE * 2);
-    constexpr unsigned TILES = NEURON_TILES / SPLIT / PARTS;
-    static_assert(TILES * SPLIT * PARTS == NEURON_TILES, "equal parts");
 #pragma unroll
-    for (unsigned k = PART * TILES; k < (PART + 1) * TILES; k++) {
+    for (unsigned k = 0; k < NEURON_TILES / SPLIT; k++) {
         const unsigned n = warp_of() / INPUT_TILES + k * SPLIT;
         fragment_t left[2], w, low;
         load_over_images(left, of_delta, n, PANEL * 2);

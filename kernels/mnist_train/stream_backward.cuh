@@ -76,7 +76,6 @@ template <unsigned LAYER> __device__ __forceinline__ void stream_backward(const 
             if (DTYPE_MIXED)
                 copy_tile<CHUNK, PANEL, HIDDEN>(ring.tile(slot, 1), (const half *)low_of(p, from));
         });
-        request_next<LAYER - 1, LAYER == 2>(p);
         wait_for_earlier_stages();
     } else if (copies_slabs()) {
         copy_panel(ring, p.a[LAYER] + share.panel * PANEL);
@@ -176,7 +175,6 @@ __device__ __forceinline__ void stream_first_layer(const mnist_t &p) {
             if (DTYPE_MIXED)
                 copy_tile<PANEL, CHUNK, PIXELS>(ring.tile(slot, 1), (const half *)low_of(p, from), share.left(n));
         });
-        request_next<1, false>(p);
         wait_for_earlier_stages();
     } else if (copies_slabs()) {
         const unsigned next = step_now(p);  // incremented by backward_2

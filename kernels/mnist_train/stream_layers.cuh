@@ -223,28 +223,6 @@ __device__ __forceinline__ void store_activations(const mnist_t &p, unsigned pan
     store(p.a[LAYER + 1] + (size_t)image * HIDDEN + panel * PANEL + place, y);
 }
 
-// By one warp, which has requested this stage's weights: the first whole tiles of W_LAYER for this block's place in the
-// next stage.
-template <unsigned LAYER, bool TRANSPOSED> __device__ __forceinline__ void request_next(const mnist_t &p) {
-    constexpr unsigned N_IN = fan_in(LAYER), LENGTH = TRANSPOSED ? HIDDEN : N_IN, ROWS = TRANSPOSED ? CHUNK : PANEL;
-    constexpr unsigned LINES = (TRANSPOSED ? PANEL : CHUNK) * sizeof(half) / 128;
-    constexpr bool UPDATED = TRANSPOSED || LAYER == 0;
-    const share_t<LENGTH> share;
-    const unsigned tiles = min(share.chunks, AHEAD_BYTES / (TILE_BYTES * (UPDATED ? UPDATED_TILES : 1)));
-#pragma unroll 1
-    for (unsigned n = 0; n < tiles && share.left(n) >= CHUNK; n++) {
-        const unsigned along = share.first(n), across = share.panel * PANEL;
-        const half *from = p.w[LAYER] + (size_t)(TRANSPOSED ? along : across) * N_IN + (TRANSPOSED ? across : along);
-#pragma unroll
-        for (unsigned i = lane(); i < ROWS * LINES; i += 32) {
-            const half *const line = from + (size_t)(i / LINES) * N_IN + i % LINES * 64;
-            request_line(line);
-            if (DTYPE_MIXED && UPDATED)
-                request_line(low_of(p, line));
-        }
-    }
-}
-
 // copy_slab(share, n, to) copies the inputs of chunk n.
 template <unsigned LAYER, class CopySlab>
 __device__ __forceinline__ void stream_forward(const mnist_t &p, CopySlab copy_slab) {
@@ -259,7 +237,6 @@ __device__ __forceinline__ void stream_forward(const mnist_t &p, CopySlab copy_s
         fill(ring, share, [&](unsigned n, unsigned slot) {
             copy_tile<PANEL, CHUNK, N_IN, LAYER != 0>(ring.tile(slot), w + share.first(n), share.left(n));
         });
-        request_next<LAYER == 2 ? 2 : LAYER + 1, LAYER == 2>(p);
         wait_for_earlier_stages();
     } else if (copies_slabs()) {
         for (unsigned i = lane(); i < PANEL; i += 32)

@@ -49,10 +49,6 @@ __device__ __forceinline__ void copy_16(unsigned to, const void *from, bool vali
         asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
                      : "memory");
 }
-// The line of 128 bytes that holds `address`.
-__device__ __forceinline__ void request_line(const void *address) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-}
 template <bool KEPT> __device__ __forceinline__ void store_16(void *to, const uint4 &v, unsigned long long policy = 0) {
     if (KEPT && KEEPS)
         asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to), "r"(v.x), "r"(v.y),

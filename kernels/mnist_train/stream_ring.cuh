@@ -65,10 +65,6 @@ template <unsigned TILES, unsigned SLABS> struct ring_t {
 constexpr double KEPT_BYTES = 16e6, MATRICES_BYTES = 2.0 * HIDDEN * HIDDEN * sizeof(half);
 constexpr bool KEEPS = MATRICES_BYTES > 2 * KEPT_BYTES;
 
-// Of the next stage's weights, what a block requests into the L2 behind its own. A block that has a multiprocessor to
-// itself starts when those of the previous stage have ended; without this, DRAM probably idles until its first requests.
-constexpr unsigned AHEAD_BYTES = ONE_BLOCK ? 96 * 1024 : 0;
-
 #include "stream_ptx.cuh"
 
 __device__ __forceinline__ float4 load_sums(unsigned address) {

@@ -137,7 +137,7 @@ extern "C" void run(void **arguments, unsigned steps) {
         launch_stages(STAGE_EPOCH, arguments);
 }
 """
-NARROWEST_STREAMED, REQUESTED_AHEAD = "HIDDEN >= 768", "ONE_BLOCK ? 96 * 1024 : 0"
+NARROWEST_STREAMED = "HIDDEN >= 768"
 
 
 def library(folder: Path, training: Training, program: str, defines: dict[str, Any]) -> ctypes.CDLL:
@@ -266,10 +266,6 @@ def test_launched(tmp_path: Path, hidden: int, in_cluster: str, mixed: bool) -> 
     source = rung.read_text("utf-8")
     assert source.count(NARROWEST_STREAMED) == 1
     rung.write_text(source.replace(NARROWEST_STREAMED, "HIDDEN >= 128"), encoding="utf-8")
-    ring = rung.with_name("stream_ring.cuh")
-    source = ring.read_text("utf-8")
-    assert source.count(REQUESTED_AHEAD) == 1
-    ring.write_text(source.replace(REQUESTED_AHEAD, "96 * 1024"), encoding="utf-8")
     trainings = [Training(hidden, 32, steps, mixed) for steps in (1, 3)]
     built = library(tmp_path, trainings[0], LAUNCHED, {"IN_CLUSTER": in_cluster})
     for training in trainings:

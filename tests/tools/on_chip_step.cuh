@@ -87,16 +87,18 @@ __device__ __forceinline__ void exchange_step(trainer_t &t, unsigned s) {
     sum_losses(t.shared.losses, t.forward_3(s));
     t.backward_3();
     share_zeros(1);
+    __syncthreads();
     write_loss(t.p, t.shared.losses, s);
     t.template finish_backward<2>(s);
     share_zeros(0);
+    __syncthreads();
     t.template finish_backward<1>(s);
 }
 
 __device__ __forceinline__ void products_step(trainer_t &t, unsigned s) {
-    t.template forward_0<false>(s);
-    t.template forward<SUMS_1, false>(s);
-    t.template forward<SUMS_2, false>(s);
+    t.forward_0(s);
+    t.template forward<SUMS_1>(s);
+    t.template forward<SUMS_2>(s);
     sum_losses(t.shared.losses, t.forward_3(s));
     t.backward_3();
     t.template backward<2>(s);

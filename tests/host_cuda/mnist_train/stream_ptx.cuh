@@ -44,9 +44,6 @@ inline unsigned long long keep_policy() {
 template <bool KEPT> void copy_16(unsigned to, const void *from, bool valid, unsigned long long = 0) {
     copy_16_async(to, from, valid);
 }
-inline void request_line(const void *address) {
-    (void)*static_cast<const volatile char *>(address);
-}
 template <bool KEPT> void store_16(void *to, const uint4 &v, unsigned long long = 0) {
     if ((uintptr_t)to % 16 != 0)
         abort();
