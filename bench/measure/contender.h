@@ -22,9 +22,10 @@ typedef struct contender_settings {
     nvml_t *nvml;      /* NULL: do not read clocks */
     double max_sm_mhz; /* highest or locked clock; NaN: unknown */
     bool clock_is_locked;
-    cores_t *cores; /* NULL: workers run on any core */
-    bool profile;   /* one run only */
-    bool cold;      /* phases of cold_start.h, not the worker's */
+    const char *gpu_uuid; /* of the GPU that is measured; NULL: unknown */
+    cores_t *cores;       /* NULL: workers run on any core */
+    bool profile;         /* one run only */
+    bool cold;            /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
 
 typedef struct contender contender_t;

@@ -23,10 +23,26 @@ bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
     return false;
 }
 
+/* Rivals on different GPUs are not rivals. */
+static bool check_gpu(contender_t *c) {
+    const json_t *device = json_object_get(c->worker->hello, "device");
+    const char *uuid = json_string_value(json_object_get(device, "uuid"));
+    const char *expected = c->settings->gpu_uuid;
+    if (uuid == NULL || expected == NULL || strcmp(uuid, expected) == 0)
+        return true;
+    char *reason = mem_format("its worker runs on %s, but this run measures %s: a worker must use "
+                              "the first device that CUDA shows",
+                              uuid, expected);
+    contender_drop(c, CASE_FAILED, reason);
+    free(reason);
+    return false;
+}
+
 static bool start_worker(contender_t *c) {
     error_t err = ERROR_INIT;
-    return worker_link_start(c->worker, c->settings->timeout_s, &err) == STATUS_OK ||
-           contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
+    if (worker_link_start(c->worker, c->settings->timeout_s, &err) == STATUS_OK)
+        return check_gpu(c);
+    return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
 }
 
 /* After the first death, prepare a new process for the request. */

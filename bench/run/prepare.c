@@ -239,6 +239,10 @@ static void note_gpu(run_t *run, const worker_link_t *link) {
         progress_note(&run->progress, "clocks and throttling are not recorded: %s", why.text);
         environment_set(env, "gpu.clocks", "not read: no NVML");
     }
+    /* With MIG, some of CUDA's interfaces give the UUID of the GPU, others that of the instance. */
+    const char *mig = environment_get(env, "gpu.mig");
+    if (mig == NULL || strcmp(mig, "true") != 0)
+        run->settings.gpu_uuid = run->gpu_uuid = mem_text(uuid);
     run->arch = mem_text(arch != NULL ? arch : "");
     device_rates_from_facts(env, &run->rates);
 }

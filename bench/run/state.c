@@ -58,6 +58,7 @@ void run_free(run_t *run) {
     program_list_free(&run->programs);
     nvml_close(run->nvml);
     free(run->arch);
+    free(run->gpu_uuid);
     free(run->no_compiler);
     free(run->folder);
     free(run->compiled);

@@ -63,6 +63,7 @@ typedef struct run {
     journal_t journal;
     workers_t workers;
     char *arch;         /* of the GPU, "sm_90"; NULL without one */
+    char *gpu_uuid;     /* as in settings */
     const char *no_gpu; /* why there is none; owned by the worker link */
     bool gpu_broken;    /* no_gpu is a worker failure, not a missing device or driver */
     char *no_compiler;  /* why nothing can be compiled; NULL if it can */

@@ -85,6 +85,19 @@ status_t workers_find_python(const char *root, const char *other_root, const cha
     return status;
 }
 
+/* CUDA then shows only the device with this index among those that it shows now, as the first. */
+static void show_only(int device, text_list_t *argv) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    text_list_t shown = text_split(visible != NULL ? visible : "", ',');
+    text_list_add(argv, "env");
+    if (visible == NULL)
+        text_list_add_format(argv, "CUDA_VISIBLE_DEVICES=%d", device);
+    else
+        text_list_add_format(argv, "CUDA_VISIBLE_DEVICES=%s",
+                             (size_t)device < shown.n ? shown.items[device] : "");
+    text_list_free(&shown);
+}
+
 static status_t python_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
                             error_t *err) {
     char *script = mem_format("%s/reference_%s/worker.py", workers->root, spec->engine);
@@ -95,6 +108,8 @@ static status_t python_argv(const workers_t *workers, const case_t *spec, text_l
                            spec->engine, script);
     else
         status = workers_find_python(workers->root, workers->own_root, spec->engine, &python, err);
+    if (status == STATUS_OK && workers->device > 0 && strcmp(spec->device, "cuda") == 0)
+        show_only(workers->device, argv);
     if (status == STATUS_OK) {
         const char *const words[] = {python, script, "--device", spec->device};
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -11,7 +11,19 @@ from pathlib import Path
 
 import pytest
 from fake_driver import build_gpu, compile_fake, cuda_sweep
-from project import BENCH, ROOT, TIMEOUT_S, bench, read_header, read_lines, read_passes, report_of
+from project import (
+    BENCH,
+    FIXTURES,
+    ROOT,
+    TIMEOUT_S,
+    bench,
+    make_root,
+    read_header,
+    read_lines,
+    read_passes,
+    report_of,
+    write_sweep,
+)
 
 BATCHES = [64, 128, 256]
 TWO = "cuDeviceGetCount always value=2"
@@ -187,6 +199,73 @@ def test_a_child_that_cannot_start_ends_the_others(
     assert "GPU 0: bench: interrupted; finished cases are in" in done.stderr
     assert f"bench: GPU 1: see above; finished cases are in {run}" in done.stderr
     assert not read_header(run / "devices" / "0")["finished"]
+
+
+# ---- scripts -------------------------------------------------------------------------------------
+
+ON_GPU = """
+import json, os, sys
+import mine
+hello = {"device": {"kind": "cuda", "name": "Fake GPU", "uuid": os.environ.get("UUID")},
+         "versions": {"visible": os.environ.get("CUDA_VISIBLE_DEVICES", "all")}}
+cases = {}
+for line in sys.stdin:
+    request = json.loads(line)
+    reply = {"status": "ok", **mine.answer(request, cases, "cpu")}
+    print(json.dumps({**reply, **hello} if request["op"] == "hello" else reply), flush=True)
+    if request["op"] == "bye":
+        break
+"""
+SECOND_UUID = "GPU-00000000-0000-0000-0000-000000000001"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a project with a script that says it is on a GPU, and which ones CUDA shows it."""
+    root = make_root(tmp_path / "project")
+    folder = root / "reference_ours"
+    folder.mkdir()
+    shutil.copy(FIXTURES / "workers" / "mine.py", folder / "mine.py")
+    (folder / "worker.py").write_text(ON_GPU, encoding="utf-8")
+    return root
+
+
+def with_script(folder: Path) -> Path:
+    rivals = [
+        {"engine": "cuda", "variants": ["02_thread_per_sample"]},
+        {"engine": "ours", "device": ["cuda"], "variants": ["plain"]},
+    ]
+    return write_sweep(folder / "s.json", "mlp_infer", rivals, axes={"batch": [2]})
+
+
+@pytest.mark.parametrize(
+    ("visible", "shown"),
+    [({}, "1"), ({"CUDA_VISIBLE_DEVICES": "3,GPU-1a2b"}, "GPU-1a2b")],
+)
+def test_a_script_sees_the_device_that_is_measured(
+    tmp_path: Path, root: Path, gpus: dict[str, str], visible: dict[str, str], shown: str
+) -> None:
+    command = ("run", with_script(tmp_path), "--device", "1", "--quick", "--out", tmp_path / "run")
+    bench(*command, root=root, **{**gpus, **visible, "UUID": SECOND_UUID})
+    facts = read_header(tmp_path / "run")["environment"]
+    assert facts["workers"]["ours-cuda"]["visible"] == shown
+    assert facts["gpu"]["uuid"] == SECOND_UUID
+    statuses = [line["status"] for line in read_lines(tmp_path / "run") if "/ours-" in line["id"]]
+    assert statuses == ["ok"]
+
+
+def test_a_script_on_another_gpu_is_no_rival(
+    tmp_path: Path, root: Path, gpus: dict[str, str]
+) -> None:
+    command = ("run", with_script(tmp_path), "--device", "1", "--quick", "--out", tmp_path / "run")
+    first_uuid = SECOND_UUID[:-1] + "0"
+    bench(*command, root=root, expect=1, **{**gpus, "UUID": first_uuid})
+    (line,) = [line for line in read_lines(tmp_path / "run") if "/ours-" in line["id"]]
+    assert line["status"] == "failed"
+    assert line["reason"] == (
+        f"its worker runs on {first_uuid}, but this run measures {SECOND_UUID}: "
+        "a worker must use the first device that CUDA shows"
+    )
 
 
 # ---- refused -------------------------------------------------------------------------------------

@@ -347,6 +347,16 @@ static void test_event_floor_is_of_cuda_only(void **state) {
     result_free(&result);
 }
 
+/* The kernel of 01_read is the mean of its passes over the buffer, which one pair of events spans. */
+static void test_a_mean_of_passes_has_no_event_floor(void **state) {
+    (void)state;
+    case_result_t result =
+        make_result("device", "cuda", 1 << 20, (timed_t[]){{"kernel", 100}, {NULL, 0}});
+    plausibility_check(&result, &RATES);
+    assert_int_equal(result.flags.n, 0);
+    result_free(&result);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dram_limit),
@@ -363,6 +373,7 @@ int main(void) {
         cmocka_unit_test(test_least_time),
         cmocka_unit_test(test_least_time_that_is_not_known),
         cmocka_unit_test(test_event_floor_is_of_cuda_only),
+        cmocka_unit_test(test_a_mean_of_passes_has_no_event_floor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
