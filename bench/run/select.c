@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "sweep/deal.h"
 
 #include <math.h>
 #include <search.h>
@@ -10,17 +11,6 @@
 #include <string.h>
 
 enum { QUICK_TIME_LIMIT_S = 2, QUICK_PASSES = 1 };
-
-void run_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context) {
-    size_t kept = 0;
-    for (size_t i = 0; i < sweep->n_cases; i++) {
-        if (keep(sweep, &sweep->cases[i], context))
-            sweep->cases[kept++] = sweep->cases[i];
-        else
-            case_free(&sweep->cases[i]);
-    }
-    sweep->n_cases = kept;
-}
 
 static bool is_not_engine(const sweep_t *sweep, const case_t *spec, const void *engine) {
     (void)sweep;
@@ -70,7 +60,7 @@ static void drop_repeated(const run_t *run) {
     for (size_t s = 0; s < run->n_sweeps; s++) {
         sweep_t *sweep = &run->sweeps[s];
         const size_t n = sweep->n_cases;
-        run_keep_cases(sweep, is_new, &ids);
+        sweep_keep_cases(sweep, is_new, &ids);
         if (sweep->n_cases < n && run->build == NULL && !run->options->quiet)
             fprintf(stderr,
                     "%zu cases of %s are in an earlier sweep and are measured once, there\n",
@@ -117,11 +107,11 @@ char *run_shard(const run_t *run) {
 static void select_cases(run_t *run, const text_list_t *left_out) {
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < left_out->n; i++)
-            run_keep_cases(&run->sweeps[s], is_not_engine, left_out->items[i]);
+            sweep_keep_cases(&run->sweeps[s], is_not_engine, left_out->items[i]);
     drop_repeated(run);
     /* Last, so that all shards choose from the same groups. */
     if (run->options->shard.n > 0)
-        run->n_sharded_groups = run_keep_shard(run, &run->options->shard);
+        run->n_sharded_groups = sweeps_keep_shard(run->sweeps, run->n_sweeps, &run->options->shard);
 }
 
 status_t run_load_sweeps(run_t *run, error_t *err) {

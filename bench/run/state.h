@@ -108,11 +108,6 @@ environment_t *run_pass_facts(run_t *run);
 /* Record that the current pass is measured on this machine. */
 status_t run_note_pass(run_t *run, error_t *err);
 
-/* shards.c */
-/* Drop the cases of other shards; contenders that are compared with each other stay in one. Returns the
- * number of groups of all shards. */
-size_t run_keep_shard(run_t *run, const shard_t *shard);
-
 /* select.c */
 status_t run_load_sweeps(run_t *run, error_t *err);
 /* The cases that the commands of run->record measured, all shards together. */
@@ -131,9 +126,6 @@ bool run_is_retried(const run_t *run, const case_result_t *before);
 size_t run_count(const run_t *run, bool (*is)(const case_state_t *state));
 /* The most passes of any sweep. */
 unsigned run_passes(const run_t *run);
-typedef bool case_filter_t(const sweep_t *sweep, const case_t *spec, const void *context);
-/* Remove the cases for which `keep` is false. */
-void run_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context);
 
 /* prepare.c */
 /* Set the run's folder and start the progress line. */

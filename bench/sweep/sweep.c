@@ -179,3 +179,14 @@ void sweep_free(sweep_t *sweep) {
     text_list_free(&sweep->charts);
     *sweep = (sweep_t){0};
 }
+
+void sweep_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context) {
+    size_t kept = 0;
+    for (size_t i = 0; i < sweep->n_cases; i++) {
+        if (keep(sweep, &sweep->cases[i], context))
+            sweep->cases[kept++] = sweep->cases[i];
+        else
+            case_free(&sweep->cases[i]);
+    }
+    sweep->n_cases = kept;
+}

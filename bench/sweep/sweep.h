@@ -55,6 +55,10 @@ status_t sweep_parse(const char *path, const char *text, const char *root, sweep
                      error_t *err);
 void sweep_free(sweep_t *sweep);
 
+typedef bool case_filter_t(const sweep_t *sweep, const case_t *spec, const void *context);
+/* Remove the cases for which `keep` is false. */
+void sweep_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context);
+
 /* A sweep from command-line options: --workload W [--variant V] [--engine E] [--set key=value …].
  * `sets` are "key=value" of params, techniques, dtype or device; values may be lists
  * ("batch=1,64"). Default: all variants, and all engines that have one of them. The sweep's text is

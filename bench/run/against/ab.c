@@ -35,7 +35,7 @@ static status_t load_cases(ab_t *ab, error_t *err) {
     status_t status = run_load_sweeps(other, err);
     options->root = ab->build.root;
     for (size_t s = 0; s < other->n_sweeps; s++)
-        run_keep_cases(&other->sweeps[s], has_program, options->root);
+        sweep_keep_cases(&other->sweeps[s], has_program, options->root);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* Which shard measures which groups. Every shard finds the same answer from the same sweeps. */
-#include "run/state.h"
+#include "sweep/deal.h"
 
 #include "base/memory.h"
 
@@ -91,13 +91,13 @@ static void free_group(void *group) {
     free(group);
 }
 
-size_t run_keep_shard(run_t *run, const shard_t *shard) {
+size_t sweeps_keep_shard(sweep_t *sweeps, size_t n, const shard_t *shard) {
     deal_t deal = {.shard = shard->number}, *context = &deal;
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        weigh(&deal, &run->sweeps[s]);
+    for (size_t s = 0; s < n; s++)
+        weigh(&deal, &sweeps[s]);
     deal_out(&deal, shard->n);
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        run_keep_cases(&run->sweeps[s], is_in_shard, &context);
+    for (size_t s = 0; s < n; s++)
+        sweep_keep_cases(&sweeps[s], is_in_shard, &context);
     tdestroy(deal.by_name, free_group);
     free(deal.groups);
     return deal.n_groups;
