@@ -61,7 +61,11 @@ if [ "$mode" = quick ]; then
     flags=(--quick)
     [ "$gpu" = yes ] && takes="10 min" || takes="2 min"
 fi
-[ "$gpu" = no ] || sweeps+=("${operators[@]}") # without a GPU they are only compiled
+for operator in "${operators[@]}"; do
+    sweep=sweeps/${operator##*/}.json
+    [ "$mode" = full ] && [ -f "$sweep" ] || sweep=$operator
+    [ "$gpu" = no ] || sweeps+=("$sweep") # without a GPU they are only compiled
+done
 [ -n "$out" ] || out=results/$(uname -n)-$(date +%Y%m%d-%H%M%S)
 name=$(basename "$out")
 saved=()

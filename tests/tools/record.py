@@ -39,7 +39,9 @@ RUNS = {
         "sweeps/mnist_train_stages.json",
     ],
     "h200_mlp_train": ["sweeps/mlp_train.json", "sweeps/allocate.json"],
-    "h200_operators": ["kernels/softmax", "kernels/rms_norm", "kernels/reduce_sum", "kernels/gemm"],
+    "h200_operators": [
+        f"sweeps/{operator}.json" for operator in ("softmax", "rms_norm", "reduce_sum", "gemm")
+    ],
 }
 
 # Of each other boot: the cases of the headlines.
