@@ -54,7 +54,7 @@ sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json
 operators=(kernels/*/operator.json)
 operators=("${operators[@]%/operator.json}")
 flags=()
-takes="half an hour"
+takes="an hour or two, much of it PyTorch's compiler"
 if [ "$mode" = quick ]; then
     sweeps=(sweeps/mlp_infer_quick.json sweeps/linreg_train_quick.json sweeps/mnist_train_quick.json
         sweeps/mlp_train_quick.json sweeps/allocate.json)

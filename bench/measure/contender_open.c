@@ -2,6 +2,7 @@
  * once more in a new process if the worker dies. */
 #include "measure/contender.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "measure/open_request.h"
 
@@ -61,8 +62,10 @@ json_t *contender_request(const contender_t *c, const char *op) {
 bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
     error_t err = ERROR_INIT;
     const char *op = json_string_value(json_object_get(request, "op"));
+    const int64_t start_ns = clock_ns();
     bool answered = worker_link_ask(c->worker, json_incref(request), c->settings->timeout_s, answer,
                                     &err) == STATUS_OK;
+    c->result.worker_ns += (double)(clock_ns() - start_ns);
     if (!answered) {
         error_within(&err, "%s", op);
         answered = retry(c, op, err.text) && contender_exchange(c, json_incref(request), answer);

@@ -157,6 +157,7 @@ typedef struct case_result {
     stop_reason_t stop;              /* of joined passes, the last in the order of the enum */
     unsigned stops[STOP_SINGLE + 1]; /* joined passes by their reason; see result_stops() */
     double warmup_ns;
+    double worker_ns; /* in which its worker answered requests for it; NaN: unknown */
 } case_result_t;
 
 const char *case_status_name(case_status_t status); /* "ok", … */

@@ -158,6 +158,7 @@ json_t *result_to_json(const case_result_t *result) {
                   results != NULL ? results : json_object(), "limit", limit_to_json(&result->limit),
                   "device", device_to_json(&result->device), "rounds", (int)result->rounds, "stop",
                   stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
+    json_object_set_new(rest, "worker_ns", number(result->worker_ns));
     json_object_set_new(rest, "trust", json_text(trust_name(result->trust)));
     json_object_set_new(rest, "claims", claims_to_json(&result->claims));
     if (result->determinism != DETERMINISM_UNKNOWN)

@@ -263,5 +263,6 @@ void result_add_passes(case_result_t *result, const case_result_t *more) {
     widen(result->device.temperature_c, more->device.temperature_c);
     result->rounds += more->rounds;
     result->warmup_ns += more->warmup_ns;
+    result->worker_ns += more->worker_ns;
     result->pass = 0;
 }

@@ -279,6 +279,7 @@ static void get_details(const json_t *json, case_result_t *result) {
         result->results_json = json_dumps(own, JSON_COMPACT);
     result->rounds = (unsigned)get_integer(json, "rounds");
     result->warmup_ns = get_number(json, "warmup_ns");
+    result->worker_ns = get_number(json, "worker_ns");
 }
 
 static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,

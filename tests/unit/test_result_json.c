@@ -70,6 +70,7 @@ static case_result_t full_result(void) {
     r.rounds = 2;
     r.stop = STOP_TIME_LIMIT;
     r.warmup_ns = 5.5e7;
+    r.worker_ns = 2.5e8;
     return r;
 }
 
@@ -137,11 +138,12 @@ static void test_round_trip(void **state) {
 /* What every reader of cases.jsonl counts on. */
 static void test_keys_are_the_contract(void **state) {
     (void)state;
-    static const char *const KEYS[] = {
-        "schema", "pass",    "draw",    "seed",  "id",         "workload",  "engine",
-        "on",     "variant", "params",  "dtype", "techniques", "status",    "reason",
-        "flags",  "check",   "once_ns", "limit", "device",     "resources", "sanitize",
-        "phases", "results", "rounds",  "stop",  "warmup_ns",  "trust",     "claims"};
+    static const char *const KEYS[] = {"schema",    "pass",       "draw",    "seed",    "id",
+                                       "workload",  "engine",     "on",      "variant", "params",
+                                       "dtype",     "techniques", "status",  "reason",  "flags",
+                                       "check",     "once_ns",    "limit",   "device",  "resources",
+                                       "sanitize",  "phases",     "results", "rounds",  "stop",
+                                       "warmup_ns", "worker_ns",  "trust",   "claims"};
     static const char *const PHASE_KEYS[] = {
         "clock",       "unit",        "n",           "median",       "ci95",
         "q25",         "q75",         "p5",          "p95",          "p99",
