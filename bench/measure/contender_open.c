@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->active = false;
@@ -24,12 +25,17 @@ bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
     return false;
 }
 
+/* A script may leave out what nvidia-smi writes before it. */
+static const char *bare_uuid(const char *uuid) {
+    return text_starts(uuid, "GPU-") ? uuid + strlen("GPU-") : uuid;
+}
+
 /* Rivals on different GPUs are not rivals. */
 static bool check_gpu(contender_t *c) {
     const json_t *device = json_object_get(c->worker->hello, "device");
     const char *uuid = json_string_value(json_object_get(device, "uuid"));
     const char *expected = c->settings->gpu_uuid;
-    if (uuid == NULL || expected == NULL || strcmp(uuid, expected) == 0)
+    if (uuid == NULL || expected == NULL || strcasecmp(bare_uuid(uuid), bare_uuid(expected)) == 0)
         return true;
     char *reason = mem_format("its worker runs on %s, but this run measures %s: a worker must use "
                               "the first device that CUDA shows",

@@ -239,14 +239,22 @@ def with_script(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("visible", "shown"),
-    [({}, "1"), ({"CUDA_VISIBLE_DEVICES": "3,GPU-1a2b"}, "GPU-1a2b")],
+    ("visible", "shown", "uuid"),
+    [
+        ({}, "1", SECOND_UUID),
+        ({"CUDA_VISIBLE_DEVICES": "3,GPU-1a2b"}, "GPU-1a2b", SECOND_UUID.removeprefix("GPU-")),
+    ],
 )
 def test_a_script_sees_the_device_that_is_measured(
-    tmp_path: Path, root: Path, gpus: dict[str, str], visible: dict[str, str], shown: str
+    tmp_path: Path,
+    root: Path,
+    gpus: dict[str, str],
+    visible: dict[str, str],
+    shown: str,
+    uuid: str,
 ) -> None:
     command = ("run", with_script(tmp_path), "--device", "1", "--quick", "--out", tmp_path / "run")
-    bench(*command, root=root, **{**gpus, **visible, "UUID": SECOND_UUID})
+    bench(*command, root=root, **{**gpus, **visible, "UUID": uuid})
     facts = read_header(tmp_path / "run")["environment"]
     assert facts["workers"]["ours-cuda"]["visible"] == shown
     assert facts["gpu"]["uuid"] == SECOND_UUID

@@ -38,12 +38,12 @@ RESET = f"reset {GPU}"
 EMPTY_KERNEL = {"engine": "cuda", "variants": ["01_empty"]}
 ON_NO_GPU = {"engine": "null", "variants": ["steady"]}
 A_WORKER = """
-import json, sys
+import json, os, sys
 for line in sys.stdin:
     request = json.loads(line)
     answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
     if request["op"] == "hello":
-        answer["device"] = {"kind": "cuda", "name": "Mine", "uuid": "GPU-mine"}
+        answer["device"] = {"kind": "cuda", "name": "Mine", "uuid": os.environ.get("UUID", "GPU-mine")}
     if request["op"] == "open":
         answer["id"] = request["case"]["id"]
         answer["phases"] = {"total": "host"}
@@ -209,7 +209,7 @@ def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
 
 def test_throttled_times_are_audited_too(fake: Fake, tmp_path: Path) -> None:
     """Their rounds are put aside until the last is over, and claims are about them."""
-    run_a_worker(fake, tmp_path, EMPTY_KERNEL, FAKE_NVML="slips")
+    run_a_worker(fake, tmp_path, EMPTY_KERNEL, FAKE_NVML="slips", UUID=GPU)
     case = read_lines(tmp_path / "run")[-1]
     assert (case["engine"], case["status"], case["trust"]) == (
         "mine",
