@@ -9,8 +9,8 @@
 //         70 (115), with 16 MB of weights kept in the L2. 2048: 36.5 us (52), 1024: 23.6 (28). 128-byte lines in one
 //         store: 5 us per stage less at H = 2048. One block per multiprocessor: 70 us less at 8192, because a stage's
 //         blocks take the first free places, and two on one multiprocessor are slow. Tried: a block requests 96 KB of the
-//         next stage's weights into the L2 behind its own (predicted 58 and 219): 73 and 232; 192 KB: 76 and 236. 24 or
-//         32 MB kept in the L2: 1 to 2 us slower.
+//         next stage's weights into the L2 behind its own (predicted 58 and 219): 73 and 232; 192 KB: 76 and 236. With
+//         requests, 24 or 32 MB kept in the L2 take 1 to 3 us more than 16.
 //         dtype mixed, predicted: 10 bytes per weight instead of 6, 2 forward, 4 backward and 4 written: H = 512: 20 us,
 //         measured 21.6; 1024: 27, measured 26.8; not measured yet 2048: 48, 4096: 105 (368 MB), 8192: 355 (1.4 GB). The second words of the weights
 //         (split_weight.cuh) lie in a slot of the ring behind their tile, in the same order.

@@ -11,7 +11,8 @@
 //         at 512; 04: 23.6, 36.9). Without products and updates it is 8.2, 9.7 and 14.1: six hops within a cluster,
 //         five through the L2, and what a block does between them. Updates of layers 1 and 2 are longer than the waits
 //         that should hide them, by 0.3 to 0.9 us each. Tried: half of each in the next step's wait for sums, half in that
-//         for activations (predicted 10.1, 12.9, 18.5): 10.6, 13.8, 19.8. The update of layer 0 is in no wait. docs/on-chip.md has the bytes of each exchange, the parts, their probes and the stages.
+//         for activations (predicted 10.1, 12.9, 18.5): 10.6, 13.8, 19.8. The update of layer 0 is in no wait.
+//         docs/on-chip.md has the bytes of each exchange, the parts, their probes and the stages.
 //         dtype mixed: 11.1 us at 512, 16.0 at 1024, predicted 7.7 and 10.3 (04: 21.6 and 26.8). A weight stays in 4
 //         bytes, its float16 where it was and its second word beside it (split_weight.cuh); 208 KB of a block at 1024.
 //         Products are the same. An update takes 7 more instructions per weight and twice the accesses.

@@ -29,6 +29,13 @@ FEW |= {("03_registers", 31), ("03_registers", 2050), ("03_cluster", 9001), ("04
 EPS = {"f32": 1e-6, "f16": 1e-3, "bf16": 4e-3}
 
 
+@pytest.mark.parametrize("operator", ["softmax", "rms_norm", "reduce_sum", "gemm"])
+def test_the_sweep_has_the_sizes_of_the_description(operator: str) -> None:
+    description = json.loads((ROOT / "kernels" / operator / "operator.json").read_text("utf-8"))
+    sweep = json.loads((ROOT / "sweeps" / f"{operator}.json").read_text("utf-8"))
+    assert sweep["axes"] == description["sweep"]["full"]
+
+
 def rungs(operator: str) -> list[str]:
     return sorted(path.stem for path in (ROOT / "kernels" / operator).glob("*.cu"))
 
