@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,17 +53,9 @@ def test_budget_is_of_a_run_alone(tmp_path: Path) -> None:
         bench("run", "x.json", "--budget", "1s", "--out", tmp_path / "x", *other, expect=2)
 
 
-def record(project: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def call(tool: str, project: Path, *options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [
-            sys.executable,
-            project / "tests/tools/record.py",
-            "--bench",
-            BENCH,
-            "--out",
-            out,
-            *options,
-        ],
+        [sys.executable, project / "tests/tools" / tool, "--bench", BENCH, *options],
         env={**os.environ, "BENCH_ROOT": str(project)},
         text=True,
         capture_output=True,
@@ -70,34 +64,89 @@ def record(project: Path, out: Path, *options: str) -> subprocess.CompletedProce
     )
 
 
-def test_the_reference_is_recorded_in_several_calls(tmp_path: Path) -> None:
-    project, out = make_root(tmp_path / "project"), tmp_path / "results"
+def record(project: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return call("record.py", project, "--out", out, *options)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a project whose reference has two runs of the null workload."""
+    project = make_root(tmp_path / "project")
     (project / "tests/tools").mkdir(parents=True)
     text = RECORD.read_text("utf-8")
     begin, end = text.index("RUNS = {"), text.index("def header_of")
-    runs = 'RUNS = {"one": ["s.json"], "two": ["s.json"]}\nBOOT_RUNS = {"one": ["s.json"]}\n'
+    runs = 'RUNS = {"h200_one": ["s.json"], "h200_two": ["s.json"]}\n'
+    runs += 'BOOT_RUNS = {"h200_one": ["s.json"]}\n'
     (project / "tests/tools/record.py").write_text(text[:begin] + runs + text[end:], "utf-8")
+    shutil.copy(RECORD.with_name("publish.py"), project / "tests/tools")
     null_sweep(project / "s.json", ["steady"], [1000])
+    return project
+
+
+def test_the_reference_is_recorded_in_several_calls(project: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
     listed = record(project, out, "--list")
     assert listed.returncode == 3
-    assert listed.stdout.split() == ["one", "not", "begun", "two", "not", "begun"]
-    bench("run", project / "s.json", "--passes", "2", "--out", out / "one", root=project)
-    make_passes_long(out / "one", 100)
-    header = read_header(out / "one") | {"finished": None}
-    (out / "one" / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    assert listed.stdout.split() == ["h200_one", "not", "begun", "h200_two", "not", "begun"]
+    one = out / "h200_one"
+    bench("run", project / "s.json", "--passes", "2", "--out", one, root=project)
+    make_passes_long(one, 100)
+    header = read_header(one) | {"finished": None}
+    (one / "run.json").write_text(json.dumps(header), encoding="utf-8")
     short = record(project, out, "--minutes", "1")
     assert short.returncode == 3, short.stderr
     assert "one" in short.stdout and "4 passes left, of about 100 s" in short.stdout
-    assert short.stdout.splitlines()[1].split() == ["two", "finished"]
+    assert short.stdout.splitlines()[1].split() == ["h200_two", "finished"]
     done = record(project, out, "--minutes", "9")
     assert done.returncode == 0, done.stderr
-    assert [number for _, number in read_passes(out / "one")] == [1, 2, 3, 4, 5, 6]
-    measured = record(project, out, "--options=--cpus 0 --seed 7", "--boot", "3", "one")
-    assert measured.stdout.split() == ["one_boot3", "finished"]
-    assert read_header(out / "one_boot3")["seed"] == 7
-    assert "two2: expected some of one, two" in record(project, out, "two2").stderr
+    assert [number for _, number in read_passes(one)] == [1, 2, 3, 4, 5, 6]
+    measured = record(project, out, "--options=--cpus 0 --seed 7", "--boot", "3", "h200_one")
+    assert measured.stdout.split() == ["h200_one_boot3", "finished"]
+    assert read_header(out / "h200_one_boot3")["seed"] == 7
+    unknown = record(project, out, "h200_two2").stderr
+    assert "h200_two2: expected some of h200_one, h200_two" in unknown
     listed = record(project, out, "--boot", "2", "--list")
-    assert listed.stdout.split() == ["one_boot2", "not", "begun"]
+    assert listed.stdout.split() == ["h200_one_boot2", "not", "begun"]
+
+
+def test_finished_runs_are_published(project: Path, tmp_path: Path) -> None:
+    out = tmp_path / "recorded"
+    publish = partial(call, "publish.py", project, "--from", out)
+    assert "has no finished run" in publish().stderr
+    for name in ("h200_one", "h200_one_boot2", "h200_two"):
+        bench("run", project / "s.json", "--passes", "2", "--out", out / name, root=project)
+    header = read_header(out / "h200_two") | {"finished": None}
+    (out / "h200_two" / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    done = publish()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("h200_two: not finished, left out\nh200_one: 2 ok\n")
+    kept = sorted(path.name for path in (project / "results" / "h200_one").iterdir())
+    assert kept == ["cases.jsonl.gz", "null.md", "run.json"]
+    assert not (project / "results" / "h200_two").exists()
+    assert not (project / "plots" / "h200_one_boot2").exists()
+    bench("report", "--check", "REPORT.md", cwd=project, root=project)
+    before = (project / "results/h200_one/cases.jsonl.gz").read_bytes()
+    assert publish().returncode == 0
+    assert (project / "results/h200_one/cases.jsonl.gz").read_bytes() == before
+
+
+def test_what_is_wrong_is_not_published_silently(project: Path, tmp_path: Path) -> None:
+    out = tmp_path / "recorded"
+    null_sweep(project / "s.json", ["steady", "wrong"], [1000])
+    bench(
+        "run",
+        project / "s.json",
+        "--passes",
+        "1",
+        "--out",
+        out / "h200_two",
+        root=project,
+        expect=1,
+    )
+    published = call("publish.py", project, "--from", out)
+    assert published.returncode == 1
+    assert "h200_two: 1 ok, 1 wrong" in published.stdout
+    assert "\nwrong null/null/wrong/" in published.stdout
 
 
 def cases_of(sweep: str) -> set[str]:

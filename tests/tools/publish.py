@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Publish recorded reference runs: copy them to results/, draw their charts, write REPORT.md.
+
+usage: publish.py [--bench BENCH] [--from DIR] [--to DIR]
+
+DIR of --from is where record.py recorded; every finished run there is published, the others are named
+and left out. A run keeps run.json, its samples (gzipped) and the study's CSVs. Charts are drawn of each
+workload's first boot. Exit code 1: a case is wrong, failed or implausible, or what git would keep is
+too large; everything is written all the same, for a look at it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from record import BOOT_RUNS, ROOT, RUNS, header_of
+
+# What git keeps, in bytes.
+MOST = {"results": 12_000_000, "plots": 5_000_000}
+BAD = ("wrong", "failed", "implausible")
+
+
+def finished_runs(recorded: Path) -> list[Path]:
+    """Return the folders of finished runs in the order of the report; name the unfinished ones."""
+    names = [*RUNS, *(f"{name}_boot{boot}" for boot in range(2, 10) for name in BOOT_RUNS)]
+    found = [recorded / name for name in names if (recorded / name / "run.json").exists()]
+    for folder in found:
+        if not header_of(folder).get("finished"):
+            print(f"{folder.name}: not finished, left out")
+    return [folder for folder in found if header_of(folder).get("finished")]
+
+
+def copy_run(source: Path, to: Path) -> None:
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir(parents=True)
+    for path in (source / "run.json", *source.glob("mlp_timing_log*.csv")):
+        shutil.copyfile(path, to / path.name)
+    # Without the time, the same samples are the same file.
+    packed = gzip.compress((source / "cases.jsonl").read_bytes(), 9, mtime=0)
+    (to / "cases.jsonl.gz").write_bytes(packed)
+
+
+def bad_cases(run: Path) -> list[str]:
+    """Return the last word on each case and pass that has no valid time."""
+    status: dict[tuple[str, object, object], str] = {}
+    with gzip.open(run / "cases.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            case = json.loads(line)
+            key = case["id"], case["pass"], case["draw"]
+            status[key] = f"{case['status']} {case['id']}: {case['reason']}"
+    counts = collections.Counter(text.split()[0] for text in status.values())
+    print(f"{run.name}: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    return sorted({text for text in status.values() if text.split()[0] in BAD})
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("h200*/*"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--bench", type=Path, default=ROOT / "build/bench")
+    parser.add_argument("--from", dest="source", type=Path, default=ROOT / "build/reference")
+    parser.add_argument("--to", type=Path, default=ROOT)
+    asked = parser.parse_args()
+    bench, to = asked.bench.resolve(), asked.to.resolve()
+    sources = finished_runs(asked.source)
+    if not sources:
+        parser.error(f"{asked.source} has no finished run: record.py records them")
+    bad = []
+    for source in sources:
+        run = to / "results" / source.name
+        copy_run(source, run)
+        bad += bad_cases(run)
+        if source.name in RUNS:
+            charts = to / "plots" / source.name
+            shutil.rmtree(charts, ignore_errors=True)
+            subprocess.run([bench, "plot", run, "--out", charts], check=True, cwd=to)
+    runs = [f"results/{source.name}" for source in sources]
+    subprocess.run([bench, "report", *runs], check=True, cwd=to)
+    too_large = [
+        f"{name}/h200*: {size_of(to / name):,} bytes, at most {most:,}"
+        for name, most in MOST.items()
+        if size_of(to / name) > most
+    ]
+    print("\n".join([*bad, *too_large]))
+    return 1 if bad or too_large else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
