@@ -2,6 +2,7 @@
  * careful C programmer would run: float32, all cores, vectorised across samples. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/target_clones.h"
 #include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
@@ -9,11 +10,12 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples per tile: 64 floats are a whole number of cache lines and vectors. */
-enum { TILE = 64 };
+/* Samples per tile: a whole number of cache lines and of the widest vectors. */
+enum { TILE = 64, VECTOR = 16, PAGE = 4096 / sizeof(float) };
 
 enum { PHASE_FORWARD, PHASE_TOTAL, PHASE_RESIDUAL, PHASE_HOST_TO_HOST };
 
@@ -22,7 +24,8 @@ typedef struct state {
     size_t widest;
     double *y64, *scratch64; /* ref */
     double terms;            /* ref: squares of the terms of every output, summed */
-    float *y32, *scratch32;  /* omp: 2 · widest · TILE floats per thread */
+    float *y32, *scratch32;  /* omp */
+    float *tiles;            /* omp, of each thread: 2 tiles of the widest layer */
 } state_t;
 
 static void forward_ref(state_t *s) {
@@ -53,30 +56,48 @@ static void forward_ref(state_t *s) {
     }
 }
 
-/* Layer l of one tile: in and out are (units, TILE). The program picks the widest vectors at its
- * start. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__)
-__attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-static void
-layer_tile(const mlp_data_t *d, size_t l, const float *restrict in, float *restrict out) {
+/* Samples are rows of x and columns of a tile. The study's four inputs are written out, so that the
+ * compiler reads whole vectors and shuffles them. */
+WIDEST_VECTORS
+static void load_tile(const float *restrict x, size_t n_in, float *restrict tile) {
+    if (n_in == 4) {
+#pragma omp simd
+        for (size_t t = 0; t < TILE; t++) {
+            tile[t] = x[4 * t];
+            tile[TILE + t] = x[4 * t + 1];
+            tile[2 * TILE + t] = x[4 * t + 2];
+            tile[3 * TILE + t] = x[4 * t + 3];
+        }
+        return;
+    }
+    for (size_t k = 0; k < n_in; k++) {
+#pragma omp simd
+        for (size_t t = 0; t < TILE; t++)
+            tile[k * TILE + t] = x[t * n_in + k];
+    }
+}
+
+/* Layer l of one tile: in and out are (units, TILE). */
+WIDEST_VECTORS
+static void layer_tile(const mlp_data_t *d, size_t l, const float *restrict in,
+                       float *restrict out) {
     const float *restrict w = d->w[l], *restrict b = d->b[l];
     const size_t n_in = d->sizes[l], n_out = d->sizes[l + 1];
     const bool relu = l + 1 < d->n_layers;
-    for (size_t j = 0; j < n_out; j++) {
-        float sum[TILE];
-        for (size_t t = 0; t < TILE; t++)
-            sum[t] = b[j];
-        for (size_t k = 0; k < n_in; k++) {
+    for (size_t j = 0; j < n_out; j++)
+        for (size_t first = 0; first < TILE; first += VECTOR) {
+            float sum[VECTOR]; /* in registers */
+            for (size_t t = 0; t < VECTOR; t++)
+                sum[t] = b[j];
+            for (size_t k = 0; k < n_in; k++) {
 #pragma omp simd
-            for (size_t t = 0; t < TILE; t++)
-                sum[t] += w[j * n_in + k] * in[k * TILE + t];
+                for (size_t t = 0; t < VECTOR; t++)
+                    sum[t] += w[j * n_in + k] * in[k * TILE + first + t];
+            }
+#pragma omp simd
+            for (size_t t = 0; t < VECTOR; t++)
+                out[j * TILE + first + t] = relu && sum[t] < 0 ? 0 : sum[t];
         }
-#pragma omp simd
-        for (size_t t = 0; t < TILE; t++)
-            out[j * TILE + t] = relu && sum[t] < 0 ? 0 : sum[t];
-    }
 }
 
 static void forward_tile(const state_t *s, size_t first, float *scratch) {
@@ -84,26 +105,37 @@ static void forward_tile(const state_t *s, size_t first, float *scratch) {
     size_t n_in = d->sizes[0], n_out = d->sizes[d->n_layers];
     size_t n = d->batch - first < TILE ? d->batch - first : TILE;
     float *in = scratch, *out = scratch + s->widest * TILE;
-    for (size_t k = 0; k < n_in; k++)
-        for (size_t t = 0; t < TILE; t++)
-            in[k * TILE + t] = t < n ? d->x[(first + t) * n_in + k] : 0;
+    const float *x = d->x + first * n_in;
+    if (n == TILE)
+        load_tile(x, n_in, in);
+    else
+        for (size_t k = 0; k < n_in; k++)
+            for (size_t t = 0; t < TILE; t++)
+                in[k * TILE + t] = t < n ? x[t * n_in + k] : 0;
     for (size_t l = 0; l < d->n_layers; l++) {
         layer_tile(d, l, in, out);
         float *swap = in;
         in = out;
         out = swap;
     }
-    for (size_t t = 0; t < n; t++)
-        for (size_t o = 0; o < n_out; o++)
-            s->y32[(first + t) * n_out + o] = in[o * TILE + t];
+    float *y = s->y32 + first * n_out;
+    for (size_t o = 0; o < n_out; o++)
+        for (size_t t = 0; t < n; t++)
+            y[t * n_out + o] = in[o * TILE + t];
+}
+
+/* Its own pages, and an unused one between: processors read ahead, and threads that write near each
+ * other, or near what all read, wait for each other. Two threads then took twice as long as apart. */
+static size_t floats_per_thread(const state_t *s) {
+    return (2 * s->widest * TILE / PAGE + 2) * PAGE;
 }
 
 static void forward_omp(const state_t *s) {
-    const size_t batch = s->data->batch, each = 2 * s->widest * TILE;
+    const size_t batch = s->data->batch, each = floats_per_thread(s);
     /* For fewer tiles, starting threads costs more than the work. */
 #pragma omp parallel for schedule(static) if (batch > 16 * TILE)
     for (size_t first = 0; first < batch; first += TILE)
-        forward_tile(s, first, s->scratch32 + (size_t)omp_get_thread_num() * each);
+        forward_tile(s, first, s->tiles + (size_t)omp_get_thread_num() * each);
 }
 
 static void forward(const session_t *session) {
@@ -153,8 +185,10 @@ static status_t open_case(session_t *session, const open_request_t *request, err
         s->scratch64 = mem_zeroed(2 * s->widest, sizeof *s->scratch64);
     } else {
         s->y32 = mem_zeroed(n, sizeof *s->y32);
-        s->scratch32 =
-            mem_zeroed(2 * s->widest * TILE * (size_t)omp_get_max_threads(), sizeof *s->scratch32);
+        const size_t threads = (size_t)omp_get_max_threads();
+        s->scratch32 = mem_zeroed(threads * floats_per_thread(s) + 2 * PAGE, sizeof *s->scratch32);
+        const size_t past_a_page = (uintptr_t)s->scratch32 / sizeof *s->tiles % PAGE;
+        s->tiles = s->scratch32 + 2 * PAGE - past_a_page;
     }
     session->state = s;
     session_add_phases(session, CLOCK_HOST, NAMES("forward", "total", "residual", "host_to_host"));
