@@ -10,45 +10,67 @@
 
 /* Long against the jitter of a request, short against a round. */
 static const double AUDIT_NS = 2e6;
-/* On a busy machine one try says little; a script that lies does so in all. */
-enum { MOST_RUNS = 1 << 16, REPEATS = 3, MOST_TRIES = 3 };
+enum { MOST_RUNS = 1 << 16, REPEATS = 3 };
 /* For those runs: a script may claim that they are short. */
 static const double MOST_AUDIT_NS = 50e6;
+
+/* On a busy machine an audit takes its turns with other processes, while short rounds after a pause do
+ * not. So a try that does not agree is followed by others, with a pause before each request, twice as
+ * long in each try: two tries at least, more until so much time is spent. */
+static const double FIRST_PAUSE_NS = 2e6, PATIENCE_NS = 1e9;
+enum { LEAST_TRIES = 3 };
 
 /* From here on a run is so long that a request costs nothing beside it. */
 static const double LONG_NS = 20e6;
 
-/* By the supervisor's clock; NaN if the worker has no `audit`. `*phase` is its answer's. */
-static double time_runs(contender_t *c, int runs, const phase_t **phase) {
+/* What disturbs a request only makes it longer: the shortest of each kind counts, of all tries. */
+typedef struct audit_times {
+    const phase_t *phase; /* by the worker's last answer */
+    double guess_ns;      /* of a run */
+    int runs;             /* of a request; 0: not chosen yet */
+    double pause_ns;      /* before a request */
+    double once_ns, twice_ns;
+} audit_times_t;
+
+/* By the supervisor's clock; NaN if the worker has no `audit`. */
+static double time_runs(contender_t *c, int runs, audit_times_t *times) {
     json_t *answer;
+    if (times->pause_ns > 0)
+        clock_sleep_ns((int64_t)times->pause_ns);
     const int64_t start_ns = clock_ns();
     const bool answered = contender_exchange(
         c, json_pack("{s:s, s:s, s:i}", "op", "audit", "id", c->result.spec.id, "runs", runs),
         &answer);
     const double took_ns = (double)(clock_ns() - start_ns);
     const char *name = json_string_value(json_object_get(answer, "phase"));
-    *phase = name != NULL ? result_phase(&c->result, name) : NULL;
-    const bool good = answered && worker_answer_is_ok(answer) && *phase != NULL;
+    times->phase = name != NULL ? result_phase(&c->result, name) : NULL;
+    const bool good = answered && worker_answer_is_ok(answer) && times->phase != NULL;
     json_decref(answer);
     return good ? took_ns : NAN;
 }
 
-/* What disturbs a request only makes it longer: the shortest of each kind counts. */
-static double time_a_run(contender_t *c, double guess_ns, const phase_t **phase) {
-    if (guess_ns >= LONG_NS)
-        return time_runs(c, 1, phase);
-    const double most = fmin(MOST_AUDIT_NS / time_runs(c, 1, phase), MOST_RUNS); /* NaN: none */
-    const int runs = (int)fmax(fmin(ceil(AUDIT_NS / guess_ns), most), 1);
-    double once_ns = INFINITY, twice_ns = INFINITY;
-    for (int i = 0; i < REPEATS; i++) {
-        const double once = time_runs(c, runs, phase);
-        const double twice = isnan(once) ? NAN : time_runs(c, 2 * runs, phase);
-        if (isnan(twice))
+static int count_runs(contender_t *c, audit_times_t *times) {
+    const double most = fmin(MOST_AUDIT_NS / time_runs(c, 1, times), MOST_RUNS); /* NaN: none */
+    return (int)fmax(fmin(ceil(AUDIT_NS / times->guess_ns), most), 1);
+}
+
+/* False if the worker did not answer. */
+static bool keep_shorter(double *shortest_ns, double ns) {
+    *shortest_ns = fmin(*shortest_ns, ns);
+    return !isnan(ns);
+}
+
+/* One more try; the time of a run by all of them, or NaN. */
+static double time_a_run(contender_t *c, audit_times_t *times) {
+    if (times->guess_ns >= LONG_NS)
+        return keep_shorter(&times->once_ns, time_runs(c, 1, times)) ? times->once_ns : NAN;
+    if (times->runs == 0)
+        times->runs = count_runs(c, times);
+    for (int i = 0; i < REPEATS; i++)
+        if (!keep_shorter(&times->once_ns, time_runs(c, times->runs, times)) ||
+            !keep_shorter(&times->twice_ns, time_runs(c, 2 * times->runs, times)))
             return NAN;
-        once_ns = fmin(once_ns, once);
-        twice_ns = fmin(twice_ns, twice);
-    }
-    return (twice_ns - once_ns) / runs;
+    return (times->twice_ns - times->once_ns) / times->runs;
 }
 
 /* The third quartile, but near the median: that is what a script may want to be low. */
@@ -64,21 +86,32 @@ static double claimed_ns(const phase_t *phase) {
     return fmin(quartile, MOST_SPREAD * median);
 }
 
-/* NaN if the worker does not answer. On a fast core, as in the rounds. */
+/* The ratio of the first try that agrees, else of the last; NaN if the worker does not answer. */
+static double try_until_it_agrees(contender_t *c, const phase_t *phase) {
+    audit_times_t times = {.guess_ns = stats_median(phase->samples, phase->n_samples),
+                           .once_ns = INFINITY,
+                           .twice_ns = INFINITY};
+    const int64_t start_ns = clock_ns();
+    double ratio = NAN;
+    for (int tries = 0; tries < LEAST_TRIES || (double)(clock_ns() - start_ns) < PATIENCE_NS;
+         tries++) {
+        const double run_ns = time_a_run(c, &times);
+        ratio = isnan(run_ns) ? NAN : run_ns / claimed_ns(times.phase);
+        if (isnan(ratio) || claim_agrees(ratio))
+            break;
+        times.pause_ns = fmax(2 * times.pause_ns, FIRST_PAUSE_NS);
+    }
+    return ratio;
+}
+
+/* On a fast core, as in the rounds. */
 static double compare_claims(contender_t *c, const phase_t *phase) {
     if (!contender_reopen(c))
         return NAN;
     cores_t *cores = contender_cores(c);
-    const double guess_ns = stats_median(phase->samples, phase->n_samples);
-    double ratio = NAN;
     if (cores != NULL)
         cores_enter(cores, c->worker->child.pid);
-    for (int i = 0; i < MOST_TRIES && !claim_agrees(ratio); i++) {
-        const double run_ns = time_a_run(c, guess_ns, &phase);
-        if (isnan(run_ns))
-            break;
-        ratio = run_ns / claimed_ns(phase);
-    }
+    const double ratio = try_until_it_agrees(c, phase);
     if (cores != NULL)
         cores_leave(cores, c->worker->child.pid);
     return ratio;
