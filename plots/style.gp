@@ -43,8 +43,8 @@ rungs = '1 #D55E00 7 1  2 #E69F00 5 1  3 #0072B2 9 1  4 #56B4E9 11 1  5 #C9B800 
         '7 #7F2704 5 1  8 #E69F00 9 4 '
 # PyTorch: eager, inference, compile, graph, compile_graph.
 pytorch = '9 #CC79A7 5 1  10 #CC79A7 11 2  11 #009E73 11 2  12 #009E73 9 1  37 #AA4499 13 1 '
-# C: omp, ref, any other; PyTorch on the CPU: eager, compile.
-cpu = '14 #333333 13 1  15 #999999 7 1  16 #333333 5 4  17 #666666 5 2  18 #666666 11 4 '
+# C: omp, ref, any other; PyTorch on the CPU: eager, compile, in their colours on the GPU.
+cpu = '14 #8C510A 13 1  15 #999999 7 1  16 #8C510A 5 4  17 #CC79A7 5 2  18 #009E73 11 4 '
 # Allocators as contenders: caching, malloc, async, arena.
 allocators = '65 #0072B2 9 1  66 #D55E00 7 1  67 #E69F00 5 1  68 #332288 13 1'
 # Rivals, a colour each: PyTorch, JAX, others in their order. Of a colour four variants, then the
@@ -72,10 +72,10 @@ do for [c = 0:n_colours - 1] {
     }
 }
 # The fastest at each size, if no single contender: CUDA, C, PyTorch, PyTorch on the CPU.
-set linetype 33 linecolor rgb '#22303C' linewidth 2.4 pointtype 5 pointsize 0.7 dashtype 1
-set linetype 34 linecolor rgb '#555555' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
+set linetype 33 linecolor rgb '#1F4E9E' linewidth 2.4 pointtype 5 pointsize 0.7 dashtype 1
+set linetype 34 linecolor rgb '#8C510A' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
 set linetype 118 linecolor rgb '#00664B' linewidth 2.4 pointtype 9 pointsize 0.9 dashtype 1
-set linetype 119 linecolor rgb '#888888' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
+set linetype 119 linecolor rgb '#00664B' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
 # Limits. Bounds of a training: data from DRAM in every epoch, from the L2, a grid barrier per
 # epoch, data read once; all weights moved three times a step in DRAM, and without what the L2
 # keeps.

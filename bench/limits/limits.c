@@ -72,9 +72,20 @@ double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates) {
     return in_ns > 0 && out_ns > 0 ? fmax(in_ns, out_ns) : NAN;
 }
 
+static bool is_by_graph(const case_result_t *result) {
+    const char *phase = result->limit.phase;
+    return phase != NULL && result_phase(result, CALL_IN_GRAPH) == result_phase(result, phase);
+}
+
+/* A call in a graph of many is not held against a single one, which waits for its launch. */
 double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *theirs) {
-    const double limit_ns = ours->limit.limit_ns, our_ns = limit_ns / ours->limit.frac;
-    const double their_ns = theirs->limit.limit_ns / theirs->limit.frac;
+    const double limit_ns = ours->limit.limit_ns;
+    double our_ns = limit_ns / ours->limit.frac;
+    double their_ns = theirs->limit.limit_ns / theirs->limit.frac;
+    if (is_by_graph(ours) != is_by_graph(theirs)) {
+        our_ns = result_median(ours, ONE_CALL);
+        their_ns = result_median(theirs, ONE_CALL);
+    }
     return their_ns > limit_ns ? (their_ns - our_ns) / (their_ns - limit_ns) : NAN;
 }
 

@@ -124,9 +124,8 @@ void case_text_print(FILE *out, const case_result_t *result) {
         print_phases(out, result);
     print_trust(out, result);
     if (isfinite(result->limit.frac))
-        fprintf(out, "  limit        %s (%s): %s is %s of it\n",
-                units_time(a, result->limit.limit_ns), result->limit.bound, result->limit.phase,
-                units_percent(b, result->limit.frac));
+        fprintf(out, "  limit        %s (%s), %s of %s\n", units_time(a, result->limit.limit_ns),
+                result->limit.bound, units_percent(b, result->limit.frac), result->limit.phase);
     for (size_t i = 0; i < result->n_once; i++)
         fprintf(out, "%s %s %s", i == 0 ? "  once        " : ",", result->once[i].name,
                 units_time(a, result->once[i].ns));

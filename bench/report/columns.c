@@ -111,6 +111,18 @@ const char *count_cell(const report_t *report, double count) {
     return isfinite(count) ? report_text(report, "%.0f", count) : "–";
 }
 
+const char *reason_cell(const report_t *report, const char *reason) {
+    enum { MOST = 300 };
+    size_t n = strlen(reason);
+    if (n > MOST)
+        for (n = MOST; n > 0 && reason[n] != ' '; n--)
+            ;
+    if (reason[n] == '\0' || n == 0)
+        return report_safe(report, reason);
+    return report_safe(report,
+                       report_text(report, "%.*s … (the rest: cases.jsonl)", (int)n, reason));
+}
+
 const char *interval_cell(const report_t *report, const phase_t *phase) {
     const summary_t *s = &phase->summary;
     return units_interval(report_buffer(report), s->median, s->ci95[0], s->ci95[1]);

@@ -42,6 +42,8 @@ const char *share_cell(const report_t *report, double frac);
 /* "93 %" of the limit recorded with the case. */
 const char *limit_cell(const report_t *report, const case_result_t *result);
 const char *count_cell(const report_t *report, double count); /* "12"; NaN: "–" */
+/* The beginning: what a worker printed before it died can be a page. */
+const char *reason_cell(const report_t *report, const char *reason);
 /* "1.2–1.3 µs": the 95 % interval of a phase's median; "–" with too few passes. */
 const char *interval_cell(const report_t *report, const phase_t *phase);
 /* "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes"; "Batch", "Points". */

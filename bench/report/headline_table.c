@@ -172,7 +172,7 @@ char *headline_text(const headline_t *headline, table_style_t style) {
         {"", 'l', false},
         {"best rival", 'r', false},
         {"", 'l', false},
-        {passes_have_intervals(passes) ? "faster (95 % interval)" : "faster", 'l', false},
+        {passes_have_intervals(passes) ? "faster (95 % interval)" : "lower time", 'l', false},
         {headline_range_title(report, headline), 'l', true},
         {"other rivals", 'l', true},
     };

@@ -46,18 +46,29 @@ static const char *sizes_with(const report_t *report, const comparison_set_t *se
     return text;
 }
 
+/* "all 29 batch sizes compared", "25 of the 29 batch sizes compared, PyTorch at 4" */
+static const char *share_of_sizes(const report_t *report, const comparison_set_t *set, size_t n,
+                                  const tally_t *tally, size_t n_theirs, const char *theirs) {
+    const char *sizes = sizes_word(set, tally->n);
+    if (n == tally->n && n > 1)
+        return n == 2 ? report_text(report, "both %s compared", sizes)
+                      : report_text(report, "all %zu %s compared", n, sizes);
+    return report_text(report, "%zu of the %zu %s compared, %s at %zu", n, tally->n, sizes, theirs,
+                       n_theirs);
+}
+
 /* Without an interval no side is called faster: only which time was the lower. */
 void print_tally(const report_t *report, const comparison_set_t *set, const tally_t *tally,
                  const char *ours, const char *theirs) {
-    const char *sizes = sizes_word(set, tally->n);
     const size_t undecided = tally->of[VERDICT_UNDECIDED];
     if (undecided > 0 && undecided == tally->n) {
-        print(report, "%s has the lower time at %zu of the %zu %s compared, %s at %zu, in %s", ours,
-              tally->n_lower, tally->n, sizes, theirs, tally->n - tally->n_lower,
+        print(report, "%s has the lower time at %s, in %s", ours,
+              share_of_sizes(report, set, tally->n_lower, tally, tally->n - tally->n_lower, theirs),
               passes_word(report, tally->last.ratio.n_passes));
     } else {
-        print(report, "%s is faster at %zu of the %zu %s compared, %s at %zu", ours,
-              tally->of[VERDICT_OURS], tally->n, sizes, theirs, tally->of[VERDICT_THEIRS]);
+        print(report, "%s is faster at %s", ours,
+              share_of_sizes(report, set, tally->of[VERDICT_OURS], tally, tally->of[VERDICT_THEIRS],
+                             theirs));
         if (tally->of[VERDICT_NO_DIFFERENCE] > 0)
             print(report, ", no difference found at %zu", tally->of[VERDICT_NO_DIFFERENCE]);
         if (undecided > 0)
@@ -66,7 +77,7 @@ void print_tally(const report_t *report, const comparison_set_t *set, const tall
     }
     const size_t claimed = tally->n_self_reported, missing = tally->of[VERDICT_NONE] - claimed;
     if (missing > 0)
-        print(report, " (not compared at %zu more: one side has no valid time)", missing);
+        print(report, " (not compared at %zu more: only one side has a valid time)", missing);
     if (claimed > 0)
         print(report,
               " (not compared at %zu more: one side's time is self-reported, and the "

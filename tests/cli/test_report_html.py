@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import html
 import re
+import shlex
 import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -46,6 +47,14 @@ def policy_of(text: str) -> str:
     found = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
     assert found is not None
     return found[1]
+
+
+def test_a_case_has_the_command_that_repeats_it(saved: Path) -> None:
+    text = html.unescape(saved.read_text("utf-8"))
+    found = re.findall(r"<pre>(\S+)  (?:[^<]*)\n  repeat       build/bench run ([^<]*)</pre>", text)
+    assert len(found) > 700
+    for case_id, command in found[::60]:
+        assert f" {case_id} " in bench("plan", *shlex.split(command)).stdout.replace("\n", " \n")
 
 
 # ---- the file -----------------------------------------------------------------------------------
@@ -115,7 +124,7 @@ def test_headline_numbers_lead_to_their_cases(six: Path) -> None:
     assert lead is not None
     row = re.search(r'.*<td>batch 64</td>.*<td class="r">.* ‡</a></td>.*', top)
     assert row is not None
-    assert re.findall(case, row[0]) == [lead[1], lead[2], lead[1], lead[1], lead[1]]
+    assert re.findall(case, row[0]) == [lead[1], lead[1], lead[2], lead[1], lead[1]]
     ids = re.findall(r'<tbody id="(c\w{16})">.*\n.*<pre>(\S+)', rest)
     assert dict(ids)[lead[1]].startswith("mlp_infer/cuda/03_vectorized/batch=64")
     assert dict(ids)[lead[2]] == "mlp_infer/pytorch-cuda/graph/batch=64"

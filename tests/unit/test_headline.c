@@ -69,7 +69,7 @@ static void test_one_pass_has_no_interval(void **state) {
     (void)state;
     record_t run = plant_one_pass();
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, " faster\n");
+    assert_has(shown.text, " lower time\n");
     assert_has(shown.text, "CUDA ≈ 3.4×\n");
     assert_has(shown.text, "PyTorch ≈ 5.0×\n");
     assert_has(shown.text, "\n\nOne pass: the spread between processes is unknown.\n");

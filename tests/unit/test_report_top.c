@@ -97,16 +97,33 @@ static void losses_are_never_left_out(void **state) {
     assert_printed(with_case(plant_ratios((double[]){2}, 1),
                              (planted_t){"pytorch", "cuda", "eager", 64, 1, CASE_OK, NULL}),
                    top_losses, "on the GPU: no valid time of ours at batch 64.\n");
-    assert_printed(with_case(plant_ratios((double[]){2}, 1),
-                             (planted_t){"cpu", "cpu", "omp", 1, 1, CASE_OK, NULL}),
-                   top_losses,
-                   "- Not compared, as one side has no valid time: [mlp_infer](x.md) f32, on the "
-                   "CPU.\n");
+    assert_printed(
+        with_case(plant_ratios((double[]){2}, 1),
+                  (planted_t){"cpu", "cpu", "omp", 1, 1, CASE_OK, NULL}),
+        top_losses,
+        "- Not compared, as only one side has valid times: [mlp_infer](x.md) f32, on the "
+        "CPU.\n");
     assert_printed(plant_claimed(), top_losses,
                    "on the GPU: not compared at batch 1, where a time is self-reported.\n");
-    assert_printed(plant_ratios((double[]){3, 2}, 2), top_losses,
-                   "- Nowhere: at all 2 sizes compared ours is faster. The smallest lead: "
-                   "[mlp_infer](x.md) f32, on the GPU, batch 2: 2.0");
+    assert_printed(
+        plant_ratios((double[]){3, 2}, 2), top_losses,
+        "- Nowhere in these runs: at all 2 sizes compared ours is faster. The smallest lead: "
+        "[mlp_infer](x.md) f32, on the GPU, batch 2: 2.0");
+}
+
+/* One of ours that is slower than a rival, too. */
+static void the_cpu_is_named_where_it_takes_less(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2, 2, 0.5}, 3);
+    const int64_t batches[] = {1, 4};
+    for (size_t i = 0; i < 2; i++)
+        plant(&run, (planted_t){"cpu", "cpu", "omp", batches[i], 10, CASE_OK, NULL}, 1);
+    plant(&run, (planted_t){"cpu", "cpu", "omp", 2, 1e9, CASE_OK, NULL}, 1);
+    char *text = printed_top(run, top_losses);
+    assert_has(text, "f32, on the GPU: the CPU alone takes less time at 2 batch sizes (1, 4); C "
+                     "omp 10.0 ns at batch 1, ");
+    assert_has(text, " on the GPU.\n");
+    free(text);
 }
 
 /* Eight precisions, of which each is a comparison of its own. */
@@ -141,10 +158,11 @@ static void cases_are_counted(void **state) {
     run.cases[1].phases[0].bimodal.found = true;
     char *text = printed_top(run, top_facts);
     assert_has(text,
-               "| 4 of 6 right, by a float64 reference; 1 without an output to check, 1 wrong; 1 "
+               "| 4 of 6 agree with a float64 reference; 1 without an output to check, 1 wrong; 1 "
                "throttled, 1 with two values ");
+    assert_has(text, "| Rivals         | PyTorch eager ");
     assert_has(text, "| 1 sealed, 1 self-reported, 3 not recorded (an older run) ");
-    assert_has(text, "| one boot, 6 passes; 95 % intervals are over passes ");
+    assert_has(text, "| 6 passes; 95 % intervals are over passes ");
     free(text);
 }
 
@@ -162,9 +180,19 @@ static void each_rival_has_a_column(void **state) {
     }
     char *text = printed_top(run, top_table);
     assert_has(text, "| PyTorch's best    | JAX's best      | triton's best |");
-    assert_has(text, "| –                 | **2.00 µs** jit | 3.99 µs fused | 2.00× ");
-    assert_has(text, "| **3.00 µs** graph | –               | –             | 3.00× ");
+    assert_has(text, "| –                 | **2.00 µs** jit | 3.99 µs fused |");
+    assert_has(text, "| **3.00 µs** graph | –               | –             |");
+    assert_has(text, "| mlp_infer f16 | batch 1 | 3.00× ");
     free(text);
+}
+
+static void modes_of_rivals_are_listed(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2, 2}, 2);
+    plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 3000, CASE_OK, NULL}, 4);
+    plant(&run, (planted_t){"pytorch", "cuda", "compile", 1, 1, CASE_FAILED, "planted"}, 1);
+    plant(&run, (planted_t){"jax", "cuda", "jit", 1, 2000, CASE_OK, NULL}, 3);
+    assert_printed(run, top_facts, "| PyTorch eager, graph; JAX jit ");
 }
 
 /* Both sides have a time and a limit in their first phase; that of ours has two values. */
@@ -198,16 +226,39 @@ static void the_gap_to_the_limit(void **state) {
     assert_true(isnan(limit_gap_closed_frac(&unknown, &theirs)));
 }
 
+/* 20 ns in a graph, 100 between two events; they have only the latter, of 190 ns. */
+static void the_gap_is_between_calls_of_one_kind(void **state) {
+    (void)state;
+    case_result_t ours = limited(10, 0.5), theirs = limited(10, 10. / 190);
+    result_add_phase(&ours, "kernel_graph", CLOCK_DEVICE);
+    result_add_phase(&ours, "kernel", CLOCK_DEVICE);
+    result_add_phase(&theirs, "forward_device", CLOCK_DEVICE);
+    ours.limit.phase = mem_text("kernel_graph");
+    theirs.limit.phase = mem_text("forward_device");
+    for (size_t i = 0; i < 2; i++)
+        phase_add_round(&ours.phases[i], (double[]){i == 0 ? 20 : 100}, 1);
+    phase_add_round(&theirs.phases[0], (double[]){190}, 1);
+    for (size_t i = 0; i < 2; i++)
+        phase_summarise(&ours.phases[i]);
+    phase_summarise(&theirs.phases[0]);
+    assert_float_equal(limit_gap_closed_frac(&ours, &theirs), 0.5, 1e-9);
+    result_free(&ours);
+    result_free(&theirs);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences_say_where_the_lead_changes),
         cmocka_unit_test(sentences_without_a_comparison),
         cmocka_unit_test(losses_are_never_left_out),
+        cmocka_unit_test(the_cpu_is_named_where_it_takes_less),
         cmocka_unit_test(many_losses_share_a_line),
         cmocka_unit_test(cases_are_counted),
         cmocka_unit_test(each_rival_has_a_column),
+        cmocka_unit_test(modes_of_rivals_are_listed),
         cmocka_unit_test(two_values_mark_the_share_of_the_limit),
         cmocka_unit_test(the_gap_to_the_limit),
+        cmocka_unit_test(the_gap_is_between_calls_of_one_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

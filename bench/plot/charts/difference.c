@@ -184,11 +184,13 @@ static void write_axis(const difference_t *difference, chart_t *chart) {
                   log10(1 + below.high / pow(10, linear)), log10(1 + above.high / pow(10, linear)));
 }
 
-/* The longer title if it fits above the chart. */
-static const char *title_of(const difference_t *difference, chart_t *chart) {
+/* The longer title if it fits above the chart. Without an interval no side is called faster. */
+static const char *title_of(const plot_data_t *data, const difference_t *difference,
+                            chart_t *chart) {
     enum { LONGEST = 105 };
-    const char *sides = chart_format(chart, "%s − %s: who is faster", difference->left->title,
-                                     difference->right->title);
+    const char *sides =
+        chart_format(chart, "%s − %s: who %s", difference->left->title, difference->right->title,
+                     chart_has_intervals(data) ? "is faster" : "takes less time");
     const char *title = chart_format(chart, "%s, and by how much", sides);
     return strlen(title) <= LONGEST ? title : sides;
 }
@@ -196,7 +198,7 @@ static const char *title_of(const difference_t *difference, chart_t *chart) {
 static void draw(const plot_data_t *data, const difference_t *difference, chart_t *chart) {
     enum { LABELS_HEIGHT = 60 };
     chart_init(chart, "difference");
-    chart->title = title_of(difference, chart);
+    chart->title = title_of(data, difference, chart);
     write_axis(difference, chart);
     chart_size(chart, difference->n, CHART_HEIGHT + LABELS_HEIGHT);
     write_bars(difference, chart);

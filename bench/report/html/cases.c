@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,42 @@ static void print_row(const html_t *html, const case_result_t *result, const cha
     free(hash);
 }
 
+static void add_word(text_list_t *words, char *word) {
+    const char *c = word;
+    while (isalnum((unsigned char)*c) || (*c != '\0' && strchr("_.+=,-/", *c) != NULL))
+        c++;
+    char *quoted = *c != '\0' ? text_shell(word) : NULL;
+    text_list_add(words, quoted != NULL ? quoted : word);
+    free(quoted);
+    free(word);
+}
+
+/* The command that measures this case alone. An id has what is not the default. */
+static void print_repeat(const html_t *html, const case_result_t *result) {
+    const case_t *spec = &result->spec;
+    text_list_t words = {0}, parts = text_split(spec->id, '/');
+    if (is_calibration(spec)) {
+        text_list_free(&parts);
+        return;
+    }
+    text_list_add(&words, "build/bench run --workload");
+    add_word(&words, mem_text(spec->workload));
+    text_list_add(&words, "--engine");
+    add_word(&words, mem_text(spec->engine));
+    text_list_add(&words, "--variant");
+    add_word(&words, mem_text(spec->variant));
+    if (!case_engine_is_built_in(spec->engine))
+        add_word(&words, mem_format("--set=device=%s", spec->device));
+    for (size_t i = 3; i < parts.n; i++)
+        add_word(&words, mem_format("--set=%s", parts.items[i]));
+    char *command = text_list_join(&words, " ");
+    fputs("\n  repeat       ", html->out);
+    html_text(html, command);
+    free(command);
+    text_list_free(&words);
+    text_list_free(&parts);
+}
+
 static void print_details(const html_t *html, const case_result_t *result, bool with_samples,
                           size_t table) {
     char *text;
@@ -84,7 +121,8 @@ static void print_details(const html_t *html, const case_result_t *result, bool 
     case_text_print(out, result);
     fclose(out);
     fprintf(html->out, "<tr class=\"more\"><td colspan=\"%d\"><div><pre>", N_COLUMNS);
-    html_text_n(html, text, strlen(text) - 1); /* without the empty line */
+    html_text_n(html, text, strlen(text) - 2); /* without the last line's end and the empty line */
+    print_repeat(html, result);
     fputs("</pre>", html->out);
     if (with_samples && result_has_times(result) && compared_phase(result) != NULL)
         html_samples(html, compared_phase(result));

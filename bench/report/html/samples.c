@@ -67,7 +67,8 @@ static void print_caption(const html_t *html, const phase_t *phase, size_t step,
             isfinite(s->ci95[0]) ? ", band: its interval" : "",
             phase->n_passes > 1 ? ", upright lines: passes" : "");
     if (s->max > axis->high_ns)
-        fprintf(html->out, "; later ones, up to %s, are at the edge", units_time(most, s->max));
+        fprintf(html->out, "; longer ones, up to %s, are at the upper edge",
+                units_time(most, s->max));
     fputs("</figcaption>", html->out);
 }
 

@@ -5,9 +5,9 @@ const FACTORS = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9, min: 6e10, k: 1e3, M: 1e6,
 // Rows and columns from which a table can be sorted; rows from which it can be filtered.
 const SORTED_ROWS = 3, SORTED_COLUMNS = 3, FILTERED_ROWS = 15;
 
-// "≈ 3.4×", "19.2 µs", "< 0.1 %", "2^24"; text without a number is not one.
+// "≈ 3.4×", "19.2 µs", "< 0.1 %", "2^24", "batch 2^24"; text without a number is not one.
 function numberOf(text) {
-  const found = /^[≈<>±\s]*(-?[\d.]+(?:e[-+]?\d+)?)(\^\d+)?\s*([a-zA-Zµ]*)/.exec(text);
+  const found = /^(?:batch |width )?[≈<>±\s]*(-?[\d.]+(?:e[-+]?\d+)?)(\^\d+)?\s*([a-zA-Zµ]*)/.exec(text);
   if (!found) return NaN;
   const value = found[2] ? found[1] ** Number(found[2].slice(1)) : Number(found[1]);
   return value * (FACTORS[found[3]] ?? 1);
@@ -49,12 +49,13 @@ function addSorting(table) {
   }
 }
 
-// Rows that contain every word.
+// Rows that contain every word; 4096 is in 2^12, too.
 function filter(table, words, count) {
   let shown = 0;
   const rows = rowsOf(table);
   for (const row of rows) {
-    const text = (row.rows ? row.rows[0] : row).textContent.toLowerCase();
+    const text = (row.rows ? row.rows[0] : row).textContent.toLowerCase()
+      .replace(/2\^(\d+)/g, (power, n) => `${power} ${2 ** n}`);
     row.hidden = !words.every((word) => text.includes(word));
     shown += !row.hidden;
   }

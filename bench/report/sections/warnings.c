@@ -58,7 +58,7 @@ static void print_groups(const report_t *report, group_list_t *list, const char 
         if (group->ids.n > SHOWN_IDS)
             text_list_add(&shown, "…");
         const char *const cells[] = {
-            report_safe(report, group->label), report_safe(report, group->text),
+            report_safe(report, group->label), reason_cell(report, group->text),
             count_cell(report, (double)group->ids.n), report_join(report, &shown, ", ")};
         columns_row(&table, cells);
     }

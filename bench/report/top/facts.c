@@ -11,7 +11,7 @@
 /* Facts of all runs of one kind of machine. */
 typedef struct machine {
     const char *name;
-    text_list_t hosts, software, dates, revisions, repeats;
+    text_list_t hosts, software, dates, revisions, repeats, rivals;
     size_t cases, right, unchecked, of[CASE_IMPLAUSIBLE + 1], two_values,
         trust[TRUST_SELF_REPORTED + 1];
 } machine_t;
@@ -39,6 +39,16 @@ static void add_software(const report_t *report, machine_t *machine, const recor
     add_fact(report, list, run, "bench ", "versions.bench");
 }
 
+/* "PyTorch compile", "PyTorch eager", "JAX jit": what ours had to beat, in the order of tables. */
+static void add_rivals(const report_t *report, machine_t *machine, const record_t *run) {
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        if (engine_is_rival(result->spec.engine) && result_has_times(result))
+            text_list_add_new(&machine->rivals,
+                              report_text(report, "%s %s",
+                                          report_safe(report, engine_name(result->spec.engine)),
+                                          report_safe(report, result->spec.variant)));
+}
+
 static void add_cases(machine_t *machine, const record_t *run) {
     const status_counts_t counts = count_statuses(run);
     machine->cases += counts.all;
@@ -64,6 +74,7 @@ static void add_run(const report_t *report, machine_t *machine, const shown_run_
     if (environment_get(&run->environment, "gpu.name") == NULL)
         text_list_add_new(&machine->hosts, "without a GPU");
     add_software(report, machine, run);
+    add_rivals(report, machine, run);
     text_list_add_new(&machine->dates,
                       report_text(report, "%s%s", shown_date(report, run),
                                   run->finished == NULL ? " (**it did not finish**)" : ""));
@@ -74,16 +85,37 @@ static void add_run(const report_t *report, machine_t *machine, const shown_run_
                                           ? " (with uncommitted changes)"
                                           : ""));
     if (passes.most > 0)
-        text_list_add_new(&machine->repeats,
-                          report_text(report, "%s, %s",
-                                      shown->boots.n == 0
-                                          ? "one boot"
-                                          : report_text(report, "%zu boots", shown->boots.n + 1),
-                                      passes_text(report, passes)));
+        text_list_add_new(
+            &machine->repeats,
+            report_text(report, "%s%s",
+                        shown->boots.n == 0
+                            ? ""
+                            : report_text(report, "%zu boots of the machine; ", shown->boots.n + 1),
+                        passes_text(report, passes)));
     add_cases(machine, run);
 }
 
-/* "876 of 913 right, by a float64 reference; 3 failed, 34 skipped; 0 throttled, …" */
+/* "PyTorch compile, eager, graph; JAX jit": each engine's modes. */
+static const char *rivals_cell(const report_t *report, const machine_t *machine) {
+    text_list_t engines = {0};
+    const char *last = NULL;
+    size_t n_last = 0;
+    for (size_t i = 0; i < machine->rivals.n; i++) {
+        const char *name = machine->rivals.items[i];
+        const size_t n = (size_t)(strchr(name, ' ') - name) + 1;
+        const bool same = last != NULL && n == n_last && strncmp(name, last, n) == 0;
+        text_list_add_format(&engines, "%s%s",
+                             i == 0 ? ""
+                             : same ? ", "
+                                    : "; ",
+                             same ? name + n : name);
+        last = name;
+        n_last = n;
+    }
+    return report_join(report, &engines, "");
+}
+
+/* "876 of 913 agree with a float64 reference; 3 failed, 34 skipped; 0 throttled, …" */
 static const char *cases_cell(const report_t *report, const machine_t *machine) {
     text_list_t others = {0};
     if (machine->unchecked > 0)
@@ -94,7 +126,7 @@ static const char *cases_cell(const report_t *report, const machine_t *machine) 
                                  case_status_name((case_status_t)s));
     const char *list = report_join(report, &others, ", ");
     return report_text(
-        report, "%zu of %zu right, by a float64 reference%s%s; %zu throttled, %zu with two values",
+        report, "%zu of %zu agree with a float64 reference%s%s; %zu throttled, %zu with two values",
         machine->right, machine->cases, list != NULL ? "; " : "", list != NULL ? list : "",
         machine->of[CASE_THROTTLED], machine->two_values);
 }
@@ -115,8 +147,8 @@ static void print_machines(const report_t *report, machine_t *machines, size_t n
     columns[0] = (column_t){"Measured on", 'l', false};
     for (size_t m = 0; m < n; m++)
         columns[m + 1] = (column_t){machines[m].name, 'l', false};
-    enum { N_ROWS = 6 };
-    static const char *const ROWS[N_ROWS] = {"Host",   "Software", "Date",
+    enum { RIVALS_ROW = 2, N_ROWS = 7 };
+    static const char *const ROWS[N_ROWS] = {"Host",   "Software", "Rivals",        "Date",
                                              "Passes", "Cases",    "Trust in times"};
     columns_t table = columns_begin(report, columns, n + 1);
     const char **cells = mem_zeroed((n + 1) * N_ROWS, sizeof *cells);
@@ -126,6 +158,7 @@ static void print_machines(const report_t *report, machine_t *machines, size_t n
         const char *const texts[N_ROWS] = {
             report_join(report, &machines[m].hosts, ", "),
             report_join(report, &machines[m].software, ", "),
+            rivals_cell(report, &machines[m]),
             report_text(report, "%s; git %s", dates,
                         revisions != NULL ? revisions : "not recorded"),
             report_join(report, &machines[m].repeats, "; "),
@@ -133,7 +166,9 @@ static void print_machines(const report_t *report, machine_t *machines, size_t n
             trust_cell(report, &machines[m]),
         };
         for (size_t r = 0; r < N_ROWS; r++)
-            cells[r * (n + 1) + m + 1] = texts[r] != NULL ? texts[r] : "not recorded";
+            cells[r * (n + 1) + m + 1] = texts[r] != NULL  ? texts[r]
+                                         : r == RIVALS_ROW ? "none"
+                                                           : "not recorded";
     }
     for (size_t r = 0; r < N_ROWS; r++) {
         cells[r * (n + 1)] = ROWS[r];

@@ -91,6 +91,40 @@ static void add_lost(const report_t *report, const comparison_set_t *set, text_l
                              undecided ? "has the lower time" : "is faster", lost, at, verdict);
 }
 
+/* What takes least on the CPU, of anyone; or NULL. */
+static const case_result_t *best_of_host(const comparison_set_t *set, const size_row_t *row) {
+    if (row->host == NULL || row->host_rival == NULL)
+        return row->host != NULL ? row->host : row->host_rival;
+    const double ours_ns = result_median(row->host, set->phase);
+    return ours_ns <= result_median(row->host_rival, set->phase) ? row->host : row->host_rival;
+}
+
+/* From host to host, the copies may cost more than the GPU gains. */
+static void add_host(const report_t *report, const comparison_set_t *set, const char *name,
+                     text_list_t *hosts) {
+    bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
+    const char *first = NULL;
+    const size_t n = strcmp(set->phase, "host_to_host") == 0 ? set->n_rows : 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_row_t *row = &set->rows[i];
+        const case_result_t *host = best_of_host(set, row);
+        const case_result_t *gpu = theirs_leads(&row->headline) ? row->strongest : row->best;
+        chosen[i] = host != NULL && gpu != NULL &&
+                    result_median(host, set->phase) < result_median(gpu, set->phase);
+        if (chosen[i] && (first == NULL || row->size == set->reference_size))
+            first =
+                report_text(report, "%s %s at %s, %s on the GPU",
+                            report_safe(report, headline_contender(report, host)),
+                            time_cell(report, host, set->phase), size_name(report, set, row->size),
+                            time_cell(report, gpu, set->phase));
+    }
+    const char *sizes = chosen_text(report, set, chosen);
+    if (sizes != NULL)
+        text_list_add_format(hosts, "%s: the CPU alone takes less time at %s; %s", name, sizes,
+                             first);
+    free(chosen);
+}
+
 /* NULL if ours is faster at every size that has a rival. */
 static const char *loss_of(const report_t *report, const comparison_set_t *set,
                            const boots_t *boots) {
@@ -113,7 +147,7 @@ static const char *loss_of(const report_t *report, const comparison_set_t *set,
 
 /* What is found in all sets. */
 typedef struct losses {
-    text_list_t shown, further, uncompared;
+    text_list_t shown, further, uncompared, hosts;
     size_t n_compared, n_undecided; /* sizes; of them with too few passes to decide */
     const char *least_where;        /* the smallest lead of ours */
     double least;
@@ -145,6 +179,7 @@ static void add_set(const report_t *top, const top_part_t *part, const compariso
                     report_safe(report, headline_setting(report, &row)), set->platform->place);
     const char *loss = loss_of(report, set, part->headline.boots);
     losses->n_compared += tally.n;
+    add_host(report, set, name, &losses->hosts);
     take_least(report, set, name, losses);
     losses->n_undecided += tally.of[VERDICT_UNDECIDED];
     if (loss == NULL && tally.n == 0)
@@ -157,7 +192,7 @@ static void add_set(const report_t *top, const top_part_t *part, const compariso
 
 static void print_no_loss(const report_t *report, const losses_t *losses) {
     const size_t n = losses->n_compared, undecided = losses->n_undecided;
-    print(report, "- Nowhere: at all %zu sizes compared ours %s", n,
+    print(report, "- Nowhere in these runs: at all %zu sizes compared ours %s", n,
           undecided == 0 ? "is faster" : "has the lower time");
     if (undecided > 0)
         print(report, ", at %s of them in too few passes (under %d) to be called faster",
@@ -183,8 +218,11 @@ void top_losses(const report_t *report, const top_t *top) {
         print(report, "- Also in: %s.\n", further);
     if (n_lost == 0 && losses.n_compared > 0)
         print_no_loss(report, &losses);
+    for (size_t i = 0; i < losses.hosts.n; i++)
+        print(report, "- %s.\n", losses.hosts.items[i]);
+    text_list_free(&losses.hosts);
     if (uncompared != NULL)
-        print(report, "- Not compared, as one side has no valid time: %s.\n", uncompared);
+        print(report, "- Not compared, as only one side has valid times: %s.\n", uncompared);
     if (losses.n_compared == 0 && uncompared == NULL)
         print(report, "- Nothing was compared.\n");
     print(report, "\n");
