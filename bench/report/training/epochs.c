@@ -37,33 +37,42 @@ static void print_enough(const report_t *report, const training_runs_t *runs) {
         print(report, "the lowest is %s.\n", accuracy_text(report, worst));
 }
 
-/* Trainings that differ by less than two seeds do are considered equal. */
-static void print_seed_noise(const report_t *report, const training_pair_t *pair,
-                             const training_runs_t *runs) {
-    const training_run_t *one = NULL, *other = NULL; /* of different seeds, the closest */
-    double noise = INFINITY, ours = NAN;
-    for (const training_run_t *run = runs->first; run < runs->end; run++) {
-        if (!run->rival)
-            ours = fmax(ours, run->distance); /* of a number and NaN: the number */
+/* The two seeds of one rival's case whose losses are closest; their distance, or infinity. */
+static double seed_noise(const training_runs_t *runs, const training_run_t **one,
+                         const training_run_t **other) {
+    double noise = INFINITY;
+    for (const training_run_t *run = runs->first; run < runs->end; run++)
         for (const training_run_t *before = runs->first; before < run; before++) {
             const bool only_seed_differs = before->rival && before->plain &&
                                            before->place == run->place && before->size == run->size;
             const double distance = only_seed_differs ? loss_distance(before, run) : NAN;
             if (distance < noise) {
                 noise = distance;
-                one = before;
-                other = run;
+                *one = before;
+                *other = run;
             }
         }
-    }
-    if (one == NULL || !isfinite(ours))
+    return noise;
+}
+
+/* Trainings of one size that differ by less than two seeds do are considered equal. */
+static void print_seed_noise(const report_t *report, const training_pair_t *pair,
+                             const training_runs_t *runs) {
+    const training_run_t *one = NULL, *other = NULL, *ours = NULL;
+    const double noise = seed_noise(runs, &one, &other);
+    for (const training_run_t *run = runs->first; one != NULL && run < runs->end; run++)
+        if (!run->rival && run->size == one->size && isfinite(run->distance) &&
+            (ours == NULL || run->distance > ours->distance))
+            ours = run;
+    if (ours == NULL)
         return;
     print(report,
-          "- **Against seed noise:** in the running mean of the loss, two seeds of %s differ by at "
-          "least **%.2g** (%s, seeds %lld and %lld); ours differ from a rival's of the same seed "
-          "by up to **%.2g**, %s the seed noise.\n",
-          one->name, noise, size_name(report, pair->either, one->size), (long long)one->seed,
-          (long long)other->seed, ours, ours < noise ? "within" : "⚠ **not within**");
+          "- **Against seed noise** at %s: in the running mean of the loss, seeds %lld and %lld of "
+          "%s differ by **%.2g**; ours differ from a rival's of the same seed by up to **%.2g** "
+          "(%s), %s the seed noise.\n",
+          size_name(report, pair->either, one->size), (long long)one->seed, (long long)other->seed,
+          one->name, noise, ours->distance, ours->name,
+          ours->distance < noise ? "within" : "⚠ **not within**");
 }
 
 static void print_first_steps(const report_t *report, const training_runs_t *runs) {
