@@ -49,6 +49,18 @@ static void describe_program(run_t *run) {
     environment_set(env, "versions.compiler", __VERSION__);
 }
 
+/* What was measured is these files: a resumed run has the same. */
+static void describe_operators(run_t *run) {
+    for (size_t i = 0; i < run->n_sweeps; i++) {
+        const operator_description_t *found = operators_find(run->sweeps[i].workload->name);
+        if (found == NULL)
+            continue;
+        char *key = mem_format("operators.%s", run->sweeps[i].workload->name);
+        environment_set(&run->here, key, found->hash);
+        free(key);
+    }
+}
+
 static void describe_machine(run_t *run) {
     environment_set(&run->here, "measure.mode", run->options->cold ? "cold" : "steady");
     if (run->options->quick)
@@ -59,22 +71,20 @@ static void describe_machine(run_t *run) {
         free(devices);
     }
     describe_program(run);
+    describe_operators(run);
     host_describe(&run->here);
     if (run->pair != NULL)
         environment_set(&run->here, "measure.side", run->build == NULL ? "candidate" : "base");
     describe_folder(run);
 }
 
-/* Each description with its hash. */
-static void describe_operators(run_t *run) {
+/* So that a report needs no folder of theirs. */
+static void keep_descriptions(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++) {
         const char *name = run->sweeps[i].workload->name;
         const operator_description_t *description = operators_find(name);
         if (description == NULL)
             continue;
-        char *key = mem_format("operators.%s", name);
-        environment_set(&run->here, key, description->hash);
-        free(key);
         if (run->record.operators == NULL)
             run->record.operators = json_object();
         json_object_set(run->record.operators, name, description->json);
@@ -95,7 +105,7 @@ static void describe_run(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         record->sweeps[record->n_sweeps++] = (sweep_text_t){.path = mem_text(run->sweeps[i].path),
                                                             .text = mem_text(run->sweeps[i].text)};
-    describe_operators(run);
+    keep_descriptions(run);
     environment_add(&record->environment, &run->here);
     environment_set(&record->environment, "measure.pair", run->pair);
 }

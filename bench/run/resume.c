@@ -69,6 +69,11 @@ static status_t check_sweeps(const run_t *run, error_t *err) {
 }
 
 static status_t refuse_kind(const run_t *run, const char *key, const char *found, error_t *err) {
+    if (text_starts(key, "operators."))
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s cannot be resumed: the files of %s have changed since: restore them "
+                         "(operator.json, .py, .cu), or choose another --out",
+                         run->folder, key + strlen("operators."));
     return error_set(err, STATUS_INCOMPARABLE,
                      "%s cannot be resumed: %s: found '%s', expected '%s': continue with the same "
                      "program and software on a machine of the same kind, or choose another --out",

@@ -273,3 +273,20 @@ def test_a_broken_operator_is_left_out_of_every_command(root: Path, tmp_path: Pa
         else:
             assert [text.startswith(line) for text in done.stderr.splitlines()].count(True) == 1
     assert "unknown key" in refused("operator", "check", folder, root=root)
+
+
+# ---- resume ----------------------------------------------------------------------------------------
+
+
+@needs_torch
+@pytest.mark.parametrize("changed", ["reference.py", "other.py", "01_rung.cu", "operator.json"])
+def test_a_changed_operator_is_not_resumed(tmp_path: Path, changed: str) -> None:
+    folder = write_operator(tmp_path / "twice", {"other": "def run(x): return x"})
+    (folder / "01_rung.cu").write_text("// nothing", encoding="utf-8")
+    run = ("run", "--operator", folder, "--engine", "pytorch", "--variant", "eager")
+    run += ("--set", "device=cpu", "--time-limit", "10ms", "--out", tmp_path / "run")
+    bench(*run, "--passes", "1")
+    path = folder / changed
+    path.write_text(path.read_text("utf-8") + "\n", encoding="utf-8")
+    message = bench(*run, "--passes", "2", "--resume", expect=3).stderr
+    assert "cannot be resumed: the files of twice have changed since: restore them" in message

@@ -95,8 +95,8 @@ static void add_run(const report_t *report, machine_t *machine, const shown_run_
     add_cases(machine, run);
 }
 
-/* "PyTorch compile, eager, graph; JAX jit": each engine's modes. */
-static const char *rivals_cell(const report_t *report, const machine_t *machine) {
+/* "PyTorch compile, eager, graph; JAX jit": each engine's modes. Frees the list, as report_join(). */
+static const char *rivals_cell(const report_t *report, machine_t *machine) {
     text_list_t engines = {0};
     const char *last = NULL;
     size_t n_last = 0;
@@ -112,6 +112,7 @@ static const char *rivals_cell(const report_t *report, const machine_t *machine)
         last = name;
         n_last = n;
     }
+    text_list_free(&machine->rivals);
     return report_join(report, &engines, "");
 }
 

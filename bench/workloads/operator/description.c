@@ -160,6 +160,8 @@ static status_t hash_folder(const char *folder, char text[HASH_TEXT], error_t *e
     text_list_t names = {0};
     hash_t *hash = hash_new();
     status_t status = fs_list(folder, ".py", &names, err);
+    if (status == STATUS_OK)
+        status = fs_list(folder, ".cu", &names, err);
     if (status == STATUS_OK && !text_list_has(&names, "reference.py"))
         status = error_set(
             err, STATUS_USAGE,
