@@ -23,6 +23,11 @@ from operator_tensors import DTYPES, OperatorInputs, same_bits, widened, written
 from timing import Mark, Sample, now_ns
 from workload import SCALE, CaseError, ClockDomain
 
+# By so much, relative to themselves, inputs move unseen by float32, and seen by every 8-bit mantissa.
+_UNSEEN, _SEEN = 2.0**-40, 2.0**-6
+# Larger sizes are not tried: who casts does so at all of them.
+_MOST_TRIED = 1 << 20
+
 
 class Oracle(Case):
     """Runs `oracle`, or else `reference`, on the inputs as they were rounded, widened to float64."""
@@ -40,6 +45,8 @@ class Oracle(Case):
         with torch.inference_mode():
             # The first run; the next one must give the same bits.
             self._expected = self._function.checked(inputs, self._widened(), wide=True)
+            if name == REFERENCE:
+                self._expect_float64_inside()
         if not operator.deterministic:
             self._expected = []
         self.probes = self._keeping([self._total])
@@ -87,6 +94,35 @@ class Oracle(Case):
     def _found(folder: Path, array: Array) -> Tensor:
         y = torch.from_numpy(np.load(folder / f"{array.name}.npy"))
         return widened(y) if array.dtype in FLOATS else y.to(DTYPES[array.dtype])
+
+    def _expect_float64_inside(self) -> None:
+        """Raise `CaseError` if the reference casts to less than float64, and its result back."""
+        if sum(x.numel() for x in self._inputs.tensors()) > _MOST_TRIED:
+            return
+        moved = zip(*map(self._moved, (_UNSEEN, _SEEN, -_SEEN)), strict=True)
+        for array, y, (near, up, down) in zip(
+            self._operator.outputs, self._expected, moved, strict=True
+        ):
+            if array.dtype not in FLOATS or not same_bits(y, near):
+                continue
+            # Signs and other steps stay, at least in one direction; what is rounded moves in both.
+            if ((y != up) & (y != down)).double().mean() > 0.5:
+                raise CaseError(
+                    f"{self._function.place}: {array.name} is the same if the inputs differ by "
+                    f"{_UNSEEN:.0e} of themselves, and another if by {_SEEN:.0e}: reference casts "
+                    "to a smaller dtype inside and back, so it is no float64 reference; let it "
+                    "compute in the dtype of its inputs, or add a function oracle that does "
+                    "(oracle = reference if it is meant to round)"
+                )
+
+    def _moved(self, by: float) -> list[Tensor]:
+        """Return the outputs for inputs that each differ by `by` to twice that of themselves."""
+        source = torch.Generator().manual_seed(1)
+        given = []
+        for x in self._widened():
+            share = by * (1 + torch.rand(x.shape, generator=source, dtype=torch.float64))
+            given.append(x + x * share.to(x.device) if x.is_floating_point() else x)
+        return self._function.outputs_of(self._function.bound()(given), given)
 
     def _widened(self) -> list[Tensor]:
         """Return new tensors of the inputs."""

@@ -30,6 +30,11 @@ DESCRIPTIONS: dict[str, tuple[dict[str, Any], str]] = {
         {"inputs": [{"name": "x", "shape": ["rows - 8", "cols"], "dtype": "T"}]},
         '$: default params, dtype f32: x: shape[0]: "rows - 8": -4, expected at least 1',
     ),
+    "case": (
+        {"params": {"rows": {"default": 4}, "cols": {"default": 3}, "Cols": {"default": 1}}},
+        '$.params.Cols: found the name "Cols", which differs from "cols" in upper and lower case '
+        "only: programs have constants in upper case",
+    ),
     "overflow": (
         {"inputs": [{"name": "x", "shape": ["2 ** 62", "cols"], "dtype": "T"}]},
         "$: default params, dtype f32: x: shape: over 2^63 bytes",
@@ -64,6 +69,11 @@ REFERENCES = {
     "casts": (
         "def reference(x):\n    return x.float()\n",
         f"mine/reference.py:1: reference: y is f32, expected f64: {CASTS}",
+    ),
+    "exits": (
+        "import os\ndef reference(x):\n    os._exit(3)\n",
+        "reference.py ended its process, or did not return: open: worker pytorch-cpu died (exit "
+        "code 3)",
     ),
     "changes": (
         "def reference(x):\n    return x.mul_(2).clone()\n",

@@ -100,6 +100,15 @@ ONLY_IN_THE_ORACLE = {
         "def reference(x): return x.float()",
         "op/reference.py:1: reference: y is f32, expected f64: reference casts inside; .+",
     ),
+    "casts and back": (
+        "def reference(x): return (2.1 * x.float()).to(x.dtype)",
+        "op/reference.py:1: reference: y is the same if the inputs differ by 9e-13 of themselves, "
+        "and another if by 2e-02: reference casts to a smaller dtype inside and back, .+",
+    ),
+    "adds up in float32": (
+        "def reference(x): return x.float().sum().to(x.dtype).expand(4, 3)",
+        "op/reference.py:1: reference: y is the same if .+",
+    ),
     "oracle casts": (
         "def reference(x): return x\ndef oracle(x): return x.float()",
         "op/reference.py:2: oracle: y is f32, expected f64: oracle casts inside; .+ must be",
@@ -119,6 +128,22 @@ def test_what_only_the_oracle_finds(session, tmp_path, what):
     answer = Opened(session, operator, "oracle").answer
     assert answer["status"] == "failed"
     assert re.fullmatch(reason, answer["reason"]), answer["reason"]
+
+
+STEPS = ("x.relu()", "x.sign()", "x.round()", "x.clamp(-0.5, 0.5)", "x.flip(0)", "0 * x")
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_steps_are_no_casts(session, tmp_path, steps):
+    source = {"reference": f"def reference(x): return {steps}"}
+    answer = Opened(session, operators.write(tmp_path / "op", source, ARRAYS), "oracle").answer
+    assert answer["status"] == "ok", answer
+
+
+def test_an_oracle_may_round(session, tmp_path):
+    source = {"reference": "def reference(x): return x.half().to(x.dtype)\noracle = reference"}
+    answer = Opened(session, operators.write(tmp_path / "op", source, ARRAYS), "oracle").answer
+    assert answer["status"] == "ok", answer
 
 
 def test_a_reference_may_be_said_to_be_not_deterministic(session, tmp_path):

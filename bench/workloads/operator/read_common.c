@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST_NAME = 64 };
 
@@ -70,6 +71,13 @@ status_t check_identifier(const node_t *node, const char *name,
                           name, LONGEST_NAME);
     if (is_reserved(name))
         return node_error(node, err, "found the name \"%s\", which is reserved", name);
+    for (size_t i = 0; i < description->params.n; i++)
+        if (strcasecmp(description->params.items[i], name) == 0 &&
+            strcmp(description->params.items[i], name) != 0)
+            return node_error(node, err,
+                              "found the name \"%s\", which differs from \"%s\" in upper and "
+                              "lower case only: programs have constants in upper case",
+                              name, description->params.items[i]);
     const char *other = taken_by(description, name);
     if (other != NULL)
         return node_error(node, err, "found the name \"%s\", which is that of %s", name, other);
