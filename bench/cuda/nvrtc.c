@@ -173,8 +173,8 @@ static status_t take_cubin(const nvrtc_t *nvrtc, nvrtc_program_t program, compil
     return check(nvrtc, nvrtc->functions->cubin(program, output->cubin), "cubin", err);
 }
 
-status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, compiled_t *output,
-                       error_t *err) {
+static status_t compile_once(const nvrtc_t *nvrtc, const nvrtc_input_t *input,
+                             const text_list_t *options, compiled_t *output, error_t *err) {
     const struct nvrtc_functions *f = nvrtc->functions;
     nvrtc_program_t program = NULL;
     *output = (compiled_t){0};
@@ -184,7 +184,7 @@ status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, compile
                         (const char *const *)input->header_names->items),
               input->name, err));
     nvrtc_result_t result =
-        f->compile(program, (int)input->options->n, (const char *const *)input->options->items);
+        f->compile(program, (int)options->n, (const char *const *)options->items);
     status_t status = take_log(nvrtc, program, output, err);
     if (status == STATUS_OK && result == NVRTC_OK)
         status = take_cubin(nvrtc, program, output, err);
@@ -194,6 +194,22 @@ status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, compile
     f->destroy(&program);
     if (status != STATUS_OK)
         compiled_free(output);
+    return status;
+}
+
+/* With -v NVRTC 13.0 loses what ptxas calls an error: then the log is that of another try without. */
+status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, compiled_t *output,
+                       error_t *err) {
+    TRY(compile_once(nvrtc, input, input->options, output, err));
+    if (output->ok || strstr(output->log, "error") != NULL)
+        return STATUS_OK;
+    text_list_t quiet = {0};
+    for (size_t i = 0; i < input->options->n; i++)
+        if (strcmp(input->options->items[i], "--ptxas-options=-v") != 0)
+            text_list_add(&quiet, input->options->items[i]);
+    compiled_free(output);
+    const status_t status = compile_once(nvrtc, input, &quiet, output, err);
+    text_list_free(&quiet);
     return status;
 }
 

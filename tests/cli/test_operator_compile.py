@@ -35,6 +35,18 @@ REFUSED = {
         'WORKSPACE = "4 * m";\n' + GOOD,
         'WORKSPACE: "4 * m": character 5: unknown name "m" (known: n, sm_count)',
     ),
+    "threads": (
+        'LAUNCHES = {{"twice", {"n"}, {"64", "32"}}};\n' + KERNEL,
+        'kernel "twice": 2048 threads per block, at most 1024 are possible',
+    ),
+    "grid": (
+        'LAUNCHES = {{"twice", {"n", "70000"}, {"256"}}};\n' + KERNEL,
+        'kernel "twice": grid.y: "70000" is 70000, expected 1 to 65535',
+    ),
+    "shared": (
+        'LAUNCHES = {{"twice", {"n"}, {"256"}, "2 ** 20"}};\n' + KERNEL,
+        'kernel "twice": shared: "2 ** 20" is 1048576 bytes, expected 0 to 232448 (sm_100)',
+    ),
     "many": (
         "LAUNCHES = {" + '{"twice", {"1"}, {"1"}}, ' * 9 + "};\n" + KERNEL,
         "its LAUNCHES take 4212 bytes; expected 1 to 8 launches of 468 bytes",
@@ -62,6 +74,15 @@ def test_tables_are_checked_with_the_file_named(tmp_path: Path) -> None:
     for name, (_, reason) in REFUSED.items():
         assert programs[name]["status"] == "failed"
         assert programs[name]["reason"].endswith(f"twice/{name}.cu: {reason}")
+
+
+def test_too_much_shared_memory_is_said_by_any_compiler(tmp_path: Path) -> None:
+    body = "__shared__ float s[25000]; s[threadIdx.x] = x[0]; __syncthreads(); y[0] = s[31 - threadIdx.x];"
+    rung = f'{HEAD}LAUNCHES = {{{{"twice", {{"1"}}, {{"32"}}}}}};\nKERNEL(twice) {{ {body} }}\n'
+    folder = write_operator(tmp_path / "twice", {"01_large.cu": rung})
+    program = compiled(folder, *compiler_options())["01_large"]
+    assert program["status"] == "failed"
+    assert "uses too much shared data" in program["reason"]
 
 
 def test_only_f16_and_bf16_need_cuda_headers(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ SKIPPED = {
         'kernel "twice": grid.y: "66 * n" is 66000, expected 1 to 65535',
     ),
     "threads": (
-        '{{"twice", {"1"}, {"64", "32"}}}',
+        '{{"twice", {"1"}, {"64", "32 + 0 * n"}}}',
         'kernel "twice": 2048 threads per block, at most 1024 are possible',
     ),
     "shared": (

@@ -90,12 +90,17 @@ static status_t evaluate_shared(const char *text, const operator_values_t *value
     return status == STATUS_OK ? status : error_within(err, "shared");
 }
 
-static status_t check_products(const launch_size_t *size, unsigned arch, error_t *err) {
+static status_t check_threads(const launch_size_t *size, error_t *err) {
     const unsigned threads = size->threads[0] * size->threads[1] * size->threads[2];
+    return threads <= MOST_THREADS
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%u threads per block, at most %d are possible",
+                           threads, MOST_THREADS);
+}
+
+static status_t check_products(const launch_size_t *size, unsigned arch, error_t *err) {
     const unsigned cluster = size->cluster[0] * size->cluster[1] * size->cluster[2];
-    if (threads > MOST_THREADS)
-        return error_set(err, STATUS_FAILED, "%u threads per block, at most %d are possible",
-                         threads, MOST_THREADS);
+    TRY(check_threads(size, err));
     if (cluster > MOST_CLUSTER)
         return error_set(err, STATUS_FAILED, "%u blocks per cluster, at most %d are possible",
                          cluster, MOST_CLUSTER);
@@ -164,6 +169,36 @@ static status_t check_expressions(const operator_launch_t *launch, const scope_t
     return STATUS_OK;
 }
 
+/* Does it use neither params nor sm_count? What is left out is as it should be. */
+static bool is_constant(const char *text) {
+    static const scope_t NO_NAMES;
+    error_t ignored = ERROR_INIT;
+    return text[0] != '\0' && check_expression(text, &NO_NAMES, &ignored) == STATUS_OK;
+}
+
+/* What no size can change and no GPU can launch is wrong; what only some cases ask for is skipped there. */
+static status_t check_constants(const operator_launch_t *launch, error_t *err) {
+    static const operator_values_t NO_VALUES;
+    enum { LARGEST_ARCH = 100 }; /* of those known, it has the most shared memory */
+    launch_size_t size;
+    bool all = true;
+    for (size_t i = 0; i < 3; i++) {
+        if (is_constant(launch->grid[i]))
+            TRY(evaluate_axis("grid", i, launch->grid[i], &NO_VALUES,
+                              i == 0 ? INT_MAX : MOST_GRID_YZ, &size.grid[i], err));
+        all = all && (launch->threads[i][0] == '\0' || is_constant(launch->threads[i]));
+        if (launch->threads[i][0] == '\0' || is_constant(launch->threads[i]))
+            TRY(evaluate_axis("threads", i, launch->threads[i], &NO_VALUES,
+                              i == 2 ? MOST_THREADS_Z : MOST_THREADS, &size.threads[i], err));
+        if (is_constant(launch->cluster[i]))
+            TRY(evaluate_axis("cluster", i, launch->cluster[i], &NO_VALUES, MOST_CLUSTER,
+                              &size.cluster[i], err));
+    }
+    if (is_constant(launch->shared))
+        TRY(evaluate_shared(launch->shared, &NO_VALUES, LARGEST_ARCH, &size.shared, err));
+    return all ? check_threads(&size, err) : STATUS_OK;
+}
+
 status_t launches_check(const operator_description_t *description, const cubin_t *cubin,
                         error_t *err) {
     launches_t launches;
@@ -183,6 +218,8 @@ status_t launches_check(const operator_description_t *description, const cubin_t
                                launch->entry, kernels.n > 0 ? found : "none");
         else
             status = check_expressions(launch, &scope, err);
+        if (status == STATUS_OK && check_constants(launch, err) != STATUS_OK)
+            status = error_within(err, "kernel \"%s\"", launch->entry);
         free(found);
     }
     text_list_free(&kernels);
