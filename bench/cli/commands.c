@@ -113,8 +113,11 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
                    .out = "REPORT.md",
                    .root = args->root},
         .view = -1};
-    const report_options_t *report = &options.report;
+    report_options_t *report = &options.report;
+    const char *by_default = report->out;
     TRY(cli_read(args, &options, err));
+    if (strcmp(report->out, by_default) != 0 && strcmp(report->out, "-") != 0)
+        report->out_named = report->out;
     if (options.check != NULL)
         return check_report(args, options.check, err);
     if (report->n_runs == 0)

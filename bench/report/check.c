@@ -33,7 +33,7 @@ static bool words_of(const char *line, const char *end, text_list_t *words) {
     return closed;
 }
 
-/* The runs and --pages of the first such line: the top page has no other indented text before it but
+/* The runs and options of the first such line: the top page has no other indented text before it but
  * the command of the runs. */
 static status_t read_command(const char *path, const char *text, text_list_t *words, error_t *err) {
     const char *line = strstr(text, "\n    " TOP_COMMAND);
@@ -100,7 +100,7 @@ static status_t compare_file(const report_file_t *file, error_t *err) {
 }
 
 status_t report_check(const char *path, const char *root, size_t *n, error_t *err) {
-    static const char PAGES[] = "--pages=";
+    static const char PAGES[] = "--pages=", OUT[] = "--out=";
     char *text;
     size_t size;
     text_list_t words = {0};
@@ -112,13 +112,16 @@ status_t report_check(const char *path, const char *root, size_t *n, error_t *er
     if (status == STATUS_OK)
         status = read_command(path, text, &words, err);
     if (status == STATUS_OK) {
-        const char *last = words.items[words.n - 1];
-        const bool pages = text_starts(last, PAGES);
-        const report_options_t options = {.runs = (const char *const *)words.items,
-                                          .n_runs = words.n - pages,
-                                          .out = path,
-                                          .pages = pages ? last + strlen(PAGES) : NULL,
-                                          .root = root};
+        report_options_t options = {
+            .runs = (const char *const *)words.items, .out = path, .root = root};
+        while (options.n_runs < words.n && !text_starts(words.items[options.n_runs], "--"))
+            options.n_runs++;
+        for (size_t i = options.n_runs; i < words.n; i++) {
+            if (text_starts(words.items[i], PAGES))
+                options.pages = words.items[i] + strlen(PAGES);
+            if (text_starts(words.items[i], OUT))
+                options.out_named = words.items[i] + strlen(OUT);
+        }
         status = report_render(&options, &files, err);
     }
     for (size_t i = 0; i < files.n && status == STATUS_OK; i++)

@@ -93,6 +93,8 @@ static text_list_t command_of(const report_options_t *options) {
     text_list_add(&command, "report");
     for (size_t i = 0; i < options->n_runs; i++)
         text_list_add(&command, options->runs[i]);
+    if (options->out_named != NULL)
+        text_list_add_format(&command, "--out=%s", options->out_named);
     if (options->pages != NULL)
         text_list_add_format(&command, "--pages=%s", options->pages);
     if (options->html != NULL)

@@ -10,7 +10,8 @@
 typedef struct report_options {
     const char *const *runs; /* folders: see shown_load() */
     size_t n_runs;
-    const char *out; /* REPORT.md; "-": stdout, and no page is written */
+    const char *out;       /* REPORT.md; "-": stdout, and no page is written */
+    const char *out_named; /* what the report's own command says of it; NULL: nothing */
     const char
         *pages; /* NULL: a page is RUN/WORKLOAD.md; else PAGES/<name of the run>/WORKLOAD.md */
     const char *html; /* NULL: as above; else the only file, of all pages and cases; "-": stdout */

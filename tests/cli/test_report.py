@@ -177,7 +177,12 @@ def test_a_page_never_replaces_another_file(run: Path, tmp_path: Path) -> None:
 
 def test_where_pages_lie(run: Path, tmp_path: Path) -> None:
     bench("report", "run", "--out", "a/R.md", cwd=tmp_path)
-    assert "[mlp_infer](../run/mlp_infer.md)" in (tmp_path / "a" / "R.md").read_text("utf-8")
+    text = (tmp_path / "a" / "R.md").read_text("utf-8")
+    assert "[mlp_infer](../run/mlp_infer.md)" in text
+    assert "\n    build/bench report run --out=a/R.md\n" in text, (
+        "not REPORT.md, which stays as it is"
+    )
+    bench("report", "--check", "a/R.md", cwd=tmp_path)
     page = run / "mlp_infer.md"
     text = page.read_text("utf-8")
     assert text.startswith("# Hand-written code against PyTorch: mlp_infer on NVIDIA H200, ")
