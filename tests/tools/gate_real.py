@@ -49,14 +49,14 @@ IN_C = Plant(
     patch="""\
 --- a/bench/workloads/mlp_infer/cpu.c
 +++ b/bench/workloads/mlp_infer/cpu.c
-@@ -93,5 +93,6 @@
+@@ -131,5 +131,6 @@
      /* For fewer tiles, starting threads costs more than the work. */
  #pragma omp parallel for schedule(static) if (batch > 16 * TILE)
 -    for (size_t first = 0; first < batch; first += TILE)
--        forward_tile(s, first, s->scratch32 + (size_t)omp_get_thread_num() * each);
+-        forward_tile(s, first, s->tiles + (size_t)omp_get_thread_num() * each);
 +    for (size_t first = 0; first < batch + batch / TILE * PLANTED_PERCENT / 100 * TILE; first += TILE)
 +        forward_tile(s, first < batch ? first : first - batch,
-+                     s->scratch32 + (size_t)omp_get_thread_num() * each);
++                     s->tiles + (size_t)omp_get_thread_num() * each);
  }
 """,
 )

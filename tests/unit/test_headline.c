@@ -212,6 +212,21 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     record_free(&cpu);
 }
 
+/* Where nothing of ours was run, as of an imported problem; elsewhere it is a rival. */
+static void test_a_candidate_stands_for_ours(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("")};
+    plant(&run, (planted_t){"python", "cpu", "mine", 1, 1000, CASE_OK, NULL}, 1);
+    plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 2000, CASE_OK, NULL}, 2);
+    plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 4000, CASE_OK, NULL}, 3);
+    plant(&run, (planted_t){"python", "cuda", "mine", 1, 1000, CASE_OK, NULL}, 4);
+    shown_t shown = show(&run, 10);
+    assert_has(shown.text, "python mine       1.99 µs  PyTorch eager  python 1.99× (1.97–2.01)");
+    assert_has(shown.text, "CUDA 01_study     1.00 µs  python mine    python 4.00×");
+    shown_free(&shown);
+    record_free(&run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_that_matter_come_first),
@@ -223,6 +238,7 @@ int main(void) {
         cmocka_unit_test(test_sizes_without_a_rival_are_left_out),
         cmocka_unit_test(test_alone_there_is_no_rival),
         cmocka_unit_test(test_cpu_is_no_headline_where_a_gpu_is),
+        cmocka_unit_test(test_a_candidate_stands_for_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

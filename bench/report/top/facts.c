@@ -39,10 +39,21 @@ static void add_software(const report_t *report, machine_t *machine, const recor
     add_fact(report, list, run, "bench ", "versions.bench");
 }
 
+/* A candidate is ours where there is no other code of ours. */
+static bool is_ours(const shown_run_t *shown, const case_result_t *result) {
+    for (size_t p = 0; p < shown->n_parts; p++)
+        for (size_t i = 0; i < shown->parts[p].sets.n; i++)
+            if (comparison_set_has(&shown->parts[p].sets.items[i], result, OURS))
+                return true;
+    return false;
+}
+
 /* "PyTorch compile", "PyTorch eager", "JAX jit": what ours had to beat, in the order of tables. */
-static void add_rivals(const report_t *report, machine_t *machine, const record_t *run) {
+static void add_rivals(const report_t *report, machine_t *machine, const shown_run_t *shown) {
+    const record_t *run = &shown->whole;
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
-        if (engine_is_rival(result->spec.engine) && result_has_times(result))
+        if (engine_is_rival(result->spec.engine) && result_has_times(result) &&
+            !is_ours(shown, result))
             text_list_add_new(&machine->rivals,
                               report_text(report, "%s %s",
                                           report_safe(report, engine_name(result->spec.engine)),
@@ -74,7 +85,7 @@ static void add_run(const report_t *report, machine_t *machine, const shown_run_
     if (environment_get(&run->environment, "gpu.name") == NULL)
         text_list_add_new(&machine->hosts, "without a GPU");
     add_software(report, machine, run);
-    add_rivals(report, machine, run);
+    add_rivals(report, machine, shown);
     text_list_add_new(&machine->dates,
                       report_text(report, "%s%s", shown_date(report, run),
                                   run->finished == NULL ? " (**it did not finish**)" : ""));
@@ -148,21 +159,21 @@ static void print_machines(const report_t *report, machine_t *machines, size_t n
     columns[0] = (column_t){"Measured on", 'l', false};
     for (size_t m = 0; m < n; m++)
         columns[m + 1] = (column_t){machines[m].name, 'l', false};
-    enum { RIVALS_ROW = 2, N_ROWS = 7 };
-    static const char *const ROWS[N_ROWS] = {"Host",   "Software", "Rivals",        "Date",
-                                             "Passes", "Cases",    "Trust in times"};
+    enum { RIVALS_ROW = 2, N_ROWS = 6 };
+    static const char *const ROWS[N_ROWS] = {"Host",     "Software", "Rivals",
+                                             "Measured", "Cases",    "Trust in times"};
     columns_t table = columns_begin(report, columns, n + 1);
     const char **cells = mem_zeroed((n + 1) * N_ROWS, sizeof *cells);
     for (size_t m = 0; m < n; m++) {
         const char *dates = report_join(report, &machines[m].dates, ", ");
+        const char *repeats = report_join(report, &machines[m].repeats, "; ");
         const char *revisions = report_join(report, &machines[m].revisions, ", ");
         const char *const texts[N_ROWS] = {
             report_join(report, &machines[m].hosts, ", "),
             report_join(report, &machines[m].software, ", "),
             rivals_cell(report, &machines[m]),
-            report_text(report, "%s; git %s", dates,
+            report_text(report, "%s, %s; git %s", dates, repeats != NULL ? repeats : "no times",
                         revisions != NULL ? revisions : "not recorded"),
-            report_join(report, &machines[m].repeats, "; "),
             cases_cell(report, &machines[m]),
             trust_cell(report, &machines[m]),
         };
