@@ -77,7 +77,8 @@ def test_tables_are_checked_with_the_file_named(tmp_path: Path) -> None:
 
 
 def test_too_much_shared_memory_is_said_by_any_compiler(tmp_path: Path) -> None:
-    body = "__shared__ float s[25000]; s[threadIdx.x] = x[0]; __syncthreads(); y[0] = s[31 - threadIdx.x];"
+    body = "__shared__ float s[25000]; s[threadIdx.x] = x[0]; __syncthreads(); "
+    body += "y[0] = s[31 - threadIdx.x];"
     rung = f'{HEAD}LAUNCHES = {{{{"twice", {{"1"}}, {{"32"}}}}}};\nKERNEL(twice) {{ {body} }}\n'
     folder = write_operator(tmp_path / "twice", {"01_large.cu": rung})
     program = compiled(folder, *compiler_options())["01_large"]
