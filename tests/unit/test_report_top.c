@@ -126,6 +126,17 @@ static void the_cpu_is_named_where_it_takes_less(void **state) {
     free(text);
 }
 
+static void a_lower_self_reported_time_is_told(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2, 2}, 2);
+    plant(&run, (planted_t){"pytorch", "cuda", "compile", 2, 100, CASE_OK, NULL}, 1);
+    result_add_claim(&run.cases[run.n_cases - 1], 20);
+    assert_printed(
+        run, top_losses,
+        "on the GPU: a self-reported time is below that of the rival compared at batch 2 "
+        "(PyTorch compile ");
+}
+
 /* Eight precisions, of which each is a comparison of its own. */
 static void many_losses_share_a_line(void **state) {
     (void)state;
@@ -252,6 +263,7 @@ int main(void) {
         cmocka_unit_test(sentences_without_a_comparison),
         cmocka_unit_test(losses_are_never_left_out),
         cmocka_unit_test(the_cpu_is_named_where_it_takes_less),
+        cmocka_unit_test(a_lower_self_reported_time_is_told),
         cmocka_unit_test(many_losses_share_a_line),
         cmocka_unit_test(cases_are_counted),
         cmocka_unit_test(each_rival_has_a_column),
