@@ -44,6 +44,7 @@ class Problem:
         self._given = self._inputs()
         self._name_inputs()
         self._outputs = self._run(self._tensors())
+        self._expect_no_draws()
         self.tolerances: list[float | None] = [None] * len(self._outputs)
         self.narrow = self._complaint_in_float64()
         if self.narrow:
@@ -125,10 +126,13 @@ class Problem:
     def _names(values: list[Any], letter: str) -> list[str]:
         return [letter] if len(values) == 1 else [f"{letter}{i + 1}" for i in range(len(values))]
 
-    def _call(self, change: Callable[[Any], Any], tensors: list[Tensor]) -> list[Any]:
-        """Run Model, made from the seed and changed, on these tensors."""
+    def _call(
+        self, change: Callable[[Any], Any], tensors: list[Tensor], draws: int = _SEED
+    ) -> list[Any]:
+        """Run Model, made from the seed and changed, on these tensors; `draws` seeds its run."""
         seed_all(_SEED)
         model = change(imported.model(self.module))
+        seed_all(draws)
         left = iter(tensors)
         with torch.no_grad():
             y = model(*(next(left) if isinstance(x, Tensor) else x for x in self._given))
@@ -144,6 +148,16 @@ class Problem:
             if not same_bits(x, before):
                 raise CaseError(f"{self.file}: Model changes its input {name}: clone it there")
         return outputs
+
+    def _expect_no_draws(self) -> None:
+        """Raise `CaseError` if a run draws random numbers."""
+        given = [x.clone() for x in self._tensors()]
+        outputs = self._call(lambda model: model, given, draws=_SEED + 1)
+        if not all(map(same_bits, outputs, self._outputs)):
+            raise CaseError(
+                f"{self.file}: two runs of Model on the same inputs differ: it draws random numbers; "
+                "take them as inputs"
+            )
 
     def _complaint_in_float64(self) -> str:
         """Return why the reference cannot run in float64, "" if it can."""

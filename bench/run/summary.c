@@ -140,6 +140,7 @@ status_t run_print(const run_t *run, error_t *err) {
     record_t record;
     TRY(record_load(run->folder, &record, err));
     print_record(run, &record);
+    fflush(stdout); /* what follows on stderr may go to the same file */
     if (!run->options->quiet && !prints_cases(run)) /* which has it in each case */
         print_trusts(&record);
     if (!run->options->quiet && !run->options->isolate) /* then each process has its own facts */

@@ -110,3 +110,12 @@ def test_rungs_get_no_inputs_from_a_function(tmp_path: Path) -> None:
     (tmp_path / "01_rung.cu").write_text("", encoding="utf-8")
     done = bench("plan", "--operator", tmp_path, expect=2)
     assert '$.inputs[0].fill: found "function", expected another fill: 01_rung.cu' in done.stderr
+
+
+def test_a_random_model_is_refused(tmp_path: Path) -> None:
+    source = (PROBLEMS / "gelu.py").read_text("utf-8")
+    drawn = source + "\n\nMODEL = Model\n\n\nclass Model(MODEL):\n    def forward(self, x):\n"
+    drawn += "        return super().forward(x) + torch.rand_like(x)\n"
+    (tmp_path / "drawn.py").write_text(drawn, encoding="utf-8")
+    message = bench("operator", "import", tmp_path / "drawn.py", expect=2).stderr
+    assert "drawn.py: two runs of Model on the same inputs differ: it draws random" in message
