@@ -11,6 +11,34 @@
 /* The file name in messages. */
 static const char SOURCE[] = "(command line)";
 
+/* "(command line): $.axes.batch[0]: found …" -> "--set batch: found …": the options were made a sweep, which the user has
+ * not seen. */
+static void name_the_option(error_t *err) {
+    static const struct {
+        const char *path, *option;
+    } OPTIONS[] = {{"$.axes.", "--set "},
+                   {"$.contenders[0].variants", "--variant"},
+                   {"$.contenders[0].engine", "--engine"},
+                   {"$.contenders[0].device", "--set device"},
+                   {"$.contenders[0].techniques", "--set"},
+                   {"$: ", ""}};
+    const status_t status = err->status;
+    const char *path = err->text + sizeof SOURCE + 1, *rest = strstr(path, ": ");
+    for (size_t i = 0; i < sizeof OPTIONS / sizeof *OPTIONS && rest != NULL; i++) {
+        if (!text_starts(err->text, SOURCE) || !text_starts(path, OPTIONS[i].path))
+            continue;
+        const char *name = path + strlen(OPTIONS[i].path);
+        const int length = i == 0 ? (int)strcspn(name, "[:") : 0;
+        const bool whole = OPTIONS[i].option[0] == '\0';
+        char *text =
+            mem_format("%s%.*s%s", OPTIONS[i].option, length, name, whole ? rest + 2 : rest);
+        error_clear(err);
+        error_set(err, status, "%s", text);
+        free(text);
+        break;
+    }
+}
+
 static status_t check_utf8(const char *option, const char *text, error_t *err) {
     json_t *json = text != NULL ? json_string(text) : json_null();
     json_decref(json);
@@ -321,6 +349,8 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
             json_object_set(json, "axes", settings.axes);
         char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         status = sweep_parse(SOURCE, text, root, sweep, err);
+        if (status != STATUS_OK)
+            name_the_option(err);
         free(text);
         json_decref(json);
     }
