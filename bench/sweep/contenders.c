@@ -223,8 +223,12 @@ static status_t read_variants(const node_t *node, const workload_t *workload, co
     if (contender->external)
         return read_external_variants(&list, contender, err);
     text_list_t known = {0};
-    char *where = mem_format(" of %s for engine %s", workload->name, contender->engine);
     status_t status = workload_variants(workload, contender->engine, root, &known, err);
+    const bool no_rung = known.n == 0 && strcmp(contender->engine, "cuda") == 0;
+    char *where = mem_format(" of %s for engine %s%s", workload->name, contender->engine,
+                             no_rung ? ": its folder has no NN_NAME.cu, NAME of letters, digits "
+                                       "and _ . + -"
+                                     : "");
     const vocabulary_t names = {"variant", where, (const char *const *)known.items, known.n};
     for (size_t i = 0; i < node_length(&list) && status == STATUS_OK; i++) {
         node_t item = node_item(&list, i);
