@@ -1,7 +1,8 @@
 # Signed bars on an axis that is linear around 0 and logarithmic beyond, each with the faster side
 # and the difference; a dashed line where the lead changes, labelled if it changes once.
 # Numbers: n_bars, linear (decade where the axis becomes logarithmic),
-# below, above (decades from there to the ends of the bars; 0: no bars on that side), n_crossovers.
+# below, above (decades from there to the ends of the bars; 0: no bars on that side), n_crossovers,
+# n_untimed (sizes with a status above the axis instead of a bar).
 
 linear_us = 10.0 ** linear
 bent(us) = sgn(us) * log10(1 + abs(us) / linear_us)
@@ -9,18 +10,19 @@ bent(us) = sgn(us) * log10(1 + abs(us) / linear_us)
 # Labels are beyond the bars: three lines if there is room, else rotated.
 in_lines = n_bars <= 14
 label_pixels = in_lines ? 72 : 165
+pixels_above = above > 0 || n_untimed > 0 ? label_pixels : 20
+pixels_below = below > 0 ? label_pixels : 20
 top_pixels = n_crossovers == 1 ? 95 : 75
 crossover_width = n_crossovers == 1 ? 1.2 : 0.6
 bottom_pixels = 80
-a_pixel = (below + above) / (height - top_pixels - bottom_pixels - 2.0 * label_pixels)
-room = label_pixels * a_pixel
+a_pixel = (below + above) / (height - top_pixels - bottom_pixels - 0.0 - pixels_above - pixels_below)
 # Three lines are anchored slightly above their middle.
 gap_above = (in_lines ? 38 : 7) * a_pixel
 gap_below = (in_lines ? 22 : 7) * a_pixel
 above_bar = in_lines ? 'center' : 'rotate by 90 left'
 below_bar = in_lines ? 'center' : 'rotate by 90 right'
-y_top = above + room
-y_bottom = -below - room
+y_top = above + pixels_above * a_pixel
+y_bottom = -below - pixels_below * a_pixel
 
 set margins at screen from_left(125), at screen from_right(25), \
     at screen from_bottom(bottom_pixels), at screen from_top(top_pixels)

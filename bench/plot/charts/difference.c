@@ -203,7 +203,8 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
     chart_size(chart, difference->n, CHART_HEIGHT + LABELS_HEIGHT);
     write_bars(difference, chart);
     size_t n_crossovers = write_crossovers(difference, chart);
-    chart_numbers(chart, "n_bars=%zu n_crossovers=%zu", difference->n, n_crossovers);
+    chart_numbers(chart, "n_bars=%zu n_crossovers=%zu n_untimed=%zu", difference->n, n_crossovers,
+                  difference->n - difference->n_timed);
     const char *meaning =
         data->study_csv
             ? "medians of the rows of a batch"
