@@ -256,10 +256,12 @@ static status_t check_folder(const char *folder, const char *root, error_t *err)
     fflush(stdout);
     if (status == STATUS_OK)
         status = check_reference(workload, root, err);
+    char *word = text_shell(folder);
     if (status == STATUS_OK)
         printf("ok: the description, and the reference at the smallest and the default sizes.\n"
                "Do the rungs compile?  bench compile --operator %s --arch sm_75,sm_90 --quick\n",
-               folder);
+               word);
+    free(word);
     return status;
 }
 

@@ -66,6 +66,7 @@ static void print_folder(const char *folder) {
     printf("%s/\n", folder);
     for (size_t i = 0; i < N_FILES; i++)
         printf("  %-25s %s\n", FILES[i].name, FILES[i].what);
+    char *word = text_shell(folder);
     printf(
         "\nIt runs as it is. Each file says what to change; docs/own-operator.md has the format. "
         "Next:\n"
@@ -73,7 +74,8 @@ static void print_folder(const char *folder) {
         "  bench compile --operator %s --arch sm_75,sm_90 --quick\n"
         "  bench run --operator %s --quick\n"
         "  bench run --operator %s --quick --set device=cpu     (without a GPU)\n",
-        folder, folder, folder, folder);
+        word, word, word, word);
+    free(word);
 }
 
 static status_t check_name(const operator_options_t *options, error_t *err) {

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/units.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,12 +77,7 @@ static void print_row(const html_t *html, const case_result_t *result, const cha
 }
 
 static void add_word(text_list_t *words, char *word) {
-    const char *c = word;
-    while (isalnum((unsigned char)*c) || (*c != '\0' && strchr("_.+=,-/", *c) != NULL))
-        c++;
-    char *quoted = *c != '\0' ? text_shell(word) : NULL;
-    text_list_add(words, quoted != NULL ? quoted : word);
-    free(quoted);
+    text_list_take(words, text_shell(word));
     free(word);
 }
 
