@@ -203,7 +203,8 @@ static void modes_of_rivals_are_listed(void **state) {
     plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 3000, CASE_OK, NULL}, 4);
     plant(&run, (planted_t){"pytorch", "cuda", "compile", 1, 1, CASE_FAILED, "planted"}, 1);
     plant(&run, (planted_t){"jax", "cuda", "jit", 1, 2000, CASE_OK, NULL}, 3);
-    assert_printed(run, top_facts, "| PyTorch eager, graph; JAX jit ");
+    plant(&run, (planted_t){"pytorch", "cuda", "overlap", 1, 3000, CASE_OK, NULL}, 4);
+    assert_printed(run, top_facts, "| PyTorch eager, graph, overlap; JAX jit ");
 }
 
 /* Both sides have a time and a limit in their first phase; that of ours has two values. */

@@ -108,23 +108,24 @@ static void add_run(const report_t *report, machine_t *machine, const shown_run_
 
 /* "PyTorch compile, eager, graph; JAX jit": each engine's modes. Frees the list, as report_join(). */
 static const char *rivals_cell(const report_t *report, machine_t *machine) {
+    const text_list_t *names = &machine->rivals;
     text_list_t engines = {0};
-    const char *last = NULL;
-    size_t n_last = 0;
-    for (size_t i = 0; i < machine->rivals.n; i++) {
-        const char *name = machine->rivals.items[i];
-        const size_t n = (size_t)(strchr(name, ' ') - name) + 1;
-        const bool same = last != NULL && n == n_last && strncmp(name, last, n) == 0;
-        text_list_add_format(&engines, "%s%s",
-                             i == 0 ? ""
-                             : same ? ", "
-                                    : "; ",
-                             same ? name + n : name);
-        last = name;
-        n_last = n;
+    for (size_t i = 0; i < names->n; i++) {
+        const size_t engine = strcspn(names->items[i], " ");
+        text_list_t modes = {0};
+        for (size_t k = 0; k < names->n; k++) {
+            const bool same = strncmp(names->items[k], names->items[i], engine + 1) == 0;
+            if (same && k < i) /* it has been there */
+                break;
+            if (same)
+                text_list_add(&modes, names->items[k] + engine + 1);
+        }
+        const char *list = report_join(report, &modes, ", ");
+        if (list != NULL)
+            text_list_add_format(&engines, "%.*s %s", (int)engine, names->items[i], list);
     }
     text_list_free(&machine->rivals);
-    return report_join(report, &engines, "");
+    return report_join(report, &engines, "; ");
 }
 
 /* "876 of 913 agree with a float64 reference; 3 failed, 34 skipped; 0 throttled, …" */
