@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from hostile_texts import MARKDOWN
-from project import FIXTURES, PARTS, ROOT, bench
+from project import FIXTURES, PARTS, ROOT, bench, saved_runs
 
 sys.path.insert(0, str(FIXTURES))
 
 from make_pair import Run
 
-SAVED = ("results/h200", "results/h200_mnist_train", "results/h200_mlp_train")
+SAVED = tuple(saved_runs())
 SIX_PASSES = FIXTURES / "report" / "gpu"
 VOID = {"meta", "link", "wbr"}
 HOSTILE = (

@@ -62,6 +62,13 @@ def report_of(*runs: Path, out: Path, root: Path = ROOT, **environment: str) -> 
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
+def saved_runs() -> list[str]:
+    """Return the runs of REPORT.md, as its command names them."""
+    text = (ROOT / "REPORT.md").read_text(encoding="utf-8")
+    command = text.partition("\n    build/bench report ")[2].partition("\n")[0]
+    return [word for word in command.split() if not word.startswith("--")]
+
+
 def built(name: str) -> Path:
     """Return the program of tests/tools/NAME.c, made beside bench."""
     path = BENCH.parent / name

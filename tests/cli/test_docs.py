@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from docs_tables import Table, compare, paths, text_of
-from project import BENCH, ROOT, bench, compiler_options, write_sweep
+from project import BENCH, ROOT, bench, compiler_options, saved_runs, write_sweep
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGE_IDS = [page.name for page in PAGES]
@@ -109,8 +109,7 @@ def test_table_of_run_options(options: dict[str, set[str]]) -> None:
 
 
 def test_readme_shows_the_headline_of_the_saved_runs() -> None:
-    saved = ["results/h200", "results/h200_mnist_train", "results/h200_mlp_train"]
-    table = ok("report", *saved, "--print", "headline")
+    table = ok("report", *saved_runs(), "--print", "headline")
     assert f"```text\n{table}```" in text_of(ROOT / "README.md")
 
 
