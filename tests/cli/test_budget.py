@@ -130,6 +130,15 @@ def test_finished_runs_are_published(project: Path, tmp_path: Path) -> None:
     assert (project / "results/h200_one/cases.jsonl.gz").read_bytes() == before
 
 
+def test_what_is_recorded_later_joins_the_report(project: Path, tmp_path: Path) -> None:
+    for name in ("h200_one", "h200_two"):
+        out = tmp_path / name
+        bench("run", project / "s.json", "--passes", "1", "--out", out / name, root=project)
+        assert call("publish.py", project, "--from", out).returncode == 0
+    report = (project / "REPORT.md").read_text("utf-8")
+    assert "\n    build/bench report results/h200_one results/h200_two\n" in report
+
+
 def test_what_is_wrong_is_not_published_silently(project: Path, tmp_path: Path) -> None:
     out = tmp_path / "recorded"
     null_sweep(project / "s.json", ["steady", "wrong"], [1000])

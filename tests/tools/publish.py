@@ -5,8 +5,9 @@ usage: publish.py [--bench BENCH] [--from DIR] [--to DIR]
 
 DIR of --from is where record.py recorded; every finished run there is published, the others are named
 and left out. A run keeps run.json, its samples (gzipped) and the study's CSVs. Charts are drawn of each
-workload's first boot. Exit code 1: a case is wrong, failed or implausible, or what git would keep is
-too large; everything is written all the same, for a look at it.
+workload's first boot. The report is of all reference runs in results/, so that a workload recorded
+later, or anew, joins those that are there. Exit code 1: a case is wrong, failed or implausible, or what
+git would keep is too large; everything is written all the same, for a look at it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,15 @@ MOST = {"results": 12_000_000, "plots": 5_000_000}
 BAD = ("wrong", "failed", "implausible")
 
 
-def finished_runs(recorded: Path) -> list[Path]:
-    """Return the folders of finished runs in the order of the report; name the unfinished ones."""
+def runs_in(folder: Path) -> list[Path]:
+    """Return the reference runs in a folder, in the order of the report."""
     names = [*RUNS, *(f"{name}_boot{boot}" for boot in range(2, 10) for name in BOOT_RUNS)]
-    found = [recorded / name for name in names if (recorded / name / "run.json").exists()]
+    return [folder / name for name in names if (folder / name / "run.json").exists()]
+
+
+def finished_runs(recorded: Path) -> list[Path]:
+    """Return the folders of finished runs; name the unfinished ones."""
+    found = runs_in(recorded)
     for folder in found:
         if not header_of(folder).get("finished"):
             print(f"{folder.name}: not finished, left out")
@@ -85,7 +91,7 @@ def main() -> int:
             charts = to / "plots" / source.name
             shutil.rmtree(charts, ignore_errors=True)
             subprocess.run([bench, "plot", run, "--out", charts], check=True, cwd=to)
-    runs = [f"results/{source.name}" for source in sources]
+    runs = [f"results/{run.name}" for run in runs_in(to / "results")]
     subprocess.run([bench, "report", *runs], check=True, cwd=to)
     too_large = [
         f"{name}/h200*: {size_of(to / name):,} bytes, at most {most:,}"
