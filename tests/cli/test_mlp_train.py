@@ -91,7 +91,7 @@ def test_refused_parameter_measures_nothing(
 ) -> None:
     sweep = write_sweep(tmp_path / "s.json", "mlp_train", [OMP], axes={key: [value]})
     done = bench("run", sweep, "--out", tmp_path / "run", expect=2)
-    problem = f"$.axes.{key}[0]: found integer {value}, expected {expected}"
+    problem = f"--set {key}: found integer {value}, expected {expected}"
     assert done.stderr == f"bench: {sweep}: {problem}\n"
     options = ["--workload", "mlp_train", "--set", f"{key}={value}", "--out", tmp_path / "run"]
     assert problem in bench("run", *options, expect=2).stderr
