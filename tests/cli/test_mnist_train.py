@@ -90,10 +90,10 @@ def test_refused_parameter_measures_nothing(
 ) -> None:
     sweep = write_sweep(tmp_path / "s.json", "mnist_train", [CPU], axes={key: [value]})
     done = bench("run", sweep, "--out", tmp_path / "run", expect=2)
-    problem = f"--set {key}: found integer {value}, expected {expected}"
-    assert done.stderr == f"bench: {sweep}: {problem}\n"
+    problem = f"found integer {value}, expected {expected}"
+    assert done.stderr == f"bench: {sweep}: $.axes.{key}[0]: {problem}\n"
     options = ["--workload", "mnist_train", "--set", f"{key}={value}", "--out", tmp_path / "run"]
-    assert problem in bench("run", *options, expect=2).stderr
+    assert f"bench: --set {key}: {problem}\n" in bench("run", *options, expect=2).stderr
     assert not (tmp_path / "run").exists()
 
 
