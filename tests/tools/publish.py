@@ -39,7 +39,7 @@ def finished_runs(recorded: Path) -> list[Path]:
     found = runs_in(recorded)
     for folder in found:
         if not header_of(folder).get("finished"):
-            print(f"{folder.name}: not finished, left out")
+            print(f"{folder.name}: not finished, left out", flush=True)
     return [folder for folder in found if header_of(folder).get("finished")]
 
 
@@ -62,7 +62,8 @@ def bad_cases(run: Path) -> list[str]:
             key = case["id"], case["pass"], case["draw"]
             status[key] = f"{case['status']} {case['id']}: {case['reason']}"
     counts = collections.Counter(text.split()[0] for text in status.values())
-    print(f"{run.name}: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    summary = ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))
+    print(f"{run.name}: {summary}", flush=True)
     return sorted({text for text in status.values() if text.split()[0] in BAD})
 
 
