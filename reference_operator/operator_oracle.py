@@ -25,7 +25,7 @@ from workload import SCALE, CaseError, ClockDomain
 
 # By so much, relative to themselves, inputs move unseen by float32, and seen by every 8-bit mantissa.
 _UNSEEN, _SEEN = 2.0**-40, 2.0**-6
-# Larger sizes are not tried: who casts does so at all of them.
+# Larger sizes are not tried: a reference that casts does so at every size.
 _MOST_TRIED = 1 << 20
 
 
