@@ -69,7 +69,7 @@ done
 [ -n "$out" ] || out=results/$(uname -n)-$(date +%Y%m%d-%H%M%S)
 name=$(basename "$out")
 saved=()
-for run in results/h200*; do
+for run in results/h[0-9]00*; do
     [ -f "$run/run.json" ] && [ "$out" != "$run" ] && saved+=("$run")
 done
 

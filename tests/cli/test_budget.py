@@ -75,8 +75,8 @@ def project(tmp_path: Path) -> Path:
     (project / "tests/tools").mkdir(parents=True)
     text = RECORD.read_text("utf-8")
     begin, end = text.index("RUNS = {"), text.index("def header_of")
-    runs = 'RUNS = {"h200_one": ["s.json"], "h200_two": ["s.json"]}\n'
-    runs += 'BOOT_RUNS = {"h200_one": ["s.json"]}\n'
+    runs = 'RUNS = {"one": ["s.json"], "two": ["s.json"]}\n'
+    runs += 'BOOT_RUNS = {"one": ["s.json"]}\n'
     (project / "tests/tools/record.py").write_text(text[:begin] + runs + text[end:], "utf-8")
     shutil.copy(RECORD.with_name("publish.py"), project / "tests/tools")
     null_sweep(project / "s.json", ["steady"], [1000])
@@ -100,11 +100,11 @@ def test_the_reference_is_recorded_in_several_calls(project: Path, tmp_path: Pat
     done = record(project, out, "--minutes", "9")
     assert done.returncode == 0, done.stderr
     assert [number for _, number in read_passes(one)] == [1, 2, 3, 4, 5, 6]
-    measured = record(project, out, "--options=--cpus 0 --seed 7", "--boot", "3", "h200_one")
+    measured = record(project, out, "--options=--cpus 0 --seed 7", "--boot", "3", "one")
     assert measured.stdout.split() == ["h200_one_boot3", "finished"]
     assert read_header(out / "h200_one_boot3")["seed"] == 7
-    unknown = record(project, out, "h200_two2").stderr
-    assert "h200_two2: expected some of h200_one, h200_two" in unknown
+    unknown = record(project, out, "two2").stderr
+    assert "two2: expected some of one, two" in unknown
     listed = record(project, out, "--boot", "2", "--list")
     assert listed.stdout.split() == ["h200_one_boot2", "not", "begun"]
 

@@ -23,6 +23,8 @@ from pathlib import Path
 
 from record import BOOT_RUNS, ROOT, RUNS, header_of
 
+REFERENCE = "h[0-9]00*"  # as in .gitignore and run_all.sh
+
 # What git keeps, in bytes.
 MOST = {"results": 12_000_000, "plots": 5_000_000}
 BAD = ("wrong", "failed", "implausible")
@@ -31,7 +33,8 @@ BAD = ("wrong", "failed", "implausible")
 def runs_in(folder: Path) -> list[Path]:
     """Return the reference runs in a folder, in the order of the report."""
     names = [*RUNS, *(f"{name}_boot{boot}" for boot in range(2, 10) for name in BOOT_RUNS)]
-    return [folder / name for name in names if (folder / name / "run.json").exists()]
+    found = [path for name in names for path in sorted(folder.glob(f"h[0-9]00_{name}"))]
+    return [path for path in found if (path / "run.json").exists()]
 
 
 def finished_runs(recorded: Path) -> list[Path]:
@@ -68,7 +71,7 @@ def bad_cases(run: Path) -> list[str]:
 
 
 def size_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("h200*/*"))
+    return sum(path.stat().st_size for path in folder.glob(f"{REFERENCE}/*"))
 
 
 def main() -> int:
@@ -88,14 +91,14 @@ def main() -> int:
         run = to / "results" / source.name
         copy_run(source, run)
         bad += bad_cases(run)
-        if source.name in RUNS:
+        if "_boot" not in source.name:
             charts = to / "plots" / source.name
             shutil.rmtree(charts, ignore_errors=True)
             subprocess.run([bench, "plot", run, "--out", charts], check=True, cwd=to)
     runs = [f"results/{run.name}" for run in runs_in(to / "results")]
     subprocess.run([bench, "report", *runs], check=True, cwd=to)
     too_large = [
-        f"{name}/h200*: {size_of(to / name):,} bytes, at most {most:,}"
+        f"{name}/{REFERENCE}: {size_of(to / name):,} bytes, at most {most:,}"
         for name, most in MOST.items()
         if size_of(to / name) > most
     ]

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Record the reference runs on a GPU that is lent for minutes: call it until all are finished.
 
-usage: record.py [--bench BENCH] [--out DIR] [--minutes N] [--boot N] [--list]
+usage: record.py [--bench BENCH] [--out DIR] [--gpu NAME] [--minutes N] [--boot N] [--list]
                  [--options OPTIONS] [RUN…]
 
 Each call continues where the last one ended, with `bench run --resume --budget`: no pass is begun that
-would not end in time, and one that was cut off on another machine is measured again whole. Between
-calls, DIR/NAME must be kept with all its files, of which compiled/ is large and needed until the run is
-finished. --boot N records the cases of the headlines again in DIR/NAME_bootN, for the range over boots.
-RUN, say h200_mlp_infer, records only this one. OPTIONS go to `bench run`: '--devices 0,1', say.
+would not end in time, and one that was cut off on another machine is measured again whole. Runs are in
+DIR/GPU_RUN, with the NAME of --gpu, say h100. Between calls, DIR/GPU_RUN must be kept with all its files,
+of which compiled/ is large and needed until the run is finished. --boot N records the cases of the
+headlines again in DIR/GPU_RUN_bootN, for the range over boots. RUN, say mlp_infer, records only this one.
+OPTIONS go to `bench run`: '--devices 0,1', say.
 The exit code is 0 when all runs are finished, 3 when another call is needed, and 1 when a case was
 wrong or failed.
 """
@@ -31,22 +32,22 @@ PASSES = 6
 
 # A run of each workload, and one of all operators. The cheap and most asked for first.
 RUNS = {
-    "h200_mlp_infer": ["sweeps/mlp_infer.json", "sweeps/mlp_infer_f16.json"],
-    "h200_linreg_train": ["sweeps/linreg_train.json", "sweeps/linreg_train_operations.json"],
-    "h200_mnist_train": [
+    "mlp_infer": ["sweeps/mlp_infer.json", "sweeps/mlp_infer_f16.json"],
+    "linreg_train": ["sweeps/linreg_train.json", "sweeps/linreg_train_operations.json"],
+    "mnist_train": [
         "sweeps/mnist_train.json",
         "sweeps/mnist_train_mixed.json",
         "sweeps/mnist_train_stages.json",
     ],
-    "h200_mlp_train": ["sweeps/mlp_train.json", "sweeps/allocate.json"],
-    "h200_operators": [
+    "mlp_train": ["sweeps/mlp_train.json", "sweeps/allocate.json"],
+    "operators": [
         f"sweeps/{operator}.json" for operator in ("softmax", "rms_norm", "reduce_sum", "gemm")
     ],
 }
 
 # Of each other boot: the cases of the headlines.
 BOOT_RUNS = {
-    f"h200_{workload}": [f"sweeps/{workload}_headline.json"]
+    workload: [f"sweeps/{workload}_headline.json"]
     for workload in ("mlp_infer", "linreg_train", "mnist_train", "mlp_train")
 }
 
@@ -93,6 +94,7 @@ def main() -> int:
     )
     parser.add_argument("--bench", type=Path, default=ROOT / "build/bench")
     parser.add_argument("--out", type=Path, default=ROOT / "build/reference")
+    parser.add_argument("--gpu", metavar="NAME", default="h200")
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--boot", type=int, default=1)
     parser.add_argument(
@@ -108,18 +110,19 @@ def main() -> int:
     ends = time.monotonic() + 60 * asked.minutes
     suffix = f"_boot{asked.boot}" if asked.boot > 1 else ""
     code = FINISHED
-    for name in asked.names or runs:
-        folder = asked.out / (name + suffix)
+    for run in asked.names or runs:
+        name = f"{asked.gpu}_{run}{suffix}"
+        folder = asked.out / name
         left_s = ends - time.monotonic()
         if not asked.list and not header_of(folder).get("finished") and left_s >= 1:
-            ended = record(command, folder, runs[name], left_s)
+            ended = record(command, folder, runs[run], left_s)
             if ended not in (FINISHED, FAILED):
                 return ended
             if ended == FAILED and header_of(folder).get("finished"):
                 code = FAILED
         if not header_of(folder).get("finished"):
             code = max(code, AGAIN)
-        print(f"{name + suffix:24} {state_of(folder)}", flush=True)
+        print(f"{name:24} {state_of(folder)}", flush=True)
     return code
 
 
