@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+import bytecode
 import needs
 import protocol
 from protocol import Answer, DeviceLost, ProtocolError
@@ -78,6 +79,7 @@ class Worker:
         if lacks := engine.packages_lack():
             raise needs.Unavailable(lacks)
         engine.set_environment(self._device_kind)
+        bytecode.keep(engine.module)
         start_ns = now_ns()
         needs.expect_module(engine.module)
         import_ns = now_ns() - start_ns
