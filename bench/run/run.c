@@ -6,15 +6,17 @@
 #include "base/memory.h"
 #include "io/orphans.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Set by the first Ctrl-C; a second one ends the program at once. */
 static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t budget_ended; /* then interrupted, too */
 
 static void on_interrupt(int signal_number) {
-    (void)signal_number;
+    budget_ended = signal_number == SIGALRM;
     interrupted = 1;
 }
 
@@ -28,6 +30,7 @@ static void catch_interrupts(void) {
         if (SIGNALS[i] != SIGHUP || before.sa_handler != SIG_IGN) /* else it is for nohup */
             sigaction(SIGNALS[i], &action, NULL);
     }
+    sigaction(SIGALRM, &action, NULL);
 }
 
 static status_t measure(run_t *run, error_t *err) {
@@ -38,6 +41,8 @@ static status_t measure(run_t *run, error_t *err) {
 }
 
 static status_t steps(run_t *run, error_t *err) {
+    /* A machine that is lent goes back with what was measured on it. */
+    alarm((unsigned)ceil(run->options->budget_s)); /* 0: never */
     TRY(run_load_sweeps(run, err));
     TRY(cores_init(&run->cores, run->options->cpus, err));
     TRY(run_prepare_folder(run, err));
@@ -92,8 +97,9 @@ status_t run(const run_options_t *options, error_t *err) {
     else if (status == STATUS_OK && interrupted)
         status =
             error_set(err, STATUS_FAILED,
-                      "interrupted; finished cases are in %s: resume with the same command and "
+                      "%s; finished cases are in %s: resume with the same command and "
                       "--resume --out %s",
+                      budget_ended ? "the time of --budget ended within a pass or draw" : "interrupted",
                       state.folder, state.folder);
     else if (status == STATUS_OK && state.out_of_time != NULL)
         status = error_set(err, STATUS_FAILED,

@@ -41,6 +41,16 @@ def test_no_pass_is_begun_that_would_not_end(tmp_path: Path) -> None:
     assert read_header(run)["finished"]
 
 
+def test_a_pass_that_lasts_longer_is_cut_off(tmp_path: Path) -> None:
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady", "hang"], [1000]), tmp_path / "run"
+    once = ("run", sweep, "--passes", "1", "--out", run)
+    printed = bench(*once, "--budget", "1s", expect=1).stderr
+    assert "the time of --budget ended within a pass or draw; finished cases are in" in printed
+    assert read_header(run)["finished"] is None
+    bench(*once, "--resume", "--timeout", "1s", expect=1)
+    assert read_header(run)["finished"]
+
+
 def test_finished_passes_need_no_time(tmp_path: Path) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
     bench("run", sweep, "--passes", "2", "--out", run)
