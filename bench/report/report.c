@@ -259,7 +259,19 @@ status_t report_write(const report_options_t *options, error_t *err) {
 
 /* ---- for a terminal -------------------------------------------------------------------------- */
 
-/* One table for the workloads of all runs, each labelled with its date. */
+/* A table of each kind of machine: the rows from `at` on. Returns the row after them. */
+static size_t print_machine(const report_t *report, const headline_t *headline, size_t at) {
+    headline_t rows = {.rows = headline->rows + at};
+    const char *machine = shown_machine(report, headline->rows[at].part->run);
+    while (at + rows.n < headline->n &&
+           strcmp(machine, shown_machine(report, rows.rows[rows.n].part->run)) == 0)
+        rows.n++;
+    print(report, "%s%s", at > 0 ? "\n" : "",
+          report_keep(report, headline_text(&rows, TABLE_TERMINAL)));
+    return at + rows.n;
+}
+
+/* The workloads of all runs, each labelled with its date. */
 static void print_headline(const report_t *report, const shown_list_t *runs) {
     headline_part_t *parts = NULL;
     size_t n = 0, capacity = 0;
@@ -271,7 +283,8 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
             parts[n++].when = report_text(report, "saved %s", shown_date(report, &shown->whole));
         }
     headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
-    print(report, "%s", report_keep(report, headline_text(&headline, TABLE_TERMINAL)));
+    for (size_t at = 0; at < headline.n;)
+        at = print_machine(report, &headline, at);
     headline_free(&headline);
     free(parts);
 }

@@ -81,7 +81,7 @@ def record(project: Path, out: Path, *options: str) -> subprocess.CompletedProce
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Return a project whose reference has two runs of the null workload."""
-    project = make_root(tmp_path / "project")
+    project = make_root(tmp_path / "project", copy="plots")
     (project / "tests/tools").mkdir(parents=True)
     text = RECORD.read_text("utf-8")
     begin, end = text.index("RUNS = {"), text.index("def header_of")

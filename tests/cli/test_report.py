@@ -98,6 +98,17 @@ def test_boots_are_runs_of_the_same_sweeps(tmp_path: Path) -> None:
     assert "boots" not in table
 
 
+def test_the_headline_has_a_table_for_each_kind_of_machine(tmp_path: Path) -> None:
+    def other_gpu(header: dict[str, Any]) -> None:
+        header["environment"]["gpu"]["name"] = "Another GPU"
+
+    other = another_boot(tmp_path / "other", other_gpu)
+    table = bench("report", SIX_PASSES, other, "--print", "headline").stdout
+    titles = [line for line in table.splitlines() if "saved " in line]
+    assert len(titles) == table.count("best rival") == 2, table
+    assert "Another GPU, saved" in titles[1]
+
+
 def without_the_last_case(run: Path) -> Path:
     packed = run / "cases.jsonl.gz"
     lines = gzip.decompress(packed.read_bytes()).decode().splitlines(keepends=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -83,8 +84,10 @@ def passes_left(folder: Path) -> str:
 def record(command: list[str], folder: Path, sweeps: list[str], left_s: float) -> int:
     """Continue one run for at most so many seconds; return its exit code."""
     resume = ["--resume"] if (folder / "run.json").exists() else []
-    command = [*command, *(str(ROOT / sweep) for sweep in sweeps), "--passes", str(PASSES)]
-    command += ["--out", str(folder), "--budget", f"{left_s:.0f}s", "--quiet", *resume]
+    # Relative: run.json has them, and another machine has other folders.
+    out = os.path.relpath(folder, ROOT)
+    command = [*command, *sweeps, "--passes", str(PASSES)]
+    command += ["--out", out, "--budget", f"{left_s:.0f}s", "--quiet", *resume]
     return subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode
 
 
@@ -106,7 +109,7 @@ def main() -> int:
     runs = BOOT_RUNS if asked.boot > 1 else RUNS
     if unknown := set(asked.names) - set(runs):
         parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(runs)}")
-    command = [str(asked.bench), "run", *asked.options]
+    command = [os.path.relpath(asked.bench, ROOT), "run", *asked.options]
     ends = time.monotonic() + 60 * asked.minutes
     suffix = f"_boot{asked.boot}" if asked.boot > 1 else ""
     code = FINISHED

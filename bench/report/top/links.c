@@ -98,21 +98,51 @@ static size_t n_on_first_machine(const report_t *report, const top_t *top) {
     return n;
 }
 
-/* A single run as it was called. */
+/* How many words of a run's command say where it went, how long it may take or what it tells. */
+static size_t n_not_repeated(char *const *words, size_t n) {
+    static const char *const FLAGS[] = {"--resume", "--retry", "--quiet", "--json"},
+                             *const WITH_VALUE[] = {"--out", "--budget"};
+    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
+        if (strcmp(words[0], FLAGS[i]) == 0)
+            return 1;
+    for (size_t i = 0; i < sizeof WITH_VALUE / sizeof *WITH_VALUE; i++) {
+        const size_t length = strlen(WITH_VALUE[i]);
+        if (strncmp(words[0], WITH_VALUE[i], length) == 0 && words[0][length] == '=')
+            return 1;
+        if (strcmp(words[0], WITH_VALUE[i]) == 0)
+            return n > 1 ? 2 : 1;
+    }
+    return 0;
+}
+
+/* As it was called, to measure all of it in a folder of its own. */
+static text_list_t single_command(const record_t *run) {
+    text_list_t command = {0};
+    for (size_t i = 0; i < run->argv.n;) {
+        const size_t skipped = n_not_repeated(run->argv.items + i, run->argv.n - i);
+        if (skipped == 0)
+            text_list_add(&command, i == 0 ? "build/bench" : run->argv.items[i]);
+        i += skipped > 0 ? skipped : 1;
+    }
+    if (command.n > 0)
+        text_list_add(&command, "--out=results/again");
+    return command;
+}
+
 static void print_measure(const report_t *report, const top_t *top) {
-    const text_list_t *single = &top->runs->items[0].whole.argv;
-    text_list_t joint = {0};
+    text_list_t shown = {0};
     if (n_on_first_machine(report, top) > 1)
-        joint = joint_command(report, top);
-    const text_list_t *shown = joint.n > 0 ? &joint : single;
+        shown = joint_command(report, top);
+    if (shown.n == 0)
+        shown = single_command(&top->runs->items[0].whole);
     print(report,
           "All of it again, on the same kind of machine, and this report with its pages from "
           "the files of the runs, without a GPU:\n\n");
-    if (shown->n > 0)
-        print_command(report, shown->items, shown->n);
+    if (shown.n > 0)
+        print_command(report, shown.items, shown.n);
     else
         print(report, "    (the run did not record its command)\n");
-    text_list_free(&joint);
+    text_list_free(&shown);
 }
 
 void top_reproduce(const report_t *report, const top_t *top) {

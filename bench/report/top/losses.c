@@ -120,8 +120,7 @@ static void add_host(const report_t *report, const comparison_set_t *set, const 
     }
     const char *sizes = chosen_text(report, set, chosen);
     if (sizes != NULL)
-        text_list_add_format(hosts, "%s: the CPU alone takes less time at %s; %s", name, sizes,
-                             first);
+        text_list_add_format(hosts, "%s at %s (%s)", name, sizes, first);
     free(chosen);
 }
 
@@ -247,13 +246,13 @@ void top_losses(const report_t *report, const top_t *top) {
     text_list_free(&losses.shown);
     const char *further = report_join(report, &losses.further, "; ");
     const char *uncompared = report_join(report, &losses.uncompared, "; ");
+    const char *hosts = report_join(report, &losses.hosts, "; ");
     if (further != NULL)
         print(report, "- Also in: %s.\n", further);
     if (n_lost == 0 && losses.n_compared > 0)
         print_no_loss(report, &losses);
-    for (size_t i = 0; i < losses.hosts.n; i++)
-        print(report, "- %s.\n", losses.hosts.items[i]);
-    text_list_free(&losses.hosts);
+    if (hosts != NULL)
+        print(report, "- The CPU alone takes less time: %s.\n", hosts);
     if (uncompared != NULL)
         print(report, "- Not compared, as only one side has valid times: %s.\n", uncompared);
     if (losses.n_compared == 0 && uncompared == NULL)

@@ -114,6 +114,19 @@ static void print_table(const report_t *report, const headline_t *headline,
     free(cells);
 }
 
+/* Rows become fewer with each workload over six, and with each machine over two, whose title among
+ * the sentences takes lines. */
+static size_t most_rows(const report_t *report, const top_t *top) {
+    const size_t leads = top->n_parts < TOP_LEADS ? top->n_parts : TOP_LEADS;
+    size_t lines = leads, n_machines = 1;
+    for (size_t i = 1; i < leads; i++)
+        if (strcmp(shown_machine(report, &top->parts[i].shown->whole),
+                   shown_machine(report, &top->parts[i - 1].shown->whole)) != 0)
+            lines += ++n_machines > 2 ? 2 : 0;
+    const size_t fewer = lines > 6 ? lines - 6 : 0;
+    return fewer < TOP_ROWS ? TOP_ROWS - fewer : 1;
+}
+
 void top_table(const report_t *report, const top_t *top) {
     headline_part_t *parts = mem_zeroed(top->n_parts + 1, sizeof *parts);
     passes_t passes = {0};
@@ -121,9 +134,7 @@ void top_table(const report_t *report, const top_t *top) {
         parts[i] = top->parts[i].headline;
         passes = passes_join(passes, passes_of(parts[i].run));
     }
-    const size_t leads = top->n_parts < TOP_LEADS ? top->n_parts : TOP_LEADS;
-    headline_t headline =
-        headline_select(parts, top->n_parts, leads > 6 ? TOP_ROWS - (leads - 6) : TOP_ROWS);
+    headline_t headline = headline_select(parts, top->n_parts, most_rows(report, top));
     text_list_t rivals = rivals_of(&headline);
     if (headline.n > 0) {
         print_table(report, &headline, &rivals);

@@ -4,8 +4,8 @@
 
 #include "report/shown.h"
 
-/* So that it is no longer than that: workloads with a sentence, rows of the table, which become fewer
- * with each workload over six, and losses with details. */
+/* So that it is no longer than that: workloads with a sentence, rows of the table at most, and losses with
+ * details. */
 enum { TOP_LINES = 60, TOP_LEADS = 12, TOP_ROWS = HEADLINE_ROWS, TOP_LOSSES = 6 };
 
 /* One workload of one run. */
