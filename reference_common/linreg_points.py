@@ -59,14 +59,17 @@ class Points:
         self.x_train, self.y_train = (np.empty(points - n_test, np.float32) for _ in range(2))
         self.x_test, self.y_test = (np.empty(n_test, np.float32) for _ in range(2))
         step = np.float32(10.0 / points)
-        for first in range(0, points, _CHUNK_POINTS):
-            i = np.arange(first, min(first + _CHUNK_POINTS, points))
-            noise = np.empty(i.size, dtype=np.float32)
+
+        def make(first: int, count: int) -> None:
+            i = np.arange(first, first + count)
+            noise = np.empty(count, dtype=np.float32)
             philox.fill_uniform(noise, seed, NOISE_STREAM, -0.5, 0.5, first)
             x = i.astype(np.float32) * step
             y = (np.float32(2.0) * x + np.float32(1.0)) + noise
             _share_out(x, first, self.x_train, self.x_test)
             _share_out(y, first, self.y_train, self.y_test)
+
+        philox.in_chunks(points, make, _CHUNK_POINTS)
         self.made_ns = now_ns() - start_ns
 
 

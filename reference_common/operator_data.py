@@ -108,13 +108,15 @@ def filled(spec: ArraySpec, seed: int, number: int) -> Array:
     flat = array.reshape(-1)
     stream = STREAM + number
     keys = _sorted_keys(flat.size, seed, stream) if fill.kind == "permutation" else None
-    for first in range(0, flat.size, philox.CHUNK_WORDS):
-        part = flat[first : first + philox.CHUNK_WORDS]
+
+    def draw(first: int, count: int) -> None:
         if keys is not None:
-            values = (keys[first : first + part.size] & np.uint64(0xFFFFFFFF)).astype(np.float64)
+            values = (keys[first : first + count] & np.uint64(0xFFFFFFFF)).astype(np.float64)
         else:
-            values = _drawn(fill, part.size, seed, stream, first)
-        part[:] = _rounded(values, spec.dtype)
+            values = _drawn(fill, count, seed, stream, first)
+        flat[first : first + count] = _rounded(values, spec.dtype)
+
+    philox.in_chunks(flat.size, draw)
     return array
 
 
@@ -144,11 +146,14 @@ def _drawn(fill: Fill, count: int, seed: int, stream: int, first: int) -> Double
 def _sorted_keys(n: int, seed: int, stream: int) -> npt.NDArray[np.uint64]:
     """Return word · 2^32 + number of each element, in order."""
     keys = np.empty(n, np.uint64)
-    for first, words in philox.chunks(seed, stream, 0, n):
-        part = keys[first : first + words.size]
-        part[:] = words
+
+    def draw(first: int, count: int) -> None:
+        part = keys[first : first + count]
+        part[:] = philox.words(seed, stream, first, count)
         part <<= np.uint64(32)
-        part += np.arange(first, first + words.size, dtype=np.uint64)
+        part += np.arange(first, first + count, dtype=np.uint64)
+
+    philox.in_chunks(n, draw)
     keys.sort()
     return keys
 

@@ -95,12 +95,12 @@ status_t run(const run_options_t *options, error_t *err) {
         status = error_set(err, STATUS_FAILED,
                            "interrupted; the traces so far are in %s/trace.json", state.folder);
     else if (status == STATUS_OK && interrupted)
-        status =
-            error_set(err, STATUS_FAILED,
-                      "%s; finished cases are in %s: resume with the same command and "
-                      "--resume --out %s",
-                      budget_ended ? "the time of --budget ended within a pass or draw" : "interrupted",
-                      state.folder, state.folder);
+        status = error_set(err, STATUS_FAILED,
+                           "%s; finished cases are in %s: resume with the same command and "
+                           "--resume --out %s",
+                           budget_ended ? "the time of --budget ended within a pass or draw"
+                                        : "interrupted",
+                           state.folder, state.folder);
     else if (status == STATUS_OK && state.out_of_time != NULL)
         status = error_set(err, STATUS_FAILED,
                            "%s; finished passes are in %s: continue with the same command and "

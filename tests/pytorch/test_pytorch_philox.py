@@ -46,9 +46,10 @@ def test_parts_match_the_whole():
             assert part.tolist() == whole[first : first + count].tolist()
 
 
-def test_chunks_match_the_whole():
-    # More than one chunk, with an odd start and an odd end.
-    n = 2 * philox.CHUNK_WORDS + 3
+@pytest.mark.parametrize("chunks", [2, 20], ids=["by one thread", "by several"])
+def test_chunks_match_the_whole(chunks):
+    # With an odd start and an odd end.
+    n = chunks * philox.CHUNK_WORDS + 3
     values = np.empty(n, dtype=np.float32)
     philox.fill_uniform(values, 42, 1, -1.0, 1.0, first=5)
     expected = (philox.words(42, 1, 5, n) >> 8).astype(np.float32) * np.float32(2.0**-23) - 1
