@@ -6,10 +6,10 @@ usage: record.py [--bench BENCH] [--out DIR] [--gpu NAME] [--minutes N] [--boot 
 
 Each call continues where the last one ended, with `bench run --resume --budget`: no pass is begun that
 would not end in time, and one that was cut off on another machine is measured again whole. Runs are in
-DIR/GPU_RUN, with the NAME of --gpu, say h100. Between calls, DIR/GPU_RUN must be kept with all its files,
-of which compiled/ is large and needed until the run is finished. --boot N records the cases of the
-headlines again in DIR/GPU_RUN_bootN, for the range over boots. RUN, say mlp_infer, records only this
-one. OPTIONS go to `bench run`: '--devices 0,1', say.
+DIR/GPU_RUN, with the NAME of --gpu, say h100. Between calls, DIR/GPU_RUN must be kept with all its
+files, of which compiled/ is large and needed until the run is finished. --boot N records the cases of
+the headlines again in DIR/GPU_RUN_bootN, for the range over boots. RUN, say mlp_infer, records only
+this one. OPTIONS go to `bench run`: '--devices 0,1', say.
 The exit code is 0 when all runs are finished, 3 when another call is needed, and 1 when a case was
 wrong or failed.
 """
