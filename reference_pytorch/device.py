@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
@@ -23,6 +24,10 @@ class Device(ComputeDevice):
 
     def versions(self) -> dict[str, str]:
         return {"threads": str(torch.get_num_threads())}
+
+    def stream_waiter(self) -> Callable[[], None]:
+        """Return what waits for all work on the current stream, with the least Python in it."""
+        return self.synchronize
 
     def memory_statistics(self) -> dict[str, int]:
         """Return the allocator's activity since the last call; {}: no allocator.
@@ -84,6 +89,11 @@ class CudaDevice(Device):
 
     def synchronize(self) -> None:
         torch.cuda.synchronize()
+
+    def stream_waiter(self) -> Callable[[], None]:
+        # torch.cuda.synchronize() changes the current device and back on the way.
+        waiter: Callable[[], None] = torch.cuda.current_stream().synchronize
+        return waiter
 
     def mark(self, name: str) -> AbstractContextManager[Any]:
         return torch.cuda.nvtx.range(name)

@@ -219,7 +219,11 @@ class GraphForward(ForwardCase):
         self._wait()
         return self._y_host
 
+    def _wait(self) -> None:
+        self._wait_for_stream()
+
     def _prepare_forward(self, model: Any) -> Forward:
+        self._wait_for_stream = self._device.stream_waiter()
         with self.grad_mode():
             forward = self._function(model)
             run_on_side_stream(lambda: (forward(self._upload()), self._whole(forward)))

@@ -28,6 +28,7 @@ _SHRINKING_CHUNKS = 6  # at most
 _LEAST_CHUNK_BYTES = 1 << 20
 _CHUNK_ROWS = 1024  # all but the last are multiples, so that the compiler sees aligned memory
 _POLL_MOST_NS = 1_000_000_000
+_PATTERNS = 1024
 _WORDS = {4: ctypes.c_uint32, 2: ctypes.c_uint16}
 
 
@@ -110,27 +111,40 @@ class Polled:
         word = _WORDS[y.itemsize]
         bits = y.reshape(-1).view(word)
         whole = bits.size // TILE * TILE
-        parts = bits[:whole].reshape(-1, TILE), bits[whole:]
-        self._parts = [part for part in parts if part.size > 0]
-        self._nans = random_nans(2 * TILE, y.dtype)
-        self._first = 0
+        self._changed = bytearray(bits.size)
+        flags = np.frombuffer(self._changed, np.bool_)
+        parts = zip(_tiled(bits, whole), _tiled(flags, whole), strict=True)
+        nans = random_nans(2 * TILE, y.dtype)
+        # Views are made in advance: making one takes as long as filling a small output.
+        self._parts = [
+            (part, flag, [nans[first : first + part.shape[-1]] for first in range(_PATTERNS)])
+            for part, flag in parts
+            if part.size > 0
+        ]
+        self._pattern = 0
         self._last = word.from_buffer(bits[-1:])
         self.fill()
 
     def fill(self) -> None:
         """Mark all elements as not written."""
-        self._first = (self._first + 1) % TILE
-        for part in self._parts:
-            part[...] = self._nans[self._first : self._first + part.shape[-1]]
+        self._pattern = (self._pattern + 1) % _PATTERNS
+        for part, _, patterns in self._parts:
+            part[...] = patterns[self._pattern]
         self._last_nan = self._last.value
 
     def is_written(self) -> bool:
         """Return whether every element has changed since."""
         # The last element first: looking at one is faster than looking at all.
-        return self._last.value != self._last_nan and all(
-            (part != self._nans[self._first : self._first + part.shape[-1]]).all()
-            for part in self._parts
-        )
+        if self._last.value == self._last_nan:
+            return False
+        for part, flags, patterns in self._parts:
+            np.not_equal(part, patterns[self._pattern], out=flags)
+        return 0 not in self._changed
+
+
+def _tiled(array: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return whole tiles, as rows, and the rest."""
+    return array[:whole].reshape(-1, TILE), array[whole:]
 
 
 class Mapped(CompiledGraph):
