@@ -132,9 +132,12 @@ static void print_plan(run_t *state) {
         const sweep_t *sweep = &state->sweeps[s];
         for (size_t i = 0; i < sweep->n_cases; i++, n++) {
             case_status_t status;
-            char *reason = run_drop_reason(state, &sweep->cases[i], &status);
+            const case_t *spec = &sweep->cases[i];
+            char *reason = run_drop_reason(state, spec, &status);
+            if (reason == NULL && strcmp(spec->device, "cuda") == 0) /* its worker would decline */
+                reason = mem_text(state->no_gpu);
             const char *action = reason == NULL ? "run" : status == CASE_FAILED ? "fail" : "skip";
-            fprintf(out, "%-8s %s%s%s\n", action, sweep->cases[i].id, reason != NULL ? "  — " : "",
+            fprintf(out, "%-8s %s%s%s\n", action, spec->id, reason != NULL ? "  — " : "",
                     reason != NULL ? reason : "");
             skipped += reason != NULL;
             free(reason);

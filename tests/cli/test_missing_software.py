@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from project import bench, compiler_options, make_root, null_sweep, read_cases, write_sweep
+from project import ROOT, bench, compiler_options, make_root, null_sweep, read_cases, write_sweep
 
 EAGER = {"engine": "pytorch", "device": ["cpu", "cuda"], "variants": ["eager"]}
 OMP = {"engine": "cpu", "variants": ["omp"]}
@@ -145,3 +145,12 @@ def test_doctor_without_nvrtc_and_gnuplot(tmp_path: Path) -> None:
     assert not found["NVRTC"]["found"] and not found["CUDA headers"]["found"]
     assert "\n" not in str(found["NVRTC"]["detail"])
     assert found["gnuplot"]["install"] == "dnf install gnuplot"
+
+
+def test_plan_skips_what_every_engine_would_do_on_a_gpu() -> None:
+    """Without a GPU: that a script is asked first changes nothing for who reads the plan."""
+    if "cuda  0" in bench("list", "devices").stdout:
+        pytest.skip("there is a GPU")
+    lines = bench("plan", "sweeps/softmax.json", cwd=ROOT).stdout.splitlines()
+    assert {line.split()[0] for line in lines[:-1]} == {"skip"}
+    assert any("/pytorch-cuda/" in line for line in lines)
