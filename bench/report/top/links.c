@@ -131,13 +131,17 @@ static text_list_t single_command(const record_t *run) {
 
 static void print_measure(const report_t *report, const top_t *top) {
     text_list_t shown = {0};
-    if (n_on_first_machine(report, top) > 1)
+    const record_t *first = &top->runs->items[0].whole;
+    const size_t n = n_on_first_machine(report, top);
+    if (n > 1)
         shown = joint_command(report, top);
     if (shown.n == 0)
-        shown = single_command(&top->runs->items[0].whole);
+        shown = single_command(first);
     print(report,
-          "All of it again, on the same kind of machine, and this report with its pages from "
-          "the files of the runs, without a GPU:\n\n");
+          "%s again, on the same kind of machine, and this report with its pages from "
+          "the files of the runs, without a GPU:\n\n",
+          n == top->runs->n ? "All of it"
+                            : report_text(report, "What is of %s", shown_machine(report, first)));
     if (shown.n > 0)
         print_command(report, shown.items, shown.n);
     else
