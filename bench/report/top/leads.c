@@ -107,23 +107,41 @@ static void print_lead_of(const report_t *top, const top_part_t *part) {
     headline_free(&leads);
 }
 
+static const char *machine_of(const report_t *report, const top_t *top, size_t part) {
+    return shown_machine(report, &top->parts[part].shown->whole);
+}
+
 /* Runs of another machine than the first's say so. */
-void top_leads(const report_t *report, const top_t *top) {
-    const char *machine = NULL;
-    text_list_t further = {0};
-    for (size_t i = 0; i < top->n_parts; i++) {
-        const top_part_t *part = &top->parts[i];
-        const record_t *run = &part->shown->whole;
-        const char *name = shown_machine(report, run);
-        if (part->elsewhere && i < TOP_LEADS && (machine == NULL || strcmp(machine, name) != 0))
-            print(report, "%s**Saved run of another machine: %s, %s**\n\n", i > 0 ? "\n" : "", name,
-                  shown_date(report, run));
-        machine = name;
-        if (i < TOP_LEADS)
-            print_lead_of(report, part);
-        else
-            text_list_add(&further, part->link);
+static bool has_title(const report_t *report, const top_t *top, size_t i) {
+    return top->parts[i].elsewhere &&
+           (i == 0 || strcmp(machine_of(report, top, i), machine_of(report, top, i - 1)) != 0);
+}
+
+size_t top_n_leads(const report_t *report, const top_t *top, size_t *lines) {
+    size_t n = 0;
+    *lines = 0;
+    for (; n < top->n_parts; n++) {
+        const size_t needed = has_title(report, top, n) ? 4 : 1;
+        if (*lines + needed > TOP_LEADS)
+            break;
+        *lines += needed;
     }
+    *lines += n < top->n_parts; /* the links of the others */
+    return n;
+}
+
+void top_leads(const report_t *report, const top_t *top) {
+    size_t lines;
+    const size_t n = top_n_leads(report, top, &lines);
+    text_list_t further = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (has_title(report, top, i))
+            print(report, "%s**Saved run of another machine: %s, %s**\n\n", i > 0 ? "\n" : "",
+                  machine_of(report, top, i), shown_date(report, &top->parts[i].shown->whole));
+        print_lead_of(report, &top->parts[i]);
+    }
+    for (size_t i = n; i < top->n_parts; i++)
+        text_list_add(&further, top->parts[i].link);
     const char *list = report_join(report, &further, ", ");
     if (list != NULL)
         print(report, "- Further workloads: %s.\n", list);

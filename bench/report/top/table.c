@@ -114,17 +114,11 @@ static void print_table(const report_t *report, const headline_t *headline,
     free(cells);
 }
 
-/* Rows become fewer with each workload over six, and with each machine over two, whose title among
- * the sentences takes lines. */
+/* They become fewer where the sentences take more than seven lines. */
 static size_t most_rows(const report_t *report, const top_t *top) {
-    const size_t leads = top->n_parts < TOP_LEADS ? top->n_parts : TOP_LEADS;
-    size_t lines = leads, n_machines = 1;
-    for (size_t i = 1; i < leads; i++)
-        if (strcmp(shown_machine(report, &top->parts[i].shown->whole),
-                   shown_machine(report, &top->parts[i - 1].shown->whole)) != 0)
-            lines += ++n_machines > 2 ? 2 : 0;
-    const size_t fewer = lines > 6 ? lines - 6 : 0;
-    return fewer < TOP_ROWS ? TOP_ROWS - fewer : 1;
+    size_t lines;
+    top_n_leads(report, top, &lines);
+    return lines > 7 ? TOP_ROWS - (lines - 7) : TOP_ROWS;
 }
 
 void top_table(const report_t *report, const top_t *top) {

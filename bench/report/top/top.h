@@ -4,8 +4,8 @@
 
 #include "report/shown.h"
 
-/* So that it is no longer than that: workloads with a sentence, rows of the table at most, and losses with
- * details. */
+/* So that it is no longer than that: lines of sentences about workloads, rows of the table, and losses
+ * with details, at most. */
 enum { TOP_LINES = 60, TOP_LEADS = 12, TOP_ROWS = HEADLINE_ROWS, TOP_LOSSES = 6 };
 
 /* One workload of one run. */
@@ -36,6 +36,9 @@ void top_page(const report_t *report, const top_t *top);
 void top_facts(const report_t *report, const top_t *top);
 /* leads.c: a sentence per workload. */
 void top_leads(const report_t *report, const top_t *top);
+/* How many workloads have a sentence, and the lines of all: one each, three for the title of each further
+ * machine. */
+size_t top_n_leads(const report_t *report, const top_t *top, size_t *lines);
 /* table.c: the headline of all workloads. */
 void top_table(const report_t *report, const top_t *top);
 /* losses.c: where no lead of ours was found; the sizes of a set at which a rival leads, or NULL. */
