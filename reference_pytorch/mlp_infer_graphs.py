@@ -101,7 +101,7 @@ class CompiledOverlap(Overlap, CompiledGraph):
 
 
 class Polled:
-    """Output memory that the host fills with random NaNs, other ones each time, and polls.
+    """Output memory that the host fills with random NaNs and polls; they repeat after 1024 runs.
 
     A kernel that knew what marks an element as not written could end the wait early. NaNs, because
     random bits of float16 would now and then be the right value.

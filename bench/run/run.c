@@ -41,7 +41,7 @@ static status_t measure(run_t *run, error_t *err) {
 }
 
 static status_t steps(run_t *run, error_t *err) {
-    /* A machine that is lent goes back with what was measured on it. */
+    /* A command that outlasts the time of a lent machine loses what it measured. */
     alarm((unsigned)ceil(run->options->budget_s)); /* 0: never */
     TRY(run_load_sweeps(run, err));
     TRY(cores_init(&run->cores, run->options->cpus, err));

@@ -141,7 +141,7 @@ static void print_measure(const report_t *report, const top_t *top) {
           "%s again, on the same kind of machine, and this report with its pages from "
           "the files of the runs, without a GPU:\n\n",
           n == top->runs->n ? "All of it"
-                            : report_text(report, "What is of %s", shown_machine(report, first)));
+                            : report_text(report, "The runs on %s", shown_machine(report, first)));
     if (shown.n > 0)
         print_command(report, shown.items, shown.n);
     else
