@@ -220,8 +220,7 @@ static void write_sizes(const plot_data_t *data, panels_t *bars) {
 static const char *dashed_lines(const plot_data_t *data) {
     if (!has_training_bounds(data))
         return "the hardware limit; %: fraction reached";
-    return has_epochs(data) ? "the limits in the rows below, from rates measured in this run"
-                            : "the limits below, from rates measured in this run";
+    return "the limits below, by rates of this run";
 }
 
 char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
