@@ -287,7 +287,7 @@ class EngineSession(ABC):
         with opened.case.timed() as run, no_garbage_collection():
             for _ in range(request.runs):
                 run()
-        return {"phase": opened.compared}
+        return {"phase": getattr(opened.case, "audited", opened.compared)}
 
     def _trace(self, request: protocol.TraceRequest) -> dict[str, Any]:
         return {"source": self.trace(request, self._opened(request.id).case)}

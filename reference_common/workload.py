@@ -75,7 +75,11 @@ class OpenCase(Protocol):
         ...
 
     def timed(self) -> AbstractContextManager[Callable[[], Any]]:
-        """Prepare what the compared phase times; each call of it is one complete run."""
+        """Prepare what the compared phase times; each call of it is one complete run.
+
+        A case whose compared phase is no whole run has the optional attribute `audited`, the name of
+        the phase that a call of it takes.
+        """
         ...
 
     def results(self) -> dict[str, Any]:

@@ -82,6 +82,21 @@ def test_a_sample_keeps_the_number_of_blocks() -> None:
     assert case.results().keys() == {"changes", "loop_ns", "clock_ns"}
 
 
+def test_an_audit_runs_batches_as_they_are_timed() -> None:
+    """`total` has the empty loop taken off, so the supervisor's clock is held against `batch`."""
+    memory = Memory()
+    case = open_case(memory)
+    with case.timed() as run:
+        before = memory.n_allocated
+        for _ in range(20):
+            run()
+    assert memory.n_allocated == before + 20 * CHANGES
+    assert sorted(memory.live.items()) == sorted(zip(case._blocks, case._sizes, strict=True))
+    ns = case.probes[0]().ns
+    assert case.audited == "batch"
+    assert ns["batch"] >= CHANGES * ns["total"] > 0
+
+
 def test_blocks_are_freed_with_the_case() -> None:
     memory = Memory()
     case = open_case(memory)
