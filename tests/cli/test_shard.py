@@ -56,10 +56,32 @@ def test_a_group_with_more_memory_weighs_more(tmp_path: Path) -> None:
         tmp_path / "s.json",
         "mlp_infer",
         [{"engine": "cpu", "variants": ["omp"]}],
-        axes={"batch": [1, 2, 3, 4000000]},
+        axes={"batch": [1, 2, 3, 16000000]},
     )
     bench("run", sweep, "--out", tmp_path / "run", "--shard", "1/2", "--quick")
-    assert set(read_cases(tmp_path / "run")) == {"mlp_infer/cpu/omp/batch=4000000"}
+    assert set(read_cases(tmp_path / "run")) == {"mlp_infer/cpu/omp/batch=16000000"}
+
+
+def test_memory_that_is_only_allocated_weighs_nothing(tmp_path: Path) -> None:
+    """No shard has the most blocks of `allocate` alone, and the other everything else."""
+    contenders = [{"engine": "cpu", "variants": ["arena"]}]
+    axes = {"live": [1, 100, 10000]}
+    sweep = write_sweep(tmp_path / "s.json", "allocate", contenders, axes=axes)
+    bench("run", sweep, "--out", tmp_path / "run", "--shard", "1/2", "--quick")
+    assert set(read_cases(tmp_path / "run")) == {"allocate/cpu/arena/live=1"}
+
+
+def test_a_script_weighs_more_than_built_in_cases(tmp_path: Path) -> None:
+    """It opens its cases slowly, and a compiler of its own is slower still."""
+    contenders = [
+        {"engine": "cpu", "variants": ["omp", "ref"]},
+        {"engine": "pytorch", "device": ["cpu"], "variants": ["eager"], "axes": {"batch": [2]}},
+    ]
+    axes = {"batch": [1, 2, 3]}
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", contenders, axes=axes)
+    bench("run", sweep, "--out", tmp_path / "run", "--shard", "2/2", "--quick")
+    batches = {name.split("batch=")[1] for name in read_cases(tmp_path / "run")}
+    assert batches == {"1", "3"}
 
 
 def test_quiet_does_not_tell_the_shard(tmp_path: Path) -> None:
