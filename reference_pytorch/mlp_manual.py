@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from mlp_trainers import GathersAhead, StaticTrainer, Task
+from workload import Skip
 
 Function = Callable[..., object]
 
@@ -19,16 +20,21 @@ class ManualTrainer(GathersAhead, StaticTrainer):
 
     Products are calls of cuBLAS, whose epilogue adds the bias and applies the ReLU; all else is two
     compiled functions. The product takes the learning rate as a number, which a captured graph keeps:
-    another rate needs another capture.
+    another rate needs another capture. Weights wider than the inputs are rounded at the beginning of
+    a step, and the product of narrow factors is added to them unrounded.
     """
 
     def __init__(self, task: Task, compile_function: Callable[[Function], Function]) -> None:
         super().__init__(task)
         self.weights = [
-            torch.empty(shape, dtype=task.dtype, device=task.device)
+            torch.empty(shape, dtype=task.weights_dtype, device=task.device)
             for n_in, n_out in task.params.layers
             for shape in ((n_out, n_in), (n_out,))
         ]
+        self._rounded = self.weights
+        if task.weights_dtype != task.dtype:
+            _expect_wide_sums(task)
+            self._rounded = [torch.empty_like(w, dtype=task.dtype) for w in self.weights]
         self._rate = torch.empty((), device=task.device)
         self.set_rate(task.params.rate)
         self._count_steps()
@@ -41,20 +47,47 @@ class ManualTrainer(GathersAhead, StaticTrainer):
 
     @torch.no_grad()
     def _step(self, x: Tensor, y: Tensor) -> Tensor:
-        weights, biases = self.weights[0::2], self.weights[1::2]
+        if self._rounded is not self.weights:
+            torch._foreach_copy_(self._rounded, self.weights)
+        weights, biases = self._rounded[0::2], self._rounded[1::2]
+        wide_weights, wide_biases = self.weights[0::2], self.weights[1::2]
         activations = [x]
         for w, b in zip(weights[:-1], biases[:-1], strict=True):
             activations.append(torch._addmm_activation(b, activations[-1], w.t()))
         logits = torch.addmm(biases[-1], activations[-1], weights[-1].t())
-        loss, delta = self._last_delta(logits, y, biases[-1], self._rate, self._task.reduction)
+        loss, delta = self._last_delta(logits, y, wide_biases[-1], self._rate, self._task.reduction)
         for layer in reversed(range(len(weights))):
-            w, a = weights[layer], activations[layer]
+            a = activations[layer]
             # With the weights from before the update.
-            gradient = delta @ w if layer > 0 else None
-            w.addmm_(delta.t(), a, alpha=-self.captured_rate)
+            gradient = delta @ weights[layer] if layer > 0 else None
+            add_product(wide_weights[layer], delta.t(), a, -self.captured_rate)
             if gradient is not None:
-                delta = self._earlier_delta(gradient, a, biases[layer - 1], self._rate)
+                delta = self._earlier_delta(gradient, a, wide_biases[layer - 1], self._rate)
         return loss
+
+
+def add_product(w: Tensor, a: Tensor, b: Tensor, alpha: float) -> None:
+    """Add alpha · a · b to w, which may be wider than the factors."""
+    if w.dtype == a.dtype:
+        w.addmm_(a, b, alpha=alpha)
+    elif w.is_cuda:
+        torch.addmm(w, a, b, alpha=alpha, out_dtype=w.dtype, out=w)
+    else:  # PyTorch has no such product on the CPU
+        w.addmm_(a.to(w.dtype), b.to(w.dtype), alpha=alpha)
+
+
+def _expect_wide_sums(task: Task) -> None:
+    """Skip the case where PyTorch cannot add a product of narrow factors to wider weights.
+
+    `out_dtype` came with PyTorch 2.8, which still wanted the sum in the factors' dtype.
+    """
+    factor = torch.zeros(16, 16, dtype=task.dtype, device=task.device)
+    try:
+        add_product(factor.to(task.weights_dtype), factor, factor, 1.0)
+    except (TypeError, RuntimeError) as error:
+        product = f"a product of {task.dtype} to {task.weights_dtype}"
+        reason = str(error).partition("\n")[0]
+        raise Skip(f"PyTorch {torch.__version__} cannot add {product}: {reason}") from None
 
 
 def last_delta(

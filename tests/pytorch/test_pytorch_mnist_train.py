@@ -147,8 +147,6 @@ def check_samples(opened, sampled, steps):
     ids=lambda value: value if isinstance(value, str) else f"hidden={value['hidden']}",
 )
 def test_known_training_before_and_after_sampling(worker, tmp_path, variant, known):
-    if (variant, known["dtype"]) == ("manual_graph", "mixed"):
-        pytest.skip("it updates weights of the products' dtype")
     params = {name: known[name] for name in ("hidden", "batch", "steps", "rate")}
     opened = open_ok(worker, variant, known["dtype"], seed=KNOWN["seed"], **params)
     check_output(worker, opened["id"], tmp_path, known)
@@ -346,12 +344,6 @@ def test_weights_that_exceed_host_memory_are_skipped(monkeypatch, device, dtype,
     monkeypatch.setattr(host_memory, "_available_bytes", lambda: 1_000_000_000)
     with pytest.raises(Skip, match=f"needs {need} of host memory, 1.00 GB are free"):
         MnistTrain().make_inputs(spec_of(device=device, dtype=dtype), 42)
-
-
-def test_a_product_that_updates_float32_weights_is_not_written():
-    reason = "dtype mixed: its products update weights of their own dtype, float16"
-    with pytest.raises(Skip, match=reason):
-        MnistTrain().make_inputs(spec_of(variant="manual_graph", dtype="mixed"), 42)
 
 
 # ---- skipped and invalid cases ---------------------------------------------------------------------
