@@ -110,9 +110,7 @@ def test_float16(dtype, kind):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     ("dtype", "kind"),
-    [
-        (dtype, kind) for dtype in ("f32", "f16", "mixed") for kind in (FusedTrainer, manual)
-    ],
+    [(dtype, kind) for dtype in ("f32", "f16", "mixed") for kind in (FusedTrainer, manual)],
 )
 @pytest.mark.parametrize("at_once", [1, 2, 5, 50])
 def test_graphs_of_any_number_of_steps(monkeypatch, dtype, at_once, kind):
