@@ -289,6 +289,16 @@ def test_runs_of_one_machine_stand_together() -> None:
     assert "| mnist_train steps=1000, f16 " in elsewhere
 
 
+def test_charts_of_the_first_workload_are_shown() -> None:
+    """Speed-up, where the time goes on both sides, and the roofline, on one line."""
+    text = (ROOT / "REPORT.md").read_text("utf-8")
+    (line,) = re.findall(r"^!\[.*$", "\n".join(top_of(text)), re.MULTILINE)
+    charts = re.findall(r"!\[(\w+)\]\((plots/\w+/\w+\.svg)\)", line)
+    assert [name for name, _ in charts] == ["speed", "phases_cuda", "phases_pytorch", "roofline"]
+    assert line == " ".join(f"![{name}]({path})" for name, path in charts)
+    assert all((ROOT / path).exists() for _, path in charts)
+
+
 def test_the_top_page_is_short() -> None:
     """Also of more workloads than it has sentences for."""
     assert len(top_of((ROOT / "REPORT.md").read_text("utf-8"))) <= 60

@@ -200,19 +200,25 @@ static void print_code(blocks_t *blocks) {
     fputs("</pre>\n", blocks->html->out);
 }
 
-/* "![name](path)" and nothing else. */
-static bool print_image(blocks_t *blocks) {
+/* "![name](path)", once or more with a blank between, and nothing else. */
+static bool print_images(blocks_t *blocks) {
     char *text = mem_text_n(blocks->lines[blocks->at].text, blocks->lines[blocks->at].length);
-    char *middle = strstr(text, "](");
-    const bool is_image = text_starts(text, "![") && middle != NULL && text_ends(text, ")");
-    if (is_image) {
-        *middle = '\0';
-        text[strlen(middle + 2) + (size_t)(middle + 2 - text) - 1] = '\0';
-        html_chart(blocks->html, text + 2, middle + 2);
-        blocks->at++;
+    const bool are_images =
+        text_starts(text, "![") && strstr(text, "](") != NULL && text_ends(text, ")");
+    for (char *next = are_images ? text : NULL; next != NULL;) {
+        char *name = next + 2, *path = strstr(name, "](");
+        if (path == NULL)
+            break;
+        char *end = strstr(path, ") ![");
+        next = end != NULL ? end + 2 : NULL;
+        *path = '\0';
+        path += 2;
+        path[end != NULL ? (size_t)(end - path) : strlen(path) - 1] = '\0';
+        html_chart(blocks->html, name, path);
     }
+    blocks->at += are_images;
     free(text);
-    return is_image;
+    return are_images;
 }
 
 static bool is_paragraph(const line_t *line) {
@@ -241,7 +247,7 @@ static void print_block(blocks_t *blocks) {
         print_table(blocks);
     else if (begins(line, "    "))
         print_code(blocks);
-    else if (!print_image(blocks))
+    else if (!print_images(blocks))
         print_paragraph(blocks);
 }
 

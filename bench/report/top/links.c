@@ -17,12 +17,14 @@ enum { MOST_KINDS = 4 };
 static const struct question {
     const char *title;
     const char *kinds[MOST_KINDS];
-    bool all; /* or the best of them alone */
+    bool all;          /* or the best of them alone */
+    size_t n_pictures; /* of the first workload, shown: the time of ours beside that of a rival */
 } QUESTIONS[] = {
-    {"Speed-up over size", {"speed", "difference_best"}, false},
-    {"Where the time goes", {"phases_cuda", "phases_pytorch", "phases_jax", "operations"}, true},
-    {"Roofline", {"roofline"}, true},
+    {"Speed-up over size", {"speed", "difference_best"}, false, 1},
+    {"Where the time goes", {"phases_cuda", "phases_pytorch", "phases_jax", "operations"}, true, 2},
+    {"Roofline", {"roofline"}, true, 1},
 };
+enum { N_QUESTIONS = sizeof QUESTIONS / sizeof *QUESTIONS };
 
 /* Add a link to the chart, if it was drawn. */
 static bool add_chart(const report_t *report, const top_part_t *part, const char *kind,
@@ -39,15 +41,32 @@ static bool add_chart(const report_t *report, const top_part_t *part, const char
     return true;
 }
 
+/* Add a workload's charts that answer the question, at most so many. */
+static void add_answers(const report_t *report, const top_part_t *part,
+                        const struct question *question, size_t most, text_list_t *links) {
+    size_t n = 0;
+    for (size_t k = 0; k < MOST_KINDS && question->kinds[k] != NULL && n < most; k++)
+        n += add_chart(report, part, question->kinds[k], links);
+}
+
+/* All on one line, to keep the page short. */
+static void print_pictures(const report_t *report, const top_t *top) {
+    text_list_t links = {0};
+    for (size_t q = 0; q < N_QUESTIONS && top->n_parts > 0; q++)
+        add_answers(report, &top->parts[0], &QUESTIONS[q], QUESTIONS[q].n_pictures, &links);
+    const char *list = report_join(report, &links, " !");
+    if (list != NULL)
+        print(report, "!%s\n\n", list);
+}
+
 void top_charts(const report_t *report, const top_t *top) {
     size_t n_shown = 0;
-    for (size_t q = 0; q < sizeof QUESTIONS / sizeof *QUESTIONS; q++) {
+    print_pictures(report, top);
+    for (size_t q = 0; q < N_QUESTIONS; q++) {
         const struct question *question = &QUESTIONS[q];
         text_list_t links = {0};
         for (size_t p = 0; p < top->n_parts; p++)
-            for (size_t k = 0; k < MOST_KINDS && question->kinds[k] != NULL; k++)
-                if (add_chart(report, &top->parts[p], question->kinds[k], &links) && !question->all)
-                    break;
+            add_answers(report, &top->parts[p], question, question->all ? MOST_KINDS : 1, &links);
         const char *list = report_join(report, &links, ", ");
         n_shown += list != NULL;
         if (list != NULL)
