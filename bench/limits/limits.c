@@ -1,6 +1,7 @@
 #include "limits/limits.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,12 +78,30 @@ static bool is_by_graph(const case_result_t *result) {
     return phase != NULL && result_phase(result, CALL_IN_GRAPH) == result_phase(result, phase);
 }
 
-/* A call in a graph of many is not held against a single one, which waits for its launch. */
+/* NULL: none. The phase that times by the host's clock what limit.phase, "train_device", does by the
+ * device's. */
+static const phase_t *computation_by_host(const case_result_t *result, const char *phase) {
+    static const char OF_DEVICE[] = "_device";
+    if (phase == NULL || !text_ends(phase, OF_DEVICE))
+        return NULL;
+    char *name = mem_text_n(phase, strlen(phase) - strlen(OF_DEVICE));
+    const phase_t *found = result_phase(result, name);
+    free(name);
+    return found;
+}
+
+/* A call in a graph of many is not held against a single one, which waits for its launch, and a time by
+ * the device's clock not against one by the host's. */
 double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *theirs) {
     const double limit_ns = ours->limit.limit_ns;
     double our_ns = limit_ns / ours->limit.frac;
     double their_ns = theirs->limit.limit_ns / theirs->limit.frac;
-    if (is_by_graph(ours) != is_by_graph(theirs)) {
+    if (isnan(theirs->limit.frac)) {
+        const phase_t *our = computation_by_host(ours, ours->limit.phase),
+                      *their = computation_by_host(theirs, ours->limit.phase);
+        our_ns = our != NULL ? our->summary.median : NAN;
+        their_ns = their != NULL ? their->summary.median : NAN;
+    } else if (is_by_graph(ours) != is_by_graph(theirs)) {
         our_ns = result_median(ours, ONE_CALL);
         their_ns = result_median(theirs, ONE_CALL);
     }

@@ -258,6 +258,30 @@ static void the_gap_is_between_calls_of_one_kind(void **state) {
     result_free(&theirs);
 }
 
+static case_result_t timed_by(const char *phase, clock_domain_t clock, double ns) {
+    case_result_t result = limited(NAN, NAN);
+    result_add_phase(&result, phase, clock);
+    phase_add_round(&result.phases[0], &ns, 1);
+    phase_summarise(&result.phases[0]);
+    return result;
+}
+
+/* JAX has no device clock: its training is held against ours by the host's clock, 30 and 110 ns. */
+static void the_gap_without_a_device_clock(void **state) {
+    (void)state;
+    case_result_t ours = timed_by("train", CLOCK_HOST, 30);
+    case_result_t theirs = timed_by("train", CLOCK_HOST, 110);
+    case_result_t of_another_phase = timed_by("total", CLOCK_HOST, 110);
+    ours.limit = (limit_t){.limit_ns = 10, .frac = 0.5, .phase = mem_text("train_device")};
+    assert_float_equal(limit_gap_closed_frac(&ours, &theirs), 0.8, 1e-9);
+    assert_true(isnan(limit_gap_closed_frac(&ours, &of_another_phase)));
+    strcpy(ours.limit.phase, "kernel");
+    assert_true(isnan(limit_gap_closed_frac(&ours, &theirs)));
+    result_free(&ours);
+    result_free(&theirs);
+    result_free(&of_another_phase);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences_say_where_the_lead_changes),
@@ -272,6 +296,7 @@ int main(void) {
         cmocka_unit_test(two_values_mark_the_share_of_the_limit),
         cmocka_unit_test(the_gap_to_the_limit),
         cmocka_unit_test(the_gap_is_between_calls_of_one_kind),
+        cmocka_unit_test(the_gap_without_a_device_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,7 +139,8 @@ void top_table(const report_t *report, const top_t *top) {
             "there (a training's data set is on the device before), step and train without copies. "
             "*Of the limit*: how near ours comes, in the computation alone, to what the hardware "
             "allows; "
-            "*gap closed*: how much of the strongest rival's distance to that limit ours removes. "
+            "*gap closed*: how much of the strongest rival's distance to that limit ours removes "
+            "(by the host's clock where the rival has no other). "
             "%s\n\n",
             passes_note(report, passes));
     }
