@@ -106,6 +106,8 @@ class Allocations:
         self._next = 0
         self._loop_ns = 0.0
         self._clock_ns = _clock_cost_ns()
+        # Drawn once: that takes longer than an audit of them.
+        self._audit_batches = [trace.changes(i * CHANGES, CHANGES) for i in range(_AUDIT_BATCHES)]
         self._sizes = trace.start()
         self._blocks: list[int] = []
         # Blocks are not tensors: nothing else frees them.
@@ -124,8 +126,8 @@ class Allocations:
 
     @contextmanager
     def timed(self) -> Iterator[Callable[[], None]]:
-        """Prepare batches that take turns: the same one again would meet the blocks it freed."""
-        batches = cycle([self._draw() for _ in range(_AUDIT_BATCHES)])
+        """Run batches that take turns: the same one again would meet the blocks it freed."""
+        batches = cycle(self._audit_batches)
         done: list[list[Change]] = []
 
         def run() -> None:

@@ -58,16 +58,14 @@ class Step(nn.Module):
             weight.copy_(weight.float() - self.rate * gradient.float())
 
 
-# Tuning took 1 to 2 minutes for the two functions of a case on an H100, and an epoch of MNIST has
-# 937 steps of the first and at most one of the second.
+# The step with the smaller last batch is not tuned after so many full ones: it has no part in the time
+# of an epoch, and tuning it takes as long.
+_MANY_STEPS = 100
 _UNTUNED = {"max-autotune": "reduce-overhead", "max-autotune-no-cudagraphs": "default"}
 
 
 class CompiledTrainer(StaticTrainer):
-    """Batch, model, loss and update compiled as one function per batch size.
-
-    Only that of full batches is tuned.
-    """
+    """Batch, model, loss and update compiled as one function per batch size."""
 
     def __init__(self, task: Task, weights_dtype: torch.dtype, mode: str) -> None:
         super().__init__(task)
@@ -81,7 +79,8 @@ class CompiledTrainer(StaticTrainer):
 
         self._module = module
         self._step = compiled(step, mode)
-        self._step_last = compiled(step_last, _UNTUNED.get(mode, mode))
+        is_rare = task.full_steps >= _MANY_STEPS
+        self._step_last = compiled(step_last, _UNTUNED.get(mode, mode) if is_rare else mode)
 
     @property
     def weights(self) -> Sequence[Tensor]:

@@ -12,7 +12,7 @@ eager          The same steps, with images and order on the device.
 compile        Batch, model, loss and update as one function, with gradients by
                `torch.func.grad_and_value`, compiled by `torch.compile(mode="max-autotune",
                fullgraph=True)`. On a GPU this mode replays CUDA graphs of the compiler. A smaller
-               last batch of an epoch has a separate function, which is not tuned.
+               last batch of an epoch has a separate function, not tuned after 100 full ones.
 graph          SGD with one kernel for all weights. The steps of an epoch are captured in few CUDA
                graphs, which read their position from a counter on the device; a smaller last batch
                has a separate graph.

@@ -51,6 +51,8 @@ static double time_runs(contender_t *c, int runs, audit_times_t *times) {
 
 static int count_runs(contender_t *c, audit_times_t *times) {
     const double most = fmin(MOST_AUDIT_NS / time_runs(c, 1, times), MOST_RUNS); /* NaN: none */
+    if (times->phase != NULL) /* it may be another one than guessed from */
+        times->guess_ns = stats_median(times->phase->samples, times->phase->n_samples);
     return (int)fmax(fmin(ceil(AUDIT_NS / times->guess_ns), most), 1);
 }
 

@@ -293,10 +293,18 @@ def test_charts_of_the_first_workload_are_shown() -> None:
     """Speed-up, where the time goes on both sides, and the roofline, on one line."""
     text = (ROOT / "REPORT.md").read_text("utf-8")
     (line,) = re.findall(r"^!\[.*$", "\n".join(top_of(text)), re.MULTILINE)
-    charts = re.findall(r"!\[(\w+)\]\((plots/\w+/\w+\.svg)\)", line)
-    assert [name for name, _ in charts] == ["speed", "phases_cuda", "phases_pytorch", "roofline"]
-    assert line == " ".join(f"![{name}]({path})" for name, path in charts)
-    assert all((ROOT / path).exists() for _, path in charts)
+    names = ("speed", "phases_cuda", "phases_pytorch", "roofline")
+    paths = [f"plots/h100_mlp_infer/{name}.svg" for name in names]
+    charts = zip(names, paths, strict=True)
+    assert line == " ".join(f"![mlp_infer: {name}]({path})" for name, path in charts)
+    assert all((ROOT / path).exists() for path in paths)
+
+
+def test_the_command_of_several_runs_names_their_gpus() -> None:
+    text = (ROOT / "REPORT.md").read_text("utf-8")
+    (command,) = re.findall(r"^    build/bench run (.*)$", text, re.MULTILINE)
+    assert "sweeps/linreg_train.json" in command
+    assert "--devices=0,1" in command.split()
 
 
 def test_the_top_page_is_short() -> None:

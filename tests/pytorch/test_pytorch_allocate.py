@@ -135,4 +135,5 @@ def test_on_a_gpu(start_worker: Callable) -> None:
     assert answer["status"] == "ok"
     sample = worker.sample(answer["id"])
     assert min(sample["phases"]["total"]) > 0
+    assert worker.ask("audit", id=answer["id"], runs=2)["phase"] == "batch"
     assert worker.ask("close", id=answer["id"])["status"] == "ok"

@@ -313,6 +313,8 @@ def test_an_audit_runs_what_is_timed_so_many_times(opened, device, workload, mon
         assert counted["runs"] == runs
         assert train is None or counted["trained"] == runs
     assert same(opened.output(), output)
+    monkeypatch.setattr(opened.case, "audited", "batch", raising=False)
+    assert opened.ok(protocol.AuditRequest("c", 0))["phase"] == "batch"
 
 
 @pytest.mark.parametrize(("device", "workload", "variant"), [("cuda", "mnist_train", "graph")])

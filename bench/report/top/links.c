@@ -26,9 +26,9 @@ static const struct question {
 };
 enum { N_QUESTIONS = sizeof QUESTIONS / sizeof *QUESTIONS };
 
-/* Add a link to the chart, if it was drawn. */
-static bool add_chart(const report_t *report, const top_part_t *part, const char *kind,
-                      text_list_t *links) {
+/* Add a link to the chart, "[WHOSE: NAME](PATH)", if it was drawn. */
+static bool add_chart(const report_t *report, const top_part_t *part, const char *whose,
+                      const char *kind, text_list_t *links) {
     const bool plain = chart_names_are_plain(part->part->workload);
     const char *stem =
         report_text(report, "%s%s%s", plain ? "" : part->part->workload, plain ? "" : "_", kind);
@@ -36,24 +36,26 @@ static bool add_chart(const report_t *report, const top_part_t *part, const char
         report_text(report, "%s/plots/%s/%s.svg", report->root, part->shown->whole.name, stem);
     if (!fs_exists(path))
         return false;
-    text_list_add_format(links, "[%s](%s)", report_safe(report, stem),
-                         report_keep(report, report_link(report, path)));
+    text_list_add_format(links, "[%s%s%s](%s)", whose, *whose != '\0' ? ": " : "",
+                         report_safe(report, stem), report_keep(report, report_link(report, path)));
     return true;
 }
 
 /* Add a workload's charts that answer the question, at most so many. */
-static void add_answers(const report_t *report, const top_part_t *part,
+static void add_answers(const report_t *report, const top_part_t *part, const char *whose,
                         const struct question *question, size_t most, text_list_t *links) {
     size_t n = 0;
     for (size_t k = 0; k < MOST_KINDS && question->kinds[k] != NULL && n < most; k++)
-        n += add_chart(report, part, question->kinds[k], links);
+        n += add_chart(report, part, whose, question->kinds[k], links);
 }
 
 /* All on one line, to keep the page short. */
 static void print_pictures(const report_t *report, const top_t *top) {
     text_list_t links = {0};
-    for (size_t q = 0; q < N_QUESTIONS && top->n_parts > 0; q++)
-        add_answers(report, &top->parts[0], &QUESTIONS[q], QUESTIONS[q].n_pictures, &links);
+    const top_part_t *first = top->n_parts > 0 ? &top->parts[0] : NULL;
+    for (size_t q = 0; q < N_QUESTIONS && first != NULL; q++)
+        add_answers(report, first, report_safe(report, first->part->workload), &QUESTIONS[q],
+                    QUESTIONS[q].n_pictures, &links);
     const char *list = report_join(report, &links, " !");
     if (list != NULL)
         print(report, "!%s\n\n", list);
@@ -66,7 +68,8 @@ void top_charts(const report_t *report, const top_t *top) {
         const struct question *question = &QUESTIONS[q];
         text_list_t links = {0};
         for (size_t p = 0; p < top->n_parts; p++)
-            add_answers(report, &top->parts[p], question, question->all ? MOST_KINDS : 1, &links);
+            add_answers(report, &top->parts[p], "", question, question->all ? MOST_KINDS : 1,
+                        &links);
         const char *list = report_join(report, &links, ", ");
         n_shown += list != NULL;
         if (list != NULL)
@@ -82,7 +85,13 @@ static bool is_on_first_machine(const report_t *report, const top_t *top, const 
            0;
 }
 
-/* Of several runs one that measures all of them. Empty if one was not of sweep files. */
+static bool on_same_devices(passes_t a, passes_t b) {
+    return a.devices == NULL || b.devices == NULL ? a.devices == b.devices
+                                                  : strcmp(a.devices, b.devices) == 0;
+}
+
+/* Of several runs one that measures all of them. Empty if one was not of sweep files, or two were not on
+ * the same GPUs. */
 static text_list_t joint_command(const report_t *report, const top_t *top) {
     text_list_t command = {0};
     passes_t passes = {0};
@@ -93,8 +102,10 @@ static text_list_t joint_command(const report_t *report, const top_t *top) {
         const record_t *run = &top->runs->items[r].whole;
         if (!is_on_first_machine(report, top, run))
             continue;
-        passes = passes_join(passes, passes_of(run));
-        all_files = all_files && run->n_sweeps > 0;
+        const passes_t own = passes_of(run);
+        all_files =
+            all_files && run->n_sweeps > 0 && (passes.most == 0 || on_same_devices(passes, own));
+        passes = passes_join(passes, own);
         for (size_t i = 0; i < run->n_sweeps; i++) {
             text_list_add_new(&command, run->sweeps[i].path);
             all_files = all_files && run->sweeps[i].path[0] != '(';
@@ -104,6 +115,9 @@ static text_list_t joint_command(const report_t *report, const top_t *top) {
         text_list_add(&command, "--quick");
     else if (passes.most > 0)
         text_list_add_format(&command, "--passes=%zu", passes.most);
+    if (passes.devices != NULL) /* "0,1 at once" */
+        text_list_add_format(&command, "--devices=%.*s", (int)strcspn(passes.devices, " "),
+                             passes.devices);
     text_list_add(&command, "--out=results/again");
     if (!all_files)
         text_list_free(&command);
