@@ -185,8 +185,9 @@ void table_of_ladder(const report_t *report, const training_pair_t *pair) {
     add_rungs(&table, pair, OF_RIVALS);
     columns_end_under(
         &table, 4, "The ladder",
-        "The training alone (`train_device`, by the device's clock) per %s, and its share of the "
-        "limit. *(algorithmic)* marks another algorithm with the same result, which is not "
+        "The training alone (`train_device`, by the device's clock; where a contender has none, "
+        "`train`, by the host's) per %s, and its share of the limit. *(algorithmic)* marks another "
+        "algorithm with the same result, which is not "
         "compared and has no %ss: its time is for the whole training.\n\n",
         pair->training->step, pair->training->step);
 }
