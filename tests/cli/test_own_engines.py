@@ -96,6 +96,7 @@ def test_options_that_name_no_variant(options: list[str], message: str, tmp_path
         (mine().replace('{"python": sys.', '{"mine": sys.'), True, "Python, version 3."),
         ("import no_such_module", False, "died (exit code 1); stderr: "),
     ],
+    ids=["other version", "version", "dies"],
 )
 def test_doctor_lists_own_contenders(script: str, found: bool, cpu: str, tmp_path: Path) -> None:
     root = make_own_root(tmp_path / "project", script)
