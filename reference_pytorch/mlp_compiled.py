@@ -58,8 +58,8 @@ class Step(nn.Module):
             weight.copy_(weight.float() - self.rate * gradient.float())
 
 
-# The step with the smaller last batch is not tuned after so many full ones: it has no part in the time
-# of an epoch, and tuning it takes as long.
+# After so many full batches the step of a smaller last one is not tuned: an epoch's time hardly depends
+# on it, and tuning takes as long as for the other step.
 _MANY_STEPS = 100
 _UNTUNED = {"max-autotune": "reduce-overhead", "max-autotune-no-cudagraphs": "default"}
 

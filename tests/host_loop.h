@@ -5,7 +5,7 @@
 
 #include "allocators/allocator.h"
 #include "host_operators.h"
-#include "number.h"
+#include "near.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +16,6 @@
 
 enum { DEPTH = 4, WIDTH = 6, BATCH = 5, IMAGES = 13, TESTS = 7, STEPS = 3, MAX_CALLS = 256 };
 static const float RATE = 0.25f;
-
-/* assert_number() takes NaN for anything. */
-#define assert_near(a, b, epsilon) assert_true(fabs((double)(a) - (double)(b)) <= (epsilon))
 
 /* ---- a driver whose device is the host ------------------------------------------------------- */
 

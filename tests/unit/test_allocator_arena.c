@@ -1,6 +1,6 @@
 /* The planned allocator: the plan by itself, and passes on a fake device. */
 #include "allocators/allocator.h"
-#include "number.h"
+#include "near.h"
 
 #include "allocators/arena_plan.h"
 #include "dice.h"
@@ -168,7 +168,7 @@ static void test_later_passes_only_look_up(void **state) {
     assert_int_equal(stats.calls, 4);
     assert_int_equal(stats.hits, 4);
     assert_int_equal(stats.peak_allocated_bytes, 7 * 1024);
-    assert_number(stats.fragmentation, 0, 0);
+    assert_near(stats.fragmentation, 0, 0);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < i; j++)
             assert_true(second[i] + (1024u << i) <= second[j] ||

@@ -1,7 +1,7 @@
 /* The caching allocator step by step, on a fake device. Long random traces: test_allocator_traces.
  */
 #include "allocators/allocator.h"
-#include "number.h"
+#include "near.h"
 
 #include "fake_device.h"
 
@@ -156,8 +156,8 @@ static void test_driver_is_called_in_the_first_step_only(void **state) {
         if (step == 0) {
             assert_true(stats.driver_ns >= 0);
             assert_int_equal(stats.reserved_bytes, 22 * MIB);
-            assert_number(stats.fragmentation,
-                          1 - (double)stats.peak_allocated_bytes / (22.0 * MIB), 1e-12);
+            assert_near(stats.fragmentation, 1 - (double)stats.peak_allocated_bytes / (22.0 * MIB),
+                        1e-12);
         }
         allocator_epoch(allocator);
         assert_int_equal(allocator_stats(allocator).peak_allocated_bytes, 0);

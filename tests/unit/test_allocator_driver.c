@@ -1,7 +1,7 @@
 /* The driver's own allocators on a fake device, what is common to all four, and the map of
  * addresses. */
 #include "allocators/allocator.h"
-#include "number.h"
+#include "near.h"
 
 #include "allocators/block_map.h"
 #include "dice.h"
@@ -51,7 +51,7 @@ static void test_a_driver_call_for_each(void **state) {
         assert_int_equal(stats.allocated_bytes, MIB);
         assert_int_equal(stats.peak_allocated_bytes, MIB + 1024);
         assert_int_equal(stats.reserved_bytes, KINDS[k] == ALLOCATOR_ASYNC ? MIB + 1024 : MIB);
-        assert_number(stats.fragmentation, 0, 0);
+        assert_near(stats.fragmentation, 0, 0);
         assert_int_equal(allocator_free(allocator, a, fake_stream(0), &err), STATUS_FAILED);
         assert_int_equal(fake.n_releases, 1);
         error_clear(&err);

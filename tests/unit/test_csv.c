@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "io/csv.h"
 #include "io/fs.h"
+#include "near.h"
 #include "results/study_csv.h"
 
 #include <math.h>
@@ -16,11 +17,6 @@
 #include <cmocka.h>
 
 #define FIXTURES "tests/fixtures/plot/"
-
-static void assert_close(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("found %.17g, expected %.17g", found, expected);
-}
 
 static void parse(const char *text, csv_table_t *table) {
     error_t err = ERROR_INIT;
@@ -46,7 +42,7 @@ static void same_table_whatever_the_line_ends(void **state) {
         assert_true(csv_has_header(&table, (const char *const[]){"a", "b"}, 2));
         assert_int_equal(table.n_rows, 2);
         for (size_t j = 0; j < 4; j++)
-            assert_close(csv_value(&table, j / 2, j % 2), (double)j + 1, 0);
+            assert_near(csv_value(&table, j / 2, j % 2), (double)j + 1, 0);
         csv_free(&table);
     }
 }
@@ -75,7 +71,7 @@ static void many_rows_keep_their_values_and_lines(void **state) {
     csv_table_t table;
     parse(text, &table);
     assert_int_equal(table.n_rows, 1000);
-    assert_close(csv_value(&table, 999, 1), 998001, 0);
+    assert_near(csv_value(&table, 999, 1), 998001, 0);
     assert_int_equal(table.lines[999], 1001);
     csv_free(&table);
     free(text);
@@ -147,12 +143,12 @@ static void study_log_is_sorted_and_takes_medians(void **state) {
     const case_result_t *four = &log.cases[2];
     assert_string_equal(four->spec.id, "mlp_infer/cuda/01_study/batch=4");
     assert_int_equal(result_phase(four, "total")->summary.n, 3);
-    assert_close(result_median(four, "total"), 0.28e6, 1e-6);
-    assert_close(result_median(four, "malloc"), 0.13e6, 1e-6);
-    assert_close(result_median(four, "kernel"), 0.0062e6, 1e-6);
-    assert_close(result_median(four, "residual"), 0.0118e6, 1e-6);
+    assert_near(result_median(four, "total"), 0.28e6, 1e-6);
+    assert_near(result_median(four, "malloc"), 0.13e6, 1e-6);
+    assert_near(result_median(four, "kernel"), 0.0062e6, 1e-6);
+    assert_near(result_median(four, "residual"), 0.0118e6, 1e-6);
     assert_true(isnan(result_phase(four, "total")->summary.ci95[0]));
-    assert_close(result_median(&log.cases[1], "total"), 0.274e6, 1e-6);
+    assert_near(result_median(&log.cases[1], "total"), 0.274e6, 1e-6);
     study_log_free(&log);
 }
 
@@ -163,12 +159,12 @@ static void study_log_is_recognised_by_its_header(void **state) {
     assert_int_equal(log.kind, STUDY_PYTORCH);
     assert_string_equal(log.cases[0].spec.engine, "pytorch");
     assert_string_equal(log.cases[0].spec.device, "cuda");
-    assert_close(result_median(&log.cases[6], "forward"), 0.086e6, 1e-6);
+    assert_near(result_median(&log.cases[6], "forward"), 0.086e6, 1e-6);
     study_log_free(&log);
     load(FIXTURES "study_pytorch_bom.csv", &log);
     assert_int_equal(log.kind, STUDY_PYTORCH);
     assert_int_equal(log.n_cases, 1);
-    assert_close(result_median(&log.cases[0], "total"), 0.422e6, 1e-6);
+    assert_near(result_median(&log.cases[0], "total"), 0.422e6, 1e-6);
     study_log_free(&log);
 }
 

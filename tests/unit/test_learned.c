@@ -1,7 +1,7 @@
 /* What a sample of a training leaves: the weights of `last`, and the losses by which they are judged,
  * against trainings of the oracle here (its updates are tested elsewhere). */
 #include "cpu_sessions.h"
-#include "number.h"
+#include "near.h"
 #include "workloads/mnist/learned.h"
 
 #include <math.h>
@@ -70,7 +70,7 @@ static void check_weights(const struct subject *subject) {
     float *right = weights_of(&twin);
     assert_int_equal(found.n, twin.training.network.n_weights);
     for (size_t i = 0; i < found.n; i++)
-        assert_number(found.values[i], right[i], 1e-6);
+        assert_near(found.values[i], right[i], 1e-6);
     assert_memory_not_equal(right, start, found.n * sizeof *right);
     close_twin(&twin);
     free(start);

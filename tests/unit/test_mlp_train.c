@@ -1,7 +1,7 @@
 /* mlp_train: its row, what trainings start from, and its CPU sessions against
  * tests/fixtures/mlp_known.json, which NumPy made. All on the synthetic set. */
 #include "engine/session.h"
-#include "number.h"
+#include "near.h"
 
 #include "io/npy.h"
 #include "mnist_training.h"
@@ -33,9 +33,6 @@ typedef struct mlp {
     double rate;
     int64_t seed;
 } mlp_t;
-
-/* assert_number() takes NaN for anything. */
-#define assert_near(a, b, epsilon) assert_true(fabs((double)(a) - (double)(b)) <= (epsilon))
 
 static const mlp_t TINY = {8, 3, 20000, 2, 0.1, 1};
 

@@ -4,7 +4,7 @@
 #include "base/half.h"
 #include "measure/verify.h"
 #include "mnist_training.h"
-#include "number.h"
+#include "near.h"
 #include "workloads/mnist/fit.h"
 #include "workloads/mnist/oracle.h"
 
@@ -197,7 +197,7 @@ static void test_tolerance_is_the_technique_s(void **state) {
         if (KNOWN[i].accumulate != NULL)
             case_add_technique(&spec, "accumulate", KNOWN[i].accumulate);
         workload_complete(workload, &spec);
-        assert_number(workload->tolerance(&spec), KNOWN[i].tolerance, 0);
+        assert_near(workload->tolerance(&spec), KNOWN[i].tolerance, 0);
         case_free(&spec);
     }
 }

@@ -3,7 +3,7 @@
  * gradients against central differences. All on the synthetic set. */
 #include "base/half.h"
 #include "mnist_training.h"
-#include "number.h"
+#include "near.h"
 #include "workloads/mnist/oracle.h"
 
 #include <math.h>
@@ -114,7 +114,7 @@ static void test_room_is_told(void **state) {
 
 static void test_numbers_of_steps(void **state) {
     (void)state;
-    assert_number(mnist_matrix_elements(128), 784 * 128 + 2 * 128 * 128 + 1280, 0);
+    assert_near(mnist_matrix_elements(128), 784 * 128 + 2 * 128 * 128 + 1280, 0);
     assert_int_equal(mnist_sample_steps(5000), 200);
     assert_int_equal(mnist_sample_steps(7), 7);
     assert_int_equal(mnist_checked_steps(128, 5000), 200);
@@ -154,10 +154,10 @@ static void check_gradient(const json_t *known, size_t l, const float *gradient,
     }
     const double norm = item(known, "gradient_norms", l);
     const json_t *told = json_array_get(json_object_get(known, "gradient_first_last_sum"), l);
-    assert_number(sqrt(squares), norm, 1e-6 * norm);
-    assert_number(gradient[0], json_number_value(json_array_get(told, 0)), 1e-7 * norm);
-    assert_number(gradient[n - 1], json_number_value(json_array_get(told, 1)), 1e-7 * norm);
-    assert_number(sum, json_number_value(json_array_get(told, 2)), 1e-5 * norm);
+    assert_near(sqrt(squares), norm, 1e-6 * norm);
+    assert_near(gradient[0], json_number_value(json_array_get(told, 0)), 1e-7 * norm);
+    assert_near(gradient[n - 1], json_number_value(json_array_get(told, 1)), 1e-7 * norm);
+    assert_near(sum, json_number_value(json_array_get(told, 2)), 1e-5 * norm);
 }
 
 /* cmocka compares float32. */
@@ -233,7 +233,7 @@ static void test_gradients_are_central_differences(void **state) {
             double *weight =
                 column < n_in ? &net->w[l][row * net->row[l] + column] : &net->b[l][row];
             double slope = (moved_loss(net, weight, by) - moved_loss(net, weight, -by)) / (2 * by);
-            assert_number(gradients[l][i], slope, 1e-8 + fabs(slope) * 0x1p-24); /* kept in float */
+            assert_near(gradients[l][i], slope, 1e-8 + fabs(slope) * 0x1p-24); /* kept in float */
             n_large += fabs(slope) > 1e-5;
         }
     }
@@ -252,10 +252,10 @@ static void test_step_goes_down_the_gradient(void **state) {
         const size_t n_in = world.kept->sizes[l];
         for (size_t row = 0; row < world.kept->sizes[l + 1]; row++) {
             const float *g = gradients[l] + row * (n_in + 1);
-            assert_number(net->b[l][row], world.kept->b[l][row] - 0.25 * g[n_in], 1e-8);
+            assert_near(net->b[l][row], world.kept->b[l][row] - 0.25 * g[n_in], 1e-8);
             for (size_t k = 0; k < n_in; k++)
-                assert_number(net->w[l][row * net->row[l] + k],
-                              world.kept->w[l][row * n_in + k] - 0.25 * g[k], 1e-8);
+                assert_near(net->w[l][row * net->row[l] + k],
+                            world.kept->w[l][row * n_in + k] - 0.25 * g[k], 1e-8);
         }
     }
     assert_true(mnist_net_step(net, 0, 0, NULL) < before);
@@ -271,10 +271,10 @@ static void test_cost_and_constants(void **state) {
     case_t spec = workload_defaults(workload);
     const double elements = 784 * 128 + 2 * 128 * 128 + 1280;
     workload_cost_t cost = workload->cost(&spec);
-    assert_number(cost.bytes, 200 * 3 * 2 * elements, 0);
-    assert_number(cost.flops, 200.0 * 32 * (6 * elements - 2 * 784 * 128), 0);
-    assert_number(cost.working_set_bytes, 2 * elements, 0);
-    assert_number(cost.device_bytes, 2 * elements + 60000 * (2 * 784 + 1) + 4 * 32 * 5000, 0);
+    assert_near(cost.bytes, 200 * 3 * 2 * elements, 0);
+    assert_near(cost.flops, 200.0 * 32 * (6 * elements - 2 * 784 * 128), 0);
+    assert_near(cost.working_set_bytes, 2 * elements, 0);
+    assert_near(cost.device_bytes, 2 * elements + 60000 * (2 * 784 + 1) + 4 * 32 * 5000, 0);
     text_list_t defines = {0};
     case_free(&spec);
     spec = (case_t){.engine = mem_text("cuda"), .variant = mem_text("01_library")};
@@ -287,7 +287,7 @@ static void test_cost_and_constants(void **state) {
     text_list_free(&defines);
     case_free(&spec);
     spec = make_case("omp", &(training_t){128, 32, 10, 0.003, "f32"});
-    assert_number(workload->cost(&spec).bytes, 10 * 3 * 4 * elements, 0);
+    assert_near(workload->cost(&spec).bytes, 10 * 3 * 4 * elements, 0);
     workload->constants(&spec, &defines);
     text = text_list_join(&defines, " ");
     assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=0 DTYPE_MIXED=0 ACCUMULATE_F16=0");
@@ -296,9 +296,9 @@ static void test_cost_and_constants(void **state) {
     case_free(&spec);
     spec = make_case("ref", &(training_t){128, 32, 10, 0.003, "mixed"});
     cost = workload->cost(&spec);
-    assert_number(cost.bytes, 10 * (2 + 4 + 4) * elements, 0);
-    assert_number(cost.working_set_bytes, 4 * elements, 0);
-    assert_number(cost.device_bytes, 4 * elements + 60000 * (2 * 784 + 1) + 4 * 32 * 10, 0);
+    assert_near(cost.bytes, 10 * (2 + 4 + 4) * elements, 0);
+    assert_near(cost.working_set_bytes, 4 * elements, 0);
+    assert_near(cost.device_bytes, 4 * elements + 60000 * (2 * 784 + 1) + 4 * 32 * 10, 0);
     assert_string_equal(workload->arithmetic(&spec), "f16");
     workload->constants(&spec, &defines);
     text = text_list_join(&defines, " ");

@@ -1,7 +1,7 @@
 /* Sessions of mnist_train on the CPU: `omp` against the oracle, phases, results, and what is not
  * run. All on the synthetic set. */
 #include "engine/session.h"
-#include "number.h"
+#include "near.h"
 
 #include "io/npy.h"
 #include "mnist_training.h"
@@ -118,7 +118,7 @@ static double scale_of(const char *variant, const training_t *training) {
 /* A high rate makes the losses depend on the last bit of the weights. */
 static void test_scale_of_losses(void **state) {
     (void)state;
-    assert_number(scale_of("ref", &(training_t){12, 8, 100, 0.003, "f32"}), 1, 1e-12);
+    assert_near(scale_of("ref", &(training_t){12, 8, 100, 0.003, "f32"}), 1, 1e-12);
     assert_true(scale_of("ref", &(training_t){12, 8, 100, 0.4, "f32"}) > 2);
     assert_true(scale_of("omp", &(training_t){12, 8, 100, 0.4, "f32"}) == 0);
     assert_true(scale_of("ref", &(training_t){12, 8, 100, 0.003, "f16"}) == 0);
@@ -185,9 +185,9 @@ static void check_omp(const training_t *training) {
                      l, error);
     }
     for (size_t step = 0; step < data->steps; step++)
-        assert_number(found.losses[step], right.losses[step], 2e-6);
+        assert_near(found.losses[step], right.losses[step], 2e-6);
     for (size_t step = 0; step < data->steps; step++)
-        assert_number(found.descent[step], right.descent[step], 2e-6);
+        assert_near(found.descent[step], right.descent[step], 2e-6);
     free_trained(&found);
     free_trained(&right);
     mnist_data_release(data);
@@ -276,7 +276,7 @@ static void check_phases(const char *variant) {
         assert_int_equal(recorder->phases[i].n, 1);
     }
     const double train_ns = recorder->phases[0].ns[0];
-    /* A recorder's digits; not assert_number(), whose floats have fewer. */
+    /* A recorder's digits; not assert_near(), whose floats have fewer. */
     assert_true(fabs(recorder->phases[1].ns[0] - train_ns / 16) < 0.051);
     assert_true(recorder->phases[2].ns[0] == train_ns + recorder->phases[3].ns[0]);
     close_session(&session);
@@ -316,7 +316,7 @@ static void test_results(void **state) {
     json_t *results = results_of("omp", &(training_t){16, 20, 215, 0.1, "f32"}, "training");
     const json_t *losses = json_object_get(results, "loss");
     assert_int_equal(json_array_size(losses), 23); /* 0, 10 … 210, and 214 */
-    assert_number(json_number_value(json_array_get(json_array_get(losses, 0), 1)), 2.3, 0.2);
+    assert_near(json_number_value(json_array_get(json_array_get(losses, 0), 1)), 2.3, 0.2);
     assert_int_equal(json_integer_value(json_array_get(json_array_get(losses, 22), 0)), 214);
     assert_true(json_number_value(json_array_get(json_array_get(losses, 22), 1)) < 0.5);
     assert_true(json_number_value(json_object_get(results, "accuracy")) > 0.9); /* it learns */
@@ -345,7 +345,7 @@ static void test_both_find_the_same_accuracy(void **state) {
     json_t *ref = results_of("ref", &training, "training");
     json_t *omp = results_of("omp", &training, "training");
     const double accuracy = json_number_value(json_object_get(ref, "accuracy"));
-    assert_number(json_number_value(json_object_get(omp, "accuracy")), accuracy, 2e-4);
+    assert_near(json_number_value(json_object_get(omp, "accuracy")), accuracy, 2e-4);
     json_decref(ref);
     json_decref(omp);
 }

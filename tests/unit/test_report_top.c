@@ -1,5 +1,5 @@
 /* The top page of a report, on runs whose truth is planted. */
-#include "number.h"
+#include "near.h"
 #include "planted_run.h"
 #include "report/top/top.h"
 #include "report_text.h"
@@ -231,9 +231,9 @@ static void the_gap_to_the_limit(void **state) {
     (void)state;
     const case_result_t ours = limited(10, 0.5), theirs = limited(10, 0.1); /* 20 and 100 ns */
     const case_result_t at_limit = limited(10, 1), unknown = limited(10, NAN);
-    assert_number(limit_gap_closed_frac(&ours, &theirs), 80.0 / 90, 1e-9);
-    assert_number(limit_gap_closed_frac(&theirs, &ours), -8, 1e-9);
-    assert_number(limit_gap_closed_frac(&at_limit, &theirs), 1, 1e-9);
+    assert_near(limit_gap_closed_frac(&ours, &theirs), 80.0 / 90, 1e-9);
+    assert_near(limit_gap_closed_frac(&theirs, &ours), -8, 1e-9);
+    assert_near(limit_gap_closed_frac(&at_limit, &theirs), 1, 1e-9);
     assert_true(isnan(limit_gap_closed_frac(&ours, &at_limit)));
     assert_true(isnan(limit_gap_closed_frac(&ours, &unknown)));
     assert_true(isnan(limit_gap_closed_frac(&unknown, &theirs)));
@@ -254,7 +254,7 @@ static void the_gap_is_between_calls_of_one_kind(void **state) {
     for (size_t i = 0; i < 2; i++)
         phase_summarise(&ours.phases[i]);
     phase_summarise(&theirs.phases[0]);
-    assert_number(limit_gap_closed_frac(&ours, &theirs), 0.5, 1e-9);
+    assert_near(limit_gap_closed_frac(&ours, &theirs), 0.5, 1e-9);
     result_free(&ours);
     result_free(&theirs);
 }
@@ -274,7 +274,7 @@ static void the_gap_without_a_device_clock(void **state) {
     case_result_t theirs = timed_by("train", CLOCK_HOST, 110);
     case_result_t of_another_phase = timed_by("total", CLOCK_HOST, 110);
     ours.limit = (limit_t){.limit_ns = 10, .frac = 0.5, .phase = mem_text("train_device")};
-    assert_number(limit_gap_closed_frac(&ours, &theirs), 0.8, 1e-9);
+    assert_near(limit_gap_closed_frac(&ours, &theirs), 0.8, 1e-9);
     assert_true(isnan(limit_gap_closed_frac(&ours, &of_another_phase)));
     strcpy(ours.limit.phase, "kernel");
     assert_true(isnan(limit_gap_closed_frac(&ours, &theirs)));

@@ -1,7 +1,7 @@
 /* Results as lines of cases.jsonl: nothing is lost on the way there and back, and a line that is
  * not what it should be is refused with its reason. */
 #include "model/result_json.h"
-#include "number.h"
+#include "near.h"
 
 #include "base/memory.h"
 #include "workloads/common/workload.h"
@@ -181,8 +181,8 @@ static void test_what_passes_know(void **state) {
     json_t *one = through_text(result_to_json(&result));
     const json_t *kernel = phase_of(one);
     assert_int_equal(json_integer_value(json_object_get(one, "pass")), 3);
-    assert_number(json_real_value(json_object_get(kernel, "error_frac")),
-                  sqrt(phase_pass(&result.phases[0], 0).variance_log), 1e-12);
+    assert_near(json_real_value(json_object_get(kernel, "error_frac")),
+                sqrt(phase_pass(&result.phases[0], 0).variance_log), 1e-12);
     assert_true(json_is_null(json_array_get(json_object_get(kernel, "ci95"), 0)));
     assert_true(json_is_null(json_object_get(kernel, "bimodal")));
     json_decref(one);

@@ -1,6 +1,6 @@
 /* What the report decides, against runs whose truth is planted. */
 #include "analysis/speedup.h"
-#include "number.h"
+#include "near.h"
 #include "planted_run.h"
 #include "timed_result.h"
 #include "workloads/operator/operators.h"
@@ -269,7 +269,7 @@ static void test_operators_are_compared_by_like_calls(void **state) {
         assert_int_equal(sets.n, 1);
         assert_string_equal(sets.items[0].phase, in_graph ? "call_in_graph" : "one_call");
         const size_row_t *row = &sets.items[0].rows[0];
-        assert_number(row->headline.ratio.centre, in_graph ? 2 : 4, 1e-9);
+        assert_near(row->headline.ratio.centre, in_graph ? 2 : 4, 1e-9);
         comparison_set_list_free(&sets);
         result_free(&results[0]);
         result_free(&results[1]);

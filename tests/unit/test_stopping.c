@@ -1,6 +1,6 @@
 /* The stopping rule on made-up samples, whose precision is known. */
 #include "measure/stopping.h"
-#include "number.h"
+#include "near.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -143,7 +143,7 @@ static void test_time_limit(void **state) {
     measure.time_limit_s = 1.5;
     assert_int_equal(run_rounds(&measure, 10, 0.5F, 0.25, &stopping), STOP_TIME_LIMIT);
     assert_int_equal(stopping.rounds, 6);
-    assert_number(stopping.spent_s, 1.5, 1e-6);
+    assert_near(stopping.spent_s, 1.5, 1e-6);
 }
 
 /* A slow case gets its least rounds, but not for ever: a sample may take seconds. */
@@ -240,11 +240,11 @@ static void test_share_of_a_pass(void **state) {
     measure_options_t measure = DEFAULTS;
     measure.passes = 8;
     const measure_options_t share = stopping_share(&measure);
-    assert_number(share.time_limit_s, 15.0 / 8, 1e-12);
+    assert_near(share.time_limit_s, 15.0 / 8, 1e-12);
     assert_int_equal(share.min_samples, 4); /* 30 / 8, rounded up */
     assert_int_equal(share.min_rounds, measure.min_rounds);
-    assert_number(share.precision_frac, measure.precision_frac, 0);
-    assert_number(share.device_precision_frac, measure.device_precision_frac, 0);
+    assert_near(share.precision_frac, measure.precision_frac, 0);
+    assert_near(share.device_precision_frac, measure.device_precision_frac, 0);
     measure.passes = 1;
     assert_int_equal(stopping_share(&measure).min_samples, 30);
 }

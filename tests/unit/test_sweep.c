@@ -2,7 +2,7 @@
  * NAME.expected, sweeps_valid/NAME.json must expand to the ids in NAME.expected. Both run against
  * the small ladder in tests/fixtures/sweep_root. */
 #include "expected_files.h"
-#include "number.h"
+#include "near.h"
 
 #include "sweep/param_node.h"
 #include "sweep/sweep.h"
@@ -84,10 +84,10 @@ static void test_everything_is_kept(void **state) {
     assert_string_equal(sweep.name, "everything");
     assert_ptr_equal(sweep.workload, workload_find("mlp_infer"));
     assert_int_equal(sweep.measure.passes, 8);
-    assert_number(sweep.measure.precision_frac, 0.03, 0);
-    assert_number(sweep.measure.device_precision_frac, 0.004, 0);
-    assert_number(sweep.measure.time_limit_s, 3.5, 0);
-    assert_number(sweep.measure.round_s, 0.25, 0);
+    assert_near(sweep.measure.precision_frac, 0.03, 0);
+    assert_near(sweep.measure.device_precision_frac, 0.004, 0);
+    assert_near(sweep.measure.time_limit_s, 3.5, 0);
+    assert_near(sweep.measure.round_s, 0.25, 0);
     assert_int_equal(sweep.measure.min_rounds, 7);
     assert_int_equal(sweep.measure.min_samples, 11);
     assert_int_equal(sweep.arch.n, 2);
@@ -197,7 +197,7 @@ static void test_real_params_stay_real(void **state) {
         node_t item = node_item(&list, i);
         assert_int_equal(node_param(&item, &rate, &value, &err), STATUS_OK);
         assert_int_equal(value.kind, VALUE_REAL);
-        assert_number(value.real, expected[i], 0);
+        assert_near(value.real, expected[i], 0);
     }
     node_t item = node_item(&list, 2);
     assert_int_equal(node_param(&item, &rate, &value, &err), STATUS_USAGE);

@@ -2,7 +2,7 @@
  */
 #include "base/memory.h"
 #include "model/chart_kinds.h"
-#include "number.h"
+#include "near.h"
 #include "sweep/sweep.h"
 
 #include <setjmp.h>
@@ -59,8 +59,8 @@ static void check_text(const json_t *object, const char *key, const char *expect
 }
 
 static void check_range(const json_t *object, double min, double max) {
-    assert_number(json_number_value(json_object_get(object, "minimum")), min, 0);
-    assert_number(json_number_value(json_object_get(object, "maximum")), max, 0);
+    assert_near(json_number_value(json_object_get(object, "minimum")), min, 0);
+    assert_near(json_number_value(json_object_get(object, "maximum")), max, 0);
 }
 
 static void test_workloads_are_the_tables(void **state) {
@@ -181,7 +181,7 @@ static void test_measure_keys(void **state) {
         const json_t *key = json_object_get(properties, keys[i].name);
         check_text(key, "type", keys[i].kind == VALUE_INT ? "integer" : "number");
         check_range(key, keys[i].min, keys[i].max);
-        assert_number(json_number_value(json_object_get(key, "default")), defaults[i], 0);
+        assert_near(json_number_value(json_object_get(key, "default")), defaults[i], 0);
     }
 }
 

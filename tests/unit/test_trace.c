@@ -1,6 +1,6 @@
 /* What becomes of CUPTI's records, ranges and phases: hand-made ones in, Chrome Trace JSON out. */
 #include "engine/trace_cupti.h"
-#include "number.h"
+#include "near.h"
 
 #include "base/clock.h"
 #include "cuda/nvtx.h"
@@ -103,8 +103,8 @@ static const json_t *expect(const json_t *json, const char *category, const char
     if (event == NULL)
         fail_msg("no %s \"%s\"", category, name);
     assert_string_equal(json_string_value(json_object_get(event, "ph")), "X");
-    assert_number(json_number_value(json_object_get(event, "ts")), start_us, 1e-6);
-    assert_number(json_number_value(json_object_get(event, "dur")), duration_us, 1e-6);
+    assert_near(json_number_value(json_object_get(event, "ts")), start_us, 1e-6);
+    assert_near(json_number_value(json_object_get(event, "dur")), duration_us, 1e-6);
     return event;
 }
 

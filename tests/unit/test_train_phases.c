@@ -1,6 +1,6 @@
 /* The phases of a training's sample, over a driver that computes nothing and says 3 ms for every
  * span between two events. */
-#include "number.h"
+#include "near.h"
 #include "workloads/common/train_phases.h"
 
 #include <math.h>
@@ -121,10 +121,10 @@ static void parts_and_residual_make_the_total(void **state) {
         assert_true(only_sample(&recorder, NAMES[i]) >= 0);
         sum_ns += only_sample(&recorder, NAMES[i]);
     }
-    assert_number(sum_ns, only_sample(&recorder, "total"), 1e-6);
-    assert_number(only_sample(&recorder, "train_device"), SPAN_NS, 1);
-    assert_number(only_sample(&recorder, "step_device"), SPAN_NS / 8, 1);
-    /* Samples keep a tenth of a nanosecond, which is more digits than assert_number() has. */
+    assert_near(sum_ns, only_sample(&recorder, "total"), 1e-6);
+    assert_near(only_sample(&recorder, "train_device"), SPAN_NS, 1);
+    assert_near(only_sample(&recorder, "step_device"), SPAN_NS / 8, 1);
+    /* Samples keep a tenth of a nanosecond. */
     assert_true(fabs(only_sample(&recorder, "step") - only_sample(&recorder, "train") / 8) < 0.051);
     recorder_free(&recorder);
 }
@@ -143,7 +143,7 @@ static void a_graph_allocates_nothing_in_a_sample(void **state) {
     assert_string_equal(calls.text, "UTC");
     double parts_ns = only_sample(&recorder, "h2d") + only_sample(&recorder, "train") +
                       only_sample(&recorder, "d2h") + only_sample(&recorder, "residual");
-    assert_number(parts_ns, only_sample(&recorder, "total"), 1e-6);
+    assert_near(parts_ns, only_sample(&recorder, "total"), 1e-6);
     recorder_free(&recorder);
 }
 
@@ -181,7 +181,7 @@ static void pieces_of_a_span_add_up(void **state) {
     assert_true(from_ns > 0 && to_ns >= from_ns);
     assert_int_equal(device_span_begin(&span, &gpu, &err), STATUS_OK);
     assert_int_equal(device_span_end(&span, &gpu, &err), STATUS_OK);
-    assert_number(span.ns, 2 * SPAN_NS, 1);
+    assert_near(span.ns, 2 * SPAN_NS, 1);
     assert_true(span.from_ns == from_ns && span.to_ns >= to_ns);
     assert_int_equal(n_synchronised, 4);
 }

@@ -1,6 +1,6 @@
 /* What counts as wrong: outputs of known error against a reference. */
 #include "measure/verify.h"
-#include "number.h"
+#include "near.h"
 
 #include "base/memory.h"
 #include "io/fs.h"
@@ -98,8 +98,8 @@ static void test_tolerance_edges(void **state) {
                 "y differs from the reference output: relative L2 error 0.1, allowed 0.1; worst at "
                 "element 1: 4.5, expected 4");
     check_t check = verify(f, "y", 1, &reason);
-    assert_number(check.rel_l2, 0.1, 1e-7);
-    assert_number(check.max_abs, 0.5, 0);
+    assert_near(check.rel_l2, 0.1, 1e-7);
+    assert_near(check.max_abs, 0.5, 0);
 }
 
 static void test_worst_element(void **state) {
@@ -141,7 +141,7 @@ static void test_a_sum_that_cancels_is_judged_by_its_terms(void **state) {
     write_vector(f->found, "y", (double[]){0.001001}, 1);
     const check_t check = verify(f, "y", 1e-6, &reason);
     assert_true(check.ok);
-    assert_number(check.rel_l2, 2e-7, 1e-12);
+    assert_near(check.rel_l2, 2e-7, 1e-12);
     write_vector(f->found, "y", (double[]){0.001006}, 1);
     assert_false(verify(f, "y", 1e-6, &reason).ok);
     assert_says(reason, "relative L2 error 1.2e-06, allowed 1e-06");
@@ -184,7 +184,7 @@ static void test_an_infinity_may_be_expected(void **state) {
     write_vector(f->found, "y", (double[]){3, -INFINITY, 4.5}, 3);
     check_t check = verify(f, "y", 0.11, &reason);
     assert_true(check.ok);
-    assert_number(check.rel_l2, 0.1, 1e-7);
+    assert_near(check.rel_l2, 0.1, 1e-7);
     write_vector(f->found, "y", (double[]){3, -1e30, 4}, 3);
     assert_false(verify(f, "y", 1e30, &reason).ok);
     assert_says(reason, "worst at element 1: -1e+30, expected -inf");
@@ -247,8 +247,8 @@ static void test_several_arrays(void **state) {
     write_vector(f->found, "b", (double[]){1.125}, 1);
     check_t check = verify(f, "w,b", 0.5, &reason);
     assert_true(check.ok);
-    assert_number(check.rel_l2, 0.25, 0);
-    assert_number(check.max_abs, 0.25, 0);
+    assert_near(check.rel_l2, 0.25, 0);
+    assert_near(check.max_abs, 0.25, 0);
     assert_false(verify(f, "b,w", 0.2, &reason).ok);
     assert_says(reason, "w differs");
 }
