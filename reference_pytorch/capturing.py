@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from timing import no_garbage_collection
+from workload import Skip
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,9 +32,12 @@ def _load_compiler() -> None:
     gc.freeze()
 
 
-def compiled(function: Function, mode: str, *, dynamic: bool = False) -> Function:
+def compiled(
+    function: Function, mode: str, *, dynamic: bool = False, **options: bool
+) -> Function:
     """Return the function compiled by `torch.compile` as one graph, of static shapes unless `dynamic`.
 
+    `options` are the compiler's, besides those of the mode; raises `Skip` if it does not know one.
     PyTorch caches compiled code by code object and gives up after eight entries; a sweep over sizes
     needs more. So compile a copy that has a new code object.
     """
@@ -46,15 +50,25 @@ def compiled(function: Function, mode: str, *, dynamic: bool = False) -> Functio
         function.__defaults__,
         function.__closure__,
     )
-    return torch.compile(copy, mode=mode, fullgraph=True, dynamic=dynamic)
+    if not options:
+        return torch.compile(copy, mode=mode, fullgraph=True, dynamic=dynamic)
+    if unknown := set(options) - set(torch._inductor.list_options()):
+        names = ", ".join(sorted(unknown))
+        raise Skip(f"the compiler of PyTorch {torch.__version__} has no option {names}")
+    settings = {**torch._inductor.list_mode_options(mode), **options}
+    return torch.compile(copy, options=settings, fullgraph=True, dynamic=dynamic)
 
 
 def use_compile_cache(folder: str) -> None:
-    """Have the compiler read and keep generated code and tuning results in this folder."""
+    """Have the compiler read and keep generated code and tuning results in this folder.
+
+    Triton's binaries are kept beside it, for all draws: the same source gives the same binary, so a
+    later draw times all candidates anew without building them anew.
+    """
     from torch._inductor.utils import clear_caches  # takes seconds to import
 
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-    os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(os.path.dirname(folder), "triton")
     clear_caches()  # those in memory
 
 

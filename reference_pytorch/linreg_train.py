@@ -12,6 +12,8 @@ compile        Forward pass, backward pass and step as one function, with gradie
 graph          All epochs of `eager` from the start values on (up to 1024), captured by hand in one
                CUDA graph; for `host_to_host` in one that ends with the copy to the host.
 compile_graph  The same with the compiled function.
+combo_graph    The same; kernels that do not need each other share a launch (the compiler's option
+               `combo_kernels`), here the sums of the loss and of both gradients.
 
 Phases on a GPU: `init` (eager only: every sample builds model and optimiser), `train`, `d2h` (w, b
 and the recorded losses), each ended by a synchronisation, `total`, `residual`; `host_to_host`,
@@ -20,8 +22,8 @@ training between two CUDA events, in the run that gives the phases. On the CPU t
 copy or to wait for: one run gives (`init`), `train`, `total`, `residual` and `host_to_host`.
 
 With epochs = 1 operations are also timed separately (`linreg_operations.py`): those of eager mode,
-and those of `compile`, each compiled separately. `fused` is the epoch as `compile`, `graph` and
-`compile_graph` run it. Each starts on an idle device and is timed, on a GPU, between two events. So
+and those of `compile`, each compiled separately. `fused` is the epoch as `compile` and the captured
+modes run it. Each starts on an idle device and is timed, on a GPU, between two events. So
 eager operations include the host's time to launch the first kernel and between kernels, all others
 its time to submit a graph.
 
@@ -94,6 +96,10 @@ MODES = {
     # Our captured graph replaces the compiler's own.
     "compile_graph": Mode(
         lambda task: RecordingTrainer(task, "max-autotune-no-cudagraphs"), captured=True
+    ),
+    "combo_graph": Mode(
+        lambda task: RecordingTrainer(task, "max-autotune-no-cudagraphs", combo_kernels=True),
+        captured=True,
     ),
 }
 

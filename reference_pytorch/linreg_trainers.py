@@ -146,7 +146,7 @@ class Step(nn.Module):
 class CompiledTrainer(AnyTrainer):
     """The epoch compiled as one function."""
 
-    def __init__(self, task: Task, mode: str) -> None:
+    def __init__(self, task: Task, mode: str, **options: bool) -> None:
         super().__init__(task)
         module = Step(task)
 
@@ -154,7 +154,7 @@ class CompiledTrainer(AnyTrainer):
             module(module.loss)
 
         self._module = module
-        self._step = compiled(step, mode)
+        self._step = compiled(step, mode, **options)
         self.params = module.w, module.b
 
     @torch.no_grad()
@@ -174,14 +174,14 @@ class RecordingTrainer(CompiledTrainer):
     The compiler's CUDA graphs refuse arguments that a function changes, so this is for our own.
     """
 
-    def __init__(self, task: Task, mode: str) -> None:
-        super().__init__(task, mode)
+    def __init__(self, task: Task, mode: str, **options: bool) -> None:
+        super().__init__(task, mode, **options)
         module = self._module
 
         def step(record: Tensor) -> None:
             module(record)
 
-        self._recording_step = compiled(step, mode)
+        self._recording_step = compiled(step, mode, **options)
 
     def epoch(self) -> Tensor:
         self.recorded_epoch(self._module.loss)

@@ -31,7 +31,7 @@ WORKLOADS = {
 
 # Modes that use `torch.compile`, by kind of device. On the CPU those that also capture are skipped
 # for lack of CUDA graphs.
-_COMPILING_GRAPHS = ("compile_graph", "compile_overlap", "mapped", "manual_graph")
+_COMPILING_GRAPHS = ("compile_graph", "combo_graph", "compile_overlap", "mapped", "manual_graph")
 COMPILING = {"cpu": ("compile",), "cuda": ("compile", *_COMPILING_GRAPHS)}
 # Modes that capture CUDA graphs by hand.
 CAPTURING = ("graph", "overlap", *_COMPILING_GRAPHS)

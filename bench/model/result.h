@@ -77,6 +77,7 @@ typedef struct phase {
 typedef struct check {
     bool done;
     bool ok;
+    bool varies;                       /* joined: passes found different errors */
     double rel_l2, max_abs, tolerance; /* tolerance applies to rel_l2 */
     double row_rel_l2, column_rel_l2;  /* of the worst row and column; NaN: older runs */
 } check_t;

@@ -189,12 +189,15 @@ static void keep_worse_check(check_t *check, const check_t *more) {
     if (!more->done || (check->done && !check->ok))
         return;
     const check_t first = *check;
+    const bool varies = first.done && (first.varies || first.rel_l2 != more->rel_l2 ||
+                                       first.max_abs != more->max_abs);
     if (!check->done || !more->ok || more->rel_l2 > check->rel_l2)
         *check = *more;
     if (first.done && more->ok) {
         check->row_rel_l2 = fmax(first.row_rel_l2, more->row_rel_l2);
         check->column_rel_l2 = fmax(first.column_rel_l2, more->column_rel_l2);
     }
+    check->varies = varies;
 }
 
 static void join_phases(case_result_t *result, const case_result_t *more) {

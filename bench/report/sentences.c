@@ -46,11 +46,14 @@ static const char *sizes_with(const report_t *report, const comparison_set_t *se
     return text;
 }
 
-/* "all 29 batch sizes compared", "25 of the 29 batch sizes compared, PyTorch at 4" */
+/* "all 29 batch sizes compared", "the one width compared", "25 of the 29 batch sizes compared, PyTorch
+ * at 4" */
 static const char *share_of_sizes(const report_t *report, const comparison_set_t *set, size_t n,
                                   const tally_t *tally, size_t n_theirs, const char *theirs) {
     const char *sizes = sizes_word(set, tally->n);
-    if (n == tally->n && n > 1)
+    if (n == tally->n && n == 1)
+        return report_text(report, "the one %s compared", sizes);
+    if (n == tally->n && n > 0)
         return n == 2 ? report_text(report, "both %s compared", sizes)
                       : report_text(report, "all %zu %s compared", n, sizes);
     return report_text(report, "%zu of the %zu %s compared, %s at %zu", n, tally->n, sizes, theirs,
@@ -134,8 +137,11 @@ static void print_each_rival(const report_t *report, const comparison_set_t *set
         }
         if (n_compared > 0) {
             const size_t n = fitting_rows(set, has_rival, NULL);
-            print(report, "  - Against %s, the strongest at %zu of the %zu %s: ", name, n_strongest,
-                  n, sizes_word(set, n));
+            print(report, "  - Against %s, the strongest at %s: ", name,
+                  n == 1 ? report_text(report, "%s %s", n_strongest == 1 ? "the one" : "no",
+                                       sizes_word(set, n))
+                         : report_text(report, "%zu of the %zu %s", n_strongest, n,
+                                       sizes_word(set, n)));
             print_lead(report, &against, headline_of, set->platform->name, name);
             print(report, "\n");
         }

@@ -45,13 +45,10 @@ static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
     if (first == n)
         return false;
     joined->pass = 0;
-    /* Passes only load what a draw compiled. */
-    const draw_t *chosen = joined->draw > 0 && joined->draw <= joined->n_draws
-                               ? &joined->draws[joined->draw - 1]
-                               : NULL;
-    for (size_t i = 0; i < joined->n_once && chosen != NULL; i++)
+    /* Passes only load what a draw compiled, and later draws find what the first one built. */
+    for (size_t i = 0; i < joined->n_once && joined->n_draws > 0; i++)
         if (strcmp(joined->once[i].name, "compile") == 0)
-            joined->once[i].ns = chosen->compile_ns;
+            joined->once[i].ns = joined->draws[0].compile_ns;
     if (n > first + 1) {
         result_summarise(joined);
         implausible_find(joined);

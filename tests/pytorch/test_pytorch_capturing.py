@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -12,7 +13,8 @@ import pytest
 torch = pytest.importorskip("torch")
 from conftest import needs_gpu  # noqa: E402 -- these need PyTorch
 
-from capturing import capture, run_on_side_stream  # noqa: E402
+from capturing import capture, compiled, run_on_side_stream, use_compile_cache  # noqa: E402
+from workload import Skip  # noqa: E402
 
 
 @pytest.fixture
@@ -68,6 +70,29 @@ def test_a_graph_keeps_what_its_work_names(calls):
     del captured
     gc.collect()
     assert held() is None
+
+
+def test_options_are_added_to_those_of_the_mode(monkeypatch):
+    asked = []
+    monkeypatch.setattr(torch, "compile", lambda _function, **keys: asked.append(keys))
+    compiled(lambda x: x, "max-autotune-no-cudagraphs", shape_padding=False)
+    (keys,) = asked
+    assert keys["options"] | {"max_autotune": True, "shape_padding": False} == keys["options"]
+    assert keys["fullgraph"]
+    with pytest.raises(Skip, match=r"the compiler of PyTorch .* has no option of_tomorrow"):
+        compiled(lambda x: x, "max-autotune-no-cudagraphs", of_tomorrow=True)
+
+
+def test_draws_share_binaries_and_no_choices(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
+    monkeypatch.setenv("TRITON_CACHE_DIR", "")
+    found = []
+    for draw in ("1", "2"):
+        use_compile_cache(str(tmp_path / draw))
+        names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+        found.append([os.environ[name] for name in names])
+    shared = str(tmp_path / "triton")
+    assert found == [[str(tmp_path / "1"), shared], [str(tmp_path / "2"), shared]]
 
 
 @needs_gpu

@@ -25,7 +25,7 @@ from workload import CaseError, Skip  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "linreg.json").read_text())
 FAST_MODES = ["eager", "graph"]
-SLOW_MODES = ["compile", "compile_graph"]
+SLOW_MODES = ["compile", "compile_graph", "combo_graph"]
 
 
 def bits(value) -> str:
@@ -216,7 +216,7 @@ def test_a_rate_that_diverges_fails_with_the_epoch(worker, variant):
     assert answer == {"status": "failed", "id": "c", "reason": reason}
 
 
-@pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+@pytest.mark.parametrize("variant", ["graph", "compile_graph", "combo_graph"])
 @pytest.mark.only_on("cpu")
 def test_graphs_are_skipped_without_a_gpu(worker, variant):
     answer = open_case(worker, variant)
@@ -347,12 +347,15 @@ def test_cases_that_share_points_do_not_share_buffers():
 
 
 @pytest.mark.slow
-def test_compiled_epochs_write_losses_where_they_are_recorded(gpu, monkeypatch):
+@pytest.mark.parametrize("mode", ["compile_graph", "combo_graph"])
+def test_compiled_epochs_write_losses_where_they_are_recorded(gpu, monkeypatch, mode):
     """One compiled function for all places."""
     from torch._dynamo.utils import counters
 
-    monkeypatch.setattr(linreg_trainers, "compiled", lambda f, _mode: compiled(f, "default"))
-    case = open_here(LinregTraining, 40, 75, MODES["compile_graph"], gpu)
+    monkeypatch.setattr(
+        linreg_trainers, "compiled", lambda f, _mode, **keys: compiled(f, "default", **keys)
+    )
+    case = open_here(LinregTraining, 40, 75, MODES[mode], gpu)
     compiled_before = counters["stats"]["unique_graphs"]
     check_fit(case.output(), ["params", "losses", "test_loss"], 40, 75, 1)
     case.load(Points(40, 7))

@@ -226,6 +226,19 @@ static void largest_errors_stay(void **state) {
     result_free(&more);
 }
 
+static void other_errors_are_noted(void **state) {
+    (void)state;
+    case_result_t whole = join((double[]){1, 1, 1}, 3);
+    assert_false(whole.before.varies);
+    result_free(&whole);
+    whole = join((double[]){1, 2, 1, 1}, 4);
+    assert_true(whole.before.varies && whole.after.varies);
+    result_free(&whole);
+    whole = join((double[]){2, 1, 2, 2}, 4); /* the kept error is the first pass's */
+    assert_true(whole.before.varies);
+    result_free(&whole);
+}
+
 static void failed_check_stays(void **state) {
     (void)state;
     case_result_t whole = make(1), bad = make(0.5), undone = make(9);
@@ -254,6 +267,7 @@ int main(void) {
         cmocka_unit_test(phases_of_some_passes),
         cmocka_unit_test(what_passes_share),
         cmocka_unit_test(worse_status_stays),
+        cmocka_unit_test(other_errors_are_noted),
         cmocka_unit_test(failed_check_stays),
         cmocka_unit_test(largest_errors_stay),
     };
