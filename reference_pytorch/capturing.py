@@ -32,9 +32,7 @@ def _load_compiler() -> None:
     gc.freeze()
 
 
-def compiled(
-    function: Function, mode: str, *, dynamic: bool = False, **options: bool
-) -> Function:
+def compiled(function: Function, mode: str, *, dynamic: bool = False, **options: bool) -> Function:
     """Return the function compiled by `torch.compile` as one graph, of static shapes unless `dynamic`.
 
     `options` are the compiler's, besides those of the mode; raises `Skip` if it does not know one.

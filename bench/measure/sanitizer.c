@@ -148,14 +148,14 @@ static status_t make_command(const sanitizer_t *sanitizer, const char *tool, int
     TRY(fs_executable(&self, err));
     const bool synccheck = strcmp(tool, "synccheck") == 0;
     /* Without CUPTI, which cannot be used under the sanitizer. By default synccheck tracks only a
-     * few barriers in shared memory. */
+     * few barriers in shared memory; 4096 were too few for rungs that keep weights on the chip. */
     const char *const words[] = {"env",
                                  "BENCH_CUPTI=none",
                                  sanitizer->path,
                                  "--tool",
                                  tool,
                                  synccheck ? "--num-cuda-barriers" : NULL,
-                                 synccheck ? "4096" : NULL,
+                                 synccheck ? "65536" : NULL,
                                  "--print-limit",
                                  "50",
                                  self,

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Modes of PyTorch that capture CUDA graphs (CAPTURING in reference_pytorch/session.py). */
-static const char *const CAPTURING[] = {"graph",        "compile_graph", "combo_graph",
-                                        "manual_graph", "overlap",       "compile_overlap", "mapped"};
+static const char *const CAPTURING[] = {"graph",   "compile_graph",   "combo_graph", "manual_graph",
+                                        "overlap", "compile_overlap", "mapped"};
 
 /* CUDA graphs need a CUDA device: "*" leaves out these modes on the CPU; if the sweep names one, the
  * worker skips it with the reason. */

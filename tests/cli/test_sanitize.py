@@ -147,7 +147,7 @@ def test_every_program_is_run_once_under_each_tool(sanitizer: Sanitizer) -> None
     assert [call[2] for call in calls] == [*TOOLS, *TOOLS]
     for call in calls:
         assert call[:2] == ["none", "--tool"]
-        assert ("--num-cuda-barriers\t4096" in "\t".join(call)) == (call[2] == "synccheck")
+        assert ("--num-cuda-barriers\t65536" in "\t".join(call)) == (call[2] == "synccheck")
         assert call[-3:] == ["worker", "--engine=cuda", "--device=0"]
     logs = sanitizer.logs("memcheck")
     assert len(logs) == 2

@@ -63,7 +63,7 @@ sanitize() { # tool, name, options
     shift 2
     # By default synccheck tracks only a few barriers in shared memory.
     barriers=
-    [ "$tool" != synccheck ] || barriers="--num-cuda-barriers 4096"
+    [ "$tool" != synccheck ] || barriers="--num-cuda-barriers 65536"
     # CUPTI allows one client, here the sanitizer.
     # shellcheck disable=SC2086 # two words
     BENCH_CUPTI=none compute-sanitizer --tool "$tool" $barriers --target-processes all --error-exitcode 9 \
