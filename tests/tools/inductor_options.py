@@ -1,8 +1,8 @@
-"""Does an option of PyTorch's compiler make a mode faster? Medians of a case's phases with each.
+r"""Does an option of PyTorch's compiler make a mode faster? Medians of a case's phases with each.
 
     python3 tests/tools/inductor_options.py WORKLOAD MODE [NAME=VALUE…] [--dtype D] [--device cpu]
         [--seconds N] [--options NAME…]
-    python3 tests/tools/inductor_options.py linreg_train compile_graph points=5000,50000 \\
+    python3 tests/tools/inductor_options.py linreg_train compile_graph points=5000,50000 \
         epochs=200 rate=0.01
 
 Each combination of the parameters is opened and sampled in this process, as the compiler is set and

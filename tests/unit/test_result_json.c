@@ -38,8 +38,19 @@ static case_result_t full_result(void) {
     r.status = CASE_THROTTLED;
     r.reason = mem_text("only 3 samples at full clocks (\"SW power cap\"; 5 °C)");
     flag_list_add_text(&r.flags, "implausible: faster than the dram limit");
-    r.before = (check_t){true, true, 1.5e-7, 2e-6, 1e-5, 3e-7, 2e-7};
-    r.after = (check_t){true, false, NAN, NAN, 1e-5, NAN, NAN};
+    r.before = (check_t){.done = true,
+                         .ok = true,
+                         .rel_l2 = 1.5e-7,
+                         .max_abs = 2e-6,
+                         .tolerance = 1e-5,
+                         .row_rel_l2 = 3e-7,
+                         .column_rel_l2 = 2e-7};
+    r.after = (check_t){.done = true,
+                        .rel_l2 = NAN,
+                        .max_abs = NAN,
+                        .tolerance = 1e-5,
+                        .row_rel_l2 = NAN,
+                        .column_rel_l2 = NAN};
     result_add_once(&r, "context", 3.1e8);
     result_add_once(&r, "first_run", 1234.5);
     r.resources = (resources_t){.arch = mem_text("sm_90"),
