@@ -46,13 +46,10 @@ static const char *sizes_with(const report_t *report, const comparison_set_t *se
     return text;
 }
 
-/* "all 29 batch sizes compared", "the one width compared", "25 of the 29 batch sizes compared, PyTorch
- * at 4" */
+/* "all 29 batch sizes compared", "25 of the 29 batch sizes compared, PyTorch at 4" */
 static const char *share_of_sizes(const report_t *report, const comparison_set_t *set, size_t n,
                                   const tally_t *tally, size_t n_theirs, const char *theirs) {
     const char *sizes = sizes_word(set, tally->n);
-    if (n == tally->n && n == 1)
-        return report_text(report, "the one %s compared", sizes);
     if (n == tally->n && n > 0)
         return n == 2 ? report_text(report, "both %s compared", sizes)
                       : report_text(report, "all %zu %s compared", n, sizes);
@@ -60,24 +57,45 @@ static const char *share_of_sizes(const report_t *report, const comparison_set_t
                        n_theirs);
 }
 
-/* Without an interval no side is called faster: only which time was the lower. */
-void print_tally(const report_t *report, const comparison_set_t *set, const tally_t *tally,
-                 const char *ours, const char *theirs) {
+static void print_tally_of_one(const report_t *report, const comparison_set_t *set,
+                               const tally_t *tally, const char *ours, const char *theirs) {
+    const char *where = report_text(report, "at the one %s compared", sizes_word(set, 1));
+    if (tally->of[VERDICT_UNDECIDED] > 0)
+        print(report, "%s has the %s time %s, in %s", ours, tally->n_lower > 0 ? "lower" : "higher",
+              where, passes_word(report, tally->last.ratio.n_passes));
+    else if (tally->of[VERDICT_NO_DIFFERENCE] > 0)
+        print(report, "%s and %s show no difference %s", ours, theirs, where);
+    else if (tally->of[VERDICT_OURS] > 0)
+        print(report, "%s is faster %s", ours, where);
+    else
+        print(report, "%s is slower than %s %s", ours, theirs, where);
+}
+
+static void print_tally_of_many(const report_t *report, const comparison_set_t *set,
+                                const tally_t *tally, const char *ours, const char *theirs) {
     const size_t undecided = tally->of[VERDICT_UNDECIDED];
     if (undecided > 0 && undecided == tally->n) {
         print(report, "%s has the lower time at %s, in %s", ours,
               share_of_sizes(report, set, tally->n_lower, tally, tally->n - tally->n_lower, theirs),
               passes_word(report, tally->last.ratio.n_passes));
-    } else {
-        print(report, "%s is faster at %s", ours,
-              share_of_sizes(report, set, tally->of[VERDICT_OURS], tally, tally->of[VERDICT_THEIRS],
-                             theirs));
-        if (tally->of[VERDICT_NO_DIFFERENCE] > 0)
-            print(report, ", no difference found at %zu", tally->of[VERDICT_NO_DIFFERENCE]);
-        if (undecided > 0)
-            print(report, ", undecided (fewer than %d passes) at %zu", STATS_FEWEST_PASSES,
-                  undecided);
+        return;
     }
+    print(report, "%s is faster at %s", ours,
+          share_of_sizes(report, set, tally->of[VERDICT_OURS], tally, tally->of[VERDICT_THEIRS],
+                         theirs));
+    if (tally->of[VERDICT_NO_DIFFERENCE] > 0)
+        print(report, ", no difference found at %zu", tally->of[VERDICT_NO_DIFFERENCE]);
+    if (undecided > 0)
+        print(report, ", undecided (fewer than %d passes) at %zu", STATS_FEWEST_PASSES, undecided);
+}
+
+/* Without an interval no side is called faster: only which time was the lower. */
+void print_tally(const report_t *report, const comparison_set_t *set, const tally_t *tally,
+                 const char *ours, const char *theirs) {
+    if (tally->n == 1)
+        print_tally_of_one(report, set, tally, ours, theirs);
+    else
+        print_tally_of_many(report, set, tally, ours, theirs);
     const size_t claimed = tally->n_self_reported, missing = tally->of[VERDICT_NONE] - claimed;
     if (missing > 0)
         print(report, " (not compared at %zu more: only one side has a valid time)", missing);

@@ -160,18 +160,40 @@ static void side_without_times_is_one_sentence(void **state) {
     record_free(&run);
 }
 
+static void one_size_is_told_without_counts(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){0.5}, 1);
+    char *text = printed(all_findings, &run);
+    assert_has(text, "  - CUDA is slower than PyTorch at the one batch size compared.");
+    free(text);
+    record_free(&run);
+    for (unsigned slower = 0; slower < 2; slower++) {
+        run = (record_t){.name = mem_text("planted")};
+        plant_case(&run, (planted_t){"cuda", "cuda", "01_x", 1, 1000, CASE_OK, NULL}, 1, 1);
+        plant_case(&run,
+                   (planted_t){"pytorch", "cuda", "eager", 1, slower ? 500 : 2000, CASE_OK, NULL},
+                   1, 2);
+        text = printed(all_findings, &run);
+        assert_has(text, slower
+                             ? "CUDA has the higher time at the one batch size compared, in one "
+                             : "CUDA has the lower time at the one batch size compared, in one ");
+        free(text);
+        record_free(&run);
+    }
+}
+
 static void other_contenders_stand_beside_both_sides(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 4000, CASE_OK, NULL}, 9);
     char *text = printed(all_findings, &run);
     assert_has(text, "the fastest CUDA case against the strongest rival:\n  - CUDA is "
-                     "faster at 1 of");
+                     "faster at the one batch size compared.\n");
     assert_has(text, "(PyTorch eager)");
-    assert_has(text,
-               "  - Against PyTorch, the strongest at 1 of the 1 batch size: CUDA is faster at 1");
-    assert_has(text,
-               "  - Against mine, the strongest at 0 of the 1 batch size: CUDA is faster at 1");
+    assert_has(
+        text,
+        "  - Against PyTorch, the strongest at the one batch size: CUDA is faster at the one");
+    assert_has(text, "  - Against mine, the strongest at no batch size: CUDA is faster at the one");
     free(text);
     text = printed(all_tables, &run);
     assert_has(text, "| mine best | Mode |");
@@ -355,6 +377,7 @@ int main(void) {
         cmocka_unit_test(device_tells_rates_of_products),
         cmocka_unit_test(environment_says_each_thing_once),
         cmocka_unit_test(side_without_times_is_one_sentence),
+        cmocka_unit_test(one_size_is_told_without_counts),
         cmocka_unit_test(other_contenders_stand_beside_both_sides),
         cmocka_unit_test(computation_is_compared_by_one_clock),
         cmocka_unit_test(more_than_the_limit_is_told),

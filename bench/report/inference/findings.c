@@ -34,13 +34,17 @@ static void print_unequal_setups(const report_t *report, const comparison_set_t 
     size_t with = 0, compared = fitting_rows(set, has_headline, NULL);
     for (size_t i = 0; i < set->n_rows; i++)
         with += has_headline(&set->rows[i]) && has_kept_buffers(set, set->rows[i].size);
-    if (strcmp(set->platform->device, "cuda") == 0 && with < compared)
-        print(report,
-              "  - Not always like for like: a rival may keep its buffers between samples. CUDA "
-              "cases that do (`alloc` not malloc, `copy` not pageable) were run at %zu of the %zu "
-              "%s compared; at the others CUDA allocates or copies pageable memory in "
-              "every sample.\n",
-              with, compared, sizes_word(set, compared));
+    if (strcmp(set->platform->device, "cuda") != 0 || with == compared)
+        return;
+    print(report,
+          "  - Not always like for like: a rival may keep its buffers between samples. CUDA "
+          "cases that do (`alloc` not malloc, `copy` not pageable) were run at ");
+    if (with == 0)
+        print(report, "no %s compared: CUDA", sizes_word(set, 1));
+    else
+        print(report, "%zu of the %zu %s compared; at the others CUDA", with, compared,
+              sizes_word(set, compared));
+    print(report, " allocates or copies pageable memory in every sample.\n");
 }
 
 /* The comparison published by the study. */
