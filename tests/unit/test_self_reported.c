@@ -71,7 +71,7 @@ static void findings_say_why_it_is_not_compared(void **state) {
     record_t run = planted(NULL, 20);
     char *text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text,
-               "CUDA is faster at 1 of the 1 batch size compared, triton at 0 (not compared at "
+               "CUDA is faster at the one batch size compared (not compared at "
                "1 more: only one side has a valid time) (not compared at 1 more: one side's time "
                "is self-reported, and the supervisor's clock did not confirm it).");
     free(text);
