@@ -148,7 +148,7 @@ def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
         header["environment"]["gpu"].update(name="NVIDIA A100", driver="590.1")
 
     saved = another_boot(tmp_path / "saved", elsewhere)
-    assert "**Saved run of another machine: NVIDIA A100" in report_of(SIX_PASSES, saved, out=out)
+    assert "**Another machine: NVIDIA A100" in report_of(SIX_PASSES, saved, out=out)
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_runs_of_one_machine_stand_together() -> None:
     runs = [SIX_PASSES.parent / name for name in ("gpu", "cpu", "mnist", "epochs")]
     report = bench("report", *runs, "--out", "-").stdout
     own, _, elsewhere = report.partition("\n## Where")[0].partition(
-        "\n**Saved run of another machine: AMD EPYC 9654 96-Core Processor, 2026-03-02**\n"
+        "\n**Another machine: AMD EPYC 9654 96-Core Processor, 2026-03-02**\n"
     )
     assert re.findall(r"^- \*\*\[(.*?)\]", own, re.MULTILINE) == [
         "mlp_infer (gpu)",

@@ -48,19 +48,16 @@ def number(text: str) -> Any:
         return float(text)
 
 
-def measured(session: Session, spec: CaseSpec, seconds: float) -> str:
-    """Open, sample and close a case; return its medians in microseconds, or why there are none."""
-    with tempfile.TemporaryDirectory() as cache:
-        opened = session.handle(
-            OpenRequest(spec, seed=1, compile_cache=f"{cache}/1", results=False)
-        )
-        if opened["status"] != "ok":
-            return f"{opened['status']}: {opened['reason']}"
-        taken = session.handle(SampleRequest(spec.id, round(1e9 * seconds), 1000, 3, 0))
-        medians = {name: median(ns) / 1e3 for name, ns in taken["phases"].items() if ns}
-        session.handle(CloseRequest(spec.id))
-        compiled = opened["once_ns"].get("compile", 0) / 1e9
-        return f"compile {compiled:.0f} s, " + ", ".join(f"{k} {v:.4g}" for k, v in medians.items())
+def measured(session: Session, spec: CaseSpec, seconds: float, cache: str) -> str:
+    """Open, sample and close a case; return its medians, or why there are none."""
+    opened = session.handle(OpenRequest(spec, seed=1, compile_cache=cache, results=False))
+    if opened["status"] != "ok":
+        return f"{opened['status']}: {opened['reason']}"
+    taken = session.handle(SampleRequest(spec.id, round(1e9 * seconds), 1000, 3, 0))
+    medians = {name: median(ns) / 1e3 for name, ns in taken["phases"].items() if ns}
+    session.handle(CloseRequest(spec.id))
+    compiled = opened["once_ns"].get("compile", 0) / 1e9
+    return f"compile {compiled:.0f} s, " + ", ".join(f"{k} {v:.4g}" for k, v in medians.items())
 
 
 def main() -> None:
@@ -80,14 +77,15 @@ def main() -> None:
         for name, values in (p.split("=") for p in asked.params)
     }
     session = Session(asked.device)
-    for values in itertools.product(*axes.values()):
-        params = dict(zip(axes, values, strict=True))
-        for name in asked.options:
+    cases = itertools.product(itertools.product(*axes.values()), asked.options)
+    with tempfile.TemporaryDirectory() as folder:
+        for i, (values, name) in enumerate(cases):
+            params = dict(zip(axes, values, strict=True))
             spec = CaseSpec(
                 name, asked.workload, "pytorch", asked.device, asked.mode, asked.dtype, params
             )
             with inductor.patch(OPTIONS[name]):
-                found = measured(session, spec, asked.seconds)
+                found = measured(session, spec, asked.seconds, f"{folder}/{i}")
             print(*(f"{k}={v}" for k, v in params.items()), f"{name}: {found}", flush=True)
 
 

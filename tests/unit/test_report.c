@@ -169,7 +169,7 @@ static void test_saved_run_is_labelled_and_apart(void **state) {
     char *here = save_run(mine, *state, "here", NULL);
     char *there = save_run(plant_ratios((double[]){3, 2}, 2), *state, "there", "NVIDIA H200");
     char *text = report_of(*state, NULL, here, there);
-    assert_has(text, "**Saved run of another machine: NVIDIA H200, 2026-03-02**\n\n- **[mlp_infer "
+    assert_has(text, "**Another machine: NVIDIA H200, 2026-03-02**\n\n- **[mlp_infer "
                      "(there)](there/mlp_infer.md)**");
     assert_has(text, "Some CPU, without a GPU ");
     assert_has(text, "| CPU ");
@@ -365,7 +365,7 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     add_sweep(&elsewhere, "{\"name\": \"a\"}");
     runs[3] = save_run(elsewhere, *state, "elsewhere", "NVIDIA A100");
     text = report_of(*state, NULL, runs[0], runs[3]);
-    assert_has(text, "**Saved run of another machine: NVIDIA A100, 2026-03-02**");
+    assert_has(text, "**Another machine: NVIDIA A100, 2026-03-02**");
     assert_has_not(text, "boots ");
     free(text);
     free(out);

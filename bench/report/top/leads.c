@@ -111,17 +111,30 @@ static const char *machine_of(const report_t *report, const top_t *top, size_t p
     return shown_machine(report, &top->parts[part].shown->whole);
 }
 
-/* Runs of another machine than the first's say so. */
+static bool stand_together(const report_t *report, const top_t *top, size_t a, size_t b) {
+    return strcmp(machine_of(report, top, a), machine_of(report, top, b)) == 0;
+}
+
+/* Of several machines, each has a title; parts of one stand together. */
 static bool has_title(const report_t *report, const top_t *top, size_t i) {
-    return top->parts[i].elsewhere &&
-           (i == 0 || strcmp(machine_of(report, top, i), machine_of(report, top, i - 1)) != 0);
+    return top->parts[top->n_parts - 1].elsewhere &&
+           (i == 0 || !stand_together(report, top, i, i - 1));
+}
+
+static void print_title(const report_t *report, const top_t *top, size_t first) {
+    text_list_t dates = {0};
+    for (size_t i = first; i < top->n_parts && stand_together(report, top, i, first); i++)
+        text_list_add_new(&dates, shown_date(report, &top->parts[i].shown->whole));
+    print(report, "%s**%s%s, %s**\n\n", first > 0 ? "\n" : "",
+          top->parts[first].elsewhere ? "Another machine: " : "", machine_of(report, top, first),
+          report_join(report, &dates, " and "));
 }
 
 size_t top_n_leads(const report_t *report, const top_t *top, size_t *lines) {
     size_t n = 0;
     *lines = 0;
     for (; n < top->n_parts; n++) {
-        const size_t needed = has_title(report, top, n) ? 4 : 1;
+        const size_t needed = !has_title(report, top, n) ? 1 : n == 0 ? 3 : 4;
         if (*lines + needed > TOP_LEADS)
             break;
         *lines += needed;
@@ -136,8 +149,7 @@ void top_leads(const report_t *report, const top_t *top) {
     text_list_t further = {0};
     for (size_t i = 0; i < n; i++) {
         if (has_title(report, top, i))
-            print(report, "%s**Saved run of another machine: %s, %s**\n\n", i > 0 ? "\n" : "",
-                  machine_of(report, top, i), shown_date(report, &top->parts[i].shown->whole));
+            print_title(report, top, i);
         print_lead_of(report, &top->parts[i]);
     }
     for (size_t i = n; i < top->n_parts; i++)

@@ -36,8 +36,8 @@ void top_page(const report_t *report, const top_t *top);
 void top_facts(const report_t *report, const top_t *top);
 /* leads.c: a sentence per workload. */
 void top_leads(const report_t *report, const top_t *top);
-/* How many workloads have a sentence, and the lines of all: one each, three for the title of each further
- * machine. */
+/* How many workloads have a sentence, and the lines of all: one each, two or three for the title of each of
+ * several machines. */
 size_t top_n_leads(const report_t *report, const top_t *top, size_t *lines);
 /* table.c: the headline of all workloads. */
 void top_table(const report_t *report, const top_t *top);
