@@ -60,8 +60,8 @@ def compiled(function: Function, mode: str, *, dynamic: bool = False, **options:
 def use_compile_cache(folder: str) -> None:
     """Have the compiler read and keep generated code and tuning results in this folder.
 
-    Triton's binaries are kept beside it, for all draws: the same source gives the same binary, so a
-    later draw times all candidates anew without building them anew.
+    Triton's binaries are kept beside it, for all draws and cases: the same source gives the same
+    binary, so a later draw times all candidates anew without building them anew.
     """
     from torch._inductor.utils import clear_caches  # takes seconds to import
 

@@ -126,7 +126,7 @@ typedef struct sanitize {
     text_list_t tools, verdicts; /* "memcheck"; "clean", "3 errors", "not run: why" */
 } sanitize_t;
 
-/* One cold compilation by a compiler that tunes, and how fast its code was. */
+/* One compilation, without earlier choices, by a compiler that tunes, and how fast its code was. */
 typedef struct draw {
     double median_ns, compile_ns; /* from host to host; NaN if unknown */
 } draw_t;
@@ -134,7 +134,7 @@ typedef struct draw {
 typedef struct case_result {
     case_t spec;
     unsigned pass; /* counted from 1; 0: several passes, joined, or a draw without a pass */
-    unsigned draw; /* of the compiler's cold compilations, counted from 1: which one ran; 0: none */
+    unsigned draw; /* of the draws, counted from 1: which one's code ran; 0: none */
     uint64_t seed; /* of the data */
     case_status_t status;
     char *reason; /* why not ok; NULL if ok */
@@ -240,7 +240,7 @@ void result_add_passes(case_result_t *result, const case_result_t *more);
 void result_summarise(case_result_t *result);
 void result_add_once(case_result_t *result, const char *name, double ns);
 double result_once(const case_result_t *result, const char *name); /* NaN if absent */
-/* Of a line, not of joined passes: is it a cold compilation that was only timed to choose one? */
+/* Of a line, not of joined passes: is it a compilation that was only timed to choose one? */
 bool result_is_draw(const case_result_t *result);
 /* Note draw `number`, counted from 1. */
 void result_add_draw(case_result_t *result, unsigned number, draw_t draw);

@@ -61,10 +61,11 @@ static void print_tally_of_one(const report_t *report, const comparison_set_t *s
                                const tally_t *tally, const char *ours, const char *theirs) {
     const char *where = report_text(report, "at the one %s compared", sizes_word(set, 1));
     if (tally->of[VERDICT_UNDECIDED] > 0)
-        print(report, "%s has the %s time %s, in %s", ours, tally->n_lower > 0 ? "lower" : "higher",
-              where, passes_word(report, tally->last.ratio.n_passes));
+        print(report, "%s %s the lower time %s, in %s", ours,
+              tally->n_lower > 0 ? "has" : "does not have", where,
+              passes_word(report, tally->last.ratio.n_passes));
     else if (tally->of[VERDICT_NO_DIFFERENCE] > 0)
-        print(report, "%s and %s show no difference %s", ours, theirs, where);
+        print(report, "Between %s and %s no difference was found %s", ours, theirs, where);
     else if (tally->of[VERDICT_OURS] > 0)
         print(report, "%s is faster %s", ours, where);
     else

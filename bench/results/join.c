@@ -24,6 +24,16 @@ static double draw_ns(const case_result_t *draw) {
     return whole != NULL ? whole->summary.median : (double)NAN;
 }
 
+/* Passes load what a draw compiled, and a later draw may find what the first one built. */
+static void keep_cold_compilation(case_result_t *joined) {
+    size_t first = 0; /* of those that got so far */
+    while (first < joined->n_draws && !isfinite(joined->draws[first].compile_ns))
+        first++;
+    for (size_t i = 0; i < joined->n_once && first < joined->n_draws; i++)
+        if (strcmp(joined->once[i].name, "compile") == 0)
+            joined->once[i].ns = joined->draws[first].compile_ns;
+}
+
 /* Join the lines of a case: first draws, then passes, ascending. False if it has only draws, as in a run
  * that was interrupted. */
 static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
@@ -45,10 +55,7 @@ static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
     if (first == n)
         return false;
     joined->pass = 0;
-    /* Passes only load what a draw compiled, and later draws find what the first one built. */
-    for (size_t i = 0; i < joined->n_once && joined->n_draws > 0; i++)
-        if (strcmp(joined->once[i].name, "compile") == 0)
-            joined->once[i].ns = joined->draws[0].compile_ns;
+    keep_cold_compilation(joined);
     if (n > first + 1) {
         result_summarise(joined);
         implausible_find(joined);

@@ -1,6 +1,6 @@
-/* A tuning compiler's choice differs from one cold compilation to the next, by a factor of six for
- * one case (docs/measuring.md). So each case that it compiles is compiled several times before the
- * passes, each time in a new process and with an empty cache folder: a draw. All passes then load the
+/* A tuning compiler's choice differs from one compilation to the next, by a factor of six for one case
+ * (docs/measuring.md). So each case that it compiles is compiled several times before the passes, each
+ * time in a new process and with a cache folder that has no choices: a draw. All passes then load the
  * fastest draw's cache. */
 #include "run/entrants.h"
 

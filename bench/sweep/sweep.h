@@ -8,9 +8,9 @@
 #include "workloads/common/workload.h"
 
 typedef struct measure_options {
-    unsigned passes;              /* over the sweep, each with new processes; 6 */
-    unsigned draws;               /* cold compilations of a compiler that tunes; 3 */
-    double precision_frac;        /* of a pass: the error of its median by the host's clock; 0.02 */
+    unsigned passes;       /* over the sweep, each with new processes; 6 */
+    unsigned draws;        /* compilations, without earlier choices, by a compiler that tunes; 3 */
+    double precision_frac; /* of a pass: the error of its median by the host's clock; 0.02 */
     double device_precision_frac; /* the same by the device's clock; 0.005 */
     double time_limit_s;          /* of a case, shared by its passes; 15 */
     double round_s;               /* 0.03 */

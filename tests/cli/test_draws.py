@@ -131,6 +131,15 @@ def test_a_wrong_draw_is_not_chosen(root: Path, tmp_path: Path) -> None:
     assert {(line["draw"], line["status"]) for line in lines[3:]} == {(2, "ok")}
 
 
+def test_a_draw_that_failed_has_no_compile_time(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep = sweep_of(tmp_path, "brittle")
+    printed = bench("run", sweep, "--out", out, "--json", expect=None, root=root).stdout
+    (joined,) = json.loads(printed)
+    assert [line["status"] for line in read_lines(out)] == ["failed", *["ok"] * 4]
+    assert joined["once_ns"]["compile"] == 5000, "the second draw found nothing"
+
+
 def test_only_draws_are_no_case(root: Path, tmp_path: Path) -> None:
     """A run interrupted between its draws and its passes."""
     out = tmp_path / "out"

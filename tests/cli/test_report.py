@@ -134,6 +134,22 @@ def test_a_boot_of_some_of_the_cases(tmp_path: Path) -> None:
     assert "boots" not in bench("report", SIX_PASSES, other, "--print", "headline").stdout
 
 
+def test_title_of_another_machine_has_all_its_dates(tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    shutil.copytree(SIX_PASSES.parent / "mnist", later)
+    header = json.loads((later / "run.json").read_text("utf-8"))
+    header["started"] = "2026-04-05T10:15:00Z"
+    (later / "run.json").write_text(json.dumps(header), "utf-8")
+    runs = [SIX_PASSES.parent / "cpu", SIX_PASSES, later]
+    titles = [
+        line for line in bench("report", *runs, "--out", "-").stdout.split("\n") if line[:2] == "**"
+    ]
+    assert titles == [
+        "**AMD EPYC 9654 96-Core Processor**",
+        "**Another machine: NVIDIA H200, 2026-03-02 and 2026-04-05**",
+    ]
+
+
 def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
     def newer(header: dict[str, Any]) -> None:
         header["environment"]["gpu"]["driver"] = "590.1"

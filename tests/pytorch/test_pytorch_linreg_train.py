@@ -346,6 +346,21 @@ def test_cases_that_share_points_do_not_share_buffers():
     check_fit(cases[1].output(), ["params", "losses", "test_loss"], 40, 10, 1)
 
 
+@pytest.mark.parametrize(
+    ("mode", "options"), [("compile_graph", {}), ("combo_graph", {"combo_kernels": True})]
+)
+def test_both_compiled_functions_have_the_modes_options(gpu, monkeypatch, mode, options):
+    asked = []
+
+    def compiled(function, _mode, **keys):
+        asked.append(keys)
+        return function
+
+    monkeypatch.setattr(linreg_trainers, "compiled", compiled)
+    open_here(LinregTraining, 4, 1, MODES[mode], gpu)
+    assert asked == [options, options]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["compile_graph", "combo_graph"])
 def test_compiled_epochs_write_losses_where_they_are_recorded(gpu, monkeypatch, mode):

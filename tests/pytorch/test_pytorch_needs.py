@@ -172,8 +172,8 @@ def test_compile_modes_match_those_of_the_workloads():
     named = {
         mode for workload in WORKLOADS.values() for mode in workload.modes if "compile" in mode
     }
-    # These two do, too.
-    assert named | {"mapped", "manual_graph"} == set(COMPILING["cuda"])
+    # These do, too.
+    assert named | {"combo_graph", "mapped", "manual_graph"} == set(COMPILING["cuda"])
 
 
 # ---- the worker's Python -------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def test_hello_describes_the_worker(worker):
             "compile",
             *("graph", "compile_graph", "overlap", "compile_overlap", "mapped"),
         ],
-        "linreg_train": ["eager", "compile", "graph", "compile_graph"],
+        "linreg_train": ["eager", "compile", "graph", "compile_graph", "combo_graph"],
         "mnist_train": ["eager", "compile", "graph", "compile_graph", "manual_graph"],
         "mlp_train": ["dataloader", "eager", "compile", "graph", "compile_graph", "manual_graph"],
         "allocate": ["caching"],

@@ -117,7 +117,8 @@ static void test_no_difference_sentence(void **state) {
     plant(&same, (planted_t){"pytorch", "cuda", "eager", 1, 1000, CASE_OK, NULL}, 1);
     char *run = save_run(same, *state, "same", "NVIDIA H200");
     char *text = report_of(*state, NULL, run, NULL);
-    assert_has(text, "CUDA and PyTorch show no difference at the one batch size compared.");
+    assert_has(text,
+               "Between CUDA and PyTorch no difference was found at the one batch size compared.");
     assert_has(text, "no difference found, 1.0");
     assert_has_not(text, "as fast");
     free(text);

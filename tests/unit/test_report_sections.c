@@ -175,7 +175,7 @@ static void one_size_is_told_without_counts(void **state) {
                    1, 2);
         text = printed(all_findings, &run);
         assert_has(text, slower
-                             ? "CUDA has the higher time at the one batch size compared, in one "
+                             ? "CUDA does not have the lower time at the one batch size compared"
                              : "CUDA has the lower time at the one batch size compared, in one ");
         free(text);
         record_free(&run);

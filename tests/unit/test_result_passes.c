@@ -237,6 +237,14 @@ static void other_errors_are_noted(void **state) {
     whole = join((double[]){2, 1, 2, 2}, 4); /* the kept error is the first pass's */
     assert_true(whole.before.varies);
     result_free(&whole);
+    case_result_t more = make(1);
+    whole = make(1);
+    more.before.max_abs = 7;
+    whole.after.done = false; /* the other pass's is the only one */
+    result_add_passes(&whole, &more);
+    assert_true(whole.before.varies && !whole.after.varies);
+    result_free(&whole);
+    result_free(&more);
 }
 
 static void failed_check_stays(void **state) {

@@ -193,10 +193,8 @@ static double once_median(const contender_t *contender, const char *name) {
     size_t n = 0;
     for (const case_result_t *result = NULL; (result = next_case(contender, result)) != NULL;)
         for (size_t k = 0; k < result->n_once && result_has_times(result); k++)
-            if (strcmp(result->once[k].name, name) == 0) {
+            if (strcmp(result->once[k].name, name) == 0 && isfinite(result->once[k].ns))
                 values[n++] = result->once[k].ns;
-                break;
-            }
     stats_sort(values, n);
     double median = stats_quantile(values, n, 0.5);
     free(values);

@@ -56,6 +56,6 @@ void section_draws(const report_t *report) {
         &table, 3, "Compilations",
         "A compiler that tunes chooses by timing, so its code differs from one "
         "compilation to the next. Each of these cases was compiled several times, "
-        "with an empty cache and in a new process; all passes run the fastest (bold). "
+        "in a new process without earlier choices; all passes load the fastest (bold). "
         "This spread is no part of any interval.\n\n");
 }

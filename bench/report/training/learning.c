@@ -233,9 +233,9 @@ static void print_repeated(const report_t *report, const training_runs_t *runs) 
     if (n[0] == 0)
         return;
     print(report,
-          "- **Reproducible:** the check before timing, in %zu processes from the same weights, "
-          "found "
-          "exactly the same error in %zu of %zu of our cases",
+          "- **Reproducible:** the check before timing, in up to %zu processes from the same "
+          "weights, "
+          "found exactly the same error in %zu of %zu of our cases",
           most, n_equal[0], n[0]);
     if (n[1] > 0)
         print(report, " and in %zu of %zu of the rivals'", n_equal[1], n[1]);
