@@ -127,13 +127,8 @@ cores_t *contender_cores(const contender_t *c) {
 static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool *slow) {
     cores_t *cores = contender_cores(c);
     *slow = false;
-    if (!contender_reopen(c))
-        return NULL;
-    if (cores == NULL) {
-        json_t *answer = ask_sample(c, limits);
-        cores_wait_until_idle(c->worker->child.pid);
-        return answer;
-    }
+    if (cores == NULL || !contender_reopen(c))
+        return cores == NULL ? ask_sample(c, limits) : NULL;
     const int64_t start_ns = clock_ns();
     cores_enter(cores, c->worker->child.pid);
     json_t *answer = ask_sample(c, limits);

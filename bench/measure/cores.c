@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LOOP_STEPS = 2500, LOOP_REPEATS = 3 };
 
@@ -15,10 +14,6 @@ enum { LOOP_STEPS = 2500, LOOP_REPEATS = 3 };
  * round for that to count. On an H200's virtual machine the fast state spreads by a tenth, and the
  * slow one begins at 1.4. */
 static const double STAY = 1.1, SLOW = 1.1;
-
-/* A process is idle if it uses less than that share of one core during a short sleep. */
-static const double IDLE_SHARE = 0.3;
-enum { IDLE_SLEEP_NS = 500000, IDLE_MOST_NS = 30000000 };
 
 /* Eight independent chains fill the core's units, so that a busy neighbour is felt. About 8 µs. */
 static double loop_ns(void) {
@@ -161,27 +156,6 @@ bool cores_leave(cores_t *cores, pid_t pid) {
     release(cores, pid, -1);
     release(cores, 0, -1);
     return ns <= SLOW * cores->entered_ns;
-}
-
-/* NaN: the process is gone. */
-static double cpu_ns(pid_t pid) {
-    clockid_t clock;
-    struct timespec used;
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
-        return NAN;
-    return (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
-}
-
-void cores_wait_until_idle(pid_t pid) {
-    const int64_t start_ns = clock_ns();
-    double before = cpu_ns(pid), share;
-    do {
-        const int64_t slept_ns = clock_ns();
-        clock_sleep_ns(IDLE_SLEEP_NS);
-        const double after = cpu_ns(pid);
-        share = (after - before) / (double)(clock_ns() - slept_ns);
-        before = after;
-    } while (share > IDLE_SHARE && clock_ns() - start_ns < IDLE_MOST_NS);
 }
 
 char *cores_take_used(cores_t *cores) {

@@ -35,10 +35,6 @@ void cores_enter(cores_t *cores, pid_t pid);
 /* Let it run on any allowed core again. False if its core has become slow since cores_enter(). */
 bool cores_leave(cores_t *cores, pid_t pid);
 
-/* Wait, for milliseconds at most, until the threads of process `pid` sleep. A pool's threads wait for more
- * work by spinning, libgomp's for some 10 ms; those of the next contender would be woken on the same cores. */
-void cores_wait_until_idle(pid_t pid);
-
 /* "0-3,7"; the caller frees it. */
 char *cores_text(const int *list, size_t n);
 /* The cores that rounds ran on since the last call. */

@@ -25,7 +25,7 @@ static double draw_ns(const case_result_t *draw) {
 }
 
 /* Passes load what a draw compiled, and a later draw may find what the first one built. */
-static void keep_cold_compilation(case_result_t *joined) {
+static void keep_first_compilation(case_result_t *joined) {
     size_t first = 0; /* of those that got so far */
     while (first < joined->n_draws && !isfinite(joined->draws[first].compile_ns))
         first++;
@@ -55,7 +55,7 @@ static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
     if (first == n)
         return false;
     joined->pass = 0;
-    keep_cold_compilation(joined);
+    keep_first_compilation(joined);
     if (n > first + 1) {
         result_summarise(joined);
         implausible_find(joined);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static void text_of_lists(void **state) {
@@ -119,44 +118,6 @@ static void a_worker_is_moved_and_released(void **state) {
     waitpid(child, NULL, 0);
 }
 
-/* CPU time that the process has used. */
-static double used_ms(pid_t pid) {
-    clockid_t clock;
-    struct timespec used;
-    assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
-    assert_int_equal(clock_gettime(clock, &used), 0);
-    return 1e3 * (double)used.tv_sec + 1e-6 * (double)used.tv_nsec;
-}
-
-/* A child that uses so many ms of CPU time, then waits for its end. */
-static pid_t start_child(double busy_ms) {
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    while (pid == 0 && used_ms(getpid()) < busy_ms)
-        ;
-    while (pid == 0)
-        pause();
-    return pid;
-}
-
-static void end_child(pid_t pid) {
-    kill(pid, SIGKILL);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static void a_worker_is_waited_for_until_its_threads_sleep(void **state) {
-    (void)state;
-    enum { BUSY_MS = 6 };
-    pid_t pid = start_child(BUSY_MS);
-    cores_wait_until_idle(pid);
-    assert_true(used_ms(pid) >= BUSY_MS);
-    end_child(pid);
-    cores_wait_until_idle(pid); /* gone */
-    pid = start_child(1e9);
-    cores_wait_until_idle(pid); /* it never sleeps: not for ever */
-    end_child(pid);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_of_lists),
@@ -164,7 +125,6 @@ int main(void) {
         cmocka_unit_test(a_list_binds_this_process),
         cmocka_unit_test(near_cores_are_kept),
         cmocka_unit_test(a_worker_is_moved_and_released),
-        cmocka_unit_test(a_worker_is_waited_for_until_its_threads_sleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What a tuning compiler chose in each of its cold compilations. */
+/* What a tuning compiler chose in each draw. */
 #include "report/sections/sections.h"
 
 #include "analysis/labels.h"

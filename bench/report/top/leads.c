@@ -123,14 +123,13 @@ static bool has_title(const report_t *report, const top_t *top, size_t i) {
 
 static void print_title(const report_t *report, const top_t *top, size_t first) {
     text_list_t dates = {0};
-    if (first == 0) { /* its date is in the page's heading */
-        print(report, "**%s**\n\n", machine_of(report, top, 0));
-        return;
-    }
     for (size_t i = first; i < top->n_parts && stand_together(report, top, i, first); i++)
         text_list_add_new(&dates, shown_date(report, &top->parts[i].shown->whole));
-    print(report, "\n**Another machine: %s, %s**\n\n", machine_of(report, top, first),
-          report_join(report, &dates, " and "));
+    const bool in_heading = first == 0 && dates.n == 1;
+    const char *list = report_join(report, &dates, " and ");
+    print(report, "%s**%s%s%s%s**\n\n", first > 0 ? "\n" : "",
+          top->parts[first].elsewhere ? "Another machine: " : "", machine_of(report, top, first),
+          in_heading ? "" : ", ", in_heading ? "" : list);
 }
 
 size_t top_n_leads(const report_t *report, const top_t *top, size_t *lines) {
