@@ -327,13 +327,24 @@ def test_the_command_of_several_runs_names_their_gpus() -> None:
     assert "--devices=0,1" in command.split()
 
 
-def test_the_top_page_is_short() -> None:
-    """Also of more workloads than it has sentences for."""
+def on_another_gpu(run: Path, folder: Path) -> Path:
+    shutil.copytree(run, folder)
+    header = json.loads((folder / "run.json").read_text("utf-8"))
+    header["environment"].setdefault("gpu", {})["name"] = "NVIDIA A100"
+    (folder / "run.json").write_text(json.dumps(header), "utf-8")
+    return folder
+
+
+def test_the_top_page_is_short(tmp_path: Path) -> None:
+    """Also of more workloads than it has sentences for, and more losses than it has lines for."""
     assert len(top_of((ROOT / "REPORT.md").read_text("utf-8"))) <= 60
     assert len((ROOT / "REPORT.md").read_text("utf-8").splitlines()) < 250
     committed = sorted(path.parent for path in (ROOT / "results").glob("*/run.json"))
     fixtures = sorted(path.parent for path in SIX_PASSES.parent.glob("*/run.json"))
-    report = bench("report", *committed, *fixtures, "--out", "-").stdout
+    copies = [on_another_gpu(run, tmp_path / run.name) for run in committed]
+    report = bench("report", *committed, *fixtures, *copies, "--out", "-").stdout
     assert report.count("\n- **[") <= 12
-    assert "\n## Where we do not win\n\n- " in report
+    losses = report.partition("\n## Where we do not win\n\n- ")[2].partition("\n\n")[0]
+    for more in ("Also in: ", "The CPU alone takes less time: ", "Not compared, as "):
+        assert f"\n- {more}" in losses
     assert len(top_of(report)) <= 60
