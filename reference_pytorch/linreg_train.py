@@ -13,7 +13,7 @@ graph          All epochs of `eager` from the start values on (up to 1024), capt
                CUDA graph; for `host_to_host` in one that ends with the copy to the host.
 compile_graph  The same with the compiled function.
 combo_graph    The same; kernels that do not need each other share a launch (the compiler's option
-               `combo_kernels`), here the sums of the loss and of both gradients.
+               `combo_kernels`).
 
 Phases on a GPU: `init` (eager only: every sample builds model and optimiser), `train`, `d2h` (w, b
 and the recorded losses), each ended by a synchronisation, `total`, `residual`; `host_to_host`,
