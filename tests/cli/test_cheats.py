@@ -69,7 +69,7 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 def implementations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     pytest.importorskip("torch")
     run = tmp_path_factory.mktemp("implementations") / "run"
-    sizes = ("--set", "device=cpu", "--set", "rows=4096")
+    sizes = ("--set", "device=cpu", "--set", "rows=16384")
     options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "5s")
     bench("run", "--operator", OPERATOR, *options, "--out", run, expect=1)
     return {case["variant"]: case for case in read_lines(run)}
