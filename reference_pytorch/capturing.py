@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -65,9 +66,33 @@ def use_compile_cache(folder: str) -> None:
     """
     from torch._inductor.utils import clear_caches  # takes seconds to import
 
+    shared = os.path.dirname(folder)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-    os.environ["TRITON_CACHE_DIR"] = os.path.join(os.path.dirname(folder), "triton")
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")
+    _keep_vector_checks(shared)
     clear_caches()  # those in memory
+
+
+@cache
+def _keep_vector_checks(folder: str) -> None:
+    """Have the compiler check vector instructions once for a folder, not in each process.
+
+    Before it compiles for a CPU, it builds a program for each kind that the CPU has, and loads it in
+    a new Python, which up to PyTorch 2.11 imports PyTorch: 17 s with AVX-512. A yes is kept.
+    """
+    from torch._inductor.cpu_vec_isa import VecISA
+
+    check = VecISA.check_build
+
+    def check_build(self: VecISA, code: str) -> bool:
+        yes = Path(folder, f"vector-{torch.__version__}-{self}")
+        if not yes.exists():
+            if not check(self, code):
+                return False
+            yes.touch()
+        return True
+
+    VecISA.check_build = check_build
 
 
 def run_on_side_stream(work: Callable[[], Any]) -> None:

@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from conftest import needs_gpu  # noqa: E402 -- these need PyTorch
 
+import capturing  # noqa: E402
 from capturing import capture, compiled, run_on_side_stream, use_compile_cache  # noqa: E402
 from workload import Skip  # noqa: E402
 
@@ -95,6 +96,28 @@ def test_draws_share_binaries_and_no_choices(monkeypatch, tmp_path):
         found.append([os.environ[name] for name in names])
     shared = str(tmp_path / "triton")
     assert found == [[str(tmp_path / "1"), shared], [str(tmp_path / "2"), shared]]
+
+
+def test_a_kind_of_vector_instructions_is_checked_once_for_a_run(monkeypatch, tmp_path):
+    from torch._inductor.cpu_vec_isa import VecAVX2, VecISA
+
+    answers, asked = [False, True], []
+
+    def check_build(self, _code):
+        asked.append(str(self))
+        return answers.pop(0)
+
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
+    monkeypatch.setenv("TRITON_CACHE_DIR", "")
+    for process in ("1", "2"):
+        monkeypatch.setattr(VecISA, "check_build", check_build)
+        capturing._keep_vector_checks.cache_clear()
+        use_compile_cache(str(tmp_path / f"case{process}"))
+        use_compile_cache(str(tmp_path / "another_case"))
+        found = [VecAVX2().check_build("code") for _ in range(2)]
+        assert found == ([False, True] if process == "1" else [True, True])
+    assert asked == ["avx2", "avx2"], "a no is asked again, a yes is kept"
+    capturing._keep_vector_checks.cache_clear()
 
 
 @needs_gpu
