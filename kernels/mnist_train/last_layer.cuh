@@ -113,12 +113,6 @@ __device__ __forceinline__ void softmax_of_row(const mnist_t &p, last_layer_t &l
             store(p.delta[LAYERS - 1] + row * PADDED_CLASSES + k * 8, last.deltas[row][k]);
 }
 
-// 0 where the activation is 0.
-__device__ __forceinline__ unsigned masked(float value, float next_value, unsigned activations) {
-    const float2 a = to_floats(activations);
-    return to_halves(a.x > 0 ? value : 0, a.y > 0 ? next_value : 0);
-}
-
 // One strip per warp and one tile per strip: the sums are complete in registers. W is updated in the next stage, when
 // all blocks have read it.
 struct last_strip_t {

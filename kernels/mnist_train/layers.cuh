@@ -15,6 +15,7 @@
 #endif
 
 #include "mnist_train.cuh"
+#include "sums.cuh"
 #include "tiles.cuh"
 
 // Rows of W per block forward, in eights, and columns backward: as many as leave 96 blocks, because each block reads
@@ -26,26 +27,6 @@ __host__ __device__ constexpr unsigned width() {
     return width;
 }
 constexpr unsigned WIDTH = width(), V = WIDTH < 2 ? 2 : WIDTH;  // V: halves in a lane's vector of a row of W
-
-#if ACCUMULATE_F16
-typedef unsigned sums_t[2];
-__device__ __forceinline__ float4 in_float32(const sums_t &sums) {
-    const float2 row = to_floats(sums[0]), row_8 = to_floats(sums[1]);
-    return make_float4(row.x, row.y, row_8.x, row_8.y);
-}
-#else
-typedef float sums_t[4];
-__device__ __forceinline__ float4 in_float32(const sums_t &sums) {
-    return make_float4(sums[0], sums[1], sums[2], sums[3]);
-}
-#endif
-
-__device__ __forceinline__ unsigned lane() {
-    return threadIdx.x % 32;
-}
-__device__ __forceinline__ unsigned warp() {
-    return threadIdx.x / 32;
-}
 
 // Tile n forward: inputs 32n … 32n + 31. Lane (g, t) takes eight of them from rows g, g + 8, … of W and of the
 // activations.

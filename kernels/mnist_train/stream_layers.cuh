@@ -1,6 +1,4 @@
-// Layers forward and backward through the ring of stream_ring.cuh. A panel's side of W is always the first factor's
-// side, so a warp's fragments of W (mma.cuh), 32 of the panel by 16 of the chunk, match those of the gradient: a weight
-// stays in one register of one lane from the ring through product and update back to the ring.
+// Layers forward and backward through the ring of stream_ring.cuh.
 #pragma once
 #include "stream_ring.cuh"
 
@@ -29,7 +27,6 @@ __device__ __forceinline__ ring_t<TILES, SLABS> ring_of_block(barriers_t &barrie
     } else if (threadIdx.x == 64) {
         barrier_init(ring.panel_full(), 32);
     }
-    barriers_fence();
     __syncthreads();
     cluster_arrive();  // other blocks wait for it before they write here
     return ring;
@@ -69,80 +66,6 @@ __device__ __forceinline__ void empty(const Ring &ring, const Share &share, Use 
     }
 }
 
-typedef unsigned weights_t[2][4];
-typedef sums_t warp_sums_t[2][BATCH / 8];    // 32 of the panel, by images
-typedef unsigned panel_t[2][BATCH / 16][4];  // 32 of the panel, by images: left factor of gradients
-
-__device__ __forceinline__ unsigned across() {
-    return warp() % ACROSS;
-}
-__device__ __forceinline__ unsigned step_of_warp() {
-    return warp() / ACROSS % STEPS;
-}
-// Addresses for load_matrices() from vector `vector` of row `row`: matrices 1 and 3 are the eight rows below 0 and 2,
-// which are neighbours; or the other way round.
-template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned rows_first(unsigned row, unsigned vector) {
-    return swizzled<ROW_HALVES>(row + lane() / 8 % 2 * 8 + lane() % 8, vector + lane() / 16);
-}
-template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned vectors_first(unsigned row, unsigned vector) {
-    return swizzled<ROW_HALVES>(row + lane() / 16 * 8 + lane() % 8, vector + lane() / 8 % 2);
-}
-
-// A warp's two fragments of 16 of the panel.
-template <bool TRANSPOSED> __device__ __forceinline__ void load_weights(weights_t &to, unsigned first, unsigned second) {
-    load_matrices<TRANSPOSED>(to[0], first);
-    load_matrices<TRANSPOSED>(to[1], second);
-}
-template <bool TRANSPOSED>
-__device__ __forceinline__ void store_weights(unsigned first, unsigned second, const weights_t &from) {
-    store_matrices<TRANSPOSED>(first, from[0]);
-    store_matrices<TRANSPOSED>(second, from[1]);
-}
-
-// sums += W · slab, over this warp's 16 of the chunk.
-__device__ __forceinline__ void add_products(warp_sums_t &sums, const weights_t &w, unsigned slab) {
-    unsigned right[BATCH / 16][4];
-#pragma unroll
-    for (unsigned i = 0; i < BATCH / 16; i++)
-        load_matrices<false>(right[i], slab + vectors_first<CHUNK>(i * 16, step_of_warp() * 2));
-#pragma unroll
-    for (unsigned m = 0; m < 2; m++)
-#pragma unroll
-        for (unsigned n = 0; n < BATCH / 8; n++) {
-            const unsigned b[2] = {right[n / 2][n % 2 * 2], right[n / 2][n % 2 * 2 + 1]};
-            multiply_add(sums[m][n], w[m], b);
-        }
-}
-
-// W -= rate · left · slab, over all images. report(across, along, gradient): positions within the warp's 32 by 16.
-template <class Report>
-__device__ __forceinline__ void step_weights(weights_t &w, weights_t &low, const panel_t &left, unsigned slab,
-                                             float rate, bool reports, Report report) {
-    constexpr float SHARE = 1.0f / BATCH;  // a power of two: no rounding
-    unsigned right[BATCH / 16][4];
-#pragma unroll
-    for (unsigned k = 0; k < BATCH / 16; k++)
-        load_matrices<true>(right[k], slab + rows_first<CHUNK>(k * 16, step_of_warp() * 2));
-#pragma unroll
-    for (unsigned m = 0; m < 2; m++)
-#pragma unroll
-        for (unsigned n = 0; n < 2; n++) {
-            float g[4] = {};
-#pragma unroll
-            for (unsigned k = 0; k < BATCH / 16; k++) {
-                const unsigned b[2] = {right[k][2 * n], right[k][2 * n + 1]};
-                multiply_add(g, left[m][k], b);
-            }
-#pragma unroll
-            for (unsigned i = 0; i < 2; i++)
-                update_pair(w[m][2 * n + i], low[m][2 * n + i], g[2 * i], g[2 * i + 1], rate * SHARE);
-            if (reports)
-#pragma unroll
-                for (unsigned i = 0; i < 4; i++)
-                    report(m * 16 + i / 2 * 8 + lane() / 4, n * 8 + lane() % 4 * 2 + i % 2, g[i] * SHARE);
-        }
-}
-
 // A panel (BATCH, PANEL) of `matrix`: its copy, by the warp that copies slabs, and its fragments.
 template <class Ring> __device__ __forceinline__ void copy_panel(const Ring &ring, const half *matrix) {
     copy_tile<BATCH, PANEL, HIDDEN>(ring.panel(), matrix);
@@ -150,11 +73,7 @@ template <class Ring> __device__ __forceinline__ void copy_panel(const Ring &rin
 }
 template <class Ring> __device__ __forceinline__ void load_panel(const Ring &ring, panel_t &to) {
     barrier_wait(ring.panel_full(), 0);
-#pragma unroll
-    for (unsigned m = 0; m < 2; m++)
-#pragma unroll
-        for (unsigned k = 0; k < BATCH / 16; k++)
-            load_matrices<true>(to[m][k], ring.panel() + vectors_first<PANEL>(k * 16, across() * 4 + m * 2));
+    load_panel(to, ring.panel());
 }
 
 // Barrier of the warps of a set, after they stored their parts of the block's n-th tile.

@@ -1,18 +1,6 @@
-// PTX instructions of rung 04: barriers that count arrivals, copies and stores with a hint for the L2, clusters.
+// PTX instructions of rung 04: copies and stores with a hint for the L2, clusters.
 #pragma once
 
-__device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-// Barriers that were initialised are visible to copies and other blocks.
-__device__ __forceinline__ void barriers_fence() {
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
 // Arrives when all copies of this thread are complete.
 __device__ __forceinline__ void barrier_arrive_copied(unsigned barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");

@@ -66,16 +66,11 @@ constexpr double KEPT_BYTES = 16e6, MATRICES_BYTES = 2.0 * HIDDEN * HIDDEN * siz
 constexpr bool KEEPS = MATRICES_BYTES > 2 * KEPT_BYTES;
 
 #include "stream_ptx.cuh"
+#include "stream_products.cuh"
 
 __device__ __forceinline__ float4 load_sums(unsigned address) {
     const uint4 v = load_shared(address);
     return make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w));
-}
-
-// Vector `vector` of row `row`, in rows of a multiple of 128 bytes, swizzled so that neither eight rows of a column nor
-// a row's eight vectors share banks.
-template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned swizzled(unsigned row, unsigned vector) {
-    return row * ROW_HALVES * sizeof(half) + (vector ^ row % 8) * 16;
 }
 
 // By one warp: ROWS rows of ROW_HALVES halves, `columns` of them valid, STRIDE halves apart in memory.

@@ -137,6 +137,14 @@ extern "C" void run(void **arguments, unsigned steps) {
         launch_stages(STAGE_EPOCH, arguments);
 }
 """
+TILED = """
+thread_local uint4 evaluate_memory[1];
+extern thread_local uint4 train_memory[] asm("dynamic_shared");
+#include "mnist_train/07_tiled_stream.cu"
+extern "C" void run(void **arguments, unsigned) {
+    launch_on_host(train, arguments, BLOCKS, BLOCK_THREADS, CLUSTER, PANELS);
+}
+"""
 NARROWEST_STREAMED = "HIDDEN >= 768"
 
 
@@ -182,6 +190,10 @@ class Parameters:
             pointers[i // 2] = self._halves[place].ctypes.data
         problem.low_halves = self._low.ctypes.data if training.mixed else None
 
+    @property
+    def size(self) -> int:
+        return int(self._at[-1])
+
     def read(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return (w, b) of each layer."""
         values = joined(self._halves, self._low) if self._mixed else self._halves
@@ -218,6 +230,8 @@ def run(
         ("counters", counters),
     ):
         setattr(problem, name, array.ctypes.data)
+    scratch = aligned(parameters.size, np.float32)
+    problem.scratch = scratch.ctypes.data
     arguments = (ctypes.c_void_p * 1)(ctypes.addressof(problem))
     built.run(arguments, steps)
     return losses, gradients, parameters.read()
@@ -268,5 +282,18 @@ def test_launched(tmp_path: Path, hidden: int, in_cluster: str, mixed: bool) -> 
     rung.write_text(source.replace(NARROWEST_STREAMED, "HIDDEN >= 128"), encoding="utf-8")
     trainings = [Training(hidden, 32, steps, mixed) for steps in (1, 3)]
     built = library(tmp_path, trainings[0], LAUNCHED, {"IN_CLUSTER": in_cluster})
+    for training in trainings:
+        expect_as_numpy(training, run(built, training))
+
+
+@pytest.mark.parametrize(("hidden", "cluster"), [(128, 2), (192, 1)])
+def test_tiled_stream(tmp_path: Path, hidden: int, cluster: int) -> None:
+    ring = kernels_for_host(tmp_path) / "mnist_train" / "tiled_ring.cuh"
+    source = ring.read_text("utf-8")
+    chosen = "2 * PANELS <= MOST_BLOCKS ? 2 : 1"
+    assert source.count(chosen) == 1
+    ring.write_text(source.replace(chosen, str(cluster)), encoding="utf-8")
+    trainings = [Training(hidden, 32, steps) for steps in (1, 3)]
+    built = library(tmp_path, trainings[0], TILED, {"NARROWEST": 64})
     for training in trainings:
         expect_as_numpy(training, run(built, training))

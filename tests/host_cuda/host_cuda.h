@@ -234,6 +234,9 @@ inline unsigned atomicInc(unsigned *counter, unsigned most) {
 inline unsigned atomicAdd(unsigned *counter, unsigned n) {
     return __atomic_fetch_add(counter, n, __ATOMIC_SEQ_CST);
 }
+inline long long __float2ll_rn(float x) {
+    return llrintf(x);
+}
 inline float __fadd_rn(float a, float b) {
     return a + b;
 }

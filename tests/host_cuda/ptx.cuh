@@ -79,24 +79,28 @@ inline void store_in(unsigned remote, float value) {
     memcpy(from_remote(remote), &value, sizeof value);
 }
 
-// ---- barriers that count bytes ----------------------------------------------------------------
+// ---- barriers that count arrivals and bytes ---------------------------------------------------
 
-struct byte_barrier_t {
+struct barrier_t {
     int32_t bytes;  // announced and not arrived; may be negative
-    uint16_t announcements, phase;
+    uint8_t left, all;
+    uint16_t phase;
 };
-static std::mutex byte_barriers;
+static std::mutex barriers_lock;
 
-inline void barrier_count(char *at, int32_t bytes, unsigned announcements) {
-    const std::lock_guard<std::mutex> lock(byte_barriers);
-    byte_barrier_t *barrier = (byte_barrier_t *)at;
+inline void barrier_count(char *at, int32_t bytes, unsigned arrivals) {
+    const std::lock_guard<std::mutex> lock(barriers_lock);
+    barrier_t *barrier = (barrier_t *)at;
     barrier->bytes += bytes;
-    barrier->announcements += announcements;
-    if (barrier->bytes == 0 && barrier->announcements == 1)
-        *barrier = {0, 0, (uint16_t)(barrier->phase + 1)};
+    barrier->left -= arrivals;
+    if (barrier->bytes == 0 && barrier->left == 0)
+        *barrier = {0, barrier->all, barrier->all, (uint16_t)(barrier->phase + 1)};
 }
-inline void barrier_init(unsigned barrier) {
-    memset(from_shared(barrier), 0, sizeof(byte_barrier_t));
+inline void barrier_init(unsigned barrier, unsigned arrivals = 1) {
+    *(barrier_t *)from_shared(barrier) = {0, (uint8_t)arrivals, (uint8_t)arrivals, 0};
+}
+inline void barrier_arrive(unsigned barrier) {
+    barrier_count(from_shared(barrier), 0, 1);
 }
 inline void barrier_expect(unsigned barrier, unsigned bytes) {
     barrier_count(from_shared(barrier), (int32_t)bytes, 1);
@@ -104,8 +108,8 @@ inline void barrier_expect(unsigned barrier, unsigned bytes) {
 inline void barrier_wait(unsigned barrier, unsigned parity) {
     for (;;) {
         {
-            const std::lock_guard<std::mutex> lock(byte_barriers);
-            if (((byte_barrier_t *)from_shared(barrier))->phase % 2 != parity)
+            const std::lock_guard<std::mutex> lock(barriers_lock);
+            if (((barrier_t *)from_shared(barrier))->phase % 2 != parity)
                 return;
         }
         let_others_run();

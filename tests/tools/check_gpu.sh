@@ -37,6 +37,8 @@ check mnist-widths mnist_train --engine cuda --set hidden=24,200 --set batch=16,
 check mnist-techniques mnist_train --engine cuda --set hidden=64,128,512 --set accumulate=f32,f16 --set steps=60
 check mnist-mixed mnist_train --engine cuda --set dtype=mixed --set hidden=64,128,320,512,1024,2048 --set batch=16,32 \
     --set steps=1,2,60
+# With clusters, and with more panels than pairs of multiprocessors.
+check mnist-wide mnist_train --engine cuda --variant 07_tiled_stream --set hidden=2048,4288 --set steps=1,2,60
 check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
 check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 \
     --set steps=60
@@ -81,6 +83,7 @@ if command -v compute-sanitizer >/dev/null; then
         done
         sanitize "$tool" training --workload linreg_train --set points=1,17,4999 --set epochs=2
         sanitize "$tool" mnist --workload mnist_train --set hidden=128,320 --set steps=2
+        sanitize "$tool" mnist-wide --workload mnist_train --variant 07_tiled_stream --set hidden=2048 --set steps=2
         sanitize "$tool" mnist-mixed --workload mnist_train --set dtype=mixed --set hidden=128,768 --set steps=2
         for rung in 06_persistent 08_lean_epochs; do
             sanitize "$tool" "$rung" --workload linreg_train --variant "$rung" --set points=20011,300001 --set epochs=5

@@ -1,21 +1,6 @@
 // kernels/mnist_train/stream_ptx.cuh on the host. Copies take effect when their barrier is told of them.
 #pragma once
 
-// As byte_barrier_t, for barrier_wait(): the phase comes last.
-struct arrival_barrier_t {
-    uint16_t left, all, unused, phase;
-};
-
-inline void barrier_init(unsigned barrier, unsigned arrivals) {
-    *(arrival_barrier_t *)from_shared(barrier) = {(uint16_t)arrivals, (uint16_t)arrivals, 0, 0};
-}
-inline void barriers_fence() {}
-inline void barrier_arrive(unsigned barrier) {
-    const std::lock_guard<std::mutex> lock(byte_barriers);
-    arrival_barrier_t *at = (arrival_barrier_t *)from_shared(barrier);
-    if (--at->left == 0)
-        *at = {at->all, at->all, 0, (uint16_t)(at->phase + 1)};
-}
 inline void barrier_arrive_copied(unsigned barrier) {
     end_copy_group();
     wait_for_copies<0>();

@@ -1,0 +1,380 @@
+// The warps of rung 07 that compute: products, updates, sums, and the last layer.
+#pragma once
+#include "mma.cuh"
+#include "tiled_ring.cuh"
+
+struct users_t {
+    const mnist_t &p;
+    shared_t &shared;
+    kept_t &kept;
+    place_t place;
+    items_t items;
+    unsigned sums_added = 0;  // how often
+
+    __device__ __forceinline__ users_t(const mnist_t &problem, shared_t &memory)
+        : p(problem), shared(memory), kept(memory.kept), items(memory) {}
+
+    __device__ __forceinline__ static void users_barrier() { barrier_of(USER_THREADS); }
+
+    // This block has written a stage's activations or deltas.
+    __device__ __forceinline__ void end_stage() {
+        proxy_fence();
+        users_barrier();
+        if (threadIdx.x == 0)
+            count_up(stages_ended(p));
+    }
+
+    // Calls use(i) for each chunk of this warp's set; items.n is then its item.
+    template <class Use> __device__ __forceinline__ void each_item(unsigned kind, Use use) {
+        const unsigned first = items.n, chunks = place.chunks(kind);
+#pragma unroll 1
+        for (unsigned i = warp() / GROUP; i < chunks; i += GROUPS) {
+            items.n = first + i;
+            barrier_wait(items.full(), items.parity());
+            __syncwarp();
+            use(i);
+            __syncwarp();
+            if (lane() == 0)
+                barrier_arrive(items.done());
+        }
+        items.n = first + chunks;
+    }
+
+    // A warp's sums, where those of the other set's warp for the same part are.
+    template <bool ADDS> __device__ __forceinline__ void put_sums(const warp_sums_t &sums) {
+        float *const own = &kept.sums[step_of_warp()][lane() % 4 * 2][across() * 32 + lane() / 4];
+#pragma unroll
+        for (unsigned m = 0; m < 2; m++)
+#pragma unroll
+            for (unsigned n = 0; n < BATCH / 8; n++) {
+                const float4 v = in_float32(sums[m][n]);
+                const float of[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+                for (unsigned i = 0; i < 4; i++) {
+                    float &to = own[(n * 8 + i % 2) * SUMS_ROW + m * 16 + i / 2 * 8];
+                    to = ADDS ? to + of[i] : of[i];
+                }
+            }
+    }
+
+    // take(image, place in the panel, sum) for four neighbours of this block's part; sums over warps, then ranks.
+    template <class Take> __device__ __forceinline__ void add_up(const warp_sums_t &sums, Take take) {
+        if (warp() >= GROUP)
+            put_sums<false>(sums);
+        users_barrier();
+        if (warp() < GROUP)
+            put_sums<true>(sums);
+        users_barrier();
+        static_assert(BATCH * PANEL / 4 == USER_THREADS, "each thread adds up four");
+        const unsigned image = threadIdx.x / (PANEL / 4), in_panel = threadIdx.x % (PANEL / 4) * 4;
+        float4 sum = {};
+#pragma unroll
+        for (unsigned step = 0; step < STEPS; step++)
+            add(sum, *reinterpret_cast<const float4 *>(&kept.sums[step][image][in_panel]));
+        if (CLUSTER == 1)
+            return take(image, in_panel, sum);
+        if (threadIdx.x == 0)
+            barrier_expect(shared_address(&kept.sums_here), sizeof kept.of_ranks);
+        const unsigned words[4] = {__float_as_uint(sum.x), __float_as_uint(sum.y), __float_as_uint(sum.z),
+                                   __float_as_uint(sum.w)};
+        send(in_panel / PART, &kept.of_ranks[place.rank][image][in_panel % PART], words, &kept.sums_here);
+        barrier_wait(shared_address(&kept.sums_here), sums_added++ % 2);
+        __syncwarp();
+        const unsigned i = threadIdx.x;
+        if (i >= BATCH * PART / 4)
+            return;
+        const unsigned row_of_part = i / (PART / 4), in_part = i % (PART / 4) * 4;
+        float4 total = {};
+#pragma unroll
+        for (unsigned rank = 0; rank < CLUSTER; rank++)
+            add(total, *reinterpret_cast<const float4 *>(&kept.of_ranks[rank][row_of_part][in_part]));
+        take(row_of_part, place.rank * PART + in_part, total);
+    }
+    __device__ __forceinline__ static void add(float4 &sum, const float4 &more) {
+        sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
+    }
+    // To the same place of another block of the cluster.
+    __device__ __forceinline__ void send(unsigned rank, const void *to, const unsigned (&words)[4],
+                                         const unsigned long long *barrier) {
+        const unsigned base = shared_address(&shared), remote = address_in(rank, base);
+        store_async(remote + (shared_address(to) - base), words, remote + (shared_address(barrier) - base));
+    }
+
+    // ---- layers forward ---------------------------------------------------------------------------------------------
+
+    __device__ __forceinline__ vector_t<2> activated(unsigned layer, unsigned in_panel, float4 sum) const {
+        const unsigned *pairs = reinterpret_cast<const unsigned *>(&kept.bias[layer][in_panel % PART]);
+        const float2 low = to_floats(pairs[0]), high = to_floats(pairs[1]);
+        return {{to_halves(fmaxf(sum.x + low.x, 0), fmaxf(sum.y + low.y, 0)),
+                 to_halves(fmaxf(sum.z + high.x, 0), fmaxf(sum.w + high.y, 0))}};
+    }
+    __device__ __forceinline__ static unsigned in_slab(unsigned image, unsigned column) {  // in bytes
+        return swizzled<CHUNK>(image, column / 8) + column % 8 * sizeof(half);
+    }
+    // Four neighbours of the panel, in device memory.
+    __device__ __forceinline__ void store_four(half *matrix, unsigned image, unsigned in_panel, const vector_t<2> &v) {
+        store(reinterpret_cast<char *>(slab_of(matrix, place.panel)) + in_slab(image, in_panel), v);
+    }
+
+    __device__ __forceinline__ void forward(unsigned kind, warp_sums_t &sums) {
+        const unsigned tile = rows_first<CHUNK>(across() * 32, step_of_warp() * 2);
+        each_item(kind, [&](unsigned) {
+            weights_t w;
+            load_weights<false>(w, items.tile() + tile, items.tile() + tile + 16 * CHUNK * sizeof(half));
+            add_products(sums, w, items.slab());
+        });
+    }
+    __device__ __forceinline__ void forward_1() {
+        warp_sums_t sums = {};
+        forward(FORWARD_1, sums);
+        add_up(sums, [&](unsigned image, unsigned in_panel, float4 sum) {
+            store_four(p.a[2], image, in_panel, activated(1, in_panel, sum));
+        });
+        end_stage();
+    }
+
+    // The last hidden activations stay here: this block's share of the logits.
+    __device__ __forceinline__ void forward_2(unsigned step) {
+        warp_sums_t sums = {};
+        forward(FORWARD_2, sums);
+        add_up(sums, [&](unsigned image, unsigned in_panel, float4 sum) {
+            *reinterpret_cast<vector_t<2> *>(&kept.last_activations[image][in_panel % PART]) =
+                activated(2, in_panel, sum);
+        });
+        users_barrier();
+        const unsigned image = threadIdx.x / PADDED_CLASSES, k = threadIdx.x % PADDED_CLASSES;
+        if (k < CLASSES) {
+            float logit = 0;
+#pragma unroll 8
+            for (unsigned i = 0; i < PART; i += 2) {
+                const float2 a = pair_of(&kept.last_activations[image][i]), w = pair_of(&kept.last_w[k][i]);
+                logit = fmaf(w.x, a.x, fmaf(w.y, a.y, logit));
+            }
+            add_relaxed(&logit_sums[step % 2][image][k], (unsigned long long)__float2ll_rn(logit * 0x1p32f));
+        }
+        end_stage();
+    }
+    __device__ __forceinline__ static float2 pair_of(const half *first) {
+        return to_floats(*reinterpret_cast<const unsigned *>(first));
+    }
+
+    // ---- the last layer ---------------------------------------------------------------------------------------------
+
+    // In every block: one thread per image.
+    __device__ __forceinline__ void softmax(unsigned step) {
+        const unsigned row = threadIdx.x;
+        unsigned label = 0;
+        if (row < BATCH)
+            label = p.labels[__ldg(p.order + (size_t)step * BATCH + row)];
+        if (threadIdx.x == 0)
+            wait_for_count(stages_ended(p), stages_before(step) + 2 * BLOCKS);
+        users_barrier();
+        if (row >= BATCH)
+            return;
+        float logit[CLASSES], delta[CLASSES];
+#pragma unroll
+        for (unsigned k = 0; k < CLASSES; k++)
+            logit[k] = (float)(long long)__ldcg(&logit_sums[step % 2][row][k]) * 0x1p-32f + kept.last_bias[k];
+        kept.losses[row] = cross_entropy(logit, label, delta);
+#pragma unroll
+        for (unsigned k = 0; k < PADDED_CLASSES; k += 2) {
+            const unsigned pair = k < CLASSES ? to_halves(delta[k], delta[k + 1]) : 0;
+            *reinterpret_cast<unsigned *>(&kept.last_delta[row][k]) = pair;
+        }
+    }
+
+    __device__ __forceinline__ void last_layer(unsigned step) {
+        softmax(step);
+        users_barrier();
+#pragma unroll
+        for (unsigned i = threadIdx.x; i < BATCH * PART / 2; i += USER_THREADS) {
+            const unsigned image = i / (PART / 2), column = i % (PART / 2) * 2;
+            float2 sum = make_float2(0, 0);
+#pragma unroll
+            for (unsigned k = 0; k < CLASSES; k++) {
+                const float d = __half2float(kept.last_delta[image][k]);
+                const float2 w = pair_of(&kept.last_w[k][column]);
+                sum = make_float2(fmaf(d, w.x, sum.x), fmaf(d, w.y, sum.y));
+            }
+            const unsigned a = *reinterpret_cast<const unsigned *>(&kept.last_activations[image][column]);
+            const vector_t<1> delta = {{masked(sum.x, sum.y, a)}};
+            *reinterpret_cast<vector_t<1> *>(&kept.own_delta[image][column]) = delta;
+            half *const to = slab_of(p.delta[2], place.panel);
+            store(reinterpret_cast<char *>(to) + in_slab(image, place.rank * PART + column), delta);
+        }
+        end_stage();
+        step_last_layer();
+        step_biases(2, [&](unsigned image, unsigned i) { return kept.own_delta[image][i]; });
+        if (blockIdx.x == 0) {
+            reinterpret_cast<unsigned long long *>(logit_sums[(step + 1) % 2])[threadIdx.x] = 0;
+            if (threadIdx.x == 0)
+                write_loss(step);
+        }
+    }
+    __device__ __forceinline__ void write_loss(unsigned step) {
+        float sum = 0;
+        for (unsigned row = 0; row < BATCH; row++)
+            sum += kept.losses[row];
+        p.losses[step] = sum / BATCH;
+    }
+
+    __device__ __forceinline__ void step_last_layer() {
+        if (threadIdx.x < CLASSES * PART / 2) {
+            const unsigned k = threadIdx.x / (PART / 2), column = threadIdx.x % (PART / 2) * 2;
+            float2 sum = make_float2(0, 0);
+#pragma unroll 8
+            for (unsigned image = 0; image < BATCH; image++) {
+                const float d = __half2float(kept.last_delta[image][k]);
+                const float2 a = pair_of(&kept.last_activations[image][column]);
+                sum = make_float2(fmaf(d, a.x, sum.x), fmaf(d, a.y, sum.y));
+            }
+            unsigned &w = *reinterpret_cast<unsigned *>(&kept.last_w[k][column]);
+            w = updated_pair(w, sum.x, sum.y, p.rate / BATCH);
+            report(3, k, first_own() + column, sum.x / BATCH);
+            report(3, k, first_own() + column + 1, sum.y / BATCH);
+        } else if (threadIdx.x >= USER_THREADS - CLASSES) {
+            const unsigned k = threadIdx.x - (USER_THREADS - CLASSES);
+            float sum = 0;
+#pragma unroll 8
+            for (unsigned image = 0; image < BATCH; image++)
+                sum += __half2float(kept.last_delta[image][k]);
+            kept.last_bias[k] = __half2float(updated(__float2half_rn(kept.last_bias[k]), p.rate, sum / BATCH));
+            if (blockIdx.x == 0)
+                report(3, k, HIDDEN, sum / BATCH);
+        }
+    }
+
+    // ---- layers backward --------------------------------------------------------------------------------------------
+
+    __device__ __forceinline__ unsigned first_own() const { return place.panel * PANEL + place.rank * PART; }
+    __device__ __forceinline__ void report(unsigned layer, unsigned row, unsigned column, float gradient) const {
+        if (p.gradients[layer] != nullptr)
+            p.gradients[layer][(size_t)row * (fan_in(layer) + 1) + column] = gradient;
+    }
+
+    // Of this block's neurons, whose deltas are of(image, neuron).
+    template <class Deltas> __device__ __forceinline__ void step_biases(unsigned layer, Deltas of) {
+        const unsigned i = threadIdx.x;
+        if (i >= PART)
+            return;
+        float sum = 0;
+#pragma unroll 8
+        for (unsigned image = 0; image < BATCH; image++)
+            sum += __half2float(of(image, i));
+        kept.bias[layer][i] = descend_bias(p, p.b[layer] + first_own() + i, sum / BATCH);
+        report(layer, first_own() + i, fan_in(layer), sum / BATCH);
+    }
+
+    // A layer's deltas of this block, 0 where the activation of the panel is 0.
+    __device__ __forceinline__ vector_t<2> delta_of(unsigned image, unsigned in_panel, float4 sum) const {
+        const char *panel = reinterpret_cast<const char *>(kept.panel);
+        const uint2 a = *reinterpret_cast<const uint2 *>(panel + in_slab(image, in_panel));
+        return {{masked(sum.x, sum.y, a.x), masked(sum.z, sum.w, a.y)}};
+    }
+
+    template <unsigned LAYER, bool REPORTS> __device__ __forceinline__ void backward(warp_sums_t &sums) {
+        panel_t inputs;
+        barrier_wait(shared_address(&kept.panel_here), LAYER % 2);
+        __syncwarp();
+        load_panel(inputs, shared_address(kept.panel));
+        const unsigned rows = step_of_warp() * 16, tile = vectors_first<PANEL>(rows, across() * 4);
+        const unsigned column = place.panel * PANEL + across() * 32;
+        each_item(LAYER == 2 ? BACKWARD_2 : BACKWARD_1, [&](unsigned i) {
+            const unsigned first = items.tile() + tile, second = items.tile() + (tile ^ 32);
+            weights_t w, low;
+            load_weights<true>(w, first, second);
+            add_products(sums, w, items.slab());
+            step_weights(w, low, inputs, items.slab(), p.rate, REPORTS,
+                         [&](unsigned across, unsigned along, float gradient) {
+                             report(LAYER, place.chunk(i) * CHUNK + rows + along, column + across, gradient);
+                         });
+            store_weights<true>(first, second, w);
+            copies_fence();
+        });
+    }
+    template <bool REPORTS> __device__ __forceinline__ void backward_2() {
+        warp_sums_t sums = {};
+        backward<2, REPORTS>(sums);
+        add_up(sums, [&](unsigned image, unsigned in_panel, float4 sum) {
+            const vector_t<2> delta = delta_of(image, in_panel, sum);
+            *reinterpret_cast<vector_t<2> *>(&kept.own_delta[image][in_panel % PART]) = delta;
+            store_four(p.delta[1], image, in_panel, delta);
+        });
+        end_stage();
+        step_biases(1, [&](unsigned image, unsigned i) { return kept.own_delta[image][i]; });
+    }
+
+    // Delta 0 goes to the blocks of the panel only: their weights of layer 0 are here.
+    template <bool REPORTS> __device__ __forceinline__ void backward_1(unsigned step) {
+        warp_sums_t sums = {};
+        backward<1, REPORTS>(sums);
+        char *const to = reinterpret_cast<char *>(kept.first_delta);
+        if (CLUSTER > 1 && threadIdx.x == 0)
+            barrier_expect(shared_address(&kept.delta_here), sizeof kept.first_delta);
+        add_up(sums, [&](unsigned image, unsigned in_panel, float4 sum) {
+            const vector_t<2> own = delta_of(image, in_panel, sum);
+            if (CLUSTER == 1) {
+                *reinterpret_cast<vector_t<2> *>(to + in_slab(image, in_panel)) = own;
+                return;
+            }
+            // Two lanes have eight neighbours: each sends them to one block.
+            const unsigned first = lane() / 2 * 2;
+            unsigned words[4];
+#pragma unroll
+            for (unsigned i = 0; i < 4; i++)
+                words[i] = __shfl_sync(0xffffffff, own.word[i % 2], first + i / 2);
+            for (unsigned rank = lane() % 2; rank < CLUSTER; rank += 2)
+                send(rank, to + in_slab(image, in_panel / 8 * 8), words, &kept.delta_here);
+        });
+        users_barrier();
+        if (CLUSTER > 1)
+            barrier_wait(shared_address(&kept.delta_here), step % 2);
+        __syncwarp();
+    }
+
+    // Updates layer 0, then the next step's products with it. Before the first step products only.
+    template <bool UPDATES, bool REPORTS> __device__ __forceinline__ void first_layer() {
+        warp_sums_t sums = {};
+        panel_t deltas;
+        if (UPDATES) {
+            load_panel(deltas, shared_address(kept.first_delta));
+            const char *const of_panel = reinterpret_cast<const char *>(kept.first_delta);
+            step_biases(0, [&](unsigned image, unsigned i) {
+                return *reinterpret_cast<const half *>(of_panel + in_slab(image, place.rank * PART + i));
+            });
+        }
+        const unsigned tile = rows_first<CHUNK>(across() * 32, step_of_warp() * 2);
+        each_item(FIRST_LAYER, [&](unsigned i) {
+            const unsigned first = shared_address(kept.first[i]) + tile, second = first + 16 * CHUNK * sizeof(half);
+            const unsigned column = place.chunk(i) * CHUNK + step_of_warp() * 16;
+            weights_t w, low;
+            load_weights<false>(w, first, second);
+            if (UPDATES) {
+                step_weights(w, low, deltas, items.tile(), p.rate, REPORTS && column < PIXELS,
+                             [&](unsigned across_warp, unsigned along, float gradient) {
+                                 report(0, place.panel * PANEL + across() * 32 + across_warp, column + along, gradient);
+                             });
+                store_weights<false>(first, second, w);
+            }
+            add_products(sums, w, items.tile() + SLAB_BYTES);
+        });
+        add_up(sums, [&](unsigned image, unsigned in_panel, float4 sum) {
+            store_four(p.a[1], image, in_panel, activated(0, in_panel, sum));
+        });
+        end_stage();
+    }
+
+    // REPORTS: a training of one step, whose gradients are wanted.
+    template <bool REPORTS> __device__ __forceinline__ void train() {
+        first_layer<false, false>();
+#pragma unroll 1
+        for (unsigned step = 0; step < p.steps; step++) {
+            forward_1();
+            forward_2(step);
+            last_layer(step);
+            backward_2<REPORTS>();
+            backward_1<REPORTS>(step);
+            first_layer<true, REPORTS>();
+        }
+    }
+};
