@@ -3,6 +3,7 @@
 #include "report/top/top.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "limits/limits.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 /* Columns before and after those of the rivals, one for each. */
 enum { WORKLOAD, MACHINE, SIZE, RATIO, BOOTS, OURS_BEST, N_BEFORE };
-enum { PHASE, LIMIT, GAP, N_AFTER };
+enum { LIMIT, GAP, PHASE, N_AFTER };
 
 static int by_engine(const void *a, const void *b) {
     return engine_order(*(const char *const *)a, *(const char *const *)b);
@@ -57,6 +58,13 @@ static const char *gap_cell(const report_t *report, const size_row_t *row) {
                        *ours != '\0' ? ours : theirs);
 }
 
+/* Of a GPU, without its maker: the facts above the table have that. */
+static const char *machine_cell(const report_t *report, const record_t *run) {
+    static const char MAKER[] = "NVIDIA ";
+    const char *name = shown_machine(report, run);
+    return text_starts(name, MAKER) ? name + strlen(MAKER) : name;
+}
+
 static void fill_row(const report_t *top, const headline_row_t *row, const text_list_t *rivals,
                      const char **cells) {
     const report_t of_run = report_on(top, row->part->run), *report = &of_run;
@@ -68,7 +76,7 @@ static void fill_row(const report_t *top, const headline_row_t *row, const text_
         report_safe(report, report_text(report, "%s %s%s%s%s", row->set->workload,
                                         headline_setting(report, row), run != NULL ? " (" : "",
                                         run != NULL ? run : "", run != NULL ? ")" : ""));
-    cells[MACHINE] = on_gpu ? shown_machine(report, row->part->run) : "CPU";
+    cells[MACHINE] = on_gpu ? machine_cell(report, row->part->run) : "CPU";
     after[PHASE] = report_safe(report, row->set->phase);
     cells[SIZE] = size_name(report, row->set, sized->size);
     cells[OURS_BEST] = best_cell(report, row, sized->best);
@@ -92,7 +100,7 @@ static void print_table(const report_t *report, const headline_t *headline,
                                        {headline_range_title(report, headline), 'r', true},
                                        {"ours", 'l', false}};
     const column_t after[N_AFTER] = {
-        {"timed", 'l', false}, {"of the limit", 'r', false}, {"gap closed", 'r', false}};
+        {"of the limit", 'r', false}, {"gap closed", 'r', false}, {"timed", 'l', false}};
     memcpy(columns, before, sizeof before);
     for (size_t i = 0; i < rivals->n; i++)
         columns[N_BEFORE + i] = (column_t){
