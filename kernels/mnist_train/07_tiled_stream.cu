@@ -8,8 +8,8 @@
 //         grid in a step.
 // Buys    Predicted: 50 us a step at H = 4096, 200 at 8192 (04: 71 and 232). A stream of 59 MB, read, read and
 //         written, takes 31.5 us, of 73 MB 41.8, of 268 MB 184 (tests/tools/stream_probes.cu): 37 for the 67 MB of
-//         4096. Five exchanges of 1.5 to 2 us beside it, of which the ring, 9 MB in all blocks (6 at 8192), hides about
-//         half; sums and the last layer, 6; rows to tiles and back 0.3 and 1.3 us a step of 200. Not measured yet.
+//         4096. Five exchanges of 1.5 to 2 us beside it, of which the ring, 12 MB in all blocks (7 at 8192), hides
+//         about half; sums and the last layer, 6; rows to tiles and back 0.3 and 1.3 us a step of 200. Not measured yet.
 // Limits  Batches of 32; 2048 to 8448 neurons, a multiple of 64; up to 2048 rung 06 is faster. All blocks have to be
 //         resident. Every block reads all activations: at 8192 67 MB from the L2 per stage, half of the weights' bytes.
 #include "mnist_train.cuh"
@@ -29,6 +29,7 @@
 #error SKIP: needs 227 KiB of shared memory per block
 #endif
 
+#include "../common/stamps.cuh"
 #include "tiled_movers.cuh"
 #include "tiled_users.cuh"
 
@@ -48,8 +49,8 @@ template <class Use> __device__ __forceinline__ void each_vector(Use use) {
 template <bool TO_TILES> __device__ __forceinline__ void move_tiles(const mnist_t &p, const place_t &place) {
     for (unsigned layer = 1; layer < 3; layer++)
         for (unsigned i = 0; i < place.chunks(FORWARD_1); i++) {
-            uint4 *const tile = reinterpret_cast<uint4 *>(tile_of(p, layer, place.panel, place.chunk(i)));
-            half *const rows = p.w[layer] + (size_t)place.panel * PANEL * HIDDEN + place.chunk(i) * CHUNK;
+            uint4 *const tile = reinterpret_cast<uint4 *>(tile_of_item(p, layer == 1 ? FORWARD_1 : FORWARD_2, place, i));
+            half *const rows = p.w[layer] + (size_t)place.panel * PANEL * HIDDEN + place.chunk(FORWARD_1, i) * CHUNK;
             each_vector([&](unsigned row, unsigned column, unsigned vector) {
                 uint4 *const of_row = reinterpret_cast<uint4 *>(rows + (size_t)row * HIDDEN + column);
                 if (TO_TILES)
@@ -60,13 +61,13 @@ template <bool TO_TILES> __device__ __forceinline__ void move_tiles(const mnist_
         }
 }
 
-// The first and the last layer.
+// The first and the last layer, and biases.
 template <bool HERE> __device__ __forceinline__ void move_outer_layers(const mnist_t &p, const place_t &place,
                                                                        kept_t &kept) {
     for (unsigned i = 0; i < place.chunks(FIRST_LAYER); i++) {
         uint4 *const tile = reinterpret_cast<uint4 *>(kept.first[i]);
         each_vector([&](unsigned row, unsigned column, unsigned vector) {
-            const unsigned pixel = place.chunk(i) * CHUNK + column;
+            const unsigned pixel = place.chunk(FIRST_LAYER, i) * CHUNK + column;
             half *const rows = p.w[0] + (size_t)place.panel * PANEL * PIXELS;
             uint4 *const of_row = reinterpret_cast<uint4 *>(rows + row * PIXELS + pixel);
             if (HERE)
@@ -75,11 +76,12 @@ template <bool HERE> __device__ __forceinline__ void move_outer_layers(const mni
                 *of_row = tile[vector];
         });
     }
-    for (unsigned i = threadIdx.x; i < CLASSES * PART; i += BLOCK_THREADS) {
-        half &here = kept.last_w[i / PART][i % PART];
-        half &there = p.w[3][i / PART * HIDDEN + place.panel * PANEL + place.rank * PART + i % PART];
-        (HERE ? here : there) = HERE ? there : here;
-    }
+    const unsigned own = place.panel * PANEL + place.rank * PART;
+    const auto move = [](half &here, half &there) { (HERE ? here : there) = HERE ? there : here; };
+    for (unsigned i = threadIdx.x; i < CLASSES * PART; i += BLOCK_THREADS)
+        move(kept.last_w[i / PART][i % PART], p.w[3][i / PART * HIDDEN + own + i % PART]);
+    for (unsigned i = threadIdx.x; i < (LAYERS - 1) * PART; i += BLOCK_THREADS)
+        move(kept.bias[i / PART][i % PART], p.b[i / PART][own + i % PART]);
 }
 
 __device__ __forceinline__ void begin(const mnist_t &p, shared_t &shared, const place_t &place) {
@@ -96,13 +98,13 @@ __device__ __forceinline__ void begin(const mnist_t &p, shared_t &shared, const 
     }
     move_outer_layers<true>(p, place, kept);
     move_tiles<true>(p, place);
-    for (unsigned layer = 0; layer < 3 && i < PART; layer++)
-        kept.bias[layer][i] = p.b[layer][place.panel * PANEL + place.rank * PART + i];
     if (i < CLASSES)
         kept.last_bias[i] = __half2float(p.b[3][i]);
-    if (blockIdx.x == 0)
+    if (blockIdx.x == 0) {
+        diverged = 0;
         for (unsigned k = i; k < 2 * BATCH * PADDED_CLASSES; k += BLOCK_THREADS)
             (&logit_sums[0][0][0])[k] = 0;
+    }
     if (warp() == WRITER)
         for (unsigned row = blockIdx.x; row < BATCH; row += BLOCKS)
             gather_image(p, 0, row);
@@ -128,8 +130,9 @@ __device__ __forceinline__ void finish(const mnist_t &p, shared_t &shared, const
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_THREADS, 1)
     train(const __grid_constant__ mnist_t p) {
     extern __shared__ uint4 train_memory[];
-    const size_t first = reinterpret_cast<size_t>(train_memory);
-    shared_t &shared = *reinterpret_cast<shared_t *>((first + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    // An offset, so that the compiler still knows that it is shared memory.
+    const unsigned offset = (0u - shared_address(train_memory)) % ALIGNMENT;
+    shared_t &shared = *reinterpret_cast<shared_t *>(reinterpret_cast<char *>(train_memory) + offset);
     const place_t place;
     begin(p, shared, place);
     if (warp() < USERS && p.gradients[0] != nullptr)

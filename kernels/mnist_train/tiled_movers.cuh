@@ -43,12 +43,12 @@ __device__ __forceinline__ void load_slabs(const mnist_t &p, shared_t &shared) {
             items.wait_until_free();
             if (kind != FIRST_LAYER) {
                 barrier_expect(items.full(), SLAB_BYTES);
-                copy_bulk(items.slab(), slabs + place.chunk(i) * SLAB_HALVES, SLAB_BYTES, items.full());
+                copy_bulk(items.slab(), slabs + place.chunk(kind, i) * SLAB_HALVES, SLAB_BYTES, items.full());
                 continue;
             }
             barrier_expect(items.full(), 2 * SLAB_BYTES);
             for (unsigned k = 0; k < 2; k++)
-                copy_bulk(items.tile() + k * SLAB_BYTES, step_images[(step + 1 + k) % 2][place.chunk(i)], SLAB_BYTES,
+                copy_bulk(items.tile() + k * SLAB_BYTES, step_images[(step + 1 + k) % 2][place.chunk(kind, i)], SLAB_BYTES,
                           items.full());
         }
     };
@@ -122,17 +122,18 @@ __device__ __forceinline__ void write_tiles(const mnist_t &p, shared_t &shared) 
         pass(FIRST_LAYER);
 #pragma unroll 1
     for (unsigned step = 0; step < p.steps; step++) {
-        // The place of the images before the last: all blocks are through with them.
-        if (lane() == 0)
+        if (lane() == 0) {
+            pass(FORWARD_1);
+            pass(FORWARD_2);
+            // The place of the images before the last: all blocks are through with them.
             wait_for_count(stages_ended(p), stages_before(step));
+        }
         __syncwarp();
         for (unsigned row = blockIdx.x; row < BATCH; row += BLOCKS)
             gather_image(p, step + 1, row);
         if (lane() == 0) {
             if (blockIdx.x < GATHERERS)
                 count_up(images_gathered(p));
-            pass(FORWARD_1);
-            pass(FORWARD_2);
             store(BACKWARD_2);
             store(BACKWARD_1);
             pass(FIRST_LAYER);

@@ -15,9 +15,9 @@ __device__ __forceinline__ void wait_for_stores() {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-// Orders plain accesses to memory, of any kind, and bulk copies.
+// Orders plain accesses to device memory and bulk copies.
 __device__ __forceinline__ void proxy_fence() {
-    asm volatile("fence.proxy.async;" ::: "memory");
+    asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 
 // Barrier of the first `threads` of a block.

@@ -29,6 +29,7 @@ static_assert(2 * SLAB_BYTES <= TILE_BYTES, "an item of FIRST_LAYER");
 
 constexpr unsigned ALIGNMENT = 128;      // so that rows of 128 bytes, swizzled, lie in different banks
 constexpr unsigned SUMS_ROW = PANEL + 4;  // floats; four banks apart
+constexpr unsigned SUMS = STEPS / 2, TURNS = STEPS / SUMS * GROUPS;  // warps take turns to add to so many
 typedef float panel_sums_t[BATCH][SUMS_ROW];
 typedef half part_rows_t[BATCH][PART + 8];
 
@@ -39,15 +40,17 @@ struct __align__(ALIGNMENT) kept_t {
         half first_delta[SLAB_HALVES];  // delta 0 of the panel
         part_rows_t own_delta;          // before: deltas 2 and 1 of this block's neurons
     };
-    panel_sums_t sums[STEPS];
+    panel_sums_t sums[SUMS];
     float of_ranks[CLUSTER][CLUSTER > 1 ? BATCH : 1][PART];
     part_rows_t last_activations;
-    half last_w[CLASSES][PART], last_delta[BATCH][PADDED_CLASSES];
+    half last_w[CLASSES][PART + 2], last_delta[BATCH][PADDED_CLASSES];
     half bias[LAYERS - 1][PART];
     float last_bias[PADDED_CLASSES], losses[BATCH];
     unsigned long long panel_here, sums_here, delta_here;
 };
+#ifndef SLOTS  // tests on a host choose fewer
 constexpr unsigned SLOTS = (SHARED_LIMIT - sizeof(kept_t) - ALIGNMENT) / (SLOT_BYTES + 3 * 8);
+#endif
 static_assert(SLOTS >= 4, "a ring");
 struct __align__(ALIGNMENT) shared_t {
     unsigned char slots[SLOTS][SLOT_BYTES];
@@ -63,9 +66,11 @@ static_assert(SHARED_BYTES <= SHARED_LIMIT, "shared memory of a block");
 
 enum item_kind { FORWARD_1, FORWARD_2, BACKWARD_2, BACKWARD_1, FIRST_LAYER, KINDS };
 
-// Images of two steps, in slabs; logits of two steps, in units of 2^-32, which add up in any order to the same.
-__device__ uint4 step_images[2][PIXEL_CHUNKS][SLAB_BYTES / 16];
-__device__ unsigned long long logit_sums[2][BATCH][PADDED_CLASSES];
+// Images of two steps, in slabs; logits of two steps, in units of 2^-32, which add up in any order to the same, and
+// whether one of them did not fit.
+__device__ __align__(128) uint4 step_images[2][PIXEL_CHUNKS][SLAB_BYTES / 16];
+__device__ __align__(128) unsigned long long logit_sums[2][BATCH][PADDED_CLASSES];
+__device__ unsigned diverged;
 
 struct place_t {
     unsigned panel, rank;
@@ -74,7 +79,10 @@ struct place_t {
     __device__ __forceinline__ unsigned chunks(unsigned kind) const {
         return ((kind == FIRST_LAYER ? PIXEL_CHUNKS : PANELS) - rank + CLUSTER - 1) / CLUSTER;
     }
-    __device__ __forceinline__ unsigned chunk(unsigned i) const { return rank + i * CLUSTER; }
+    // Each panel begins elsewhere: blocks read the same slabs, but not at the same time.
+    __device__ __forceinline__ unsigned chunk(unsigned kind, unsigned i) const {
+        return rank + (i + panel) % chunks(kind) * CLUSTER;
+    }
 };
 
 // Tile (row, column) of layer 1 or 2.
@@ -83,7 +91,7 @@ __device__ __forceinline__ half *tile_of(const mnist_t &p, unsigned layer, unsig
     return tiles + ((size_t)row * PANELS + column) * TILE_HALVES;
 }
 __device__ __forceinline__ half *tile_of_item(const mnist_t &p, unsigned kind, const place_t &place, unsigned i) {
-    const unsigned layer = kind == FORWARD_1 || kind == BACKWARD_1 ? 1 : 2, chunk = place.chunk(i);
+    const unsigned layer = kind == FORWARD_1 || kind == BACKWARD_1 ? 1 : 2, chunk = place.chunk(kind, i);
     return kind <= FORWARD_2 ? tile_of(p, layer, place.panel, chunk) : tile_of(p, layer, chunk, place.panel);
 }
 // Of a matrix (BATCH, HIDDEN).
@@ -125,6 +133,11 @@ struct items_t {
     __device__ __forceinline__ unsigned full() const { return barriers + slot() * 8; }
     __device__ __forceinline__ unsigned done() const { return full() + SLOTS * 8; }
     __device__ __forceinline__ unsigned free() const { return done() + SLOTS * 8; }
+    // Sets of warps take turns, so the slot's item before may be another set's, and full() still that item's.
+    __device__ __forceinline__ void wait_until_done_before() const {
+        if (n >= SLOTS)
+            barrier_wait(done(), (n / SLOTS - 1) % 2);
+    }
     // Before the slot is filled again.
     __device__ __forceinline__ void wait_until_free() const {
         if (n >= SLOTS)

@@ -30,6 +30,7 @@ struct users_t {
 #pragma unroll 1
         for (unsigned i = warp() / GROUP; i < chunks; i += GROUPS) {
             items.n = first + i;
+            items.wait_until_done_before();
             barrier_wait(items.full(), items.parity());
             __syncwarp();
             use(i);
@@ -40,9 +41,9 @@ struct users_t {
         items.n = first + chunks;
     }
 
-    // A warp's sums, where those of the other set's warp for the same part are.
+    // A warp's sums, where those of the warps before it are.
     template <bool ADDS> __device__ __forceinline__ void put_sums(const warp_sums_t &sums) {
-        float *const own = &kept.sums[step_of_warp()][lane() % 4 * 2][across() * 32 + lane() / 4];
+        float *const own = &kept.sums[step_of_warp() % SUMS][lane() % 4 * 2][across() * 32 + lane() / 4];
 #pragma unroll
         for (unsigned m = 0; m < 2; m++)
 #pragma unroll
@@ -59,18 +60,22 @@ struct users_t {
 
     // take(image, place in the panel, sum) for four neighbours of this block's part; sums over warps, then ranks.
     template <class Take> __device__ __forceinline__ void add_up(const warp_sums_t &sums, Take take) {
-        if (warp() >= GROUP)
+        const unsigned turn = warp() / GROUP * (TURNS / GROUPS) + step_of_warp() / SUMS;
+        if (turn == 0)
             put_sums<false>(sums);
-        users_barrier();
-        if (warp() < GROUP)
-            put_sums<true>(sums);
+#pragma unroll
+        for (unsigned i = 1; i < TURNS; i++) {
+            users_barrier();
+            if (turn == i)
+                put_sums<true>(sums);
+        }
         users_barrier();
         static_assert(BATCH * PANEL / 4 == USER_THREADS, "each thread adds up four");
         const unsigned image = threadIdx.x / (PANEL / 4), in_panel = threadIdx.x % (PANEL / 4) * 4;
         float4 sum = {};
 #pragma unroll
-        for (unsigned step = 0; step < STEPS; step++)
-            add(sum, *reinterpret_cast<const float4 *>(&kept.sums[step][image][in_panel]));
+        for (unsigned i = 0; i < SUMS; i++)
+            add(sum, *reinterpret_cast<const float4 *>(&kept.sums[i][image][in_panel]));
         if (CLUSTER == 1)
             return take(image, in_panel, sum);
         if (threadIdx.x == 0)
@@ -118,11 +123,15 @@ struct users_t {
 
     __device__ __forceinline__ void forward(unsigned kind, warp_sums_t &sums) {
         const unsigned tile = rows_first<CHUNK>(across() * 32, step_of_warp() * 2);
-        each_item(kind, [&](unsigned) {
+        each_item(kind, [&](unsigned i) {
+            if (i == 0) {
+                STAMP(HERE, kind);
+            }
             weights_t w;
             load_weights<false>(w, items.tile() + tile, items.tile() + tile + 16 * CHUNK * sizeof(half));
             add_products(sums, w, items.slab());
         });
+        STAMP(PRODUCT, kind);
     }
     __device__ __forceinline__ void forward_1() {
         warp_sums_t sums = {};
@@ -131,6 +140,7 @@ struct users_t {
             store_four(p.a[2], image, in_panel, activated(1, in_panel, sum));
         });
         end_stage();
+        STAMP(ENDED, FORWARD_1);
     }
 
     // The last hidden activations stay here: this block's share of the logits.
@@ -151,8 +161,11 @@ struct users_t {
                 logit = fmaf(w.x, a.x, fmaf(w.y, a.y, logit));
             }
             add_relaxed(&logit_sums[step % 2][image][k], (unsigned long long)__float2ll_rn(logit * 0x1p32f));
+            if (!(fabsf(logit) < 0x1p24f))
+                store_relaxed(&diverged, 1u);
         }
         end_stage();
+        STAMP(ENDED, FORWARD_2);
     }
     __device__ __forceinline__ static float2 pair_of(const half *first) {
         return to_floats(*reinterpret_cast<const unsigned *>(first));
@@ -186,6 +199,7 @@ struct users_t {
     __device__ __forceinline__ void last_layer(unsigned step) {
         softmax(step);
         users_barrier();
+        STAMP(SOFTMAX, 0);
 #pragma unroll
         for (unsigned i = threadIdx.x; i < BATCH * PART / 2; i += USER_THREADS) {
             const unsigned image = i / (PART / 2), column = i % (PART / 2) * 2;
@@ -203,6 +217,7 @@ struct users_t {
             store(reinterpret_cast<char *>(to) + in_slab(image, place.rank * PART + column), delta);
         }
         end_stage();
+        STAMP(DELTA, 0);
         step_last_layer();
         step_biases(2, [&](unsigned image, unsigned i) { return kept.own_delta[image][i]; });
         if (blockIdx.x == 0) {
@@ -210,12 +225,13 @@ struct users_t {
             if (threadIdx.x == 0)
                 write_loss(step);
         }
+        STAMP(UPDATE, 0);
     }
     __device__ __forceinline__ void write_loss(unsigned step) {
         float sum = 0;
         for (unsigned row = 0; row < BATCH; row++)
             sum += kept.losses[row];
-        p.losses[step] = sum / BATCH;
+        p.losses[step] = load_relaxed(&diverged) != 0 ? __uint_as_float(0x7fffffff) : sum / BATCH;
     }
 
     __device__ __forceinline__ void step_last_layer() {
@@ -261,7 +277,7 @@ struct users_t {
 #pragma unroll 8
         for (unsigned image = 0; image < BATCH; image++)
             sum += __half2float(of(image, i));
-        kept.bias[layer][i] = descend_bias(p, p.b[layer] + first_own() + i, sum / BATCH);
+        kept.bias[layer][i] = updated(kept.bias[layer][i], p.rate, sum / BATCH);
         report(layer, first_own() + i, fan_in(layer), sum / BATCH);
     }
 
@@ -279,18 +295,23 @@ struct users_t {
         load_panel(inputs, shared_address(kept.panel));
         const unsigned rows = step_of_warp() * 16, tile = vectors_first<PANEL>(rows, across() * 4);
         const unsigned column = place.panel * PANEL + across() * 32;
-        each_item(LAYER == 2 ? BACKWARD_2 : BACKWARD_1, [&](unsigned i) {
+        constexpr item_kind KIND = LAYER == 2 ? BACKWARD_2 : BACKWARD_1;
+        each_item(KIND, [&](unsigned i) {
+            if (i == 0) {
+                STAMP(HERE, KIND);
+            }
             const unsigned first = items.tile() + tile, second = items.tile() + (tile ^ 32);
             weights_t w, low;
             load_weights<true>(w, first, second);
             add_products(sums, w, items.slab());
             step_weights(w, low, inputs, items.slab(), p.rate, REPORTS,
                          [&](unsigned across, unsigned along, float gradient) {
-                             report(LAYER, place.chunk(i) * CHUNK + rows + along, column + across, gradient);
+                             report(LAYER, place.chunk(KIND, i) * CHUNK + rows + along, column + across, gradient);
                          });
             store_weights<true>(first, second, w);
             copies_fence();
         });
+        STAMP(PRODUCT, KIND);
     }
     template <bool REPORTS> __device__ __forceinline__ void backward_2() {
         warp_sums_t sums = {};
@@ -301,6 +322,7 @@ struct users_t {
             store_four(p.delta[1], image, in_panel, delta);
         });
         end_stage();
+        STAMP(ENDED, BACKWARD_2);
         step_biases(1, [&](unsigned image, unsigned i) { return kept.own_delta[image][i]; });
     }
 
@@ -330,26 +352,25 @@ struct users_t {
         if (CLUSTER > 1)
             barrier_wait(shared_address(&kept.delta_here), step % 2);
         __syncwarp();
+        STAMP(ENDED, BACKWARD_1);
     }
 
     // Updates layer 0, then the next step's products with it. Before the first step products only.
     template <bool UPDATES, bool REPORTS> __device__ __forceinline__ void first_layer() {
         warp_sums_t sums = {};
         panel_t deltas;
-        if (UPDATES) {
+        if (UPDATES)
             load_panel(deltas, shared_address(kept.first_delta));
-            const char *const of_panel = reinterpret_cast<const char *>(kept.first_delta);
-            step_biases(0, [&](unsigned image, unsigned i) {
-                return *reinterpret_cast<const half *>(of_panel + in_slab(image, place.rank * PART + i));
-            });
-        }
         const unsigned tile = rows_first<CHUNK>(across() * 32, step_of_warp() * 2);
         each_item(FIRST_LAYER, [&](unsigned i) {
             const unsigned first = shared_address(kept.first[i]) + tile, second = first + 16 * CHUNK * sizeof(half);
-            const unsigned column = place.chunk(i) * CHUNK + step_of_warp() * 16;
+            const unsigned column = place.chunk(FIRST_LAYER, i) * CHUNK + step_of_warp() * 16;
             weights_t w, low;
             load_weights<false>(w, first, second);
             if (UPDATES) {
+                if (i == 0) {
+                    STAMP(HERE, FIRST_LAYER);
+                }
                 step_weights(w, low, deltas, items.tile(), p.rate, REPORTS && column < PIXELS,
                              [&](unsigned across_warp, unsigned along, float gradient) {
                                  report(0, place.panel * PANEL + across() * 32 + across_warp, column + along, gradient);
@@ -358,10 +379,20 @@ struct users_t {
             }
             add_products(sums, w, items.tile() + SLAB_BYTES);
         });
+        if (UPDATES) {
+            STAMP(PRODUCT, FIRST_LAYER);
+            const char *const of_panel = reinterpret_cast<const char *>(kept.first_delta);
+            step_biases(0, [&](unsigned image, unsigned i) {
+                return *reinterpret_cast<const half *>(of_panel + in_slab(image, place.rank * PART + i));
+            });
+        }
         add_up(sums, [&](unsigned image, unsigned in_panel, float4 sum) {
             store_four(p.a[1], image, in_panel, activated(0, in_panel, sum));
         });
         end_stage();
+        if (UPDATES) {
+            STAMP(ENDED, FIRST_LAYER);
+        }
     }
 
     // REPORTS: a training of one step, whose gradients are wanted.
@@ -369,6 +400,7 @@ struct users_t {
         first_layer<false, false>();
 #pragma unroll 1
         for (unsigned step = 0; step < p.steps; step++) {
+            STAMP(START, 0);
             forward_1();
             forward_2(step);
             last_layer(step);

@@ -286,14 +286,16 @@ def test_launched(tmp_path: Path, hidden: int, in_cluster: str, mixed: bool) -> 
         expect_as_numpy(training, run(built, training))
 
 
-@pytest.mark.parametrize(("hidden", "cluster"), [(128, 2), (192, 1)])
-def test_tiled_stream(tmp_path: Path, hidden: int, cluster: int) -> None:
+@pytest.mark.parametrize(("hidden", "cluster", "slots"), [(128, 2, None), (384, 1, 5)])
+def test_tiled_stream(tmp_path: Path, hidden: int, cluster: int, slots: int | None) -> None:
+    """With a ring that is longer than a stage, and shorter."""
     ring = kernels_for_host(tmp_path) / "mnist_train" / "tiled_ring.cuh"
     source = ring.read_text("utf-8")
     chosen = "2 * PANELS <= MOST_BLOCKS ? 2 : 1"
     assert source.count(chosen) == 1
     ring.write_text(source.replace(chosen, str(cluster)), encoding="utf-8")
     trainings = [Training(hidden, 32, steps) for steps in (1, 3)]
-    built = library(tmp_path, trainings[0], TILED, {"NARROWEST": 64})
+    few = {} if slots is None else {"SLOTS": slots}
+    built = library(tmp_path, trainings[0], TILED, {"NARROWEST": 64, **few})
     for training in trainings:
         expect_as_numpy(training, run(built, training))

@@ -18,6 +18,7 @@ PROBES = [
     ("on_chip", "-DHIDDEN=512 -DSTAMPED"),
     ("on_chip", "-DHIDDEN=2048"),
     ("stream", ""),
+    ("tiled", "-DHIDDEN=4096"),
 ]
 RUNGS = [
     ("mlp_train/08_on_chip_split_tf32", "-DWIDTH=784 -DDEPTH=4 -DBATCH=64 -DDTYPE_TF32=0"),

@@ -105,8 +105,39 @@ inline void barrier_arrive(unsigned barrier) {
 inline void barrier_expect(unsigned barrier, unsigned bytes) {
     barrier_count(from_shared(barrier), (int32_t)bytes, 1);
 }
+
+// Bulk copies of a block take their time, each its own: they end while threads wait, and in any order.
+struct bulk_copy_t {
+    unsigned to;
+    const void *from;
+    unsigned bytes, barrier, polls;
+};
+static thread_local std::vector<bulk_copy_t> bulk_copies;
+static thread_local unsigned copy_dice = 1;
+
+inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
+    if (to % 16 != 0 || (uintptr_t)from % 16 != 0 || bytes % 16 != 0)
+        abort();
+    copy_dice = copy_dice * 1664525 + 1013904223;
+    const unsigned most = copy_dice >> 8 & 15 ? 2000 : 400000;  // some much longer
+    bulk_copies.push_back({to, from, bytes, barrier, copy_dice % most});
+}
+inline void end_bulk_copies() {
+    for (size_t i = 0; i < bulk_copies.size();) {
+        const bulk_copy_t copy = bulk_copies[i];
+        if (copy.polls > 0) {
+            bulk_copies[i++].polls--;
+            continue;
+        }
+        bulk_copies.erase(bulk_copies.begin() + i);
+        memcpy(from_shared(copy.to), copy.from, copy.bytes);
+        barrier_count(from_shared(copy.barrier), -(int32_t)copy.bytes, 0);
+    }
+}
+
 inline void barrier_wait(unsigned barrier, unsigned parity) {
     for (;;) {
+        end_bulk_copies();
         {
             const std::lock_guard<std::mutex> lock(barriers_lock);
             if (((barrier_t *)from_shared(barrier))->phase % 2 != parity)
@@ -114,10 +145,4 @@ inline void barrier_wait(unsigned barrier, unsigned parity) {
         }
         let_others_run();
     }
-}
-inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
-    if (to % 16 != 0 || (uintptr_t)from % 16 != 0 || bytes % 16 != 0)
-        abort();
-    memcpy(from_shared(to), from, bytes);
-    barrier_count(from_shared(barrier), -(int32_t)bytes, 0);
 }

@@ -20,6 +20,7 @@
 #endif
 #include "../../kernels/mnist_train/06_on_chip.cu"
 
+#include "mnist_problem.cuh"
 #include "on_chip_step.cuh"
 #include "on_chip_transports.cuh"
 
@@ -104,20 +105,6 @@ template <left_out WITHOUT> static void step_row(mnist_t p, const char *name) {
     void *arguments[] = {&p};
     prepare(of);
     row("step", name, each_us(of, arguments, &p.steps, [&] { CUDA(cudaMemset(p.counters, 0, 256)); }), "us a step");
-}
-
-static mnist_t problem() {
-    mnist_t p = {};
-    half *parameters = (half *)zeros(PARAMETERS * sizeof(half));
-    for (unsigned layer = 0; layer < LAYERS; layer++) {
-        p.w[layer] = parameters + parameter_offset(layer, false);
-        p.b[layer] = parameters + parameter_offset(layer, true);
-    }
-    p.images = (half *)zeros(BATCH * PIXELS * sizeof(half)), p.images_n = BATCH;
-    p.labels = (unsigned char *)zeros(BATCH), p.order = (unsigned *)zeros(2000 * BATCH * 4);
-    p.losses = (float *)zeros(2000 * 4), p.counters = (unsigned *)zeros(256);
-    p.rate = 0.003f;
-    return p;
 }
 
 #ifdef STAMPED

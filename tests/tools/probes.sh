@@ -7,6 +7,8 @@ probes='
 mnist_512        on_chip -DHIDDEN=512 -DSTAMPED
 mnist_1024       on_chip -DHIDDEN=1024 -DSTAMPED
 mnist_2048       on_chip -DHIDDEN=2048 -DSTAMPED
+mnist_4096       tiled -DHIDDEN=4096
+mnist_8192       tiled -DHIDDEN=8192
 mlp_784          mlp -DWIDTH=784 -DSTAMPED
 mlp_256          mlp -DWIDTH=256 -DSTAMPED
 mlp_784_tf32     mlp -DWIDTH=784 -DSTAMPED -DDTYPE_TF32=1 -DTAKES_TF32
