@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib
 import os
 import types
@@ -75,21 +76,28 @@ def use_compile_cache(folder: str) -> None:
 
 @cache
 def _keep_vector_checks(folder: str) -> None:
-    """Have the compiler check vector instructions once for a folder, not in each process.
+    """Have the compiler keep in a folder which vector instructions programs may use.
 
-    Before it compiles for a CPU, it builds a program for each kind that the CPU has, and loads it in
-    a new Python, which up to PyTorch 2.11 imports PyTorch: 17 s with AVX-512. A yes is kept.
+    Before its first compilation for a CPU, each process builds programs for those that the CPU has, and
+    loads them in new Pythons. Up to PyTorch 2.11 these import PyTorch, which took 17 s on a CPU with
+    AVX-512. What was once built and loaded, by the same compiler with the same options, is not again;
+    what failed is.
     """
-    from torch._inductor.cpu_vec_isa import VecISA
-
+    try:
+        # The compiler's version, PyTorch's, and options.
+        from torch._inductor.cpu_vec_isa import VecISA, _get_isa_dry_compile_fingerprint
+    except ImportError:  # before 2.5
+        return
     check = VecISA.check_build
 
     def check_build(self: VecISA, code: str) -> bool:
-        yes = Path(folder, f"vector-{torch.__version__}-{self}")
-        if not yes.exists():
+        compiler = _get_isa_dry_compile_fingerprint(self.build_arch_flags())
+        key = "\n".join((str(self), compiler, code))
+        built = Path(folder, f"vector-{hashlib.sha256(key.encode()).hexdigest()}")
+        if not built.exists():
             if not check(self, code):
                 return False
-            yes.touch()
+            built.touch()
         return True
 
     VecISA.check_build = check_build

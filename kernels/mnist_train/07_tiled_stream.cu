@@ -4,14 +4,15 @@
 //         one piece, which single instructions (cp.async.bulk) copy in and out; rows become tiles at the start, and
 //         rows again at the end. The ring lasts for the whole training: the next stage's tiles are requested while
 //         blocks exchange this one's activations. Layer 0 stays in shared memory, and so does the last layer, a part
-//         in each block; its logits are sums of integers, which any order adds up to the same. Five barriers of the
-//         grid in a step.
-// Buys    Predicted: 50 us a step at H = 4096, 200 at 8192 (04: 71 and 232). A stream of 59 MB, read, read and
+//         in each block; its logits are sums of integers, which any order adds up to the same. Five times in a step
+//         all blocks wait for each other.
+// Buys    Predicted: 48 us a step at H = 4096, 200 at 8192 (04: 71 and 232). A stream of 59 MB, read, read and
 //         written, takes 31.5 us, of 73 MB 41.8, of 268 MB 184 (tests/tools/stream_probes.cu): 37 for the 67 MB of
 //         4096. Five exchanges of 1.5 to 2 us beside it, of which the ring, 12 MB in all blocks (7 at 8192), hides
-//         about half; sums and the last layer, 6; rows to tiles and back 0.3 and 1.3 us a step of 200. Not measured yet.
+//         about half; sums and the last layer, 6; rows to tiles and back 0.3 and 1.3 us a step of 200. Not measured
+//         yet.
 // Limits  Batches of 32; 2048 to 8448 neurons, a multiple of 64; up to 2048 rung 06 is faster. All blocks have to be
-//         resident. Every block reads all activations: at 8192 67 MB from the L2 per stage, half of the weights' bytes.
+//         resident. Every block reads all activations: at 8192 67 MB from the L2 per stage, half of the weights.
 #include "mnist_train.cuh"
 
 #ifndef NARROWEST  // tests on a host choose smaller layers
@@ -49,8 +50,9 @@ template <class Use> __device__ __forceinline__ void each_vector(Use use) {
 template <bool TO_TILES> __device__ __forceinline__ void move_tiles(const mnist_t &p, const place_t &place) {
     for (unsigned layer = 1; layer < 3; layer++)
         for (unsigned i = 0; i < place.chunks(FORWARD_1); i++) {
-            uint4 *const tile = reinterpret_cast<uint4 *>(tile_of_item(p, layer == 1 ? FORWARD_1 : FORWARD_2, place, i));
-            half *const rows = p.w[layer] + (size_t)place.panel * PANEL * HIDDEN + place.chunk(FORWARD_1, i) * CHUNK;
+            const item_kind kind = layer == 1 ? FORWARD_1 : FORWARD_2;
+            uint4 *const tile = reinterpret_cast<uint4 *>(tile_of_item(p, kind, place, i));
+            half *const rows = p.w[layer] + (size_t)place.panel * PANEL * HIDDEN + place.chunk(kind, i) * CHUNK;
             each_vector([&](unsigned row, unsigned column, unsigned vector) {
                 uint4 *const of_row = reinterpret_cast<uint4 *>(rows + (size_t)row * HIDDEN + column);
                 if (TO_TILES)

@@ -3,8 +3,8 @@
 //
 // A cluster of CLUSTER blocks owns a panel of W: PANEL rows forward, PANEL columns backward. It distributes the panel's
 // chunks, each CHUNK long along the sum, over its blocks. A slot of the ring holds a chunk of W, copied by one warp
-// (with dtype mixed, backward, also of the weights' second words), and SLABS chunks (BATCH, CHUNK) of activations or deltas, copied by the other: W is requested first. The copies
-// themselves signal the slot's barrier.
+// (with dtype mixed, backward, also of the weights' second words), and SLABS chunks (BATCH, CHUNK) of activations or
+// deltas, copied by the other: W is requested first. The copies themselves signal the slot's barrier.
 #pragma once
 #include "../common/tensor_cores.cuh"
 

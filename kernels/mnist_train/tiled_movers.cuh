@@ -48,8 +48,8 @@ __device__ __forceinline__ void load_slabs(const mnist_t &p, shared_t &shared) {
             }
             barrier_expect(items.full(), 2 * SLAB_BYTES);
             for (unsigned k = 0; k < 2; k++)
-                copy_bulk(items.tile() + k * SLAB_BYTES, step_images[(step + 1 + k) % 2][place.chunk(kind, i)], SLAB_BYTES,
-                          items.full());
+                copy_bulk(items.tile() + k * SLAB_BYTES, step_images[(step + 1 + k) % 2][place.chunk(kind, i)],
+                          SLAB_BYTES, items.full());
         }
     };
     const auto wait_for_stages = [&](unsigned step, unsigned stages) {

@@ -106,13 +106,21 @@ inline void barrier_expect(unsigned barrier, unsigned bytes) {
     barrier_count(from_shared(barrier), (int32_t)bytes, 1);
 }
 
-// Bulk copies of a block take their time, each its own: they end while threads wait, and in any order.
+// Bulk copies of a block take their time, each its own: they end while threads wait, and in any order. Half of them read
+// at once, half at their end.
 struct bulk_copy_t {
     unsigned to;
     const void *from;
     unsigned bytes, barrier, polls;
+    std::vector<char> early;
 };
-static thread_local std::vector<bulk_copy_t> bulk_copies;
+struct bulk_copies_t : std::vector<bulk_copy_t> {
+    ~bulk_copies_t() {
+        if (!empty())  // the block has ended
+            abort();
+    }
+};
+static thread_local bulk_copies_t bulk_copies;
 static thread_local unsigned copy_dice = 1;
 
 inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
@@ -121,16 +129,18 @@ inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned ba
     copy_dice = copy_dice * 1664525 + 1013904223;
     const unsigned most = copy_dice >> 8 & 15 ? 2000 : 400000;  // some much longer
     bulk_copies.push_back({to, from, bytes, barrier, copy_dice % most});
+    if (copy_dice >> 12 & 1)
+        bulk_copies.back().early.assign((const char *)from, (const char *)from + bytes);
 }
 inline void end_bulk_copies() {
     for (size_t i = 0; i < bulk_copies.size();) {
-        const bulk_copy_t copy = bulk_copies[i];
-        if (copy.polls > 0) {
+        if (bulk_copies[i].polls > 0) {
             bulk_copies[i++].polls--;
             continue;
         }
+        const bulk_copy_t copy = bulk_copies[i];
         bulk_copies.erase(bulk_copies.begin() + i);
-        memcpy(from_shared(copy.to), copy.from, copy.bytes);
+        memcpy(from_shared(copy.to), copy.early.empty() ? copy.from : copy.early.data(), copy.bytes);
         barrier_count(from_shared(copy.barrier), -(int32_t)copy.bytes, 0);
     }
 }

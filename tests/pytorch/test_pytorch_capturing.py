@@ -86,9 +86,8 @@ def test_options_are_added_to_those_of_the_mode(monkeypatch):
         compiled(lambda x: x, "max-autotune-no-cudagraphs", of_tomorrow=True)
 
 
-def test_draws_share_binaries_and_no_choices(monkeypatch, tmp_path):
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
-    monkeypatch.setenv("TRITON_CACHE_DIR", "")
+@pytest.mark.usefixtures("unpatched")
+def test_draws_share_binaries_and_no_choices(tmp_path):
     found = []
     for draw in ("1", "2"):
         use_compile_cache(str(tmp_path / draw))
@@ -98,26 +97,40 @@ def test_draws_share_binaries_and_no_choices(monkeypatch, tmp_path):
     assert found == [[str(tmp_path / "1"), shared], [str(tmp_path / "2"), shared]]
 
 
-def test_a_kind_of_vector_instructions_is_checked_once_for_a_run(monkeypatch, tmp_path):
-    from torch._inductor.cpu_vec_isa import VecAVX2, VecISA
-
-    answers, asked = [False, True], []
-
-    def check_build(self, _code):
-        asked.append(str(self))
-        return answers.pop(0)
-
+@pytest.fixture
+def unpatched(monkeypatch):
+    """Forget what a compile cache changes: environment, and the compiler's check."""
+    vector_instructions = pytest.importorskip("torch._inductor.cpu_vec_isa", exc_type=ImportError)
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
     monkeypatch.setenv("TRITON_CACHE_DIR", "")
+    monkeypatch.setattr(vector_instructions.VecISA, "check_build", lambda _self, _code: True)
+    capturing._keep_vector_checks.cache_clear()
+    yield vector_instructions
+    capturing._keep_vector_checks.cache_clear()
+
+
+def test_what_was_built_with_vector_instructions_is_not_built_again(
+    unpatched, monkeypatch, tmp_path
+):
+    answers, asked = [False, True, False], []
+
+    def check_build(self, code):
+        asked.append((self.build_arch_flags(), code))
+        return answers.pop(0)
+
+    isa = unpatched.VecAVX2()
     for process in ("1", "2"):
-        monkeypatch.setattr(VecISA, "check_build", check_build)
+        monkeypatch.setattr(unpatched.VecISA, "check_build", check_build)
         capturing._keep_vector_checks.cache_clear()
         use_compile_cache(str(tmp_path / f"case{process}"))
         use_compile_cache(str(tmp_path / "another_case"))
-        found = [VecAVX2().check_build("code") for _ in range(2)]
+        found = [isa.check_build("code") for _ in range(2)]
         assert found == ([False, True] if process == "1" else [True, True])
-    assert asked == ["avx2", "avx2"], "a no is asked again, a yes is kept"
-    capturing._keep_vector_checks.cache_clear()
+    flags = isa.build_arch_flags()
+    assert asked == [(flags, "code")] * 2, "a no is asked again, a yes is kept"
+    monkeypatch.setattr(isa, "_arch_flags", f"{flags} -mnew")
+    assert not isa.check_build("code"), "with other options"
+    assert asked[2:] == [(f"{flags} -mnew", "code")]
 
 
 @needs_gpu

@@ -21,7 +21,7 @@ enum { AT_START, AT_HERE, AT_PRODUCT, AT_ENDED, AT_SOFTMAX, AT_DELTA, AT_UPDATE 
 #include "mnist_problem.cuh"
 
 constexpr bool WIDE = HIDDEN > 6000;
-constexpr double EXCHANGE = 1.5, ADDED_UP = 0.8, FORWARD_US = WIDE ? 31 : 6, BACKWARD_US = WIDE ? 62 : 12;
+constexpr double EXCHANGE = 1.5, ADDED_UP = 0.8, FORWARD_US = WIDE ? 31 : 5.5, BACKWARD_US = WIDE ? 62 : 11.5;
 
 static const stage_row_t STAGE_ROWS[] = {
     {AT_START, 0, "", 0},

@@ -1,5 +1,5 @@
-// kernels/mnist_train/tiled_ptx.cuh on the host. A bulk store takes effect when it is waited for: what is read too early
-// is not there yet.
+// kernels/mnist_train/tiled_ptx.cuh on the host. A bulk store takes effect when it is waited for: what is read too
+// early is not there yet.
 #pragma once
 
 struct bulk_store_t {
