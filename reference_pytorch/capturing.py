@@ -79,9 +79,9 @@ def _keep_vector_checks(folder: str) -> None:
     """Have the compiler keep in a folder which vector instructions programs may use.
 
     Before its first compilation for a CPU, each process builds programs for those that the CPU has, and
-    loads them in new Pythons. Up to PyTorch 2.11 these import PyTorch, which took 17 s on a CPU with
-    AVX-512. What was once built and loaded, by the same compiler with the same options, is not again;
-    what failed is.
+    loads them in new Pythons. Up to PyTorch 2.11 these import PyTorch, which can take longer than the
+    compilation. What the same compiler once built with the same options is not tried again; what
+    failed is.
     """
     try:
         # The compiler's version, PyTorch's, and options.

@@ -1,5 +1,5 @@
 // Idea    Above 2048 neurons weights do not fit on the chip, so they stream. A stream is fastest in large pieces and
-//         if it never stops: rung 04 reads pieces of 128 bytes, a row of W apart, and ends at each stage.
+//         if it never stops: rung 04 reads pieces of 128 to 256 bytes, a row of W apart, and ends at each stage.
 // Change  From 04: one launch for the training. The weights of layers 1 and 2 are kept as tiles of 64 x 64, 8 KB in
 //         one piece, which single instructions (cp.async.bulk) copy in and out; rows become tiles at the start, and
 //         rows again at the end. The ring lasts for the whole training: the next stage's tiles are requested while

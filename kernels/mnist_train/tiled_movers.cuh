@@ -91,7 +91,7 @@ __device__ __forceinline__ void gather_image(const mnist_t &p, unsigned step, un
     __syncwarp();
 }
 
-// Stores updated tiles, and gives slots free.
+// Stores updated tiles and frees slots.
 __device__ __forceinline__ void write_tiles(const mnist_t &p, shared_t &shared) {
     items_t items(shared);
     const place_t place;

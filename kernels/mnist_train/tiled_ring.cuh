@@ -27,7 +27,7 @@ constexpr unsigned TILE_BYTES = PANEL * CHUNK * sizeof(half), SLAB_BYTES = BATCH
 constexpr unsigned SLOT_BYTES = TILE_BYTES + SLAB_BYTES, TILE_HALVES = PANEL * CHUNK, SLAB_HALVES = BATCH * CHUNK;
 static_assert(2 * SLAB_BYTES <= TILE_BYTES, "an item of FIRST_LAYER");
 
-constexpr unsigned ALIGNMENT = 128;      // so that rows of 128 bytes, swizzled, lie in different banks
+constexpr unsigned ALIGNMENT = 128;       // so that rows of 128 bytes, swizzled, lie in different banks
 constexpr unsigned SUMS_ROW = PANEL + 4;  // floats; four banks apart
 constexpr unsigned SUMS = STEPS / 2, TURNS = STEPS / SUMS * GROUPS;  // warps take turns to add to so many
 typedef float panel_sums_t[BATCH][SUMS_ROW];
@@ -66,8 +66,8 @@ static_assert(SHARED_BYTES <= SHARED_LIMIT, "shared memory of a block");
 
 enum item_kind { FORWARD_1, FORWARD_2, BACKWARD_2, BACKWARD_1, FIRST_LAYER, KINDS };
 
-// Images of two steps, in slabs; logits of two steps, in units of 2^-32, which add up in any order to the same, and
-// whether one of them did not fit.
+// Images of two steps, in slabs; logits of two steps, in units of 2^-32, which add up in any order to the same; whether
+// a block's share of one was 2^23 or more, or no number: those of 132 blocks might not fit.
 __device__ __align__(128) uint4 step_images[2][PIXEL_CHUNKS][SLAB_BYTES / 16];
 __device__ __align__(128) unsigned long long logit_sums[2][BATCH][PADDED_CLASSES];
 __device__ unsigned diverged;

@@ -61,7 +61,7 @@ struct users_t : together_t {
                 logit = fmaf(w.x, a.x, fmaf(w.y, a.y, logit));
             }
             add_relaxed(&logit_sums[step % 2][image][k], (unsigned long long)__float2ll_rn(logit * 0x1p32f));
-            if (!(fabsf(logit) < 0x1p24f))
+            if (!(fabsf(logit) < 0x1p23f))  // or NaN
                 store_relaxed(&diverged, 1u);
         }
         end_stage();

@@ -58,7 +58,7 @@ static const char *gap_cell(const report_t *report, const size_row_t *row) {
                        *ours != '\0' ? ours : theirs);
 }
 
-/* Of a GPU, without its maker: the facts above the table have that. */
+/* The name of a GPU without that of its maker, which the facts above the table have. */
 static const char *machine_cell(const report_t *report, const record_t *run) {
     static const char MAKER[] = "NVIDIA ";
     const char *name = shown_machine(report, run);
