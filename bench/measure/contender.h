@@ -92,7 +92,8 @@ void contender_round(contender_t *contender);
 void contender_check_last(contender_t *contender);
 /* On which it runs alone while it is timed; NULL: on any. */
 cores_t *contender_cores(const contender_t *contender);
-/* If the rounds ended before that of the audit: take one more. */
+/* After the rounds: more of them if the case is doubted (implausible.h), and that of the audit if they
+ * ended before it. */
 void contender_audit(contender_t *contender);
 /* After the rounds: which of them count, those on slow cores and at low clocks included? */
 void contender_settle(contender_t *contender);

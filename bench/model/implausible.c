@@ -16,14 +16,17 @@ static const double MOST_TIMES = 2, MOST_MORE_NS = 50e3, MOST_MORE_SCRIPT_NS = 3
 static const double MOST_TIMES_LAUNCHES = 1.5, MOST_MORE_LAUNCHES_NS = 2e3,
                     MOST_MORE_MAPPED_NS = 10e3;
 
-/* Some may have been interrupted: on a busy machine, three in a row. As many as one pass has at least,
- * by measure.min_rounds as it is if not given: a case must not escape by being slow. */
+/* As many as one pass has at least, by measure.min_rounds as it is if not given: a case must not
+ * escape by being slow. */
 enum { FEWEST_FRESH = 4 };
 
-static double least(const double *values, size_t n) {
-    double found = values[0];
-    for (size_t i = 1; i < n; i++)
-        found = fmin(found, values[i]);
+/* A busy machine interrupts up to half of the samples, and as many fresh ones. */
+static double quick_quarter(const double *values, size_t n) {
+    double *sorted = mem_alloc(n * sizeof *sorted);
+    memcpy(sorted, values, n * sizeof *values);
+    stats_sort(sorted, n);
+    const double found = sorted[(n - 1) / 4];
+    free(sorted);
     return found;
 }
 
@@ -48,17 +51,25 @@ static double most_ns(const case_result_t *result, const phase_t *phase) {
            (case_engine_is_built_in(result->spec.engine) ? MOST_MORE_NS : MOST_MORE_SCRIPT_NS);
 }
 
-/* A case that is slower on inputs that it has not seen before keeps results. Every fresh sample must
- * be: that one was interrupted says nothing. */
+static bool is_slow(const case_result_t *result, const phase_t *phase) {
+    return is_compared(phase) &&
+           quick_quarter(phase->fresh, phase->n_fresh) > most_ns(result, phase);
+}
+
+bool implausible_is_doubted(const case_result_t *result) {
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (is_slow(result, &result->phases[i]))
+            return true;
+    return false;
+}
+
 static void flag_fresh(case_result_t *result) {
     flag_list_t found = {0};
     for (size_t i = 0; i < result->n_phases; i++) {
         const phase_t *phase = &result->phases[i];
-        if (!is_compared(phase))
-            continue;
-        const double fresh_ns = least(phase->fresh, phase->n_fresh);
-        if (fresh_ns > most_ns(result, phase))
-            flag_list_add(&found, FLAG_FRESH_SLOWER, phase->name, fresh_ns,
+        if (is_slow(result, phase))
+            flag_list_add(&found, FLAG_FRESH_SLOWER, phase->name,
+                          quick_quarter(phase->fresh, phase->n_fresh),
                           stats_median(phase->samples, phase->n_samples));
     }
     flag_list_merge(&result->flags, &found);

@@ -75,11 +75,6 @@ static void slower_on_new_inputs_is_implausible(void **state) {
     implausible_find(&part);
     assert_int_equal(part.status, CASE_IMPLAUSIBLE);
     result_free(&part);
-    case_result_t result = make(1000, 1e6); /* one as fast as the others: no result was kept */
-    result.phases[0].fresh[1] = 1000;
-    implausible_find(&result);
-    assert_int_equal(result.status, CASE_OK);
-    result_free(&result);
     case_result_t few = make(1000, 1e6); /* a busy machine may have interrupted all of so few */
     few.phases[0].n_fresh = 3;
     implausible_find(&few);
@@ -88,6 +83,26 @@ static void slower_on_new_inputs_is_implausible(void **state) {
     implausible_find(&few);
     assert_int_equal(few.status, CASE_IMPLAUSIBLE);
     result_free(&few);
+}
+
+static void a_quarter_of_fresh_samples_must_be_quick(void **state) {
+    (void)state;
+    static const struct {
+        size_t fresh, quick;
+        bool doubted;
+    } CASES[] = {{3, 0, false}, {4, 0, true},  {4, 1, false},  {5, 1, true},
+                 {5, 2, false}, {32, 7, true}, {32, 8, false}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        case_result_t result = make(1000, 1e6);
+        result.phases[0].n_fresh = 0;
+        for (size_t k = 0; k < CASES[i].fresh; k++) /* the quick ones are the last */
+            phase_add_fresh(&result.phases[0],
+                            &(double){k + CASES[i].quick < CASES[i].fresh ? 1e6 : 1000}, 1);
+        assert_int_equal(implausible_is_doubted(&result), CASES[i].doubted);
+        implausible_find(&result);
+        assert_int_equal(result.status, CASES[i].doubted ? CASE_IMPLAUSIBLE : CASE_OK);
+        result_free(&result);
+    }
 }
 
 static void launches_on_changing_inputs_are_held_to_less(void **state) {
@@ -177,6 +192,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fresh_samples_are_no_part_of_any_figure),
         cmocka_unit_test(slower_on_new_inputs_is_implausible),
+        cmocka_unit_test(a_quarter_of_fresh_samples_must_be_quick),
         cmocka_unit_test(launches_on_changing_inputs_are_held_to_less),
         cmocka_unit_test(over_its_limit_is_implausible),
         cmocka_unit_test(the_median_of_the_passes_decides),
