@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from host_kernels import kernels_for_host, library_of
 
+LONG = pytest.mark.long
 PIXELS, CLASSES, IMAGES = 784, 10, 96
 # Blocks of a cluster, padded width, neurons of a block. On a GPU: 8, and 8 or 16 neurons.
 SMALL = {"RANKS": 2, "WIDTH": 128, "OWN": 32}
@@ -257,23 +258,39 @@ def expect_as_numpy(training: Training, found: tuple[Any, Any, Any]) -> None:
             assert error(got[part] - start[part].astype(np.float64), moved) < most
 
 
-@pytest.mark.parametrize("clustered", [1, 0])
-@pytest.mark.parametrize(("hidden", "batch", "steps"), [(128, 32, 3), (72, 20, 1)])
+@pytest.mark.parametrize(
+    ("hidden", "batch", "steps", "clustered"),
+    [
+        (128, 32, 3, 1),
+        (72, 20, 1, 0),
+        pytest.param(128, 32, 3, 0, marks=LONG),
+        pytest.param(72, 20, 1, 1, marks=LONG),
+    ],
+)
 def test_on_chip(tmp_path: Path, hidden: int, batch: int, steps: int, clustered: int) -> None:
     training = Training(hidden, batch, steps)
     built = library(tmp_path, training, ON_CHIP, {**SMALL, "CLUSTERED": clustered})
     expect_as_numpy(training, run(built, training))
 
 
-@pytest.mark.parametrize(("hidden", "batch", "steps"), [(128, 32, 3), (72, 20, 2)])
+@pytest.mark.parametrize(
+    ("hidden", "batch", "steps"), [pytest.param(128, 32, 3, marks=LONG), (72, 20, 2)]
+)
 def test_on_chip_with_float32_weights(tmp_path: Path, hidden: int, batch: int, steps: int) -> None:
     training = Training(hidden, batch, steps, mixed=True)
     built = library(tmp_path, training, ON_CHIP, {**SMALL, "CLUSTERED": 1})
     expect_as_numpy(training, run(built, training))
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-@pytest.mark.parametrize(("hidden", "in_cluster"), [(64, "1"), (128, "CLUSTER")])
+@pytest.mark.parametrize(
+    ("hidden", "in_cluster", "mixed"),
+    [
+        (64, "1", True),
+        (128, "CLUSTER", False),
+        pytest.param(64, "1", False, marks=LONG),
+        pytest.param(128, "CLUSTER", True, marks=LONG),
+    ],
+)
 def test_launched(tmp_path: Path, hidden: int, in_cluster: str, mixed: bool) -> None:
     """Kernels of a layer each: without a ring, and with one and clusters."""
     rung = kernels_for_host(tmp_path) / "mnist_train" / "04_weight_streaming.cu"

@@ -171,24 +171,21 @@ def error(got: list[Any], expected: list[Any]) -> float:
 
 
 CASES = [
-    Case(16, 2),
     Case(40, 4, sixteens=2, shared_tiles=2),
     Case(40, 4, sixteens=2, shared_tiles=2, lanes=True),
     Case(24, 3, batch=5),
-    Case(16, 5, sixteens=4, shared_tiles=3),
     Case(16, 4, tf32=True),
+]
+LONG_CASES = [
+    Case(16, 2),
     Case(16, 2, lanes=True),
+    Case(16, 5, sixteens=4, shared_tiles=3),
     Case(24, 5, batch=5, sixteens=4, shared_tiles=3, lanes=True),
 ]
-FEW = 3
 
 
 @pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=str(case), marks=[] if i < FEW else pytest.mark.slow)
-        for i, case in enumerate(CASES)
-    ],
+    "case", [*CASES, *(pytest.param(case, marks=pytest.mark.long) for case in LONG_CASES)], ids=str
 )
 def test_steps_against_float64(tmp_path: Path, case: Case) -> None:
     library = built(tmp_path, case)
