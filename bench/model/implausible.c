@@ -33,7 +33,7 @@ static double quick_quarter(const double *values, size_t n) {
 /* Parts by the host's clock say more about its caches than about kept results, which also shorten
  * the whole. */
 static bool is_compared(const phase_t *phase) {
-    return phase->n_fresh >= FEWEST_FRESH && phase->n_samples > 0 &&
+    return phase->n_fresh > 0 && phase->n_samples > 0 &&
            (phase->clock == CLOCK_DEVICE || strcmp(phase->name, "host_to_host") == 0 ||
             strcmp(phase->name, "total") == 0 || strcmp(phase->name, "train") == 0);
 }
@@ -67,7 +67,7 @@ static void flag_fresh(case_result_t *result) {
     flag_list_t found = {0};
     for (size_t i = 0; i < result->n_phases; i++) {
         const phase_t *phase = &result->phases[i];
-        if (is_slow(result, phase))
+        if (phase->n_fresh >= FEWEST_FRESH && is_slow(result, phase))
             flag_list_add(&found, FLAG_FRESH_SLOWER, phase->name,
                           quick_quarter(phase->fresh, phase->n_fresh),
                           stats_median(phase->samples, phase->n_samples));

@@ -6,10 +6,10 @@
 
 /* Is a whole time, or a time by the device's clock, slower on inputs that it has not seen before than
  * caches explain? Then the case keeps results, or the machine interrupted it. More than three quarters
- * of at least four fresh samples (phase_t) must be slow: that one was interrupted says nothing. */
+ * of its fresh samples (phase_t) must be slow: that one was interrupted says nothing. */
 bool implausible_is_doubted(const case_result_t *result);
 
-/* Flag what is doubted. A case with that flag, or faster than its limit, is implausible. Of a pass, and
+/* Flag what is doubted by at least four samples. A case with that flag, or faster than its limit, is implausible. Of a pass, and
  * of all passes of a case: one has few fresh samples if they are long. */
 void implausible_find(case_result_t *result);
 

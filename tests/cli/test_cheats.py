@@ -70,7 +70,7 @@ def implementations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[
     pytest.importorskip("torch")
     run = tmp_path_factory.mktemp("implementations") / "run"
     sizes = ("--set", "device=cpu", "--set", "rows=16384")
-    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "1s")
+    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "5s")
     bench("run", "--operator", OPERATOR, *options, "--out", run, expect=1)
     return {case["variant"]: case for case in read_lines(run)}
 
