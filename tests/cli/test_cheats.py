@@ -65,14 +65,17 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     return run_all(folder, "mlp_train", TRAININGS, axes=axes, measure=EPOCH_MEASURE)
 
 
+def run_implementations(run: Path, *arguments: str) -> dict[str, dict[str, Any]]:
+    sizes = ("--set", "device=cpu", "--set", "rows=16384")
+    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "5s")
+    bench("run", "--operator", OPERATOR, *options, *arguments, "--out", run, expect=None)
+    return {case["variant"]: case for case in read_lines(run)}
+
+
 @pytest.fixture(scope="module")
 def implementations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     pytest.importorskip("torch")
-    run = tmp_path_factory.mktemp("implementations") / "run"
-    sizes = ("--set", "device=cpu", "--set", "rows=16384")
-    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "5s")
-    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=1)
-    return {case["variant"]: case for case in read_lines(run)}
+    return run_implementations(tmp_path_factory.mktemp("implementations") / "run")
 
 
 def expect_verdict(file: Path, case: dict[str, Any]) -> None:
@@ -100,9 +103,13 @@ def test_verdict_of_a_training(file: Path, trainings: dict[str, dict[str, Any]])
 
 @pytest.mark.parametrize("file", IMPLEMENTATIONS, ids=lambda file: file.stem)
 def test_verdict_of_an_implementation(
-    file: Path, implementations: dict[str, dict[str, Any]]
+    file: Path, implementations: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
-    expect_verdict(file, implementations[file.stem])
+    try:
+        expect_verdict(file, implementations[file.stem])
+    except AssertionError:  # as above
+        alone = run_implementations(tmp_path / "run", "--variant", file.stem)
+        expect_verdict(file, alone[file.stem])
 
 
 def test_the_documentation_has_every_verdict() -> None:
