@@ -9,8 +9,8 @@
  * of its fresh samples (phase_t) must be slow: that one was interrupted says nothing. */
 bool implausible_is_doubted(const case_result_t *result);
 
-/* Flag what is doubted by at least four samples. A case with that flag, or faster than its limit, is implausible. Of a pass, and
- * of all passes of a case: one has few fresh samples if they are long. */
+/* Flag what at least four fresh samples make doubted. A case with that flag, or faster than its limit,
+ * is implausible. Of a pass, and of all passes of a case: one has few fresh samples if they are long. */
 void implausible_find(case_result_t *result);
 
 #endif
