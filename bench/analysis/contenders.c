@@ -31,7 +31,9 @@ bool engine_is_rival(const char *engine) {
 
 const char *engine_name(const char *engine) {
     const size_t place = place_of(engine);
-    return place < N_KNOWN ? KNOWN[place].name : engine;
+    if (place < N_KNOWN)
+        return KNOWN[place].name;
+    return strcmp(engine, "python") == 0 ? "Python" : engine; /* operators' scripts, by default */
 }
 
 int engine_order(const char *a, const char *b) {

@@ -19,6 +19,32 @@ static double variance_of(const double *values, size_t n) {
     return n > 1 ? sum / (double)(n - 1) : 0;
 }
 
+/* Variance of the mean of the rounds' logarithms, each with its share of the samples as weight: that of
+ * a mean of clusters of unequal sizes, s² / R with equal ones; 0 with one round. Rounds without a
+ * positive median have no part. */
+static double variance_over_rounds(const stats_rounds_t *rounds) {
+    double *logs = mem_alloc(rounds->n_rounds * sizeof *logs);
+    double *shares = mem_alloc(rounds->n_rounds * sizeof *shares);
+    double n_samples = 0, mean = 0, sum = 0;
+    size_t n = 0;
+    for (size_t r = 0; r < rounds->n_rounds; r++) {
+        const size_t start = rounds->starts[r], size = rounds->starts[r + 1] - start;
+        const double median = stats_median(rounds->values + start, size);
+        if (median > 0) {
+            logs[n] = log(median);
+            shares[n++] = (double)size;
+            n_samples += (double)size;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        mean += (shares[i] /= n_samples) * logs[i];
+    for (size_t i = 0; i < n; i++)
+        sum += pow(shares[i] * (logs[i] - mean), 2);
+    free(shares);
+    free(logs);
+    return n > 1 ? sum * (double)n / (double)(n - 1) : 0;
+}
+
 stats_pass_t stats_pass_of(const stats_rounds_t *rounds) {
     const size_t first = rounds->n_rounds > 0 ? rounds->starts[0] : 0;
     const size_t n = rounds->n_rounds > 0 ? rounds->starts[rounds->n_rounds] - first : 0;
@@ -31,19 +57,8 @@ stats_pass_t stats_pass_of(const stats_rounds_t *rounds) {
     stats_pass_t pass = {.log_value = NAN};
     if (!(median > 0))
         return pass;
-    double *logs = mem_alloc(rounds->n_rounds * sizeof *logs);
-    size_t n_logs = 0;
-    for (size_t r = 0; r < rounds->n_rounds; r++) {
-        const size_t start = rounds->starts[r];
-        const double of_round = stats_median(rounds->values + start, rounds->starts[r + 1] - start);
-        if (of_round > 0)
-            logs[n_logs++] = log(of_round);
-    }
     pass.log_value = log(median);
-    pass.variance_log = tick * tick / 12;
-    if (n_logs > 0)
-        pass.variance_log += PI / 2 * variance_of(logs, n_logs) / (double)n_logs;
-    free(logs);
+    pass.variance_log = PI / 2 * variance_over_rounds(rounds) + tick * tick / 12;
     return pass;
 }
 

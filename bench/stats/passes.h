@@ -18,7 +18,9 @@ typedef struct stats_pass {
 } stats_pass_t;
 
 /* Of the samples that one pass took, in rounds. The variance is that of a median of normal round
- * medians, π/2 · s² / R, plus that of a clock which ticks: (tick / median)² / 12. */
+ * medians, π/2 · R / (R - 1) · Σ wᵣ² (yᵣ - ȳ)² with wᵣ a round's share of the samples (clusters of
+ * unequal sizes: Cochran, Sampling Techniques, 1977, ch. 9A; π/2 · s² / R with equal shares), plus
+ * that of a clock which ticks: (tick / median)² / 12. */
 stats_pass_t stats_pass_of(const stats_rounds_t *rounds);
 /* The numerator over the denominator, both of the same pass. `shared` is the larger. */
 stats_pass_t stats_pass_ratio(const stats_pass_t *numerator, const stats_pass_t *denominator);

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SAMPLES_A_ROUND = 16, MOST_ROUNDS = 64, TRUE_PASSES = 4000 };
+enum { SAMPLES_A_ROUND = 16, MOST_ROUNDS = 64, TRUE_PASSES = 4000, SLOW = 300 };
 
 /* When a pass stops. */
 typedef struct rule {
@@ -31,10 +31,11 @@ typedef struct kind {
     double sample, round, process;      /* normal noise of each */
     double process_step, process_share; /* a process is slower by the step, with this probability */
     double round_step, round_share;     /* … a round is */
-    double run;                         /* normal noise that all passes of a run share */
-    double wave; /* amplitude of a slow wave over one to four run lengths: drift */
-    double tick; /* of the clock */
-    bool ratio;  /* of two sides that share the wave, paired by pass */
+    double interrupted; /* part of the rounds that end with one sample, SLOW times as long */
+    double run;         /* normal noise that all passes of a run share */
+    double wave;        /* amplitude of a slow wave over one to four run lengths: drift */
+    double tick;        /* of the clock */
+    bool ratio;         /* of two sides that share the wave, paired by pass */
 } kind_t;
 
 static const kind_t KINDS[] = {
@@ -64,6 +65,11 @@ static const kind_t KINDS[] = {
      .process = 0.01,
      .round_step = 0.4,
      .round_share = 0.3},
+    {.name = "rounds cut short, 3 %",
+     .sample = 0.02,
+     .round = 0.01,
+     .process = 0.02,
+     .interrupted = 0.03},
     {.name = "kernel in a graph", .sample = 0.004, .round = 0.001, .process = 0.004, .tick = 0.002},
     {.name = "ratio, two states on each side",
      .sample = 0.02,
@@ -92,13 +98,19 @@ typedef struct samples {
     size_t starts[MOST_ROUNDS + 1], n_rounds;
 } samples_t;
 
-static void add_round(source_t *source, const kind_t *kind, double level, double *values) {
+/* Returns how many samples it has. */
+static size_t add_round(source_t *source, const kind_t *kind, double level, double *values) {
     level +=
         kind->round * normal(source) + (uniform(source) < kind->round_share ? kind->round_step : 0);
+    if (uniform(source) < kind->interrupted) {
+        values[0] = SLOW * level;
+        return 1;
+    }
     for (size_t i = 0; i < SAMPLES_A_ROUND; i++) {
         const double value = level + kind->sample * normal(source);
         values[i] = kind->tick > 0 ? kind->tick * floor(value / kind->tick + 0.5) : value;
     }
+    return SAMPLES_A_ROUND;
 }
 
 static stats_pass_t make_pass(source_t *source, const kind_t *kind, double level,
@@ -110,9 +122,9 @@ static stats_pass_t make_pass(source_t *source, const kind_t *kind, double level
     *samples = (samples_t){.n_rounds = 0};
     while (samples->n_rounds < rule->fewest ||
            (samples->n_rounds < rule->most && sqrt(pass.variance_log) > rule->precision)) {
-        add_round(source, kind, level, &samples->values[samples->starts[samples->n_rounds]]);
-        samples->n_rounds++;
-        samples->starts[samples->n_rounds] = samples->n_rounds * SAMPLES_A_ROUND;
+        const size_t start = samples->starts[samples->n_rounds++];
+        samples->starts[samples->n_rounds] =
+            start + add_round(source, kind, level, &samples->values[start]);
         const stats_rounds_t rounds = {samples->values, samples->starts, samples->n_rounds};
         pass = stats_pass_of(&rounds);
     }

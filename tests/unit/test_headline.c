@@ -221,8 +221,8 @@ static void test_a_candidate_stands_for_ours(void **state) {
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 4000, CASE_OK, NULL}, 3);
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 1000, CASE_OK, NULL}, 4);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, "python mine       1.99 µs  PyTorch eager  python 1.99× (1.97–2.01)");
-    assert_has(shown.text, "CUDA 01_study     1.00 µs  python mine    python 4.00×");
+    assert_has(shown.text, "Python mine       1.99 µs  PyTorch eager  Python 1.99× (1.97–2.01)");
+    assert_has(shown.text, "CUDA 01_study     1.00 µs  Python mine    Python 4.00×");
     shown_free(&shown);
     record_free(&run);
 }

@@ -37,6 +37,18 @@ static void pass_of_rounds(void **state) {
     assert_true(isnan(pass.log_value));
 }
 
+/* A round that an interruption ends counts with its share of the samples. */
+static void round_of_one_sample(void **state) {
+    (void)state;
+    const double values[] = {10, 10, 10, 4000, 10, 10, 10};
+    const size_t starts[] = {0, 3, 4, 7};
+    const stats_pass_t pass = stats_pass_of(&(stats_rounds_t){values, starts, 3});
+    const double far = log(400), mean = far / 7;
+    const double sum = 2 * pow(3.0 / 7 * mean, 2) + pow((far - mean) / 7, 2);
+    assert_near(exp(pass.log_value), 10);
+    assert_near(pass.variance_log, acos(-1) / 2 * sum * 3 / 2);
+}
+
 /* One round on a clock with steps of 2: their error alone. */
 static void pass_of_coarse_clock(void **state) {
     (void)state;
@@ -148,6 +160,7 @@ static void passes_without_value_do_not_count(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pass_of_rounds),
+        cmocka_unit_test(round_of_one_sample),
         cmocka_unit_test(pass_of_coarse_clock),
         cmocka_unit_test(ratio_of_passes),
         cmocka_unit_test(few_passes_have_no_interval),
