@@ -6,14 +6,19 @@ template <unsigned GROUP> struct norm_t {
     typedef row_t<GROUP> row;
     row elements, weights;
 
+    // Of the elements of LANES lanes.
+    template <unsigned LANES> __device__ __forceinline__ float sum_of_squares(unsigned thread) const {
+        float squares = 0;
+        elements.for_each(thread, [&](unsigned, unsigned, float value) { squares += value * value; });
+        return sum_over_lanes<LANES>(squares);
+    }
+
     // Returns the sum of squares of LANES lanes.
     template <unsigned LANES>
     __device__ __forceinline__ float load(const T *x, const T *weight, unsigned thread) {
         elements.load(x, thread);
         weights.load(weight, thread);
-        float squares = 0;
-        elements.for_each(thread, [&](unsigned, unsigned, float value) { squares += value * value; });
-        return sum_over_lanes<LANES>(squares);
+        return sum_of_squares<LANES>(thread);
     }
 
     __device__ __forceinline__ void store(T *y, unsigned thread, float squares, float eps) const {

@@ -19,11 +19,13 @@ GEMM = "const T *a, const T *b, T *y, unsigned char *workspace"
 # One element, no whole vector, partly filled warps, the first length for a whole block, …
 LENGTHS = [1, 31, 33, 128, 1000, 1025, 2050]
 LONG = [2048, 4098, 9001]
+PACKED = [9000, 16384]  # rows of rung 04_rows_in_turn: two of them in registers, so packed ones
 FEW = {
     ("01_row_per_block", 33),
     ("02_online", 1000),
     ("02_registers", 1000),
     ("02_registers", 1025),
+    ("04_rows_in_turn", 9000),
 }
 FEW |= {("03_registers", 31), ("03_registers", 2050), ("03_cluster", 9001), ("04_cluster", 4098)}
 EPS = {"f32": 1e-6, "f16": 1e-3, "bf16": 4e-3}
@@ -41,11 +43,12 @@ def rungs(operator: str) -> list[str]:
 
 
 def cases(operator: str, *dtypes: str) -> list[Any]:
-    """Return rungs, lengths and dtypes: a few, and the others marked as slow."""
+    """Return rungs, lengths and dtypes, the packed one last: a few, and the others marked as slow."""
     found = []
     for rung in rungs(operator):
-        for cols in LONG if "cluster" in rung else LENGTHS:
-            for dtype in dtypes:
+        in_turn = "in_turn" in rung
+        for cols in PACKED if in_turn else LONG if "cluster" in rung else LENGTHS:
+            for dtype in dtypes[-1:] if in_turn else dtypes:
                 few = (rung, cols) in FEW and (dtype == "f32") == (cols in (31, 33, 1000, 9001))
                 found.append(pytest.param(rung, cols, dtype, marks=[] if few else pytest.mark.slow))
     return found

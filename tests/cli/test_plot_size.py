@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from charts import (
     ROOT,
     RUN_CHARTS,
+    blocks,
     draw,
     line_series,
     needs_gnuplot,
@@ -228,3 +231,22 @@ def test_docs_list_the_charts_for_sweeps() -> None:
     schema = json.loads((ROOT / "sweeps" / "schema.json").read_text(encoding="utf-8"))
     known = set(schema["properties"]["charts"]["items"]["enum"])
     assert {row[1] for row in chart_table()} - {""} == known
+
+
+@needs_gnuplot
+def test_an_operator_has_all_its_sizes_and_no_study(tmp_path: Path) -> None:
+    saved = ROOT / "results/h200_operators"
+    run = tmp_path / "gemm"
+    run.mkdir()
+    shutil.copy(saved / "run.json", run)
+    with gzip.open(saved / "cases.jsonl.gz", "rt", encoding="utf-8") as journal:
+        of_gemm = [line for line in journal if json.loads(line)["workload"] == "gemm"]
+    (run / "cases.jsonl").write_text("".join(of_gemm), encoding="utf-8")
+    out = draw(tmp_path / "charts", run)
+    _, panels, *_ = blocks(out / "gemm_ladder_batch.dat")
+    assert [title for _, title, *_ in panels[1:]] == [
+        "m 16, limit: l2",
+        *(f"m {m}, limit: matmul" for m in (128, 1024, 2048, 4096)),
+    ]
+    assert "PyTorch eager" in texts(out / "gemm_total.svg")
+    assert "study" not in (out / "gemm_total.svg").read_text("utf-8")

@@ -314,17 +314,30 @@ def test_charts_of_the_first_workload_are_shown() -> None:
     text = (ROOT / "REPORT.md").read_text("utf-8")
     (line,) = re.findall(r"^!\[.*$", "\n".join(top_of(text)), re.MULTILINE)
     names = ("speed", "phases_cuda", "phases_pytorch", "roofline")
-    paths = [f"plots/h100_mlp_infer/{name}.svg" for name in names]
+    paths = [f"plots/h200_mlp_infer/{name}.svg" for name in names]
     charts = zip(names, paths, strict=True)
     assert line == " ".join(f"![mlp_infer: {name}]({path})" for name, path in charts)
     assert all((ROOT / path).exists() for path in paths)
 
 
-def test_the_command_of_several_runs_names_their_gpus() -> None:
-    text = (ROOT / "REPORT.md").read_text("utf-8")
+def command_of(text: str) -> list[str]:
+    """Return the words of the command that measures again."""
     (command,) = re.findall(r"^    build/bench run (.*)$", text, re.MULTILINE)
-    assert "sweeps/linreg_train.json" in command
-    assert "--devices=0,1" in command.split()
+    return command.split()
+
+
+def test_the_command_of_several_runs_names_their_gpus() -> None:
+    runs = [f"results/h200_{name}" for name in ("mlp_infer", "operators")]
+    text = bench("report", *runs, "--out", "-").stdout
+    assert "\nAll of it again" in text
+    command = command_of(text)
+    assert {"sweeps/mlp_infer.json", "sweeps/gemm.json", "--devices=0,1,2,3"} <= set(command)
+
+
+def test_runs_on_different_gpus_have_no_command_for_all() -> None:
+    text = bench("report", "results/h200_mlp_infer", "results/h200_mlp_train", "--out", "-").stdout
+    assert "\n`results/h200_mlp_infer` again" in text
+    assert "sweeps/mlp_train.json" not in command_of(text)
 
 
 def on_another_gpu(run: Path, folder: Path) -> Path:

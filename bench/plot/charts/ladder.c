@@ -192,7 +192,7 @@ static void show_rungs(const plot_data_t *data, panels_t *bars) {
                          training_bound_name(b, series_any_at(data, data->sizes[0])), true);
 }
 
-/* Sizes that get a panel, by parameter. */
+/* Sizes that get a panel, by parameter: of others all, or as many as there is room for. */
 static const struct panel_sizes {
     const char *param;
     int64_t sizes[MAX_PANELS];
@@ -202,19 +202,26 @@ static const struct panel_sizes {
     {"hidden", {128, 256, 512, 1024, 2048, 4096, 8192}},
 };
 
-static void write_sizes(const plot_data_t *data, panels_t *bars) {
+static void write_known_sizes(const plot_data_t *data, panels_t *bars) {
     const struct panel_sizes *of = PANEL_SIZES, *end = of + sizeof PANEL_SIZES / sizeof *of;
     while (of < end && strcmp(of->param, data->workload->size_param) != 0)
         of++;
     for (size_t i = 0; of < end && i < MAX_PANELS; i++)
         if (of->sizes[i] > 0 && any_rung_at(data, bars, of->sizes[i]))
             write_size(data, of->sizes[i], bars);
-    if (bars->n > 0)
-        return;
-    size_t last = data->n_sizes; /* none of them: show the largest */
-    while (!any_rung_at(data, bars, data->sizes[last - 1]))
-        last--;
-    write_size(data, data->sizes[last - 1], bars);
+}
+
+/* The smallest, the largest and what lies evenly between. */
+static void write_spread_sizes(const plot_data_t *data, panels_t *bars) {
+    int64_t *sizes = mem_alloc(data->n_sizes * sizeof *sizes);
+    size_t n = 0;
+    for (size_t i = 0; i < data->n_sizes; i++)
+        if (any_rung_at(data, bars, data->sizes[i]))
+            sizes[n++] = data->sizes[i];
+    const size_t n_panels = n < MAX_PANELS ? n : MAX_PANELS;
+    for (size_t i = 0; i < n_panels; i++)
+        write_size(data, sizes[n_panels > 1 ? i * (n - 1) / (n_panels - 1) : 0], bars);
+    free(sizes);
 }
 
 static const char *dashed_lines(const plot_data_t *data) {
@@ -239,7 +246,9 @@ char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
         chart_format(chart, "%s  ·  phase %s, %s%s  ·  dashed: %s", data->shape, panel_phase(data),
                      chart_medians(chart, data), has_epochs(data) ? ", and the time per epoch" : "",
                      dashed_lines(data));
-    write_sizes(data, &bars);
+    write_known_sizes(data, &bars);
+    if (bars.n == 0)
+        write_spread_sizes(data, &bars);
     panels_write(&bars, COLUMNS, LEFT);
     return NULL;
 }

@@ -11,12 +11,13 @@
 /* ---- engines --------------------------------------------------------------------------------- */
 
 /* An engine's set-up of the study, and its fastest; the title of a mixed series already says that
- * it is the fastest. */
+ * it is the fastest. An operator in a folder reproduces no study. */
 static void add_engine(lines_t *lines, const plot_data_t *data, const series_t *one_of_it,
                        const char *phase, chart_t *chart) {
     const series_t *fastest = plot_fastest_series(data, one_of_it->label, phase);
     if (one_of_it->on_gpu)
-        lines_add(lines, plot_default_series(data, one_of_it->label), phase, "the study's");
+        lines_add(lines, plot_default_series(data, one_of_it->label), phase,
+                  data->workload->folder == NULL ? "the study's" : NULL);
     const bool named = fastest != NULL && one_of_it->on_gpu && !series_is_mixed(fastest);
     lines_add(lines, fastest, phase,
               named ? chart_format(chart, "fastest %s", one_of_it->side) : NULL);

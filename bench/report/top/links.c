@@ -166,15 +166,20 @@ static void print_measure(const report_t *report, const top_t *top) {
     text_list_t shown = {0};
     const record_t *first = &top->runs->items[0].whole;
     const size_t n = n_on_first_machine(report, top);
+    const char *what = n == top->runs->n
+                           ? "All of it"
+                           : report_text(report, "The runs on %s", shown_machine(report, first));
     if (n > 1)
         shown = joint_command(report, top);
-    if (shown.n == 0)
+    if (shown.n == 0) {
         shown = single_command(first);
+        if (top->runs->n > 1)
+            what = report_code(report, first->folder);
+    }
     print(report,
           "%s again, on the same kind of machine, and this report with its pages from "
           "the files of the runs, without a GPU:\n\n",
-          n == top->runs->n ? "All of it"
-                            : report_text(report, "The runs on %s", shown_machine(report, first)));
+          what);
     if (shown.n > 0)
         print_command(report, shown.items, shown.n);
     else
