@@ -4,8 +4,14 @@
 #include "base/units.h"
 
 #include <ctype.h>
+#include <string.h>
 
 /* ---- counting -------------------------------------------------------------------------------- */
+
+static bool on_same_devices(passes_t a, passes_t b) {
+    return a.devices == NULL || b.devices == NULL ? a.devices == b.devices
+                                                  : strcmp(a.devices, b.devices) == 0;
+}
 
 passes_t passes_join(passes_t a, passes_t b) {
     if (a.most == 0 || b.most == 0)
@@ -14,7 +20,9 @@ passes_t passes_join(passes_t a, passes_t b) {
                       .most = a.most > b.most ? a.most : b.most,
                       .bimodal = a.bimodal || b.bimodal,
                       .quick = a.quick || b.quick,
-                      .devices = a.devices != NULL ? a.devices : b.devices};
+                      .devices = a.devices != NULL ? a.devices : b.devices,
+                      .devices_differ =
+                          a.devices_differ || b.devices_differ || !on_same_devices(a, b)};
 }
 
 bool has_two_values(const case_result_t *result) {
@@ -58,7 +66,9 @@ const char *passes_text(const report_t *report, passes_t passes) {
         return "";
     if (passes.quick)
         n = report_text(report, "%s, measured with --quick", n);
-    if (passes.devices != NULL)
+    if (passes.devices_differ)
+        n = report_text(report, "%s, on one or more GPUs at once", n);
+    else if (passes.devices != NULL)
         n = report_text(report, "%s, on GPUs %s", n, passes.devices);
     if (!passes_have_intervals(passes))
         return report_text(report, "%s: the spread between processes is unknown", n);

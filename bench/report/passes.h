@@ -10,6 +10,7 @@ typedef struct passes {
     bool bimodal;        /* does a phase have two values? */
     bool quick;          /* measured with --quick */
     const char *devices; /* measured on these GPUs, "0,1 at once"; NULL: on one at a time */
+    bool devices_differ; /* … in one of the runs, and on others or one at a time in another */
 } passes_t;
 
 passes_t passes_of(const record_t *run);

@@ -51,25 +51,34 @@ static top_part_t top_part_of(const report_t *report, const report_options_t *op
     return top;
 }
 
-/* Run by run, those of one machine together. `report` is that of the top page: texts and links. */
-static top_part_t *top_parts_of(const report_t *report, const report_options_t *options,
-                                const shown_list_t *runs, size_t *n) {
-    size_t capacity = 0;
-    top_part_t *parts = NULL;
-    *n = 0;
+/* The runs, those of one machine together. The caller frees the array. */
+static const shown_run_t **by_machine(const report_t *report, const shown_list_t *runs) {
+    const shown_run_t **ordered = mem_zeroed(runs->n + 1, sizeof(shown_run_t *));
+    size_t n = 0;
     for (size_t first = 0; first < runs->n; first++) {
         bool seen = false;
         for (size_t r = 0; r < first; r++)
             seen = seen || is_on_machine_of(report, &runs->items[r], &runs->items[first]);
         for (size_t r = first; r < runs->n && !seen; r++)
-            for (size_t p = 0; p < runs->items[r].n_parts; p++) {
-                const shown_run_t *shown = &runs->items[r];
-                if (!is_on_machine_of(report, shown, &runs->items[first]))
-                    continue;
-                mem_grow(&parts, *n, &capacity, sizeof *parts);
-                parts[(*n)++] = top_part_of(report, options, runs, shown, &shown->parts[p]);
-            }
+            if (is_on_machine_of(report, &runs->items[r], &runs->items[first]))
+                ordered[n++] = &runs->items[r];
     }
+    return ordered;
+}
+
+/* Machine by machine. `report` is that of the top page: texts and links. */
+static top_part_t *top_parts_of(const report_t *report, const report_options_t *options,
+                                const shown_list_t *runs, size_t *n) {
+    const shown_run_t **ordered = by_machine(report, runs);
+    size_t capacity = 0;
+    top_part_t *parts = NULL;
+    *n = 0;
+    for (size_t r = 0; r < runs->n; r++)
+        for (size_t p = 0; p < ordered[r]->n_parts; p++) {
+            mem_grow(&parts, *n, &capacity, sizeof *parts);
+            parts[(*n)++] = top_part_of(report, options, runs, ordered[r], &ordered[r]->parts[p]);
+        }
+    free(ordered);
     return parts;
 }
 
@@ -275,9 +284,10 @@ static size_t print_machine(const report_t *report, const headline_t *headline, 
 static void print_headline(const report_t *report, const shown_list_t *runs) {
     headline_part_t *parts = NULL;
     size_t n = 0, capacity = 0;
+    const shown_run_t **ordered = by_machine(report, runs);
     for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < runs->items[r].n_parts; p++) {
-            const shown_run_t *shown = &runs->items[r];
+        for (size_t p = 0; p < ordered[r]->n_parts; p++) {
+            const shown_run_t *shown = ordered[r];
             mem_grow(&parts, n, &capacity, sizeof *parts);
             parts[n] = shown_headline_part(shown, &shown->parts[p]);
             parts[n++].when = report_text(report, "saved %s", shown_date(report, &shown->whole));
@@ -287,6 +297,7 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
         at = print_machine(report, &headline, at);
     headline_free(&headline);
     free(parts);
+    free(ordered);
 }
 
 /* "mlp_train: nothing to compare (29 skipped)". */

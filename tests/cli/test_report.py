@@ -335,9 +335,22 @@ def test_the_command_of_several_runs_names_their_gpus() -> None:
 
 
 def test_runs_on_different_gpus_have_no_command_for_all() -> None:
-    text = bench("report", "results/h200_mlp_infer", "results/h200_mlp_train", "--out", "-").stdout
+    runs = ["results/h200_mlp_infer", "results/h200_mlp_train"]
+    text = bench("report", *runs, "--out", "-").stdout
+    assert (
+        "\n6 passes, on one or more GPUs at once; "
+        in bench("report", *runs, "--print", "headline").stdout
+    )
     assert "\n`results/h200_mlp_infer` again" in text
     assert "sweeps/mlp_train.json" not in command_of(text)
+
+
+def test_tables_of_one_machine_are_one() -> None:
+    """In whichever order the runs are named."""
+    runs = ["results/h200_mlp_infer", "results/h100_linreg_train", "results/h200_operators"]
+    table = bench("report", *runs, "--print", "headline").stdout
+    assert table.count("NVIDIA H200") == table.count("NVIDIA H100") == 1
+    assert table.index("gemm f16") < table.index("linreg_train f32")
 
 
 def on_another_gpu(run: Path, folder: Path) -> Path:

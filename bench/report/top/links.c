@@ -85,11 +85,6 @@ static bool is_on_first_machine(const report_t *report, const top_t *top, const 
            0;
 }
 
-static bool on_same_devices(passes_t a, passes_t b) {
-    return a.devices == NULL || b.devices == NULL ? a.devices == b.devices
-                                                  : strcmp(a.devices, b.devices) == 0;
-}
-
 /* Of several runs one that measures all of them. Empty if one was not of sweep files, or two were not on
  * the same GPUs. */
 static text_list_t joint_command(const report_t *report, const top_t *top) {
@@ -102,10 +97,8 @@ static text_list_t joint_command(const report_t *report, const top_t *top) {
         const record_t *run = &top->runs->items[r].whole;
         if (!is_on_first_machine(report, top, run))
             continue;
-        const passes_t own = passes_of(run);
-        all_files =
-            all_files && run->n_sweeps > 0 && (passes.most == 0 || on_same_devices(passes, own));
-        passes = passes_join(passes, own);
+        passes = passes_join(passes, passes_of(run));
+        all_files = all_files && run->n_sweeps > 0 && !passes.devices_differ;
         for (size_t i = 0; i < run->n_sweeps; i++) {
             text_list_add_new(&command, run->sweeps[i].path);
             all_files = all_files && run->sweeps[i].path[0] != '(';
@@ -173,7 +166,7 @@ static void print_measure(const report_t *report, const top_t *top) {
         shown = joint_command(report, top);
     if (shown.n == 0) {
         shown = single_command(first);
-        if (top->runs->n > 1)
+        if (n > 1)
             what = report_code(report, first->folder);
     }
     print(report,
