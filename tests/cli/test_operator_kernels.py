@@ -155,6 +155,16 @@ LARGEST_TILES = ("< 96", "< 1")  # however small the product is
     ("m", "n", "k"), [*(pytest.param(*p, marks=pytest.mark.slow) for p in PRODUCTS), (72, 264, 456)]
 )
 def test_gemm(folder: Path, rung: str, edit: Any, m: int, n: int, k: int) -> None:
+    check_gemm(folder, rung, edit, m, n, k)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 8, 8), (9, 40, 1000), (16, 72, 2568)])
+def test_gemm_of_few_rows(folder: Path, m: int, n: int, k: int) -> None:
+    """Also with more steps than all rings hold, and warps without a step."""
+    check_gemm(folder, "04_few_rows", None, m, n, k)
+
+
+def check_gemm(folder: Path, rung: str, edit: Any, m: int, n: int, k: int) -> None:
     program = Rung(folder, f"gemm/{rung}", "f16", GEMM, edit, M=m, N=n, K=k)
     a, b = narrowed(normal(m, k), "f16"), narrowed(normal(n, k)[::-1], "f16")
     y, after = guarded((m, n), "f16")
