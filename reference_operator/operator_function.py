@@ -53,9 +53,18 @@ class Function:
         device = given[0].device if given else torch.device("cpu")
         outputs = self.outputs_of(self.bound()(given), given)
         self.expect_unchanged(inputs, given)
+        self.expect_tensors(outputs)
         for array, y in zip(self.operator.outputs, outputs, strict=True):
             self._expect_output(array, y, device, wide)
         return outputs
+
+    def expect_tensors(self, outputs: list[Any]) -> None:
+        """Raise `CaseError` if one may be computed when it is used, as a subclass of Tensor can."""
+        for array, y in zip(self.operator.outputs, outputs, strict=True):
+            if type(y) not in (Tensor, nn.Parameter):
+                raise CaseError(
+                    f"{self.place}: {array.name} is of type {type(y).__name__}, expected a tensor"
+                )
 
     def outputs_of(self, result: Any, given: list[Tensor]) -> list[Any]:
         """Return what the function returned as a list with one item for each output."""
@@ -96,8 +105,6 @@ class Function:
 
     def _expect_output(self, array: Array, y: Any, device: torch.device, wide: bool) -> None:
         where = f"{self.place}: {array.name}"
-        if not isinstance(y, Tensor):
-            raise CaseError(f"{where} is of type {type(y).__name__}, expected a tensor")
         if y.layout != torch.strided:
             raise CaseError(f"{where} is sparse, expected a dense tensor")
         if tuple(y.shape) != array.shape:

@@ -54,11 +54,17 @@ class Candidate(Inference):
             return Function(operator, self._stem, _RUN, state)
 
     def _callable(self) -> Forward:
-        run, operator = self._user_function.bound(), self._inputs.operator
+        function = self._user_function
+        run, operator = function.bound(), self._inputs.operator
 
         def forward(inputs: list[Tensor]) -> Any:
             result = run(inputs)
-            return in_place_of(operator, inputs) if result is None else result
+            if type(result) is Tensor:
+                return result
+            if result is None:
+                return in_place_of(operator, inputs)
+            function.expect_tensors(listed(result))
+            return result
 
         return forward
 
