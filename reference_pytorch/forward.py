@@ -106,7 +106,10 @@ class ForwardCase(Case, ABC):
                 off = _difference(arrays[name], y, self._tolerance(name))
                 if off is not None:
                     what = f"{probe_name.removeprefix('_')} and host_to_host runs differ"
-                    raise CaseError(f"output: {what} by up to {off:.3g}")
+                    raise CaseError(
+                        f"output: {what} by up to {off:.3g} in {name}, on the same inputs: is it all "
+                        "written, by the time that a run returns, to memory that no other run has?"
+                    )
         return expected
 
     @abstractmethod

@@ -189,8 +189,8 @@ void contender_settle(contender_t *c) {
         clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
 }
 
-/* A machine that interrupts half of the samples makes one case in 16 slow on all of four inputs; with
- * these rounds, one in 5,800. What keeps results is slow in them, too. */
+/* A machine that interrupts two thirds of the fresh samples makes one case in five slow on all of four
+ * inputs; with these rounds, one in 570. What keeps results is slow in them, too. */
 static void take_doubted_rounds(contender_t *c) {
     const int64_t end_ns = clock_ns() + (int64_t)DOUBT_MOST_S * 1000000000;
     while (c->active && c->stopping.rounds < DOUBT_MOST_ROUNDS && clock_ns() < end_ns &&

@@ -20,12 +20,12 @@ static const double MOST_TIMES_LAUNCHES = 1.5, MOST_MORE_LAUNCHES_NS = 2e3,
  * escape by being slow. */
 enum { FEWEST_FRESH = 4 };
 
-/* A busy machine interrupts up to half of the samples, and as many fresh ones. */
-static double quick_quarter(const double *values, size_t n) {
+/* A busy machine interrupts up to two thirds of the fresh samples: docs/cheating.md. */
+static double quick_eighth(const double *values, size_t n) {
     double *sorted = mem_alloc(n * sizeof *sorted);
     memcpy(sorted, values, n * sizeof *values);
     stats_sort(sorted, n);
-    const double found = sorted[(n - 1) / 4];
+    const double found = sorted[(n - 1) / 8];
     free(sorted);
     return found;
 }
@@ -53,7 +53,7 @@ static double most_ns(const case_result_t *result, const phase_t *phase) {
 
 static bool is_slow(const case_result_t *result, const phase_t *phase) {
     return is_compared(phase) &&
-           quick_quarter(phase->fresh, phase->n_fresh) > most_ns(result, phase);
+           quick_eighth(phase->fresh, phase->n_fresh) > most_ns(result, phase);
 }
 
 bool implausible_is_doubted(const case_result_t *result) {
@@ -69,7 +69,7 @@ static void flag_fresh(case_result_t *result) {
         const phase_t *phase = &result->phases[i];
         if (phase->n_fresh >= FEWEST_FRESH && is_slow(result, phase))
             flag_list_add(&found, FLAG_FRESH_SLOWER, phase->name,
-                          quick_quarter(phase->fresh, phase->n_fresh),
+                          quick_eighth(phase->fresh, phase->n_fresh),
                           stats_median(phase->samples, phase->n_samples));
     }
     flag_list_merge(&result->flags, &found);

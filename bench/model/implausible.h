@@ -5,8 +5,8 @@
 #include "model/result.h"
 
 /* Is a whole time, or a time by the device's clock, slower on inputs that it has not seen before than
- * caches explain? Then the case keeps results, or the machine interrupted it. More than three quarters
- * of its fresh samples (phase_t) must be slow: that one was interrupted says nothing. */
+ * caches explain? Then the case keeps results, or the machine interrupted it. More than seven
+ * eighths of its fresh samples (phase_t) must be slow: that one was interrupted says nothing. */
 bool implausible_is_doubted(const case_result_t *result);
 
 /* Flag what at least four fresh samples make doubted. A case with that flag, or faster than its limit,

@@ -102,7 +102,7 @@ static void losses_are_never_left_out(void **state) {
         with_case(plant_ratios((double[]){2}, 1),
                   (planted_t){"cpu", "cpu", "omp", 1, 1, CASE_OK, NULL}),
         top_losses,
-        "- Not compared, as only one side has valid times: [mlp_infer](x.md) f32, on the "
+        "- Not compared, as no size has valid times of both sides: [mlp_infer](x.md) f32, on the "
         "CPU.\n");
     assert_printed(plant_claimed(), top_losses,
                    "on the GPU: not compared at batch 1, where a time is self-reported.\n");
