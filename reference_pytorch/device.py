@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +14,11 @@ from compute_device import Device as ComputeDevice
 from needs import Unavailable, causes, first_line
 from protocol import DeviceLost
 from timing import now_ns
+
+# As they are before a user's file is loaded, which may replace them; the first without what
+# torch.cuda.synchronize() does beside it.
+_wait_for_all = getattr(torch._C, "_cuda_synchronize", torch.cuda.synchronize)
+_wait_for_stream = torch.cuda.Stream.synchronize
 
 
 class Device(ComputeDevice):
@@ -88,12 +94,10 @@ class CudaDevice(Device):
         return {"cuda": torch.version.cuda or "none", **super().versions()}
 
     def synchronize(self) -> None:
-        torch.cuda.synchronize()
+        _wait_for_all()
 
     def stream_waiter(self) -> Callable[[], None]:
-        # torch.cuda.synchronize() changes the current device and back on the way.
-        waiter: Callable[[], None] = torch.cuda.current_stream().synchronize
-        return waiter
+        return partial(_wait_for_stream, torch.cuda.current_stream())
 
     def mark(self, name: str) -> AbstractContextManager[Any]:
         return torch.cuda.nvtx.range(name)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+import case
 from device import CpuDevice
 
 
@@ -57,6 +58,9 @@ def install(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> FakeGpu:
     }
     for name, fake in fakes.items():
         monkeypatch.setattr(torch.cuda, name, fake)
+    monkeypatch.setattr(case, "_record", lambda event: event.record())
+    monkeypatch.setattr(case, "_wait_for", lambda event: event.synchronize())
+    monkeypatch.setattr(case, "_elapsed_ms", lambda start, end: start.elapsed_time(end))
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor.clone())
     monkeypatch.setattr(Replay, "captured", 0)
     fakes = {

@@ -225,3 +225,31 @@ def test_variants_are_the_files_beside_the_reference(python_worker, tmp_path):
 def test_the_python_engine_has_no_other_workloads(python_worker):
     answer = python_worker.open("eager", engine="python")
     assert answer["reason"] == "operator: missing: python runs nothing else"
+
+
+def test_a_file_cannot_replace_what_times_are_taken_with(monkeypatch):
+    """Of a GPU, that is: functions that are looked up when a case runs would be the file's."""
+    import torch
+
+    import case
+    import device
+
+    def replaced(*_):
+        pytest.fail("called")
+
+    for name in ("record", "synchronize", "elapsed_time"):
+        monkeypatch.setattr(torch.cuda.Event, name, replaced)
+    monkeypatch.setattr(torch.cuda.Stream, "synchronize", replaced)
+    monkeypatch.setattr(torch.cuda, "synchronize", replaced)
+    monkeypatch.setattr(torch._C, "_cuda_synchronize", replaced, raising=False)
+    used = [case._record, case._wait_for, case._elapsed_ms]
+    used += [device._wait_for_all, device._wait_for_stream]
+    assert replaced not in used
+    called: list[str] = []
+    monkeypatch.setattr(device, "_wait_for_all", lambda: called.append("all"))
+    monkeypatch.setattr(device, "_wait_for_stream", lambda _stream: called.append("stream"))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: None)
+    gpu = device.CudaDevice.__new__(device.CudaDevice)
+    gpu.synchronize()
+    gpu.stream_waiter()()
+    assert called == ["all", "stream"]

@@ -254,7 +254,8 @@ void top_losses(const report_t *report, const top_t *top) {
     if (hosts != NULL)
         print(report, "- The CPU alone takes less time: %s.\n", hosts);
     if (uncompared != NULL)
-        print(report, "- Not compared, as no size has valid times of both sides: %s.\n", uncompared);
+        print(report, "- Not compared, as no size has valid times of both sides: %s.\n",
+              uncompared);
     if (losses.n_compared == 0 && uncompared == NULL)
         print(report, "- Nothing was compared.\n");
     print(report, "\n");
