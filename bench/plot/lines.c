@@ -51,6 +51,8 @@ static void write_line(const line_t *line, range_t *range_ns, legend_t *legend, 
                   result->status == CASE_THROTTLED,
                   chart_quote(chart, case_status_name(result->status)));
         range_take(range_ns, median);
+        range_take(range_ns, ci95_ns[0]); /* no interval is cut off */
+        range_take(range_ns, ci95_ns[1]);
     }
     chart_row(chart, "\n");
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import statistics
 import struct
 import subprocess
 from pathlib import Path
@@ -314,7 +315,8 @@ def test_kernels_that_remember_are_implausible(tmp_path: Path) -> None:
     for case in cases.values():
         assert case["status"] == "implausible", case["reason"]
         fresh = case["phases"]["kernel_graph"]["fresh"]
-        assert all(ns >= 300000 for ns in fresh), fresh
+        # Differences of two times: what interrupts the shorter one makes some of them smaller.
+        assert statistics.median(fresh) >= 300000, fresh
         assert any("kernel_graph is slower on new inputs" in flag for flag in case["flags"])
 
 
