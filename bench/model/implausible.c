@@ -20,7 +20,7 @@ static const double MOST_TIMES_LAUNCHES = 1.5, MOST_MORE_LAUNCHES_NS = 2e3,
  * escape by being slow. */
 enum { FEWEST_FRESH = 4 };
 
-/* A busy machine interrupts up to two thirds of the fresh samples: docs/cheating.md. */
+/* A busy machine interrupts some two thirds of the fresh samples: docs/cheating.md. */
 static double quick_eighth(const double *values, size_t n) {
     double *sorted = mem_alloc(n * sizeof *sorted);
     memcpy(sorted, values, n * sizeof *values);

@@ -252,4 +252,10 @@ def test_a_file_cannot_replace_what_times_are_taken_with(monkeypatch):
     gpu = device.CudaDevice.__new__(device.CudaDevice)
     gpu.synchronize()
     gpu.stream_waiter()()
-    assert called == ["all", "stream"]
+    for name in ("_record", "_wait_for"):
+        monkeypatch.setattr(case, name, lambda _event, name=name: called.append(name))
+    monkeypatch.setattr(case, "_elapsed_ms", lambda _start, _end: 2)
+    events = case.Events.__new__(case.Events)
+    events._pair = [object(), object()]
+    assert (events.around(lambda: "done"), events.elapsed_ns()) == ("done", 2e6)
+    assert called == ["all", "stream", "_record", "_record", "_wait_for"]
