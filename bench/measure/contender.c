@@ -7,6 +7,7 @@
 #include "measure/throttling.h"
 #include "model/implausible.h"
 #include "model/result_json.h"
+#include "worker/run_queue.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -153,6 +154,7 @@ void contender_round(contender_t *c) {
     if (c->audit.expected.seed > 0)
         limits.fresh = audited ? c->audit.expected.seed : secret_seed();
     bool slow;
+    const double waited_ns = run_queue_waited_ns(c->worker->child.pid);
     json_t *answer = sample_on_fast_core(c, limits, &slow);
     if (answer == NULL)
         return;
@@ -161,6 +163,8 @@ void contender_round(contender_t *c) {
     const sample_claim_t claim = {.answer = answer,
                                   .most = (size_t)limits.max_samples,
                                   .fresh = limits.fresh > 0,
+                                  .waited_ns =
+                                      run_queue_waited_ns(c->worker->child.pid) - waited_ns,
                                   .took_ns = made_up ? INFINITY : (double)(clock_ns() - start_ns)};
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);

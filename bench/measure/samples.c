@@ -72,7 +72,7 @@ char *samples_add(case_result_t *into, const sample_claim_t *claim) {
         const bool both = claim->fresh && n > 1;
         phase_add_round(phase, values, n - both);
         if (both)
-            phase_add_fresh(phase, &values[n - 1], 1);
+            phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
         free(values);
     }
     return NULL;

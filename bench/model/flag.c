@@ -22,6 +22,8 @@ static const char *const SENTENCES[] = {
         "implausible: slower with a warm L2 than with a cold one (kernel_graph %t, kernel_cold %t)",
     [FLAG_UNDER_EVENT_FLOOR] = "implausible: kernel %t, under the event floor of %t",
     [FLAG_FRESH_SLOWER] = "implausible: %w is slower on new inputs (%t, else %t)",
+    [FLAG_FRESH_INTERRUPTED] =
+        "busy: %w is slower on new inputs, but its threads waited for cores (%t, else %t)",
     [FLAG_NEGATIVE_RESIDUAL] = "implausible: the total is less than the sum of its phases",
     [FLAG_POWER_LIMIT] = "clock: at the board's power limit (SM %n to %n MHz)",
     [FLAG_LOW_CLOCK] = "clock: under %p of the maximum",

@@ -12,6 +12,7 @@ typedef enum flag_kind {
     FLAG_WARM_SLOWER,       /* ns of kernel_graph, kernel_cold */
     FLAG_UNDER_EVENT_FLOOR, /* ns of kernel, of an empty pair of events */
     FLAG_FRESH_SLOWER,      /* word: the phase; ns on new inputs, on those of the sample before */
+    FLAG_FRESH_INTERRUPTED, /* likewise, but its threads waited for cores meanwhile */
     FLAG_NEGATIVE_RESIDUAL,
     FLAG_POWER_LIMIT, /* lowest and highest SM clock in MHz */
     FLAG_LOW_CLOCK,   /* fraction of the highest clock; older runs only */

@@ -20,16 +20,6 @@ static const double MOST_TIMES_LAUNCHES = 1.5, MOST_MORE_LAUNCHES_NS = 2e3,
  * escape by being slow. */
 enum { FEWEST_FRESH = 4 };
 
-/* A busy machine interrupts some two thirds of the fresh samples: docs/cheating.md. */
-static double quick_eighth(const double *values, size_t n) {
-    double *sorted = mem_alloc(n * sizeof *sorted);
-    memcpy(sorted, values, n * sizeof *values);
-    stats_sort(sorted, n);
-    const double found = sorted[(n - 1) / 8];
-    free(sorted);
-    return found;
-}
-
 /* Parts by the host's clock say more about its caches than about kept results, which also shorten
  * the whole. */
 static bool is_compared(const phase_t *phase) {
@@ -38,10 +28,15 @@ static bool is_compared(const phase_t *phase) {
             strcmp(phase->name, "total") == 0 || strcmp(phase->name, "train") == 0);
 }
 
+/* Nothing that the host does makes launches of a graph slower. */
+static bool is_of_graph(const phase_t *phase) {
+    return strcmp(phase->name, "kernel_graph") == 0 || strcmp(phase->name, "forward_graph") == 0;
+}
+
 /* The longest plausible fresh sample of a phase. */
 static double most_ns(const case_result_t *result, const phase_t *phase) {
     const double usual_ns = stats_median(phase->samples, phase->n_samples);
-    if (strcmp(phase->name, "kernel_graph") == 0 || strcmp(phase->name, "forward_graph") == 0) {
+    if (is_of_graph(phase)) {
         const char *copy = case_technique(&result->spec, "copy");
         const bool mapped = copy != NULL && strcmp(copy, "mapped") == 0;
         return MOST_TIMES_LAUNCHES * usual_ns +
@@ -51,28 +46,71 @@ static double most_ns(const case_result_t *result, const phase_t *phase) {
            (case_engine_is_built_in(result->spec.engine) ? MOST_MORE_NS : MOST_MORE_SCRIPT_NS);
 }
 
-static bool is_slow(const case_result_t *result, const phase_t *phase) {
-    return is_compared(phase) &&
-           quick_eighth(phase->fresh, phase->n_fresh) > most_ns(result, phase);
+/* The fresh samples of a phase: one in eight must be quick, as a busy machine interrupts most. */
+typedef struct fresh_facts {
+    double usual_ns;
+    double eighth_ns;        /* the quickest eighth takes at most that */
+    double uninterrupted_ns; /* likewise, without those that others had the cores in */
+    size_t n, n_uninterrupted;
+} fresh_facts_t;
+
+static double quick_eighth(double *values, size_t n) {
+    stats_sort(values, n);
+    return n > 0 ? values[(n - 1) / 8] : NAN;
+}
+
+static fresh_facts_t find_fresh(const phase_t *phase, double most_ns) {
+    fresh_facts_t facts = {.usual_ns = stats_median(phase->samples, phase->n_samples),
+                           .n = phase->n_fresh};
+    double *all = mem_alloc(2 * phase->n_fresh * sizeof *all), *kept = all + phase->n_fresh;
+    for (size_t i = 0; i < phase->n_fresh; i++) {
+        const fresh_sample_t *sample = &phase->fresh[i];
+        const bool is_interrupted = !is_of_graph(phase) && sample->ns > most_ns &&
+                                    sample->waited_ns >= sample->ns - facts.usual_ns;
+        all[i] = sample->ns;
+        if (!is_interrupted)
+            kept[facts.n_uninterrupted++] = sample->ns;
+    }
+    facts.eighth_ns = quick_eighth(all, facts.n);
+    facts.uninterrupted_ns = quick_eighth(kept, facts.n_uninterrupted);
+    free(all);
+    return facts;
 }
 
 bool implausible_is_doubted(const case_result_t *result) {
-    for (size_t i = 0; i < result->n_phases; i++)
-        if (is_slow(result, &result->phases[i]))
-            return true;
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const phase_t *phase = &result->phases[i];
+        if (is_compared(phase)) {
+            const double most = most_ns(result, phase);
+            if (find_fresh(phase, most).eighth_ns > most)
+                return true;
+        }
+    }
     return false;
+}
+
+static void flag_phase(const case_result_t *result, const phase_t *phase, flag_list_t *flags) {
+    const double most = most_ns(result, phase);
+    const fresh_facts_t facts = find_fresh(phase, most);
+    if (!(facts.eighth_ns > most) || facts.n < FEWEST_FRESH)
+        return;
+    if (facts.n_uninterrupted < FEWEST_FRESH)
+        flag_list_add(flags, FLAG_FRESH_INTERRUPTED, phase->name, facts.eighth_ns, facts.usual_ns);
+    else if (facts.uninterrupted_ns > most)
+        flag_list_add(flags, FLAG_FRESH_SLOWER, phase->name, facts.uninterrupted_ns,
+                      facts.usual_ns);
 }
 
 static void flag_fresh(case_result_t *result) {
     flag_list_t found = {0};
-    for (size_t i = 0; i < result->n_phases; i++) {
-        const phase_t *phase = &result->phases[i];
-        if (phase->n_fresh >= FEWEST_FRESH && is_slow(result, phase))
-            flag_list_add(&found, FLAG_FRESH_SLOWER, phase->name,
-                          quick_eighth(phase->fresh, phase->n_fresh),
-                          stats_median(phase->samples, phase->n_samples));
-    }
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (is_compared(&result->phases[i]))
+            flag_phase(result, &result->phases[i], &found);
+    flag_list_remove(&result->flags, FLAG_FRESH_INTERRUPTED); /* of a pass: all of them judge */
     flag_list_merge(&result->flags, &found);
+    for (size_t i = 0; i < found.n; i++)
+        if (found.items[i].kind == FLAG_FRESH_INTERRUPTED && result->trust == TRUST_AUDITED)
+            result->trust = TRUST_SELF_REPORTED;
     flag_list_free(&found);
 }
 

@@ -56,6 +56,12 @@ typedef struct summary {
     double q25, q75, p5, p95, p99, min, max, mad;
 } summary_t;
 
+/* One more sample of a round, on inputs that were new. */
+typedef struct fresh_sample {
+    double ns;
+    double waited_ns; /* for how long the worker's threads waited for a core, in the whole round */
+} fresh_sample_t;
+
 typedef struct phase {
     char *name; /* "malloc", "h2d", "kernel", "total", "residual", "host_to_host", … */
     clock_domain_t clock;
@@ -66,8 +72,7 @@ typedef struct phase {
     size_t n_rounds;
     size_t *pass_starts; /* n_passes + 1 offsets into the rounds */
     size_t n_passes;
-    double
-        *fresh; /* ns: one more sample of each round, on inputs that were new; not in `samples` */
+    fresh_sample_t *fresh; /* not in `samples` */
     size_t n_fresh;
     bimodal_t bimodal;  /* of the medians of all rounds */
     size_t n_throttled; /* samples left out because the GPU was throttled */
@@ -218,7 +223,7 @@ void result_free(case_result_t *result);
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock);
 /* Append one round of samples to the last pass of a phase. */
 void phase_add_round(phase_t *phase, const double *samples, size_t n);
-void phase_add_fresh(phase_t *phase, const double *samples, size_t n);
+void phase_add_fresh(phase_t *phase, const fresh_sample_t *samples, size_t n);
 /* Append the rounds of `more` to the last pass. */
 void phase_add_rounds(phase_t *phase, const phase_t *more);
 /* Append the passes of `more`. */

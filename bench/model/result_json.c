@@ -42,6 +42,18 @@ static json_t *numbers(const double *values, size_t n) {
     return list;
 }
 
+static void add_fresh(const phase_t *phase, json_t *json) {
+    if (phase->n_fresh == 0)
+        return;
+    json_t *fresh = json_array(), *waited = json_array();
+    for (size_t i = 0; i < phase->n_fresh; i++) {
+        json_array_append_new(fresh, number(phase->fresh[i].ns));
+        json_array_append_new(waited, number(phase->fresh[i].waited_ns));
+    }
+    json_object_set_new(json, "fresh", fresh);
+    json_object_set_new(json, "fresh_waited", waited);
+}
+
 static void add_passes(const phase_t *phase, json_t *json) {
     const bimodal_t *two = &phase->bimodal;
     const double error_frac =
@@ -68,8 +80,7 @@ static json_t *phase_to_json(const phase_t *phase) {
     add_passes(phase, json);
     json_object_set_new(json, "round_starts", integers(phase->round_starts, phase->n_rounds + 1));
     json_object_set_new(json, "samples", numbers(phase->samples, phase->n_samples));
-    if (phase->n_fresh > 0)
-        json_object_set_new(json, "fresh", numbers(phase->fresh, phase->n_fresh));
+    add_fresh(phase, json);
     return json;
 }
 

@@ -42,7 +42,7 @@ void phase_add_round(phase_t *phase, const double *samples, size_t n) {
     phase->pass_starts[phase->n_passes] = phase->n_rounds;
 }
 
-void phase_add_fresh(phase_t *phase, const double *samples, size_t n) {
+void phase_add_fresh(phase_t *phase, const fresh_sample_t *samples, size_t n) {
     if (n == 0)
         return;
     phase->fresh = mem_resize(phase->fresh, phase->n_fresh + n, sizeof *phase->fresh);

@@ -156,6 +156,18 @@ static status_t get_rounds(const json_t *json, const raw_arrays_t *raw_arrays, p
     return status == STATUS_OK ? get_passes(json, phase, err) : status;
 }
 
+static void get_fresh(const json_t *json, const raw_arrays_t *raw_arrays, phase_t *phase) {
+    numbers_t fresh = {0}, waited = {0};
+    if (get_numbers(json_object_get(json, "fresh"), raw_arrays, &fresh) &&
+        get_numbers(json_object_get(json, "fresh_waited"), raw_arrays, &waited))
+        for (size_t i = 0; i < fresh.n; i++)
+            phase_add_fresh(
+                phase,
+                &(fresh_sample_t){fresh.values[i], waited.n == fresh.n ? waited.values[i] : 0}, 1);
+    free(fresh.values);
+    free(waited.values);
+}
+
 /* What readers compare by must be what the samples say. */
 static status_t check_summary(const json_t *json, const phase_t *phase, error_t *err) {
     const summary_t *s = &phase->summary;
@@ -189,10 +201,7 @@ static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
         phase_t *phase = result_add_phase(result, name, clock);
         if (get_rounds(item, raw_arrays, phase, err) != STATUS_OK)
             return error_within(err, "\"phases.%s\"", name);
-        numbers_t fresh = {0};
-        if (get_numbers(json_object_get(item, "fresh"), raw_arrays, &fresh))
-            phase_add_fresh(phase, fresh.values, fresh.n);
-        free(fresh.values);
+        get_fresh(item, raw_arrays, phase);
         phase->n_throttled = (size_t)get_integer(item, "n_throttled");
         phase->n_slow_core = (size_t)get_integer(item, "n_slow_core");
         summary_t *s = &phase->summary;

@@ -27,7 +27,7 @@ static case_result_t make(double usual_ns, double fresh_ns) {
     phase_t *phase = result_add_phase(&result, "total", CLOCK_HOST);
     for (int r = 0; r < 5; r++) {
         phase_add_round(phase, (double[]){usual_ns, usual_ns}, 2);
-        phase_add_fresh(phase, (double[]){fresh_ns + r}, 1);
+        phase_add_fresh(phase, &(fresh_sample_t){fresh_ns + r, 0}, 1);
     }
     phase_summarise(phase);
     return result;
@@ -97,13 +97,67 @@ static void an_eighth_of_fresh_samples_must_be_quick(void **state) {
         result.phases[0].n_fresh = 0;
         for (size_t k = 0; k < CASES[i].fresh; k++) /* the quick ones are the last */
             phase_add_fresh(&result.phases[0],
-                            &(double){k + CASES[i].quick < CASES[i].fresh ? 1e6 : 1000}, 1);
+                            &(fresh_sample_t){k + CASES[i].quick < CASES[i].fresh ? 1e6 : 1000, 0},
+                            1);
         assert_int_equal(implausible_is_doubted(&result), CASES[i].doubted);
         implausible_find(&result);
         assert_int_equal(result.status,
                          CASES[i].doubted && CASES[i].fresh >= 4 ? CASE_IMPLAUSIBLE : CASE_OK);
         result_free(&result);
     }
+}
+
+/* A busy machine makes an honest case slow, and a dishonest one may make the machine busy. */
+static void what_waited_for_cores_is_no_evidence(void **state) {
+    (void)state;
+    static const struct {
+        size_t waited; /* of the five slow samples */
+        double waited_ns;
+        case_status_t status;
+        trust_t trust;
+    } CASES[] = {{0, 0, CASE_IMPLAUSIBLE, TRUST_AUDITED},
+                 {1, 1e6, CASE_IMPLAUSIBLE, TRUST_AUDITED},
+                 {2, 1e6, CASE_OK, TRUST_SELF_REPORTED},
+                 {5, 1e6, CASE_OK, TRUST_SELF_REPORTED},
+                 {5, 0.9e6, CASE_IMPLAUSIBLE, TRUST_AUDITED}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        case_result_t result = make(1000, 1e6);
+        result.trust = TRUST_AUDITED;
+        for (size_t k = 0; k < CASES[i].waited; k++)
+            result.phases[0].fresh[k].waited_ns = CASES[i].waited_ns;
+        assert_true(implausible_is_doubted(&result)); /* more rounds may still show it */
+        implausible_find(&result);
+        assert_int_equal(result.status, CASES[i].status);
+        assert_int_equal(result.trust, CASES[i].trust);
+        assert_int_equal(result.flags.n, 1);
+        result_free(&result);
+    }
+    case_result_t graph = make(1000, 1e6); /* nothing that the host does slows these */
+    free(graph.phases[0].name);
+    graph.phases[0].name = mem_text("kernel_graph");
+    for (size_t k = 0; k < 5; k++)
+        graph.phases[0].fresh[k].waited_ns = 1e6;
+    graph.phases[0].clock = CLOCK_DEVICE;
+    implausible_find(&graph);
+    assert_int_equal(graph.status, CASE_IMPLAUSIBLE);
+    result_free(&graph);
+}
+
+static void all_passes_judge_what_waited_in_one(void **state) {
+    (void)state;
+    case_result_t busy = make(1000, 1e6), quiet = make(1000, 1000);
+    for (size_t k = 0; k < 5; k++)
+        busy.phases[0].fresh[k].waited_ns = 1e6;
+    result_add_claim(&busy, 1);
+    result_add_claim(&quiet, 1);
+    implausible_find(&busy);
+    assert_int_equal(busy.trust, TRUST_SELF_REPORTED);
+    result_add_passes(&busy, &quiet);
+    implausible_find(&busy);
+    assert_int_equal(busy.trust, TRUST_AUDITED);
+    assert_int_equal(busy.flags.n, 0);
+    result_free(&busy);
+    result_free(&quiet);
 }
 
 static void launches_on_changing_inputs_are_held_to_less(void **state) {
@@ -174,12 +228,14 @@ static void all_of_it_is_saved(void **state) {
     error_t err = ERROR_INIT;
     case_result_t result = make(1000, 5000), again;
     result_add_claim(&result, 1.02);
+    result.phases[0].fresh[4].waited_ns = 250;
     json_t *json = result_to_json(&result);
     assert_int_equal(result_from_json(json, &again, &err), STATUS_OK);
     assert_int_equal(again.trust, TRUST_AUDITED);
     assert_memory_equal(&again.claims, &result.claims, sizeof again.claims);
     assert_int_equal(again.phases[0].n_fresh, 5);
-    assert_true(again.phases[0].fresh[2] == 5002);
+    assert_true(again.phases[0].fresh[2].ns == 5002);
+    assert_true(again.phases[0].fresh[4].waited_ns == 250);
     result_free(&again);
     json_object_set_new(json, "trust", json_string("blind"));
     assert_int_equal(result_from_json(json, &again, &err), STATUS_USAGE);
@@ -193,6 +249,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fresh_samples_are_no_part_of_any_figure),
         cmocka_unit_test(slower_on_new_inputs_is_implausible),
+        cmocka_unit_test(what_waited_for_cores_is_no_evidence),
+        cmocka_unit_test(all_passes_judge_what_waited_in_one),
         cmocka_unit_test(an_eighth_of_fresh_samples_must_be_quick),
         cmocka_unit_test(launches_on_changing_inputs_are_held_to_less),
         cmocka_unit_test(over_its_limit_is_implausible),
