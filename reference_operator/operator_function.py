@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import _get_current_function_mode_stack as function_modes
 from torch.utils import _pytree as pytree
+from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as dispatch_modes
 
 from operator_files import REFERENCE, load
 from operator_request import FLOATS, Array, Operator
@@ -64,6 +67,18 @@ class Function:
             if type(y) not in (Tensor, nn.Parameter):
                 raise CaseError(
                     f"{self.place}: {array.name} is of type {type(y).__name__}, expected a tensor"
+                )
+
+    def expect_no_mode(self) -> None:
+        """Raise `CaseError` if what PyTorch is called for next may do work of this function.
+
+        `torch.set_default_device` leaves a mode on, too.
+        """
+        for mode in (*function_modes(), *dispatch_modes()):
+            if type(mode) is not DeviceContext:
+                raise CaseError(
+                    f"{self.place} leaves {type(mode).__name__} on, a mode of PyTorch that may "
+                    "compute later; expected none after a run"
                 )
 
     def outputs_of(self, result: Any, given: list[Tensor]) -> list[Any]:

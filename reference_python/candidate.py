@@ -44,6 +44,7 @@ class Candidate(Inference):
         super().__init__(inputs, device, mark)
 
     def read(self) -> dict[str, np.ndarray]:
+        self._user_function.expect_no_mode()
         self._user_function.expect_unchanged(self._inputs, self._x)
         return super().read()
 

@@ -167,6 +167,10 @@ static int decimals_around(double even, double value, double low, double high) {
     return decimals < 4 ? decimals : 4;
 }
 
+/* The centre of an interval whose ends are further apart says nothing: the end that is nearer to 1
+ * is shown. */
+static const double MOST_APART = 4;
+
 const char *units_ratio(char *text, double ratio, double low, double high) {
     char number[UNITS_TEXT];
     if (isnan(ratio))
@@ -176,7 +180,12 @@ const char *units_ratio(char *text, double ratio, double low, double high) {
         return text;
     }
     const int decimals = decimals_around(1, ratio, low, high), shown = decimals > 0 ? decimals : 0;
-    snprintf(text, UNITS_TEXT, "%.*f× (%.*f–%.*f)", shown, rounded(ratio, decimals), shown,
+    const char *bound = "";
+    if (high > MOST_APART * low && (low > 1 || high < 1)) {
+        bound = low > 1 ? "≥ " : "≤ ";
+        ratio = low > 1 ? low : high;
+    }
+    snprintf(text, UNITS_TEXT, "%s%.*f× (%.*f–%.*f)", bound, shown, rounded(ratio, decimals), shown,
              rounded(low, decimals), shown, rounded(high, decimals));
     return text;
 }

@@ -31,7 +31,7 @@ const char *units_count(char *text, int64_t count);
 /* "93 %", "0.4 %", "< 0.1 %" */
 const char *units_percent(char *text, double frac);
 /* "3.4× (3.3–3.6)", "12× (11–14)", "1.230× (1.228–1.231)", with as many digits as the interval
- * carries; "≈ 3.4×" without an interval */
+ * carries; "≈ 3.4×" without an interval, "≥ 9× (9–1607)" with one that says little more */
 const char *units_ratio(char *text, double ratio, double low, double high);
 const char *units_range(char *text, double least, double most); /* of ratios: "3.3–3.6×" */
 /* The same ratio as a difference: "+1.2 % (+0.7 to +1.6)", "≈ +1.2 %" */

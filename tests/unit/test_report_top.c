@@ -138,23 +138,27 @@ static void a_lower_self_reported_time_is_told(void **state) {
         "(PyTorch compile ");
 }
 
-/* Six precisions, of which each is a comparison of its own. */
-static void many_losses_share_a_line(void **state) {
+/* Six precisions, of which each is a comparison of its own; in the fifth the rival leads most. */
+static void many_losses_share_a_line_and_the_worst_come_first(void **state) {
     (void)state;
     record_t run = {.name = mem_text("")};
     for (int i = 0; i < 6; i++) {
         plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 2000, CASE_OK, NULL}, 1);
-        plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1000, CASE_OK, NULL}, 2);
+        plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, i == 4 ? 500 : 1000, CASE_OK, NULL},
+              2);
         for (size_t k = run.n_cases - 2; k < run.n_cases; k++) {
             free(run.cases[k].spec.dtype);
             run.cases[k].spec.dtype = mem_format("f%d", i);
         }
     }
     char *text = printed_top(run, top_losses);
-    assert_has(text, "- [mlp_infer](x.md) f3, on the GPU: at batch 1 PyTorch eager is **2.0");
-    assert_has_not(text, "f4, on the GPU: ");
+    assert_ptr_equal(
+        strstr(text, "- [mlp_infer]"),
+        strstr(text, "- [mlp_infer](x.md) f4, on the GPU: at batch 1 PyTorch eager is **4.0"));
+    assert_has(text, "- [mlp_infer](x.md) f2, on the GPU: at batch 1 PyTorch eager is **2.0");
+    assert_has_not(text, "f3, on the GPU: ");
     assert_has(text,
-               "- Also in: [mlp_infer](x.md) f4, on the GPU; [mlp_infer](x.md) f5, on the GPU.\n");
+               "- Also in: [mlp_infer](x.md) f3, on the GPU; [mlp_infer](x.md) f5, on the GPU.\n");
     free(text);
 }
 
@@ -290,7 +294,7 @@ int main(void) {
         cmocka_unit_test(losses_are_never_left_out),
         cmocka_unit_test(the_cpu_is_named_where_it_takes_less),
         cmocka_unit_test(a_lower_self_reported_time_is_told),
-        cmocka_unit_test(many_losses_share_a_line),
+        cmocka_unit_test(many_losses_share_a_line_and_the_worst_come_first),
         cmocka_unit_test(cases_are_counted),
         cmocka_unit_test(each_rival_has_a_column),
         cmocka_unit_test(modes_of_rivals_are_listed),

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,9 +15,11 @@
 
 static pid_t start_spinning(void) {
     const pid_t pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive a test that fails */
         for (volatile int i = 0;; i++)
             ;
+    }
     assert_true(pid > 0);
     return pid;
 }

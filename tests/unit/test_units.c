@@ -135,6 +135,10 @@ static void intervals(void **state) {
         {units_ratio, 99.94, 99, 103, "100× (99–103)"},
         {units_ratio, 134.6, 99, 160, "130× (100–160)"},
         {units_ratio, 12.3, 12.1, 12.4, "12.3× (12.1–12.4)"},
+        {units_ratio, 74, 9.1, 1607, "≥ 9× (9–1607)"}, /* nobody knows better */
+        {units_ratio, 0.02, 0.001, 0.11, "≤ 0.110× (0.001–0.110)"},
+        {units_ratio, 1.3, 0.4, 5, "1.3× (0.4–5.0)"},
+        {units_ratio, 4.4, 2.2, 8.7, "4.4× (2.2–8.7)"},
         {units_ratio, 250, NAN, NAN, "≈ 250×"},
         {units_ratio, 3.44, NAN, NAN, "≈ 3.4×"},
         {units_ratio, 254, NAN, NAN, "≈ 250×"},

@@ -177,9 +177,17 @@ static const char *loss_of(const report_t *report, const comparison_set_t *set,
     return report_join(report, &parts, "; ");
 }
 
+typedef struct loss {
+    const char *where, *text;
+    double ratio; /* the rival's time over ours where that is least; 1: nowhere less */
+    size_t at;
+} loss_t;
+
 /* What is found in all sets. */
 typedef struct losses {
-    text_list_t shown, further, uncompared, hosts;
+    loss_t *items;
+    size_t n, capacity;
+    text_list_t uncompared, hosts;
     size_t n_compared, n_undecided; /* sizes; of them with too few passes to decide */
     const char *least_where;        /* the smallest lead of ours */
     double least;
@@ -201,6 +209,36 @@ static void take_least(const report_t *report, const comparison_set_t *set, cons
     }
 }
 
+static void add_loss(losses_t *losses, const comparison_set_t *set, const char *name,
+                     const char *text) {
+    const size_row_t *worst = worst_of(set);
+    mem_grow(&losses->items, losses->n, &losses->capacity, sizeof *losses->items);
+    losses->items[losses->n] =
+        (loss_t){name, text, worst != NULL ? worst->headline.ratio.centre : 1, losses->n};
+    losses->n++;
+}
+
+/* The worst first; equals stay in their order. */
+static int by_ratio(const void *a, const void *b) {
+    const loss_t *x = a, *y = b;
+    return x->ratio != y->ratio ? (x->ratio > y->ratio) - (x->ratio < y->ratio)
+                                : (x->at > y->at) - (x->at < y->at);
+}
+
+static void print_found(const report_t *report, const losses_t *losses) {
+    text_list_t further = {0};
+    if (losses->n > 0)
+        qsort(losses->items, losses->n, sizeof *losses->items, by_ratio);
+    for (size_t i = 0; i < losses->n; i++)
+        if (i < TOP_LOSSES)
+            print(report, "- %s: %s.\n", losses->items[i].where, losses->items[i].text);
+        else
+            text_list_add(&further, losses->items[i].where);
+    const char *names = report_join(report, &further, "; ");
+    if (names != NULL)
+        print(report, "- Also in: %s.\n", names);
+}
+
 static void add_set(const report_t *top, const top_part_t *part, const comparison_set_t *set,
                     losses_t *losses) {
     const report_t of_run = report_on(top, set->run), *report = &of_run;
@@ -216,10 +254,8 @@ static void add_set(const report_t *top, const top_part_t *part, const compariso
     losses->n_undecided += tally.of[VERDICT_UNDECIDED];
     if (loss == NULL && tally.n == 0)
         text_list_add(&losses->uncompared, name);
-    else if (loss != NULL && losses->shown.n < TOP_LOSSES)
-        text_list_add_format(&losses->shown, "%s: %s", name, loss);
     else if (loss != NULL)
-        text_list_add(&losses->further, name);
+        add_loss(losses, set, name, loss);
 }
 
 static void print_no_loss(const report_t *report, const losses_t *losses) {
@@ -240,16 +276,11 @@ void top_losses(const report_t *report, const top_t *top) {
             if (!headline_omits(sets, i))
                 add_set(report, &top->parts[p], &sets->items[i], &losses);
     }
-    for (size_t i = 0; i < losses.shown.n; i++)
-        print(report, "- %s.\n", losses.shown.items[i]);
-    const size_t n_lost = losses.shown.n;
-    text_list_free(&losses.shown);
-    const char *further = report_join(report, &losses.further, "; ");
+    print_found(report, &losses);
+    free(losses.items);
     const char *uncompared = report_join(report, &losses.uncompared, "; ");
     const char *hosts = report_join(report, &losses.hosts, "; ");
-    if (further != NULL)
-        print(report, "- Also in: %s.\n", further);
-    if (n_lost == 0 && losses.n_compared > 0)
+    if (losses.n == 0 && losses.n_compared > 0)
         print_no_loss(report, &losses);
     if (hosts != NULL)
         print(report, "- The CPU alone takes less time: %s.\n", hosts);
