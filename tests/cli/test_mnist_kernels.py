@@ -303,7 +303,9 @@ def test_launched(tmp_path: Path, hidden: int, in_cluster: str, mixed: bool) -> 
         expect_as_numpy(training, run(built, training))
 
 
-@pytest.mark.parametrize(("hidden", "cluster", "slots"), [(128, 2, None), (384, 1, 5)])
+@pytest.mark.parametrize(
+    ("hidden", "cluster", "slots"), [(128, 2, None), pytest.param(384, 1, 5, marks=LONG)]
+)
 def test_tiled_stream(tmp_path: Path, hidden: int, cluster: int, slots: int | None) -> None:
     """With a ring that is longer than a stage, and shorter."""
     ring = kernels_for_host(tmp_path) / "mnist_train" / "tiled_ring.cuh"

@@ -163,8 +163,14 @@ def test_a_released_trainer_is_gone_without_a_garbage_collector():
 @pytest.mark.parametrize(
     ("dtype", "kind"),
     [
-        ("f16", lambda task: CompiledTrainer(task, torch.float32, "default")),
-        ("f16", lambda task: CompiledTrainer(task, task.weights_dtype, "default")),
+        pytest.param(
+            *("f16", lambda task: CompiledTrainer(task, torch.float32, "default")),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *("f16", lambda task: CompiledTrainer(task, task.weights_dtype, "default")),
+            marks=pytest.mark.long,
+        ),
         ("mixed", lambda task: CompiledTrainer(task, task.weights_dtype, "default")),
         ("f16", lambda task: ManualTrainer(task, lambda function: compiled(function, "default"))),
         ("mixed", lambda task: ManualTrainer(task, lambda function: compiled(function, "default"))),
