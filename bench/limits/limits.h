@@ -16,7 +16,8 @@ double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates);
 
 /* The share of the gap between their time and ours' limit that ours closes: below 0 if ours is the slower.
  * By one of many calls in a graph if both have it, else by a single one; a training that has no time by the
- * device's clock by the host's. NaN without these times, without a limit or without a gap. */
+ * device's clock by the host's. NaN without these times, without a limit, or if theirs is within a tenth of
+ * the limit and ours the faster. */
 double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *theirs);
 
 /* Replace a case's limit, and the flag that depends on it. */

@@ -176,6 +176,13 @@ void result_init(case_result_t *result, const case_t *spec) {
     }
 }
 
+static void draw_free(draw_t *draw) {
+    for (size_t i = 0; i < draw->n_medians; i++)
+        free(draw->medians[i].name);
+    free(draw->medians);
+    *draw = (draw_t){.compile_ns = NAN};
+}
+
 void result_free(case_result_t *result) {
     case_free(&result->spec);
     free(result->reason);
@@ -183,6 +190,8 @@ void result_free(case_result_t *result) {
     for (size_t i = 0; i < result->n_once; i++)
         free(result->once[i].name);
     free(result->once);
+    for (size_t i = 0; i < result->n_draws; i++)
+        draw_free(&result->draws[i]);
     free(result->draws);
     free(result->resources.arch);
     free(result->resources.code_hash);
@@ -220,12 +229,26 @@ bool result_is_draw(const case_result_t *result) {
     return result->pass == 0 && result->draw > 0;
 }
 
-void result_add_draw(case_result_t *result, unsigned number, draw_t draw) {
-    if (number > result->n_draws) {
-        result->draws = mem_resize(result->draws, number, sizeof *result->draws);
-        for (size_t i = result->n_draws; i < number; i++)
-            result->draws[i] = (draw_t){NAN, NAN};
-        result->n_draws = number;
+void result_add_draw(case_result_t *result, const case_result_t *line) {
+    if (line->draw > result->n_draws) {
+        result->draws = mem_resize(result->draws, line->draw, sizeof *result->draws);
+        for (size_t i = result->n_draws; i < line->draw; i++)
+            result->draws[i] = (draw_t){.compile_ns = NAN};
+        result->n_draws = line->draw;
     }
-    result->draws[number - 1] = draw;
+    draw_t *draw = &result->draws[line->draw - 1];
+    draw_free(draw);
+    draw->compile_ns = result_once(line, "compile");
+    draw->n_medians = result_has_times(line) ? line->n_phases : 0;
+    draw->medians = mem_zeroed(draw->n_medians + 1, sizeof *draw->medians);
+    for (size_t i = 0; i < draw->n_medians; i++)
+        draw->medians[i] =
+            (named_ns_t){mem_text(line->phases[i].name), line->phases[i].summary.median};
+}
+
+double draw_median(const draw_t *draw, const char *phase) {
+    for (size_t i = 0; i < draw->n_medians; i++)
+        if (strcmp(draw->medians[i].name, phase) == 0)
+            return draw->medians[i].ns;
+    return NAN;
 }

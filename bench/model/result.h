@@ -133,7 +133,9 @@ typedef struct sanitize {
 
 /* One compilation, without earlier choices, by a compiler that tunes, and how fast its code was. */
 typedef struct draw {
-    double median_ns, compile_ns; /* from host to host; NaN if unknown */
+    named_ns_t *medians; /* of each phase; none if it failed */
+    size_t n_medians;
+    double compile_ns; /* NaN if unknown */
 } draw_t;
 
 typedef struct case_result {
@@ -247,7 +249,8 @@ void result_add_once(case_result_t *result, const char *name, double ns);
 double result_once(const case_result_t *result, const char *name); /* NaN if absent */
 /* Of a line, not of joined passes: is it a compilation that was only timed to choose one? */
 bool result_is_draw(const case_result_t *result);
-/* Note draw `number`, counted from 1. */
-void result_add_draw(case_result_t *result, unsigned number, draw_t draw);
+/* Note the draw that a line is of. */
+void result_add_draw(case_result_t *result, const case_result_t *line);
+double draw_median(const draw_t *draw, const char *phase); /* NaN if it has none */
 
 #endif

@@ -1,5 +1,6 @@
 #include "report/case_text.h"
 
+#include "analysis/labels.h"
 #include "base/units.h"
 #include "io/table.h"
 #include "report/passes.h"
@@ -86,13 +87,15 @@ static void print_stops(FILE *out, const case_result_t *result) {
 }
 
 static void print_draws(FILE *out, const case_result_t *result) {
+    const phase_t *compared = result_has_times(result) ? compared_phase(result) : NULL;
     char time[UNITS_TEXT];
+    if (compared == NULL || result->n_draws == 0)
+        return;
     for (size_t i = 0; i < result->n_draws; i++)
         fprintf(out, "%s %s%s", i == 0 ? "  compiled    " : ",",
-                units_time(time, result->draws[i].median_ns),
+                units_time(time, draw_median(&result->draws[i], compared->name)),
                 i + 1 == result->draw ? " (used)" : "");
-    if (result->n_draws > 0)
-        fputc('\n', out);
+    fprintf(out, " (%s)\n", compared->name);
 }
 
 /* "audited: by the supervisor's clock 102 % of the claimed time" */

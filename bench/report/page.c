@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "io/fs.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -108,6 +109,14 @@ char *report_link(const report_t *report, const char *path) {
     text_list_free(&from);
     text_list_free(&to);
     return link;
+}
+
+const char *doc_link(const report_t *report, const char *page, const char *heading,
+                     const char *text) {
+    const char *path = report_keep(report, fs_join(report->root, page));
+    return fs_exists(path) ? report_text(report, "[%s](%s%s)", text,
+                                         report_keep(report, report_link(report, path)), heading)
+                           : text;
 }
 
 enum { HREF_DIGITS = 16 };

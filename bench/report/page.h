@@ -55,6 +55,10 @@ const char *report_join(const report_t *report, text_list_t *list, const char *s
 void report_heading(const report_t *report, unsigned level, const char *text);
 /* `path` relative to the report's folder, percent-encoded; the caller frees it. */
 char *report_link(const report_t *report, const char *path);
+/* A page of the project's documentation, "docs/cheating.md", as a link at a heading of it, "#trust" or
+ * ""; only `text` if the project is not there. */
+const char *doc_link(const report_t *report, const char *page, const char *heading,
+                     const char *text);
 
 /* `text` as a link to the case of report->run in the HTML file; elsewhere, or of no case, `text`. */
 const char *case_link(const report_t *report, const case_result_t *result, const char *text);

@@ -110,15 +110,38 @@ static const char *passes_there(const report_t *report, size_t at) {
                        gpu != NULL ? gpu : "", gpu != NULL ? ")" : "");
 }
 
+/* Were all passes on GPUs of one host at once? */
+static bool is_one_host(const record_t *run) {
+    bool same = environment_get(&run->environment, "measure.devices") != NULL;
+    for (size_t i = 1; i < run->n_passes && same; i++) {
+        const char *host = environment_get(&run->passes[i], "host"),
+                   *first = environment_get(&run->passes[0], "host");
+        same = host != NULL && first != NULL && strcmp(host, first) == 0;
+    }
+    return same;
+}
+
+static const char *gpus_text(const report_t *report) {
+    const char *devices = environment_get(&report->whole->environment, "measure.devices");
+    return report_text(report,
+                       "**Measured on several GPUs of one host:** each case has all its passes on "
+                       "one of GPUs %.*s, while others ran on the rest. What differs between these "
+                       "GPUs is in no interval.",
+                       (int)strcspn(devices, " "), report_safe(report, devices));
+}
+
 const char *machines_text(const report_t *report) {
     text_list_t machines = {0};
+    if (is_one_host(report->whole))
+        return gpus_text(report);
     for (size_t i = 0; i < report->whole->n_passes; i++) {
         const char *passes = passes_there(report, i);
         if (passes != NULL)
             text_list_add(&machines, report_safe(report, passes));
     }
     if (machines.n > 1)
-        return report_join(report, &machines, "; ");
+        return report_text(report, "**Measured on several machines of one kind:** %s.",
+                           report_join(report, &machines, "; "));
     text_list_free(&machines);
     return NULL;
 }

@@ -24,7 +24,7 @@ bool passes_have_intervals(passes_t passes);
 const char *passes_text(const report_t *report, passes_t passes);
 /* That and the meaning of ‡ as sentences, for below a table with ratios; "" without times. */
 const char *passes_note(const report_t *report, passes_t passes);
-/* "passes 1, 2 on node1 (GPU-…); pass 3 on node2"; NULL for one machine. */
+/* A sentence on which passes ran where, if not all on one GPU; else NULL. */
 const char *machines_text(const report_t *report);
 void print_passes(const report_t *report); /* of report->run, as a paragraph */
 /* What a column of ratios says, to follow its name: "; above 1, CUDA had the lower time". */

@@ -19,11 +19,6 @@ static int by_keys(const void *a, const void *b) {
     return record_compare_keys(*(const case_result_t *const *)a, *(const case_result_t *const *)b);
 }
 
-static double draw_ns(const case_result_t *draw) {
-    const phase_t *whole = result_has_times(draw) ? result_whole_phase(draw) : NULL;
-    return whole != NULL ? whole->summary.median : (double)NAN;
-}
-
 /* Passes load what a draw compiled, and a later draw may find what the first one built. */
 static void keep_first_compilation(case_result_t *joined) {
     size_t first = 0; /* of those that got so far */
@@ -44,8 +39,7 @@ static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
         *joined = *lines[first];
     for (size_t i = 0; i < first; i++) {
         if (first < n)
-            result_add_draw(joined, lines[i]->draw,
-                            (draw_t){draw_ns(lines[i]), result_once(lines[i], "compile")});
+            result_add_draw(joined, lines[i]);
         result_free(lines[i]);
     }
     for (size_t i = first + 1; i < n; i++) {

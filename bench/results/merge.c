@@ -112,12 +112,22 @@ static void take_plan(record_t *merged, const record_t *shard) {
                 merged->sweeps[i].passes = shard->sweeps[k].passes;
 }
 
+/* What workers told of themselves: a shard may be the only one with an engine. */
+static void take_workers(record_t *merged, const record_t *shard) {
+    for (size_t i = 0; i < shard->environment.n; i++) {
+        const environment_t one = {.facts = &shard->environment.facts[i], .n = 1};
+        if (text_starts(one.facts->key, "workers."))
+            environment_add(&merged->environment, &one);
+    }
+}
+
 static status_t take_shard(record_t *merged, record_t *shard, error_t *err) {
     TRY(check_machine(merged, shard, err));
     TRY(check_sweeps(merged, shard, err));
     take_cases(merged, shard);
     take_passes(merged, shard);
     take_plan(merged, shard);
+    take_workers(merged, shard);
     widen_times(merged, shard);
     return STATUS_OK;
 }

@@ -1,5 +1,6 @@
 #include "run/state.h"
 
+#include "analysis/labels.h"
 #include "base/clock.h"
 
 #include <math.h>
@@ -13,8 +14,8 @@ run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interr
 }
 
 void case_note_draw(case_state_t *state, const case_result_t *draw) {
-    const phase_t *whole = result_has_times(draw) ? result_whole_phase(draw) : NULL;
-    const double ns = whole != NULL ? whole->summary.median : (double)NAN;
+    const phase_t *compared = result_has_times(draw) ? compared_phase(draw) : NULL;
+    const double ns = compared != NULL ? compared->summary.median : (double)NAN;
     state->drawn |= 1U << (draw->draw - 1);
     if (isfinite(ns) && (state->draw == 0 || ns < state->draw_ns)) {
         state->draw = draw->draw;

@@ -89,7 +89,10 @@ def test_the_run_says_that_they_were_used_at_once(
         assert environment["measure"]["devices"] == "0,1 at once"
         assert environment["host"]["cpus"] == cores
     assert "2 passes, on GPUs 0,1 at once: the spread" in done.stdout
-    assert "2 passes, on GPUs 0,1 at once: the spread" in report_of(run, out=tmp_path / "R.md")
+    report = report_of(run, out=tmp_path / "R.md")
+    assert "2 passes, on GPUs 0,1 at once: the spread" in report
+    told = "- **Measured on several GPUs of one host:** each case has all its passes on one of GPUs 0,1"
+    assert told in report
     assert not (run / "merging").exists()
 
 

@@ -111,7 +111,7 @@ static void accuracies_are_compared_among_equal_weights(void **state) {
     (void)state;
     record_t run = planted();
     char *text = section_text(training_findings, &run);
-    assert_has(text, "contenders with f16 weights agree in test accuracy");
+    assert_has(text, "contenders with f16 weights agree in accuracy on the test images");
     assert_has(text, "within **0.30 percentage points** at each of the 3 pairs of width and seed");
     assert_has(text, "(largest difference at width 128, seed 2: pytorch-cuda graph 91.20 %, cuda "
                      "05_persistent 91.50 %)");
@@ -234,9 +234,12 @@ static void float32_weights_have_a_page_of_their_own(void **state) {
     environment_set_number(&run.environment, "measured.l2_read_bytes_per_s", 10e12);
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     char *text = section_text(training_findings, &run);
-    assert_has(text, "contenders with f32 weights agree in test accuracy within **1.00 percentage "
-                     "points** at the one pair of width and seed");
-    assert_has(text, "contenders with f16 weights agree in test accuracy within **0.30 ");
+    assert_has(
+        text,
+        "contenders with f32 weights agree in accuracy on the test images within **1.00 percentage "
+        "points** at the one pair of width and seed");
+    assert_has(text,
+               "contenders with f16 weights agree in accuracy on the test images within **0.30 ");
     assert_has(text,
                "- **Lower bound 2.5·W**, W being the bytes of all weights: a step reads half of "
                "them forward");

@@ -9,6 +9,14 @@ static char *make_shard(const char *folder, const char *name, const char *gpu, c
     return shard;
 }
 
+static void add_worker(const char *folder, const char *version) {
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    environment_set(&run.environment, "workers.jax-cuda.jax", version);
+    assert_ok(record_write_header(&run, &err));
+    record_free(&run);
+}
+
 static void test_merge(void **state) {
     const char *folder = *state;
     char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
@@ -21,6 +29,7 @@ static void test_merge(void **state) {
     case_result_t second = make_result("cuda", "01_study", 2, CUDA_PHASES, 3000);
     second.pass = 2; /* a shard may also have other passes of the same cases */
     append(b, second);
+    add_worker(b, "0.11.2"); /* only this shard had JAX */
     assert_ok(merge_runs(".", out, (const char *[]){a, b}, 2, &err));
     record_t run;
     assert_ok(record_load(out, &run, &err));
@@ -29,6 +38,7 @@ static void test_merge(void **state) {
     assert_int_equal(record_find(&run, both)->phases[0].n_passes, 2);
     assert_string_equal(run.finished, "2026-03-02T11:00:00Z");
     assert_string_equal(environment_get(&run.environment, "gpu.name"), "NVIDIA H200");
+    assert_string_equal(environment_get(&run.environment, "workers.jax-cuda.jax"), "0.11.2");
     char *csv = read_file(out, "mlp_timing_log.csv");
     assert_non_null(csv);
     free(csv);

@@ -192,8 +192,8 @@ static void section_phases(const report_t *report, const comparison_set_t *set) 
           "Medians; phases are separated by synchronisation. `residual` is the part of `total` "
           "between the phases. Each column is a separate median, so rows add up only roughly.");
     if (mapped)
-        print(report, " With mapped memory the kernel moves the data over the bus, but *of the "
-                      "limit* assumes device memory.");
+        print(report, " With mapped memory the kernel moves the data over the bus, so it has no "
+                      "limit here.");
     if (without)
         print(report, " A host-to-host graph has no phases: if it is the fastest, the fastest case "
                       "with phases is shown.");

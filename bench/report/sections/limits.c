@@ -152,15 +152,18 @@ static void print_computation(const report_t *report, const comparison_set_t *se
                               const case_result_t *ours, const case_result_t *theirs,
                               const struct alike *alike) {
     const speedup_t speedup = speedup_make(ours, alike->ours, theirs, alike->theirs);
+    const char *our = computed_text(report, speedup.ours, name_cell(report, ours));
+    const char *their = computed_text(report, speedup.theirs, their_case(report, set, theirs));
     print(report, "- **Computation alone** at %s: ",
           size_name(report, set, size_of_case(set, &ours->spec)));
-    print(report, "%s, %s against %s.%s\n",
-          verdict_text(report, &speedup, set->platform->name, who(report, theirs)),
-          computed_text(report, speedup.ours, name_cell(report, ours)),
-          computed_text(report, speedup.theirs, their_case(report, set, theirs)),
-          speedup.ours->clock != speedup.theirs->clock
-              ? " The host's clock includes launching the work; the device's does not."
-              : "");
+    if (speedup.ours->clock != speedup.theirs->clock)
+        print(report,
+              "not compared, %s and %s: the host's clock includes launching the work, the "
+              "device's does not.\n",
+              our, their);
+    else
+        print(report, "%s, %s against %s.\n",
+              verdict_text(report, &speedup, set->platform->name, who(report, theirs)), our, their);
 }
 
 /* At the largest size common to both sides, with the first pair of phases that both have. */
@@ -205,16 +208,17 @@ static const char *largest_other_phase(const case_result_t *result) {
 }
 
 /* "88 % at batch 64 (most: h2d, 12.0 µs)" */
-static void add_outside(const report_t *report, text_list_t *parts, const case_result_t *result,
-                        int64_t batch) {
+static void add_outside(const report_t *report, const comparison_set_t *set, text_list_t *parts,
+                        const case_result_t *result) {
     const double frac = 1 - result_median(result, "kernel") / result_median(result, "total");
-    const char *share = share_cell(report, frac), *size = units_count(report_buffer(report), batch);
+    const char *size = size_name(report, set, size_of_case(set, &result->spec));
+    const char *share = report_text(report, "%s at %s", share_cell(report, frac), size);
     const char *most = largest_other_phase(result);
     if (most != NULL)
-        text_list_add_format(parts, "%s at batch %s (most: %s, %s)", share, size, most,
+        text_list_add_format(parts, "%s (most: %s, %s)", share, most,
                              time_text(report, result_median(result, most)));
     else
-        text_list_add_format(parts, "%s at batch %s", share, size);
+        text_list_add(parts, share);
 }
 
 void finding_outside_kernel(const report_t *report, const comparison_set_t *set) {
@@ -223,9 +227,9 @@ void finding_outside_kernel(const report_t *report, const comparison_set_t *set)
     text_list_t study = {0}, best = {0};
     for (size_t i = 0; i < n; i++) {
         if (share_is_known(rows[i]->study))
-            add_outside(report, &study, rows[i]->study, rows[i]->size);
+            add_outside(report, set, &study, rows[i]->study);
         if (share_is_known(rows[i]->best) && rows[i]->best != rows[i]->study)
-            add_outside(report, &best, rows[i]->best, rows[i]->size);
+            add_outside(report, set, &best, rows[i]->best);
     }
     const char *in_study = report_join(report, &study, ", ");
     const char *in_best = report_join(report, &best, ", ");
@@ -235,6 +239,24 @@ void finding_outside_kernel(const report_t *report, const comparison_set_t *set)
     if (in_best != NULL)
         print(report, "- **Outside the kernel** in the fastest case, share of `total`: %s.\n",
               in_best);
+}
+
+/* What was cached was compiled for another case, or in an earlier run. */
+static void add_compilation(const report_t *report, text_list_t *parts, const case_result_t *result,
+                            double *sum_ns) {
+    if (strcmp(result->spec.engine, "cuda") != 0 || isfinite(result_once(result, "compile")))
+        return;
+    double ns = NAN;
+    for (const case_result_t *other = NULL; (other = record_next(report->run, other)) != NULL;)
+        if (strcmp(other->spec.engine, "cuda") == 0 &&
+            strcmp(other->spec.workload, result->spec.workload) == 0 &&
+            strcmp(other->spec.variant, result->spec.variant) == 0)
+            ns = fmax(ns, result_once(other, "compile"));
+    if (isfinite(ns)) {
+        *sum_ns += ns;
+        text_list_add_format(parts, "compile %s, of another case", time_text(report, ns));
+    } else
+        text_list_add(parts, "without its compilation, which was cached");
 }
 
 /* "CUDA 03_vectorized 205 ms (context 181 ms, …)"; nothing if no cost is known. */
@@ -248,6 +270,8 @@ static void add_once(const report_t *report, text_list_t *sides, const case_resu
             text_list_add_format(&parts, "%s %s", report_safe(report, once->name),
                                  time_text(report, once->ns));
     }
+    if (result != NULL && result->n_once > 0)
+        add_compilation(report, &parts, result, &sum_ns);
     const char *list = report_join(report, &parts, ", ");
     if (result != NULL && result->n_once > 0)
         text_list_add_format(sides, "%s %s %s (%s)", who(report, result),

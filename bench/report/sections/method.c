@@ -74,13 +74,22 @@ static void print_fact(const report_t *report, const char *label, const char *ke
     print_item(report, label, value != NULL ? report_safe(report, value) : NULL);
 }
 
+/* As the first of its workers that ran tells; NULL: none did. */
+static const char *version_of(const record_t *run, const char *engine) {
+    const char *version = NULL;
+    for (size_t i = 0; i < run->n_cases && version == NULL; i++)
+        if (strcmp(run->cases[i].spec.engine, engine) == 0)
+            version = rival_version(&run->environment, &run->cases[i].spec);
+    return version;
+}
+
 static void print_rivals(const report_t *report) {
     text_list_t engines = {0};
     for (size_t i = 0; i < report->run->n_cases; i++) {
         const case_t *spec = &report->run->cases[i].spec;
         if (!engine_is_rival(spec->engine) || text_list_has(&engines, spec->engine))
             continue;
-        const char *version = rival_version(&report->run->environment, spec);
+        const char *version = version_of(report->run, spec->engine);
         text_list_add(&engines, spec->engine);
         print_item(report, report_safe(report, engine_name(spec->engine)),
                    version != NULL ? report_safe(report, version) : NULL);
@@ -118,7 +127,6 @@ void section_reproduce(const report_t *report) {
 }
 
 void section_method(const report_t *report) {
-    const char *path = report_keep(report, fs_join(report->root, "docs/measuring.md"));
     report_heading(report, 2, "Method in brief");
     print(
         report, "%s",
@@ -138,22 +146,21 @@ void section_method(const report_t *report) {
         "little: its other end is over four times as far.\n"
         "- ‡ marks a time with two values, between which rounds of the same process change. The "
         "interval of a ratio then covers the ratio of either value.\n"
-        "- Ours is what this program runs itself, or of an operator without such code its Python "
-        "files; any other engine is a rival. The headline is against the strongest rival of a "
+        "- Ours: what this program runs itself; of an operator without such code, its Python "
+        "files. Any other engine is a rival. The headline is against the strongest rival of a "
         "size, in its fastest mode.\n"
         "- A side's fastest case is selected by the medians that are then compared. This favours "
         "each side slightly, more so with more cases.\n"
-        "- Every output is compared with float64 reference output before timing and after it; "
-        "since "
-        "schema 2, that of a timed run on new inputs. Wrong, failed, implausible and skipped cases "
-        "have no time; throttled cases are marked and not compared.\n"
+        "- Every output is compared with float64 reference output before timing and after it; so "
+        "is, but not in runs of schema 1, what a timed run on new inputs left. Wrong, failed, "
+        "implausible and skipped cases have no time; throttled cases are marked and not "
+        "compared.\n"
         "- *(self-reported)* marks a script whose times do not agree with the supervisor's clock; "
         "it is not compared. The warnings have the reason.\n"
         "- Only cases of the same workload, parameters, precision and kind of device are "
         "compared; comparisons of a GPU with a CPU are labelled.\n"
         "- A contender that reaches the same result by another algorithm is marked "
         "*algorithmic* and is not compared.\n");
-    if (fs_exists(path))
-        print(report, "\nDetails: [docs/measuring.md](%s).\n",
-              report_keep(report, report_link(report, path)));
+    print(report, "\nDetails: %s.\n",
+          doc_link(report, "docs/measuring.md", "", "docs/measuring.md"));
 }

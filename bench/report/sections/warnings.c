@@ -366,7 +366,7 @@ static void print_header_warnings(const report_t *report) {
         print(report, "- The last line of `cases.jsonl` was incomplete and was dropped.\n");
     const char *machines = machines_text(report);
     if (machines != NULL)
-        print(report, "- **Measured on several machines of one kind:** %s.\n", machines);
+        print(report, "- %s\n", machines);
     if (dirty != NULL && strcmp(dirty, "true") == 0)
         print(report, "- **The source tree had uncommitted changes:** the git revision alone does "
                       "not identify the measured program.\n");

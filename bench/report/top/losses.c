@@ -104,13 +104,16 @@ static void add_host(const report_t *report, const comparison_set_t *set, const 
                      text_list_t *hosts) {
     bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
     const char *first = NULL;
+    size_t n_both = 0, n_lost = 0;
     const size_t n = strcmp(set->phase, "host_to_host") == 0 ? set->n_rows : 0;
     for (size_t i = 0; i < n; i++) {
         const size_row_t *row = &set->rows[i];
         const case_result_t *host = best_of_host(set, row);
         const case_result_t *gpu = theirs_leads(&row->headline) ? row->strongest : row->best;
-        chosen[i] = host != NULL && gpu != NULL &&
-                    result_median(host, set->phase) < result_median(gpu, set->phase);
+        const bool both = host != NULL && gpu != NULL;
+        chosen[i] = both && result_median(host, set->phase) < result_median(gpu, set->phase);
+        n_both += both;
+        n_lost += chosen[i];
         if (chosen[i] && (first == NULL || row->size == set->reference_size))
             first =
                 report_text(report, "%s %s at %s, %s on the GPU",
@@ -120,7 +123,9 @@ static void add_host(const report_t *report, const comparison_set_t *set, const 
     }
     const char *sizes = chosen_text(report, set, chosen);
     if (sizes != NULL)
-        text_list_add_format(hosts, "%s at %s (%s)", name, sizes, first);
+        text_list_add_format(
+            hosts, "%s at %s%s (%s)", name, sizes,
+            n_lost > 1 && n_lost == n_both ? ", which are all that the CPU has" : "", first);
     free(chosen);
 }
 

@@ -143,13 +143,17 @@ void top_table(const report_t *report, const top_t *top) {
         print(
             report,
             "Medians. *Ratio*: the strongest rival (bold) over ours; above 1, ours has the lower "
-            "time. *Timed*, by the host's clock: host_to_host from input in host memory to output "
-            "there (a training's data set is on the device before), step and train without copies. "
+            "time. *Timed* by the host's clock: host_to_host from input in host memory to output "
+            "there (a training's data set is on the device before), step and train without copies; "
+            "by the device's: call_in_graph, one of many calls in a CUDA graph, without copies. "
             "*Of the limit*: how near ours comes, in the computation alone, to what the hardware "
             "allows; "
             "*gap closed*: how much of the strongest rival's distance to that limit ours removes "
-            "(by the host's clock where the rival has no other). "
-            "%s\n\n",
+            "(by the host's clock where the rival has no other). *Sealed*: timed by this program; "
+            "*audited*: by the script itself, and this program's clock agrees (%s). All modes of "
+            "PyTorch, and what was tried: %s. %s\n\n",
+            doc_link(report, "docs/cheating.md", "#trust", "how far"),
+            doc_link(report, "docs/pytorch.md", "", "docs/pytorch.md"),
             passes_note(report, passes));
     }
     text_list_free(&rivals);

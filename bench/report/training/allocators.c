@@ -114,14 +114,17 @@ static void add_cost(const report_t *report, text_list_t *costs, const compariso
         return;
     const bool near = fabs(ratio->centre - 1) < 0.1; /* a percentage is easier to read */
     const char *factor = units_ratio(report_buffer(report), ratio->centre, ratio->low, ratio->high);
-    const char *cost =
+    const char *number =
         near ? change_text(report, ratio) : report_text(report, "**%s** the time", factor);
+    const char *cost = speedup.verdict != VERDICT_NO_DIFFERENCE
+                           ? number
+                           : report_text(report, "no difference found, %s", number);
     epoch_list_t epochs = epochs_of(other);
     const double blocks = epochs.n > 0 ? epochs.items[epochs.n - 1].calls : NAN; /* asked for */
     epoch_list_free(&epochs);
     const double more_ns = (speedup.theirs->summary.median - speedup.ours->summary.median) / blocks;
     const char *more = "";
-    if (more_ns > 0 && isfinite(more_ns))
+    if (more_ns > 0 && isfinite(more_ns) && speedup.verdict != VERDICT_NO_DIFFERENCE)
         more = report_text(report, ", %s more per block", time_text(report, more_ns));
     text_list_add_format(costs, " %s %s, %s%s", allocator, time_cell(report, other, set->phase),
                          cost, more);

@@ -24,17 +24,22 @@ static void print_enough(const report_t *report, const training_runs_t *runs) {
     }
     if (worst == NULL)
         return;
+    size_t n_same = 0; /* as it is printed */
+    for (const training_run_t *run = runs->first; run < runs->end; run++)
+        n_same += round(1e4 * run->accuracy) == round(1e4 * worst->accuracy);
     const size_t n = (size_t)(runs->end - runs->first), n_few = few.n;
     const char *below = report_join(report, &few, ", ");
     const long long epochs = (long long)case_param_int(&worst->result->spec, "epochs", 0);
-    print(report, "- **Validation accuracy** after %lld epoch%s: ", epochs, epochs == 1 ? "" : "s");
+    print(report, "- **Validation accuracy**, on the test images, after %lld epoch%s: ", epochs,
+          epochs == 1 ? "" : "s");
     if (epochs >= LEARNT_AFTER)
         print(report, "%s%zu of %zu trainings reach %g %%; ", n_few > 0 ? "⚠ only " : "", n - n_few,
               n, 100 * LEAST_ACCURACY);
     if (epochs >= LEARNT_AFTER && n_few > 0)
         print(report, "below: %s.\n", below);
     else
-        print(report, "the lowest is %s.\n", accuracy_text(report, worst));
+        print(report, "the lowest is %s%s.\n", accuracy_text(report, worst),
+              n_same > 1 ? report_text(report, " and %zu more", n_same - 1) : "");
 }
 
 /* The two seeds of one rival's case whose losses are closest; their distance, or infinity. */

@@ -84,9 +84,15 @@ void finding_ladder(const report_t *report, const training_pair_t *pair) {
                   : "  - %s, **%s** as fast as the previous rung.\n",
               rung_text(report, pair, rungs[i], " "), ratio_cell(report, &speedup));
     }
-    const speedup_t whole = speedup_alone(rungs[n - 1], rungs[0]);
-    print(report, "  - Overall, %s is **%s** as fast as %s", name_cell(report, rungs[n - 1]),
-          ratio_cell(report, &whole), name_cell(report, rungs[0]));
+    const case_result_t *fastest = rungs[0];
+    for (size_t i = 1; i < n; i++)
+        if (step_ns(pair, rungs[i]) < step_ns(pair, fastest))
+            fastest = rungs[i];
+    if (fastest == rungs[0])
+        return;
+    const speedup_t whole = speedup_alone(fastest, rungs[0]);
+    print(report, "  - Overall, the fastest, %s, is **%s** as fast as %s",
+          name_cell(report, fastest), ratio_cell(report, &whole), name_cell(report, rungs[0]));
     if (whole.verdict == VERDICT_UNDECIDED)
         print(report, ", in %s", passes_word(report, whole.ratio.n_passes));
     print(report, ".\n");

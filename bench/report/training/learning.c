@@ -132,7 +132,8 @@ static void print_accuracies(const report_t *report, const training_pair_t *pair
     if (n_tasks == 0)
         return;
     print(report,
-          "- **Same accuracy:** contenders with %s weights agree in test accuracy within **%.2f "
+          "- **Same accuracy:** contenders with %s weights agree in accuracy on the test images "
+          "within **%.2f "
           "percentage points** at %s of %s and seed with several of them",
           weights_dtype(&widest.low->result->spec), 100 * width_of(&widest),
           n_tasks > 1 ? report_text(report, "each of the %zu pairs", n_tasks) : "the one pair",
