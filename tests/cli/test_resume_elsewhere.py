@@ -306,7 +306,7 @@ def test_report_and_tables_tell_a_quick_run(tmp_path: Path) -> None:
         table = bench("run", sweep, "--out", run, "--time-limit", "0.1s", *options).stdout
         assert (f"One pass, {told}: the spread" in table) == quick
         report = report_of(run, out=tmp_path / "REPORT.md")
-        assert (f"one pass, {told}: the spread" in report) == quick
+        assert (f"one pass, {told}" in report) == quick
         assert (told in bench("report", run, "--print", "workloads").stdout) == quick
     done = bench("run", "--workload", "null", "--variant", "noop", "--out", run / "one", "--quick")
     assert done.stdout.startswith(f"{told}\n")

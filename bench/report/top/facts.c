@@ -11,7 +11,7 @@
 /* Facts of all runs of one kind of machine. */
 typedef struct machine {
     const char *name;
-    text_list_t hosts, software, dates, revisions, repeats, rivals;
+    text_list_t hosts, software, runs, rivals;
     size_t cases, right, unchecked, of[CASE_IMPLAUSIBLE + 1], two_values,
         trust[TRUST_SELF_REPORTED + 1];
 } machine_t;
@@ -75,7 +75,28 @@ static void add_cases(machine_t *machine, const record_t *run) {
         }
 }
 
-static void add_run(const report_t *report, machine_t *machine, const shown_run_t *shown) {
+/* "2 boots of the machine, 6 passes, on GPUs 0,1 at once": the note under the table says what follows. */
+static const char *passes_counted(const report_t *report, const shown_run_t *shown,
+                                  passes_t passes) {
+    const char *text = passes_text(report, passes);
+    const char *boots = shown->boots.n == 0
+                            ? ""
+                            : report_text(report, "%zu boots of the machine, ", shown->boots.n + 1);
+    return report_text(report, "%s%.*s", boots, (int)strcspn(text, ";:"), text);
+}
+
+/* "mlp_infer: "; "" of the only run. */
+static const char *workloads_of(const report_t *report, const top_t *top,
+                                const shown_run_t *shown) {
+    text_list_t names = {0};
+    for (size_t p = 0; p < shown->n_parts && top->runs->n > 1; p++)
+        text_list_add(&names, report_safe(report, shown->parts[p].workload));
+    const char *list = report_join(report, &names, ", ");
+    return list != NULL ? report_text(report, "%s: ", list) : "";
+}
+
+static void add_run(const report_t *report, const top_t *top, machine_t *machine,
+                    const shown_run_t *shown) {
     const record_t *run = &shown->whole;
     const passes_t passes = passes_of(run);
     const char *dirty = environment_get(&run->environment, "git.dirty");
@@ -86,23 +107,15 @@ static void add_run(const report_t *report, machine_t *machine, const shown_run_
         text_list_add_new(&machine->hosts, "without a GPU");
     add_software(report, machine, run);
     add_rivals(report, machine, shown);
-    text_list_add_new(&machine->dates,
-                      report_text(report, "%s%s", shown_date(report, run),
-                                  run->finished == NULL ? " (**it did not finish**)" : ""));
-    if (revision != NULL)
-        text_list_add_new(&machine->revisions,
-                          report_text(report, "%s%s", report_safe(report, revision),
-                                      dirty != NULL && strcmp(dirty, "true") == 0
-                                          ? " (with uncommitted changes)"
-                                          : ""));
-    if (passes.most > 0)
-        text_list_add_new(
-            &machine->repeats,
-            report_text(report, "%s%s",
-                        shown->boots.n == 0
-                            ? ""
-                            : report_text(report, "%zu boots of the machine; ", shown->boots.n + 1),
-                        passes_text(report, passes)));
+    text_list_add_new(
+        &machine->runs,
+        report_text(
+            report, "%s%s%s%s%s, git %s%s", workloads_of(report, top, shown),
+            shown_date(report, run), run->finished == NULL ? " (**it did not finish**)" : "",
+            passes.most > 0 ? ", " : "",
+            passes.most > 0 ? passes_counted(report, shown, passes) : "",
+            revision != NULL ? report_safe(report, revision) : "not recorded",
+            dirty != NULL && strcmp(dirty, "true") == 0 ? " with uncommitted changes" : ""));
     add_cases(machine, run);
 }
 
@@ -166,15 +179,11 @@ static void print_machines(const report_t *report, machine_t *machines, size_t n
     columns_t table = columns_begin(report, columns, n + 1);
     const char **cells = mem_zeroed((n + 1) * N_ROWS, sizeof *cells);
     for (size_t m = 0; m < n; m++) {
-        const char *dates = report_join(report, &machines[m].dates, ", ");
-        const char *repeats = report_join(report, &machines[m].repeats, "; ");
-        const char *revisions = report_join(report, &machines[m].revisions, ", ");
         const char *const texts[N_ROWS] = {
             report_join(report, &machines[m].hosts, ", "),
             report_join(report, &machines[m].software, ", "),
             rivals_cell(report, &machines[m]),
-            report_text(report, "%s, %s; git %s", dates, repeats != NULL ? repeats : "no times",
-                        revisions != NULL ? revisions : "not recorded"),
+            report_join(report, &machines[m].runs, "; "),
             cases_cell(report, &machines[m]),
             trust_cell(report, &machines[m]),
         };
@@ -203,7 +212,7 @@ void top_facts(const report_t *report, const top_t *top) {
             m++;
         if (m == n)
             machines[n++].name = name;
-        add_run(report, &machines[m], shown);
+        add_run(report, top, &machines[m], shown);
     }
     print_machines(report, machines, n);
     free(machines);

@@ -152,7 +152,7 @@ void top_table(const report_t *report, const top_t *top) {
             "(by the host's clock where the rival has no other). *Sealed*: timed by this program; "
             "*audited*: by the script itself, and this program's clock agrees (%s). All modes of "
             "PyTorch, and what was tried: %s. %s\n\n",
-            doc_link(report, "docs/cheating.md", "#trust", "how far"),
+            doc_link(report, "docs/cheating.md", "#trust", "docs/cheating.md#trust"),
             doc_link(report, "docs/pytorch.md", "", "docs/pytorch.md"),
             passes_note(report, passes));
     }
