@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.overrides import _get_current_function_mode_stack as function_modes
 from torch.utils import _pytree as pytree
 from torch.utils._device import DeviceContext
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as dispatch_modes
 
 from operator_files import REFERENCE, load
 from operator_request import FLOATS, Array, Operator
 from operator_tensors import DTYPES, OperatorInputs, dtype_name, same_bits, widened
 from workload import CaseError
+
+# As they are before a user's file is loaded, which may replace them: how many modes are on, and each.
+_MODES = (
+    (torch._C._len_torch_function_stack, torch._C._get_function_stack_at),
+    (torch._C._len_torch_dispatch_stack, torch._C._get_dispatch_stack_at),
+)
+_ON_DEVICE = DeviceContext.__torch_function__
 
 
 class Function:
@@ -74,8 +79,9 @@ class Function:
 
         `torch.set_default_device` leaves a mode on, too.
         """
-        for mode in (*function_modes(), *dispatch_modes()):
-            if type(mode) is not DeviceContext:
+        on = [mode_at(i) for count, mode_at in _MODES for i in range(count())]
+        for mode in on:
+            if type(mode).__torch_function__ is not _ON_DEVICE:
                 raise CaseError(
                     f"{self.place} leaves {type(mode).__name__} on, a mode of PyTorch that may "
                     "compute later; expected none after a run"

@@ -46,13 +46,16 @@ static bool is_of_the_device(const case_result_t *result) {
     return strcmp(result->spec.workload, "device") == 0;
 }
 
-/* Its kernel moves the data over the bus; PyTorch's mode of that name does the same. */
+/* Its kernel moves the data over the bus; PyTorch's mode of that name does the same. A script of a user
+ * may have any name. */
 static bool is_of_mapped_memory(const case_result_t *result) {
-    const char *copy = case_technique(&result->spec, "copy");
-    return strcmp(copy != NULL ? copy : result->spec.variant, "mapped") == 0;
+    const case_t *spec = &result->spec;
+    const char *copy = case_technique(spec, "copy");
+    return (copy != NULL && strcmp(copy, "mapped") == 0) ||
+           (strcmp(spec->engine, "pytorch") == 0 && strcmp(spec->variant, "mapped") == 0);
 }
 
-/* None for work that the device's memory does not bound. */
+/* Work that the device's memory does not bound has a phase, by which it is judged, but no limit. */
 void limit_set(case_result_t *result, const workload_t *workload, const device_rates_t *rates) {
     workload_cost_t cost = workload->cost(&result->spec);
     limit_t *limit = &result->limit;
@@ -60,18 +63,19 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
     limit->flops = cost.flops;
     const phase_t *phase = result_phase(result, COMPUTATION);
     if (strcmp(result->spec.device, "cuda") != 0 || phase == NULL || cost.bytes <= 0 ||
-        !result_has_times(result) || result_is_algorithmic(result) || is_of_the_device(result) ||
-        is_of_mapped_memory(result))
+        !result_has_times(result) || result_is_algorithmic(result) || is_of_the_device(result))
         return;
     limit->bytes = least_bytes(&cost, rates);
+    free(limit->phase);
+    limit->phase = mem_text(phase->name);
+    if (is_of_mapped_memory(result))
+        return;
     /* Samples reuse the same buffers: data that fits into the L2 stays there. */
     bool fits = cost.working_set_bytes < rates->l2_bytes;
     set_bound(limit, fits ? "l2" : "dram",
               limit->bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
     set_arithmetic(limit, workload, &result->spec, rates);
     set_bound(limit, "launch", rates->launch_ns);
-    free(limit->phase);
-    limit->phase = mem_text(phase->name);
     limit->frac = limit->limit_ns / phase->summary.median;
 }
 
@@ -178,7 +182,8 @@ static void flag_limit(case_result_t *result, const device_rates_t *rates) {
 void limit_set_again(case_result_t *result, const workload_t *workload,
                      const device_rates_t *rates) {
     free(result->limit.bound);
-    result->limit.bound = NULL;
+    free(result->limit.phase);
+    result->limit.bound = result->limit.phase = NULL;
     result->limit.limit_ns = result->limit.frac = NAN;
     limit_set(result, workload, rates);
     flag_list_remove(&result->flags, FLAG_OVER_LIMIT);

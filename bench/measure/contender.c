@@ -143,7 +143,6 @@ static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool 
 
 void contender_round(contender_t *c) {
     const measure_options_t *measure = &c->settings->measure;
-    const int64_t start_ns = clock_ns();
     sample_limits_t limits = {.max_samples = 1};
     if (!c->settings->profile)
         limits = (sample_limits_t){.budget_s = measure->round_s,
@@ -154,8 +153,13 @@ void contender_round(contender_t *c) {
     if (c->audit.expected.seed > 0)
         limits.fresh = audited ? c->audit.expected.seed : secret_seed();
     bool slow;
-    const double waited_ns = run_queue_waited_ns(c->worker->child.pid);
+    if (!contender_reopen(c))
+        return;
+    run_queue_t before = run_queue_read(c->worker->child.pid);
+    const int64_t start_ns = clock_ns();
     json_t *answer = sample_on_fast_core(c, limits, &slow);
+    const double took_ns = (double)(clock_ns() - start_ns);
+    const double waited_ns = run_queue_waited_ns(&before, c->worker->child.pid);
     if (answer == NULL)
         return;
     /* The null workload makes its times up. */
@@ -163,9 +167,8 @@ void contender_round(contender_t *c) {
     const sample_claim_t claim = {.answer = answer,
                                   .most = (size_t)limits.max_samples,
                                   .fresh = limits.fresh > 0,
-                                  .waited_ns =
-                                      run_queue_waited_ns(c->worker->child.pid) - waited_ns,
-                                  .took_ns = made_up ? INFINITY : (double)(clock_ns() - start_ns)};
+                                  .waited_ns = waited_ns,
+                                  .took_ns = made_up ? INFINITY : took_ns};
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
     bool good = add_samples(c,

@@ -28,7 +28,6 @@ static bool is_compared(const phase_t *phase) {
             strcmp(phase->name, "total") == 0 || strcmp(phase->name, "train") == 0);
 }
 
-/* Nothing that the host does makes launches of a graph slower. */
 static bool is_of_graph(const phase_t *phase) {
     return strcmp(phase->name, "kernel_graph") == 0 || strcmp(phase->name, "forward_graph") == 0;
 }
@@ -59,14 +58,23 @@ static double quick_eighth(double *values, size_t n) {
     return n > 0 ? values[(n - 1) / 8] : NAN;
 }
 
-static fresh_facts_t find_fresh(const phase_t *phase, double most_ns) {
+/* May others on the host's cores make the phase slower? A device works off a graph alone, and a launch
+ * of our own code between two events. */
+static bool is_of_host(const case_result_t *result, const phase_t *phase) {
+    return !is_of_graph(phase) &&
+           (phase->clock == CLOCK_HOST || !case_engine_is_built_in(result->spec.engine));
+}
+
+static fresh_facts_t find_fresh(const case_result_t *result, const phase_t *phase) {
+    const double most = most_ns(result, phase);
+    const bool of_host = is_of_host(result, phase);
     fresh_facts_t facts = {.usual_ns = stats_median(phase->samples, phase->n_samples),
                            .n = phase->n_fresh};
     double *all = mem_alloc(2 * phase->n_fresh * sizeof *all), *kept = all + phase->n_fresh;
     for (size_t i = 0; i < phase->n_fresh; i++) {
         const fresh_sample_t *sample = &phase->fresh[i];
-        const bool is_interrupted = !is_of_graph(phase) && sample->ns > most_ns &&
-                                    sample->waited_ns >= sample->ns - facts.usual_ns;
+        const bool is_interrupted =
+            of_host && sample->ns > most && sample->waited_ns >= sample->ns - facts.usual_ns;
         all[i] = sample->ns;
         if (!is_interrupted)
             kept[facts.n_uninterrupted++] = sample->ns;
@@ -80,25 +88,23 @@ static fresh_facts_t find_fresh(const phase_t *phase, double most_ns) {
 bool implausible_is_doubted(const case_result_t *result) {
     for (size_t i = 0; i < result->n_phases; i++) {
         const phase_t *phase = &result->phases[i];
-        if (is_compared(phase)) {
-            const double most = most_ns(result, phase);
-            if (find_fresh(phase, most).eighth_ns > most)
-                return true;
-        }
+        if (is_compared(phase) && find_fresh(result, phase).eighth_ns > most_ns(result, phase))
+            return true;
     }
     return false;
 }
 
+/* Interrupted samples alone acquit nobody: a script may have seen to that. */
 static void flag_phase(const case_result_t *result, const phase_t *phase, flag_list_t *flags) {
     const double most = most_ns(result, phase);
-    const fresh_facts_t facts = find_fresh(phase, most);
+    const fresh_facts_t facts = find_fresh(result, phase);
     if (!(facts.eighth_ns > most) || facts.n < FEWEST_FRESH)
         return;
-    if (facts.n_uninterrupted < FEWEST_FRESH)
-        flag_list_add(flags, FLAG_FRESH_INTERRUPTED, phase->name, facts.eighth_ns, facts.usual_ns);
-    else if (facts.uninterrupted_ns > most)
+    if (facts.n_uninterrupted >= FEWEST_FRESH && facts.uninterrupted_ns > most)
         flag_list_add(flags, FLAG_FRESH_SLOWER, phase->name, facts.uninterrupted_ns,
                       facts.usual_ns);
+    else
+        flag_list_add(flags, FLAG_FRESH_INTERRUPTED, phase->name, facts.eighth_ns, facts.usual_ns);
 }
 
 static void flag_fresh(case_result_t *result) {

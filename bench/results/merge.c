@@ -112,11 +112,11 @@ static void take_plan(record_t *merged, const record_t *shard) {
                 merged->sweeps[i].passes = shard->sweeps[k].passes;
 }
 
-/* What workers told of themselves: a shard may be the only one with an engine. */
+/* What workers told of themselves and their engines: a shard may be the only one with an engine. */
 static void take_workers(record_t *merged, const record_t *shard) {
     for (size_t i = 0; i < shard->environment.n; i++) {
         const environment_t one = {.facts = &shard->environment.facts[i], .n = 1};
-        if (text_starts(one.facts->key, "workers."))
+        if (text_starts(one.facts->key, "workers.") || text_starts(one.facts->key, "versions."))
             environment_add(&merged->environment, &one);
     }
 }

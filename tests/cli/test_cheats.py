@@ -82,9 +82,9 @@ def was_interrupted(case: dict[str, Any]) -> bool:
     return case["trust"] == "self-reported" and any(x.startswith("busy: ") for x in case["flags"])
 
 
-def expect_verdict(file: Path, case: dict[str, Any]) -> None:
+def expect_verdict(file: Path, case: dict[str, Any], *, is_last_try: bool = True) -> None:
     expected = verdict_of(file)
-    if expected["status"] == "implausible" and was_interrupted(case):
+    if is_last_try and expected["status"] == "implausible" and was_interrupted(case):
         return  # it wins nothing, either
     assert case["status"] == expected["status"], case["reason"]
     assert expected.get("reason", "") in (case["reason"] or "")
@@ -94,7 +94,7 @@ def expect_verdict(file: Path, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_verdict(file: Path, cases: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     try:
-        expect_verdict(file, cases[file.stem])
+        expect_verdict(file, cases[file.stem], is_last_try=False)
     except (AssertionError, KeyError):  # a busy machine can disturb an audit: once more, alone
         expect_verdict(file, run_scripts(tmp_path, [file])[file.stem])
 
@@ -112,7 +112,7 @@ def test_verdict_of_an_implementation(
     file: Path, implementations: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
     try:
-        expect_verdict(file, implementations[file.stem])
+        expect_verdict(file, implementations[file.stem], is_last_try=False)
     except AssertionError:  # as above
         alone = run_implementations(tmp_path / "run", "--variant", file.stem)
         expect_verdict(file, alone[file.stem])

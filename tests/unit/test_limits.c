@@ -52,6 +52,37 @@ static void test_dram_limit(void **state) {
     result_free(&result);
 }
 
+/* The bus bounds it, but no kernel may be faster than a launch. */
+static void test_mapped_memory_has_no_limit(void **state) {
+    (void)state;
+    static const struct {
+        const char *engine, *variant, *copy;
+        bool has_limit;
+    } CASES[] = {{"cuda", "v", "mapped", false},
+                 {"pytorch", "mapped", NULL, false},
+                 {"mine", "mapped", NULL, true}, /* a script of any name */
+                 {"cuda", "v", "pinned", true}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const bool ours = strcmp(CASES[i].engine, "cuda") == 0;
+        const timed_t times[] = {{ours ? "kernel_graph" : "forward_graph", 500}, {NULL, 0}};
+        case_result_t result = make_result("mlp_infer", CASES[i].engine, 64, times);
+        free(result.spec.device);
+        result.spec.device = mem_text("cuda");
+        free(result.spec.variant);
+        result.spec.variant = mem_text(CASES[i].variant);
+        case_drop_techniques(&result.spec);
+        if (CASES[i].copy != NULL)
+            case_add_technique(&result.spec, "copy", CASES[i].copy);
+        limit_set(&result, workload_find("mlp_infer"), &RATES);
+        plausibility_check(&result, &RATES);
+        assert_int_equal(isfinite(result.limit.frac), CASES[i].has_limit);
+        assert_int_equal(result.limit.bound != NULL, CASES[i].has_limit);
+        assert_int_equal(result.flags.n, 1);
+        assert_int_equal(result.flags.items[0].kind, FLAG_OVER_LIMIT);
+        result_free(&result);
+    }
+}
+
 static void test_l2_limit(void **state) {
     (void)state;
     double least_ns = (20.0 * (1 << 20) + 124) / 10e12 * 1e9;
@@ -360,6 +391,7 @@ static void test_a_mean_of_passes_has_no_event_floor(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dram_limit),
+        cmocka_unit_test(test_mapped_memory_has_no_limit),
         cmocka_unit_test(test_l2_limit),
         cmocka_unit_test(test_launch_limit),
         cmocka_unit_test(test_fp32_limit),

@@ -239,6 +239,9 @@ static void the_gap_to_the_limit(void **state) {
     assert_near(limit_gap_closed_frac(&theirs, &ours), -8, 1e-9);
     assert_near(limit_gap_closed_frac(&at_limit, &theirs), 1, 1e-9);
     assert_true(isnan(limit_gap_closed_frac(&ours, &at_limit)));
+    const case_result_t near = limited(10, 0.95), nearer = limited(10, 0.99);
+    assert_true(isnan(limit_gap_closed_frac(&nearer, &near))); /* a share of next to nothing */
+    assert_true(limit_gap_closed_frac(&ours, &near) < 0);
     assert_true(isnan(limit_gap_closed_frac(&ours, &unknown)));
     assert_true(isnan(limit_gap_closed_frac(&unknown, &theirs)));
 }

@@ -13,6 +13,7 @@ static void add_worker(const char *folder, const char *version) {
     record_t run;
     assert_ok(record_load(folder, &run, &err));
     environment_set(&run.environment, "workers.jax-cuda.jax", version);
+    environment_set(&run.environment, "versions.pytorch", "2.11.0");
     assert_ok(record_write_header(&run, &err));
     record_free(&run);
 }
@@ -39,6 +40,7 @@ static void test_merge(void **state) {
     assert_string_equal(run.finished, "2026-03-02T11:00:00Z");
     assert_string_equal(environment_get(&run.environment, "gpu.name"), "NVIDIA H200");
     assert_string_equal(environment_get(&run.environment, "workers.jax-cuda.jax"), "0.11.2");
+    assert_string_equal(environment_get(&run.environment, "versions.pytorch"), "2.11.0");
     char *csv = read_file(out, "mlp_timing_log.csv");
     assert_non_null(csv);
     free(csv);

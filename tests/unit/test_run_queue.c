@@ -1,6 +1,7 @@
 /* How long a process waits for a core that another one has. */
 #include "worker/run_queue.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -44,6 +45,17 @@ static void stop(pid_t pid) {
     waitpid(pid, NULL, 0);
 }
 
+static double second_number(pid_t pid) {
+    char path[64];
+    double first = 0, second = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lf %lf", &first, &second), 2);
+    fclose(file);
+    return second;
+}
+
 static void who_shares_a_core_waits(void **state) {
     (void)state;
     if (!is_counted())
@@ -56,24 +68,62 @@ static void who_shares_a_core_waits(void **state) {
             CPU_SET(core, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* children inherit it */
     const pid_t mine = start_spinning(), other = start_spinning();
-    const double before_ns = run_queue_waited_ns(mine);
+    run_queue_t before = run_queue_read(mine);
+    assert_int_equal(before.n, 1);
     alarm(60);
-    while (run_queue_waited_ns(mine) - before_ns < 1e6)
+    double waited_ns = 0;
+    while (waited_ns < 1e6) {
+        run_queue_t none = {.pid = mine};
+        waited_ns = run_queue_waited_ns(&none, mine);
         sched_yield();
+    }
     alarm(0);
+    kill(mine, SIGSTOP); /* its numbers stay as they are */
+    assert_int_equal(waitpid(mine, NULL, WUNTRACED), mine);
+    const double first_ns = before.items[0].waited_ns, now_ns = second_number(mine);
+    assert_true(run_queue_waited_ns(&before, mine) == now_ns - first_ns);
     stop(mine);
     stop(other);
 }
 
-static void without_a_process_it_is_0(void **state) {
+static void *wait_for_end(void *end) {
+    pthread_mutex_lock(end);
+    pthread_mutex_unlock(end);
+    return NULL;
+}
+
+static void all_threads_are_read(void **state) {
     (void)state;
-    assert_true(run_queue_waited_ns(0) == 0);
+    pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t threads[3];
+    pthread_mutex_lock(&end);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_for_end, &end), 0);
+    run_queue_t queue = run_queue_read(getpid());
+    assert_int_equal(queue.n, 4);
+    queue.items[0].waited_ns -= 5e18; /* as if it had waited that long since */
+    queue.items[3].waited_ns -= 7e18;
+    const double waited_ns = run_queue_waited_ns(&queue, getpid());
+    assert_true(waited_ns > 1.19e19 && waited_ns < 1.21e19);
+    pthread_mutex_unlock(&end);
+    for (size_t i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void without_the_process_it_is_0(void **state) {
+    (void)state;
+    run_queue_t none = run_queue_read(0);
+    assert_int_equal(none.n, 0);
+    assert_true(run_queue_waited_ns(&none, 0) == 0);
+    run_queue_t another = run_queue_read(getppid());
+    assert_true(run_queue_waited_ns(&another, getpid()) == 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_shares_a_core_waits),
-        cmocka_unit_test(without_a_process_it_is_0),
+        cmocka_unit_test(all_threads_are_read),
+        cmocka_unit_test(without_the_process_it_is_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

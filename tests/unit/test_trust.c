@@ -143,6 +143,42 @@ static void what_waited_for_cores_is_no_evidence(void **state) {
     result_free(&graph);
 }
 
+static void few_quick_samples_acquit_nobody(void **state) {
+    (void)state;
+    case_result_t result = make(1000, 1e6);
+    result.trust = TRUST_AUDITED;
+    for (size_t k = 0; k < 5; k++)
+        result.phases[0].fresh[k].waited_ns = 1e6;
+    phase_add_fresh(&result.phases[0], (fresh_sample_t[]){{1e6, 0}, {1e6, 0}, {1e6, 0}}, 3);
+    for (size_t k = 0; k < 20; k++)
+        phase_add_fresh(&result.phases[0], &(fresh_sample_t){1e6, 1e6}, 1);
+    phase_add_fresh(&result.phases[0], &(fresh_sample_t){1000, 0}, 1);
+    implausible_find(&result);
+    assert_int_equal(result.status, CASE_OK);
+    assert_int_equal(result.trust, TRUST_SELF_REPORTED);
+    result_free(&result);
+}
+
+static void nothing_excuses_our_own_kernels(void **state) {
+    (void)state;
+    for (int of_device = 0; of_device < 2; of_device++) {
+        case_result_t result = make(1000, 1e6);
+        free(result.spec.engine);
+        result.spec.engine = mem_text("cuda");
+        free(result.phases[0].name);
+        result.phases[0].name = mem_text(of_device ? "kernel" : "total");
+        result.phases[0].clock = of_device ? CLOCK_DEVICE : CLOCK_HOST;
+        result.trust = TRUST_SEALED;
+        for (size_t k = 0; k < 5; k++)
+            result.phases[0].fresh[k].waited_ns = 1e6;
+        implausible_find(&result);
+        assert_int_equal(result.status, of_device ? CASE_IMPLAUSIBLE : CASE_OK);
+        assert_int_equal(result.trust, TRUST_SEALED);
+        assert_int_equal(result.flags.n, 1);
+        result_free(&result);
+    }
+}
+
 static void all_passes_judge_what_waited_in_one(void **state) {
     (void)state;
     case_result_t busy = make(1000, 1e6), quiet = make(1000, 1000);
@@ -250,6 +286,8 @@ int main(void) {
         cmocka_unit_test(fresh_samples_are_no_part_of_any_figure),
         cmocka_unit_test(slower_on_new_inputs_is_implausible),
         cmocka_unit_test(what_waited_for_cores_is_no_evidence),
+        cmocka_unit_test(few_quick_samples_acquit_nobody),
+        cmocka_unit_test(nothing_excuses_our_own_kernels),
         cmocka_unit_test(all_passes_judge_what_waited_in_one),
         cmocka_unit_test(an_eighth_of_fresh_samples_must_be_quick),
         cmocka_unit_test(launches_on_changing_inputs_are_held_to_less),

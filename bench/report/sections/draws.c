@@ -36,7 +36,7 @@ static const char *spread_cell(const report_t *report, const case_result_t *resu
     double most = 0;
     for (size_t i = 0; i < result->n_draws; i++)
         most = fmax(most, draw_median(&result->draws[i], phase));
-    return report_text(report, "%.2f×", most / fastest_of(result, phase));
+    return most > 0 ? report_text(report, "%.2f×", most / fastest_of(result, phase)) : "–";
 }
 
 static const char *compile_cell(const report_t *report, const case_result_t *result) {

@@ -242,21 +242,21 @@ void finding_outside_kernel(const report_t *report, const comparison_set_t *set)
 }
 
 /* What was cached was compiled for another case, or in an earlier run. */
-static void add_compilation(const report_t *report, text_list_t *parts, const case_result_t *result,
-                            double *sum_ns) {
+static void add_compilation(const report_t *report, text_list_t *parts,
+                            const case_result_t *result) {
     if (strcmp(result->spec.engine, "cuda") != 0 || isfinite(result_once(result, "compile")))
         return;
     double ns = NAN;
     for (const case_result_t *other = NULL; (other = record_next(report->run, other)) != NULL;)
         if (strcmp(other->spec.engine, "cuda") == 0 &&
             strcmp(other->spec.workload, result->spec.workload) == 0 &&
-            strcmp(other->spec.variant, result->spec.variant) == 0)
+            strcmp(other->spec.variant, result->spec.variant) == 0 &&
+            strcmp(other->spec.dtype, result->spec.dtype) == 0)
             ns = fmax(ns, result_once(other, "compile"));
-    if (isfinite(ns)) {
-        *sum_ns += ns;
-        text_list_add_format(parts, "compile %s, of another case", time_text(report, ns));
-    } else
-        text_list_add(parts, "without its compilation, which was cached");
+    text_list_add_format(parts, "without its compilation, which was cached%s",
+                         isfinite(ns) ? report_text(report, " and took up to %s in other cases",
+                                                    time_text(report, ns))
+                                      : "");
 }
 
 /* "CUDA 03_vectorized 205 ms (context 181 ms, …)"; nothing if no cost is known. */
@@ -271,7 +271,7 @@ static void add_once(const report_t *report, text_list_t *sides, const case_resu
                                  time_text(report, once->ns));
     }
     if (result != NULL && result->n_once > 0)
-        add_compilation(report, &parts, result, &sum_ns);
+        add_compilation(report, &parts, result);
     const char *list = report_join(report, &parts, ", ");
     if (result != NULL && result->n_once > 0)
         text_list_add_format(sides, "%s %s %s (%s)", who(report, result),

@@ -3,9 +3,13 @@
 #include "report/top/top.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char NO_DIFFERENCE[] = "no difference found at ";
 
 /* A rival leads: its time is the lower, decided or in too few passes to decide. */
 static bool is_lost(const size_row_t *row) {
@@ -104,15 +108,15 @@ static void add_host(const report_t *report, const comparison_set_t *set, const 
                      text_list_t *hosts) {
     bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
     const char *first = NULL;
-    size_t n_both = 0, n_lost = 0;
+    size_t n_host = 0, n_lost = 0;
     const size_t n = strcmp(set->phase, "host_to_host") == 0 ? set->n_rows : 0;
     for (size_t i = 0; i < n; i++) {
         const size_row_t *row = &set->rows[i];
         const case_result_t *host = best_of_host(set, row);
         const case_result_t *gpu = theirs_leads(&row->headline) ? row->strongest : row->best;
-        const bool both = host != NULL && gpu != NULL;
-        chosen[i] = both && result_median(host, set->phase) < result_median(gpu, set->phase);
-        n_both += both;
+        chosen[i] = host != NULL && gpu != NULL &&
+                    result_median(host, set->phase) < result_median(gpu, set->phase);
+        n_host += host != NULL;
         n_lost += chosen[i];
         if (chosen[i] && (first == NULL || row->size == set->reference_size))
             first =
@@ -125,7 +129,7 @@ static void add_host(const report_t *report, const comparison_set_t *set, const 
     if (sizes != NULL)
         text_list_add_format(
             hosts, "%s at %s%s (%s)", name, sizes,
-            n_lost > 1 && n_lost == n_both ? ", which are all that the CPU has" : "", first);
+            n_lost > 1 && n_lost == n_host ? ", which are all that the CPU has" : "", first);
     free(chosen);
 }
 
@@ -171,7 +175,7 @@ static const char *loss_of(const report_t *report, const comparison_set_t *set,
     text_list_t parts = {0};
     add_lost(report, set, &parts);
     if (even != NULL)
-        text_list_add_format(&parts, "no difference found at %s", even);
+        text_list_add_format(&parts, "%s%s", NO_DIFFERENCE, even);
     if (disputed != NULL)
         text_list_add_format(&parts, "the boots disagree at %s", disputed);
     if (claimed != NULL)
@@ -182,9 +186,13 @@ static const char *loss_of(const report_t *report, const comparison_set_t *set,
     return report_join(report, &parts, "; ");
 }
 
+enum { UNKNOWN = 1, EVEN = 2 };
+
 typedef struct loss {
     const char *where, *text;
-    double ratio; /* the rival's time over ours where that is least; 1: nowhere less */
+    double
+        rank; /* the least ratio of a rival's time to ours, by its end nearer to 1; EVEN: no more than
+                    no difference; UNKNOWN: no ratio at some sizes */
     size_t at;
 } loss_t;
 
@@ -217,23 +225,26 @@ static void take_least(const report_t *report, const comparison_set_t *set, cons
 static void add_loss(losses_t *losses, const comparison_set_t *set, const char *name,
                      const char *text) {
     const size_row_t *worst = worst_of(set);
+    double rank = text_starts(text, NO_DIFFERENCE) ? EVEN : UNKNOWN;
+    if (worst != NULL)
+        rank = isfinite(worst->headline.ratio.high) ? worst->headline.ratio.high
+                                                    : worst->headline.ratio.centre;
     mem_grow(&losses->items, losses->n, &losses->capacity, sizeof *losses->items);
-    losses->items[losses->n] =
-        (loss_t){name, text, worst != NULL ? worst->headline.ratio.centre : 1, losses->n};
+    losses->items[losses->n] = (loss_t){name, text, rank, losses->n};
     losses->n++;
 }
 
 /* The worst first; equals stay in their order. */
-static int by_ratio(const void *a, const void *b) {
+static int by_rank(const void *a, const void *b) {
     const loss_t *x = a, *y = b;
-    return x->ratio != y->ratio ? (x->ratio > y->ratio) - (x->ratio < y->ratio)
-                                : (x->at > y->at) - (x->at < y->at);
+    return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
+                              : (x->at > y->at) - (x->at < y->at);
 }
 
 static void print_found(const report_t *report, const losses_t *losses) {
     text_list_t further = {0};
     if (losses->n > 0)
-        qsort(losses->items, losses->n, sizeof *losses->items, by_ratio);
+        qsort(losses->items, losses->n, sizeof *losses->items, by_rank);
     for (size_t i = 0; i < losses->n; i++)
         if (i < TOP_LOSSES)
             print(report, "- %s: %s.\n", losses->items[i].where, losses->items[i].text);

@@ -39,7 +39,7 @@ static void print_enough(const report_t *report, const training_runs_t *runs) {
         print(report, "below: %s.\n", below);
     else
         print(report, "the lowest is %s%s.\n", accuracy_text(report, worst),
-              n_same > 1 ? report_text(report, " and %zu more", n_same - 1) : "");
+              n_same > 1 ? report_text(report, ", which %zu more share", n_same - 1) : "");
 }
 
 /* The two seeds of one rival's case whose losses are closest; their distance, or infinity. */
