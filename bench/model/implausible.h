@@ -11,7 +11,8 @@ bool implausible_is_doubted(const case_result_t *result);
 
 /* Flag what at least four fresh samples make doubted. A case with that flag, or faster than its limit,
  * is implausible; if the worker's threads waited for cores in too many of them to tell, and it was
- * audited, it is self-reported. Of a pass, and of all passes of a case: one has few fresh samples if they are long. */
+ * audited, it is self-reported. Of a pass, and of all passes of a case: one has few fresh samples if
+ * they are long. */
 void implausible_find(case_result_t *result);
 
 #endif

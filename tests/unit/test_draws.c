@@ -1,7 +1,7 @@
 /* Which of several compilations the passes run. */
-#include "base/memory.h"
 #include "model/result_json.h"
 #include "run/state.h"
+#include "timed_result.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -15,24 +15,12 @@
 
 /* A draw of a training, which is compared by its steps; NaN: it failed. */
 static case_result_t make(unsigned draw, double total_ns, double step_ns) {
-    case_t spec = {.id = mem_text("mnist_train/pytorch-cuda/compile/hidden=128"),
-                   .workload = mem_text("mnist_train"),
-                   .engine = mem_text("pytorch"),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text("compile"),
-                   .dtype = mem_text("f16")};
-    case_result_t result;
-    result_init(&result, &spec);
-    case_free(&spec);
+    const bool failed = isnan(total_ns);
+    const timed_t times[] = {{failed ? NULL : "total", total_ns}, {"step", step_ns}, {NULL, 0}};
+    case_result_t result = make_result("mnist_train", "pytorch", 128, times);
+    result.status = failed ? CASE_FAILED : CASE_OK;
     result.pass = 0;
     result.draw = draw;
-    if (isnan(total_ns)) {
-        result.status = CASE_FAILED;
-        return result;
-    }
-    phase_add_round(result_add_phase(&result, "total", CLOCK_HOST), &total_ns, 1);
-    phase_add_round(result_add_phase(&result, "step", CLOCK_HOST), &step_ns, 1);
-    result_summarise(&result);
     return result;
 }
 

@@ -77,7 +77,7 @@ void section_draws(const report_t *report) {
                     "compilation to the next. Each of these cases was compiled several times, "
                     "in a new process without earlier choices; all passes load %s. This spread is "
                     "no part of any interval.\n\n",
-                    any_not_fastest ? "the one in bold, in this run the fastest from host to host, "
-                                      "which need not be the fastest by the phase compared"
+                    any_not_fastest ? "the one in bold, which this run did not choose by the phase "
+                                      "compared"
                                     : "the fastest (bold)"));
 }

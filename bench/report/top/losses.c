@@ -129,7 +129,7 @@ static void add_host(const report_t *report, const comparison_set_t *set, const 
     if (sizes != NULL)
         text_list_add_format(
             hosts, "%s at %s%s (%s)", name, sizes,
-            n_lost > 1 && n_lost == n_host ? ", which are all that the CPU has" : "", first);
+            n_lost > 1 && n_lost == n_host ? ", all that were measured on the CPU" : "", first);
     free(chosen);
 }
 
@@ -188,11 +188,11 @@ static const char *loss_of(const report_t *report, const comparison_set_t *set,
 
 enum { UNKNOWN = 1, EVEN = 2 };
 
+/* Its rank is the least ratio of a rival's time to ours, by its end nearer to 1; EVEN if there is no more
+ * than no difference, UNKNOWN if some sizes have no ratio. */
 typedef struct loss {
     const char *where, *text;
-    double
-        rank; /* the least ratio of a rival's time to ours, by its end nearer to 1; EVEN: no more than
-                    no difference; UNKNOWN: no ratio at some sizes */
+    double rank;
     size_t at;
 } loss_t;
 
