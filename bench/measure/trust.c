@@ -20,8 +20,10 @@ static const double MOST_AUDIT_NS = 50e6;
 static const double FIRST_PAUSE_NS = 2e6, PATIENCE_NS = 1e9;
 enum { LEAST_TRIES = 3 };
 
-/* From here on a run is so long that a request costs nothing beside it. */
+/* From here on a run is so long that a request costs nothing beside it. But copying start weights before
+ * the runs may: if the time of one request does not agree, the difference of two counts, as for others. */
 static const double LONG_NS = 20e6;
+static const double MOST_LONG_RUNS = 8;
 
 /* What disturbs a request only makes it longer: the shortest of each kind counts, of all tries. */
 typedef struct audit_times {
@@ -49,10 +51,15 @@ static double time_runs(contender_t *c, int runs, audit_times_t *times) {
     return good ? took_ns : NAN;
 }
 
+/* The phase audited may be another one than guessed from. */
+static void guess_again(audit_times_t *times) {
+    if (times->phase != NULL)
+        times->guess_ns = stats_median(times->phase->samples, times->phase->n_samples);
+}
+
 static int count_runs(contender_t *c, audit_times_t *times) {
     const double most = fmin(MOST_AUDIT_NS / time_runs(c, 1, times), MOST_RUNS); /* NaN: none */
-    if (times->phase != NULL) /* it may be another one than guessed from */
-        times->guess_ns = stats_median(times->phase->samples, times->phase->n_samples);
+    guess_again(times);
     return (int)fmax(fmin(ceil(AUDIT_NS / times->guess_ns), most), 1);
 }
 
@@ -62,13 +69,21 @@ static bool keep_shorter(double *shortest_ns, double ns) {
     return !isnan(ns);
 }
 
+/* The first try of long runs. Further ones have so many that those take as long as what comes before. */
+static double time_a_long_run(contender_t *c, audit_times_t *times) {
+    const double ns = time_runs(c, 1, times);
+    guess_again(times);
+    times->runs = (int)fmin(fmax(ceil(ns / times->guess_ns), 1), MOST_LONG_RUNS);
+    return ns;
+}
+
 /* One more try; the time of a run by all of them, or NaN. */
 static double time_a_run(contender_t *c, audit_times_t *times) {
-    if (times->guess_ns >= LONG_NS)
-        return keep_shorter(&times->once_ns, time_runs(c, 1, times)) ? times->once_ns : NAN;
+    if (times->runs == 0 && times->guess_ns >= LONG_NS)
+        return time_a_long_run(c, times);
     if (times->runs == 0)
         times->runs = count_runs(c, times);
-    for (int i = 0; i < REPEATS; i++)
+    for (int i = 0; i < (times->guess_ns < LONG_NS ? REPEATS : 1); i++)
         if (!keep_shorter(&times->once_ns, time_runs(c, times->runs, times)) ||
             !keep_shorter(&times->twice_ns, time_runs(c, 2 * times->runs, times)))
             return NAN;

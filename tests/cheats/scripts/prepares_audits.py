@@ -1,0 +1,22 @@
+"""Honest: a run is long, and an audit of several begins with copying what they start from, as for a training."""
+
+from __future__ import annotations
+
+import time
+
+import honest
+
+VERDICT = {"status": "ok", "trust": "audited"}
+RUN_S, PREPARATION_S = 0.025, 0.012
+
+
+class Contender(honest.Contender):
+    def compute(self) -> None:
+        """Take as long as a training."""
+        time.sleep(RUN_S)
+        super().compute()
+
+    def audit(self, runs: int) -> None:
+        """Prepare once, which no sample's time has."""
+        time.sleep(PREPARATION_S)
+        super().audit(runs)
