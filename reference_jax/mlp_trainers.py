@@ -23,6 +23,9 @@ from mlp_model import logits_of, precision_of
 # docs/jax.md). On the CPU an iteration costs next to nothing.
 _UNROLLED_ON_GPU = 10
 _UNROLLED_WEIGHTS_BYTES = 1 << 24
+# With the steps of an iteration in one computation, XLA for GPUs would keep weights in float32 from one
+# to the next, as they are converted back at once: another training than the one that is written here.
+_ROUND_AS_WRITTEN = {"xla_allow_excess_precision": False}
 # Learning rates that reveal the gradient, as in PyTorch's `mlp_trainers.py`.
 PROBE_RATE = {np.dtype(np.float32): 2.0**60, np.dtype(np.float16): 4096.0}
 
@@ -65,7 +68,12 @@ def _update(
     return weights, loss / numbers.size
 
 
-@partial(jax.jit, static_argnames=("batch", "dtype"), donate_argnames="state")
+@partial(
+    jax.jit,
+    static_argnames=("batch", "dtype"),
+    donate_argnames="state",
+    compiler_options=_ROUND_AS_WRITTEN,
+)
 def one_step(
     state: Any, images: Images, order: jax.Array, rate: jax.Array, *, batch: int, dtype: str
 ) -> Any:
@@ -76,7 +84,12 @@ def one_step(
     return weights, losses.at[step].set(loss), step + 1, first + batch
 
 
-@partial(jax.jit, static_argnames=("batch", "dtype", "unroll"), donate_argnames="weights")
+@partial(
+    jax.jit,
+    static_argnames=("batch", "dtype", "unroll"),
+    donate_argnames="weights",
+    compiler_options=_ROUND_AS_WRITTEN,
+)
 def all_steps(
     weights: list[jax.Array],
     images: Images,
