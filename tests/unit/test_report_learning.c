@@ -178,6 +178,19 @@ static void repeated_checks_are_counted(void **state) {
     record_free(&run);
 }
 
+static void an_accuracy_far_from_the_others_is_told(void **state) {
+    (void)state;
+    record_t run = planted();
+    plant_learnt(&run, (learnt_t){"jax", "scan", 128, 1, 20e3, 0.95, "1.4", "f16"});
+    char *text = section_text(training_findings, &run);
+    assert_has(text, "- **Not the same accuracy:** contenders with f16 weights differ in accuracy "
+                     "on the test images by up to **5.00 percentage points** at the 3 pairs of "
+                     "width and seed");
+    assert_has_not(text, "Same accuracy");
+    free(text);
+    record_free(&run);
+}
+
 static void made_up_images_are_named(void **state) {
     (void)state;
     record_t run = planted();
@@ -260,6 +273,7 @@ int main(void) {
         cmocka_unit_test(weights_that_are_not_told_are_not_compared),
         cmocka_unit_test(losses_are_held_against_pytorchs_spread),
         cmocka_unit_test(repeated_checks_are_counted),
+        cmocka_unit_test(an_accuracy_far_from_the_others_is_told),
         cmocka_unit_test(made_up_images_are_named),
         cmocka_unit_test(float32_weights_have_a_page_of_their_own),
         cmocka_unit_test(the_floor_is_told_with_and_without_the_l2),
