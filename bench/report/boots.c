@@ -30,10 +30,11 @@ static bool is_part(const record_t *part, const record_t *run) {
     return all;
 }
 
-/* Facts that must agree: the devices and all versions. */
+/* Facts that must agree: the devices and all versions, but not our own, git.revision: each change to a
+ * document has another. What it may have changed makes the range wider, and the report names it. */
 static bool is_condition(const char *key) {
-    static const char *const KEYS[] = {"gpu.driver",   "gpu.mig",      "gpu.ecc",
-                                       "measure.mode", "git.revision", "host.cpu"};
+    static const char *const KEYS[] = {"gpu.driver", "gpu.mig", "gpu.ecc", "measure.mode",
+                                       "host.cpu"};
     for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
         if (strcmp(key, KEYS[i]) == 0)
             return true;
@@ -103,10 +104,23 @@ void boots_free(boots_t *boots) {
     *boots = (boots_t){0};
 }
 
-static void take(boots_range_t *range, const speedup_t *speedup) {
-    if (speedup->verdict == VERDICT_NONE)
+/* The same case of another boot; NULL if it has none, or runs other machine code. */
+static const case_result_t *same_case(const record_t *run, const case_result_t *first) {
+    const case_result_t *found = record_find(run, first->spec.id);
+    const char *hash = first->resources.code_hash;
+    if (found == NULL || hash == NULL || found->resources.code_hash == NULL)
+        return found;
+    return strcmp(hash, found->resources.code_hash) == 0 ? found : NULL;
+}
+
+static void take(boots_range_t *range, const case_result_t *ours, const case_result_t *theirs,
+                 const char *phase) {
+    if (ours == NULL || theirs == NULL)
         return;
-    const double ratio = speedup->ratio.centre;
+    const speedup_t speedup = speedup_make(ours, phase, theirs, phase);
+    if (speedup.verdict == VERDICT_NONE)
+        return;
+    const double ratio = speedup.ratio.centre;
     range->least = range->n == 0 ? ratio : fmin(range->least, ratio);
     range->most = fmax(range->most, ratio);
     range->n++;
@@ -117,14 +131,9 @@ boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
     boots_range_t range = {0};
     if (ours == NULL || theirs == NULL)
         return range;
-    const speedup_t first = speedup_make(ours, phase, theirs, phase);
-    take(&range, &first);
-    for (size_t i = 0; i < boots->n; i++) {
-        const record_t *run = &boots->runs[i];
-        const speedup_t speedup = speedup_make(record_find(run, ours->spec.id), phase,
-                                               record_find(run, theirs->spec.id), phase);
-        take(&range, &speedup);
-    }
+    take(&range, ours, theirs, phase);
+    for (size_t i = 0; i < boots->n; i++)
+        take(&range, same_case(&boots->runs[i], ours), same_case(&boots->runs[i], theirs), phase);
     return range;
 }
 

@@ -15,11 +15,11 @@ typedef struct boots {
  * only some of its cases, in the same conditions? */
 bool boots_match(const record_t *first, const record_t *run);
 /* Take over `run`, another boot of `first`. STATUS_INCOMPARABLE if a setting of the device or a
- * version differs; the error names it and `run` stays the caller's. */
+ * version other than this program's own differs; the error names it and `run` stays the caller's. */
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err);
 void boots_free(boots_t *boots);
 
-/* The ratio of two cases' medians in the boots that have both, the first included. */
+/* The ratio of two cases' medians in the boots that have both with the same machine code, the first included. */
 typedef struct boots_range {
     size_t n;
     double least, most;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "io/fs.h"
+#include "report/shown.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -214,7 +215,8 @@ void finding_boots(const report_t *report) {
     if (boots == NULL || boots->n == 0)
         return;
     for (size_t i = 0; i < boots->n; i++)
-        text_list_add(&names, report_code(report, boots->runs[i].name));
+        text_list_add_format(&names, "%s (%s)", report_code(report, boots->runs[i].name),
+                             revision_text(report, &boots->runs[i]));
     print(report,
           "**%zu boots**, separate starts of the machine. All times are of the first; the others, "
           "%s, give the ratios at the top their range.\n\n",

@@ -114,3 +114,11 @@ const char *shown_date(const report_t *report, const record_t *run) {
         return "unknown date";
     return report_safe(report, report_keep(report, mem_text_n(run->started, length)));
 }
+
+const char *revision_text(const report_t *report, const record_t *run) {
+    const char *revision = environment_get(&run->environment, "git.revision");
+    const char *dirty = environment_get(&run->environment, "git.dirty");
+    return report_text(
+        report, "git %s%s", revision != NULL ? report_safe(report, revision) : "not recorded",
+        dirty != NULL && strcmp(dirty, "true") == 0 ? " with uncommitted changes" : "");
+}

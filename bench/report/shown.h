@@ -38,5 +38,7 @@ headline_part_t shown_headline_part(const shown_run_t *shown, const shown_part_t
 /* "NVIDIA H200", else the CPU's name; "2026-03-02". Safe for markdown. */
 const char *shown_machine(const report_t *report, const record_t *run);
 const char *shown_date(const report_t *report, const record_t *run);
+/* "git 1a2b3c with uncommitted changes": what this program was built from. */
+const char *revision_text(const report_t *report, const record_t *run);
 
 #endif

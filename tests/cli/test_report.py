@@ -134,6 +134,27 @@ def test_a_boot_of_some_of_the_cases(tmp_path: Path) -> None:
     assert "boots" not in bench("report", SIX_PASSES, other, "--print", "headline").stdout
 
 
+def test_boots_of_other_revisions_are_told(tmp_path: Path) -> None:
+    def later(header: dict[str, Any]) -> None:
+        header["environment"]["git"]["revision"] = "123456789abc"
+
+    boot = another_boot(tmp_path / "boot", later)
+    report = report_of(SIX_PASSES, boot, out=tmp_path / "r.md")
+    assert re.search(r"2 boots of the machine, 6 passes, git \w+, git 123456789abc ", report)
+    assert "`boot` (git 123456789abc), give the ratios" in report
+
+
+def test_ratios_of_other_machine_code_are_of_no_boot(tmp_path: Path) -> None:
+    boot = another_boot(tmp_path / "boot", lambda _: None)
+    packed = boot / "cases.jsonl.gz"
+    text = gzip.decompress(packed.read_bytes()).decode()
+    packed.write_bytes(gzip.compress(re.sub(r'"code_hash":"\w+"', '"code_hash":"0"', text).encode()))
+    table = bench("report", SIX_PASSES, boot, "--print", "headline").stdout
+    ranges = {line.split()[0]: line.split()[-1] for line in table.splitlines() if " batch " in line}
+    assert ranges["NVIDIA"] == "–"
+    assert ranges["CPU"].endswith("×")
+
+
 def test_titles_of_machines_have_their_dates(tmp_path: Path) -> None:
     later = tmp_path / "later"
     shutil.copytree(SIX_PASSES.parent / "mnist", later)

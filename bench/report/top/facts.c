@@ -85,6 +85,15 @@ static const char *passes_counted(const report_t *report, const shown_run_t *sho
     return report_text(report, "%s%.*s", boots, (int)strcspn(text, ";:"), text);
 }
 
+/* "git 1a2b3c" of all boots, each once. */
+static const char *revisions_of(const report_t *report, const shown_run_t *shown) {
+    text_list_t texts = {0};
+    text_list_add(&texts, revision_text(report, &shown->whole));
+    for (size_t i = 0; i < shown->boots.n; i++)
+        text_list_add_new(&texts, revision_text(report, &shown->boots.runs[i]));
+    return report_join(report, &texts, ", ");
+}
+
 /* "mlp_infer: "; "" of the only run. */
 static const char *workloads_of(const report_t *report, const top_t *top,
                                 const shown_run_t *shown) {
@@ -99,8 +108,6 @@ static void add_run(const report_t *report, const top_t *top, machine_t *machine
                     const shown_run_t *shown) {
     const record_t *run = &shown->whole;
     const passes_t passes = passes_of(run);
-    const char *dirty = environment_get(&run->environment, "git.dirty");
-    const char *revision = environment_get(&run->environment, "git.revision");
     add_fact(report, &machine->hosts, run, "", "host.name");
     add_fact(report, &machine->hosts, run, "", "host.cpu");
     if (environment_get(&run->environment, "gpu.name") == NULL)
@@ -110,12 +117,11 @@ static void add_run(const report_t *report, const top_t *top, machine_t *machine
     text_list_add_new(
         &machine->runs,
         report_text(
-            report, "%s%s%s%s%s, git %s%s", workloads_of(report, top, shown),
+            report, "%s%s%s%s%s, %s", workloads_of(report, top, shown),
             shown_date(report, run), run->finished == NULL ? " (**it did not finish**)" : "",
             passes.most > 0 ? ", " : "",
             passes.most > 0 ? passes_counted(report, shown, passes) : "",
-            revision != NULL ? report_safe(report, revision) : "not recorded",
-            dirty != NULL && strcmp(dirty, "true") == 0 ? " with uncommitted changes" : ""));
+            revisions_of(report, shown)));
     add_cases(machine, run);
 }
 
