@@ -148,7 +148,9 @@ def test_ratios_of_other_machine_code_are_of_no_boot(tmp_path: Path) -> None:
     boot = another_boot(tmp_path / "boot", lambda _: None)
     packed = boot / "cases.jsonl.gz"
     text = gzip.decompress(packed.read_bytes()).decode()
-    packed.write_bytes(gzip.compress(re.sub(r'"code_hash":"\w+"', '"code_hash":"0"', text).encode()))
+    packed.write_bytes(
+        gzip.compress(re.sub(r'"code_hash":"\w+"', '"code_hash":"0"', text).encode())
+    )
     table = bench("report", SIX_PASSES, boot, "--print", "headline").stdout
     ranges = {line.split()[0]: line.split()[-1] for line in table.splitlines() if " batch " in line}
     assert ranges["NVIDIA"] == "–"

@@ -65,11 +65,11 @@ static void speed_is_relative_to_the_strongest(void **state) {
     const char *table = table_of(&chart);
     assert_has(chart.title, "the strongest rival is 1");
     assert_has(chart.note, "rival: the fastest at each batch");
-    assert_has(table, "\"CUDA 01_study (the fastest of its side)\" text place\n1 2 ");
+    assert_has(table, "\"CUDA 01_study (the fastest of its side)\" text place low high\n1 2 ");
     assert_has(table, "\n4 0.5 ");
-    assert_has(table, "\"PyTorch, the fastest at each batch\" text place\n1 1 ");
-    assert_has(table, "\"JAX jit (the fastest of its side)\" text place\n1 0.666667 ");
-    assert_has(table, "\"triton fused (the fastest of its side)\" text place\n1 0.4 ");
+    assert_has(table, "\"PyTorch, the fastest at each batch\" text place low high\n1 1 ");
+    assert_has(table, "\"JAX jit (the fastest of its side)\" text place low high\n1 0.666667 ");
+    assert_has(table, "\"triton fused (the fastest of its side)\" text place low high\n1 0.4 ");
     chart_free(&chart);
 }
 

@@ -1,4 +1,5 @@
 /* speed: the fastest of each engine as a ratio to the strongest rival, at each size. */
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
@@ -10,16 +11,17 @@
 
 enum { MAX_SIDES = 12 };
 
-/* Ratios by index of the data's sizes; NaN if either side has no time. */
+/* By index of the data's sizes; NaN if either side has no time, or a self-reported one. */
 typedef struct side {
     const series_t *series;
-    double *ratios;
+    stats_interval_t *ratios;
 } side_t;
 
 typedef struct race {
     const plot_data_t *data;
     const char *phase;
     const series_t *strongest; /* rival: the line at 1 */
+    const series_t *named;     /* the same cases under a name that says more; or NULL */
     side_t sides[MAX_SIDES];
     size_t n;
     range_t seen;
@@ -27,20 +29,35 @@ typedef struct race {
     double low, high; /* of the axis */
 } race_t;
 
-static double time_at(const race_t *race, const series_t *series, size_t i) {
-    const case_result_t *result = series_at(series, race->data->sizes[i]);
-    return result != NULL && result->status == CASE_OK ? result_median(result, race->phase) : NAN;
+static bool is_strongest(const race_t *race, const series_t *series, size_t i) {
+    const int64_t size = race->data->sizes[i];
+    return series_at(series, size) == series_at(race->strongest, size);
+}
+
+static stats_interval_t ratio_at(const race_t *race, const series_t *series, size_t i) {
+    const int64_t size = race->data->sizes[i];
+    const speedup_t speedup = speedup_make(series_at(series, size), race->phase,
+                                           series_at(race->strongest, size), race->phase);
+    if (is_strongest(race, series, i) && isfinite(speedup.ratio.centre)) /* even with two values */
+        return (stats_interval_t){.centre = 1, .low = 1, .high = 1};
+    return speedup.ratio;
 }
 
 static void add_side(race_t *race, const series_t *series) {
-    size_t n_sizes = race->data->n_sizes, n_timed = 0;
-    double *ratios = mem_zeroed(n_sizes, sizeof *ratios);
+    size_t n_sizes = race->data->n_sizes, n_timed = 0, n_same = 0;
+    stats_interval_t *ratios = mem_zeroed(n_sizes, sizeof *ratios);
     for (size_t i = 0; i < n_sizes; i++) {
-        ratios[i] = time_at(race, race->strongest, i) / time_at(race, series, i);
-        n_timed += isfinite(ratios[i]);
-        range_take(&race->seen, ratios[i]);
+        ratios[i] = ratio_at(race, series, i);
+        const bool timed = isfinite(ratios[i].centre);
+        n_timed += timed;
+        n_same += timed && is_strongest(race, series, i);
+        range_take(&race->seen, ratios[i].centre);
+        range_take(&race->seen, ratios[i].low);
+        range_take(&race->seen, ratios[i].high);
     }
-    if (n_timed == 0 || race->n == MAX_SIDES)
+    if (n_timed == n_same && n_timed > 0)
+        race->named = series;
+    if (n_timed == n_same || race->n == MAX_SIDES)
         free(ratios);
     else
         race->sides[race->n++] = (side_t){series, ratios};
@@ -99,11 +116,11 @@ static bool is_labelled(const race_t *race, size_t i) {
 /* 1 above its point, -1 below, 0 nowhere: away from the nearest point of another side and from the
  * line at 1. */
 static int place_of(const race_t *race, size_t side, size_t i) {
-    double own = height_of(race, race->sides[side].ratios[i]);
+    double own = height_of(race, race->sides[side].ratios[i].centre);
     double to_strongest = height_of(race, 1) - own;
     bool near_above = to_strongest > 0 && to_strongest < NEAR_Y, near_below = false;
     for (size_t s = 0; s < race->n; s++) {
-        double distance = height_of(race, race->sides[s].ratios[i]) - own;
+        double distance = height_of(race, race->sides[s].ratios[i].centre) - own;
         if (s == side || !(fabs(distance) < 2 * NEAR_Y))
             continue;
         bool above = distance > 0 || (distance == 0 && s < side);
@@ -126,14 +143,15 @@ static void write_side(const race_t *race, size_t side, chart_t *chart) {
     const char *title = what->series->title;
     if (!series_is_mixed(what->series))
         title = chart_format(chart, "%s (the fastest of its side)", title);
-    chart_row(chart, "size %s text place", chart_quote(chart, title));
+    chart_row(chart, "size %s text place low high", chart_quote(chart, title));
     for (size_t i = 0; i < race->data->n_sizes; i++) {
         char text[UNITS_TEXT];
-        const double ratio = what->ratios[i];
-        if (isfinite(ratio))
-            chart_row(chart, "%" PRId64 " %.6g %s %d", race->data->sizes[i], ratio,
-                      chart_quote(chart, ratio_text(text, ratio)),
-                      is_labelled(race, i) ? place_of(race, side, i) : 0);
+        const stats_interval_t *ratio = &what->ratios[i];
+        if (isfinite(ratio->centre))
+            chart_row(chart, "%" PRId64 " %.6g %s %d %s %s", race->data->sizes[i], ratio->centre,
+                      chart_quote(chart, ratio_text(text, ratio->centre)),
+                      is_labelled(race, i) ? place_of(race, side, i) : 0,
+                      chart_real(chart, ratio->low, 6), chart_real(chart, ratio->high, 6));
     }
     chart_row(chart, "\n");
 }
@@ -141,6 +159,8 @@ static void write_side(const race_t *race, size_t side, chart_t *chart) {
 /* "PyTorch graph"; "PyTorch, the fastest at each batch size"; of several "the fastest at each …". */
 static const char *strongest_text(const race_t *race, chart_t *chart) {
     const series_t *series = race->strongest;
+    if (race->named != NULL)
+        return race->named->title;
     return series->engine[0] != '\0'
                ? series->title
                : chart_format(chart, "the fastest at each %s", race->data->workload->size_noun);
@@ -156,7 +176,8 @@ static void draw(const race_t *race, chart_t *chart) {
     chart->note = chart_format(
         chart, "%s  ·  phase %s, ratio of %s: 2× is half of the rival's time  ·  rival: %s",
         data->shape, race->phase,
-        chart_has_intervals(data) ? "medians over passes" : chart_medians(chart, data),
+        chart_has_intervals(data) ? "medians, 95 % intervals over passes"
+                                  : chart_medians(chart, data),
         strongest_text(race, chart));
     chart_row(chart, "# a block per engine: time of the strongest rival / of the engine's fastest");
     for (size_t s = 0; s < race->n; s++) {

@@ -114,14 +114,13 @@ static void add_run(const report_t *report, const top_t *top, machine_t *machine
         text_list_add_new(&machine->hosts, "without a GPU");
     add_software(report, machine, run);
     add_rivals(report, machine, shown);
-    text_list_add_new(
-        &machine->runs,
-        report_text(
-            report, "%s%s%s%s%s, %s", workloads_of(report, top, shown),
-            shown_date(report, run), run->finished == NULL ? " (**it did not finish**)" : "",
-            passes.most > 0 ? ", " : "",
-            passes.most > 0 ? passes_counted(report, shown, passes) : "",
-            revisions_of(report, shown)));
+    text_list_add_new(&machine->runs,
+                      report_text(report, "%s%s%s%s%s, %s", workloads_of(report, top, shown),
+                                  shown_date(report, run),
+                                  run->finished == NULL ? " (**it did not finish**)" : "",
+                                  passes.most > 0 ? ", " : "",
+                                  passes.most > 0 ? passes_counted(report, shown, passes) : "",
+                                  revisions_of(report, shown)));
     add_cases(machine, run);
 }
 

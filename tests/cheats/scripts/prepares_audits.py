@@ -1,4 +1,4 @@
-"""Honest: a run is long, and an audit of several begins with copying what they start from, as for a training."""
+"""Honest: runs are long, and an audit begins with copying what they start from, as a training."""
 
 from __future__ import annotations
 
