@@ -59,7 +59,8 @@ do for [i = 1:words(contenders):4] {
 }
 n_colours = words(rival_colours)
 point_of(v) = word(variant_points, v % 4 + 1) + 0
-# On the CPU; PyTorch's on the GPU; others' first and second mode, which charts of lines alone tell apart by this.
+# Dashed on the CPU. On the GPU PyTorch has one pattern, and of other rivals every second mode has another: some charts have
+# lines without points.
 dash_of(c, v) = v > 3 ? 2 : c == 0 ? 4 : v % 2 ? 5 : 1
 do for [c = 0:n_colours - 1] {
     do for [v = 0:7] {

@@ -16,14 +16,14 @@ static const double MOST_AUDIT_NS = 50e6;
 
 /* On a busy machine an audit takes its turns with other processes, while short rounds after a pause do
  * not. So a try that does not agree is followed by others, with a pause before each request, twice as
- * long in each try: two tries at least, more until so much time is spent. */
+ * long in each try: three tries at least, more until so much time is spent. */
 static const double FIRST_PAUSE_NS = 2e6, PATIENCE_NS = 1e9;
 enum { LEAST_TRIES = 3 };
 
 /* From here on a run is so long that a request costs nothing beside it. But copying start weights before
- * the runs may: if the time of one request does not agree, the difference of two counts, as for others. */
-static const double LONG_NS = 20e6;
-static const double MOST_LONG_RUNS = 8;
+ * the runs may: if the time of one request does not agree, the difference of two counts, as for others,
+ * of requests up to so long. */
+static const double LONG_NS = 20e6, MOST_LONG_AUDIT_NS = 1e9;
 
 /* What disturbs a request only makes it longer: the shortest of each kind counts, of all tries. */
 typedef struct audit_times {
@@ -69,11 +69,14 @@ static bool keep_shorter(double *shortest_ns, double ns) {
     return !isnan(ns);
 }
 
-/* The first try of long runs. Further ones have so many that those take as long as what comes before. */
+/* The first try of long runs. Further ones have so many that those take as long as what comes before;
+ * none if the phase audited is short. */
 static double time_a_long_run(contender_t *c, audit_times_t *times) {
     const double ns = time_runs(c, 1, times);
     guess_again(times);
-    times->runs = (int)fmin(fmax(ceil(ns / times->guess_ns), 1), MOST_LONG_RUNS);
+    const double most = MOST_LONG_AUDIT_NS / ns;
+    if (times->guess_ns >= LONG_NS && most >= 1)
+        times->runs = (int)fmin(ceil(ns / times->guess_ns), most);
     return ns;
 }
 
@@ -83,7 +86,7 @@ static double time_a_run(contender_t *c, audit_times_t *times) {
         return time_a_long_run(c, times);
     if (times->runs == 0)
         times->runs = count_runs(c, times);
-    for (int i = 0; i < (times->guess_ns < LONG_NS ? REPEATS : 1); i++)
+    for (int i = 0; i < REPEATS; i++)
         if (!keep_shorter(&times->once_ns, time_runs(c, times->runs, times)) ||
             !keep_shorter(&times->twice_ns, time_runs(c, 2 * times->runs, times)))
             return NAN;

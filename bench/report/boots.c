@@ -31,7 +31,7 @@ static bool is_part(const record_t *part, const record_t *run) {
 }
 
 /* Facts that must agree: the devices and all versions, but not our own, git.revision: each change to a
- * document has another. What it may have changed makes the range wider, and the report names it. */
+ * document has another. The report names it, as a change of this program may be part of the range. */
 static bool is_condition(const char *key) {
     static const char *const KEYS[] = {"gpu.driver", "gpu.mig", "gpu.ecc", "measure.mode",
                                        "host.cpu"};

@@ -1,5 +1,5 @@
-/* Boots: runs of the same sweeps, or of a part of their cases, after separate starts of the machine. The first is reported; the
- * others show how far its ratios move from start to start, which passes of one boot do not. */
+/* Boots: runs of the same sweeps, or of a part of their cases, after separate starts of a machine of one kind. The first
+ * is reported; the others show how far its ratios move from start to start, which passes of one boot do not. */
 #ifndef BENCH_REPORT_BOOTS_H
 #define BENCH_REPORT_BOOTS_H
 

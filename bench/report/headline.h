@@ -52,7 +52,7 @@ const char *headline_setting(const report_t *report, const headline_row_t *row);
 const char *headline_faster(const report_t *report, const headline_row_t *row);
 const char *headline_range(const report_t *report, const headline_row_t *row);
 const char *headline_contender(const report_t *report, const case_result_t *result);
-/* "range over 3 boots"; without the number if the parts differ in it. */
+/* "over 3 boots"; without the number if the parts differ in it. */
 const char *headline_range_title(const report_t *report, const headline_t *headline);
 
 #endif

@@ -105,7 +105,7 @@ const char *headline_range_title(const report_t *report, const headline_t *headl
         fewest = n > 0 && n < fewest ? n : fewest;
         most = n > most ? n : most;
     }
-    return fewest == most ? report_text(report, "range over %zu boots", most) : "range over boots";
+    return fewest == most ? report_text(report, "over %zu boots", most) : "over boots";
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

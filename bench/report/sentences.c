@@ -209,18 +209,31 @@ void finding_headline(const report_t *report, const comparison_set_t *set, const
     print_each_rival(report, set);
 }
 
+/* "`boot2`, 14 cases, on GPUs 0,1 at once, git 1a2b3c". */
+static const char *boot_text(const report_t *report, const record_t *boot) {
+    const char *devices = environment_get(&boot->environment, "measure.devices");
+    size_t n = 0;
+    for (size_t i = 0; i < boot->n_cases; i++)
+        n += !is_calibration(&boot->cases[i].spec);
+    return report_text(report, "%s, %zu cases, on %s%s, %s", report_code(report, boot->name), n,
+                       devices != NULL ? "GPUs " : "one GPU at a time",
+                       devices != NULL ? report_safe(report, devices) : "",
+                       revision_text(report, boot));
+}
+
 void finding_boots(const report_t *report) {
     const boots_t *boots = report->boots;
     text_list_t names = {0};
     if (boots == NULL || boots->n == 0)
         return;
     for (size_t i = 0; i < boots->n; i++)
-        text_list_add_format(&names, "%s (%s)", report_code(report, boots->runs[i].name),
-                             revision_text(report, &boots->runs[i]));
-    print(report,
-          "**%zu boots**, separate starts of the machine. All times are of the first; the others, "
-          "%s, give the ratios at the top their range.\n\n",
-          boots->n + 1, report_join(report, &names, ", "));
+        text_list_add(&names, boot_text(report, &boots->runs[i]));
+    print(
+        report,
+        "**%zu boots**, separate starts of machines of this kind. All times are of the first; the "
+        "others give the ratios at the top their range: %s. It includes what differs between "
+        "these runs, the machine, how many of its GPUs were in use and the revision.\n\n",
+        boots->n + 1, report_join(report, &names, "; "));
 }
 
 void finding_disagreement(const report_t *report, const comparison_set_list_t *sets) {

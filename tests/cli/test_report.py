@@ -87,7 +87,7 @@ def another_boot(folder: Path, change: Callable[[dict[str, Any]], None]) -> Path
 def test_boots_are_runs_of_the_same_sweeps(tmp_path: Path) -> None:
     boot = another_boot(tmp_path / "boot", lambda _: None)
     table = bench("report", SIX_PASSES, boot, boot, "--print", "headline").stdout
-    assert "range over 3 boots" in table
+    assert "over 3 boots" in table
     assert "saved" in bench("report", SIX_PASSES, "--print", "headline").stdout
 
     def other_sweep(header: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ def test_a_boot_of_some_of_the_cases(tmp_path: Path) -> None:
         header["sweeps"][0]["text"] += " "
 
     some = without_the_last_case(another_boot(tmp_path / "some", other_sweep))
-    assert "range over 2 boots" in bench("report", SIX_PASSES, some, "--print", "headline").stdout
+    assert "over 2 boots" in bench("report", SIX_PASSES, some, "--print", "headline").stdout
     assert "boots" not in bench("report", some, SIX_PASSES, "--print", "headline").stdout
 
     def newer(header: dict[str, Any]) -> None:
@@ -140,8 +140,8 @@ def test_boots_of_other_revisions_are_told(tmp_path: Path) -> None:
 
     boot = another_boot(tmp_path / "boot", later)
     report = report_of(SIX_PASSES, boot, out=tmp_path / "r.md")
-    assert re.search(r"2 boots of the machine, 6 passes, git \w+, git 123456789abc ", report)
-    assert "`boot` (git 123456789abc), give the ratios" in report
+    assert re.search(r"2 boots, 6 passes, git \w+, git 123456789abc ", report)
+    assert "`boot`, 73 cases, on one GPU at a time, git 123456789abc. It" in report
 
 
 def test_ratios_of_other_machine_code_are_of_no_boot(tmp_path: Path) -> None:

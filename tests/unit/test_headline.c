@@ -122,7 +122,7 @@ static void test_boots_have_a_range(void **state) {
     const headline_part_t part = {&run, &sets, NULL, &boots};
     headline_t headline = headline_select(&part, 1, 10);
     char *text = headline_text(&headline, TABLE_TERMINAL);
-    assert_has(text, "range over 3 boots\n");
+    assert_has(text, "over 3 boots\n");
     assert_has(text, "  2.0–4.0×\n");
     assert_has(text, "  0.50–2.00× (in 2 of 3), they disagree\n");
     free(text);

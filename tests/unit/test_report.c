@@ -337,9 +337,10 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     }
     char *text = report_of(*state, NULL, runs[0], runs[1]);
     assert_has_not(text, "aved run");
-    assert_has(text, "range over 2 boots |");
+    assert_has(text, "over 2 boots |");
     assert_has(text, " 2.0–4.0× |");
-    assert_has(text, "**2 boots**, separate starts of the machine. All times are of the first;");
+    assert_has(
+        text, "**2 boots**, separate starts of machines of this kind. All times are of the first;");
     assert_has(text, "**The boots disagree** on the faster side: mlp_infer 4-5-1, f32, on the GPU, "
                      "batch 2, 01_study against eager: 0.50–2.00×.\n");
     assert_has(text, "over passes. Of the first of 2 boots.\n");

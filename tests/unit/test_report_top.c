@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 /* One part of the top page, on which every workload is mlp_infer; takes the run. */
-static char *printed_top(record_t run, void (*section)(const report_t *report, const top_t *top)) {
+static char *printed_unfinished(record_t run,
+                                void (*section)(const report_t *report, const top_t *top)) {
     shown_run_t shown = {.whole = run};
     shown.whole.folder = mem_text("results/planted");
     shown_select(&shown, NULL);
@@ -29,6 +30,11 @@ static char *printed_top(record_t run, void (*section)(const report_t *report, c
     shown_free_parts(&shown);
     record_free(&shown.whole);
     return page_close(&page);
+}
+
+static char *printed_top(record_t run, void (*section)(const report_t *report, const top_t *top)) {
+    run.finished = mem_text("2026-03-02T10:16:00Z");
+    return printed_unfinished(run, section);
 }
 
 static void assert_printed(record_t run, void (*section)(const report_t *report, const top_t *top),
@@ -55,6 +61,15 @@ static void sentences_say_where_the_lead_changes(void **state) {
     assert_printed(plant_ratios((double[]){2, 0.5}, 2), top_leads, ": PyTorch eager is **2.0");
     assert_printed(plant_ratios((double[]){1}, 1), top_leads,
                    ": no difference found between CUDA and PyTorch eager, 1.00");
+}
+
+static void a_run_that_did_not_finish_says_so(void **state) {
+    (void)state;
+    char *text = printed_unfinished(plant_ratios((double[]){3, 2}, 2), top_leads);
+    assert_has(text,
+               "CUDA is faster at both batch sizes. **The run did not finish:** it lacks some "
+               "of its sizes or contenders.\n");
+    free(text);
 }
 
 /* PyTorch's times are its own worker's claims. */
@@ -294,6 +309,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences_say_where_the_lead_changes),
         cmocka_unit_test(sentences_without_a_comparison),
+        cmocka_unit_test(a_run_that_did_not_finish_says_so),
         cmocka_unit_test(losses_are_never_left_out),
         cmocka_unit_test(the_cpu_is_named_where_it_takes_less),
         cmocka_unit_test(a_lower_self_reported_time_is_told),

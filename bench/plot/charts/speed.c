@@ -44,20 +44,19 @@ static stats_interval_t ratio_at(const race_t *race, const series_t *series, siz
 }
 
 static void add_side(race_t *race, const series_t *series) {
-    size_t n_sizes = race->data->n_sizes, n_timed = 0, n_same = 0;
+    size_t n_sizes = race->data->n_sizes, n_timed = 0, n_others = 0;
     stats_interval_t *ratios = mem_zeroed(n_sizes, sizeof *ratios);
     for (size_t i = 0; i < n_sizes; i++) {
         ratios[i] = ratio_at(race, series, i);
-        const bool timed = isfinite(ratios[i].centre);
-        n_timed += timed;
-        n_same += timed && is_strongest(race, series, i);
+        n_timed += isfinite(ratios[i].centre);
+        n_others += !is_strongest(race, series, i);
         range_take(&race->seen, ratios[i].centre);
         range_take(&race->seen, ratios[i].low);
         range_take(&race->seen, ratios[i].high);
     }
-    if (n_timed == n_same && n_timed > 0)
+    if (n_others == 0)
         race->named = series;
-    if (n_timed == n_same || race->n == MAX_SIDES)
+    if (n_others == 0 || n_timed == 0 || race->n == MAX_SIDES)
         free(ratios);
     else
         race->sides[race->n++] = (side_t){series, ratios};

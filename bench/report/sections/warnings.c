@@ -124,7 +124,7 @@ void section_flags(const report_t *report) {
         for (size_t k = 0; k < result->flags.n; k++) {
             const flag_t *flag = &result->flags.items[k];
             group_t *group = group_of(&groups, report_keep(report, flag_name(flag)), "");
-            text_list_add(&group->ids, result->spec.id);
+            text_list_add_new(&group->ids, result->spec.id);
             if (group->worst == NULL || flag_severity(flag) > flag_severity(group->worst)) {
                 group->worst = flag;
                 group->example = result;

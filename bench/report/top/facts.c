@@ -14,6 +14,7 @@ typedef struct machine {
     text_list_t hosts, software, runs, rivals;
     size_t cases, right, unchecked, of[CASE_IMPLAUSIBLE + 1], two_values,
         trust[TRUST_SELF_REPORTED + 1];
+    size_t partly; /* of the right ones: what a timed training learned was not compared */
 } machine_t;
 
 static void add_fact(const report_t *report, text_list_t *list, const record_t *run,
@@ -60,6 +61,13 @@ static void add_rivals(const report_t *report, machine_t *machine, const shown_r
                                           report_safe(report, result->spec.variant)));
 }
 
+static bool has_flag(const case_result_t *result, flag_kind_t kind) {
+    for (size_t i = 0; i < result->flags.n; i++)
+        if (result->flags.items[i].kind == kind)
+            return true;
+    return false;
+}
+
 static void add_cases(machine_t *machine, const record_t *run) {
     const status_counts_t counts = count_statuses(run);
     machine->cases += counts.all;
@@ -70,18 +78,18 @@ static void add_cases(machine_t *machine, const record_t *run) {
             const bool checked = result->before.done || result->after.done;
             machine->right += checked;
             machine->unchecked += !checked;
+            machine->partly += checked && has_flag(result, FLAG_WEIGHTS_UNCHECKED);
             machine->two_values += has_two_values(result);
             machine->trust[result->trust]++;
         }
 }
 
-/* "2 boots of the machine, 6 passes, on GPUs 0,1 at once": the note under the table says what follows. */
+/* "2 boots, 6 passes, on GPUs 0,1 at once": the note under the table says what follows. */
 static const char *passes_counted(const report_t *report, const shown_run_t *shown,
                                   passes_t passes) {
     const char *text = passes_text(report, passes);
-    const char *boots = shown->boots.n == 0
-                            ? ""
-                            : report_text(report, "%zu boots of the machine, ", shown->boots.n + 1);
+    const char *boots =
+        shown->boots.n == 0 ? "" : report_text(report, "%zu boots, ", shown->boots.n + 1);
     return report_text(report, "%s%.*s", boots, (int)strcspn(text, ";:"), text);
 }
 
@@ -149,6 +157,11 @@ static const char *rivals_cell(const report_t *report, machine_t *machine) {
 /* "876 of 913 agree with a float64 reference; 3 failed, 34 skipped; 0 throttled, …" */
 static const char *cases_cell(const report_t *report, const machine_t *machine) {
     text_list_t others = {0};
+    if (machine->partly > 0)
+        text_list_add_format(&others,
+                             "in %zu of them not what a timed training learned, for which the "
+                             "reference takes too long",
+                             machine->partly);
     if (machine->unchecked > 0)
         text_list_add_format(&others, "%zu without an output to check", machine->unchecked);
     for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)

@@ -103,6 +103,8 @@ static void print_lead_of(const report_t *top, const top_part_t *part) {
     print_further(report, &leads);
     if (caveat != NULL)
         print(report, " (Mind: %s.)", report_safe(report, caveat));
+    if (part->shown->whole.finished == NULL)
+        print(report, " **The run did not finish:** it lacks some of its sizes or contenders.");
     print(report, "\n");
     headline_free(&leads);
 }

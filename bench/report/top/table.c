@@ -129,6 +129,13 @@ static size_t most_rows(const report_t *report, const top_t *top) {
     return lines > 7 ? TOP_ROWS - (lines - 7) : TOP_ROWS;
 }
 
+static bool has_boots(const top_t *top) {
+    for (size_t i = 0; i < top->n_parts; i++)
+        if (top->parts[i].shown->boots.n > 0)
+            return true;
+    return false;
+}
+
 void top_table(const report_t *report, const top_t *top) {
     headline_part_t *parts = mem_zeroed(top->n_parts + 1, sizeof *parts);
     passes_t passes = {0};
@@ -143,7 +150,7 @@ void top_table(const report_t *report, const top_t *top) {
         print(
             report,
             "Medians. *Ratio*: the strongest rival (bold) over ours; above 1, ours has the lower "
-            "time. *Timed* by the host's clock: host_to_host from input in host memory to output "
+            "time. %s*Timed* by the host's clock: host_to_host from input in host memory to output "
             "there (a training's data set is on the device before), step and train without copies; "
             "by the device's: call_in_graph, one of many calls in a CUDA graph, without copies. "
             "*Of the limit*: how near ours comes, in the computation alone, to what the hardware "
@@ -152,6 +159,7 @@ void top_table(const report_t *report, const top_t *top) {
             "(by the host's clock where the rival has no other). *Sealed*: timed by this program; "
             "*audited*: by the script itself, and this program's clock agrees (%s). All modes of "
             "PyTorch, and what was tried: %s. %s\n\n",
+            has_boots(top) ? "*Over boots*: the same in runs after other starts of machines. " : "",
             doc_link(report, "docs/cheating.md", "#trust", "docs/cheating.md#trust"),
             doc_link(report, "docs/pytorch.md", "", "docs/pytorch.md"),
             passes_note(report, passes));
