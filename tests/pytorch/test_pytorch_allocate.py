@@ -94,7 +94,7 @@ def test_an_audit_runs_batches_as_they_are_timed() -> None:
     assert sorted(memory.live.items()) == sorted(zip(case._blocks, case._sizes, strict=True))
     ns = case.probes[0]().ns
     assert case.audited == "batch"
-    assert ns["batch"] >= CHANGES * ns["total"] > 0
+    assert ns["batch"] >= CHANGES * ns["total"] >= 0
 
 
 def test_blocks_are_freed_with_the_case() -> None:
