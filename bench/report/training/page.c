@@ -28,18 +28,16 @@ static const training_t TRAININGS[] = {
      .most_steps = MNIST_SAMPLE_STEPS,
      .timed = "of one step",
      .gpu_task = "one step by the host's clock: the first 200 steps from the start weights, or all "
-                 "if there "
-                 "are fewer, divided by their number; images, weights and order are on the device "
-                 "before the clock starts",
+                 "if there are fewer, divided by their number; images, weights and order are on "
+                 "the device before the clock starts",
      .cpu_task = "one step; images and weights are in memory before the clock starts",
      .least =
          "read all weights forward, read them backward and write them, at the rate of DRAM, or "
          "of the L2 if all fit into it",
      .operations =
          " *forward* and *backward* are sums over the layers. A single *fused* step has what a "
-         "training does once, such as loading the weights into the chip. Contenders without a time "
-         "for the "
-         "loss or the update do that work in the backward pass.",
+         "training does once, such as loading the weights to the multiprocessors. Contenders "
+         "without a time for the loss or the update do that work in the backward pass.",
      .algorithm = "other arithmetic",
      .floor = finding_weights,
      .floor_table = table_of_weights,
