@@ -66,16 +66,9 @@ static void print_compared(const case_result_t *result) {
         fprintf(stderr, "  %s %s", units_time(time, phase->summary.median), phase->name);
 }
 
-/* Its worker died, but not in the second try. */
-static const flag_t *find_retried(const case_result_t *result) {
-    for (size_t i = 0; i < result->flags.n; i++)
-        if (result->flags.items[i].kind == FLAG_RETRIED)
-            return &result->flags.items[i];
-    return NULL;
-}
-
 void progress_case(progress_t *p, const case_result_t *result) {
-    const flag_t *retried = find_retried(result);
+    /* Its worker died, but not in the second try. */
+    const flag_t *retried = flag_list_find(&result->flags, FLAG_RETRIED);
     p->done++;
     if (result->status == CASE_SKIPPED)
         count_skipped(p, result->reason != NULL ? result->reason : "no reason given");

@@ -186,6 +186,13 @@ void flag_list_remove(flag_list_t *list, flag_kind_t kind) {
     list->n = kept;
 }
 
+const flag_t *flag_list_find(const flag_list_t *list, flag_kind_t kind) {
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].kind == kind)
+            return &list->items[i];
+    return NULL;
+}
+
 void flag_list_free(flag_list_t *list) {
     for (size_t i = 0; i < list->n; i++)
         free(list->items[i].word);

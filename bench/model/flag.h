@@ -43,6 +43,7 @@ void flag_list_add_text(flag_list_t *list, const char *text);
 /* Add those of `more`; of two with the same kind and word, the numbers of the more severe stay. */
 void flag_list_merge(flag_list_t *list, const flag_list_t *more);
 void flag_list_remove(flag_list_t *list, flag_kind_t kind);
+const flag_t *flag_list_find(const flag_list_t *list, flag_kind_t kind); /* the first, or NULL */
 void flag_list_free(flag_list_t *list);
 
 /* "implausible: kernel 700 ns, under the event floor of 1.28 µs"; the caller frees it. */

@@ -73,6 +73,18 @@ static void speed_is_relative_to_the_strongest(void **state) {
     chart_free(&chart);
 }
 
+static void a_self_reported_time_has_no_relative_speed(void **state) {
+    world_t *world = *state;
+    chart_t chart = {0};
+    load_cases(world, CASES, N_CASES);
+    ((case_result_t *)series_at(series_named(world, "triton fused"), 1))->trust =
+        TRUST_SELF_REPORTED;
+    assert_drawn(chart_speed(world->data, &chart));
+    assert_has(table_of(&chart),
+               "\"triton fused (the fastest of its side)\" text place low high\n4 1 ");
+    chart_free(&chart);
+}
+
 static void every_engine_has_its_line_and_its_phases(void **state) {
     world_t *world = *state;
     chart_t chart = {0};
@@ -140,6 +152,7 @@ int main(void) {
         WITH_FOLDER(strongest_is_whoever_is_fastest),
         WITH_FOLDER(difference_names_the_rival_of_each_size),
         WITH_FOLDER(speed_is_relative_to_the_strongest),
+        WITH_FOLDER(a_self_reported_time_has_no_relative_speed),
         WITH_FOLDER(every_engine_has_its_line_and_its_phases),
         WITH_FOLDER(contenders_have_line_types_of_their_own),
         WITH_FOLDER(no_two_modes_look_alike),

@@ -73,10 +73,7 @@ static const char *least_text(const report_t *report, const case_result_t *resul
 static const double MOST_BY_NOISE = 1.05;
 
 static bool is_over_limit(const case_result_t *result) {
-    for (size_t i = 0; i < result->flags.n; i++)
-        if (result->flags.items[i].kind == FLAG_OVER_LIMIT)
-            return true;
-    return false;
+    return flag_list_find(&result->flags, FLAG_OVER_LIMIT) != NULL;
 }
 
 static const char *excess_text(const case_result_t *result) {

@@ -61,13 +61,6 @@ static void add_rivals(const report_t *report, machine_t *machine, const shown_r
                                           report_safe(report, result->spec.variant)));
 }
 
-static bool has_flag(const case_result_t *result, flag_kind_t kind) {
-    for (size_t i = 0; i < result->flags.n; i++)
-        if (result->flags.items[i].kind == kind)
-            return true;
-    return false;
-}
-
 static void add_cases(machine_t *machine, const record_t *run) {
     const status_counts_t counts = count_statuses(run);
     machine->cases += counts.all;
@@ -78,7 +71,8 @@ static void add_cases(machine_t *machine, const record_t *run) {
             const bool checked = result->before.done || result->after.done;
             machine->right += checked;
             machine->unchecked += !checked;
-            machine->partly += checked && has_flag(result, FLAG_WEIGHTS_UNCHECKED);
+            machine->partly +=
+                checked && flag_list_find(&result->flags, FLAG_WEIGHTS_UNCHECKED) != NULL;
             machine->two_values += has_two_values(result);
             machine->trust[result->trust]++;
         }
