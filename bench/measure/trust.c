@@ -31,7 +31,8 @@ typedef struct audit_times {
     double guess_ns;      /* of a run */
     int runs;             /* of a request; 0: not chosen yet */
     double pause_ns;      /* before a request */
-    double once_ns, twice_ns;
+    /* The shortest requests: of one run, of so many, of twice so many. */
+    double one_ns, once_ns, twice_ns;
 } audit_times_t;
 
 /* By the supervisor's clock; NaN if the worker has no `audit`. */
@@ -57,10 +58,17 @@ static void guess_again(audit_times_t *times) {
         times->guess_ns = stats_median(times->phase->samples, times->phase->n_samples);
 }
 
-static int count_runs(contender_t *c, audit_times_t *times) {
-    const double most = fmin(MOST_AUDIT_NS / time_runs(c, 1, times), MOST_RUNS); /* NaN: none */
+/* So many runs that they are long, but no longer than MOST_AUDIT_NS by the shortest request so far of one
+ * run. Chosen in each try: a disturbed first request would leave too few for all. */
+static void choose_runs(contender_t *c, audit_times_t *times) {
+    times->one_ns = fmin(times->one_ns, time_runs(c, 1, times));
     guess_again(times);
-    return (int)fmax(fmin(ceil(AUDIT_NS / times->guess_ns), most), 1);
+    const double most = fmin(MOST_AUDIT_NS / times->one_ns, MOST_RUNS);
+    const int runs = (int)fmax(fmin(ceil(AUDIT_NS / times->guess_ns), most), 1);
+    if (runs < 2 * times->runs)
+        return;
+    times->runs = runs;
+    times->once_ns = times->twice_ns = INFINITY;
 }
 
 /* False if the worker did not answer. */
@@ -84,8 +92,8 @@ static double time_a_long_run(contender_t *c, audit_times_t *times) {
 static double time_a_run(contender_t *c, audit_times_t *times) {
     if (times->runs == 0 && times->guess_ns >= LONG_NS)
         return time_a_long_run(c, times);
-    if (times->runs == 0)
-        times->runs = count_runs(c, times);
+    if (times->guess_ns < LONG_NS)
+        choose_runs(c, times);
     for (int i = 0; i < REPEATS; i++)
         if (!keep_shorter(&times->once_ns, time_runs(c, times->runs, times)) ||
             !keep_shorter(&times->twice_ns, time_runs(c, 2 * times->runs, times)))
@@ -109,6 +117,7 @@ static double claimed_ns(const phase_t *phase) {
 /* The ratio of the first try that agrees, else of the last; NaN if the worker does not answer. */
 static double try_until_it_agrees(contender_t *c, const phase_t *phase) {
     audit_times_t times = {.guess_ns = stats_median(phase->samples, phase->n_samples),
+                           .one_ns = INFINITY,
                            .once_ns = INFINITY,
                            .twice_ns = INFINITY};
     const int64_t start_ns = clock_ns();
