@@ -5,9 +5,9 @@
 //         elements lie in two fragments of mma.sync: in which order the sum runs does not matter, as long as a and b have
 //         the same. Sums of warps are added at the end, in a fixed order.
 // Buys    8.1 us for m = 16, n = k = 4096 on an H200 (02: 18.5, cuBLAS: 9.6), 6.7 for m = 8 (9.2), 6.2 for 1 (9.7),
-//         in one pass. Predicted: 8: 34 MB of b and 128 times the 131 KB of a, 50 MB, at 9.8 TB/s from the L2 5.1; a launch 1.3;
-//         latency and the sum of warps 1.5. A multiprocessor has 144 KB in flight, where 74 bytes per ns and 700 ns
-//         need 52. Rung 02 has 64 barriers.
+//         in one pass. Predicted were 8 for m = 16: 34 MB of b and 128 times the 131 KB of a, 50 MB, at 9.8 TB/s from
+//         the L2 5.1; a launch 1.3; latency and the sum of warps 1.5. A multiprocessor has 144 KB in flight, where 74
+//         bytes per ns and 700 ns need 52. Rung 02 has 64 barriers.
 // Limits  The L2, or the DRAM where b is not in it. Every block reads all of a: from 32 rows on as much as b.
 #if __CUDA_ARCH__ < 800
 #error SKIP: needs asynchronous copies (sm_80)

@@ -3,8 +3,8 @@
 //         block waits for the sum of this one. The weights are loaded once. One barrier per row: the sums of warps have
 //         two places, used alternately.
 // Buys    35.9 us for 2048 rows of 16,384 columns in bf16 on an H200 (predicted 36; 02: 46.3, PyTorch 35.5, limit
-//         31.9), 29.3 for 12,288 columns (02: 42.6, PyTorch 27.4), in one pass. A row of 32 KB is in flight in each multiprocessor
-//         at any time, where reading at 2.2 TB/s with 800 ns needs 13 KB.
+//         31.9), 29.3 for 12,288 columns (02: 42.6, PyTorch 27.4), in one pass. A row of 32 KB is in flight in
+//         each multiprocessor at any time, where reading at 2.2 TB/s with 800 ns needs 13 KB.
 // Limits  DRAM. With 1024 threads 64 registers each: two rows and the weights, up to 16 packed elements of each.
 #if COLS <= 8192
 #error SKIP: several blocks of 02_registers fit on a multiprocessor with rows this short
