@@ -73,7 +73,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(LIBRARY)
 .PHONY: check
 check: ## every test that needs no GPU; installs what the tests need, or prints the command
 	$(Q)tests/tools/setup.sh check
-	$(Q)$(MAKE) --no-print-directory layers format-check lint
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) --output-sync=target layers format-check lint
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh --all-cores tests
 

@@ -6,7 +6,7 @@
 
 top_pixels = 88
 bottom_pixels = 85 + legend_height
-frame = 92
+frame = 104
 gap = 18
 upper_share = 0.58
 split = top_pixels + upper_share * (height - top_pixels - bottom_pixels)

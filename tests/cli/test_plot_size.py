@@ -250,14 +250,3 @@ def test_an_operator_has_all_its_sizes_and_no_study(tmp_path: Path) -> None:
     ]
     assert "PyTorch eager" in texts(out / "gemm_total.svg")
     assert "study" not in (out / "gemm_total.svg").read_text("utf-8")
-
-
-@needs_gnuplot
-def test_no_interval_is_cut_off(tmp_path: Path) -> None:
-    """Of a run with one that is far wider than the medians are apart."""
-    out = draw(tmp_path / "charts", ROOT / "results/h200_mlp_infer")
-    lines = [block[1:] for block in blocks(out / "total.dat") if block[0][0] == "size"]
-    highest = max(float(row[3]) for line in lines for row in line if row[3] != "NaN")
-    labels = [text.replace(",", "") for text in texts(out / "total.svg")]
-    assert highest <= max(int(label) for label in labels if label.isdecimal())
-    assert highest > 4 * max(float(row[1]) for line in lines for row in line if row[1] != "NaN")

@@ -121,7 +121,9 @@ static void test_sections_of_a_page_open(void **state) {
 
 /* ---- charts ---------------------------------------------------------------------------------- */
 
-#define ROOT "<svg class=\"chart\" role=\"img\" aria-label=\"L\""
+#define ROOT                                                                                       \
+    "<svg class=\"chart\" role=\"img\" aria-label=\"L\" color=\"black\" font-family=\"DejaVu "     \
+    "Sans\""
 
 static void assert_drawn(const char *svg, const char *expected) {
     char *drawn = svg_inline(svg, "p7-", "L");
@@ -148,6 +150,16 @@ static void test_empty_groups_and_titles_are_left_out(void **state) {
     assert_drawn("<svg><title>Gnuplot</title><desc>d</desc><g color=\"red\">\n</g>"
                  "<g><title>plot_1</title><g><rect x=\"1\"/></g></g></svg>",
                  ROOT "><g><g><rect x=\"1\"/></g></g></svg>");
+}
+
+static void test_what_is_inherited_is_not_repeated(void **state) {
+    (void)state;
+    assert_drawn("<svg><defs><path color='black'/></defs><g stroke-width='1.00' color=\"red\">"
+                 "<g color='red' stroke-linecap='round'><rect color='black' "
+                 "stroke-linecap='butt'/></g><text font-family='DejaVu Sans'>t</text></g></svg>",
+                 ROOT "><defs><path color=\"black\"/></defs><g color=\"red\">"
+                      "<g stroke-linecap=\"round\"><rect color=\"black\" "
+                      "stroke-linecap=\"butt\"/></g><text>t</text></g></svg>");
 }
 
 static void test_charts_do_nothing(void **state) {
@@ -301,6 +313,7 @@ int main(void) {
         cmocka_unit_test(test_sections_of_a_page_open),
         cmocka_unit_test(test_ids_of_charts_cannot_clash),
         cmocka_unit_test(test_empty_groups_and_titles_are_left_out),
+        cmocka_unit_test(test_what_is_inherited_is_not_repeated),
         cmocka_unit_test(test_charts_do_nothing),
         cmocka_unit_test(test_what_is_no_svg_is_not_shown),
         cmocka_unit_test(test_samples_are_thinned),

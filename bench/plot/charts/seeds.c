@@ -12,6 +12,8 @@
 #include <string.h>
 
 enum { MAX_CONTENDERS = 12, MAX_SEED_PANELS = 3 };
+/* Of a curve: its panel is some 300 pixels wide, and a running mean changes little from point to point. */
+enum { MOST_POINTS = 160 };
 
 /* The reference is the widest, so that lines that coincide with it are visible on it. */
 typedef enum thickness { THIN, ALONE, THICK, WIDEST } thickness_t;
@@ -171,11 +173,17 @@ static double difference_at(const seed_panel_t *panel, const trained_t *trained,
                              : NAN;
 }
 
+/* The next point that is drawn; the last always is. */
+static size_t next_point(const curve_t *curve, size_t point) {
+    const size_t stride = (curve->n + MOST_POINTS - 1) / MOST_POINTS;
+    return point + 1 < curve->n && point + stride >= curve->n ? curve->n - 1 : point + stride;
+}
+
 /* Loss over the seeds that have a value there; differences over those that the reference has. */
 static void write_mean(const seed_panel_t *panel, const trained_t *trained, drawn_t *drawn,
                        chart_t *chart) {
     const curve_t *steps = &trained->curves[0];
-    for (size_t i = 0; i < steps->n; i++) {
+    for (size_t i = 0; i < steps->n; i = next_point(steps, i)) {
         double sum = 0, difference = 0;
         size_t n = 0, n_differences = 0;
         for (size_t k = 0; k < trained->seeds.n; k++) {
@@ -205,7 +213,7 @@ static void write_trained(const seed_panel_t *panel, const trained_t *trained, s
         if (!blocks_add(&drawn->blocks, index, series->style, mean ? THIN : (int)thickness))
             continue;
         chart_row(chart, "%sstep %s difference", comment, chart_quote(chart, series->title));
-        for (size_t i = 0; i < curve->n; i++)
+        for (size_t i = 0; i < curve->n; i = next_point(curve, i))
             write_point(drawn, curve->steps[i], curve->values[i],
                         difference_at(panel, trained, k, i), chart);
         chart_row(chart, "\n");

@@ -71,7 +71,18 @@ static const char *const ATTRIBUTES[] = {
 static const char *const FUNCTIONS[] = {"matrix", "rgb",       "rgba",  "rotate", "scale",
                                         "skewX",  "translate", "url(#", NULL};
 
-enum { DEEPEST = 64, MOST_ATTRIBUTES = 64 };
+/* What an element inherits if no other around it says otherwise: the standard's initial values, and what the
+ * root says here. gnuplot repeats them all in each of its thousands of groups. */
+static const struct inherited {
+    const char *name, *value;
+    bool by_root;
+} INHERITED[] = {
+    {"color", "black", true},          {"font-family", "DejaVu Sans", true},
+    {"stroke-linecap", "butt", false}, {"stroke-linejoin", "miter", false},
+    {"stroke-width", "1.00", false},
+};
+
+enum { DEEPEST = 64, N_INHERITED = sizeof INHERITED / sizeof *INHERITED };
 
 typedef struct span {
     const char *text;
@@ -82,6 +93,8 @@ typedef struct element {
     span_t name;
     char *tag; /* not printed yet, as it may stay empty; NULL: printed */
     bool shown;
+    bool elsewhere; /* in <defs>: it inherits where it is used */
+    span_t inherits[N_INHERITED];
 } element_t;
 
 typedef struct svg {
@@ -94,6 +107,10 @@ typedef struct svg {
 
 static bool is_text(span_t span, const char *text) {
     return span.length == strlen(text) && memcmp(span.text, text, span.length) == 0;
+}
+
+static bool is_same(span_t a, span_t b) {
+    return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
 }
 
 static bool is_listed(span_t span, const char *const *list) {
@@ -211,16 +228,48 @@ static bool read_attribute(svg_t *svg, span_t *name, span_t *value, bool *ok) {
     return true;
 }
 
+static element_t element_named(const svg_t *svg, span_t name) {
+    element_t element = {.name = name, .shown = true};
+    if (svg->depth == 0) {
+        for (size_t i = 0; i < N_INHERITED; i++)
+            element.inherits[i] = (span_t){INHERITED[i].value, strlen(INHERITED[i].value)};
+        return element;
+    }
+    const element_t *parent = &svg->open[svg->depth - 1];
+    element.shown = parent->shown && is_listed(name, ELEMENTS);
+    element.elsewhere = parent->elsewhere || is_text(name, "defs");
+    memcpy(element.inherits, parent->inherits, sizeof element.inherits);
+    return element;
+}
+
+/* Is it what the element inherits anyway? Else its children inherit it. */
+static bool is_inherited(element_t *element, span_t name, span_t value) {
+    for (size_t i = 0; i < N_INHERITED; i++)
+        if (is_text(name, INHERITED[i].name)) {
+            const bool same = is_same(element->inherits[i], value);
+            element->inherits[i] = value;
+            return same && !element->elsewhere;
+        }
+    return false;
+}
+
+static void print_root(const svg_t *svg, FILE *out) {
+    fprintf(out, " class=\"chart\" role=\"img\" aria-label=\"%s\"", svg->label);
+    for (size_t i = 0; i < N_INHERITED; i++)
+        if (INHERITED[i].by_root)
+            fprintf(out, " %s=\"%s\"", INHERITED[i].name, INHERITED[i].value);
+}
+
 /* The root has the size of the drawing and its name; all else of it is ours. */
-static bool print_start(svg_t *svg, span_t name, FILE *out) {
+static bool print_start(svg_t *svg, element_t *element, FILE *out) {
     const bool is_root = svg->depth == 0;
     span_t key, value;
     bool ok = true;
-    fprintf(out, "<%.*s", (int)name.length, name.text);
+    fprintf(out, "<%.*s", (int)element->name.length, element->name.text);
     if (is_root)
-        fprintf(out, " class=\"chart\" role=\"img\" aria-label=\"%s\"", svg->label);
+        print_root(svg, out);
     while (read_attribute(svg, &key, &value, &ok))
-        if (!is_root || is_text(key, "viewBox"))
+        if (is_root ? is_text(key, "viewBox") : !is_inherited(element, key, value))
             print_attribute(svg, key, value, out);
     return ok;
 }
@@ -232,11 +281,10 @@ static bool read_start(svg_t *svg) {
     if (name.length == 0 || svg->depth == DEEPEST || svg->done ||
         (is_root && !is_text(name, "svg")))
         return false;
-    element_t element = {.name = name};
-    element.shown = is_root || (svg->open[svg->depth - 1].shown && is_listed(name, ELEMENTS));
+    element_t element = element_named(svg, name);
     size_t size;
     FILE *out = open_memstream(&element.tag, &size);
-    bool ok = print_start(svg, name, out);
+    bool ok = print_start(svg, &element, out);
     const bool is_empty = *svg->at == '/';
     svg->at += is_empty;
     ok = ok && *svg->at == '>' && !(is_root && is_empty);
@@ -263,8 +311,7 @@ static bool read_end(svg_t *svg) {
         return false;
     svg->at++;
     element_t *element = &svg->open[svg->depth - 1];
-    const bool matches = name.length == element->name.length &&
-                         memcmp(name.text, element->name.text, name.length) == 0;
+    const bool matches = is_same(name, element->name);
     if (element->shown && element->tag == NULL)
         fprintf(svg->out, "</%.*s>", (int)name.length, name.text);
     free(element->tag);

@@ -1,0 +1,48 @@
+"""The charts that git keeps are those of the saved runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from charts import ROOT, blocks, draw, needs_gnuplot, texts
+
+# As publish.py draws them: of other boots there are none.
+RUNS = sorted(path.parent.name for path in (ROOT / "results").glob("h*/run.json"))
+DRAWN = [name for name in RUNS if "_boot" not in name]
+
+
+@pytest.fixture(scope="module")
+def charts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("charts")
+    return {name: draw(folder / name, ROOT / "results" / name) for name in DRAWN}
+
+
+@needs_gnuplot
+@pytest.mark.parametrize("name", DRAWN)
+def test_committed_charts_are_of_their_runs(charts: dict[str, Path], name: str) -> None:
+    """By what is drawn: gnuplot's SVG differs from version to version."""
+    drawn, kept = charts[name], ROOT / "plots" / name
+    assert sorted(path.name for path in drawn.iterdir()) == sorted(
+        path.name for path in kept.iterdir()
+    )
+    data = [path.name for path in drawn.glob("*.dat")]
+    assert len(data) > 5
+    assert [one for one in data if (drawn / one).read_bytes() != (kept / one).read_bytes()] == []
+    assert [one for one in data if not (kept / one).with_suffix(".svg").exists()] == []
+
+
+def test_every_saved_run_has_charts() -> None:
+    kept = sorted(path.name for path in (ROOT / "plots").iterdir() if path.is_dir())
+    assert kept == DRAWN
+
+
+@needs_gnuplot
+def test_no_interval_is_cut_off(charts: dict[str, Path]) -> None:
+    """Of a run with one that is far wider than the medians are apart."""
+    drawn = charts["h200_mlp_infer"]
+    lines = [block[1:] for block in blocks(drawn / "total.dat") if block[0][0] == "size"]
+    highest = max(float(row[3]) for line in lines for row in line if row[3] != "NaN")
+    labels = [text.replace(",", "") for text in texts(drawn / "total.svg")]
+    assert highest <= max(int(label) for label in labels if label.isdecimal())
+    assert highest > 4 * max(float(row[1]) for line in lines for row in line if row[1] != "NaN")
