@@ -14,11 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Its default as --set reads it, and where that differs, as a sweep does. */
+static void print_param(const param_spec_t *param, const value_t *value) {
+    char *text = value_text(value);
+    printf("  %-10s %s (default %s", param->name, param->summary, text);
+    if (param->kind == VALUE_INTS)
+        printf(", in a sweep %s", param->default_json);
+    puts(")");
+    free(text);
+}
+
 static void print_workload(const workload_t *workload) {
+    case_t defaults = workload_defaults(workload);
     printf("%-12s %s\n", workload->name, workload->summary);
     for (size_t p = 0; p < workload->n_params; p++)
-        printf("  %-10s %s (default %s)\n", workload->params[p].name, workload->params[p].summary,
-               workload->params[p].default_json);
+        print_param(&workload->params[p], &defaults.params[p].value);
+    case_free(&defaults);
     for (size_t t = 0; t < workload->n_techniques; t++) {
         printf("  %-10s %s:", workload->techniques[t].name, workload->techniques[t].summary);
         for (const char *const *c = workload->techniques[t].choices; *c != NULL; c++)

@@ -189,7 +189,8 @@ static char *compare_last(contender_t *c, const json_t *answer, const char *fold
     reference_t part = part_of(expected->reference, &names);
     part.epochs = case_param_int(&c->result.spec, "epochs", 1);
     if (part.names.n == 0)
-        reason = mem_text("the worker names no array that output has");
+        reason = mem_text(names.n == 0 ? "the answer to last names no arrays"
+                                       : "the answer to last names no array that output has");
     else
         reason = why_wrong(c, expected, &part, folder, &c->result.after);
     if (reason == NULL && c->active) {

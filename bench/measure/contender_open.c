@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "measure/open_request.h"
+#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,21 @@ static void read_phases(contender_t *c, const json_t *phases) {
     }
 }
 
+/* A script without what contenders are compared by would be compared with nothing, which nobody would notice. */
+static void require_compared_phase(contender_t *c) {
+    const workload_t *workload = workload_find(c->result.spec.workload);
+    const char *by = workload != NULL ? workload->compared_by : NULL;
+    const bool is_whole = by == NULL || strcmp(by, COMPUTATION) == 0;
+    if (!c->active || case_engine_is_built_in(c->result.spec.engine) ||
+        (is_whole ? result_whole_phase(&c->result) : result_phase(&c->result, by)))
+        return;
+    char reason[200];
+    snprintf(reason, sizeof reason,
+             "the answer to open has no phase \"%s\", by which %.60s is compared",
+             is_whole ? "host_to_host" : by, c->result.spec.workload);
+    contender_drop(c, CASE_FAILED, reason);
+}
+
 static void read_resources(contender_t *c, const json_t *json) {
     resources_t *r = &c->result.resources;
     const json_t *occupancy = json_object_get(json, "occupancy_frac");
@@ -185,8 +201,10 @@ static bool ensure_open(contender_t *c, bool first) {
         read_once(&c->result, json_object_get(answer, "once_ns"));
         if (c->program != NULL && !c->program->cached)
             result_add_once(&c->result, "compile", c->program->compile_ns);
-        if (!c->settings->cold)
+        if (!c->settings->cold) {
             read_phases(c, json_object_get(answer, "phases"));
+            require_compared_phase(c);
+        }
         read_resources(c, json_object_get(answer, "resources"));
         const json_t *device = json_object_get(c->worker->hello, "device");
         c->result.device.name = mem_text(json_string_value(json_object_get(device, "name")));

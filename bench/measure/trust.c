@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stats/summary.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static const double LONG_NS = 20e6, MOST_LONG_AUDIT_NS = 1e9;
 
 /* What disturbs a request only makes it longer: the shortest of each kind counts, of all tries. */
 typedef struct audit_times {
-    const phase_t *phase; /* by the worker's last answer */
+    const phase_t *phase; /* the one audited */
     double guess_ns;      /* of a run */
     int runs;             /* of a request; 0: not chosen yet */
     double pause_ns;      /* before a request */
@@ -35,8 +36,9 @@ typedef struct audit_times {
     double one_ns, once_ns, twice_ns;
 } audit_times_t;
 
-/* By the supervisor's clock; NaN if the worker has no `audit`. */
-static double time_runs(contender_t *c, int runs, audit_times_t *times) {
+/* By the supervisor's clock; NaN if the worker has no `audit`, or not of that phase: what is compared could
+ * be another claim than what is audited. */
+static double time_runs(contender_t *c, int runs, const audit_times_t *times) {
     json_t *answer;
     if (times->pause_ns > 0)
         clock_sleep_ns((int64_t)times->pause_ns);
@@ -46,23 +48,16 @@ static double time_runs(contender_t *c, int runs, audit_times_t *times) {
         &answer);
     const double took_ns = (double)(clock_ns() - start_ns);
     const char *name = json_string_value(json_object_get(answer, "phase"));
-    times->phase = name != NULL ? result_phase(&c->result, name) : NULL;
-    const bool good = answered && worker_answer_is_ok(answer) && times->phase != NULL;
+    const bool good = answered && worker_answer_is_ok(answer) && name != NULL &&
+                      strcmp(name, times->phase->name) == 0;
     json_decref(answer);
     return good ? took_ns : NAN;
-}
-
-/* The phase audited may be another one than guessed from. */
-static void guess_again(audit_times_t *times) {
-    if (times->phase != NULL)
-        times->guess_ns = stats_median(times->phase->samples, times->phase->n_samples);
 }
 
 /* So many runs that they are long, but no longer than MOST_AUDIT_NS by the shortest request so far of one
  * run. Chosen in each try: a disturbed first request would leave too few for all. */
 static void choose_runs(contender_t *c, audit_times_t *times) {
     times->one_ns = fmin(times->one_ns, time_runs(c, 1, times));
-    guess_again(times);
     const double most = fmin(MOST_AUDIT_NS / times->one_ns, MOST_RUNS);
     const int runs = (int)fmax(fmin(ceil(AUDIT_NS / times->guess_ns), most), 1);
     if (runs < 2 * times->runs)
@@ -77,13 +72,11 @@ static bool keep_shorter(double *shortest_ns, double ns) {
     return !isnan(ns);
 }
 
-/* The first try of long runs. Further ones have so many that those take as long as what comes before;
- * none if the phase audited is short. */
+/* The first try of long runs. Further ones have so many that those take as long as what comes before. */
 static double time_a_long_run(contender_t *c, audit_times_t *times) {
     const double ns = time_runs(c, 1, times);
-    guess_again(times);
     const double most = MOST_LONG_AUDIT_NS / ns;
-    if (times->guess_ns >= LONG_NS && most >= 1)
+    if (most >= 1)
         times->runs = (int)fmin(ceil(ns / times->guess_ns), most);
     return ns;
 }
@@ -104,7 +97,7 @@ static double time_a_run(contender_t *c, audit_times_t *times) {
 /* The third quartile, but near the median: that is what a script may want to be low. */
 static const double MOST_SPREAD = 1.75;
 
-static double claimed_ns(const phase_t *phase) {
+static double claimed_of(const phase_t *phase) {
     double *sorted = mem_alloc(phase->n_samples * sizeof *sorted);
     memcpy(sorted, phase->samples, phase->n_samples * sizeof *sorted);
     stats_sort(sorted, phase->n_samples);
@@ -114,9 +107,29 @@ static double claimed_ns(const phase_t *phase) {
     return fmin(quartile, MOST_SPREAD * median);
 }
 
+const phase_t *trust_audited_phase(const case_result_t *result) {
+    static const char *const NAMES_OF_WHOLES[] = {"host_to_host", "train", "batch", "total"};
+    for (size_t i = 0; i < sizeof NAMES_OF_WHOLES / sizeof *NAMES_OF_WHOLES; i++) {
+        const phase_t *phase = result_phase(result, NAMES_OF_WHOLES[i]);
+        if (phase != NULL && phase->n_samples > 0)
+            return phase;
+    }
+    return NULL;
+}
+
+double trust_claimed_ns(const case_result_t *result, const phase_t *audited) {
+    const workload_t *workload = workload_find(result->spec.workload);
+    const phase_t *step = result_phase(result, "step");
+    const double whole_ns = claimed_of(audited);
+    if (workload == NULL || workload->sample_steps == NULL || step == NULL || step->n_samples == 0)
+        return whole_ns;
+    return fmin(whole_ns, (double)workload->sample_steps(&result->spec) * claimed_of(step));
+}
+
 /* The ratio of the first try that agrees, else of the last; NaN if the worker does not answer. */
 static double try_until_it_agrees(contender_t *c, const phase_t *phase) {
-    audit_times_t times = {.guess_ns = stats_median(phase->samples, phase->n_samples),
+    audit_times_t times = {.phase = phase,
+                           .guess_ns = stats_median(phase->samples, phase->n_samples),
                            .one_ns = INFINITY,
                            .once_ns = INFINITY,
                            .twice_ns = INFINITY};
@@ -125,7 +138,7 @@ static double try_until_it_agrees(contender_t *c, const phase_t *phase) {
     for (int tries = 0; tries < LEAST_TRIES || (double)(clock_ns() - start_ns) < PATIENCE_NS;
          tries++) {
         const double run_ns = time_a_run(c, &times);
-        ratio = isnan(run_ns) ? NAN : run_ns / claimed_ns(times.phase);
+        ratio = isnan(run_ns) ? NAN : run_ns / trust_claimed_ns(&c->result, phase);
         if (isnan(ratio) || claim_agrees(ratio))
             break;
         times.pause_ns = fmax(2 * times.pause_ns, FIRST_PAUSE_NS);
@@ -149,9 +162,9 @@ static double compare_claims(contender_t *c, const phase_t *phase) {
 void trust_find(contender_t *c) {
     if (!c->active)
         return;
-    const phase_t *phase = result_whole_phase(&c->result);
+    const phase_t *phase = trust_audited_phase(&c->result);
     if (case_engine_is_built_in(c->result.spec.engine))
         c->result.trust = TRUST_SEALED;
-    else if (phase != NULL && phase->n_samples > 0)
+    else if (phase != NULL)
         result_add_claim(&c->result, compare_claims(c, phase));
 }

@@ -10,6 +10,14 @@
 
 #include "measure/contender.h"
 
+/* The phase that an audit must be of: "host_to_host", else "train", else "batch" (of `allocate`), else
+ * "total"; NULL: none has samples. */
+const phase_t *trust_audited_phase(const case_result_t *result);
+
+/* What a script claims that a run takes. If contenders are compared by "step", no more than so many of
+ * its steps: a true "train" must not vouch for another "step". */
+double trust_claimed_ns(const case_result_t *result, const phase_t *audited);
+
 /* Set the result's trust, after its rounds. */
 void trust_find(contender_t *contender);
 

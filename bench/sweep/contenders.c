@@ -152,9 +152,10 @@ static status_t read_techniques(const node_t *node, const workload_t *workload,
                                 contender_t *contender, error_t *err) {
     node_t techniques = node_member(node, "techniques");
     bool cuda = strcmp(contender->engine, "cuda") == 0;
+    const char *first = json_object_iter_key(json_object_iter((json_t *)techniques.json));
     if (node_exists(&techniques) && !cuda)
-        return node_error(&techniques, err, "applies to engine cuda only, not to %s",
-                          contender->engine);
+        return node_error(&techniques, err, "%s applies to engine cuda only, not to %s",
+                          first != NULL ? first : "it", contender->engine);
     if (!cuda)
         return STATUS_OK;
     size_t n = workload->n_techniques;

@@ -141,7 +141,7 @@ static void test_options_that_do_not(void **state) {
         {.workload = "mlp_infer",
          .engine = "cpu",
          .sets = {"copy=pinned"},
-         .expected = "--set: applies to engine cuda only, not "
+         .expected = "--set: copy applies to engine cuda only, not "
                      "to cpu"},
         {.workload = "mlp_infer",
          .variant = "omp",

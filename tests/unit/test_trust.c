@@ -1,6 +1,7 @@
 /* How far times are vouched for: fresh samples, claims of workers, and what they may win. */
 #include "analysis/contenders.h"
 #include "base/memory.h"
+#include "measure/trust.h"
 #include "model/implausible.h"
 #include "model/result_json.h"
 
@@ -141,6 +142,44 @@ static void what_waited_for_cores_is_no_evidence(void **state) {
     implausible_find(&graph);
     assert_int_equal(graph.status, CASE_IMPLAUSIBLE);
     result_free(&graph);
+}
+
+static void add_phase(case_result_t *result, const char *name, double ns) {
+    phase_add_round(result_add_phase(result, name, CLOCK_HOST), (double[]){ns, ns}, 2);
+}
+
+static void audits_are_of_the_whole(void **state) {
+    (void)state;
+    case_result_t result = make(1000, 1000);
+    static const char *const NAMES_BY_RANK[] = {"total", "batch", "train", "host_to_host"};
+    for (size_t i = 0; i < 4; i++) {
+        if (i > 0)
+            add_phase(&result, NAMES_BY_RANK[i], 500);
+        assert_string_equal(trust_audited_phase(&result)->name, NAMES_BY_RANK[i]);
+    }
+    result_free(&result);
+}
+
+static void steps_may_not_claim_less_than_their_training(void **state) {
+    (void)state;
+    static const struct {
+        const char *workload;
+        double step_ns, claimed_ns;
+    } CASES[] = {{"mnist_train", 5, 1000},
+                 {"mnist_train", 500, 1e5},
+                 {"mnist_train", 600, 1e5},
+                 {"mlp_train", 5, 1e5}}; /* compared by its training */
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        case_result_t result = make(1e6, 1e6);
+        free(result.spec.workload);
+        result.spec.workload = mem_text(CASES[i].workload);
+        case_add_param(&result.spec, "steps", &(value_t){.kind = VALUE_INT, .integer = 5000});
+        add_phase(&result, "train", 1e5);
+        add_phase(&result, "step", CASES[i].step_ns);
+        assert_true(trust_claimed_ns(&result, result_phase(&result, "train")) ==
+                    CASES[i].claimed_ns);
+        result_free(&result);
+    }
 }
 
 static void few_quick_samples_acquit_nobody(void **state) {
@@ -286,6 +325,8 @@ int main(void) {
         cmocka_unit_test(fresh_samples_are_no_part_of_any_figure),
         cmocka_unit_test(slower_on_new_inputs_is_implausible),
         cmocka_unit_test(what_waited_for_cores_is_no_evidence),
+        cmocka_unit_test(audits_are_of_the_whole),
+        cmocka_unit_test(steps_may_not_claim_less_than_their_training),
         cmocka_unit_test(few_quick_samples_acquit_nobody),
         cmocka_unit_test(nothing_excuses_our_own_kernels),
         cmocka_unit_test(all_passes_judge_what_waited_in_one),

@@ -66,10 +66,12 @@ struct workload {
     /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
      * and the axis title. All NULL for a workload without charts. */
     const char *size_param, *size_noun, *size_title;
-    const char *compared_by;  /* phase or COMPUTATION; NULL: host_to_host, or total where a side
+    const char *compared_by; /* phase or COMPUTATION; NULL: host_to_host, or total where a side
                                * lacks that */
-    const char *host_to_host; /* what that phase spans, for charts; NULL: no such phase */
-    const char *caveat;       /* why headlines leave out its ratios; or NULL */
+    /* If that is the phase "step": of so many steps is "train". */
+    size_t (*sample_steps)(const case_t *spec);
+    const char *host_to_host;           /* what that phase spans, for charts; NULL: no such phase */
+    const char *caveat;                 /* why headlines leave out its ratios; or NULL */
     const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
     size_t n_techniques;
     const char *const *dtypes; /* NULL-terminated; the first is the default */

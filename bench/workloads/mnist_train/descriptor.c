@@ -98,6 +98,10 @@ static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "ACCUMULATE_F16=%d", sums_in_half(spec));
 }
 
+static size_t sample_steps(const case_t *spec) {
+    return mnist_sample_steps((size_t)case_param_int(spec, "steps", 1));
+}
+
 const workload_t workload_mnist_train = {
     .name = "mnist_train",
     .summary = "training of a multilayer perceptron on MNIST",
@@ -107,6 +111,7 @@ const workload_t workload_mnist_train = {
     .size_noun = "hidden size",
     .size_title = "hidden size, units",
     .compared_by = "step",
+    .sample_steps = sample_steps,
     .techniques = TECHNIQUES,
     .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
     .dtypes = NAMES("f16", "mixed", "f32"),
