@@ -91,12 +91,30 @@ def expect_verdict(file: Path, case: dict[str, Any], *, is_last_try: bool = True
     assert case["trust"] == expected.get("trust", case["trust"])
 
 
+# A busy machine can disturb an audit: once more, alone. An honest script may be disturbed again; it is
+# enough that one try vouches for it. A cheat has to be found in the second.
+TRIES_ALONE = {"audited": 6}
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_verdict(file: Path, cases: dict[str, dict[str, Any]], tmp_path: Path) -> None:
+    if has_verdict(file, cases.get(file.stem)):
+        return
+    tries = TRIES_ALONE.get(verdict_of(file).get("trust", ""), 1)
+    for i in range(1, tries):
+        if has_verdict(file, run_scripts(tmp_path / f"{i}", [file]).get(file.stem)):
+            return
+    expect_verdict(file, run_scripts(tmp_path / "last", [file])[file.stem])
+
+
+def has_verdict(file: Path, case: dict[str, Any] | None) -> bool:
+    if case is None:
+        return False
     try:
-        expect_verdict(file, cases[file.stem], is_last_try=False)
-    except (AssertionError, KeyError):  # a busy machine can disturb an audit: once more, alone
-        expect_verdict(file, run_scripts(tmp_path, [file])[file.stem])
+        expect_verdict(file, case, is_last_try=False)
+    except AssertionError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("file", TRAININGS, ids=lambda file: file.stem)
