@@ -17,9 +17,10 @@ set xlabel 'operations per byte moved, FLOP/B (log scale)'
 set ylabel 'operations per second, GFLOP/s (log scale)'
 set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.3,0.1
 
-# Columns: roofs: intensity, speed; engines: intensity, speed, size.
+# Columns: roofs: intensity, speed; engines: intensity, speed, size to the left, to the right.
 plot for [i = 0:n_roofs - 1] data index i using 1:2 with lines linecolor rgb '#000000' \
          linewidth 1.5 dashtype i + 1 title columnheader(2), \
      for [i = 0:n_lines - 1] data index n_roofs + i using 1:2 with linespoints \
          linetype style_of(i) title columnheader(2), \
-     data index n_roofs using 1:2:(strcol(3)) with labels left offset 1,0 font small notitle
+     data index n_roofs using 1:2:(strcol(3)) with labels right offset -1,0 font small notitle, \
+     data index n_roofs using 1:2:(strcol(4)) with labels left offset 1,0 font small notitle

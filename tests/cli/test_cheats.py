@@ -47,6 +47,7 @@ def run_all(
 
 
 def run_scripts(folder: Path, files: list[Path]) -> dict[str, dict[str, Any]]:
+    folder.mkdir(exist_ok=True)
     passes = max(int(verdict_of(file).get("passes", 1)) for file in files)
     measure = {**QUICK_MEASURE, "passes": passes, "time_limit_s": 0.05 * passes, "min_rounds": 6}
     return run_all(folder, "mlp_infer", files, axes={"batch": [65536]}, measure=measure)
@@ -101,10 +102,11 @@ def test_verdict(file: Path, cases: dict[str, dict[str, Any]], tmp_path: Path) -
     if has_verdict(file, cases.get(file.stem)):
         return
     tries = TRIES_ALONE.get(verdict_of(file).get("trust", ""), 1)
-    for i in range(1, tries):
-        if has_verdict(file, run_scripts(tmp_path / f"{i}", [file]).get(file.stem)):
+    folders = [tmp_path / f"{i}" for i in range(tries)]
+    for folder in folders[:-1]:
+        if has_verdict(file, run_scripts(folder, [file]).get(file.stem)):
             return
-    expect_verdict(file, run_scripts(tmp_path / "last", [file])[file.stem])
+    expect_verdict(file, run_scripts(folders[-1], [file])[file.stem])
 
 
 def has_verdict(file: Path, case: dict[str, Any] | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 
 import pytest
 
@@ -15,6 +16,7 @@ from project import bench  # noqa: E402
 import protocol  # noqa: E402
 from case import fill_randomly  # noqa: E402
 from device import CpuDevice, out_of_memory_reason  # noqa: E402
+from forward import difference  # noqa: E402
 from mlp_infer_cases import Eager, Inference, MlpInputs  # noqa: E402
 from session import CAPTURING, WORKLOADS, Session  # noqa: E402
 from timing import no_mark  # noqa: E402
@@ -55,6 +57,17 @@ def test_outputs_of_an_earlier_run_are_detected():
 def test_phased_and_whole_runs_must_agree():
     with pytest.raises(CaseError, match="phased and host_to_host runs differ by up to"):
         make(DiffersWithoutPhases).output()
+
+
+def test_outputs_differ_by_more_than_the_tolerance_of_their_size():
+    y = np.array([1, -100, np.nan], np.float16)
+    assert difference(y.copy(), y, 0) is None
+    near, far, elsewhere = (y.copy() for _ in range(3))
+    near[0], far[0], elsewhere[1] = 1.5, 3, np.nan
+    assert difference(near, y, 0.01) is None
+    assert difference(near, y, math.inf) is None
+    assert difference(far, y, 0.01) == 2
+    assert difference(elsewhere, y, 0.01) is not None
 
 
 def test_outputs_are_filled_with_numbers_that_look_like_outputs():

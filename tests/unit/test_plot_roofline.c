@@ -33,9 +33,21 @@ static void points_lie_under_the_roofs(void **state) {
     assert_has(table, "intensity \"L2, 4.00 TB/s read\"\n0.1 400\n10 40000\n");
     assert_has(table, "intensity \"memory, 1.00 TB/s copied\"\n0.1 100\n40 40000\n");
     /* By one call, as PyTorch has no other: 1000 operations in 2 µs are 0.5 GFLOP/s. */
-    assert_has(table, "intensity \"CUDA 01_study\" size\n2 0.5 \"1\"\n2 0.25 \"8\"\n");
-    assert_has(table, "intensity \"PyTorch eager\" size\n2 0.125 \"\"\n");
+    assert_has(table,
+               "intensity \"CUDA 01_study\" left right\n2 0.5 \"1\" \"\"\n2 0.25 \"\" \"8\"\n");
+    assert_has(table, "intensity \"PyTorch eager\" left right\n2 0.125 \"\" \"\"\n");
     assert_lacks(table, "CPU");
+    chart_free(&chart);
+}
+
+static void sizes_stand_beside_the_line(void **state) {
+    world_t *world = *state;
+    chart_t chart = {0};
+    load_with_costs(world);
+    environment_set_number(&world->source.run.environment, "measured.copy_bytes_per_s", 1e12);
+    world->source.run.cases[1].limit.bytes = 2000; /* the line goes to the left */
+    assert_drawn(chart_roofline(world->data, &chart));
+    assert_has(table_of(&chart), "\n2 0.5 \"\" \"1\"\n0.5 0.25 \"8\" \"\"\n");
     chart_free(&chart);
 }
 
@@ -54,6 +66,7 @@ static void without_rates_or_costs_there_is_no_roofline(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(points_lie_under_the_roofs),
+        WITH_FOLDER(sizes_stand_beside_the_line),
         WITH_FOLDER(without_rates_or_costs_there_is_no_roofline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

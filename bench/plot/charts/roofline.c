@@ -125,22 +125,40 @@ static void write_roof(const roofline_t *r, const roof_t *roof, const double end
     chart_row(chart, "\n");
 }
 
+/* The series' cases that have a point; returns their number. */
+static size_t points_of(const roofline_t *r, const series_t *series, const case_result_t **points) {
+    size_t n = 0;
+    for (size_t i = 0; i < series->n_cases; i++)
+        if (isfinite(intensity_of(r, series->cases[i])))
+            points[n++] = series->cases[i];
+    return n;
+}
+
+/* -1: to the left of point i, 1: to its right: where the line to its neighbour does not go. 0: none. */
+static int side_of_label(const roofline_t *r, const case_result_t **points, size_t n, size_t i) {
+    if (i != 0 && i != n - 1)
+        return 0;
+    const int outwards = i == 0 ? -1 : 1;
+    const double own = intensity_of(r, points[i]);
+    const double other = n < 2 ? NAN : intensity_of(r, points[i == 0 ? 1 : n - 2]);
+    return other < own ? 1 : other > own ? -1 : outwards;
+}
+
 /* The first and the last size stand beside the points of the first side, ours. */
 static void write_side(const roofline_t *r, size_t side, chart_t *chart) {
     const series_t *series = r->sides[side];
-    size_t last = 0;
-    for (size_t i = 0; i < series->n_cases; i++)
-        last = isfinite(intensity_of(r, series->cases[i])) ? i : last;
-    chart_row(chart, "intensity %s size", chart_quote(chart, series->title));
-    for (size_t i = 0, n = 0; i < series->n_cases; i++) {
-        const case_result_t *result = series->cases[i];
+    const case_result_t **points = mem_alloc(series->n_cases * sizeof *points);
+    const size_t n = points_of(r, series, points);
+    chart_row(chart, "intensity %s left right", chart_quote(chart, series->title));
+    for (size_t i = 0; i < n; i++) {
         char size[UNITS_TEXT];
-        if (!isfinite(intensity_of(r, result)))
-            continue;
-        const bool named = side == 0 && (n++ == 0 || i == last);
-        chart_row(chart, "%.6g %.6g %s", intensity_of(r, result), speed_of(r, result) / 1e9,
-                  chart_quote(chart, named ? chart_size_in(size, r->data, size_of(result)) : ""));
+        const char *text = chart_size_in(size, r->data, size_of(points[i]));
+        const int label = side == 0 ? side_of_label(r, points, n, i) : 0;
+        chart_row(chart, "%.6g %.6g %s %s", intensity_of(r, points[i]),
+                  speed_of(r, points[i]) / 1e9, chart_quote(chart, label < 0 ? text : ""),
+                  chart_quote(chart, label > 0 ? text : ""));
     }
+    free(points);
     chart_row(chart, "\n");
 }
 
@@ -162,7 +180,8 @@ static void draw(const roofline_t *r, chart_t *chart) {
                                strcmp(r->phase, CALL_IN_GRAPH) == 0 ? "one of many calls in a graph"
                                                                     : "one call alone",
                                r->data->workload->size_noun);
-    chart_row(chart, "# a block per roof, then one per engine; FLOP per byte, GFLOP/s, size");
+    chart_row(chart, "# a block per roof, then one per engine; FLOP per byte, GFLOP/s, size left "
+                     "or right of it");
     for (size_t i = 0; i < r->n_roofs; i++)
         write_roof(r, &r->roofs[i], ends, chart);
     for (size_t i = 0; i < r->n_sides; i++) {
