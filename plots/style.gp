@@ -38,9 +38,9 @@ set key noenhanced autotitle columnheader
 # added, for lines on white); rivals after PyTorch have colours of Paul Tol's qualitative schemes
 # (SRON/EPS/TN/09-002). bench/plot/styles.c assigns line types to contenders; dashes and points
 # distinguish those that share a colour. Each: number, colour, point type, dash type.
-# CUDA rungs 01, 02, …; 8: any other variant.
+# CUDA rungs 01 to 10; 132: any other variant.
 rungs = '1 #D55E00 7 1  2 #E69F00 5 1  3 #0072B2 9 1  4 #56B4E9 11 1  5 #C9B800 13 1  6 #332288 7 1 ' . \
-        '7 #7F2704 5 1  8 #E69F00 9 4 '
+        '7 #7F2704 5 1  8 #000000 9 1  130 #0072B2 11 4  131 #332288 13 4  132 #E69F00 9 4 '
 # PyTorch: eager, inference, compile, graph, compile_graph.
 pytorch = '9 #CC79A7 5 1  10 #CC79A7 11 2  11 #009E73 11 2  12 #009E73 9 1  37 #AA4499 13 1 '
 # C: omp, ref, any other; PyTorch on the CPU: eager, compile, in their colours on the GPU.

@@ -126,7 +126,8 @@ static void read_phases(contender_t *c, const json_t *phases) {
     }
 }
 
-/* A script without what contenders are compared by would be compared with nothing, which nobody would notice. */
+/* A script without what contenders are compared by would be compared with nothing, which nobody would
+ * notice. */
 static void require_compared_phase(contender_t *c) {
     const workload_t *workload = workload_find(c->result.spec.workload);
     const char *by = workload != NULL ? workload->compared_by : NULL;

@@ -178,7 +178,7 @@ status_t run_begin(run_t *run, error_t *err) {
         TRY(run_resume_here(run, are_left, err));
     char *other = environment_other_source(&run->here);
     if (other != NULL)
-        progress_note(&run->progress, "%s", other);
+        progress_note(&run->progress, "%s; make builds bench anew", other);
     free(other);
     environment_add(&run->record.environment, &run->here);
     fs_remove_orphans(run->folder);
