@@ -35,6 +35,7 @@ static void print_charts(FILE *out) {
         fprintf(out, "%*s%s\n", NAMES_COLUMN - used, "", kinds[i].summary);
     }
     fputs(
+        "SETTING is each further precision or shape: speed_f16, softmax_size_rows_1024.\n"
         "Size is the batch, or the number of points of a data set. Charts of workloads other than\n"
         "mlp_infer start with the workload's name (linreg_train_size). A sweep's \"charts\" "
         "selects.\n",

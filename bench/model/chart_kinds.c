@@ -7,20 +7,20 @@ static const chart_kind_t KINDS[] = {
     {"total", "total", "each engine, as in the study and at its best"},
     {"host_to_host", "total", NULL},
     {"epoch", "epoch", "mlp_train: time of an epoch by contender"},
-    {"epoch_tf32", "epoch", NULL},
+    {"epoch_SETTING", "epoch", NULL},
     {"size", "size", "every contender's time against size"},
-    {"size_mixed", "size", NULL},
+    {"size_SETTING", "size", NULL},
     {"speed", "speed", "each engine's best against the strongest rival"},
+    {"speed_SETTING", "speed", NULL},
     {"roofline", "roofline", "operations per second under the measured roofs"},
     {"difference", "difference", "ours minus a rival by size: as in the study; best"},
     {"difference_best", "difference", NULL},
     {"ladder", "ladder", "compute time of rungs, and the limits"},
     {"ladder_batch", "ladder", NULL},
     {"loss", "loss", "training: loss over epochs"},
-    {"loss_tf32", "loss", NULL},
-    {"loss_mixed", "loss", NULL},
+    {"loss_SETTING", "loss", NULL},
     {"accuracy", "accuracy", "mlp_train: validation accuracy after each epoch"},
-    {"accuracy_tf32", "accuracy", NULL},
+    {"accuracy_SETTING", "accuracy", NULL},
     {"allocators", "allocators", "mlp_train: cost of each allocator"},
     {"driver_calls", "driver_calls", NULL},
     {"operations", "operations", "training: time of each operation"},
@@ -37,9 +37,9 @@ const chart_kind_t *chart_kinds(size_t *n) {
 }
 
 static bool is_named(const chart_kind_t *kind, const char *name) {
-    const char *engine = strstr(kind->name, "ENGINE");
-    return engine != NULL ? strncmp(kind->name, name, (size_t)(engine - kind->name)) == 0
-                          : strcmp(kind->name, name) == 0;
+    const size_t fixed = strcspn(kind->name, "ES"); /* ENGINE, SETTING */
+    return kind->name[fixed] != '\0' ? strncmp(kind->name, name, fixed) == 0
+                                     : strcmp(kind->name, name) == 0;
 }
 
 const chart_kind_t *chart_kind_find(const char *name) {

@@ -6,7 +6,9 @@
 #include "base/text.h"
 
 typedef struct chart_kind {
-    const char *name;    /* of the file, after the workload's; ENGINE: one chart per engine */
+    /* Of the file, after the workload's. ENGINE: one chart per engine; SETTING: one for each further
+     * precision or shape ("tf32", "rows_1024"). */
+    const char *name;
     const char *family;  /* its name in a sweep's "charts"; NULL: not selectable */
     const char *summary; /* NULL: shares the line of the previous chart in the help */
 } chart_kind_t;

@@ -2,56 +2,41 @@
 
 #include "plot/axes.h"
 #include "plot/gnuplot.h"
+#include "plot/section.h"
 #include "plot/source.h"
 
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum applies {
-    ALWAYS,
-    TO_RUNS,
-    TO_RUNS_WITHOUT_CUDA,
-    TO_TRAININGS,
-    TO_STEPS,  /* trainings with separately timed operations */
-    TO_EPOCHS, /* trainings by whole epochs, with an allocator */
-    TO_BLOCKS, /* allocators alone */
-} applies_t;
 
 static const struct chart_entry {
     const char *name;     /* of a chart_kind_t */
     chart_build_t *build; /* NULL: chart_phases() of `engine` */
     applies_t applies;
-    const char *dtype; /* NULL: any; else only of shapes with this dtype */
+    bool each; /* of each setting, not only of the first that has one */
     const char *engine;
 } CHARTS[] = {
-    {"total", chart_total, ALWAYS, NULL, NULL},
-    {"host_to_host", chart_host_to_host, TO_RUNS, NULL, NULL},
-    {"size", chart_times, TO_RUNS, NULL, NULL},
-    {"size_mixed", chart_times, TO_RUNS, "mixed", NULL},
-    {"speed", chart_speed, TO_RUNS, NULL, NULL},
-    {"roofline", chart_roofline, TO_RUNS, NULL, NULL},
-    {"difference", chart_difference, ALWAYS, NULL, NULL},
-    {"difference_best", chart_difference_best, TO_RUNS, NULL, NULL},
-    {"ladder", chart_ladder, TO_RUNS, NULL, NULL},
-    {"ladder_batch", chart_ladder_batch, TO_RUNS, NULL, NULL},
-    {"epoch", chart_epoch, TO_EPOCHS, NULL, NULL},
-    {"epoch_tf32", chart_epoch, TO_EPOCHS, "tf32", NULL},
-    {"operations", chart_operations, TO_STEPS, NULL, NULL},
-    {"loss", chart_loss, TO_TRAININGS, NULL, NULL},
-    {"loss_tf32", chart_loss, TO_EPOCHS, "tf32", NULL},
-    {"loss_mixed", chart_loss, TO_TRAININGS, "mixed", NULL},
-    {"accuracy", chart_accuracy, TO_EPOCHS, NULL, NULL},
-    {"accuracy_tf32", chart_accuracy, TO_EPOCHS, "tf32", NULL},
-    {"allocators", chart_allocators, TO_EPOCHS, NULL, NULL},
-    {"driver_calls", chart_driver_calls, TO_EPOCHS, NULL, NULL},
-    {"blocks", chart_blocks, TO_BLOCKS, NULL, NULL},
-    {"techniques", chart_techniques, TO_RUNS, NULL, NULL},
-    {"once", chart_once, TO_RUNS, NULL, NULL},
+    {"total", chart_total, ALWAYS, false, NULL},
+    {"host_to_host", chart_host_to_host, TO_RUNS, false, NULL},
+    {"size", chart_times, TO_RUNS, true, NULL},
+    {"speed", chart_speed, TO_RUNS, true, NULL},
+    {"roofline", chart_roofline, TO_RUNS, false, NULL},
+    {"difference", chart_difference, ALWAYS, false, NULL},
+    {"difference_best", chart_difference_best, TO_RUNS, false, NULL},
+    {"ladder", chart_ladder, TO_RUNS, false, NULL},
+    {"ladder_batch", chart_ladder_batch, TO_RUNS, false, NULL},
+    {"epoch", chart_epoch, TO_EPOCHS, true, NULL},
+    {"operations", chart_operations, TO_STEPS, false, NULL},
+    {"loss", chart_loss, TO_TRAININGS, true, NULL},
+    {"accuracy", chart_accuracy, TO_EPOCHS, true, NULL},
+    {"allocators", chart_allocators, TO_EPOCHS, false, NULL},
+    {"driver_calls", chart_driver_calls, TO_EPOCHS, false, NULL},
+    {"blocks", chart_blocks, TO_BLOCKS, false, NULL},
+    {"techniques", chart_techniques, TO_RUNS, false, NULL},
+    {"once", chart_once, TO_RUNS, false, NULL},
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
 
@@ -63,105 +48,6 @@ typedef struct plotter {
     chart_list_t *charts;
     arena_t texts;
 } plotter_t;
-
-/* The shapes of one workload, contiguous in their source. */
-typedef struct workload_section {
-    const workload_t *workload;
-    const plot_data_t *shapes;
-    size_t n;
-    text_list_t families; /* requested families of charts; none: all */
-} workload_section_t;
-
-static bool has_cuda_total(const workload_section_t *section) {
-    for (size_t i = 0; i < section->n; i++)
-        if (plot_fastest_series(&section->shapes[i], "cuda", "total") != NULL)
-            return true;
-    return false;
-}
-
-static bool is_training(const workload_t *workload) {
-    for (size_t i = 0; i < workload->n_params; i++)
-        if (strcmp(workload->params[i].name, "rate") == 0)
-            return true;
-    return false;
-}
-
-static bool has_allocators(const workload_t *workload) {
-    for (size_t t = 0; t < workload->n_techniques; t++)
-        if (strcmp(workload->techniques[t].name, "allocator") == 0)
-            return true;
-    return false;
-}
-
-static bool has_dtype(const plot_data_t *data, const char *dtype) {
-    return dtype == NULL || strcmp(data->series[0].cases[0]->spec.dtype, dtype) == 0;
-}
-
-static bool applies(const struct chart_entry *entry, const workload_section_t *section) {
-    if (section->families.n > 0 &&
-        !text_list_has(&section->families, chart_kind_find(entry->name)->family))
-        return false;
-    bool any = false;
-    for (size_t i = 0; i < section->n; i++)
-        any = any || has_dtype(&section->shapes[i], entry->dtype);
-    if (!any)
-        return false;
-    const bool study_csv = section->n > 0 && section->shapes[0].study_csv;
-    const bool by_epochs = has_allocators(section->workload);
-    const bool by_blocks = strcmp(section->workload->size_param, "live") == 0;
-    switch (entry->applies) {
-    case TO_RUNS:
-        return !study_csv;
-    case TO_TRAININGS:
-        return !study_csv && is_training(section->workload);
-    case TO_STEPS:
-        return !study_csv && is_training(section->workload) && !by_epochs;
-    case TO_EPOCHS:
-        return by_epochs;
-    case TO_BLOCKS:
-        return by_blocks;
-    case TO_RUNS_WITHOUT_CUDA:
-        return !study_csv && !by_epochs && !has_cuda_total(section);
-    case ALWAYS:
-        break;
-    }
-    return !by_epochs && !by_blocks; /* their samples are not sums of phases */
-}
-
-/* The chart families that the run's sweeps request for a workload; none if one of the sweeps
- * requests none or cannot be read. */
-static text_list_t requested_families(const record_t *run, const workload_t *workload) {
-    text_list_t families = {0};
-    for (size_t i = 0; i < run->n_sweeps; i++) {
-        json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
-        const char *of = json_string_value(json_object_get(sweep, "workload"));
-        const json_t *names = json_object_get(sweep, "charts");
-        bool matches = of == NULL || strcmp(of, workload->name) == 0;
-        bool requests_all = json_array_size(names) == 0;
-        for (size_t k = 0; matches && k < json_array_size(names); k++) {
-            const char *name = json_string_value(json_array_get(names, k));
-            if (name != NULL)
-                text_list_add(&families, name);
-        }
-        json_decref(sweep);
-        if (matches && requests_all) {
-            text_list_free(&families);
-            break;
-        }
-    }
-    return families;
-}
-
-static workload_section_t section_of(const plot_source_t *source, const workload_t *workload) {
-    workload_section_t section = {.workload = workload,
-                                  .families = requested_families(&source->run, workload)};
-    for (size_t i = 0; i < source->n_shapes; i++)
-        if (source->shapes[i].workload == workload) {
-            section.shapes = section.n == 0 ? &source->shapes[i] : section.shapes;
-            section.n++;
-        }
-    return section;
-}
 
 /* The destination of one set of charts. `prefix` precedes file names in messages: "" or "h200/". */
 typedef struct chart_set {
@@ -224,18 +110,24 @@ static status_t draw_samples(const chart_set_t *set, error_t *err) {
     return finish(set, "samples", "", why, &chart, err);
 }
 
-/* From the first shape that allows it: a workload may have been run at many sizes, and at one size
- * for another question. If none does, the reason of the first is returned. */
+static char *build_of_shape(const plot_data_t *shape, const struct chart_entry *entry,
+                            chart_t *chart) {
+    return entry->build != NULL ? entry->build(shape, chart)
+                                : chart_phases(shape, entry->engine, chart);
+}
+
+/* From the first shape of a setting that allows it, or NULL: of any setting. A workload may have been
+ * run at many sizes, and at one size for another question. Sets the index of the shape. If none allows
+ * it, the reason of the first is returned. */
 static char *build_chart(const workload_section_t *section, const struct chart_entry *entry,
-                         chart_t *chart) {
+                         const char *setting, size_t *used, chart_t *chart) {
     char *first_why = NULL;
     for (size_t i = 0; i < section->n; i++) {
-        if (!has_dtype(&section->shapes[i], entry->dtype))
+        if (setting != NULL && strcmp(section->settings[i], setting) != 0)
             continue;
         chart_free(chart);
-        const plot_data_t *shape = &section->shapes[i];
-        char *why = entry->build != NULL ? entry->build(shape, chart)
-                                         : chart_phases(shape, entry->engine, chart);
+        char *why = build_of_shape(&section->shapes[i], entry, chart);
+        *used = i;
         if (why == NULL) {
             free(first_why);
             return NULL;
@@ -255,21 +147,38 @@ static const char *file_name(const chart_set_t *set, const workload_t *workload,
                         plain ? "" : "_", chart);
 }
 
-static status_t draw_chart(const chart_set_t *set, const workload_section_t *section,
-                           const struct chart_entry *entry, error_t *err) {
+/* Of every setting but the one that the workload's own chart has shown. A setting that allows no chart
+ * has none. */
+static status_t draw_settings(const chart_set_t *set, const workload_section_t *section,
+                              const struct chart_entry *entry, const char *shown, error_t *err) {
     const workload_t *workload = section->workload;
-    const char *name = file_name(set, workload, entry->name);
-    if (section->n == 0 || !applies(entry, section))
-        return remove_older(set, name, err);
-    chart_t chart = {0};
-    char *why = build_chart(section, entry, &chart);
-    return finish(set, name, workload->size_title, why, &chart, err);
+    arena_t *texts = &set->plotter->texts;
+    text_list_t settings = {0};
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < section->n; i++)
+        if (*section->settings[i] != '\0' && strcmp(section->settings[i], shown) != 0)
+            text_list_add_new(&settings, section->settings[i]);
+    for (size_t i = 0; i < settings.n && status == STATUS_OK; i++) {
+        chart_t chart = {0};
+        size_t used;
+        char *why = build_chart(section, entry, settings.items[i], &used, &chart);
+        const char *name = arena_format(texts, "%s_%s", entry->name, settings.items[i]);
+        if (why == NULL)
+            status = finish(set, file_name(set, workload, name), workload->size_title, NULL, &chart,
+                            err);
+        else
+            chart_free(&chart);
+        free(why);
+    }
+    text_list_free(&settings);
+    return status;
 }
 
-/* Those of engines that are not in this run. */
-static status_t remove_older_phases(const chart_set_t *set, const workload_section_t *section,
-                                    error_t *err) {
-    const char *start = file_name(set, section->workload, "phases_");
+/* Those of engines and settings that are not in this run. */
+static status_t remove_older_of(const chart_set_t *set, const workload_section_t *section,
+                                const char *kind, error_t *err) {
+    const char *start =
+        file_name(set, section->workload, arena_format(&set->plotter->texts, "%s_", kind));
     text_list_t files = {0};
     status_t status = fs_list(set->folder, "", &files, err);
     for (size_t i = 0; i < files.n && status == STATUS_OK; i++)
@@ -280,6 +189,23 @@ static status_t remove_older_phases(const chart_set_t *set, const workload_secti
     return status;
 }
 
+static status_t draw_chart(const chart_set_t *set, const workload_section_t *section,
+                           const struct chart_entry *entry, error_t *err) {
+    const workload_t *workload = section->workload;
+    const char *name = file_name(set, workload, entry->name);
+    const bool drawn = section->n > 0 && section_allows(section, entry->name, entry->applies);
+    if (entry->each)
+        TRY(remove_older_of(set, section, entry->name, err));
+    if (!drawn)
+        return remove_older(set, name, err);
+    chart_t chart = {0};
+    size_t used = 0;
+    char *why = build_chart(section, entry, NULL, &used, &chart);
+    TRY(finish(set, name, workload->size_title, why, &chart, err));
+    return entry->each ? draw_settings(set, section, entry, section->settings[used], err)
+                       : STATUS_OK;
+}
+
 /* One chart per engine, in the order of the series. */
 static status_t draw_phases(const chart_set_t *set, const workload_section_t *section,
                             error_t *err) {
@@ -287,7 +213,7 @@ static status_t draw_phases(const chart_set_t *set, const workload_section_t *se
     for (size_t i = 0; i < section->n; i++)
         for (size_t s = 0; s < section->shapes[i].n_series; s++)
             text_list_add_new(&engines, section->shapes[i].series[s].engine);
-    status_t status = remove_older_phases(set, section, err);
+    status_t status = remove_older_of(set, section, "phases", err);
     for (size_t i = 0; i < engines.n && status == STATUS_OK; i++) {
         const char *engine = engines.items[i];
         if (!text_is_name(engine)) /* no name for a file */
@@ -319,7 +245,7 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
         status = draw_phases(set, &section, err);
         for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
             status = draw_chart(set, &section, &CHARTS[i], err);
-        text_list_free(&section.families);
+        section_free(&section);
     }
     return status;
 }

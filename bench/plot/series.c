@@ -183,6 +183,8 @@ const char *series_compared_by(const plot_data_t *data, const series_t *series) 
     const char *phase = data->compared_by;
     if (phase != NULL && series_has_phase(series, phase))
         return phase;
+    if (phase != NULL && strcmp(phase, CALL_IN_GRAPH) == 0 && series_has_phase(series, ONE_CALL))
+        return ONE_CALL; /* not with copies, beside calls without */
     return series_has_phase(series, "host_to_host") ? "host_to_host" : "total";
 }
 

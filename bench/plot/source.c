@@ -1,11 +1,13 @@
 #include "plot/source.h"
 
 #include "analysis/labels.h"
+#include "analysis/step_parts.h"
 #include "base/memory.h"
 #include "io/fs.h"
 #include "limits/limits.h"
 #include "results/study_csv.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,12 +44,20 @@ typedef struct group {
     size_t place;          /* among the run's shapes */
     const case_result_t **cases;
     size_t n, capacity;
+    size_t n_sizes;
 } shape_group_t;
 
 typedef struct groups {
     shape_group_t *items;
     size_t n, capacity;
 } shape_groups_t;
+
+static bool has_size(const shape_group_t *group, int64_t size) {
+    for (size_t i = 0; i < group->n; i++)
+        if (size_of(group->cases[i]) == size)
+            return true;
+    return false;
+}
 
 static void add_to_group(shape_groups_t *groups, const case_result_t *result) {
     const workload_t *workload = workload_find(result->spec.workload);
@@ -66,6 +76,7 @@ static void add_to_group(shape_groups_t *groups, const case_result_t *result) {
         free(shape);
     }
     shape_group_t *group = &groups->items[i];
+    group->n_sizes += !has_size(group, size_of(result));
     mem_grow(&group->cases, group->n, &group->capacity, sizeof *group->cases);
     group->cases[group->n++] = result;
 }
@@ -90,13 +101,14 @@ static char *with_dataset(char *shape, bool synthetic) {
     return named;
 }
 
-/* Workloads in run order; in each the largest group first, ties in run order. */
-static int by_workload_and_number(const void *a, const void *b) {
+/* Workloads in run order; in each the group with the most sizes first, ties in run order, as in a
+ * report. */
+static int by_workload_and_sizes(const void *a, const void *b) {
     const shape_group_t *left = a, *right = b;
     if (left->workload_place != right->workload_place)
         return left->workload_place < right->workload_place ? -1 : 1;
-    if (left->n != right->n)
-        return left->n > right->n ? -1 : 1;
+    if (left->n_sizes != right->n_sizes)
+        return left->n_sizes > right->n_sizes ? -1 : 1;
     return (left->place > right->place) - (left->place < right->place);
 }
 
@@ -106,7 +118,7 @@ static void group_by_shape(plot_source_t *source) {
         if (chartable(&source->run.cases[i]))
             add_to_group(&groups, &source->run.cases[i]);
     if (groups.n > 0)
-        qsort(groups.items, groups.n, sizeof *groups.items, by_workload_and_number);
+        qsort(groups.items, groups.n, sizeof *groups.items, by_workload_and_sizes);
     source->shapes = mem_zeroed(groups.n, sizeof *source->shapes);
     for (size_t i = 0; i < groups.n; i++) {
         shape_group_t *group = &groups.items[i];
@@ -130,6 +142,36 @@ static void group_by_shape(plot_source_t *source) {
 char *plot_shape_without(const plot_data_t *data, const char *param) {
     return with_dataset(shape_of(&data->series[0].cases[0]->spec, data->workload, param),
                         data->synthetic);
+}
+
+/* Another question than how long a training takes. */
+static bool is_timed_by_operation(const plot_data_t *data) {
+    for (size_t s = 0; s < data->n_series; s++)
+        for (size_t i = 0; i < data->series[s].n_cases; i++)
+            if (has_backward_part(data->series[s].cases[i]))
+                return true;
+    return false;
+}
+
+char *plot_setting(const plot_data_t *data, const plot_data_t *first) {
+    const case_t *own = &data->series[0].cases[0]->spec, *other = &first->series[0].cases[0]->spec;
+    text_list_t parts = {0};
+    for (size_t i = 0; i < own->n_params && !is_timed_by_operation(data); i++) {
+        const char *name = own->params[i].name;
+        const value_t *before = case_param(other, name);
+        char *value = value_text(&own->params[i].value);
+        if (strcmp(name, data->workload->size_param) != 0 && strcmp(name, "seed") != 0 &&
+            (before == NULL || !value_equal(before, &own->params[i].value)))
+            text_list_add_format(&parts, "%s_%s", name, value);
+        free(value);
+    }
+    if (strcmp(own->dtype, other->dtype) != 0 && !is_timed_by_operation(data))
+        text_list_add(&parts, own->dtype);
+    char *setting = parts.n > 0 ? text_list_join(&parts, "_") : mem_text("");
+    text_list_free(&parts);
+    for (char *c = setting; *c != '\0'; c++)
+        *c = isalnum((unsigned char)*c) ? *c : '_'; /* of a file's name */
+    return setting;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */

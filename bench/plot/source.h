@@ -57,7 +57,7 @@ typedef struct plot_source {
     char *name;   /* of the set of charts: the run's name, or "study" */
     char *footer; /* device, date, source */
     bool study_csv;
-    plot_data_t *shapes; /* workloads in run order; the shape with the most cases first */
+    plot_data_t *shapes; /* workloads in run order; the shape with the most sizes first */
     size_t n_shapes;
 } plot_source_t;
 
@@ -67,6 +67,10 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
 status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
                                error_t *err);
 void plot_source_free(plot_source_t *source);
+
+/* How a shape differs from another of its workload, for the name of a file: "tf32", "rows_1024"; "": in the
+ * seed only, or it is timed by operation. The caller frees it. */
+char *plot_setting(const plot_data_t *data, const plot_data_t *first);
 
 /* The shape's text without one of its parameters; the caller frees it. */
 char *plot_shape_without(const plot_data_t *data, const char *param);
@@ -90,7 +94,8 @@ const char *plot_call_phase(const plot_data_t *data);
 const char *plot_compared_by(const plot_data_t *data);
 /* Is a case one call of a function, not a training? */
 bool plot_is_of_calls(const plot_data_t *data);
-/* The phase that the series is compared by: the data's, else "host_to_host", else "total". */
+/* The phase that the series is compared by: the data's, else for CALL_IN_GRAPH one call, else
+ * "host_to_host", else "total". */
 const char *series_compared_by(const plot_data_t *data, const series_t *series);
 
 /* Is it the C reference, which verifies the others? */

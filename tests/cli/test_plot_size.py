@@ -196,17 +196,19 @@ def test_charts_of_a_missing_workload_are_removed(training: Training, tmp_path: 
 
 # ---- lists ---------------------------------------------------------------------------------------
 
-EPOCH_CHARTS = {"epoch", "loss", "accuracy", "epoch_tf32", "loss_tf32", "accuracy_tf32"}
-MIXED_CHARTS = {"size_mixed", "loss_mixed"}
+EPOCH_CHARTS = {"epoch", "loss", "accuracy"}
+SETTING_CHARTS = {f"{chart}_SETTING" for chart in ("size", "speed", "epoch", "loss", "accuracy")}
 ALLOCATOR_CHARTS = {"allocators", "driver_calls", "blocks"}
 OTHER_CHARTS = {"phases_ENGINE", "samples"}
 ALL_CHARTS = RUN_CHARTS | TRAINING_CHARTS | EPOCH_CHARTS | ALLOCATOR_CHARTS | OTHER_CHARTS
-ALL_CHARTS |= MIXED_CHARTS
+ALL_CHARTS |= SETTING_CHARTS
 ALL_CHARTS -= {"phases_cuda", "phases_pytorch"}  # of phases_ENGINE
 
 
 def names_in_help() -> set[str]:
-    listed = plot("--help").stdout.partition("its data in NAME.dat:\n")[2].partition("\nSize is")[0]
+    listed = (
+        plot("--help").stdout.partition("its data in NAME.dat:\n")[2].partition("\nSETTING is")[0]
+    )
     lines = [re.split(r" {2,}", line.strip())[0] for line in listed.splitlines()]
     return {name for line in lines for name in line.split(", ")}
 
@@ -233,16 +235,20 @@ def test_docs_list_the_charts_for_sweeps() -> None:
     assert {row[1] for row in chart_table()} - {""} == known
 
 
+def saved_operator(folder: Path, name: str) -> Path:
+    """Return a folder with the cases of one operator of the saved run."""
+    saved = ROOT / "results/h200_operators"
+    folder.mkdir()
+    shutil.copy(saved / "run.json", folder)
+    with gzip.open(saved / "cases.jsonl.gz", "rt", encoding="utf-8") as journal:
+        lines = [line for line in journal if json.loads(line)["workload"] == name]
+    (folder / "cases.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
 @needs_gnuplot
 def test_an_operator_has_all_its_sizes_and_no_study(tmp_path: Path) -> None:
-    saved = ROOT / "results/h200_operators"
-    run = tmp_path / "gemm"
-    run.mkdir()
-    shutil.copy(saved / "run.json", run)
-    with gzip.open(saved / "cases.jsonl.gz", "rt", encoding="utf-8") as journal:
-        of_gemm = [line for line in journal if json.loads(line)["workload"] == "gemm"]
-    (run / "cases.jsonl").write_text("".join(of_gemm), encoding="utf-8")
-    out = draw(tmp_path / "charts", run)
+    out = draw(tmp_path / "charts", saved_operator(tmp_path / "gemm", "gemm"))
     _, panels, *_ = blocks(out / "gemm_ladder_batch.dat")
     assert [title for _, title, *_ in panels[1:]] == [
         "m 16, limit: l2",
@@ -250,3 +256,25 @@ def test_an_operator_has_all_its_sizes_and_no_study(tmp_path: Path) -> None:
     ]
     assert "PyTorch eager" in texts(out / "gemm_total.svg")
     assert "study" not in (out / "gemm_total.svg").read_text("utf-8")
+
+
+@needs_gnuplot
+def test_each_setting_has_its_charts(tmp_path: Path) -> None:
+    out = tmp_path / "charts"
+    out.mkdir()
+    (out / "softmax_size_rows_7.svg").write_text("of an earlier run", encoding="utf-8")
+    draw(out, saved_operator(tmp_path / "softmax", "softmax"))
+    assert not (out / "softmax_size_rows_7.svg").exists()
+    for chart in ("size", "speed"):
+        for name, rows in ((chart, 16), (f"{chart}_rows_1024", 1024)):
+            note = next(text for text in texts(out / f"softmax_{name}.svg") if "f32" in text)
+            assert note.startswith(f"softmax, rows {rows}, f32"), name
+
+
+@needs_gnuplot
+def test_one_call_stands_beside_calls_in_a_graph(tmp_path: Path) -> None:
+    """Without copies, as those."""
+    out = draw(tmp_path / "charts", saved_operator(tmp_path / "softmax", "softmax"))
+    lines = {block[0][1]: block[1:] for block in blocks(out / "softmax_size.dat")}
+    graph, eager = lines["PyTorch graph"], lines["PyTorch eager (one call)"]
+    assert all(float(e[1]) < 10 * float(g[1]) for e, g in zip(eager, graph, strict=True))

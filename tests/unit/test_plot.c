@@ -33,7 +33,7 @@ static void difference_finds_leads_and_the_crossover(void **state) {
     assert_drawn(chart_difference(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "0 \"1\" -100 1 0 \"CUDA\" \"100 µs\" \"2.00×\" \"\" 1\n");
-    assert_has(table, "1 \"2\" -1 3 1 \"equal\" \"\" \"\" \"\" 1\n");
+    assert_has(table, "1 \"2\" -1 3 1 \"undecided\" \"\" \"\" \"\" 1\n");
     assert_has(table, "2 \"4\" NaN 0 0 \"\" \"\" \"\" \"wrong\" 1\n");
     assert_has(table, "3 \"8\" 250 2 0 \"PyTorch\" \"250 µs\" \"2.00×\" \"\" 9\n");
     assert_has(table, "3 \"8\" \"crossover: PyTorch is faster from batch 8\"\n");

@@ -73,7 +73,7 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
     bar.lead = lead_of(&speedup);
     bar.has_interval = isfinite(speedup.ratio.low);
     bar.difference_ns = a - b;
-    bar.ratio = a < b ? b / a : a / b;
+    bar.ratio = fmax(speedup.ratio.centre, 1 / speedup.ratio.centre); /* as in the report */
     bar.throttled = left->status == CASE_THROTTLED || right->status == CASE_THROTTLED;
     return bar;
 }
@@ -102,7 +102,7 @@ static bool is_decided(const bar_t *bar) {
 }
 
 static const char *leader_of(const bar_t *bar) {
-    return bar->lead == LEAD_NONE ? "equal"
+    return bar->lead == LEAD_NONE ? "undecided"
            : is_decided(bar)      ? bar->names[bar->lead == LEAD_RIGHT]
                                   : "";
 }
@@ -208,10 +208,10 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
     const char *meaning =
         data->study_csv
             ? "medians of the rows of a batch"
-            : chart_format(chart, "%s%s%s", chart_medians(chart, data),
-                           chart_has_intervals(data) ? "  ·  equal: the interval of the ratio "
-                                                       "contains 1"
-                                                     : "",
+            : chart_format(chart, "%s%s",
+                           chart_has_intervals(data) ? "medians; undecided: the 95 % interval of "
+                                                       "the ratio contains 1"
+                                                     : chart_medians(chart, data),
                            chart_hollow(data));
     const char *changes = n_crossovers > 1
                               ? chart_format(chart, "  ·  the lead changes %zu times", n_crossovers)

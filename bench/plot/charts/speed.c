@@ -104,12 +104,13 @@ static double height_of(const race_t *race, double ratio) {
                              : (ratio - race->low) / (race->high - race->low);
 }
 
-/* Of two nearly equal sizes, the second has the numbers. */
-static bool is_labelled(const race_t *race, size_t i) {
+/* Of two nearly equal sizes, the second has the numbers. The strongest's is 1. */
+static bool is_labelled(const race_t *race, size_t i, const series_t *series) {
     const int64_t *sizes = race->data->sizes;
     size_t n = race->data->n_sizes;
     double all = log((double)sizes[n - 1] / (double)sizes[0]);
-    return i + 1 == n || log((double)sizes[i + 1] / (double)sizes[i]) > NEAR_X * all;
+    return !is_strongest(race, series, i) &&
+           (i + 1 == n || log((double)sizes[i + 1] / (double)sizes[i]) > NEAR_X * all);
 }
 
 /* 1 above its point, -1 below, 0 nowhere: away from the nearest point of another side and from the
@@ -129,9 +130,13 @@ static int place_of(const race_t *race, size_t side, size_t i) {
     return !near_above ? 1 : !near_below ? -1 : 0;
 }
 
+/* Near 1 with two decimals: 1.04 is no 1.0. */
 static const char *ratio_text(char text[UNITS_TEXT], double ratio) {
     char digits[UNITS_TEXT];
-    snprintf(text, UNITS_TEXT, "%.20s×", units_two_digits(digits, ratio));
+    if (fabs(ratio - 1) < 0.095)
+        snprintf(text, UNITS_TEXT, "%.2f×", ratio);
+    else
+        snprintf(text, UNITS_TEXT, "%.20s×", units_two_digits(digits, ratio));
     return text;
 }
 
@@ -149,7 +154,7 @@ static void write_side(const race_t *race, size_t side, chart_t *chart) {
         if (isfinite(ratio->centre))
             chart_row(chart, "%" PRId64 " %.6g %s %d %s %s", race->data->sizes[i], ratio->centre,
                       chart_quote(chart, ratio_text(text, ratio->centre)),
-                      is_labelled(race, i) ? place_of(race, side, i) : 0,
+                      is_labelled(race, i, what->series) ? place_of(race, side, i) : 0,
                       chart_real(chart, ratio->low, 6), chart_real(chart, ratio->high, 6));
     }
     chart_row(chart, "\n");

@@ -160,8 +160,9 @@ char *chart_times(const plot_data_t *data, chart_t *chart) {
         const series_t *series = &data->series[i];
         const char *phase = series_compared_by(data, series);
         bool by_default = strcmp(phase, default_phase(data)) == 0;
+        const char *role = strcmp(phase, ONE_CALL) == 0 ? "one call" : phase;
         if (series->is_default)
-            lines_add(&lines, series, phase, by_default ? NULL : phase);
+            lines_add(&lines, series, phase, by_default ? NULL : role);
     }
     if (lines.n == 0)
         return mem_format("no case has a time for %s or total", default_phase(data));
