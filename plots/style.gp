@@ -88,7 +88,7 @@ set linetype 49 linecolor rgb '#777777' linewidth 1.5 dashtype (4, 4)
 
 # ---- colours of areas
 # Phases, from the bottom of a bar: init, malloc, h2d, kernel, forward, d2h, free, residual.
-phase_colours = '#E69F00 #E69F00 #56B4E9 #D55E00 #D55E00 #0072B2 #F0E442 #999999'
+phase_colours = '#E69F00 #E69F00 #56B4E9 #D55E00 #D55E00 #0072B2 #C9B800 #999999'
 # Operations of one epoch of a training: forward, loss, backward, update, fused.
 operation_colours = '#0072B2 #56B4E9 #D55E00 #E69F00 #009E73'
 # Parts of one training step: gather, forward, loss, backward, update, fused. Time of an epoch:

@@ -49,6 +49,12 @@ const chart_kind_t *chart_kind_find(const char *name) {
     return NULL;
 }
 
+const char *chart_kind_summary(const chart_kind_t *kind) {
+    while (kind->summary == NULL)
+        kind--;
+    return kind->summary;
+}
+
 text_list_t chart_families(void) {
     text_list_t families = {0};
     for (size_t i = 0; i < N_KINDS; i++)

@@ -16,6 +16,8 @@ typedef struct chart_kind {
 /* In the order of a report: who is faster, by how much, why; then the rest. */
 const chart_kind_t *chart_kinds(size_t *n);
 const chart_kind_t *chart_kind_find(const char *name); /* NULL when unknown */
+/* Of a chart that shares a line, that of the line. */
+const char *chart_kind_summary(const chart_kind_t *kind);
 /* Files of its charts are named as the chart alone, from when it was the only workload; those of
  * others start with the workload's name and "_". */
 bool chart_names_are_plain(const char *workload);

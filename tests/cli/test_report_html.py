@@ -199,4 +199,4 @@ def test_hostile_texts_stay_text(page: Page, tmp_path: Path) -> None:
     assert {href for href in found.hrefs if not href.startswith("#")} == {"data:,"}
     assert {name for _, name, _ in found.attributes} <= {name for _, name, _ in page.attributes}
     assert text.count("<script>") == 1
-    assert "once: the chart cannot be shown" in text
+    assert "once: one-time costs: the chart cannot be shown" in text

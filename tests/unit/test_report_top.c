@@ -172,8 +172,8 @@ static void many_losses_share_a_line_and_the_worst_come_first(void **state) {
         strstr(text, "- [mlp_infer](x.md) f4, on the GPU: at batch 1 PyTorch eager is **4.0"));
     assert_has(text, "- [mlp_infer](x.md) f2, on the GPU: at batch 1 PyTorch eager is **2.0");
     assert_has_not(text, "f3, on the GPU: ");
-    assert_has(text,
-               "- Also in: [mlp_infer](x.md) f3, on the GPU; [mlp_infer](x.md) f5, on the GPU.\n");
+    assert_has(text, "- Also in: [mlp_infer](x.md) f3, on the GPU, at batch 1; [mlp_infer](x.md) "
+                     "f5, on the GPU, at batch 1.\n");
     free(text);
 }
 
@@ -189,7 +189,7 @@ static void cases_are_counted(void **state) {
     run.cases[1].phases[0].bimodal.found = true;
     char *text = printed_top(run, top_facts);
     assert_has(text,
-               "| 4 of 6 agree with a float64 reference; 1 without an output to check, 1 wrong; 1 "
+               "| 6: 4 agree with a float64 reference, 1 without an output to check, 1 wrong; 1 "
                "throttled, 1 with two values ");
     assert_has(text, "| Rivals         | PyTorch eager ");
     assert_has(text, "| 1 sealed, 1 self-reported, 3 not recorded (an older run) ");

@@ -273,9 +273,12 @@ static void charts_stand_with_their_workload(void **state) {
     fclose(report.out);
     arena_free(&texts);
     assert_string_equal(own, "## Charts\n\n"
-                             "![linreg_train_size](plots/planted/linreg_train_size.svg)\n\n"
-                             "![linreg_train_ladder](plots/planted/linreg_train_ladder.svg)\n\n");
-    assert_string_equal(others, "## Charts\n\n![total](plots/planted/total.svg)\n\n");
+                             "![linreg_train_size: every contender's time against "
+                             "size](plots/planted/linreg_train_size.svg)\n\n"
+                             "![linreg_train_ladder: compute time of rungs, and the "
+                             "limits](plots/planted/linreg_train_ladder.svg)\n\n");
+    assert_string_equal(others, "## Charts\n\n![total: each engine, as in the study and at its "
+                                "best](plots/planted/total.svg)\n\n");
     free(own);
     free(others);
     free(plots);

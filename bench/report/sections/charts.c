@@ -22,17 +22,23 @@ static bool is_of_a_workload(const char *name) {
     return false;
 }
 
+/* A chart's name without that of its workload; NULL for charts of another one. */
+static const char *name_in(const char *file, const char *workload) {
+    const char *rest = after_prefix(file, workload);
+    return rest == NULL && chart_names_are_plain(workload) && !is_of_a_workload(file) ? file : rest;
+}
+
+static const chart_kind_t *kind_of(const report_t *report, const char *file, const char *workload) {
+    return chart_kind_find(report_keep(report, fs_stem(name_in(file, workload))));
+}
+
 /* A chart's position among its workload's charts: that of its kind; unknown kinds are last.
  * SIZE_MAX for charts of another workload. */
 static size_t rank_of(const report_t *report, const char *file, const char *workload) {
-    const char *rest = after_prefix(file, workload);
-    if (rest == NULL && chart_names_are_plain(workload) && !is_of_a_workload(file))
-        rest = file;
-    if (rest == NULL)
+    if (name_in(file, workload) == NULL)
         return SIZE_MAX;
     size_t n;
-    const chart_kind_t *kinds = chart_kinds(&n);
-    const chart_kind_t *kind = chart_kind_find(report_keep(report, fs_stem(rest)));
+    const chart_kind_t *kinds = chart_kinds(&n), *kind = kind_of(report, file, workload);
     return kind != NULL ? (size_t)(kind - kinds) : n;
 }
 
@@ -53,7 +59,9 @@ void section_charts(const report_t *report, const char *workload) {
                 report_heading(report, 2, "Charts");
             const char *path = report_keep(report, fs_join(folder, names.items[i]));
             const char *stem = report_keep(report, fs_stem(names.items[i]));
-            print(report, "![%s](%s)\n\n", report_safe(report, stem),
+            const chart_kind_t *kind = kind_of(report, names.items[i], workload);
+            print(report, "![%s%s%s](%s)\n\n", report_safe(report, stem), kind != NULL ? ": " : "",
+                  kind != NULL ? chart_kind_summary(kind) : "",
                   report_keep(report, report_link(report, path)));
         }
     text_list_free(&names);

@@ -148,14 +148,9 @@ static const char *rivals_cell(const report_t *report, machine_t *machine) {
     return report_join(report, &engines, "; ");
 }
 
-/* "876 of 913 agree with a float64 reference; 3 failed, 34 skipped; 0 throttled, …" */
+/* "913: 876 agree with a float64 reference, 3 failed, 34 skipped; 0 throttled, …" */
 static const char *cases_cell(const report_t *report, const machine_t *machine) {
     text_list_t others = {0};
-    if (machine->partly > 0)
-        text_list_add_format(&others,
-                             "in %zu of them not what a timed training learned, for which the "
-                             "reference takes too long",
-                             machine->partly);
     if (machine->unchecked > 0)
         text_list_add_format(&others, "%zu without an output to check", machine->unchecked);
     for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
@@ -163,10 +158,19 @@ static const char *cases_cell(const report_t *report, const machine_t *machine) 
             text_list_add_format(&others, "%zu %s", machine->of[s],
                                  case_status_name((case_status_t)s));
     const char *list = report_join(report, &others, ", ");
-    return report_text(
-        report, "%zu of %zu agree with a float64 reference%s%s; %zu throttled, %zu with two values",
-        machine->right, machine->cases, list != NULL ? "; " : "", list != NULL ? list : "",
-        machine->of[CASE_THROTTLED], machine->two_values);
+    const char *partly =
+        machine->partly == 0
+            ? ""
+            : report_text(report,
+                          "; of %zu trainings that agree, what a timed one learned was not "
+                          "compared, which takes the reference too long",
+                          machine->partly);
+    return report_text(report,
+                       "%zu: %zu agree with a float64 reference%s%s%s; %zu throttled, %zu with "
+                       "two values",
+                       machine->cases, machine->right, list != NULL ? ", " : "",
+                       list != NULL ? list : "", partly, machine->of[CASE_THROTTLED],
+                       machine->two_values);
 }
 
 static const char *trust_cell(const report_t *report, const machine_t *machine) {

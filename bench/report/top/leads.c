@@ -4,7 +4,12 @@
 
 #include "workloads/common/workload.h"
 
+#include <math.h>
 #include <string.h>
+
+static bool is_alone(const char *phase) {
+    return strcmp(phase, CALL_IN_GRAPH) == 0 || strcmp(phase, ONE_CALL) == 0;
+}
 
 /* "CUDA is **3.4× (3.3–3.6)** as fast as PyTorch graph", "in one pass, CUDA is about …" */
 static const char *whole_verdict(const report_t *report, const size_row_t *row, const char *ours,
@@ -55,11 +60,25 @@ static void print_uncompared(const report_t *report, const headline_row_t *row) 
               time_cell(report, rival, row->set->phase));
 }
 
+/* " Both get 48 % of the test images right." A time to train a network that has not learned is one, too,
+ * but whoever reads it should know. */
+static void print_learned(const report_t *report, const size_row_t *row) {
+    const double ours = result_number(row->best, "accuracy"),
+                 theirs = result_number(row->strongest, "accuracy");
+    if (isnan(ours) || isnan(theirs))
+        return;
+    const char *share = percent_text(report, ours), *other = percent_text(report, theirs);
+    if (strcmp(share, other) == 0)
+        print(report, " Both get %s of the test images right.", share);
+    else
+        print(report, " Ours gets %s of the test images right, the rival %s.", share, other);
+}
+
 static void print_first(const report_t *report, const headline_row_t *row) {
     const speedup_t *speedup = &row->row->headline;
     const comparison_set_t *set = row->set;
-    print(report, " (%s, %s): ", report_safe(report, headline_setting(report, row)),
-          set->platform->place);
+    print(report, " (%s, %s%s): ", report_safe(report, headline_setting(report, row)),
+          set->platform->place, is_alone(set->phase) ? ", the computation alone" : "");
     if (speedup->verdict == VERDICT_NONE) {
         print_uncompared(report, row);
         return;
@@ -71,6 +90,7 @@ static void print_first(const report_t *report, const headline_row_t *row) {
     print(report, "%s at %s", whole_verdict(report, row->row, ours, theirs),
           size_name(report, set, row->row->size));
     print_sizes(report, set);
+    print_learned(report, row->row);
 }
 
 /* Of further precisions and shapes only the ratio. */

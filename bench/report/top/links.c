@@ -26,7 +26,8 @@ static const struct question {
 };
 enum { N_QUESTIONS = sizeof QUESTIONS / sizeof *QUESTIONS };
 
-/* Add a link to the chart, "[WHOSE: NAME](PATH)", if it was drawn. */
+/* Add a link to the chart, "[NAME](PATH)", or a picture's, "[WHOSE: NAME: what it shows](PATH)", if it was
+ * drawn. */
 static bool add_chart(const report_t *report, const top_part_t *part, const char *whose,
                       const char *kind, text_list_t *links) {
     const bool plain = chart_names_are_plain(part->part->workload);
@@ -36,8 +37,11 @@ static bool add_chart(const report_t *report, const top_part_t *part, const char
         report_text(report, "%s/plots/%s/%s.svg", report->root, part->shown->whole.name, stem);
     if (!fs_exists(path))
         return false;
-    text_list_add_format(links, "[%s%s%s](%s)", whose, *whose != '\0' ? ": " : "",
-                         report_safe(report, stem), report_keep(report, report_link(report, path)));
+    const char *name = report_safe(report, stem);
+    if (*whose != '\0')
+        name = report_text(report, "%s: %s: %s", whose, name,
+                           chart_kind_summary(chart_kind_find(kind)));
+    text_list_add_format(links, "[%s](%s)", name, report_keep(report, report_link(report, path)));
     return true;
 }
 
@@ -166,8 +170,8 @@ static void print_measure(const report_t *report, const top_t *top) {
         shown = joint_command(report, top);
     if (shown.n == 0) {
         shown = single_command(first);
-        if (n > 1)
-            what = report_code(report, first->folder);
+        what = report_text(report, "%s (%s)", n > 1 ? report_code(report, first->folder) : what,
+                           revision_text(report, first));
     }
     print(report,
           "%s again, on the same kind of machine, and this report with its pages from "

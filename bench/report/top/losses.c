@@ -191,7 +191,7 @@ enum { UNKNOWN = 1, EVEN = 2 };
 /* Its rank is the least ratio of a rival's time to ours, by its end nearer to 1; EVEN if there is no more
  * than no difference, UNKNOWN if some sizes have no ratio. */
 typedef struct loss {
-    const char *where, *text;
+    const char *where, *text, *sizes; /* sizes: those without a lead of ours; or NULL */
     double rank;
     size_t at;
 } loss_t;
@@ -222,15 +222,20 @@ static void take_least(const report_t *report, const comparison_set_t *set, cons
     }
 }
 
-static void add_loss(losses_t *losses, const comparison_set_t *set, const char *name,
-                     const char *text) {
+static bool is_not_ahead(const size_row_t *row) {
+    return is_lost(row) || is_even(row);
+}
+
+static void add_loss(const report_t *report, losses_t *losses, const comparison_set_t *set,
+                     const char *name, const char *text) {
     const size_row_t *worst = worst_of(set);
     double rank = text_starts(text, NO_DIFFERENCE) ? EVEN : UNKNOWN;
     if (worst != NULL)
         rank = isfinite(worst->headline.ratio.high) ? worst->headline.ratio.high
                                                     : worst->headline.ratio.centre;
     mem_grow(&losses->items, losses->n, &losses->capacity, sizeof *losses->items);
-    losses->items[losses->n] = (loss_t){name, text, rank, losses->n};
+    losses->items[losses->n] =
+        (loss_t){name, text, sizes_where(report, set, is_not_ahead), rank, losses->n};
     losses->n++;
 }
 
@@ -248,8 +253,11 @@ static void print_found(const report_t *report, const losses_t *losses) {
     for (size_t i = 0; i < losses->n; i++)
         if (i < TOP_LOSSES)
             print(report, "- %s: %s.\n", losses->items[i].where, losses->items[i].text);
-        else
+        else if (losses->items[i].sizes == NULL)
             text_list_add(&further, losses->items[i].where);
+        else
+            text_list_add_format(&further, "%s, at %s", losses->items[i].where,
+                                 losses->items[i].sizes);
     const char *names = report_join(report, &further, "; ");
     if (names != NULL)
         print(report, "- Also in: %s.\n", names);
@@ -271,7 +279,7 @@ static void add_set(const report_t *top, const top_part_t *part, const compariso
     if (loss == NULL && tally.n == 0)
         text_list_add(&losses->uncompared, name);
     else if (loss != NULL)
-        add_loss(losses, set, name, loss);
+        add_loss(report, losses, set, name, loss);
 }
 
 static void print_no_loss(const report_t *report, const losses_t *losses) {

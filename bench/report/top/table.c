@@ -47,11 +47,11 @@ static const case_result_t *of_rival(const headline_row_t *row, const char *engi
     return NULL;
 }
 
-/* "88 %"; "none" if ours is no nearer to the limit. */
+/* "88 %"; "none" if ours is no nearer to the limit; "–" where no difference to the rival was found. */
 static const char *gap_cell(const report_t *report, const size_row_t *row) {
     const bool both = row->best != NULL && row->strongest != NULL;
     const double frac = both ? limit_gap_closed_frac(row->best, row->strongest) : NAN;
-    if (isnan(frac))
+    if (isnan(frac) || row->headline.verdict == VERDICT_NO_DIFFERENCE)
         return "–";
     const char *ours = limit_mark(row->best), *theirs = limit_mark(row->strongest);
     return report_text(report, "%s%s", frac > 0 ? share_cell(report, frac) : "none",
@@ -157,8 +157,10 @@ void top_table(const report_t *report, const top_t *top) {
             "allows; "
             "*gap closed*: how much of the strongest rival's distance to that limit ours removes "
             "(by the host's clock where the rival has no other). *Sealed*: timed by this program; "
-            "*audited*: by the script itself, and this program's clock agrees (%s). All modes of "
-            "PyTorch, and what was tried: %s. %s\n\n",
+            "*audited*: by the script itself, which claims no less than this program's clock finds "
+            "for whole runs, with copies (%s). *Sizes*: that of the study, of operators the "
+            "largest; "
+            "then the largest. All modes of PyTorch, and what was tried: %s. %s\n\n",
             has_boots(top) ? "*Over boots*: the same in runs after other starts of machines. " : "",
             doc_link(report, "docs/cheating.md", "#trust", "docs/cheating.md#trust"),
             doc_link(report, "docs/pytorch.md", "", "docs/pytorch.md"),
