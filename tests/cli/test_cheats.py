@@ -68,7 +68,7 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 
 def run_implementations(run: Path, *arguments: str) -> dict[str, dict[str, Any]]:
     sizes = ("--set", "device=cpu", "--set", "rows=16384")
-    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "5s")
+    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "2s")
     bench("run", "--operator", OPERATOR, *options, *arguments, "--out", run, expect=None)
     return {case["variant"]: case for case in read_lines(run)}
 
