@@ -38,7 +38,7 @@ static const struct chart_entry {
     {"techniques", chart_techniques, TO_RUNS, false, NULL},
     {"once", chart_once, TO_RUNS, false, NULL},
 };
-enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
+enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS, MOST_SETTINGS = 8 };
 
 /* Shared by all charts of one call. */
 typedef struct plotter {
@@ -147,8 +147,8 @@ static const char *file_name(const chart_set_t *set, const workload_t *workload,
                         plain ? "" : "_", chart);
 }
 
-/* Of every setting but the one that the workload's own chart has shown. A setting that allows no chart
- * has none. */
+/* Of every setting but the one that the workload's own chart has shown, up to MOST_SETTINGS. A setting that
+ * allows no chart has none. */
 static status_t draw_settings(const chart_set_t *set, const workload_section_t *section,
                               const struct chart_entry *entry, const char *shown, error_t *err) {
     const workload_t *workload = section->workload;
@@ -158,7 +158,11 @@ static status_t draw_settings(const chart_set_t *set, const workload_section_t *
     for (size_t i = 0; i < section->n; i++)
         if (*section->settings[i] != '\0' && strcmp(section->settings[i], shown) != 0)
             text_list_add_new(&settings, section->settings[i]);
-    for (size_t i = 0; i < settings.n && status == STATUS_OK; i++) {
+    if (settings.n > MOST_SETTINGS)
+        text_list_add_format(&set->plotter->charts->skipped,
+                             "%s%s: of %zu further precisions and shapes %d are drawn", set->prefix,
+                             file_name(set, workload, entry->name), settings.n, MOST_SETTINGS);
+    for (size_t i = 0; i < settings.n && i < MOST_SETTINGS && status == STATUS_OK; i++) {
         chart_t chart = {0};
         size_t used;
         char *why = build_chart(section, entry, settings.items[i], &used, &chart);
@@ -180,7 +184,7 @@ static status_t remove_older_of(const chart_set_t *set, const workload_section_t
     const char *start =
         file_name(set, section->workload, arena_format(&set->plotter->texts, "%s_", kind));
     text_list_t files = {0};
-    status_t status = fs_list(set->folder, "", &files, err);
+    status_t status = fs_list(set->folder, ".dat", &files, err); /* no chart is without its table */
     for (size_t i = 0; i < files.n && status == STATUS_OK; i++)
         if (text_starts(files.items[i], start))
             status =

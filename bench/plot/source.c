@@ -154,9 +154,11 @@ static bool is_timed_by_operation(const plot_data_t *data) {
 }
 
 char *plot_setting(const plot_data_t *data, const plot_data_t *first) {
+    if (is_timed_by_operation(data))
+        return mem_text("");
     const case_t *own = &data->series[0].cases[0]->spec, *other = &first->series[0].cases[0]->spec;
     text_list_t parts = {0};
-    for (size_t i = 0; i < own->n_params && !is_timed_by_operation(data); i++) {
+    for (size_t i = 0; i < own->n_params; i++) {
         const char *name = own->params[i].name;
         const value_t *before = case_param(other, name);
         char *value = value_text(&own->params[i].value);
@@ -165,7 +167,7 @@ char *plot_setting(const plot_data_t *data, const plot_data_t *first) {
             text_list_add_format(&parts, "%s_%s", name, value);
         free(value);
     }
-    if (strcmp(own->dtype, other->dtype) != 0 && !is_timed_by_operation(data))
+    if (strcmp(own->dtype, other->dtype) != 0)
         text_list_add(&parts, own->dtype);
     char *setting = parts.n > 0 ? text_list_join(&parts, "_") : mem_text("");
     text_list_free(&parts);

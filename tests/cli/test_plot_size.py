@@ -262,9 +262,11 @@ def test_an_operator_has_all_its_sizes_and_no_study(tmp_path: Path) -> None:
 def test_each_setting_has_its_charts(tmp_path: Path) -> None:
     out = tmp_path / "charts"
     out.mkdir()
-    (out / "softmax_size_rows_7.svg").write_text("of an earlier run", encoding="utf-8")
+    for file in ("softmax_size_rows_7.dat", "softmax_size_rows_7.svg", "softmax_size_mine.svg"):
+        (out / file).write_text("older", encoding="utf-8")
     draw(out, saved_operator(tmp_path / "softmax", "softmax"))
-    assert not (out / "softmax_size_rows_7.svg").exists()
+    assert not list(out.glob("*rows_7*"))
+    assert (out / "softmax_size_mine.svg").exists()
     for chart in ("size", "speed"):
         for name, rows in ((chart, 16), (f"{chart}_rows_1024", 1024)):
             note = next(text for text in texts(out / f"softmax_{name}.svg") if "f32" in text)
