@@ -173,7 +173,11 @@ def cases_of(sweep: str) -> set[str]:
     return {line.split()[1] for line in lines[:-1]}
 
 
-@pytest.mark.parametrize("workload", ["mlp_infer", "linreg_train", "mnist_train", "mlp_train"])
+WORKLOADS = ["mlp_infer", "linreg_train", "mnist_train", "mlp_train"]
+OPERATORS = ["softmax", "rms_norm", "reduce_sum", "gemm"]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS + OPERATORS)
 def test_a_boot_has_cases_of_the_reference(workload: str) -> None:
     headline = cases_of(f"{workload}_headline")
     assert headline and headline < cases_of(workload)

@@ -31,6 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FINISHED, FAILED, AGAIN = 0, 1, 3
 PASSES = 6
 
+OPERATORS = ("softmax", "rms_norm", "reduce_sum", "gemm")
+
 # A run of each workload, and one of all operators. The cheap and most asked for first.
 RUNS = {
     "mlp_infer": ["sweeps/mlp_infer.json", "sweeps/mlp_infer_f16.json"],
@@ -41,9 +43,7 @@ RUNS = {
         "sweeps/mnist_train_stages.json",
     ],
     "mlp_train": ["sweeps/mlp_train.json", "sweeps/allocate.json"],
-    "operators": [
-        f"sweeps/{operator}.json" for operator in ("softmax", "rms_norm", "reduce_sum", "gemm")
-    ],
+    "operators": [f"sweeps/{operator}.json" for operator in OPERATORS],
 }
 
 # Of each other boot: the cases of the headlines.
@@ -51,6 +51,7 @@ BOOT_RUNS = {
     workload: [f"sweeps/{workload}_headline.json"]
     for workload in ("mlp_infer", "linreg_train", "mnist_train", "mlp_train")
 }
+BOOT_RUNS["operators"] = [f"sweeps/{operator}_headline.json" for operator in OPERATORS]
 
 
 def header_of(folder: Path) -> dict[str, Any]:
