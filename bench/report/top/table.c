@@ -147,6 +147,8 @@ void top_table(const report_t *report, const top_t *top) {
     text_list_t rivals = rivals_of(&headline);
     if (headline.n > 0) {
         print_table(report, &headline, &rivals);
+        const char *modes_of_jax =
+            report_text(report, ", %s", doc_link(report, "docs/jax.md", "", "docs/jax.md"));
         print(
             report,
             "Medians. *Ratio*: the strongest rival (bold) over ours; above 1, ours has the lower "
@@ -160,11 +162,11 @@ void top_table(const report_t *report, const top_t *top) {
             "*audited*: by the script itself, which claims no less than this program's clock finds "
             "for whole runs, with copies (%s). *Sizes*: that of the study, of operators the "
             "largest; "
-            "then the largest. All modes of PyTorch, and what was tried: %s. %s\n\n",
+            "then the largest. All modes of rivals, and what was tried: %s%s. %s\n\n",
             has_boots(top) ? "*Over boots*: the same in runs after other starts of machines. " : "",
             doc_link(report, "docs/cheating.md", "#trust", "docs/cheating.md#trust"),
             doc_link(report, "docs/pytorch.md", "", "docs/pytorch.md"),
-            passes_note(report, passes));
+            text_list_has(&rivals, "jax") ? modes_of_jax : "", passes_note(report, passes));
     }
     text_list_free(&rivals);
     headline_free(&headline);
