@@ -11,10 +11,11 @@
 
 enum { MAX_SIDES = 12 };
 
-/* By index of the data's sizes; NaN if either side has no time, or a self-reported one. */
+/* By index of the data's sizes; a ratio is NaN if either side has no time, or a self-reported one. */
 typedef struct side {
     const series_t *series;
     stats_interval_t *ratios;
+    int *places; /* of a ratio's number: 1 above its interval, -1 below it, 0 nowhere */
 } side_t;
 
 typedef struct race {
@@ -59,7 +60,7 @@ static void add_side(race_t *race, const series_t *series) {
     if (n_others == 0 || n_timed == 0 || race->n == MAX_SIDES)
         free(ratios);
     else
-        race->sides[race->n++] = (side_t){series, ratios};
+        race->sides[race->n++] = (side_t){series, ratios, mem_zeroed(n_sizes, sizeof(int))};
 }
 
 /* On the GPU; on the CPU only if no rival has a time on the GPU. */
@@ -113,21 +114,46 @@ static bool is_labelled(const race_t *race, size_t i, const series_t *series) {
            (i + 1 == n || log((double)sizes[i + 1] / (double)sizes[i]) > NEAR_X * all);
 }
 
-/* 1 above its point, -1 below, 0 nowhere: away from the nearest point of another side and from the
- * line at 1. */
-static int place_of(const race_t *race, size_t side, size_t i) {
-    double own = height_of(race, race->sides[side].ratios[i].centre);
-    double to_strongest = height_of(race, 1) - own;
-    bool near_above = to_strongest > 0 && to_strongest < NEAR_Y, near_below = false;
+/* The heights that a number takes, beyond its interval. */
+typedef struct span {
+    double low, high;
+} span_t;
+
+static span_t span_at(const race_t *race, const stats_interval_t *ratio, int place) {
+    const double end = place > 0 ? ratio->high : ratio->low;
+    const double from = height_of(race, isfinite(end) ? end : ratio->centre);
+    return place > 0 ? (span_t){from, from + NEAR_Y} : (span_t){from - NEAR_Y, from};
+}
+
+/* Is there room for the number of a side: no point of another one, no number placed before it, and not
+ * the line at 1 where its own point is on the other side of it? */
+static bool has_room(const race_t *race, size_t side, size_t i, int place) {
+    const span_t own = span_at(race, &race->sides[side].ratios[i], place);
+    const double line = height_of(race, 1);
+    if (own.low < 0 || own.high > 1 || (own.low < line && own.high > line))
+        return false;
     for (size_t s = 0; s < race->n; s++) {
-        double distance = height_of(race, race->sides[s].ratios[i].centre) - own;
-        if (s == side || !(fabs(distance) < 2 * NEAR_Y))
+        const side_t *other = &race->sides[s];
+        const double point = height_of(race, other->ratios[i].centre);
+        if (s == side || isnan(point))
             continue;
-        bool above = distance > 0 || (distance == 0 && s < side);
-        near_above = near_above || above;
-        near_below = near_below || (!above && -distance < NEAR_Y);
+        const span_t taken = span_at(race, &other->ratios[i], other->places[i]);
+        if ((point > own.low - NEAR_Y / 4 && point < own.high + NEAR_Y / 4) ||
+            (other->places[i] != 0 && own.low < taken.high && taken.low < own.high))
+            return false;
     }
-    return !near_above ? 1 : !near_below ? -1 : 0;
+    return true;
+}
+
+/* In the order of the sides: above if there is room, else below, else nowhere. */
+static void place_numbers(race_t *race) {
+    for (size_t i = 0; i < race->data->n_sizes; i++)
+        for (size_t s = 0; s < race->n; s++)
+            if (isfinite(race->sides[s].ratios[i].centre) &&
+                is_labelled(race, i, race->sides[s].series))
+                race->sides[s].places[i] = has_room(race, s, i, 1)    ? 1
+                                           : has_room(race, s, i, -1) ? -1
+                                                                      : 0;
 }
 
 /* Near 1 with two decimals: 1.04 is no 1.0. */
@@ -153,8 +179,7 @@ static void write_side(const race_t *race, size_t side, chart_t *chart) {
         const stats_interval_t *ratio = &what->ratios[i];
         if (isfinite(ratio->centre))
             chart_row(chart, "%" PRId64 " %.6g %s %d %s %s", race->data->sizes[i], ratio->centre,
-                      chart_quote(chart, ratio_text(text, ratio->centre)),
-                      is_labelled(race, i, what->series) ? place_of(race, side, i) : 0,
+                      chart_quote(chart, ratio_text(text, ratio->centre)), what->places[i],
                       chart_real(chart, ratio->low, 6), chart_real(chart, ratio->high, 6));
     }
     chart_row(chart, "\n");
@@ -208,8 +233,11 @@ char *chart_speed(const plot_data_t *data, chart_t *chart) {
         return mem_format("no size at which both a rival and another engine have a time for %s",
                           race.phase);
     choose_axis(&race);
+    place_numbers(&race);
     draw(&race, chart);
-    for (size_t s = 0; s < race.n; s++)
+    for (size_t s = 0; s < race.n; s++) {
         free(race.sides[s].ratios);
+        free(race.sides[s].places);
+    }
     return NULL;
 }
