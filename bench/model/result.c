@@ -103,6 +103,10 @@ static const phase_t *first_with_times(const case_result_t *result, const char *
     return NULL;
 }
 
+bool phase_is_call(const char *name) {
+    return strcmp(name, CALL_IN_GRAPH) == 0 || strcmp(name, ONE_CALL) == 0;
+}
+
 const phase_t *result_phase(const case_result_t *result, const char *name) {
     static const char *const IN_GRAPH[] = {"kernel_graph", "forward_graph", NULL};
     static const char *const ONE[] = {"kernel", "train_device", "forward_device", "forward", NULL};

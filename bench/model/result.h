@@ -202,6 +202,8 @@ const phase_t *result_phase(const case_result_t *result, const char *name);
 #define CALL_IN_GRAPH "call_in_graph"
 #define ONE_CALL "one_call"
 #define COMPUTATION "computation"
+/* Is it CALL_IN_GRAPH or ONE_CALL: the computation alone, without copies? */
+bool phase_is_call(const char *name);
 /* Median of a phase in ns; NaN without times or without the phase. */
 double result_median(const case_result_t *result, const char *phase);
 /* "kernel" (cuda), "train" (a training, of which "forward" is a part) or "forward" (cpu, pytorch);

@@ -176,7 +176,7 @@ const char *plot_compared_by(const plot_data_t *data) {
 
 bool plot_is_of_calls(const plot_data_t *data) {
     const char *phase = data->compared_by;
-    return phase == NULL || strcmp(phase, CALL_IN_GRAPH) == 0 || strcmp(phase, ONE_CALL) == 0;
+    return phase == NULL || phase_is_call(phase);
 }
 
 const char *series_compared_by(const plot_data_t *data, const series_t *series) {

@@ -336,12 +336,10 @@ def test_charts_of_the_first_workload_are_shown() -> None:
     """Speed-up, where the time goes on both sides, and the roofline, on one line."""
     text = (ROOT / "REPORT.md").read_text("utf-8")
     (line,) = re.findall(r"^!\[.*$", "\n".join(top_of(text)), re.MULTILINE)
+    charts = re.findall(r"!\[mlp_infer: (\w+): [^]]+\]\((\S+)\)", line)
     names = ("speed", "phases_cuda", "phases_pytorch", "roofline")
-    paths = [f"plots/h200_mlp_infer/{name}.svg" for name in names]
-    charts = zip(names, paths, strict=True)
-    pictures = (rf"!\[mlp_infer: {name}: [^]]+\]\({path}\)" for name, path in charts)
-    assert re.fullmatch(" ".join(pictures), line)
-    assert all((ROOT / path).exists() for path in paths)
+    assert charts == [(name, f"plots/h200_mlp_infer/{name}.svg") for name in names]
+    assert all((ROOT / path).exists() for _, path in charts)
 
 
 def command_of(text: str) -> list[str]:

@@ -95,7 +95,7 @@ static void finding_whole(const report_t *report, const comparison_set_t *set) {
 }
 
 static void findings_of(const report_t *report, const comparison_set_t *set) {
-    const bool alone = strcmp(set->phase, CALL_IN_GRAPH) == 0 || strcmp(set->phase, ONE_CALL) == 0;
+    const bool alone = phase_is_call(set->phase);
     comparison_set_t whole = comparison_set_by_whole(set);
     if (alone)
         finding_computation(report, set);

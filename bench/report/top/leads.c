@@ -7,10 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_alone(const char *phase) {
-    return strcmp(phase, CALL_IN_GRAPH) == 0 || strcmp(phase, ONE_CALL) == 0;
-}
-
 /* "CUDA is **3.4× (3.3–3.6)** as fast as PyTorch graph", "in one pass, CUDA is about …" */
 static const char *whole_verdict(const report_t *report, const size_row_t *row, const char *ours,
                                  const char *theirs) {
@@ -78,7 +74,7 @@ static void print_first(const report_t *report, const headline_row_t *row) {
     const speedup_t *speedup = &row->row->headline;
     const comparison_set_t *set = row->set;
     print(report, " (%s, %s%s): ", report_safe(report, headline_setting(report, row)),
-          set->platform->place, is_alone(set->phase) ? ", the computation alone" : "");
+          set->platform->place, phase_is_call(set->phase) ? ", the computation alone" : "");
     if (speedup->verdict == VERDICT_NONE) {
         print_uncompared(report, row);
         return;
