@@ -160,9 +160,8 @@ void top_table(const report_t *report, const top_t *top) {
             "*gap closed*: how much of the strongest rival's distance to that limit ours removes "
             "(by the host's clock where the rival has no other). *Sealed*: timed by this program; "
             "*audited*: by the script itself, which claims no less than this program's clock finds "
-            "for whole runs, with copies (%s). *Sizes*: first the study's, of operators the "
-            "largest; "
-            "where there is room, the largest of others, too. All modes of rivals, and what was "
+            "for whole runs, with copies (%s). *Sizes*: the study's, of operators the largest; "
+            "then, where there is room, a workload's largest. All modes of rivals, and what was "
             "tried: %s%s. %s\n\n",
             has_boots(top) ? "*Over boots*: the same in runs after other starts of machines. " : "",
             doc_link(report, "docs/cheating.md", "#trust", "docs/cheating.md#trust"),
