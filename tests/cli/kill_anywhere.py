@@ -27,8 +27,8 @@ def processes_with(marker: str) -> dict[int, str]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             environment = (folder / "environ").read_bytes()
-            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            state = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+            command = (folder / "cmdline").read_text(errors="replace").replace("\0", " ")
         except OSError:  # it has ended or is not ours
             continue
         if marker.encode() in environment and state != "Z":

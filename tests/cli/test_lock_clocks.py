@@ -78,8 +78,8 @@ class Fake:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 environment = (folder / "environ").read_bytes()
-                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
-                name = (folder / "comm").read_text().strip()
+                state = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+                name = (folder / "comm").read_text(errors="replace").strip()
             except OSError:  # it has ended or is not ours
                 continue
             if str(self.log).encode() in environment and state != "Z":

@@ -121,6 +121,16 @@ def test_existing_run_is_not_changed(whole: Path, tmp_path: Path) -> None:
 # ---- Ctrl-C -----------------------------------------------------------------------------------
 
 
+def test_processes_are_found_whatever_their_arguments_are(tmp_path: Path) -> None:
+    """Other tests run beside this one; one of them had an argument that is no UTF-8."""
+    marker = f"BENCH_TEST_MARKER={tmp_path}"
+    command = ["sh", "-c", "read line", b"\xe9"]
+    name, value = marker.split("=")
+    environment = {**os.environ, name: value}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as process:
+        assert wait_until(lambda: process.pid in processes_with(marker))
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])
 def test_interrupted_run_keeps_finished_cases(tmp_path: Path, name: str) -> None:
     run = tmp_path / "run"
