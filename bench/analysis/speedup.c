@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static verdict_t judge(const stats_interval_t *ratio) {
+verdict_t speedup_judge(const stats_interval_t *ratio) {
     if (!isfinite(ratio->centre))
         return VERDICT_NONE;
     if (!isfinite(ratio->low) || !isfinite(ratio->high))
@@ -54,7 +54,7 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
         ratio->low = fmin(ratio->low, above[0] / below[1]);
         ratio->high = fmax(ratio->high, above[1] / below[0]);
     }
-    speedup.verdict = judge(ratio);
+    speedup.verdict = speedup_judge(ratio);
     return speedup;
 }
 

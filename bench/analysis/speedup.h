@@ -29,6 +29,9 @@ typedef struct speedup {
 speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
                        const case_result_t *theirs, const char *their_phase);
 
+/* Which side has the lower time by this ratio, theirs over ours? */
+verdict_t speedup_judge(const stats_interval_t *ratio);
+
 /* One kind of device, and the engine that runs our code on it. */
 typedef struct platform {
     const char *device, *engine;

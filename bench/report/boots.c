@@ -12,22 +12,9 @@ static bool same_fact(const record_t *a, const record_t *b, const char *key) {
     return x == NULL || y == NULL ? x == y : strcmp(x, y) == 0;
 }
 
-static bool same_sweeps(const record_t *a, const record_t *b) {
-    bool same = a->n_sweeps == b->n_sweeps && a->n_sweeps > 0;
-    for (size_t i = 0; same && i < a->n_sweeps; i++)
-        same = strcmp(a->sweeps[i].text, b->sweeps[i].text) == 0;
-    return same;
-}
-
-/* Are all cases of `part` in the run, and more? */
-static bool is_part(const record_t *part, const record_t *run) {
-    record_index_t index = record_index_make(run);
-    bool all = part->n_cases < run->n_cases;
-    for (size_t i = 0; i < part->n_cases && all; i++)
-        all = is_calibration(&part->cases[i].spec) ||
-              record_index_find(&index, part->cases[i].spec.id) != NULL;
-    record_index_free(&index);
-    return all;
+static bool same_machine(const record_t *a, const record_t *b) {
+    const bool gpu = environment_get(&a->environment, "gpu.name") != NULL;
+    return same_fact(a, b, "gpu.name") && (gpu || same_fact(a, b, "host.cpu"));
 }
 
 /* Facts that must agree: the devices and all versions, but not our own, git.revision: each change to a
@@ -66,16 +53,33 @@ static text_list_t differences_of(const record_t *a, const record_t *b) {
     return list;
 }
 
-bool boots_match(const record_t *first, const record_t *run) {
-    const bool gpu = environment_get(&first->environment, "gpu.name") != NULL;
-    if (!same_fact(first, run, "gpu.name") || (!gpu && !same_fact(first, run, "host.cpu")))
-        return false;
-    if (same_sweeps(first, run))
-        return true;
+bool boots_same_sweeps(const record_t *first, const record_t *run) {
+    bool same = same_machine(first, run) && first->n_sweeps == run->n_sweeps && run->n_sweeps > 0;
+    for (size_t i = 0; same && i < run->n_sweeps; i++)
+        same = strcmp(first->sweeps[i].text, run->sweeps[i].text) == 0;
+    return same;
+}
+
+size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shared) {
+    if (!same_machine(first, run) || !same_fact(first, run, "measure.quick"))
+        return 0;
     text_list_t differences = differences_of(first, run);
-    const bool same = differences.n == 0 && same_fact(first, run, "measure.quick");
+    const bool same = differences.n == 0;
     text_list_free(&differences);
-    return same && is_part(run, first);
+    if (!same)
+        return 0;
+    record_index_t index = record_index_make(first);
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_cases; i++) {
+        const case_t *spec = &run->cases[i].spec;
+        if (is_calibration(spec) || record_index_find(&index, spec->id) == NULL)
+            continue;
+        n++;
+        if (shared != NULL)
+            shared[i] = true;
+    }
+    record_index_free(&index);
+    return n;
 }
 
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err) {
@@ -91,24 +95,24 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
         free(list);
     } else {
         boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);
-        boots->runs[boots->n++] = *run;
+        boots->runs[boots->n++] = run;
     }
     text_list_free(&differences);
     return status;
 }
 
 void boots_free(boots_t *boots) {
-    for (size_t i = 0; i < boots->n; i++)
-        record_free(&boots->runs[i]);
     free(boots->runs);
     *boots = (boots_t){0};
 }
 
 /* The same case of another boot; NULL if it has none, or runs other machine code. */
 static const case_result_t *same_case(const record_t *run, const case_result_t *first) {
-    const case_result_t *found = record_find(run, first->spec.id);
+    const case_result_t *found = first != NULL ? record_find(run, first->spec.id) : NULL;
+    if (found == NULL)
+        return NULL;
     const char *hash = first->resources.code_hash;
-    if (found == NULL || hash == NULL || found->resources.code_hash == NULL)
+    if (hash == NULL || found->resources.code_hash == NULL)
         return found;
     return strcmp(hash, found->resources.code_hash) == 0 ? found : NULL;
 }
@@ -133,8 +137,31 @@ boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
         return range;
     take(&range, ours, theirs, phase);
     for (size_t i = 0; i < boots->n; i++)
-        take(&range, same_case(&boots->runs[i], ours), same_case(&boots->runs[i], theirs), phase);
+        take(&range, same_case(boots->runs[i], ours), same_case(boots->runs[i], theirs), phase);
     return range;
+}
+
+static void widen(const boots_t *boots, const case_result_t *ours, const case_result_t *theirs,
+                  const char *phase, speedup_t *speedup) {
+    stats_interval_t *ratio = &speedup->ratio;
+    if (speedup->verdict == VERDICT_NONE || speedup->verdict == VERDICT_UNDECIDED)
+        return;
+    for (size_t i = 0; i < boots->n; i++) {
+        const speedup_t other = speedup_make(same_case(boots->runs[i], ours), phase,
+                                             same_case(boots->runs[i], theirs), phase);
+        ratio->low = fmin(ratio->low, other.ratio.centre); /* none: NAN, which is ignored */
+        ratio->high = fmax(ratio->high, other.ratio.centre);
+    }
+    speedup->verdict = speedup_judge(ratio);
+}
+
+void boots_widen(const boots_t *boots, comparison_set_t *set) {
+    for (size_t i = 0; i < set->n_rows; i++) {
+        size_row_t *row = &set->rows[i];
+        widen(boots, row->best, row->strongest, set->phase, &row->headline);
+        for (size_t r = 0; r < set->n_rivals; r++)
+            widen(boots, row->best, row->rivals[r].fastest, set->phase, &row->rivals[r].speedup);
+    }
 }
 
 bool boots_disagree(const boots_range_t *range) {

@@ -7,15 +7,17 @@
 
 /* All boots but the first. */
 typedef struct boots {
-    record_t *runs; /* owned */
+    const record_t **runs; /* the array is owned, the runs are borrowed */
     size_t n;
 } boots_t;
 
-/* Does `run` have the same GPU (without one: CPU) as `first`, and the same sweeps, text by text; or
- * only some of its cases, in the same conditions? */
-bool boots_match(const record_t *first, const record_t *run);
-/* Take over `run`, another boot of `first`. STATUS_INCOMPARABLE if a setting of the device or a
- * version other than this program's own differs; the error names it and `run` stays the caller's. */
+/* Does `run` have the same GPU (without one: CPU) as `first`, and the same sweeps, text by text? */
+bool boots_same_sweeps(const record_t *first, const record_t *run);
+/* How many cases of `run` does `first` have, too? 0 if not in the same conditions. They are marked in
+ * `shared`, an element per case of `run`, or NULL. */
+size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shared);
+/* Add `run`, another boot of `first`. STATUS_INCOMPARABLE if a setting of the device or a version other
+ * than this program's own differs; the error names it. */
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err);
 void boots_free(boots_t *boots);
 
@@ -28,6 +30,10 @@ typedef struct boots_range {
 /* Theirs over ours, by `phase`; both cases are of the first boot. */
 boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
                           const case_result_t *theirs, const char *phase);
+/* Have the intervals of a set's ratios over rivals cover these ratios in all boots, and judge them anew:
+ * passes after one start do not show how far a ratio moves from machine to machine. Not their intervals:
+ * a boot on a noisy machine would make a precise ratio vague. */
+void boots_widen(const boots_t *boots, comparison_set_t *set);
 /* Is one side the faster in a boot, and the other in another? */
 bool boots_disagree(const boots_range_t *range);
 

@@ -190,7 +190,10 @@ char *headline_text(const headline_t *headline, table_style_t style) {
         columns_row(&table, cells[i]);
     const char *note = passes_note(report, passes);
     print(report, "%s", report_keep(report, table_text(&table.table, style)));
-    print(report, *note != '\0' ? "\n%s\n" : "%s", note);
+    const bool boots = !columns[COLUMN_BOOTS].hidden;
+    if (*note != '\0')
+        print(report, "\n%s%s\n", note,
+              boots ? " The interval of a ratio covers its range over boots." : "");
     table_free(&table.table);
     free(cells);
     return page_close(&page);

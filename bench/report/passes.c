@@ -150,7 +150,10 @@ void print_passes(const report_t *report) {
     const char *note = passes_note(report, passes_of(report->run));
     print(report, "%s", note);
     if (*note != '\0' && report->boots != NULL && report->boots->n > 0)
-        print(report, " Of the first of %zu boots.", report->boots->n + 1);
+        print(report,
+              " Of the first of %zu boots; the interval of a ratio over a rival covers that ratio "
+              "in all.",
+              report->boots->n + 1);
     print(report, *note != '\0' ? "\n\n" : "");
 }
 

@@ -148,6 +148,8 @@ static void print_size(const report_t *report, const comparison_set_t *set, cons
 static void print_each_rival(const report_t *report, const comparison_set_t *set) {
     for (size_t i = 0; i < set->n_rivals && set->n_rivals > 1; i++) {
         comparison_set_t against = comparison_set_against(set, i);
+        if (report->boots != NULL)
+            boots_widen(report->boots, &against);
         const char *name = their_name(report, &against);
         const size_t n_compared = fitting_rows(&against, has_headline, NULL);
         size_t n_strongest = 0;
@@ -212,10 +214,8 @@ void finding_headline(const report_t *report, const comparison_set_t *set, const
 /* "`boot2`, 14 cases, on GPUs 0,1 at once, git 1a2b3c". */
 static const char *boot_text(const report_t *report, const record_t *boot) {
     const char *devices = environment_get(&boot->environment, "measure.devices");
-    size_t n = 0;
-    for (size_t i = 0; i < boot->n_cases; i++)
-        n += !is_calibration(&boot->cases[i].spec);
-    return report_text(report, "%s, %zu cases, on %s%s, %s", report_code(report, boot->name), n,
+    return report_text(report, "%s, %zu cases, on %s%s, %s", report_code(report, boot->name),
+                       boots_shared_cases(report->run, boot, NULL),
                        devices != NULL ? "GPUs " : "one GPU at a time",
                        devices != NULL ? report_safe(report, devices) : "",
                        revision_text(report, boot));
@@ -227,12 +227,14 @@ void finding_boots(const report_t *report) {
     if (boots == NULL || boots->n == 0)
         return;
     for (size_t i = 0; i < boots->n; i++)
-        text_list_add(&names, boot_text(report, &boots->runs[i]));
+        text_list_add(&names, boot_text(report, boots->runs[i]));
     print(
         report,
-        "**%zu boots**, separate starts of machines of this kind. All times are of the first; the "
-        "others give the ratios at the top their range: %s. It includes what differs between "
-        "these runs, the machine, how many of its GPUs were in use and the revision.\n\n",
+        "**%zu boots**, separate starts of machines of this kind. All times are of the first; "
+        "the interval of a ratio over a rival covers that ratio in all which have both cases, and "
+        "the table at the top has their range: %s. They differ in the machine, how many of its "
+        "GPUs "
+        "were in use and the revision.\n\n",
         boots->n + 1, report_join(report, &names, "; "));
 }
 

@@ -18,7 +18,8 @@ static bool has_sizes(const char *workload) {
     return known != NULL && known->size_param != NULL;
 }
 
-static void fill_part(shown_part_t *part, const record_t *whole, const char *workload) {
+static void fill_part(const shown_run_t *shown, shown_part_t *part, const char *workload) {
+    const record_t *whole = &shown->whole;
     part->workload = workload;
     part->steady = *whole;
     part->steady.cases = mem_zeroed(whole->n_cases + 1, sizeof *part->steady.cases);
@@ -30,6 +31,8 @@ static void fill_part(shown_part_t *part, const record_t *whole, const char *wor
         }
     if (has_sizes(workload))
         part->sets = comparison_sets_of(&part->steady, workload);
+    for (size_t s = 0; s < part->sets.n; s++)
+        boots_widen(&shown->boots, &part->sets.items[s]);
 }
 
 void shown_select(shown_run_t *shown, const char *only) {
@@ -41,7 +44,7 @@ void shown_select(shown_run_t *shown, const char *only) {
         for (size_t p = 0; p < shown->n_parts && !known; p++)
             known = strcmp(shown->parts[p].workload, spec->workload) == 0;
         if (!known)
-            fill_part(&shown->parts[shown->n_parts++], whole, spec->workload);
+            fill_part(shown, &shown->parts[shown->n_parts++], spec->workload);
     }
 }
 
@@ -65,38 +68,105 @@ void shown_list_free(shown_list_t *list) {
         boots_free(&list->items[i].boots);
         record_free(&list->items[i].whole);
     }
+    for (size_t i = 0; i < list->n_boots; i++) {
+        record_free(list->boots[i]);
+        free(list->boots[i]);
+    }
+    free(list->boots);
     free(list->items);
+}
+
+/* Take over a run that boots of the items will borrow. */
+static const record_t *keep_boot(shown_list_t *list, const record_t *run) {
+    list->boots = mem_resize(list->boots, list->n_boots + 1, sizeof *list->boots);
+    list->boots[list->n_boots] = mem_alloc(sizeof *run);
+    *list->boots[list->n_boots] = *run;
+    return list->boots[list->n_boots++];
+}
+
+/* Has the run only cases of the other ones, and fewer than those that share one? */
+static bool is_part(const record_t *runs, size_t n, const record_t *run) {
+    bool *shared = mem_zeroed(run->n_cases + 1, sizeof *shared);
+    size_t n_others = 0;
+    for (size_t i = 0; i < n; i++)
+        if (&runs[i] != run && boots_shared_cases(&runs[i], run, shared) > 0)
+            n_others += runs[i].n_cases;
+    bool all = run->n_cases < n_others;
+    for (size_t c = 0; c < run->n_cases && all; c++)
+        all = shared[c] || is_calibration(&run->cases[c].spec);
+    free(shared);
+    return all;
 }
 
 /* Take over a run: as another boot of a listed one, or to be shown itself. */
 static status_t add_run(shown_list_t *list, const record_t *run, error_t *err) {
     for (size_t i = 0; i < list->n; i++)
-        if (boots_match(&list->items[i].whole, run))
-            return boots_add(&list->items[i].boots, &list->items[i].whole, run, err);
+        if (boots_same_sweeps(&list->items[i].whole, run))
+            return boots_add(&list->items[i].boots, &list->items[i].whole, keep_boot(list, run),
+                             err);
     shown_run_t *shown = &list->items[list->n++];
     shown->whole = *run;
     device_rates_set_limits_again(&shown->whole);
-    shown_select(shown, NULL);
     return STATUS_OK;
+}
+/* Take over a run that is a part of others: another boot of each listed one that it shares cases with. */
+static status_t add_part(shown_list_t *list, const record_t *run, error_t *err) {
+    const record_t *boot = NULL;
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < list->n && status == STATUS_OK; i++) {
+        shown_run_t *shown = &list->items[i];
+        if (boots_shared_cases(&shown->whole, run, NULL) == 0)
+            continue;
+        if (boot == NULL)
+            boot = keep_boot(list, run);
+        status = boots_add(&shown->boots, &shown->whole, boot, err);
+    }
+    return boot == NULL ? add_run(list, run, err) : status;
+}
+
+/* The runs are taken over, whatever happens. */
+static status_t add_runs(shown_list_t *list, record_t *runs, size_t n, error_t *err) {
+    bool *parts = mem_zeroed(n, sizeof *parts);
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < n; i++)
+        parts[i] = is_part(runs, n, &runs[i]);
+    for (size_t i = 0; i < n; i++)
+        if (!parts[i] && status == STATUS_OK)
+            status = add_run(list, &runs[i], err);
+        else if (!parts[i])
+            record_free(&runs[i]);
+    for (size_t i = 0; i < n; i++)
+        if (parts[i] && status == STATUS_OK)
+            status = add_part(list, &runs[i], err);
+        else if (parts[i])
+            record_free(&runs[i]);
+    free(parts);
+    return status;
 }
 
 status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, error_t *err) {
     if (n == 0)
         return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
     *list = (shown_list_t){.items = mem_zeroed(n, sizeof *list->items)};
-    for (size_t i = 0; i < n; i++) {
-        record_t run;
-        status_t status = record_load(folders[i], &run, err);
+    record_t *runs = mem_zeroed(n, sizeof *runs);
+    size_t n_loaded = 0;
+    status_t status = STATUS_OK;
+    for (; n_loaded < n && status == STATUS_OK; n_loaded += status == STATUS_OK) {
+        status = record_load(folders[n_loaded], &runs[n_loaded], err);
         if (status == STATUS_OK)
-            record_tell_incomplete(&run);
-        if (status == STATUS_OK && (status = add_run(list, &run, err)) != STATUS_OK)
-            record_free(&run);
-        if (status != STATUS_OK) {
-            shown_list_free(list);
-            return status;
-        }
+            record_tell_incomplete(&runs[n_loaded]);
     }
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        status = add_runs(list, runs, n, err);
+    else
+        for (size_t i = 0; i < n_loaded; i++)
+            record_free(&runs[i]);
+    free(runs);
+    for (size_t i = 0; i < list->n; i++)
+        shown_select(&list->items[i], NULL);
+    if (status != STATUS_OK)
+        shown_list_free(list);
+    return status;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */

@@ -23,10 +23,13 @@ typedef struct shown_run {
 typedef struct shown_list {
     shown_run_t *items;
     size_t n;
+    record_t **boots; /* those of the items borrow from here */
+    size_t n_boots;
 } shown_list_t;
 
-/* A run that boots_match() an earlier one becomes another boot of it. STATUS_INCOMPARABLE if it is
- * none of the same machine. Nothing is to be freed after a failure. */
+/* A run with the sweeps of an earlier one becomes another boot of it; STATUS_INCOMPARABLE if it is none
+ * of the same machine. A run that has only cases of others, wherever they are named, becomes another boot
+ * of each. Nothing is to be freed after a failure. */
 status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, error_t *err);
 void shown_list_free(shown_list_t *list);
 

@@ -220,6 +220,45 @@ status_t merge_drop_repeated(merge_t *merge, error_t *err) {
     return status;
 }
 
+/* ---- order ----------------------------------------------------------------------------------- */
+
+typedef struct place {
+    const char *id;
+    size_t number; /* in the order that is wanted, from 1 */
+    case_result_t result;
+} place_t;
+
+static int by_id(const void *a, const void *b) {
+    return strcmp(((const place_t *)a)->id, ((const place_t *)b)->id);
+}
+
+static int by_number(const void *a, const void *b) {
+    const size_t x = ((const place_t *)a)->number, y = ((const place_t *)b)->number;
+    return (x > y) - (x < y);
+}
+
+void merge_sort(merge_t *merge, const text_list_t *ids) {
+    record_t *run = &merge->run;
+    place_t *planned = mem_zeroed(ids->n + 1, sizeof *planned);
+    place_t *places = mem_zeroed(run->n_cases + 1, sizeof *places);
+    for (size_t i = 0; i < ids->n; i++)
+        planned[i] = (place_t){.id = ids->items[i], .number = i + 1};
+    qsort(planned, ids->n, sizeof *planned, by_id);
+    for (size_t i = 0; i < run->n_cases; i++) {
+        places[i] = (place_t){.id = run->cases[i].spec.id, .result = run->cases[i]};
+        const place_t *found = bsearch(&places[i], planned, ids->n, sizeof *planned, by_id);
+        /* Those of one case stay in their order. */
+        places[i].number = (found != NULL ? found->number : 0) * run->n_cases + i;
+    }
+    qsort(places, run->n_cases, sizeof *places, by_number);
+    for (size_t i = 0; i < run->n_cases; i++)
+        run->cases[i] = places[i].result;
+    free(places);
+    free(planned);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
 /* run.json comes last: without it a folder is not a run, so an interrupted merge is not taken for a
  * complete one. */
 status_t merge_write(merge_t *merge, const char *folder, error_t *err) {

@@ -16,6 +16,8 @@ typedef struct merge {
 status_t merge_add(merge_t *merge, const char *folder, error_t *err);
 /* After the last shard. STATUS_INCOMPARABLE if two have different results of a case. */
 status_t merge_drop_repeated(merge_t *merge, error_t *err);
+/* Sort the cases like these ids, each case's passes in the order of the shards. Calibrations come first. */
+void merge_sort(merge_t *merge, const text_list_t *ids);
 /* Write the run into `folder`; its passes are joined then. */
 status_t merge_write(merge_t *merge, const char *folder, error_t *err);
 void merge_free(merge_t *merge);

@@ -86,7 +86,7 @@ def project(tmp_path: Path) -> Path:
     text = RECORD.read_text("utf-8")
     begin, end = text.index("RUNS = {"), text.index("def header_of")
     runs = 'RUNS = {"one": ["s.json"], "two": ["s.json"]}\n'
-    runs += 'BOOT_RUNS = {"one": ["s.json"]}\n'
+    runs += 'BOOT_RUNS = {"both": ["s.json"]}\n'
     (project / "tests/tools/record.py").write_text(text[:begin] + runs + text[end:], "utf-8")
     shutil.copy(RECORD.with_name("publish.py"), project / "tests/tools")
     null_sweep(project / "s.json", ["steady"], [1000])
@@ -110,13 +110,32 @@ def test_the_reference_is_recorded_in_several_calls(project: Path, tmp_path: Pat
     done = record(project, out, "--minutes", "9")
     assert done.returncode == 0, done.stderr
     assert [number for _, number in read_passes(one)] == [1, 2, 3, 4, 5, 6]
-    measured = record(project, out, "--options=--cpus 0 --seed 7", "--boot", "3", "one")
-    assert measured.stdout.split() == ["h200_one_boot3", "finished"]
-    assert read_header(out / "h200_one_boot3")["seed"] == 7
+    measured = record(project, out, "--options=--cpus 0 --seed 7", "--boot", "3", "--passes", "5")
+    assert measured.stdout.split() == ["h200_both_boot3", "finished"]
+    boot = out / "h200_both_boot3"
+    assert read_header(boot)["seed"] == 7
+    assert [number for _, number in read_passes(boot)] == [1, 2, 3, 4, 5]
     unknown = record(project, out, "two2").stderr
     assert "two2: expected some of one, two" in unknown
     listed = record(project, out, "--boot", "2", "--list")
-    assert listed.stdout.split() == ["h200_one_boot2", "not", "begun"]
+    assert listed.stdout.split() == ["h200_both_boot2", "not", "begun"]
+
+
+def test_a_device_without_cases_is_listed(project: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    one = out / "h200_one"
+    for device in ("0", "1"):
+        folder = one / "devices" / device
+        bench("run", project / "s.json", "--passes", "2", "--out", folder, root=project)
+        make_passes_long(folder, 70)
+    idle = read_header(one / "devices/1") | {"passes": [{"pass": 1, "finished": "2026-11-27"}]}
+    (one / "devices/1/run.json").write_text(json.dumps(idle), encoding="utf-8")
+    header = read_header(one / "devices/0") | {"finished": None}
+    (one / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    listed = record(project, out, "--list", "one")
+    assert listed.stdout.split(maxsplit=1)[1:] == ["4 passes left, of about 70 s; no cases\n"], (
+        listed
+    )
 
 
 def test_finished_runs_are_published(project: Path, tmp_path: Path) -> None:
@@ -136,7 +155,8 @@ def test_finished_runs_are_published(project: Path, tmp_path: Path) -> None:
     assert not (project / "plots" / "h200_one_boot2").exists()
     bench("report", "--check", "REPORT.md", cwd=project, root=project)
     before = (project / "results/h200_one/cases.jsonl.gz").read_bytes()
-    assert publish().returncode == 0
+    assert publish("--unfinished").stdout.startswith("h200_two: not finished\n")
+    assert (project / "results" / "h200_two").exists()
     assert (project / "results/h200_one/cases.jsonl.gz").read_bytes() == before
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import QUICK_MEASURE, bench, read_cases, read_header, write_sweep
+from project import (
+    QUICK_MEASURE,
+    bench,
+    null_sweep,
+    read_cases,
+    read_header,
+    read_passes,
+    write_sweep,
+)
 
 ROUNDS = {**QUICK_MEASURE, "time_limit_s": 0.05}
 
@@ -46,6 +54,17 @@ def test_more_shards_than_groups(tmp_path: Path, order: int) -> None:
     bench("merge", tmp_path / "merged", *shards[::order])
     assert len(read_cases(tmp_path / "merged")) == 2
     assert read_header(tmp_path / "merged")["finished"]
+
+
+def test_a_merged_run_has_the_order_of_its_sweeps(tmp_path: Path) -> None:
+    sweep = null_sweep(tmp_path / "s.json", ["steady"], [3000, 1000, 4000, 2000, 5000])
+    shards = [tmp_path / str(number) for number in (3, 1, 2)]
+    for shard in shards:
+        bench("run", sweep, "--passes", "2", "--shard", f"{shard.name}/3", "--out", shard)
+    bench("merge", tmp_path / "merged", *shards)
+    merged = read_passes(tmp_path / "merged")
+    planned = [f"null/null/steady/work_ns={work}" for work in (3000, 1000, 4000, 2000, 5000)]
+    assert list(merged) == [(case, number) for case in planned for number in (1, 2)]
 
 
 @pytest.mark.parametrize("option", [["--shard", "1/1"], ["--shard=1/1"]])

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Publish recorded reference runs: copy them to results/, draw their charts, write REPORT.md.
 
-usage: publish.py [--bench BENCH] [--from DIR] [--to DIR]
+usage: publish.py [--bench BENCH] [--from DIR] [--to DIR] [--unfinished]
 
 DIR of --from is where record.py recorded; every finished run there is published, the others are named
-and left out. A run keeps run.json, its samples (gzipped) and the study's CSVs. Charts are drawn of each
-workload's first boot. The report is of all reference runs in results/, so that a workload recorded
-later, or anew, joins those that are there. Exit code 1: a case is wrong, failed or implausible, or what
-git would keep is too large; everything is written all the same, for a look at it.
+and left out. With --unfinished they are published, too: a machine went away before their last pass. A
+run keeps run.json, its samples (gzipped) and the study's CSVs. Charts are drawn of a workload's first
+boot. The report is of all reference runs in results/, so that a workload recorded later, or anew, joins
+those that are there. Exit code 1: a case is wrong, failed or implausible, or too much is kept;
+everything is written all the same, for a look at it.
 """
 
 from __future__ import annotations
@@ -32,18 +33,21 @@ BAD = ("wrong", "failed", "implausible")
 
 def runs_in(folder: Path) -> list[Path]:
     """Return the reference runs in a folder, in the order of the report."""
-    names = [*RUNS, *(f"{name}_boot{boot}" for boot in range(2, 10) for name in BOOT_RUNS)]
-    found = [path for name in names for path in sorted(folder.glob(f"h[0-9]00_{name}"))]
+    boots = [f"{name}_boot{boot}" for boot in range(2, 10) for name in (*RUNS, *BOOT_RUNS)]
+    found = [path for name in (*RUNS, *boots) for path in sorted(folder.glob(f"h[0-9]00_{name}"))]
     return [path for path in found if (path / "run.json").exists()]
 
 
-def finished_runs(recorded: Path) -> list[Path]:
-    """Return the folders of finished runs; name the unfinished ones."""
-    found = runs_in(recorded)
-    for folder in found:
-        if not header_of(folder).get("finished"):
-            print(f"{folder.name}: not finished, left out", flush=True)
-    return [folder for folder in found if header_of(folder).get("finished")]
+def runs_to_publish(recorded: Path, unfinished: bool) -> list[Path]:
+    """Return the folders of finished runs, or of all; name the unfinished ones."""
+    chosen = []
+    for folder in runs_in(recorded):
+        finished = header_of(folder).get("finished")
+        if finished or unfinished:
+            chosen.append(folder)
+        if not finished:
+            print(f"{folder.name}: not finished{'' if unfinished else ', left out'}", flush=True)
+    return chosen
 
 
 def copy_run(source: Path, to: Path) -> None:
@@ -81,9 +85,10 @@ def main() -> int:
     parser.add_argument("--bench", type=Path, default=ROOT / "build/bench")
     parser.add_argument("--from", dest="source", type=Path, default=ROOT / "build/reference")
     parser.add_argument("--to", type=Path, default=ROOT)
+    parser.add_argument("--unfinished", action="store_true")
     asked = parser.parse_args()
     bench, to = asked.bench.resolve(), asked.to.resolve()
-    sources = finished_runs(asked.source)
+    sources = runs_to_publish(asked.source, asked.unfinished)
     if not sources:
         parser.error(f"{asked.source} has no finished run: record.py records them")
     bad = []

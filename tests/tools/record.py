@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Record the reference runs on a GPU that is lent for minutes: call it until all are finished.
 
-usage: record.py [--bench BENCH] [--out DIR] [--gpu NAME] [--minutes N] [--boot N] [--list]
-                 [--options OPTIONS] [RUN…]
+usage: record.py [--bench BENCH] [--out DIR] [--gpu NAME] [--minutes N] [--boot N] [--passes N]
+                 [--list] [--options OPTIONS] [RUN…]
 
 Each call continues where the last one ended, with `bench run --resume --budget`: no pass is begun that
 would not end in time, and one that was cut off on another machine is measured again whole. Runs are in
 DIR/GPU_RUN, with the NAME of --gpu, say h100. Between calls, DIR/GPU_RUN must be kept with all its
 files, of which compiled/ is large and needed until the run is finished. --boot N records the cases of
-the headlines again in DIR/GPU_RUN_bootN, for the range over boots. RUN, say mlp_infer, records only
-this one. OPTIONS go to `bench run`: '--devices 0,1', say.
-The exit code is 0 when all runs are finished, 3 when another call is needed, and 1 when a case was
-wrong or failed.
+the headlines again in DIR/GPU_headlines_bootN: the range over boots. RUN, say mlp_infer, records
+only this one. With fewer than 5 of --passes (6) there are no intervals. OPTIONS go to `bench run`:
+'--devices 0,1', say. The exit code is 0 when all runs are finished, 3 when another call is needed, 1
+when a case was wrong or failed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FINISHED, FAILED, AGAIN = 0, 1, 3
-PASSES = 6
 
 OPERATORS = ("softmax", "rms_norm", "reduce_sum", "gemm")
 
@@ -46,12 +45,13 @@ RUNS = {
     "operators": [f"sweeps/{operator}.json" for operator in OPERATORS],
 }
 
-# Of each other boot: the cases of the headlines.
+# Of each other boot: the cases of the headlines. One run: one of each workload would leave GPUs idle.
 BOOT_RUNS = {
-    workload: [f"sweeps/{workload}_headline.json"]
-    for workload in ("mlp_infer", "linreg_train", "mnist_train", "mlp_train")
+    "headlines": [
+        f"sweeps/{workload}_headline.json"
+        for workload in ("mlp_infer", "linreg_train", "mnist_train", "mlp_train", *OPERATORS)
+    ]
 }
-BOOT_RUNS["operators"] = [f"sweeps/{operator}_headline.json" for operator in OPERATORS]
 
 
 def header_of(folder: Path) -> dict[str, Any]:
@@ -65,20 +65,23 @@ def seconds_of(facts: dict[str, Any]) -> float:
     return (ended - begun).total_seconds()
 
 
-def state_of(folder: Path) -> str:
+def state_of(folder: Path, passes: int) -> str:
     header = header_of(folder)
     if header and not header["finished"]:
         devices = sorted(folder.glob("devices/*"))
-        return "; ".join(map(passes_left, devices)) if devices else passes_left(folder)
+        return "; ".join(passes_left(device, passes) for device in devices or [folder])
     return "finished" if header else "not begun"
 
 
-def passes_left(folder: Path) -> str:
+def passes_left(folder: Path, passes: int) -> str:
     ended = [facts for facts in header_of(folder).get("passes", []) if facts.get("finished")]
     if not ended:
         return "no pass ended yet"
-    shortest = min(map(seconds_of, ended))  # another may have been cut off and resumed
-    left = PASSES - len({facts["pass"] for facts in ended})
+    measured = [seconds_of(facts) for facts in ended if "started" in facts]
+    if not measured:
+        return "no cases"
+    shortest = min(measured)  # another may have been cut off and resumed
+    left = passes - len({facts["pass"] for facts in ended})
     return f"{left} passes left, of about {shortest:.0f} s"
 
 
@@ -87,8 +90,7 @@ def record(command: list[str], folder: Path, sweeps: list[str], left_s: float) -
     resume = ["--resume"] if (folder / "run.json").exists() else []
     # Relative: run.json has them, and another machine has other folders.
     out = os.path.relpath(folder, ROOT)
-    command = [*command, *sweeps, "--passes", str(PASSES)]
-    command += ["--out", out, "--budget", f"{left_s:.0f}s", "--quiet", *resume]
+    command = [*command, *sweeps, "--out", out, "--budget", f"{left_s:.0f}s", "--quiet", *resume]
     return subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode
 
 
@@ -101,6 +103,7 @@ def main() -> int:
     parser.add_argument("--gpu", metavar="NAME", default="h200")
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--boot", type=int, default=1)
+    parser.add_argument("--passes", type=int, default=6)
     parser.add_argument(
         "--list", action="store_true", help="print what is there, and measure nothing"
     )
@@ -111,6 +114,7 @@ def main() -> int:
     if unknown := set(asked.names) - set(runs):
         parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(runs)}")
     command = [os.path.relpath(asked.bench, ROOT), "run", *asked.options]
+    command += ["--passes", str(asked.passes)]
     ends = time.monotonic() + 60 * asked.minutes
     suffix = f"_boot{asked.boot}" if asked.boot > 1 else ""
     code = FINISHED
@@ -126,7 +130,7 @@ def main() -> int:
                 code = FAILED
         if not header_of(folder).get("finished"):
             code = max(code, AGAIN)
-        print(f"{name:24} {state_of(folder)}", flush=True)
+        print(f"{name:24} {state_of(folder, asked.passes)}", flush=True)
     return code
 
 

@@ -117,7 +117,7 @@ static void test_boots_have_a_range(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
     record_t more[] = {plant_ratios((double[]){4, 0.5}, 2), plant_ratios((double[]){3, 3}, 1)};
-    const boots_t boots = {more, 2};
+    const boots_t boots = {(const record_t *[]){&more[0], &more[1]}, 2};
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const headline_part_t part = {&run, &sets, NULL, &boots};
     headline_t headline = headline_select(&part, 1, 10);

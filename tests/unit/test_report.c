@@ -343,9 +343,12 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
         text, "**2 boots**, separate starts of machines of this kind. All times are of the first;");
     assert_has(text, "**The boots disagree** on the faster side: mlp_infer 4-5-1, f32, on the GPU, "
                      "batch 2, 01_study against eager: 0.50–2.00×.\n");
-    assert_has(text, "over passes. Of the first of 2 boots.\n");
-    assert_has(text,
-               " f32, on the GPU: the boots disagree at batch 2.\n"); /* "Where we do not win" */
+    assert_has(text, "over passes. Of the first of 2 boots; the interval of a ratio over a rival "
+                     "covers that ratio in all.\n");
+    assert_has(text, "no difference found between CUDA and PyTorch eager, 2.0× (0.5–2.0) at batch "
+                     "2; CUDA is faster at 1 of 2 batch sizes.");
+    assert_has(text, " f32, on the GPU: no difference found at batch 2; the boots disagree at "
+                     "batch 2.\n");             /* "Where we do not win" */
     assert_has(text, "/second\n\nRaw samples"); /* in the command that repeats the report */
     free(text);
     record_t other = plant_ratios((double[]){2, 2}, 2);

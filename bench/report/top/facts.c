@@ -92,7 +92,7 @@ static const char *revisions_of(const report_t *report, const shown_run_t *shown
     text_list_t texts = {0};
     text_list_add(&texts, revision_text(report, &shown->whole));
     for (size_t i = 0; i < shown->boots.n; i++)
-        text_list_add_new(&texts, revision_text(report, &shown->boots.runs[i]));
+        text_list_add_new(&texts, revision_text(report, shown->boots.runs[i]));
     return report_join(report, &texts, ", ");
 }
 

@@ -120,7 +120,7 @@ static void print_lead_of(const report_t *top, const top_part_t *part) {
     if (caveat != NULL)
         print(report, " (Mind: %s.)", report_safe(report, caveat));
     if (part->shown->whole.finished == NULL)
-        print(report, " **The run did not finish:** it lacks some of its sizes or contenders.");
+        print(report, " **The run did not finish:** it may lack sizes, contenders or passes.");
     print(report, "\n");
     headline_free(&leads);
 }

@@ -16,7 +16,8 @@ enum { MOST_TOLD = 10, MOST_SHARDS = 100000 };
 /* Of the cases that the shards should have. */
 typedef struct gaps {
     size_t n, n_missing, n_unfinished;
-    text_list_t told; /* the first of them */
+    text_list_t told;    /* the first of them */
+    text_list_t planned; /* ids of all cases, in order */
 } gaps_t;
 
 static unsigned count_passes(const case_state_t *state, unsigned n_passes) {
@@ -29,6 +30,7 @@ static unsigned count_passes(const case_state_t *state, unsigned n_passes) {
 static void note_case(gaps_t *gaps, const case_t *spec, const case_state_t *state,
                       unsigned n_passes) {
     gaps->n++;
+    text_list_add(&gaps->planned, spec->id);
     if (case_is_complete(state, n_passes))
         return;
     const unsigned n = count_passes(state, n_passes);
@@ -148,6 +150,7 @@ static status_t write_what_is_there(merge_t *merge, const char *root, const char
         free(merge->run.finished);
         merge->run.finished = NULL;
     }
+    merge_sort(merge, &gaps.planned);
     status_t status = merge_write(merge, folder, err);
     if (status == STATUS_OK) {
         printf("%s\n", folder);
@@ -167,6 +170,7 @@ static status_t write_what_is_there(merge_t *merge, const char *root, const char
         status = error_set(err, STATUS_FAILED, "%s: %zu folder%s left out", folder, n_left_out,
                            n_left_out == 1 ? " was" : "s were");
     text_list_free(&gaps.told);
+    text_list_free(&gaps.planned);
     return status;
 }
 

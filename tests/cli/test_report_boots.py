@@ -1,0 +1,161 @@
+"""Reports of several boots: separate starts of machines of one kind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from project import FIXTURES, bench, report_of
+
+SIX_PASSES = FIXTURES / "report" / "gpu"
+
+
+def another_boot(folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    folder.mkdir()
+    packed = (SIX_PASSES / "cases.jsonl.gz").read_bytes()
+    (folder / "cases.jsonl.gz").write_bytes(packed)
+    header = json.loads((SIX_PASSES / "run.json").read_text("utf-8"))
+    change(header)
+    (folder / "run.json").write_text(json.dumps(header), "utf-8")
+    return folder
+
+
+def test_boots_are_runs_of_the_same_sweeps(tmp_path: Path) -> None:
+    boot = another_boot(tmp_path / "boot", lambda _: None)
+    table = bench("report", SIX_PASSES, boot, boot, "--print", "headline").stdout
+    assert "over 3 boots" in table
+    assert "saved" in bench("report", SIX_PASSES, "--print", "headline").stdout
+
+    def other_sweep(header: dict[str, Any]) -> None:
+        header["sweeps"][0]["text"] += " "
+
+    other = another_boot(tmp_path / "other", other_sweep)
+    table = bench("report", SIX_PASSES, other, "--print", "headline").stdout
+    assert "boots" not in table
+
+
+def test_the_headline_has_a_table_for_each_kind_of_machine(tmp_path: Path) -> None:
+    def other_gpu(header: dict[str, Any]) -> None:
+        header["environment"]["gpu"]["name"] = "Another GPU"
+
+    other = another_boot(tmp_path / "other", other_gpu)
+    table = bench("report", SIX_PASSES, other, "--print", "headline").stdout
+    titles = [line for line in table.splitlines() if "saved " in line]
+    assert len(titles) == table.count("best rival") == 2, table
+    assert "Another GPU, saved" in titles[1]
+
+
+def without_the_last_case(run: Path) -> Path:
+    last = json.loads(lines_of(run)[-1])["id"]
+    return with_cases(run, lambda case: case != last)
+
+
+def lines_of(run: Path) -> list[str]:
+    packed = (run / "cases.jsonl.gz").read_bytes()
+    return gzip.decompress(packed).decode().splitlines(keepends=True)
+
+
+def with_cases(run: Path, chosen: Callable[[str], bool]) -> Path:
+    kept = "".join(line for line in lines_of(run) if chosen(json.loads(line)["id"]))
+    (run / "cases.jsonl.gz").write_bytes(gzip.compress(kept.encode()))
+    return run
+
+
+def test_a_boot_of_some_of_the_cases(tmp_path: Path) -> None:
+    def other_sweep(header: dict[str, Any]) -> None:
+        header["sweeps"][0]["text"] += " "
+
+    some = without_the_last_case(another_boot(tmp_path / "some", other_sweep))
+    for runs in (SIX_PASSES, some), (some, SIX_PASSES):
+        assert "over 2 boots" in bench("report", *runs, "--print", "headline").stdout
+
+    def newer(header: dict[str, Any]) -> None:
+        other_sweep(header)
+        header["environment"]["gpu"]["driver"] = "590.1"
+
+    other = without_the_last_case(another_boot(tmp_path / "other", newer))
+    assert "boots" not in bench("report", SIX_PASSES, other, "--print", "headline").stdout
+
+
+def test_a_boot_of_several_runs(tmp_path: Path) -> None:
+    def run_of(name: str, chosen: Callable[[str], bool]) -> Path:
+        def other_sweep(header: dict[str, Any]) -> None:
+            header["sweeps"][0]["text"] += name
+
+        return with_cases(another_boot(tmp_path / name, other_sweep), chosen)
+
+    def on_cpu(case: str) -> bool:
+        return "/pytorch-cpu/" in case or "/jax-cpu/" in case
+
+    cpu = run_of("cpu", on_cpu)
+    gpu = run_of("gpu", lambda case: not on_cpu(case))
+    left_out = {json.loads(lines_of(run)[-1])["id"] for run in (cpu, gpu)}
+    both = run_of("both", lambda case: case not in left_out)
+    for runs, times in ([cpu, gpu, both], 2), ([both, gpu, cpu], 2), ([gpu, cpu], 0):
+        report = report_of(*runs, out=tmp_path / "r.md")
+        assert report.count("**2 boots**, separate starts") == times, runs
+
+
+def test_boots_of_other_revisions_are_told(tmp_path: Path) -> None:
+    def later(header: dict[str, Any]) -> None:
+        header["environment"]["git"]["revision"] = "123456789abc"
+
+    boot = another_boot(tmp_path / "boot", later)
+    report = report_of(SIX_PASSES, boot, out=tmp_path / "r.md")
+    assert re.search(r"2 boots, 6 passes, git \w+, git 123456789abc ", report)
+    assert "`boot`, 73 cases, on one GPU at a time, git 123456789abc. They" in report
+
+
+def test_ratios_of_other_machine_code_are_of_no_boot(tmp_path: Path) -> None:
+    boot = another_boot(tmp_path / "boot", lambda _: None)
+    packed = boot / "cases.jsonl.gz"
+    text = gzip.decompress(packed.read_bytes()).decode()
+    packed.write_bytes(
+        gzip.compress(re.sub(r'"code_hash":"\w+"', '"code_hash":"0"', text).encode())
+    )
+    table = bench("report", SIX_PASSES, boot, "--print", "headline").stdout
+    ranges = {line.split()[0]: line.split()[-1] for line in table.splitlines() if " batch " in line}
+    assert ranges["NVIDIA"] == "–"
+    assert ranges["CPU"].endswith("×")
+
+
+def test_titles_of_machines_have_their_dates(tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    shutil.copytree(SIX_PASSES.parent / "mnist", later)
+    header = json.loads((later / "run.json").read_text("utf-8"))
+    header["started"] = "2026-04-05T10:15:00Z"
+    (later / "run.json").write_text(json.dumps(header), "utf-8")
+    cpu = SIX_PASSES.parent / "cpu"
+
+    def titles(*runs: Path) -> list[str]:
+        report = bench("report", *runs, "--out", "-").stdout
+        return re.findall(r"^\*\*(.*)\*\*$", report, re.MULTILINE)
+
+    assert titles(cpu, SIX_PASSES, later) == [
+        "AMD EPYC 9654 96-Core Processor",  # its date is in the heading
+        "Another machine: NVIDIA H200, 2026-03-02 and 2026-04-05",
+    ]
+    assert titles(SIX_PASSES, later, cpu)[0] == "NVIDIA H200, 2026-03-02 and 2026-04-05"
+    assert titles(SIX_PASSES, later) == []
+
+
+def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
+    def newer(header: dict[str, Any]) -> None:
+        header["environment"]["gpu"]["driver"] = "590.1"
+
+    boot = another_boot(tmp_path / "boot", newer)
+    out = tmp_path / "r.md"
+    refused = bench("report", SIX_PASSES, boot, "--out", out, expect=3)
+    assert "no boots of one machine: gpu.driver: 580.159 and 590.1" in refused.stderr
+    assert not out.exists()
+
+    def elsewhere(header: dict[str, Any]) -> None:
+        header["environment"]["gpu"].update(name="NVIDIA A100", driver="590.1")
+
+    saved = another_boot(tmp_path / "saved", elsewhere)
+    assert "**Another machine: NVIDIA A100" in report_of(SIX_PASSES, saved, out=out)
