@@ -31,15 +31,15 @@ set label 4 'strongest rival' at graph 1.008, first 1 left font small
 set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.3,0.1
 
 # A number stands beyond its interval, if there is one.
-end_or(end, ratio) = end == end ? end : ratio
+end_or(place, ratio) = valid(place) ? column(place) : ratio
 # Columns: size, ratio, text, place, ends of the interval.
 plot for [i = 0:n_lines - 1] data index i using 1:5:6 with filledcurves \
          fillstyle transparent solid 0.25 noborder linetype style_of(i) notitle, \
-     for [i = 0:n_lines - 1] data index i using 1:2:5:6 with yerrorbars \
+     for [i = 0:n_lines - 1] data index i using 1:2:(end_or(5, $2)):(end_or(6, $2)) with yerrorbars \
          linetype style_of(i) pointtype -1 notitle, \
      for [i = 0:n_lines - 1] data index i using 1:2 with linespoints \
          linetype style_of(i) title columnheader(2), \
-     for [i = 0:n_lines - 1] data index i using ($4 == 1 ? $1 : NaN):(end_or($6, $2)):(strcol(3)) \
+     for [i = 0:n_lines - 1] data index i using ($4 == 1 ? $1 : NaN):(end_or(6, $2)):(strcol(3)) \
          with labels center boxed offset 0,0.8 font small notitle, \
-     for [i = 0:n_lines - 1] data index i using ($4 == -1 ? $1 : NaN):(end_or($5, $2)):(strcol(3)) \
+     for [i = 0:n_lines - 1] data index i using ($4 == -1 ? $1 : NaN):(end_or(5, $2)):(strcol(3)) \
          with labels center boxed offset 0,-0.9 font small notitle

@@ -97,6 +97,13 @@ def test_intervals_are_over_passes(tmp_path: Path) -> None:
     assert "medians; undecided: the 95 % interval of the ratio contains 1" in written
 
 
+def test_a_ratio_without_an_interval_has_its_number_and_no_bar(drawn: Drawn) -> None:
+    rows = [row for _, row in line_series(drawn.out / "speed.dat")]
+    numbers = {row[2] for row in rows if row[3] != "0"}
+    assert numbers and {tuple(row[4:]) for row in rows} <= {("NaN", "NaN"), ("1", "1")}
+    assert numbers <= set(texts(drawn.out / "speed.svg"))
+
+
 def test_bars_are_the_medians_of_the_phases(drawn: Drawn) -> None:
     for chart, contender in [
         ("phases_cuda", "cuda/01_study"),

@@ -16,7 +16,7 @@ static char *printed_unfinished(record_t run,
     shown_run_t shown = {.whole = run};
     shown.whole.folder = mem_text("results/planted");
     shown_select(&shown, NULL);
-    const shown_list_t runs = {&shown, 1};
+    const shown_list_t runs = {.items = &shown, .n = 1};
     top_part_t part = {.shown = &shown,
                        .part = shown.parts,
                        .link = "[mlp_infer](x.md)",
