@@ -11,8 +11,8 @@ set xtics rotate by 40 right font small scale 0.4
 set ylabel 'time, µs'
 
 # Without an interval, a bar of no length.
-plot data index 0 using 1:2:(valid(3) ? $3 : $2):(valid(4) ? $4 : $2):xticlabels(6) with yerrorbars linecolor rgb '#0072B2' pointtype 7 \
-         pointsize 0.7 linewidth 1.2 notitle, \
+plot data index 0 using 1:2:(valid(3) ? $3 : $2):(valid(4) ? $4 : $2):xticlabels(6) \
+         with yerrorbars linecolor rgb '#0072B2' pointtype 7 pointsize 0.7 linewidth 1.2 notitle, \
      data index 0 using ($1 - 0.5):5:(1):(0) with vectors nohead linecolor rgb '#D55E00' \
          linewidth 2.4 notitle, \
      for [i = 1:(n_steps > 0)] data index 1 using ($1 - 0.5):(y_low):(0):(y_high - y_low) \
