@@ -233,8 +233,7 @@ void finding_boots(const report_t *report) {
         "**%zu boots**, separate starts of machines of this kind. All times are of the first; "
         "the interval of a ratio over a rival covers that ratio in all which have both cases, and "
         "the table at the top has their range: %s. They differ in the machine, how many of its "
-        "GPUs "
-        "were in use and the revision.\n\n",
+        "GPUs were in use and the revision.\n\n",
         boots->n + 1, report_join(report, &names, "; "));
 }
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a case takes in a pass, besides half of the time limit, at most MOST_MEASURED_S. On H100 and H200: a script of mlp_infer and
- * linreg_train 0.2 to 2 s where built-in engines take 0.1 to 0.2, for the largest sizes, of 320 MB, 3 to
- * 5 s where they take 0.7 to 0.8; of 37 to 47 cases of operators, with a limit of 0.8 s, all together
- * 46 to 67 s. Draws are not counted: only a running worker tells what it tunes. */
+/* What a case takes in a pass, besides half of the time limit, at most MOST_MEASURED_S. On an H100 a script
+ * of mlp_infer and linreg_train took 0.2 to 2 s where built-in engines took 0.1 to 0.2, and for the largest
+ * sizes, of 320 MB, 3 to 5 s where they took 0.7 to 0.8; 37 to 47 cases of operators together, with a limit
+ * of 0.8 s, took 43 to 84 s on an H200. Draws are not counted: only a running worker tells what it tunes. */
 static const struct takes {
     double opening_s, bytes_per_s;
 } BUILT_IN = {0.15, 270e6}, SCRIPT = {1, 90e6};
