@@ -231,8 +231,8 @@ void finding_boots(const report_t *report) {
     print(
         report,
         "**%zu boots**, separate starts of machines of this kind. All times are of the first; "
-        "the interval of a ratio over a rival covers that ratio in all which have both cases, and "
-        "the table at the top has their range: %s. They differ in the machine, how many of its "
+        "the interval of a ratio over a rival also covers what the others measured, and the table "
+        "at the top has the range: %s. They differ in the machine, how many of its "
         "GPUs were in use and the revision.\n\n",
         boots->n + 1, report_join(report, &names, "; "));
 }

@@ -84,14 +84,21 @@ static const record_t *keep_boot(shown_list_t *list, const record_t *run) {
     return list->boots[list->n_boots++];
 }
 
-/* Has the run only cases of the other ones, and fewer than those that share one? */
+static size_t count_compared(const record_t *run) {
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_cases; i++)
+        n += !is_calibration(&run->cases[i].spec);
+    return n;
+}
+
+/* Has the run only cases of other ones, of which one has more? */
 static bool is_part(const record_t *runs, size_t n, const record_t *run) {
     bool *shared = mem_zeroed(run->n_cases + 1, sizeof *shared);
-    size_t n_others = 0;
-    for (size_t i = 0; i < n; i++)
-        if (&runs[i] != run && boots_shared_cases(&runs[i], run, shared) > 0)
-            n_others += runs[i].n_cases;
-    bool all = run->n_cases < n_others;
+    bool all = false;
+    for (size_t i = 0; i < n; i++) {
+        const size_t n_shared = &runs[i] != run ? boots_shared_cases(&runs[i], run, shared) : 0;
+        all = all || (n_shared > 0 && n_shared < count_compared(&runs[i]));
+    }
     for (size_t c = 0; c < run->n_cases && all; c++)
         all = shared[c] || is_calibration(&run->cases[c].spec);
     free(shared);
@@ -109,6 +116,7 @@ static status_t add_run(shown_list_t *list, const record_t *run, error_t *err) {
     device_rates_set_limits_again(&shown->whole);
     return STATUS_OK;
 }
+
 /* Take over a run that is a part of others: another boot of each listed one that it shares cases with. */
 static status_t add_part(shown_list_t *list, const record_t *run, error_t *err) {
     const record_t *boot = NULL;
@@ -162,10 +170,10 @@ status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, er
         for (size_t i = 0; i < n_loaded; i++)
             record_free(&runs[i]);
     free(runs);
-    for (size_t i = 0; i < list->n; i++)
-        shown_select(&list->items[i], NULL);
     if (status != STATUS_OK)
         shown_list_free(list);
+    for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
+        shown_select(&list->items[i], NULL);
     return status;
 }
 

@@ -101,6 +101,13 @@ def test_a_boot_of_several_runs(tmp_path: Path) -> None:
         assert report.count("**2 boots**, separate starts") == times, runs
 
 
+def test_three_boots_stay_before_what_is_named_later(tmp_path: Path) -> None:
+    boots = [another_boot(tmp_path / name, lambda _: None) for name in ("second", "third")]
+    mnist = SIX_PASSES.parent / "mnist"
+    report = report_of(SIX_PASSES, *boots, mnist, out=tmp_path / "r.md")
+    assert report.index("- **[mlp_infer]") < report.index("- **[mnist_train]")
+
+
 def test_boots_of_other_revisions_are_told(tmp_path: Path) -> None:
     def later(header: dict[str, Any]) -> None:
         header["environment"]["git"]["revision"] = "123456789abc"

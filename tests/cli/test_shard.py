@@ -82,11 +82,11 @@ def test_a_script_weighs_more_than_built_in_cases(tmp_path: Path) -> None:
             "axes": {"batch": [2]},
         },
     ]
-    axes = {"batch": [1, 2, 3, 4, 5]}
+    axes = {"batch": [1, 2, 3, 4, 5, 6]}
     sweep = write_sweep(tmp_path / "s.json", "mlp_infer", contenders, axes=axes)
     bench("run", sweep, "--out", tmp_path / "run", "--shard", "2/2", "--quick")
     batches = {name.split("batch=")[1] for name in read_cases(tmp_path / "run")}
-    assert batches == {"1", "3", "4", "5"}
+    assert batches == {"1", "3", "4", "5", "6"}
 
 
 def test_quiet_does_not_tell_the_shard(tmp_path: Path) -> None:

@@ -163,8 +163,8 @@ void top_table(const report_t *report, const top_t *top) {
             "for whole runs, with copies (%s). *Sizes*: the study's, of operators the largest; "
             "then, where there is room, a workload's largest. All modes of rivals, and what was "
             "tried: %s%s. %s\n\n",
-            has_boots(top) ? "*Over boots*: the same in runs after other starts of "
-                             "machines, which its interval covers. "
+            has_boots(top) ? "*Over boots*: its range over runs after other starts of "
+                             "machines, within the interval. "
                            : "",
             doc_link(report, "docs/cheating.md", "#trust", "docs/cheating.md#trust"),
             doc_link(report, "docs/pytorch.md", "", "docs/pytorch.md"),
