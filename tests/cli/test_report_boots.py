@@ -99,6 +99,8 @@ def test_a_boot_of_several_runs(tmp_path: Path) -> None:
     for runs, times in ([cpu, gpu, both], 2), ([both, gpu, cpu], 2), ([gpu, cpu], 0):
         report = report_of(*runs, out=tmp_path / "r.md")
         assert report.count("**2 boots**, separate starts") == times, runs
+        samples = next(line for line in report.splitlines() if line.startswith("Raw samples of"))
+        assert samples.count("`") == 2 * len(runs), "each folder once"
 
 
 def test_three_boots_stay_before_what_is_named_later(tmp_path: Path) -> None:

@@ -189,8 +189,8 @@ void top_reproduce(const report_t *report, const top_t *top) {
     for (size_t r = 0; r < top->runs->n; r++) {
         const shown_run_t *shown = &top->runs->items[r];
         text_list_add(&folders, report_code(report, shown->whole.folder));
-        for (size_t i = 0; i < shown->boots.n; i++)
-            text_list_add(&folders, report_code(report, shown->boots.runs[i]->folder));
+        for (size_t i = 0; i < shown->boots.n; i++) /* it may be a boot of several */
+            text_list_add_new(&folders, report_code(report, shown->boots.runs[i]->folder));
     }
     print_measure(report, top);
     print_command(report, top->command, top->n_command);
