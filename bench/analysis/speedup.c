@@ -26,11 +26,25 @@ static stats_interval_t ratio_of(const phase_t *theirs, const phase_t *ours) {
     return stats_interval_of(ratios, n);
 }
 
-/* The least and the most that the phase is, if it has two values. */
-static void ends_of(const phase_t *phase, double ends[2]) {
+double speedup_unreached_draw(const case_result_t *result, const phase_t *phase) {
+    double least = INFINITY, most = -INFINITY;
+    if (result->draw == 0 || result->draw > result->n_draws)
+        return NAN;
+    for (size_t p = 0; p < phase->n_passes; p++) {
+        least = fmin(least, phase_pass(phase, p).log_value); /* NaN: it has none */
+        most = fmax(most, phase_pass(phase, p).log_value);
+    }
+    const double drawn_ns = draw_median(&result->draws[result->draw - 1], phase->name);
+    return log(drawn_ns) < least - (most - least) ? drawn_ns : NAN;
+}
+
+/* The least and the most that the phase is, if that is known to be more than one value. */
+static bool ends_of(const case_result_t *result, const phase_t *phase, double ends[2]) {
     const bimodal_t *two = &phase->bimodal;
-    ends[0] = two->found ? two->low : phase->summary.median;
+    const double drawn_ns = speedup_unreached_draw(result, phase);
+    ends[0] = fmin(two->found ? two->low : phase->summary.median, drawn_ns);
     ends[1] = two->found ? two->high : phase->summary.median;
+    return two->found || isfinite(drawn_ns);
 }
 
 speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
@@ -46,11 +60,11 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
     double above[2], below[2];
     stats_interval_t *ratio = &speedup.ratio;
     *ratio = ratio_of(speedup.theirs, speedup.ours);
-    ends_of(speedup.theirs, above);
-    ends_of(speedup.ours, below);
+    const bool theirs_vary = ends_of(theirs, speedup.theirs, above);
+    const bool ours_vary = ends_of(ours, speedup.ours, below);
     if (!isfinite(ratio->centre)) /* no rounds, as in a CSV of the study */
         ratio->centre = speedup.theirs->summary.median / speedup.ours->summary.median;
-    if (isfinite(ratio->low) && (speedup.ours->bimodal.found || speedup.theirs->bimodal.found)) {
+    if (isfinite(ratio->low) && (ours_vary || theirs_vary)) {
         ratio->low = fmin(ratio->low, above[0] / below[1]);
         ratio->high = fmax(ratio->high, above[1] / below[0]);
     }

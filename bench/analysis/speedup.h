@@ -18,8 +18,8 @@ typedef enum verdict {
 
 typedef struct speedup {
     const phase_t *ours, *theirs; /* NULL: no time */
-    /* theirs / ours: above 1, ours is faster. If a side has two values (phase_t.bimodal), the
-     * interval covers the ratio of either. */
+    /* theirs / ours: above 1, ours is faster. If a side has two values (phase_t.bimodal), or a draw that
+     * its passes do not reach, the interval covers the ratio of either. */
     stats_interval_t ratio;
     verdict_t verdict;
     bool self_reported; /* both have times, but one is self-reported (trust_t): no ratio */
@@ -28,6 +28,10 @@ typedef struct speedup {
 /* Either case may be NULL; a case that is not ok has no time. */
 speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
                        const case_result_t *theirs, const char *their_phase);
+
+/* The passes load the code of one draw, and yet all of them may be slower than the process that compiled
+ * it: its median in ns, if it lies below theirs by more than the range of their logarithms; else NaN. */
+double speedup_unreached_draw(const case_result_t *result, const phase_t *phase);
 
 /* Which side has the lower time by this ratio, theirs over ours? */
 verdict_t speedup_judge(const stats_interval_t *ratio);

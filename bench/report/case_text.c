@@ -1,6 +1,7 @@
 #include "report/case_text.h"
 
 #include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "base/units.h"
 #include "io/table.h"
 #include "report/passes.h"
@@ -94,7 +95,9 @@ static void print_draws(FILE *out, const case_result_t *result) {
     for (size_t i = 0; i < result->n_draws; i++)
         fprintf(out, "%s %s%s", i == 0 ? "  compiled    " : ",",
                 units_time(time, draw_median(&result->draws[i], compared->name)),
-                i + 1 == result->draw ? " (used)" : "");
+                i + 1 != result->draw                                  ? ""
+                : isfinite(speedup_unreached_draw(result, compared)) ? " (used, not reached)"
+                                                                     : " (used)");
     fprintf(out, " (%s)\n", compared->name);
 }
 

@@ -47,6 +47,24 @@ static void widest_intervals_are_named(void **state) {
     record_free(&run);
 }
 
+/* Two compilations of the rival at size 1; the passes load the second. */
+static void a_compilation_that_no_pass_reaches_is_told(void **state) {
+    (void)state;
+    static const double SECOND_NS[] = {1000, 1990};
+    for (size_t i = 0; i < 2; i++) {
+        record_t run = plant_ratios((double[]){2}, 1);
+        assert_string_equal(run.cases[1].spec.engine, "pytorch");
+        plant_draw(&run.cases[1], "host_to_host", 2500);
+        plant_draw(&run.cases[1], "host_to_host", SECOND_NS[i]);
+        char *text = printed(section_draws, &run);
+        assert_has(text, i == 0 ? " 2.50 µs, **1.00 µs** | " : " 2.50 µs, **1.99 µs** | ");
+        (i == 0 ? assert_has : assert_has_not)(text, " µs, slower | ");
+        (i == 0 ? assert_has : assert_has_not)(text, "*Slower*: all passes took longer");
+        free(text);
+        record_free(&run);
+    }
+}
+
 /* A pass each of four stops, and three of one case that stopped for two reasons. */
 static void stops_are_counted_by_pass(void **state) {
     (void)state;
@@ -145,6 +163,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flags_are_told_once_with_the_worst),
         cmocka_unit_test(widest_intervals_are_named),
+        cmocka_unit_test(a_compilation_that_no_pass_reaches_is_told),
         cmocka_unit_test(stops_are_counted_by_pass),
         cmocka_unit_test(two_values_are_listed),
         cmocka_unit_test(implausible_cases_are_counted),

@@ -183,6 +183,26 @@ static void test_two_values_widen_the_interval(void **state) {
     record_free(&run);
 }
 
+/* The passes load the code of a compilation; its own process was faster than any of them. */
+static void test_a_compilation_that_no_pass_reaches_widens_the_interval(void **state) {
+    (void)state;
+    static const struct {
+        double drawn_ns, low_at_most, low_at_least;
+    } CASES[] = {{1400, 1.41, 1.39}, {1980, 2, 1.9}, {NAN, 2, 1.9}, {2600, 2, 1.9}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        record_t run = {.name = mem_text("planted")};
+        plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
+        plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 2000, CASE_OK, NULL}, 2);
+        plant_draw(&run.cases[1], "total", CASES[i].drawn_ns);
+        const speedup_t speedup = speedup_make(&run.cases[0], "total", &run.cases[1], "total");
+        assert_true(fabs(speedup.ratio.centre - 2) < 0.1);
+        assert_true(speedup.ratio.low < CASES[i].low_at_most);
+        assert_true(speedup.ratio.low > CASES[i].low_at_least);
+        assert_true(speedup.ratio.high < 2.1);
+        record_free(&run);
+    }
+}
+
 static void test_a_tally_counts_lower_times_apart(void **state) {
     (void)state;
     static const double RATIOS[] = {3, 2, 0.5};
@@ -284,6 +304,7 @@ int main(void) {
         cmocka_unit_test(test_with_few_passes_nobody_wins),
         cmocka_unit_test(test_ratios_are_paired_by_pass),
         cmocka_unit_test(test_two_values_widen_the_interval),
+        cmocka_unit_test(test_a_compilation_that_no_pass_reaches_widens_the_interval),
         cmocka_unit_test(test_a_tally_counts_lower_times_apart),
         cmocka_unit_test(test_key_rows),
         cmocka_unit_test(test_contender_names),
