@@ -92,12 +92,13 @@ static void print_draws(FILE *out, const case_result_t *result) {
     char time[UNITS_TEXT];
     if (compared == NULL || result->n_draws == 0)
         return;
+    const char *used = isfinite(speedup_unreached_draw(result, compared))
+                           ? " (used; all passes were slower)"
+                           : " (used)";
     for (size_t i = 0; i < result->n_draws; i++)
         fprintf(out, "%s %s%s", i == 0 ? "  compiled    " : ",",
                 units_time(time, draw_median(&result->draws[i], compared->name)),
-                i + 1 != result->draw                                  ? ""
-                : isfinite(speedup_unreached_draw(result, compared)) ? " (used, not reached)"
-                                                                     : " (used)");
+                i + 1 == result->draw ? used : "");
     fprintf(out, " (%s)\n", compared->name);
 }
 
