@@ -116,7 +116,8 @@ def test_boots_of_other_revisions_are_told(tmp_path: Path) -> None:
 
     boot = another_boot(tmp_path / "boot", later)
     report = report_of(SIX_PASSES, boot, out=tmp_path / "r.md")
-    assert re.search(r"2 boots, 6 passes, git \w+, git 123456789abc ", report)
+    assert "| 2026-03-02, 2 boots, 6 passes " in report
+    assert re.search(r"bench [\d.]+; git \w+, git 123456789abc ", report)
     assert "`boot`, 73 cases, on one GPU at a time, git 123456789abc. They" in report
 
 
@@ -151,6 +152,19 @@ def test_titles_of_machines_have_their_dates(tmp_path: Path) -> None:
     ]
     assert titles(SIX_PASSES, later, cpu)[0] == "NVIDIA H200, 2026-03-02 and 2026-04-05"
     assert titles(SIX_PASSES, later) == []
+    top = bench("report", SIX_PASSES, later, "--out", "-").stdout
+    assert top.splitlines()[0].endswith("NVIDIA H200, 2026-03-02 to 2026-04-05")
+
+
+def test_runs_measured_alike_are_told_at_once() -> None:
+    fixtures = SIX_PASSES.parent
+    report = bench(
+        "report", fixtures / "training", SIX_PASSES, fixtures / "mnist", "--out", "-"
+    ).stdout
+    row = next(line for line in report.splitlines() if line.startswith("| Measured  "))
+    assert row.split("|")[2].strip() == (
+        "linreg_train, mnist_train: 2026-03-02, one pass; mlp_infer: 2026-03-02, 6 passes"
+    )
 
 
 def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:

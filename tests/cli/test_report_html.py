@@ -171,7 +171,6 @@ def test_the_same_as_the_pages(six: Path, tmp_path: Path) -> None:
 
 def test_only_the_html_file_is_written(tmp_path: Path) -> None:
     run = shutil.copytree(SIX_PASSES, tmp_path / "run")
-    (run / "mlp_infer.md").unlink()
     before = set(tmp_path.rglob("*"))
     html_of(run, out=tmp_path / "a" / "r.html")
     assert set(tmp_path.rglob("*")) - before == {tmp_path / "a", tmp_path / "a" / "r.html"}

@@ -11,7 +11,7 @@
 /* Facts of all runs of one kind of machine. */
 typedef struct machine {
     const char *name;
-    text_list_t hosts, software, runs, rivals;
+    text_list_t hosts, software, measured, revisions, rivals;
     size_t cases, right, unchecked, of[CASE_IMPLAUSIBLE + 1], two_values,
         trust[TRUST_SELF_REPORTED + 1];
     size_t partly; /* of the right ones: what a timed training learned was not compared */
@@ -87,42 +87,46 @@ static const char *passes_counted(const report_t *report, const shown_run_t *sho
     return report_text(report, "%s%.*s", boots, (int)strcspn(text, ";:"), text);
 }
 
-/* "git 1a2b3c" of all boots, each once. */
-static const char *revisions_of(const report_t *report, const shown_run_t *shown) {
-    text_list_t texts = {0};
-    text_list_add(&texts, revision_text(report, &shown->whole));
-    for (size_t i = 0; i < shown->boots.n; i++)
-        text_list_add_new(&texts, revision_text(report, shown->boots.runs[i]));
-    return report_join(report, &texts, ", ");
+/* "2026-11-26, 2 boots, 6 passes" */
+static const char *when_of(const report_t *report, const shown_run_t *shown) {
+    const record_t *run = &shown->whole;
+    const passes_t passes = passes_of(run);
+    return report_text(report, "%s%s%s%s", shown_date(report, run),
+                       run->finished == NULL ? " (**it did not finish**)" : "",
+                       passes.most > 0 ? ", " : "",
+                       passes.most > 0 ? passes_counted(report, shown, passes) : "");
 }
 
-/* "mlp_infer: "; "" of the only run. */
-static const char *workloads_of(const report_t *report, const top_t *top,
-                                const shown_run_t *shown) {
+/* "mlp_infer, softmax: 2026-11-26, 6 passes": the runs on that machine of which `when` is true; without
+ * names of the only run. */
+static const char *measured_then(const report_t *report, const top_t *top, const char *machine,
+                                 const char *when) {
     text_list_t names = {0};
-    for (size_t p = 0; p < shown->n_parts && top->runs->n > 1; p++)
-        text_list_add(&names, report_safe(report, shown->parts[p].workload));
+    for (size_t r = 0; r < top->runs->n && top->runs->n > 1; r++) {
+        const shown_run_t *shown = &top->runs->items[r];
+        if (strcmp(shown_machine(report, &shown->whole), machine) == 0 &&
+            strcmp(when_of(report, shown), when) == 0)
+            for (size_t p = 0; p < shown->n_parts; p++)
+                text_list_add(&names, report_safe(report, shown->parts[p].workload));
+    }
     const char *list = report_join(report, &names, ", ");
-    return list != NULL ? report_text(report, "%s: ", list) : "";
+    return list != NULL ? report_text(report, "%s: %s", list, when) : when;
 }
 
 static void add_run(const report_t *report, const top_t *top, machine_t *machine,
                     const shown_run_t *shown) {
     const record_t *run = &shown->whole;
-    const passes_t passes = passes_of(run);
     add_fact(report, &machine->hosts, run, "", "host.name");
     add_fact(report, &machine->hosts, run, "", "host.cpu");
     if (environment_get(&run->environment, "gpu.name") == NULL)
         text_list_add_new(&machine->hosts, "without a GPU");
     add_software(report, machine, run);
     add_rivals(report, machine, shown);
-    text_list_add_new(&machine->runs,
-                      report_text(report, "%s%s%s%s%s, %s", workloads_of(report, top, shown),
-                                  shown_date(report, run),
-                                  run->finished == NULL ? " (**it did not finish**)" : "",
-                                  passes.most > 0 ? ", " : "",
-                                  passes.most > 0 ? passes_counted(report, shown, passes) : "",
-                                  revisions_of(report, shown)));
+    text_list_add_new(&machine->measured,
+                      measured_then(report, top, machine->name, when_of(report, shown)));
+    text_list_add_new(&machine->revisions, revision_text(report, run));
+    for (size_t i = 0; i < shown->boots.n; i++)
+        text_list_add_new(&machine->revisions, revision_text(report, shown->boots.runs[i]));
     add_cases(machine, run);
 }
 
@@ -184,6 +188,13 @@ static const char *trust_cell(const report_t *report, const machine_t *machine) 
     return report_join(report, &parts, ", ");
 }
 
+/* "driver 580, PyTorch 2.11, bench 0.1.0; git 1a2b3c": that of this program last. */
+static const char *software_cell(const report_t *report, machine_t *machine) {
+    const char *list = report_join(report, &machine->software, ", ");
+    return report_text(report, "%s%s%s", list != NULL ? list : "", list != NULL ? "; " : "",
+                       report_join(report, &machine->revisions, ", "));
+}
+
 static void print_machines(const report_t *report, machine_t *machines, size_t n) {
     column_t *columns = mem_zeroed(n + 1, sizeof *columns);
     columns[0] = (column_t){"Measured on", 'l', false};
@@ -197,9 +208,9 @@ static void print_machines(const report_t *report, machine_t *machines, size_t n
     for (size_t m = 0; m < n; m++) {
         const char *const texts[N_ROWS] = {
             report_join(report, &machines[m].hosts, ", "),
-            report_join(report, &machines[m].software, ", "),
+            software_cell(report, &machines[m]),
             rivals_cell(report, &machines[m]),
-            report_join(report, &machines[m].runs, "; "),
+            report_join(report, &machines[m].measured, "; "),
             cases_cell(report, &machines[m]),
             trust_cell(report, &machines[m]),
         };

@@ -34,10 +34,25 @@ static void print_pageless(const report_t *report, const top_t *top) {
     }
 }
 
+/* "2026-11-26", or "2026-11-26 to 2026-11-27" of the runs on the first machine. */
+static const char *title_dates(const report_t *report, const top_t *top) {
+    const shown_run_t *runs = top->runs->items;
+    text_list_t dates = {0};
+    for (size_t r = 0; r < top->runs->n; r++)
+        if (strcmp(shown_machine(report, &runs[r].whole), shown_machine(report, &runs->whole)) == 0)
+            text_list_add_new(&dates, shown_date(report, &runs[r].whole));
+    text_list_sort(&dates);
+    const char *first = report_text(report, "%s", dates.items[0]);
+    const char *text =
+        dates.n == 1 ? first : report_text(report, "%s to %s", first, dates.items[dates.n - 1]);
+    text_list_free(&dates);
+    return text;
+}
+
 void top_page(const report_t *report, const top_t *top) {
     const record_t *run = &top->runs->items[0].whole;
     print(report, REPORT_TITLE "%s: %s, %s\n\n", title_rivals(report, top),
-          shown_machine(report, run), shown_date(report, run));
+          shown_machine(report, run), title_dates(report, top));
     top_leads(report, top);
     top_facts(report, top);
     top_table(report, top);
