@@ -105,6 +105,11 @@ static const phase_t *computation_by_host(const case_result_t *result, const cha
 /* What is nearer to the limit leaves no gap to be gained: a share of it would be one of the noise. */
 static const double NO_GAP = 1.1;
 
+double limit_share_closed(double our_ns, double their_ns, double limit_ns) {
+    const double least_ns = our_ns < their_ns ? NO_GAP * limit_ns : limit_ns;
+    return their_ns > least_ns ? (their_ns - our_ns) / (their_ns - limit_ns) : NAN;
+}
+
 /* A call in a graph of many is not held against a single one, which waits for its launch, and a time by
  * the device's clock not against one by the host's. */
 double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *theirs) {
@@ -120,8 +125,7 @@ double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *the
         our_ns = result_median(ours, ONE_CALL);
         their_ns = result_median(theirs, ONE_CALL);
     }
-    const double least_ns = our_ns < their_ns ? NO_GAP * limit_ns : limit_ns;
-    return their_ns > least_ns ? (their_ns - our_ns) / (their_ns - limit_ns) : NAN;
+    return limit_share_closed(our_ns, their_ns, limit_ns);
 }
 
 /* ---- plausibility ---------------------------------------------------------------------------- */

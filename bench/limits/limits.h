@@ -20,6 +20,9 @@ double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates);
  * the limit and ours the faster. */
 double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *theirs);
 
+/* The same of these times in ns. */
+double limit_share_closed(double our_ns, double their_ns, double limit_ns);
+
 /* Replace a case's limit, and the flag that depends on it. */
 void limit_set_again(case_result_t *result, const workload_t *workload,
                      const device_rates_t *rates);

@@ -101,6 +101,19 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
     return status;
 }
 
+boots_t boots_with(const boots_t *boots, const char *workload) {
+    boots_t found = {.runs = mem_zeroed(boots->n + 1, sizeof *found.runs)};
+    for (size_t i = 0; i < boots->n; i++) {
+        const case_result_t *result = NULL;
+        while ((result = record_next(boots->runs[i], result)) != NULL &&
+               (is_calibration(&result->spec) || strcmp(result->spec.workload, workload) != 0))
+            ;
+        if (result != NULL)
+            found.runs[found.n++] = boots->runs[i];
+    }
+    return found;
+}
+
 void boots_free(boots_t *boots) {
     free(boots->runs);
     *boots = (boots_t){0};

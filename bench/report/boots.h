@@ -19,6 +19,8 @@ size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shar
 /* Add `run`, another boot of `first`. STATUS_INCOMPARABLE if a setting of the device or a version other
  * than this program's own differs; the error names it. */
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err);
+/* Those that have cases of a workload; to be freed with boots_free(). */
+boots_t boots_with(const boots_t *boots, const char *workload);
 void boots_free(boots_t *boots);
 
 /* The ratio of two cases' medians in the boots that have both with the same machine code, the first included. */

@@ -50,7 +50,7 @@ char *headline_text(const headline_t *headline, table_style_t style);
  * "3.3–3.6×", "" without boots; "PyTorch graph", "–" for NULL. */
 const char *headline_setting(const report_t *report, const headline_row_t *row);
 const char *headline_faster(const report_t *report, const headline_row_t *row);
-const char *headline_range(const report_t *report, const headline_row_t *row);
+const char *headline_range(const report_t *report, const headline_row_t *row, bool of_leader);
 const char *headline_contender(const report_t *report, const case_result_t *result);
 /* "over 3 boots"; without the number if the parts differ in it. */
 const char *headline_range_title(const report_t *report, const headline_t *headline);

@@ -67,14 +67,14 @@ const char *headline_faster(const report_t *report, const headline_row_t *row) {
     return report_text(report, "%s %s", engine_name(leader->spec.engine), lead);
 }
 
-const char *headline_range(const report_t *report, const headline_row_t *row) {
+const char *headline_range(const report_t *report, const headline_row_t *row, bool of_leader) {
     if (row->part->boots == NULL || row->part->boots->n == 0)
         return "";
     boots_range_t range =
         boots_range(row->part->boots, row->row->best, row->row->strongest, row->set->phase);
     if (range.n < 2)
         return "–";
-    if (theirs_leads(&row->row->headline))
+    if (of_leader && theirs_leads(&row->row->headline))
         range = (boots_range_t){range.n, 1 / range.most, 1 / range.least};
     const size_t n = row->part->boots->n + 1;
     return report_text(report, "%s%s%s",
@@ -132,7 +132,7 @@ static void fill_cells(const report_t *report, table_style_t style, const headli
         time_cell(report, rival, phase),
         safe(report, style, headline_contender(report, rival)),
         safe(report, style, headline_faster(report, row)),
-        [COLUMN_BOOTS] = headline_range(report, row),
+        [COLUMN_BOOTS] = headline_range(report, row, true),
         [COLUMN_OTHERS] = safe(report, style, others_text(report, row)),
     };
     memcpy(cells, texts, sizeof texts);

@@ -78,6 +78,11 @@ const char *passes_text(const report_t *report, passes_t passes) {
                            : ", and with fewer than 5 the spread between processes is unknown");
 }
 
+const char *passes_counted(const report_t *report, passes_t passes) {
+    const char *text = passes_text(report, passes);
+    return report_text(report, "%.*s", (int)strcspn(text, ";:"), text);
+}
+
 const char *passes_note(const report_t *report, passes_t passes) {
     const char *text = passes_text(report, passes);
     if (*text == '\0')

@@ -22,6 +22,8 @@ bool passes_have_intervals(passes_t passes);
 /* "6 passes; 95 % intervals are over passes", "one pass: the spread between processes is unknown";
  * "" without times. */
 const char *passes_text(const report_t *report, passes_t passes);
+/* "6 passes, on GPUs 0,1 at once": its beginning. */
+const char *passes_counted(const report_t *report, passes_t passes);
 /* That and the meaning of ‡ as sentences, for below a table with ratios; "" without times. */
 const char *passes_note(const report_t *report, passes_t passes);
 /* A sentence on which passes ran where, if not all on one GPU; else NULL. */

@@ -43,7 +43,7 @@ static top_part_t top_part_of(const report_t *report, const report_options_t *op
                                     run != NULL ? run : "", run != NULL ? ")" : "");
     top_part_t top = {.shown = shown,
                       .part = part,
-                      .headline = shown_headline_part(shown, part),
+                      .headline = shown_headline_part(part),
                       .link = report_text(report, "[%s](%s)", report_safe(report, label),
                                           report_keep(report, report_link(report, path))),
                       .elsewhere = !is_on_machine_of(report, shown, &runs->items[0])};
@@ -289,7 +289,7 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
         for (size_t p = 0; p < ordered[r]->n_parts; p++) {
             const shown_run_t *shown = ordered[r];
             mem_grow(&parts, n, &capacity, sizeof *parts);
-            parts[n] = shown_headline_part(shown, &shown->parts[p]);
+            parts[n] = shown_headline_part(&shown->parts[p]);
             parts[n++].when = report_text(report, "saved %s", shown_date(report, &shown->whole));
         }
     headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
@@ -317,7 +317,7 @@ static void print_counts(const report_t *report, const shown_part_t *part) {
 
 static void print_workloads(const report_t *report, const shown_run_t *shown) {
     for (size_t p = 0, n = 0; p < shown->n_parts; p++) {
-        const headline_part_t part = shown_headline_part(shown, &shown->parts[p]);
+        const headline_part_t part = shown_headline_part(&shown->parts[p]);
         if (shown->parts[p].n_cases == 0)
             continue;
         headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);

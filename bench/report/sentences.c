@@ -211,13 +211,12 @@ void finding_headline(const report_t *report, const comparison_set_t *set, const
     print_each_rival(report, set);
 }
 
-/* "`boot2`, 14 cases, on GPUs 0,1 at once, git 1a2b3c". */
+/* "`boot2`, 14 cases, 6 passes, on GPUs 0,1 at once, git 1a2b3c". */
 static const char *boot_text(const report_t *report, const record_t *boot) {
-    const char *devices = environment_get(&boot->environment, "measure.devices");
-    return report_text(report, "%s, %zu cases, on %s%s, %s", report_code(report, boot->name),
-                       boots_shared_cases(report->run, boot, NULL),
-                       devices != NULL ? "GPUs " : "one GPU at a time",
-                       devices != NULL ? report_safe(report, devices) : "",
+    const passes_t passes = passes_of(boot);
+    return report_text(report, "%s, %zu cases, %s%s, %s", report_code(report, boot->name),
+                       boots_shared_cases(report->run, boot, NULL), passes_counted(report, passes),
+                       passes.devices != NULL ? "" : ", on one GPU at a time",
                        revision_text(report, boot));
 }
 

@@ -31,8 +31,9 @@ static void fill_part(const shown_run_t *shown, shown_part_t *part, const char *
         }
     if (has_sizes(workload))
         part->sets = comparison_sets_of(&part->steady, workload);
+    part->boots = boots_with(&shown->boots, workload);
     for (size_t s = 0; s < part->sets.n; s++)
-        boots_widen(&shown->boots, &part->sets.items[s]);
+        boots_widen(&part->boots, &part->sets.items[s]);
 }
 
 void shown_select(shown_run_t *shown, const char *only) {
@@ -52,12 +53,13 @@ void shown_free_parts(shown_run_t *shown) {
     for (size_t i = 0; i < shown->n_parts; i++) {
         comparison_set_list_free(&shown->parts[i].sets);
         free(shown->parts[i].steady.cases);
+        boots_free(&shown->parts[i].boots);
     }
     free(shown->parts);
 }
 
-headline_part_t shown_headline_part(const shown_run_t *shown, const shown_part_t *part) {
-    return (headline_part_t){&part->steady, &part->sets, NULL, &shown->boots};
+headline_part_t shown_headline_part(const shown_part_t *part) {
+    return (headline_part_t){&part->steady, &part->sets, NULL, &part->boots};
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -11,6 +11,7 @@ typedef struct shown_part {
     record_t steady;            /* the run with its cases and the device's alone, no cold starts */
     comparison_set_list_t sets; /* of `steady`; empty without sizes to compare */
     size_t n_cases;             /* of the workload in `steady` */
+    boots_t boots;              /* those of the run that have the workload */
 } shown_part_t;
 
 typedef struct shown_run {
@@ -36,7 +37,7 @@ void shown_list_free(shown_list_t *list);
 /* Fill in the parts of `shown->whole`, of one workload or of all (NULL). */
 void shown_select(shown_run_t *shown, const char *only);
 void shown_free_parts(shown_run_t *shown);
-headline_part_t shown_headline_part(const shown_run_t *shown, const shown_part_t *part);
+headline_part_t shown_headline_part(const shown_part_t *part);
 
 /* "NVIDIA H200", else the CPU's name; "2026-03-02". Safe for markdown. */
 const char *shown_machine(const report_t *report, const record_t *run);

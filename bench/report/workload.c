@@ -83,7 +83,7 @@ void workload_page(report_t *report, const shown_run_t *shown, const shown_part_
     const char *workload = part->workload;
     report->run = &part->steady;
     report->whole = &shown->whole;
-    report->boots = &shown->boots;
+    report->boots = &part->boots;
     print_title(report, part);
     section_findings(report, part, sections);
     report_heading(report, 2, "Cases");

@@ -249,6 +249,30 @@ def on_another_gpu(run: Path, folder: Path) -> Path:
     return folder
 
 
+def rows_of_the_top_table() -> list[dict[str, str]]:
+    table = (ROOT / "REPORT.md").read_text("utf-8").partition("\n| workload ")[2]
+    lines = [line.split("|") for line in table.partition("\n\n")[0].splitlines()]
+    titles = ["workload", *map(str.strip, lines[0][1:-1])]
+    return [dict(zip(titles, map(str.strip, line[1:-1]), strict=True)) for line in lines[2:]]
+
+
+def test_intervals_cover_the_boots() -> None:
+    rows = rows_of_the_top_table()
+    assert any(row["ratio"].startswith("0.") for row in rows), "one that a rival leads"
+    for row in rows:
+        low, high = map(float, re.findall(r"\(([\d.]+)–([\d.]+)\)", row["ratio"])[0])
+        least, most = map(float, re.findall(r"([\d.]+)–([\d.]+)×", row["over boots"])[0])
+        assert low - 0.005 <= least <= most <= high + 0.005, row
+
+
+def test_a_time_with_copies_is_held_against_the_bus() -> None:
+    row = next(row for row in rows_of_the_top_table() if row["size"] == "batch 2^24")
+    page = (ROOT / "results/h200_mlp_infer/mlp_infer.md").read_text("utf-8")
+    bus = page.partition("**Against the bus** at batch 2^24")[2].partition("\n")[0]
+    share = re.findall(r"CUDA \S+.*? ms \((\d+ %)\)", bus)[0]
+    assert (row["timed"], row["of the limit"]) == ("host_to_host", share)
+
+
 def test_tables_of_one_machine_are_one(tmp_path: Path) -> None:
     """In whichever order the runs are named."""
     other = on_another_gpu(ROOT / "results/h200_linreg_train", tmp_path / "linreg_train")
@@ -268,6 +292,11 @@ def test_the_top_page_is_short(tmp_path: Path) -> None:
     report = bench("report", *committed, *fixtures, *copies, "--out", "-").stdout
     assert report.count("\n- **[") <= 12
     losses = report.partition("\n## Where we do not win\n\n- ")[2].partition("\n\n")[0]
-    for more in ("Also in: ", "The CPU alone takes less time: ", "Not compared, as "):
+    for more in (
+        "No difference found, either, in: ",
+        "With copies, a rival is faster: ",
+        "The CPU alone takes less time: ",
+        "Not compared, as ",
+    ):
         assert f"\n- {more}" in losses
     assert len(top_of(report)) <= 60

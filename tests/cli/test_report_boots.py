@@ -15,11 +15,13 @@ from project import FIXTURES, bench, report_of
 SIX_PASSES = FIXTURES / "report" / "gpu"
 
 
-def another_boot(folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+def another_boot(
+    folder: Path, change: Callable[[dict[str, Any]], None], first: Path = SIX_PASSES
+) -> Path:
     folder.mkdir()
-    packed = (SIX_PASSES / "cases.jsonl.gz").read_bytes()
+    packed = (first / "cases.jsonl.gz").read_bytes()
     (folder / "cases.jsonl.gz").write_bytes(packed)
-    header = json.loads((SIX_PASSES / "run.json").read_text("utf-8"))
+    header = json.loads((first / "run.json").read_text("utf-8"))
     change(header)
     (folder / "run.json").write_text(json.dumps(header), "utf-8")
     return folder
@@ -116,9 +118,9 @@ def test_boots_of_other_revisions_are_told(tmp_path: Path) -> None:
 
     boot = another_boot(tmp_path / "boot", later)
     report = report_of(SIX_PASSES, boot, out=tmp_path / "r.md")
-    assert "| 2026-03-02, 2 boots, 6 passes " in report
+    assert "| 2026-03-02, 6 passes, and 1 more boot " in report
     assert re.search(r"bench [\d.]+; git \w+, git 123456789abc ", report)
-    assert "`boot`, 73 cases, on one GPU at a time, git 123456789abc. They" in report
+    assert "`boot`, 73 cases, 6 passes, on one GPU at a time, git 123456789abc. They" in report
 
 
 def test_ratios_of_other_machine_code_are_of_no_boot(tmp_path: Path) -> None:
@@ -156,13 +158,32 @@ def test_titles_of_machines_have_their_dates(tmp_path: Path) -> None:
     assert top.splitlines()[0].endswith("NVIDIA H200, 2026-03-02 to 2026-04-05")
 
 
+def measured(*runs: Path) -> str:
+    report = bench("report", *runs, "--out", "-").stdout
+    row = next(line for line in report.splitlines() if line.startswith("| Measured  "))
+    return row.split("|")[2].strip()
+
+
+def test_a_boot_counts_where_it_has_cases(tmp_path: Path) -> None:
+    epochs = SIX_PASSES.parent / "epochs"
+
+    def other_sweep(header: dict[str, Any]) -> None:
+        header["sweeps"][0]["text"] += " "
+
+    boot = another_boot(tmp_path / "boot", other_sweep, epochs)
+    with_cases(boot, lambda case: not case.startswith("allocate/"))
+    alike = "2026-03-02, one pass"
+    assert measured(epochs, SIX_PASSES, boot) == (
+        f"mlp_train: {alike}, and 1 more boot; allocate: {alike}; mlp_infer: 2026-03-02, 6 passes"
+    )
+    report = report_of(epochs, boot, out=tmp_path / "r.md")
+    pages = [(tmp_path / "r-pages/epochs" / f"{w}.md") for w in ("mlp_train", "allocate")]
+    assert [page.read_text("utf-8").count("**2 boots**") for page in pages] == [1, 0], report
+
+
 def test_runs_measured_alike_are_told_at_once() -> None:
     fixtures = SIX_PASSES.parent
-    report = bench(
-        "report", fixtures / "training", SIX_PASSES, fixtures / "mnist", "--out", "-"
-    ).stdout
-    row = next(line for line in report.splitlines() if line.startswith("| Measured  "))
-    assert row.split("|")[2].strip() == (
+    assert measured(fixtures / "training", SIX_PASSES, fixtures / "mnist") == (
         "linreg_train, mnist_train: 2026-03-02, one pass; mlp_infer: 2026-03-02, 6 passes"
     )
 

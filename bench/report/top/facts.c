@@ -78,39 +78,36 @@ static void add_cases(machine_t *machine, const record_t *run) {
         }
 }
 
-/* "2 boots, 6 passes, on GPUs 0,1 at once": the note under the table says what follows. */
-static const char *passes_counted(const report_t *report, const shown_run_t *shown,
-                                  passes_t passes) {
-    const char *text = passes_text(report, passes);
-    const char *boots =
-        shown->boots.n == 0 ? "" : report_text(report, "%zu boots, ", shown->boots.n + 1);
-    return report_text(report, "%s%.*s", boots, (int)strcspn(text, ";:"), text);
-}
-
-/* "2026-11-26, 2 boots, 6 passes" */
-static const char *when_of(const report_t *report, const shown_run_t *shown) {
-    const record_t *run = &shown->whole;
+/* "2026-11-26, 6 passes, on GPUs 0,1 at once, and 2 more boots" */
+static const char *when_of(const report_t *report, const record_t *run, size_t n_boots) {
     const passes_t passes = passes_of(run);
-    return report_text(report, "%s%s%s%s", shown_date(report, run),
-                       run->finished == NULL ? " (**it did not finish**)" : "",
-                       passes.most > 0 ? ", " : "",
-                       passes.most > 0 ? passes_counted(report, shown, passes) : "");
+    const char *more =
+        report_text(report, ", and %zu more boot%s", n_boots, n_boots == 1 ? "" : "s");
+    return report_text(
+        report, "%s%s%s%s%s", shown_date(report, run),
+        run->finished == NULL ? " (**it did not finish**)" : "", passes.most > 0 ? ", " : "",
+        passes.most > 0 ? passes_counted(report, passes) : "", n_boots > 0 ? more : "");
 }
 
-/* "mlp_infer, softmax: 2026-11-26, 6 passes": the runs on that machine of which `when` is true; without
+/* "mlp_infer, softmax: 2026-11-26, 6 passes": the workloads on that machine of which `when` is true; without
  * names of the only run. */
 static const char *measured_then(const report_t *report, const top_t *top, const char *machine,
                                  const char *when) {
     text_list_t names = {0};
     for (size_t r = 0; r < top->runs->n && top->runs->n > 1; r++) {
         const shown_run_t *shown = &top->runs->items[r];
-        if (strcmp(shown_machine(report, &shown->whole), machine) == 0 &&
-            strcmp(when_of(report, shown), when) == 0)
-            for (size_t p = 0; p < shown->n_parts; p++)
+        for (size_t p = 0; p < shown->n_parts; p++)
+            if (strcmp(shown_machine(report, &shown->whole), machine) == 0 &&
+                strcmp(when_of(report, &shown->whole, shown->parts[p].boots.n), when) == 0)
                 text_list_add(&names, report_safe(report, shown->parts[p].workload));
     }
     const char *list = report_join(report, &names, ", ");
     return list != NULL ? report_text(report, "%s: %s", list, when) : when;
+}
+
+static void add_when(const report_t *report, const top_t *top, machine_t *machine,
+                     const char *when) {
+    text_list_add_new(&machine->measured, measured_then(report, top, machine->name, when));
 }
 
 static void add_run(const report_t *report, const top_t *top, machine_t *machine,
@@ -122,8 +119,10 @@ static void add_run(const report_t *report, const top_t *top, machine_t *machine
         text_list_add_new(&machine->hosts, "without a GPU");
     add_software(report, machine, run);
     add_rivals(report, machine, shown);
-    text_list_add_new(&machine->measured,
-                      measured_then(report, top, machine->name, when_of(report, shown)));
+    for (size_t p = 0; p < shown->n_parts; p++)
+        add_when(report, top, machine, when_of(report, run, shown->parts[p].boots.n));
+    if (shown->n_parts == 0)
+        add_when(report, top, machine, when_of(report, run, 0));
     text_list_add_new(&machine->revisions, revision_text(report, run));
     for (size_t i = 0; i < shown->boots.n; i++)
         text_list_add_new(&machine->revisions, revision_text(report, shown->boots.runs[i]));
@@ -166,8 +165,8 @@ static const char *cases_cell(const report_t *report, const machine_t *machine) 
         machine->partly == 0
             ? ""
             : report_text(report,
-                          "; of %zu trainings that agree, what a timed one learned was not "
-                          "compared, which takes the reference too long",
+                          "; in %zu trainings what a timed run had learned was not compared, as "
+                          "the reference would take too long",
                           machine->partly);
     return report_text(report,
                        "%zu: %zu agree with a float64 reference%s%s%s; %zu throttled, %zu with "

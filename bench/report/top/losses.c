@@ -133,6 +133,22 @@ static void add_host(const report_t *report, const comparison_set_t *set, const 
     free(chosen);
 }
 
+/* What is compared without copies may be lost with them. */
+static void add_with_copies(const report_t *report, const comparison_set_t *set, const char *name,
+                            const boots_t *boots, text_list_t *with_copies) {
+    comparison_set_t whole = comparison_set_by_whole(set);
+    if (boots != NULL)
+        boots_widen(boots, &whole);
+    const bool is_other = strcmp(whole.phase, set->phase) != 0;
+    const char *sizes = is_other ? top_sizes_lost(report, &whole) : NULL;
+    const size_row_t *worst = is_other ? worst_of(&whole) : NULL;
+    if (sizes != NULL)
+        text_list_add_format(with_copies, "%s at %s (%s %s)", name, sizes,
+                             report_safe(report, headline_contender(report, worst->strongest)),
+                             lead_text(report, &worst->headline));
+    comparison_set_free_rows(&whole);
+}
+
 /* The fastest self-reported case of a rival that would be the strongest; or NULL. */
 static const case_result_t *unconfirmed(const comparison_set_t *set, const size_row_t *row) {
     const case_result_t *fastest = row->strongest, *result = NULL;
@@ -200,7 +216,7 @@ typedef struct loss {
 typedef struct losses {
     loss_t *items;
     size_t n, capacity;
-    text_list_t uncompared, hosts;
+    text_list_t uncompared, hosts, with_copies;
     size_t n_compared, n_undecided; /* sizes; of them with too few passes to decide */
     const char *least_where;        /* the smallest lead of ours */
     double least;
@@ -248,19 +264,23 @@ static int by_rank(const void *a, const void *b) {
 
 static void print_found(const report_t *report, const losses_t *losses) {
     text_list_t further = {0};
+    bool all_even = true;
     if (losses->n > 0)
         qsort(losses->items, losses->n, sizeof *losses->items, by_rank);
     for (size_t i = 0; i < losses->n; i++)
         if (i < TOP_LOSSES)
             print(report, "- %s: %s.\n", losses->items[i].where, losses->items[i].text);
-        else if (losses->items[i].sizes == NULL)
-            text_list_add(&further, losses->items[i].where);
-        else
-            text_list_add_format(&further, "%s, at %s", losses->items[i].where,
-                                 losses->items[i].sizes);
+        else {
+            const loss_t *loss = &losses->items[i];
+            all_even = all_even && loss->rank == EVEN;
+            text_list_add_format(&further, "%s%s%s", loss->where,
+                                 loss->sizes != NULL ? ", at " : "",
+                                 loss->sizes != NULL ? loss->sizes : "");
+        }
     const char *names = report_join(report, &further, "; ");
     if (names != NULL)
-        print(report, "- Also in: %s.\n", names);
+        print(report, "- %s: %s.\n", all_even ? "No difference found, either, in" : "Also in",
+              names);
 }
 
 static void add_set(const report_t *top, const top_part_t *part, const comparison_set_t *set,
@@ -274,6 +294,7 @@ static void add_set(const report_t *top, const top_part_t *part, const compariso
     const char *loss = loss_of(report, set, part->headline.boots);
     losses->n_compared += tally.n;
     add_host(report, set, name, &losses->hosts);
+    add_with_copies(report, set, name, part->headline.boots, &losses->with_copies);
     take_least(report, set, name, losses);
     losses->n_undecided += tally.of[VERDICT_UNDECIDED];
     if (loss == NULL && tally.n == 0)
@@ -304,8 +325,11 @@ void top_losses(const report_t *report, const top_t *top) {
     free(losses.items);
     const char *uncompared = report_join(report, &losses.uncompared, "; ");
     const char *hosts = report_join(report, &losses.hosts, "; ");
+    const char *with_copies = report_join(report, &losses.with_copies, "; ");
     if (losses.n == 0 && losses.n_compared > 0)
         print_no_loss(report, &losses);
+    if (with_copies != NULL)
+        print(report, "- With copies, a rival is faster: %s.\n", with_copies);
     if (hosts != NULL)
         print(report, "- The CPU alone takes less time: %s.\n", hosts);
     if (uncompared != NULL)

@@ -6,7 +6,7 @@
 
 /* So that it is no longer than that: lines of sentences about workloads, rows of the table, and losses
  * with details, at most. */
-enum { TOP_LINES = 60, TOP_LEADS = 12, TOP_ROWS = HEADLINE_ROWS, TOP_LOSSES = 4 };
+enum { TOP_LINES = 60, TOP_LEADS = 12, TOP_ROWS = HEADLINE_ROWS, TOP_LOSSES = 3 };
 
 /* One workload of one run. */
 typedef struct top_part {

@@ -57,7 +57,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
 
 const workload_t workload_mlp_train = {
     .name = "mlp_train",
-    .summary = "whole epochs of training a multilayer perceptron on MNIST, by allocator",
+    .summary = "whole epochs of training a multilayer perceptron on MNIST",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof *PARAMS,
     .compared_by = "train",
