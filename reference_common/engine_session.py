@@ -109,6 +109,9 @@ class EngineSession(ABC):
     def prepare(self, request: protocol.OpenRequest) -> None:  # noqa: B027 -- optional
         """Set what a case needs before it is built; raises `Skip` if it cannot be had here."""
 
+    def built(self, request: protocol.OpenRequest) -> None:  # noqa: B027 -- optional
+        """Keep what building a case has left."""
+
     def lacks(self, request: CaseRequest, error: BaseException) -> str | None:
         """Return what the machine lacks if this made `error`: the case is then skipped."""
         return None
@@ -200,6 +203,7 @@ class EngineSession(ABC):
             first_run_ns = now_ns() - start_ns
         peak_bytes = self._device.peak_bytes()
         self._cases[spec.id] = Opened(case, mark, Refill(case, inputs))
+        self.built(request)
         return {
             "phases": dict(case.phases),
             "once_ns": {**case.once_ns, "first_run": first_run_ns},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 
+import compile_choices
 import needs
 import protocol
 import torch_needs
@@ -68,9 +69,14 @@ class Session(TorchSession):
         if self._uses_compiler(request):
             self._expect_compiler()
             if request.compile_cache:
+                compile_choices.restore(request.compile_cache)
                 use_compile_cache(request.compile_cache)
         if request.case.variant in CAPTURING and self._device.kind != "cuda":
             raise Skip("CUDA graphs need a GPU")
+
+    def built(self, request: protocol.OpenRequest) -> None:
+        if request.compile_cache and self._uses_compiler(request):
+            compile_choices.keep(request.compile_cache)
 
     def lacks(self, request: CaseRequest, error: BaseException) -> str | None:
         """Return what the compiler lacks here if a compilation failed for it."""

@@ -1,0 +1,42 @@
+"""What a draw chose is what each pass begins with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import compile_choices
+
+
+def new_process() -> None:
+    compile_choices.restore.cache_clear()
+
+
+def test_each_process_begins_with_the_first_choices(tmp_path: Path) -> None:
+    folder = str(tmp_path / "1")
+    first, second = tmp_path / "1/ab/k.best_config", tmp_path / "1/cd/l.best_config"
+    for file in (first, second):
+        file.parent.mkdir(parents=True)
+    compile_choices.restore(folder)  # the draw: there is nothing yet
+    first.write_text("drawn")
+    (first.parent / "k.py").write_text("code")
+    compile_choices.keep(folder)
+    first.write_text("another case of the draw tuned it anew")
+    second.write_text("drawn later")
+    compile_choices.keep(folder)
+    for _ in range(2):  # passes
+        new_process()
+        compile_choices.restore(folder)
+        assert (first.read_text(), second.read_text()) == ("drawn", "drawn later")
+        first.write_text("tuned anew")
+        compile_choices.restore(folder)  # a second case of the process
+        assert first.read_text() == "tuned anew"
+        compile_choices.keep(folder)
+    assert len(list(Path(folder).rglob("*.best_config"))) == 4
+    new_process()
+
+
+def test_a_folder_that_is_not_there_yet_has_no_choices(tmp_path: Path) -> None:
+    compile_choices.restore(str(tmp_path / "none"))
+    compile_choices.keep(str(tmp_path / "none"))
+    assert list(tmp_path.iterdir()) == []
+    new_process()
