@@ -3,7 +3,8 @@
 #include <string.h>
 
 static const chart_kind_t KINDS[] = {
-    {"phases_ENGINE", "phases", "phases of one sample, stacked, by size"},
+    {"phases_ENGINE", "phases",
+     "phases of one sample (CUDA rung 01, PyTorch eager), stacked, by size"},
     {"total", "total", "each engine, as in the study and at its best"},
     {"host_to_host", "total", NULL},
     {"epoch", "epoch", "mlp_train: time of an epoch by contender"},

@@ -21,7 +21,10 @@ static const struct question {
     size_t n_pictures; /* of the first workload, shown: the time of ours beside that of a rival */
 } QUESTIONS[] = {
     {"Speed-up over size", {"speed", "difference_best"}, false, 1},
-    {"Where the time goes", {"phases_cuda", "phases_pytorch", "phases_jax", "operations"}, true, 2},
+    {"Where the time goes (phases: of rung 01 and eager)",
+     {"phases_cuda", "phases_pytorch", "phases_jax", "operations"},
+     true,
+     2},
     {"Roofline", {"roofline"}, true, 1},
 };
 enum { N_QUESTIONS = sizeof QUESTIONS / sizeof *QUESTIONS };
