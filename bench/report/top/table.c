@@ -190,10 +190,9 @@ void top_table(const report_t *report, const top_t *top) {
             "*gap closed*: how much of the strongest rival's distance to that limit ours removes "
             "(by the host's clock where the rival has no other). *Sealed*: timed by this program; "
             "*audited*: by the script itself; for whole runs, with copies, this program's clock "
-            "finds "
-            "at most 10 %% more than it claims, and may find less (%s). *Sizes*: the study's, of "
-            "operators the largest; "
-            "then, where there is room, a workload's largest. All modes of rivals, and what was "
+            "finds at most 10 %% more than it claims, and may find less (%s). *Sizes*: the "
+            "study's, of operators the largest; then, where there is room, a workload's largest. "
+            "All modes of rivals, and what was "
             "tried: %s%s. %s\n\n",
             has_boots(top) ? "*Over boots*: its range over runs after other starts of machines, of "
                              "some of the cases. The interval covers it, and is still none over "
