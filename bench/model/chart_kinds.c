@@ -3,8 +3,7 @@
 #include <string.h>
 
 static const chart_kind_t KINDS[] = {
-    {"phases_ENGINE", "phases",
-     "phases of one sample (CUDA rung 01, PyTorch eager), stacked, by size"},
+    {"phases_ENGINE", "phases", "phases of one sample (rung 01; eager), stacked, by size"},
     {"total", "total", "each engine, as in the study and at its best"},
     {"host_to_host", "total", NULL},
     {"epoch", "epoch", "mlp_train: time of an epoch by contender"},

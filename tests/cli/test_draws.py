@@ -61,7 +61,9 @@ def test_every_pass_runs_the_fastest_draw(root: Path, tmp_path: Path) -> None:
     assert joined["once_ns"]["compile"] == 5000, "the first draw's, that found nothing"
     assert not (out / "compiled").exists(), "only an unfinished run needs it"
     text = report_of(out, out=tmp_path / "report.md", root=root)
-    assert re.search(r"/fused/.* 3\.00 µs, \*\*1\.00 µs\*\*, 2\.00 µs \| +3\.00× \|", text)
+    assert re.search(
+        r"/fused/.* 3\.00 µs, \*\*1\.00 µs\*\*, 2\.00 µs \| +1\.00 µs \| +3\.00× \|", text
+    )
 
 
 def compile_times(run: Path) -> list[float | None]:
