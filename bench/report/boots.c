@@ -82,6 +82,10 @@ size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shar
     return n;
 }
 
+static bool is_earlier(const record_t *a, const record_t *b) {
+    return a->started != NULL && b->started != NULL && strcmp(a->started, b->started) < 0;
+}
+
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err) {
     text_list_t differences = differences_of(first, run);
     status_t status = STATUS_OK;
@@ -95,7 +99,10 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
         free(list);
     } else {
         boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);
-        boots->runs[boots->n++] = run;
+        size_t at = boots->n++;
+        for (; at > 0 && is_earlier(run, boots->runs[at - 1]); at--)
+            boots->runs[at] = boots->runs[at - 1];
+        boots->runs[at] = run;
     }
     text_list_free(&differences);
     return status;
