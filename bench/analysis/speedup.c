@@ -31,8 +31,9 @@ double speedup_unreached_draw(const case_result_t *result, const phase_t *phase)
     if (result->draw == 0 || result->draw > result->n_draws)
         return NAN;
     for (size_t p = 0; p < phase->n_passes; p++) {
-        least = fmin(least, phase_pass(phase, p).log_value); /* NaN: it has none */
-        most = fmax(most, phase_pass(phase, p).log_value);
+        const double log_value = phase_pass(phase, p).log_value; /* NaN: it has none */
+        least = fmin(least, log_value);
+        most = fmax(most, log_value);
     }
     const double drawn_ns = draw_median(&result->draws[result->draw - 1], phase->name);
     return log(drawn_ns) < least - (most - least) ? drawn_ns : NAN;

@@ -112,6 +112,19 @@ def test_three_boots_stay_before_what_is_named_later(tmp_path: Path) -> None:
     assert report.index("- **[mlp_infer]") < report.index("- **[mnist_train]")
 
 
+def test_boots_stand_in_the_order_of_their_starts(tmp_path: Path) -> None:
+    """In whichever order they are named."""
+
+    def started(date: str) -> Callable[[dict[str, Any]], None]:
+        return lambda header: header.update(started=f"{date}T10:15:00Z")
+
+    early = another_boot(tmp_path / "z_early", started("2026-04-01"))
+    late = another_boot(tmp_path / "a_late", started("2026-05-01"))
+    for boots in (early, late), (late, early):
+        page = report_of(SIX_PASSES, *boots, out=tmp_path / "r.md")
+        assert page.index("`z_early`, 73 cases") < page.index("`a_late`, 73 cases"), boots
+
+
 def test_boots_of_other_revisions_are_told(tmp_path: Path) -> None:
     def later(header: dict[str, Any]) -> None:
         header["environment"]["git"]["revision"] = "123456789abc"

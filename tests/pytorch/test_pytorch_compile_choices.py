@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import compile_choices
+import pytest
+
+pytest.importorskip("torch")
+
+import compile_choices  # noqa: E402
+import protocol  # noqa: E402
+import session  # noqa: E402
 
 
 def new_process() -> None:
@@ -33,6 +39,23 @@ def test_each_process_begins_with_the_first_choices(tmp_path: Path) -> None:
         compile_choices.keep(folder)
     assert len(list(Path(folder).rglob("*.best_config"))) == 4
     new_process()
+
+
+def test_a_case_that_is_compiled_begins_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = []
+    monkeypatch.setattr(session.compile_choices, "restore", lambda folder: called.append(folder))
+    monkeypatch.setattr(session.compile_choices, "keep", lambda folder: called.append(folder))
+    monkeypatch.setattr(session, "use_compile_cache", lambda _folder: None)
+    monkeypatch.setattr(session.Session, "_expect_compiler", lambda _self: None)
+    folder, of = str(tmp_path), session.Session("cpu")
+    for variant, expected in ("eager", []), ("compile", [folder, folder]):
+        spec = protocol.CaseSpec("c", "mlp_infer", "pytorch", "cpu", variant, "f32", {})
+        request = protocol.OpenRequest(spec, 1, compile_cache=folder)
+        of.prepare(request)
+        of.built(request)
+        assert called == expected
 
 
 def test_a_folder_that_is_not_there_yet_has_no_choices(tmp_path: Path) -> None:
