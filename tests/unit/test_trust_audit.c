@@ -1,0 +1,182 @@
+/* The audit of a script's claims, on a clock of our own: what a made-up worker takes for its runs, and
+ * what disturbs it, is exact here. tests/cheats/ has real workers. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "measure/trust.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const double REQUEST_NS = 1e5, STALL_NS = 4.5e7, BUSY_NS = 3e8;
+
+static struct world {
+    int64_t now_ns;
+    const char *phase; /* that the worker names; NULL: it cannot be audited */
+    double run_ns;     /* what a run takes */
+    double request_ns; /* beside the runs; up to a third more, from request to request */
+    double stall_ns;   /* of the first request */
+    double busy_until; /* until then everything takes three times as long */
+    int requests, most_runs;
+} world;
+
+static int64_t made_up_now(void *context) {
+    (void)context;
+    return world.now_ns;
+}
+
+/* In the place of measure/contender.c. */
+
+bool contender_reopen(contender_t *c) {
+    return c->active;
+}
+
+cores_t *contender_cores(const contender_t *c) {
+    (void)c;
+    return NULL;
+}
+
+bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
+    const int runs = (int)json_integer_value(json_object_get(request, "runs"));
+    assert_string_equal(json_string_value(json_object_get(request, "op")), "audit");
+    assert_string_equal(json_string_value(json_object_get(request, "id")), c->result.spec.id);
+    json_decref(request);
+    const double jitter = (double)(world.requests * 37 % 101) / 300;
+    const double ns = world.request_ns * (1 + jitter) + runs * world.run_ns;
+    const double slower = (double)world.now_ns < world.busy_until ? 3 : 1;
+    world.now_ns += (int64_t)(slower * ns + (world.requests == 0 ? world.stall_ns : 0));
+    world.requests++;
+    world.most_runs = runs > world.most_runs ? runs : world.most_runs;
+    *answer = world.phase == NULL
+                  ? json_pack("{s:s, s:s}", "status", "failed", "reason", "unknown op")
+                  : json_pack("{s:s, s:s}", "status", "ok", "phase", world.phase);
+    return true;
+}
+
+/* The trust in a script that claims so much for a run, if the world is as it is. */
+static trust_t trust_in(double claimed_ns) {
+    case_t spec = {.id = mem_text("mlp_infer/mine-cpu/plain"),
+                   .workload = mem_text("mlp_infer"),
+                   .engine = mem_text("mine"),
+                   .device = mem_text("cpu"),
+                   .variant = mem_text("plain"),
+                   .dtype = mem_text("f32")};
+    contender_t contender = {.active = true};
+    result_init(&contender.result, &spec);
+    case_free(&spec);
+    phase_t *phase = result_add_phase(&contender.result, "host_to_host", CLOCK_HOST);
+    phase_add_round(phase, (double[]){claimed_ns, claimed_ns, claimed_ns}, 3);
+    clock_inject(made_up_now, NULL);
+    trust_find(&contender);
+    clock_inject(NULL, NULL);
+    const trust_t trust = contender.result.trust;
+    result_free(&contender.result);
+    return trust;
+}
+
+static void set_world(double run_ns) {
+    world = (struct world){.phase = "host_to_host", .run_ns = run_ns, .request_ns = REQUEST_NS};
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static const double RUNS_NS[] = {1e3, 1e5, 1e7, 1e8, 2e9};
+enum { N_RUNS = sizeof RUNS_NS / sizeof *RUNS_NS };
+
+static void what_agrees_is_audited(void **state) {
+    (void)state;
+    static const struct {
+        double claimed; /* of what a run takes */
+        trust_t trust;
+    } CASES[] = {{1, TRUST_AUDITED},          {0.92, TRUST_AUDITED},
+                 {0.89, TRUST_SELF_REPORTED}, {1 / 3., TRUST_SELF_REPORTED},
+                 {1 / 0.3, TRUST_AUDITED},    {1 / 0.09, TRUST_SELF_REPORTED}};
+    for (size_t r = 0; r < N_RUNS; r++)
+        for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+            set_world(RUNS_NS[r]);
+            assert_int_equal(trust_in(CASES[i].claimed * RUNS_NS[r]), CASES[i].trust);
+        }
+}
+
+/* Had the first request alone decided how many runs the others have, they would be too few for all. */
+static void a_stalled_first_request_is_forgiven(void **state) {
+    (void)state;
+    for (size_t r = 0; r < N_RUNS; r++) {
+        set_world(RUNS_NS[r]);
+        world.stall_ns = STALL_NS;
+        assert_int_equal(trust_in(RUNS_NS[r]), TRUST_AUDITED);
+    }
+    set_world(RUNS_NS[0]);
+    world.stall_ns = STALL_NS;
+    trust_in(RUNS_NS[0]);
+    assert_in_range(world.most_runs, 500, 4000);
+}
+
+static void a_machine_that_is_busy_for_a_while_is_forgiven(void **state) {
+    (void)state;
+    for (size_t r = 0; r < N_RUNS - 1; r++) { /* the last takes longer than all patience */
+        set_world(RUNS_NS[r]);
+        world.busy_until = BUSY_NS;
+        assert_int_equal(trust_in(RUNS_NS[r]), TRUST_AUDITED);
+    }
+}
+
+/* No run takes no time. */
+static void doing_less_in_an_audit_does_not_help(void **state) {
+    (void)state;
+    for (size_t r = 0; r < N_RUNS; r++) {
+        set_world(RUNS_NS[r]);
+        world.run_ns = 0;
+        assert_int_equal(trust_in(RUNS_NS[r]), TRUST_SELF_REPORTED);
+    }
+}
+
+static void copies_before_long_runs_do_not_count(void **state) {
+    (void)state;
+    set_world(1e8);
+    world.request_ns = 2e8;
+    assert_int_equal(trust_in(1e8), TRUST_AUDITED);
+    assert_int_equal(world.most_runs, 6); /* twice what takes as long as the first request */
+}
+
+static void another_phase_vouches_for_nothing(void **state) {
+    (void)state;
+    static const char *const PHASES[] = {"total", NULL};
+    for (size_t i = 0; i < sizeof PHASES / sizeof *PHASES; i++) {
+        set_world(1e5);
+        world.phase = PHASES[i];
+        assert_int_equal(trust_in(1e5), TRUST_SELF_REPORTED);
+        assert_in_range(world.requests, 1, 2);
+    }
+}
+
+/* A wrong claim costs a second, or three tries; a true one milliseconds, or one long run. */
+static void audits_end(void **state) {
+    (void)state;
+    set_world(1e8);
+    trust_in(1e8);
+    assert_int_equal(world.requests, 1);
+    set_world(1e5);
+    trust_in(1e5);
+    assert_in_range(world.now_ns, 1, 100 * 1000 * 1000);
+    set_world(1e5);
+    trust_in(1e4);
+    assert_in_range(world.now_ns, 1000 * 1000 * 1000, 1500 * 1000 * 1000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_agrees_is_audited),
+        cmocka_unit_test(a_stalled_first_request_is_forgiven),
+        cmocka_unit_test(a_machine_that_is_busy_for_a_while_is_forgiven),
+        cmocka_unit_test(doing_less_in_an_audit_does_not_help),
+        cmocka_unit_test(copies_before_long_runs_do_not_count),
+        cmocka_unit_test(another_phase_vouches_for_nothing),
+        cmocka_unit_test(audits_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
