@@ -42,6 +42,17 @@ do for [e = int(first_tick):int(linear + above)] {
 do for [e = int(first_tick):int(linear + below)] {
     set ytics add ('−' . decade(e) bent(-10.0 ** e))
 }
+# Of less than a decade beyond the linear part, the scale would hardly be seen.
+if (below < 1.2 && above < 1.2) {
+    do for [step = 2:5:3] {
+        if (step * linear_us < 10.0 ** (linear + above)) {
+            set ytics add (sprintf('+%g', step * linear_us) bent(step * linear_us))
+        }
+        if (step * linear_us < 10.0 ** (linear + below)) {
+            set ytics add (sprintf('−%g', step * linear_us) bent(-step * linear_us))
+        }
+    }
+}
 set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead linecolor rgb '#888888' linewidth 1
 
 # Columns: index, batch, difference, lead (1 first side, 2 second, 3 neither), throttled, who,

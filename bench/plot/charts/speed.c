@@ -125,44 +125,61 @@ static span_t span_at(const race_t *race, const stats_interval_t *ratio, int pla
     return place > 0 ? (span_t){from, from + NEAR_Y} : (span_t){from - NEAR_Y, from};
 }
 
-/* Is there room for the number of a side: no point of another one, no number placed before it, and not
- * the line at 1 where its own point is on the other side of it? */
-static bool has_room(const race_t *race, size_t side, size_t i, int place) {
+static bool overlap(span_t one, span_t other) {
+    return one.low < other.high && other.low < one.high;
+}
+
+/* What another side has there: its point, or all of its interval. */
+static span_t drawn_at(const race_t *race, const stats_interval_t *ratio, bool with_interval) {
+    const double point = height_of(race, ratio->centre);
+    const bool all = with_interval && isfinite(ratio->low) && isfinite(ratio->high);
+    return (span_t){fmin(point - NEAR_Y / 4, all ? height_of(race, ratio->low) : point),
+                    fmax(point + NEAR_Y / 4, all ? height_of(race, ratio->high) : point)};
+}
+
+/* Is there room for the number of a side: no point of another one, nor its interval if that is asked
+ * for, no number placed before it, and not the line at 1 where its own point is on the other side of it? */
+static bool has_room(const race_t *race, size_t side, size_t i, int place, bool off_intervals) {
     const span_t own = span_at(race, &race->sides[side].ratios[i], place);
     const double line = height_of(race, 1);
     if (own.low < 0 || own.high > 1 || (own.low < line && own.high > line))
         return false;
     for (size_t s = 0; s < race->n; s++) {
         const side_t *other = &race->sides[s];
-        const double point = height_of(race, other->ratios[i].centre);
-        if (s == side || isnan(point))
+        const stats_interval_t *ratio = &other->ratios[i];
+        if (s == side || !isfinite(ratio->centre))
             continue;
-        const span_t taken = span_at(race, &other->ratios[i], other->places[i]);
-        if ((point > own.low - NEAR_Y / 4 && point < own.high + NEAR_Y / 4) ||
-            (other->places[i] != 0 && own.low < taken.high && taken.low < own.high))
+        if (overlap(own, drawn_at(race, ratio, off_intervals)) ||
+            (other->places[i] != 0 && overlap(own, span_at(race, ratio, other->places[i]))))
             return false;
     }
     return true;
 }
 
-/* In the order of the sides: above if there is room, else below, else nowhere. */
+/* Above if there is room, else below, else nowhere. */
+static int place_for(const race_t *race, size_t side, size_t i) {
+    for (int off_intervals = 1; off_intervals >= 0; off_intervals--)
+        for (int place = 1; place >= -1; place -= 2)
+            if (has_room(race, side, i, place, off_intervals))
+                return place;
+    return 0;
+}
+
+/* In the order of the sides. */
 static void place_numbers(race_t *race) {
     for (size_t i = 0; i < race->data->n_sizes; i++)
         for (size_t s = 0; s < race->n; s++)
             if (isfinite(race->sides[s].ratios[i].centre) &&
                 is_labelled(race, i, race->sides[s].series))
-                race->sides[s].places[i] = has_room(race, s, i, 1)    ? 1
-                                           : has_room(race, s, i, -1) ? -1
-                                                                      : 0;
+                race->sides[s].places[i] = place_for(race, s, i);
 }
 
-/* Near 1 with two decimals: 1.04 is no 1.0. */
-static const char *ratio_text(char text[UNITS_TEXT], double ratio) {
-    char digits[UNITS_TEXT];
-    if (fabs(ratio - 1) < 0.095)
-        snprintf(text, UNITS_TEXT, "%.2f×", ratio);
-    else
-        snprintf(text, UNITS_TEXT, "%.20s×", units_two_digits(digits, ratio));
+/* As the tables have it, without the interval, which is drawn. */
+static const char *ratio_text(char text[UNITS_TEXT], const stats_interval_t *ratio) {
+    units_ratio(text, ratio->centre, ratio->low, ratio->high);
+    char *interval = strstr(text, " (");
+    if (interval != NULL)
+        *interval = '\0';
     return text;
 }
 
@@ -179,7 +196,7 @@ static void write_side(const race_t *race, size_t side, chart_t *chart) {
         const stats_interval_t *ratio = &what->ratios[i];
         if (isfinite(ratio->centre))
             chart_row(chart, "%" PRId64 " %.6g %s %d %s %s", race->data->sizes[i], ratio->centre,
-                      chart_quote(chart, ratio_text(text, ratio->centre)), what->places[i],
+                      chart_quote(chart, ratio_text(text, ratio)), what->places[i],
                       chart_real(chart, ratio->low, 6), chart_real(chart, ratio->high, 6));
     }
     chart_row(chart, "\n");
