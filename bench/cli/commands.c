@@ -13,6 +13,8 @@
 static const cli_option_t PLOT_OPTIONS[] = {
     {"out", "DIR", "folder for the charts (plots/RUN)", CLI_FIELD(cli_text, plot_options_t, out)},
     {"format", "F", "svg (default), png, or svg,png", CLI_FIELD(cli_text, plot_options_t, format)},
+    {"boot", "RUN", "another boot of the run, for intervals of ratios to cover (repeatable)",
+     CLI_FIELD(cli_texts, plot_options_t, boots)},
     {"case", "ID", "draw the distribution of this case's samples, not the default charts",
      CLI_FIELD(cli_text, plot_options_t, case_id)},
     {"phase", "P", "with --case: its phase (host_to_host)",
@@ -46,9 +48,9 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
     plot_options_t options = {.inputs = (const char *const *)args->operands.items,
                               .n_inputs = args->operands.n,
                               .root = args->root};
-    TRY(cli_read(args, &options, err));
     if (options.n_inputs == 0)
         return error_set(err, STATUS_USAGE, "bench plot: expected a run folder or a CSV file");
+    TRY(cli_read(args, &options, err));
     chart_list_t charts = {0};
     status_t status = plot_charts(&options, &charts, err);
     for (size_t i = 0; status == STATUS_OK && i < charts.n; i++)

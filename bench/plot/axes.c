@@ -184,6 +184,14 @@ const char *chart_medians(chart_t *chart, const plot_data_t *data) {
                     : chart_format(chart, "medians of %zu passes", n);
 }
 
+const char *chart_ratio_intervals(chart_t *chart, const plot_data_t *data) {
+    boots_t boots = boots_with(data->boots, data->workload->name);
+    const size_t n = boots.n;
+    boots_free(&boots);
+    return n == 0 ? "95 % intervals over passes"
+                  : chart_format(chart, "95 %% intervals over passes and %zu boots", n + 1);
+}
+
 const char *chart_hollow(const plot_data_t *data) {
     for (size_t s = 0; s < data->n_series; s++)
         for (size_t i = 0; i < data->series[s].n_cases; i++)

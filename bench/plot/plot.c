@@ -269,6 +269,17 @@ static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several
     return status;
 }
 
+static status_t load_run(const plot_options_t *options, const char *folder, plot_source_t *source,
+                         error_t *err) {
+    TRY(plot_source_from_run(folder, source, err));
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < options->boots.n && status == STATUS_OK; i++)
+        status = plot_source_add_boot(source, options->boots.items[i], err);
+    if (status != STATUS_OK)
+        plot_source_free(source);
+    return status;
+}
+
 static status_t draw_inputs(plotter_t *plotter, error_t *err) {
     const plot_options_t *options = plotter->options;
     const char **csvs = mem_zeroed(options->n_inputs, sizeof *csvs);
@@ -282,7 +293,7 @@ static status_t draw_inputs(plotter_t *plotter, error_t *err) {
     for (size_t i = 0; i < options->n_inputs && status == STATUS_OK; i++) {
         if (!fs_is_folder(options->inputs[i]))
             continue;
-        status = plot_source_from_run(options->inputs[i], &source, err);
+        status = load_run(options, options->inputs[i], &source, err);
         if (status == STATUS_OK)
             status = draw_set(plotter, &source, several, err);
     }
@@ -301,6 +312,8 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
         return error_set(err, STATUS_USAGE, "nothing to plot: expected a run's folder or a CSV");
     if (options->phase != NULL && options->case_id == NULL)
         return error_set(err, STATUS_USAGE, "--phase: expected --case with it");
+    if (options->boots.n > 0 && (options->n_inputs > 1 || !fs_is_folder(options->inputs[0])))
+        return error_set(err, STATUS_USAGE, "--boot: expected one run's folder beside it");
     plotter_t plotter = {.options = options, .charts = charts};
     char *gnuplot = NULL;
     status_t status = chart_formats(options->format, &plotter.formats, err);

@@ -8,6 +8,7 @@
 typedef struct plot_options {
     const char *const *inputs; /* run folders or CSV files */
     size_t n_inputs;
+    text_list_t boots;   /* of the only input, a run: further starts of its machine; borrowed */
     const char *out;     /* folder for the charts; NULL: plots/<run> */
     const char *format;  /* "svg", "png" or "svg,png"; NULL: "svg" */
     const char *root;    /* the project's folder: gnuplot scripts are in <root>/plots */

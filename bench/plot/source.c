@@ -124,6 +124,7 @@ static void group_by_shape(plot_source_t *source) {
         shape_group_t *group = &groups.items[i];
         plot_data_t *data = &source->shapes[source->n_shapes++];
         *data = (plot_data_t){.run = &source->run,
+                              .boots = &source->boots,
                               .workload = group->workload,
                               .study_csv = source->study_csv,
                               .synthetic = any_synthetic(group->cases, group->n)};
@@ -216,6 +217,25 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
     return STATUS_OK;
 }
 
+status_t plot_source_add_boot(plot_source_t *source, const char *folder, error_t *err) {
+    record_t *boot = mem_alloc(sizeof *boot);
+    status_t status = record_load(folder, boot, err);
+    if (status != STATUS_OK) {
+        free(boot);
+        return status;
+    }
+    const bool shares = boots_shared_cases(&source->run, boot, NULL) > 0;
+    status = boots_add(&source->boots, &source->run, boot, err);
+    if (status != STATUS_OK) {
+        record_free(boot);
+        free(boot);
+    } else if (!shares) {
+        status = error_set(err, STATUS_USAGE, "%s: has no case of %s, on the same device", folder,
+                           source->run.folder);
+    }
+    return status;
+}
+
 status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
                                error_t *err) {
     *source = (plot_source_t){.study_csv = true, .name = mem_text("study")};
@@ -259,6 +279,11 @@ void plot_source_free(plot_source_t *source) {
     free(source->shapes);
     free(source->name);
     free(source->footer);
+    for (size_t i = 0; i < source->boots.n; i++) {
+        record_free((record_t *)source->boots.runs[i]);
+        free((record_t *)source->boots.runs[i]);
+    }
+    boots_free(&source->boots);
     record_free(&source->run);
     *source = (plot_source_t){0};
 }

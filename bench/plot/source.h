@@ -5,6 +5,7 @@
 #ifndef BENCH_PLOT_SOURCE_H
 #define BENCH_PLOT_SOURCE_H
 
+#include "analysis/boots.h"
 #include "base/arena.h"
 #include "results/record.h"
 #include "workloads/common/workload.h"
@@ -35,7 +36,8 @@ typedef struct best {
 
 /* The cases of one shape. */
 typedef struct plot_data {
-    const record_t *run; /* with all its cases */
+    const record_t *run;  /* with all its cases */
+    const boots_t *boots; /* further starts of the machine, that ratios are to cover */
     const workload_t *workload;
     const char
         *compared_by;  /* the workload's, for COMPUTATION the one that all can have; or NULL */
@@ -54,8 +56,9 @@ typedef struct plot_data {
 /* The input of one set of charts: a run, or the study's CSVs. */
 typedef struct plot_source {
     record_t run;
-    char *name;   /* of the set of charts: the run's name, or "study" */
-    char *footer; /* device, date, source */
+    boots_t boots; /* owns its runs here */
+    char *name;    /* of the set of charts: the run's name, or "study" */
+    char *footer;  /* device, date, source */
     bool study_csv;
     plot_data_t *shapes; /* workloads in run order; the shape with the most sizes first */
     size_t n_shapes;
@@ -63,6 +66,9 @@ typedef struct plot_source {
 
 /* On failure there is nothing to free. */
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err);
+/* Another boot of a source from a run. STATUS_USAGE if it shares no case with the run; what boots_add()
+ * refuses is refused. */
+status_t plot_source_add_boot(plot_source_t *source, const char *folder, error_t *err);
 /* One CSV or the study's two. */
 status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
                                error_t *err);

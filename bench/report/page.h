@@ -3,10 +3,10 @@
 #ifndef BENCH_REPORT_PAGE_H
 #define BENCH_REPORT_PAGE_H
 
+#include "analysis/boots.h"
 #include "analysis/speedup.h"
 #include "base/arena.h"
 #include "io/table.h"
-#include "report/boots.h"
 
 #include <stdio.h>
 

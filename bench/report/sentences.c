@@ -149,7 +149,7 @@ static void print_each_rival(const report_t *report, const comparison_set_t *set
     for (size_t i = 0; i < set->n_rivals && set->n_rivals > 1; i++) {
         comparison_set_t against = comparison_set_against(set, i);
         if (report->boots != NULL)
-            boots_widen(report->boots, &against);
+            boots_widen_set(report->boots, &against);
         const char *name = their_name(report, &against);
         const size_t n_compared = fitting_rows(&against, has_headline, NULL);
         size_t n_strongest = 0;

@@ -33,7 +33,7 @@ static void fill_part(const shown_run_t *shown, shown_part_t *part, const char *
         part->sets = comparison_sets_of(&part->steady, workload);
     part->boots = boots_with(&shown->boots, workload);
     for (size_t s = 0; s < part->sets.n; s++)
-        boots_widen(&part->boots, &part->sets.items[s]);
+        boots_widen_set(&part->boots, &part->sets.items[s]);
 }
 
 void shown_select(shown_run_t *shown, const char *only) {

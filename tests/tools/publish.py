@@ -5,10 +5,10 @@ usage: publish.py [--bench BENCH] [--from DIR] [--to DIR] [--unfinished]
 
 DIR of --from is where record.py recorded; every finished run there is published, the others are named
 and left out. With --unfinished they are published, too: a machine went away before their last pass. A
-run keeps run.json, its samples (gzipped) and the study's CSVs. Charts are drawn of a workload's first
-boot. The report is of all reference runs in results/, so that a workload recorded later, or anew, joins
-those that are there. Exit code 1: a case is wrong, failed or implausible, or too much is kept;
-everything is written all the same, for a look at it.
+run keeps run.json, its samples (gzipped) and the study's CSVs. Charts are drawn anew of each workload's
+first boot, with the others. The report is of all reference runs in results/, so that a workload
+recorded later, or anew, joins those that are there. Exit code 1: a case is wrong, failed or
+implausible, or too much is kept; everything is written all the same, for a look at it.
 """
 
 from __future__ import annotations
@@ -60,6 +60,17 @@ def copy_run(source: Path, to: Path) -> None:
     (to / "cases.jsonl.gz").write_bytes(packed)
 
 
+def draw(bench: Path, run: Path, to: Path) -> None:
+    """Draw the charts of a run, with its boots: its own, and those of every workload's headlines."""
+    gpu, _, workload = run.name.partition("_")
+    names = tuple(f"{gpu}_{name}_boot" for name in (workload, *BOOT_RUNS))
+    boots = [x for x in runs_in(run.parent) if x.name.startswith(names)]
+    charts = to / "plots" / run.name
+    shutil.rmtree(charts, ignore_errors=True)
+    asked = [bench, "plot", run, "--out", charts, *(f"--boot={boot}" for boot in boots)]
+    subprocess.run(asked, check=True, cwd=to)
+
+
 def bad_cases(run: Path) -> list[str]:
     """Return the last word on each case and pass that has no valid time."""
     status: dict[tuple[str, object, object], str] = {}
@@ -96,10 +107,9 @@ def main() -> int:
         run = to / "results" / source.name
         copy_run(source, run)
         bad += bad_cases(run)
-        if "_boot" not in source.name:
-            charts = to / "plots" / source.name
-            shutil.rmtree(charts, ignore_errors=True)
-            subprocess.run([bench, "plot", run, "--out", charts], check=True, cwd=to)
+    for run in runs_in(to / "results"):
+        if "_boot" not in run.name:
+            draw(bench, run, to)
     runs = [f"results/{run.name}" for run in runs_in(to / "results")]
     subprocess.run([bench, "report", *runs], check=True, cwd=to)
     too_large = [

@@ -130,10 +130,10 @@ static void speed_is_against_the_strongest_rival(void **state) {
     assert_drawn(chart_speed(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "size \"CUDA 06_persistent (the fastest of its side)\" text place "
-                      "low high\n5000 100 \"100×\" 1 100 100\n5000000 20 \"20×\" 1 20 20\n");
+                      "low high\n5000 100 \"100×\" 1 100 100\n5000000 20 \"20.0×\" 1 20 20\n");
     assert_has(table, "C on the CPU, ref (the fastest of its side)\" text place low high\n"
                       "5000 200 \"200×\" ");
-    assert_has(table, "5000 2 \"2.0×\" "); /* PyTorch on the CPU */
+    assert_has(table, "5000 2 \"2.00×\" "); /* PyTorch on the CPU */
     assert_lacks(table, "07_sums");
     assert_has(chart.note, "rival: PyTorch, the fastest at each data-set size");
     assert_true(text_list_has(&chart.numbers, "logarithmic=1"));
@@ -152,7 +152,7 @@ static void a_small_range_is_linear(void **state) {
     load_cases(world, CASES, 4);
     chart_t chart = {0};
     assert_drawn(chart_speed(world->data, &chart));
-    assert_has(table_of(&chart), "5000 2 \"2.0×\" 1 2 2\n50000 0.5 \"0.50×\" 1 0.5 0.5\n");
+    assert_has(table_of(&chart), "5000 2 \"2.00×\" 1 2 2\n50000 0.5 \"0.500×\" 1 0.5 0.5\n");
     assert_has(chart.note, "rival: PyTorch on the CPU, eager");
     assert_true(text_list_has(&chart.numbers, "logarithmic=0"));
     assert_true(text_list_has(&chart.numbers, "y_low=0"));

@@ -54,7 +54,8 @@ static int style_at(const plot_data_t *data, const series_t *series, const case_
     return series->engine[0] != '\0' ? series->style : style_of_mixed(data->run, &result->spec);
 }
 
-static bar_t bar_of(const case_result_t *left, const case_result_t *right, const char *phase) {
+static bar_t bar_of(const boots_t *boots, const case_result_t *left, const case_result_t *right,
+                    const char *phase) {
     bar_t bar = {.size = size_of(left),
                  .difference_ns = NAN,
                  .names = {engine_name(left->spec.engine), engine_name(right->spec.engine)},
@@ -65,7 +66,8 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
         bar.status = result_has_times(without) ? "no time" : case_status_name(without->status);
         return bar;
     }
-    const speedup_t speedup = speedup_make(left, phase, right, phase);
+    speedup_t speedup = speedup_make(left, phase, right, phase);
+    boots_widen(boots, left, right, phase, &speedup);
     if (speedup.self_reported) {
         bar.status = "self-reported";
         return bar;
@@ -89,7 +91,7 @@ static difference_t difference_of(const plot_data_t *data, const series_t *left,
         if (a == NULL || b == NULL)
             continue;
         bar_t *bar = &difference.bars[difference.n++];
-        *bar = bar_of(a, b, phase);
+        *bar = bar_of(data->boots, a, b, phase);
         bar->styles[0] = style_at(data, left, a);
         bar->styles[1] = style_at(data, right, b);
         difference.n_timed += isfinite(bar->difference_ns);

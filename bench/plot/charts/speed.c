@@ -37,8 +37,9 @@ static bool is_strongest(const race_t *race, const series_t *series, size_t i) {
 
 static stats_interval_t ratio_at(const race_t *race, const series_t *series, size_t i) {
     const int64_t size = race->data->sizes[i];
-    const speedup_t speedup = speedup_make(series_at(series, size), race->phase,
-                                           series_at(race->strongest, size), race->phase);
+    const case_result_t *ours = series_at(series, size), *theirs = series_at(race->strongest, size);
+    speedup_t speedup = speedup_make(ours, race->phase, theirs, race->phase);
+    boots_widen(race->data->boots, ours, theirs, race->phase, &speedup);
     if (is_strongest(race, series, i) && isfinite(speedup.ratio.centre)) /* even with two values */
         return (stats_interval_t){.centre = 1, .low = 1, .high = 1};
     return speedup.ratio;
@@ -220,10 +221,10 @@ static void draw(const race_t *race, chart_t *chart) {
     chart->title = chart_format(chart, "Relative speed against %s: the strongest rival is 1",
                                 data->workload->size_noun);
     chart->note = chart_format(
-        chart, "%s  ·  phase %s, ratio of %s: 2× is half of the rival's time  ·  rival: %s",
+        chart, "%s  ·  phase %s, ratio of %s%s: 2× is half of the rival's time  ·  rival: %s",
         data->shape, race->phase,
-        chart_has_intervals(data) ? "medians, 95 % intervals over passes"
-                                  : chart_medians(chart, data),
+        chart_has_intervals(data) ? "medians, " : chart_medians(chart, data),
+        chart_has_intervals(data) ? chart_ratio_intervals(chart, data) : "",
         strongest_text(race, chart));
     chart_row(chart, "# a block per engine: time of the strongest rival / of the engine's fastest");
     for (size_t s = 0; s < race->n; s++) {

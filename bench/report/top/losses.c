@@ -138,7 +138,7 @@ static void add_with_copies(const report_t *report, const comparison_set_t *set,
                             const boots_t *boots, text_list_t *with_copies) {
     comparison_set_t whole = comparison_set_by_whole(set);
     if (boots != NULL)
-        boots_widen(boots, &whole);
+        boots_widen_set(boots, &whole);
     const bool is_other = strcmp(whole.phase, set->phase) != 0;
     const char *sizes = is_other ? top_sizes_lost(report, &whole) : NULL;
     const size_row_t *worst = is_other ? worst_of(&whole) : NULL;

@@ -1,7 +1,7 @@
 /* Boots: runs of the same sweeps, or of a part of their cases, after separate starts of a machine of one kind. The first
  * is reported; the others show how far its ratios move from start to start, which passes of one boot do not. */
-#ifndef BENCH_REPORT_BOOTS_H
-#define BENCH_REPORT_BOOTS_H
+#ifndef BENCH_ANALYSIS_BOOTS_H
+#define BENCH_ANALYSIS_BOOTS_H
 
 #include "analysis/speedup.h"
 
@@ -32,10 +32,13 @@ typedef struct boots_range {
 /* Theirs over ours, by `phase`; both cases are of the first boot. */
 boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
                           const case_result_t *theirs, const char *phase);
-/* Have the intervals of a set's ratios over rivals cover these ratios in all boots, and judge them anew:
- * passes after one start do not show how far a ratio moves from machine to machine. Not their intervals:
- * a boot on a noisy machine would make a precise ratio vague. */
-void boots_widen(const boots_t *boots, comparison_set_t *set);
+/* Have the interval of a ratio cover it in all boots, and judge it anew: passes after one start do not show
+ * how far a ratio moves from machine to machine. Not its intervals there: a boot on a noisy machine would
+ * make a precise ratio vague. Both cases are of the first boot. */
+void boots_widen(const boots_t *boots, const case_result_t *ours, const case_result_t *theirs,
+                 const char *phase, speedup_t *speedup);
+/* Those of a set's ratios over rivals. */
+void boots_widen_set(const boots_t *boots, comparison_set_t *set);
 /* Is one side the faster in a boot, and the other in another? */
 bool boots_disagree(const boots_range_t *range);
 

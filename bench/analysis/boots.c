@@ -1,4 +1,4 @@
-#include "report/boots.h"
+#include "analysis/boots.h"
 
 #include "base/memory.h"
 
@@ -161,8 +161,8 @@ boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
     return range;
 }
 
-static void widen(const boots_t *boots, const case_result_t *ours, const case_result_t *theirs,
-                  const char *phase, speedup_t *speedup) {
+void boots_widen(const boots_t *boots, const case_result_t *ours, const case_result_t *theirs,
+                 const char *phase, speedup_t *speedup) {
     stats_interval_t *ratio = &speedup->ratio;
     if (speedup->verdict == VERDICT_NONE || speedup->verdict == VERDICT_UNDECIDED)
         return;
@@ -175,12 +175,13 @@ static void widen(const boots_t *boots, const case_result_t *ours, const case_re
     speedup->verdict = speedup_judge(ratio);
 }
 
-void boots_widen(const boots_t *boots, comparison_set_t *set) {
+void boots_widen_set(const boots_t *boots, comparison_set_t *set) {
     for (size_t i = 0; i < set->n_rows; i++) {
         size_row_t *row = &set->rows[i];
-        widen(boots, row->best, row->strongest, set->phase, &row->headline);
+        boots_widen(boots, row->best, row->strongest, set->phase, &row->headline);
         for (size_t r = 0; r < set->n_rivals; r++)
-            widen(boots, row->best, row->rivals[r].fastest, set->phase, &row->rivals[r].speedup);
+            boots_widen(boots, row->best, row->rivals[r].fastest, set->phase,
+                        &row->rivals[r].speedup);
     }
 }
 

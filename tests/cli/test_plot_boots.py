@@ -1,0 +1,59 @@
+"""`bench plot --boot`: charts of ratios have the report's intervals, over all boots."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from charts import blocks, needs_gnuplot, plot
+from project import ROOT
+
+RESULTS = ROOT / "results"
+RUN, BOOTS = "h200_linreg_train", ("h200_linreg_train_boot2", "h200_headlines_boot2")
+
+
+@needs_gnuplot
+def test_ratios_cover_those_of_all_boots(tmp_path: Path) -> None:
+    """At 5 k points PyTorch took 80 % longer in one of the passes' choices than in another's."""
+
+    def ours_at_5_k(*boots: str) -> list[str]:
+        out = tmp_path / f"{len(boots)}"
+        plot(RESULTS / RUN, "--out", out, *(f"--boot={RESULTS / boot}" for boot in boots))
+        chart = (out / "linreg_train_speed.svg").read_text(encoding="utf-8")
+        assert ("intervals over passes and 3 boots:" in chart) == bool(boots)
+        _, first, *_ = blocks(out / "linreg_train_speed.dat")[0]
+        return first
+
+    _, ratio, text, _, low, high = ours_at_5_k()
+    _, same, shorter, _, lower, higher = ours_at_5_k(*BOOTS)
+    assert ratio == same
+    assert float(lower) <= float(low) and float(high) + 5 < float(higher)
+    assert (text, shorter) == ("4.42×", "4.4×")
+
+
+def test_published_charts_have_the_digits_of_their_pages() -> None:
+    seen = 0
+    for page in sorted(RESULTS.glob("h200_*/*.md")):
+        charts = ROOT / "plots" / page.parent.name
+        plain = page.stem == "mlp_infer"
+        chart = charts / ("speed.dat" if plain else f"{page.stem}_speed.dat")
+        if not chart.exists():
+            continue
+        ours = blocks(chart)[0][1:]
+        told = set(re.findall(r"[\d.]+×", page.read_text(encoding="utf-8")))
+        # The page has the ratio of whoever is faster.
+        assert {row[2] for row in ours if float(row[4]) > 1} <= told, page
+        seen += len(ours)
+    assert seen > 30
+
+
+def test_what_is_no_boot_is_refused(tmp_path: Path) -> None:
+    def refused(*arguments: str | Path) -> str:
+        done = plot(*arguments, "--out", tmp_path)
+        assert done.returncode == 2
+        return done.stderr
+
+    run, other = RESULTS / RUN, RESULTS / "h200_operators"
+    assert f"{other}: has no case of {run}" in refused(run, "--boot", other)
+    assert "--boot: expected one run's folder" in refused(run, other, "--boot", run)
+    assert "nix/run.json: cannot open" in refused(run, "--boot", "nix")
