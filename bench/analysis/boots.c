@@ -82,11 +82,28 @@ size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shar
     return n;
 }
 
+/* A copy would look like a start of the machine in which nothing moves. */
+static bool is_same_run(const record_t *a, const record_t *b) {
+    return a->started != NULL && b->started != NULL && strcmp(a->started, b->started) == 0;
+}
+
+static status_t refuse_copy(const boots_t *boots, const record_t *first, const record_t *run,
+                            error_t *err) {
+    const record_t *same = is_same_run(first, run) ? first : NULL;
+    for (size_t i = 0; i < boots->n && same == NULL; i++)
+        same = is_same_run(boots->runs[i], run) ? boots->runs[i] : NULL;
+    return same == NULL ? STATUS_OK
+                        : error_set(err, STATUS_USAGE,
+                                    "%s and %s are the same run, started %s: no two boots",
+                                    same->folder, run->folder, run->started);
+}
+
 static bool is_earlier(const record_t *a, const record_t *b) {
     return a->started != NULL && b->started != NULL && strcmp(a->started, b->started) < 0;
 }
 
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err) {
+    TRY(refuse_copy(boots, first, run, err));
     text_list_t differences = differences_of(first, run);
     status_t status = STATUS_OK;
     if (differences.n > 0) {

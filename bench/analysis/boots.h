@@ -16,8 +16,9 @@ bool boots_same_sweeps(const record_t *first, const record_t *run);
 /* How many cases of `run` does `first` have, too? 0 if not in the same conditions. They are marked in
  * `shared`, an element per case of `run`, or NULL. */
 size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shared);
-/* Add `run`, another boot of `first`, in the order of their starts. STATUS_INCOMPARABLE if a setting of the device or a version other
- * than this program's own differs; the error names it. */
+/* Add `run`, another boot of `first`, in the order of their starts. STATUS_USAGE if it is there already;
+ * STATUS_INCOMPARABLE if a setting of the device or a version other than this program's own differs; the error names
+ * it. */
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err);
 /* Those that have cases of a workload; to be freed with boots_free(). */
 boots_t boots_with(const boots_t *boots, const char *workload);

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from charts import ROOT, blocks, draw, needs_gnuplot, texts
+
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
+from publish import boots_of  # noqa: E402
 
 # As in .gitignore: a user's own runs are beside them. Of other boots publish.py draws nothing.
 SAVED = "h[0-9]00*"
@@ -16,7 +20,11 @@ DRAWN = [name for name in RUNS if "_boot" not in name]
 @pytest.fixture(scope="module")
 def charts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("charts")
-    return {name: draw(folder / name, ROOT / "results" / name) for name in DRAWN}
+    runs = {name: ROOT / "results" / name for name in DRAWN}
+    return {
+        name: draw(folder / name, run, *(f"--boot={boot}" for boot in boots_of(run)))
+        for name, run in runs.items()
+    }
 
 
 @needs_gnuplot

@@ -22,6 +22,7 @@ def another_boot(
     packed = (first / "cases.jsonl.gz").read_bytes()
     (folder / "cases.jsonl.gz").write_bytes(packed)
     header = json.loads((first / "run.json").read_text("utf-8"))
+    header["started"] = f"2026-03-02T10:15:{len(list(folder.parent.iterdir())):02}Z"
     change(header)
     (folder / "run.json").write_text(json.dumps(header), "utf-8")
     return folder
@@ -29,7 +30,8 @@ def another_boot(
 
 def test_boots_are_runs_of_the_same_sweeps(tmp_path: Path) -> None:
     boot = another_boot(tmp_path / "boot", lambda _: None)
-    table = bench("report", SIX_PASSES, boot, boot, "--print", "headline").stdout
+    third = another_boot(tmp_path / "third", lambda _: None)
+    table = bench("report", SIX_PASSES, boot, third, "--print", "headline").stdout
     assert "over 3 boots" in table
     assert "saved" in bench("report", SIX_PASSES, "--print", "headline").stdout
 
@@ -39,6 +41,16 @@ def test_boots_are_runs_of_the_same_sweeps(tmp_path: Path) -> None:
     other = another_boot(tmp_path / "other", other_sweep)
     table = bench("report", SIX_PASSES, other, "--print", "headline").stdout
     assert "boots" not in table
+
+
+def test_a_copy_is_no_boot(tmp_path: Path) -> None:
+    """Nothing would move from one to the other."""
+    boot = another_boot(tmp_path / "boot", lambda _: None)
+    copy = tmp_path / "copy"
+    shutil.copytree(boot, copy)
+    for runs in (SIX_PASSES, boot, copy), (boot, boot):
+        told = bench("report", *runs, "--print", "headline", expect=2).stderr
+        assert f"{boot} and {runs[-1]} are the same run" in told
 
 
 def test_the_headline_has_a_table_for_each_kind_of_machine(tmp_path: Path) -> None:

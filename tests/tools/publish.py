@@ -60,14 +60,17 @@ def copy_run(source: Path, to: Path) -> None:
     (to / "cases.jsonl.gz").write_bytes(packed)
 
 
-def draw(bench: Path, run: Path, to: Path) -> None:
-    """Draw the charts of a run, with its boots: its own, and those of every workload's headlines."""
+def boots_of(run: Path) -> list[Path]:
+    """Return the other boots of a run: its own, and those of every workload's headlines."""
     gpu, _, workload = run.name.partition("_")
     names = tuple(f"{gpu}_{name}_boot" for name in (workload, *BOOT_RUNS))
-    boots = [x for x in runs_in(run.parent) if x.name.startswith(names)]
+    return [x for x in runs_in(run.parent) if x.name.startswith(names)]
+
+
+def draw(bench: Path, run: Path, to: Path) -> None:
     charts = to / "plots" / run.name
     shutil.rmtree(charts, ignore_errors=True)
-    asked = [bench, "plot", run, "--out", charts, *(f"--boot={boot}" for boot in boots)]
+    asked = [bench, "plot", run, "--out", charts, *(f"--boot={boot}" for boot in boots_of(run))]
     subprocess.run(asked, check=True, cwd=to)
 
 
