@@ -82,9 +82,22 @@ size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shar
     return n;
 }
 
-/* A copy would look like a start of the machine in which nothing moves. */
+static bool same_times(const case_result_t *a, const case_result_t *b) {
+    bool same = strcmp(a->spec.id, b->spec.id) == 0 && a->n_phases == b->n_phases;
+    for (size_t k = 0; same && k < a->n_phases; k++)
+        same = a->phases[k].n_samples == b->phases[k].n_samples &&
+               a->phases[k].summary.median == b->phases[k].summary.median;
+    return same;
+}
+
+/* A copy would look like a start of the machine in which nothing moves. Two nodes may start theirs in the
+ * same second. */
 static bool is_same_run(const record_t *a, const record_t *b) {
-    return a->started != NULL && b->started != NULL && strcmp(a->started, b->started) == 0;
+    bool same = a->started != NULL && b->started != NULL && strcmp(a->started, b->started) == 0 &&
+                a->n_cases == b->n_cases;
+    for (size_t i = 0; same && i < a->n_cases; i++)
+        same = same_times(&a->cases[i], &b->cases[i]);
+    return same;
 }
 
 static status_t refuse_copy(const boots_t *boots, const record_t *first, const record_t *run,

@@ -143,8 +143,8 @@ static void contenders_are_compared_by_the_step(void **state) {
     chart = (chart_t){0};
     assert_drawn(chart_speed(world->data, &chart));
     assert_has(chart.note, "phase step");
-    assert_has(table_of(&chart), "128 11 \"11×\"");
-    assert_has(table_of(&chart), "8192 3 \"3.0×\"");
+    assert_has(table_of(&chart), "128 11 \"11.0×\"");
+    assert_has(table_of(&chart), "8192 3 \"3.00×\"");
     chart_free(&chart);
 }
 
