@@ -43,14 +43,19 @@ def rungs(operator: str) -> list[str]:
 
 
 def cases(operator: str, *dtypes: str) -> list[Any]:
-    """Return rungs, lengths and dtypes, the packed one last: a few, and the others marked as slow."""
+    """Return rungs, lengths and dtypes, the packed one last: a few, others as slow, the rest as long.
+
+    Beyond the few, a length has one of the dtypes in make check, from length to length another.
+    """
     found = []
-    for rung in rungs(operator):
+    for r, rung in enumerate(rungs(operator)):
         in_turn = "in_turn" in rung
-        for cols in PACKED if in_turn else LONG if "cluster" in rung else LENGTHS:
-            for dtype in dtypes[-1:] if in_turn else dtypes:
+        for c, cols in enumerate(PACKED if in_turn else LONG if "cluster" in rung else LENGTHS):
+            for d, dtype in enumerate(dtypes[-1:] if in_turn else dtypes):
                 few = (rung, cols) in FEW and (dtype == "f32") == (cols in (31, 33, 1000, 9001))
-                found.append(pytest.param(rung, cols, dtype, marks=[] if few else pytest.mark.slow))
+                slow = in_turn or (r + c + d) % 2 == 0
+                marks = [] if few else pytest.mark.slow if slow else pytest.mark.long
+                found.append(pytest.param(rung, cols, dtype, marks=marks))
     return found
 
 
@@ -212,7 +217,7 @@ def test_every_rung_compiles_for_the_h200_without_spills(tmp_path: Path, operato
     assert wide == ({"03_wgmma"} if operator == "gemm" else set())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_rung_compiles_or_says_why_not(tmp_path: Path, operator: str) -> None:
     """At the largest size, which needs most; the test above has the others."""

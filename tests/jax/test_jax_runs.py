@@ -14,7 +14,7 @@ SWEEPS = {
     "mlp_infer": (["jit", "aot"], {"batch": [1, 100], "dtype": ["f32", "f16"]}),
     "linreg_train": (["jit", "scan"], {"points": [4, 4999], "epochs": [1, 25]}),
     "mnist_train": (["jit", "scan"], {"hidden": [16], "steps": [4, 205], "dtype": ["f32"]}),
-    "mlp_train": (["jit", "scan"], {"width": [16], "batch": [7000], "epochs": [2]}),
+    "mlp_train": (["jit", "scan"], {"width": [4], "batch": [7000], "epochs": [2]}),
 }
 
 

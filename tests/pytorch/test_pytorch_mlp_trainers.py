@@ -184,7 +184,10 @@ def test_another_rate_is_captured_once():
 @pytest.mark.parametrize(
     "kind",
     [
-        lambda task: CompiledTrainer(task, torch.float32, "default"),
+        # Its epochs are compared in test_pytorch_mlp_train.py, too.
+        pytest.param(
+            lambda task: CompiledTrainer(task, torch.float32, "default"), marks=pytest.mark.long
+        ),
         lambda task: ManualTrainer(task, lambda function: compiled(function, "default")),
     ],
     ids=["compile", "manual"],

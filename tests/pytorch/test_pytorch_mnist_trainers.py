@@ -171,7 +171,10 @@ def test_a_released_trainer_is_gone_without_a_garbage_collector():
             *("f16", lambda task: CompiledTrainer(task, task.weights_dtype, "default")),
             marks=pytest.mark.long,
         ),
-        ("mixed", lambda task: CompiledTrainer(task, task.weights_dtype, "default")),
+        pytest.param(
+            *("mixed", lambda task: CompiledTrainer(task, task.weights_dtype, "default")),
+            marks=pytest.mark.long,
+        ),
         ("f16", lambda task: ManualTrainer(task, lambda function: compiled(function, "default"))),
         ("mixed", lambda task: ManualTrainer(task, lambda function: compiled(function, "default"))),
     ],
