@@ -184,12 +184,21 @@ const char *chart_medians(chart_t *chart, const plot_data_t *data) {
                     : chart_format(chart, "medians of %zu passes", n);
 }
 
+static bool has_any_case(const record_t *boot, const plot_data_t *data) {
+    for (size_t s = 0; s < data->n_series; s++)
+        for (size_t i = 0; i < data->series[s].n_cases; i++)
+            if (record_find(boot, data->series[s].cases[i]->spec.id) != NULL)
+                return true;
+    return false;
+}
+
+/* A boot may have cases of some sizes only. */
 const char *chart_ratio_intervals(chart_t *chart, const plot_data_t *data) {
-    boots_t boots = boots_with(data->boots, data->workload->name);
-    const size_t n = boots.n;
-    boots_free(&boots);
+    size_t n = 0;
+    for (size_t i = 0; i < data->boots->n; i++)
+        n += has_any_case(data->boots->runs[i], data);
     return n == 0 ? "95 % intervals over passes"
-                  : chart_format(chart, "95 %% intervals over passes and %zu boots", n + 1);
+                  : chart_format(chart, "95 %% intervals over passes and up to %zu boots", n + 1);
 }
 
 const char *chart_hollow(const plot_data_t *data) {

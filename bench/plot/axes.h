@@ -15,7 +15,7 @@ char *chart_phases(const plot_data_t *data, const char *engine, chart_t *chart);
 /* "medians, 95 % intervals over passes"; "medians of one pass": fewer than 5 have no interval. */
 bool chart_has_intervals(const plot_data_t *data);
 const char *chart_medians(chart_t *chart, const plot_data_t *data);
-/* "95 % intervals over passes", ", and over 4 boots" of the workload. */
+/* "95 % intervals over passes", "… and up to 4 boots": those that have a case of the chart. */
 const char *chart_ratio_intervals(chart_t *chart, const plot_data_t *data);
 /* "  ·  hollow: throttled" if a case is; else "". */
 const char *chart_hollow(const plot_data_t *data);
