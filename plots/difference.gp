@@ -42,7 +42,7 @@ do for [e = int(first_tick):int(linear + above)] {
 do for [e = int(first_tick):int(linear + below)] {
     set ytics add ('−' . decade(e) bent(-10.0 ** e))
 }
-# Of less than a decade beyond the linear part, the scale would hardly be seen.
+# Bars that end within about a decade would have two ticks only.
 if (below < 1.2 && above < 1.2) {
     do for [step = 2:5:3] {
         if (step * linear_us < 10.0 ** (linear + above)) {

@@ -57,6 +57,7 @@ def test_every_pass_runs_the_fastest_draw(root: Path, tmp_path: Path) -> None:
     assert joined["phases"]["host_to_host"]["median"] == 1000
     assert [draw["median_ns"] for draw in joined["draws"]] == [3000, 1000, 2000]
     assert joined["draw"] == 2
+    assert joined["trust"] == "self-reported", "it declines audits"
     assert joined["once_ns"]["compile"] == 5000, "the first draw's, that found nothing"
     assert not (out / "compiled").exists(), "only an unfinished run needs it"
     text = report_of(out, out=tmp_path / "report.md", root=root)

@@ -44,11 +44,11 @@ def test_boots_are_runs_of_the_same_sweeps(tmp_path: Path) -> None:
 def test_a_copy_is_no_boot(tmp_path: Path) -> None:
     """Nothing would move from one to the other."""
 
-    def timed(name: str, plus_ns: int) -> Path:
+    def timed(name: str, worker_ns: int) -> Path:
         """Return a boot with what a worker took for each case, which this old run lacks."""
         boot = another_boot(tmp_path / name, lambda _: None)
         lines = [json.loads(line) for line in lines_of(boot)]
-        text = "".join(f"{json.dumps(line | {'worker_ns': plus_ns})}\n" for line in lines)
+        text = "".join(f"{json.dumps(line | {'worker_ns': worker_ns})}\n" for line in lines)
         (boot / "cases.jsonl.gz").write_bytes(gzip.compress(text.encode()))
         return boot
 

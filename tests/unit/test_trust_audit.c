@@ -140,7 +140,7 @@ static void copies_before_long_runs_do_not_count(void **state) {
     set_world(1e8);
     world.request_ns = 2e8;
     assert_int_equal(trust_in(1e8), TRUST_AUDITED);
-    assert_int_equal(world.most_runs, 6); /* twice what takes as long as the first request */
+    assert_int_equal(world.most_runs, 6); /* twice as many as fit into the first request */
 }
 
 static void another_phase_vouches_for_nothing(void **state) {
