@@ -2,14 +2,14 @@
 
 Tests by kind of bad input:
 
-sweep: malformed                    unit/test_sweep.c: sweeps_invalid/syntax_*, empty
-  unknown key                       unit/test_sweep.c: sweeps_invalid/key_*, *_typo, param_of_*
-  unknown workload, variant         unit/test_sweep.c: sweeps_invalid/workload_*, variant_*
-  unknown engine, PyTorch mode      unit/test_sweep.c: sweeps_invalid/engine_*, mode_typo
+sweep: malformed                    unit/test_sweep.c: invalid_sweeps.txt: syntax_*, empty
+  unknown key                       unit/test_sweep.c: invalid_sweeps.txt: key_*, *_typo, param_of_*
+  unknown workload, variant         unit/test_sweep.c: invalid_sweeps.txt: workload_*, variant_*
+  unknown engine, PyTorch mode      unit/test_sweep.c: invalid_sweeps.txt: engine_*, mode_typo
   all of these on a command line    unit/test_sweep_from_options.c, golden/run_*.txt
-  duplicate keys                    unit/test_sweep.c: sweeps_invalid/syntax_duplicate_key
-  batch 0, -1, 1.5, 10^20, "64"     unit/test_sweep.c: sweeps_invalid/batch_*, syntax_huge_integer
-  names: paths, control characters  unit/test_sweep.c: sweeps_invalid/name_*, engine_path,
+  duplicate keys                    unit/test_sweep.c: invalid_sweeps.txt: syntax_duplicate_key
+  batch 0, -1, 1.5, 10^20, "64"     unit/test_sweep.c: invalid_sweeps.txt: batch_*, syntax_huge_integer
+  names: paths, control characters  unit/test_sweep.c: invalid_sweeps.txt: name_*, engine_path,
                                     variant_path, own_engine_variant_path, key_escaped, syntax_*;
                                     test_plot_inputs.py: test_csv_names_stay_text, test_names_from_*
   each on the command line          test_refused_sweep_measures_nothing
@@ -39,8 +39,7 @@ truncated journal line              test_resume.py: test_resume_runs_missing_cas
                                     test_line_without_a_newline_is_kept,
                                     test_damaged_line_*;
                                     test_results_folder.py: test_truncated_journal_can_be_read
-CSV: columns, text, NaN             test_refused_csv_is_named_with_its_line;
-                                    test_plot_inputs.py: test_invalid_csv_is_refused, unit/test_csv.c
+CSV: columns, text, NaN             test_plot_inputs.py: test_invalid_csv_is_refused, unit/test_csv.c
 no gnuplot, no PyTorch              test_missing_software.py; unit/test_plot.c,
                                     test_run.py: test_no_python_skips_pytorch_only
 no GPU                              test_driver.py: test_no_gpu_skips_cuda_cases
@@ -71,10 +70,9 @@ from project import (
     read_header,
     write_sweep,
 )
+from refusals import write_refused
 
 # ---- refused before measuring -------------------------------------------------------------------
-
-INVALID = FIXTURES / "sweeps_invalid"
 
 
 @pytest.mark.parametrize(
@@ -98,8 +96,7 @@ INVALID = FIXTURES / "sweeps_invalid"
     ],
 )
 def test_refused_sweep_measures_nothing(name: str, tmp_path: Path) -> None:
-    sweep = INVALID / f"{name}.json"
-    expected = sweep.with_suffix(".expected").read_text(encoding="utf-8").rstrip("\n")
+    sweep, message = write_refused("invalid_sweeps.txt", f"{name}.json", tmp_path)
     # A project without operators, which are workloads too.
     root = tmp_path / "root"
     (root / "kernels").mkdir(parents=True)
@@ -108,25 +105,9 @@ def test_refused_sweep_measures_nothing(name: str, tmp_path: Path) -> None:
         if not (folder / "operator.json").exists():
             (root / "kernels" / folder.name).symlink_to(folder)
     done = bench("run", sweep, "--out", tmp_path / "run", root=root, expect=2)
-    assert done.stderr == f"bench: {INVALID}/{expected}\n"
+    assert done.stderr == f"bench: {message}\n"
     assert done.stdout == ""
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [
-        ("missing_column", "line 1: found the columns Batch,Malloc,H2D,Kernel,D2H,Total"),
-        ("text_in_a_number", 'line 3: column Kernel: found "1 ms"'),
-        ("nan", 'line 2: column D2H: found "nan"'),
-    ],
-)
-@pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
-def test_refused_csv_is_named_with_its_line(name: str, place: str, tmp_path: Path) -> None:
-    csv = FIXTURES / "plot" / "invalid" / f"{name}.csv"
-    done = bench("plot", csv, "--out", tmp_path / "charts", expect=2)
-    assert f"{csv}: {place}" in done.stderr
-    assert not (tmp_path / "charts").exists()
 
 
 # ---- skipped cases next to others ---------------------------------------------------------------

@@ -1,9 +1,8 @@
-/* The CSV reader, and the study's logs read through it. tests/fixtures/plot/invalid holds files
- * that must be refused, each with the message expected beside it. */
-#include "base/memory.h"
+/* The CSV reader, and the study's logs read through it. What tests/fixtures/invalid_csv.txt holds
+ * must be refused. */
 #include "io/csv.h"
-#include "io/fs.h"
 #include "near.h"
+#include "refusals.h"
 #include "results/study_csv.h"
 
 #include <math.h>
@@ -88,32 +87,14 @@ static void header_is_compared_exactly(void **state) {
     csv_free(&table);
 }
 
+static status_t load_invalid(const char *path, error_t *err) {
+    study_log_t log;
+    return study_csv_load(path, &log, err);
+}
+
 static void invalid_files_are_refused_with_file_line_and_column(void **state) {
     (void)state;
-    text_list_t names = {0};
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_list(FIXTURES "invalid", ".csv", &names, &err), STATUS_OK);
-    assert_true(names.n >= 20);
-    for (size_t i = 0; i < names.n; i++) {
-        char *stem = fs_stem(names.items[i]);
-        char *path = mem_format(FIXTURES "invalid/%s.csv", stem);
-        char *expected_path = mem_format(FIXTURES "invalid/%s.expected", stem);
-        char *expected;
-        size_t size;
-        assert_int_equal(fs_read(expected_path, &expected, &size, &err), STATUS_OK);
-        char *message = mem_format("%s: %.*s", path, (int)strcspn(expected, "\n"), expected);
-        study_log_t log;
-        error_t found = ERROR_INIT;
-        assert_int_equal(study_csv_load(path, &log, &found), STATUS_USAGE);
-        if (strncmp(found.text, message, strlen(message)) != 0)
-            fail_msg("found \"%s\", expected \"%s…\"", found.text, message);
-        free(stem);
-        free(path);
-        free(expected_path);
-        free(expected);
-        free(message);
-    }
-    text_list_free(&names);
+    check_refusals("tests/fixtures/invalid_csv.txt", load_invalid);
 }
 
 static void a_missing_file_is_named(void **state) {

@@ -2,27 +2,11 @@
  * same fields in the same order, and the same values for its constants; so with stages and plan. */
 #include "engine/launch.h"
 
-#include "base/memory.h"
 #include "base/text.h"
-#include "io/fs.h"
+#include "read_text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static char *read_text(const char *path) {
-    char *text;
-    size_t size;
-    error_t err = ERROR_INIT;
-    if (fs_read(path, &text, &size, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    return text;
-}
 
 /* Replace comments by blanks, so that what is left is code. */
 static void blank_comments(char *text) {

@@ -3,7 +3,7 @@
  * takes from its allocator, and when it gives it back. */
 #include "base/text.h"
 #include "host_loop.h"
-#include "io/fs.h"
+#include "read_text.h"
 #include "workloads/mnist/oracle.h"
 
 #include <ctype.h>
@@ -231,10 +231,7 @@ static void test_blocks(void **state) {
 
 /* The names that a struct declares, in their order: the last word in front of each `,` or `;`. */
 static char *names_of(const char *path, const char *opening) {
-    char *text;
-    size_t size;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_read(path, &text, &size, &err), STATUS_OK);
+    char *text = read_text(path);
     for (char *at = text; (at = strstr(at, "//")) != NULL;)
         memset(at, ' ', strcspn(at, "\n"));
     for (char *at = text; (at = strstr(at, "/*")) != NULL;)

@@ -1,5 +1,5 @@
 /* How rungs of operators are launched: host and device share the tables by layout alone, and what may be launched where. */
-#include "expected_files.h"
+#include "read_text.h"
 
 #include "workloads/operator/launches.h"
 

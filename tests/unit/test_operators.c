@@ -1,5 +1,5 @@
 /* An operator as a workload: constants of its programs, its parameters, the request to its workers. */
-#include "expected_files.h"
+#include "read_text.h"
 
 #include "measure/open_request.h"
 #include "workloads/operator/operators.h"

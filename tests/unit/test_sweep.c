@@ -1,8 +1,8 @@
-/* Sweeps as data: tests/fixtures/sweeps_invalid/NAME.json must be refused with the message in
- * NAME.expected, sweeps_valid/NAME.json must expand to the ids in NAME.expected. Both run against
- * the small ladder in tests/fixtures/sweep_root. */
-#include "expected_files.h"
+/* Sweeps as data: what tests/fixtures/invalid_sweeps.txt holds must be refused,
+ * sweeps_valid/NAME.json must expand to the ids in NAME.expected. Both run against the small ladder
+ * in tests/fixtures/sweep_root. */
 #include "near.h"
+#include "refusals.h"
 
 #include "sweep/param_node.h"
 #include "sweep/sweep.h"
@@ -28,21 +28,26 @@ static char *ids_text(const sweep_t *sweep) {
     return text;
 }
 
+static status_t load_invalid(const char *path, error_t *err) {
+    sweep_t sweep;
+    status_t status = sweep_load(path, ROOT, &sweep, err);
+    if (status != STATUS_OK && (sweep.cases != NULL || sweep.text != NULL))
+        fail_msg("%s: something is left to free", path);
+    return status;
+}
+
 static void test_invalid_sweeps(void **state) {
     (void)state;
-    static const char FOLDER[] = FIXTURES "sweeps_invalid";
-    text_list_t names = names_in(FOLDER);
-    for (size_t i = 0; i < names.n; i++) {
-        char *path = fs_join(FOLDER, names.items[i]);
-        sweep_t sweep;
-        error_t err = ERROR_INIT;
-        assert_int_equal(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE);
-        check_message(FOLDER, names.items[i], err.text);
-        assert_null(sweep.cases);
-        assert_null(sweep.text);
-        free(path);
-    }
-    text_list_free(&names);
+    check_refusals(FIXTURES "invalid_sweeps.txt", load_invalid);
+}
+
+static text_list_t names_in(const char *folder) {
+    text_list_t names = {0};
+    error_t err = ERROR_INIT;
+    if (fs_list(folder, ".json", &names, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    assert_true(names.n > 0);
+    return names;
 }
 
 static void test_valid_sweeps(void **state) {
@@ -51,7 +56,8 @@ static void test_valid_sweeps(void **state) {
     text_list_t names = names_in(FOLDER);
     for (size_t i = 0; i < names.n; i++) {
         char *path = fs_join(FOLDER, names.items[i]);
-        char *expected = expected_text(FOLDER, names.items[i]);
+        char *expected_path = mem_format("%.*s.expected", (int)strcspn(path, "."), path);
+        char *expected = read_text(expected_path);
         sweep_t sweep;
         error_t err = ERROR_INIT;
         if (sweep_load(path, ROOT, &sweep, &err) != STATUS_OK)
@@ -61,6 +67,7 @@ static void test_valid_sweeps(void **state) {
         sweep_free(&sweep);
         free(ids);
         free(expected);
+        free(expected_path);
         free(path);
     }
     text_list_free(&names);
