@@ -21,7 +21,10 @@ PORTABLE_LIBS := -Wl,--as-needed -Wl,-Bstatic -ljansson -lz -lxxhash -lgomp -Wl,
 SOURCES := $(sort $(shell find bench -name '*.c'))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libbench.a
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
+UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/test_*.c))))
+UNIT_TESTS = $(UNIT:%=$(BUILD)/tests/%)
+# Those that take long under the sanitizers, so that make check runs them without: make check-long has both.
+COMPUTING := test_learned test_mlp_train test_refill
 
 .PHONY: all
 all: $(BUILD)/bench features ## build build/bench and list the optional software found
@@ -74,13 +77,16 @@ $(BUILD)/tests/%: tests/unit/%.c $(LIBRARY)
 check: ## every test that needs no GPU; installs what the tests need, or prints the command
 	$(Q)tests/tools/setup.sh check
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) --output-sync=target layers format-check lint
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) UNIT="$(COMPUTING)" unit
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" \
+	  UNIT="$(filter-out $(COMPUTING),$(UNIT))" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh --all-cores tests
 
 .PHONY: check-long
 check-long: $(BUILD)/bench ## the tests that make check leaves out: a shorter or a similar one shows most of what each does
 	$(Q)tests/tools/setup.sh check
-	$(Q)CHECK_LONG=1 tests/tools/pytest.sh -m long tests
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" UNIT="$(COMPUTING)" unit
+	$(Q)CHECK_LONG=1 tests/tools/pytest.sh --all-cores -m long tests
 
 .PHONY: quick
 quick: $(BUILD)/bench ## a short check while you work: layers, format, unit tests, golden command line

@@ -1,9 +1,18 @@
-"""Deselects tests that need a GPU if there is none, and long ones without $CHECK_LONG; says so."""
+"""Deselects tests that need a GPU if there is none, and long ones without $CHECK_LONG; says so.
+
+Two fixtures start Pythons that have imported PyTorch or JAX.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +24,7 @@ collect_ignore = [] if os.environ.get("CHECK_SLURM") else ["slurm"]
 # For the workers of all tests, and PyTorch in this process: tests compute little, and several
 # threads spin at barriers, for seconds on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -60,3 +70,38 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if deselected:
         n, why = sum(deselected.values()), "; ".join(deselected)
         terminalreporter.write_line(f"{n} tests need a GPU, for make check-gpu: {why}")
+
+
+# ---- Pythons that have imported what workers need ------------------------------------------------
+
+WARM_PYTHON = Path(__file__).with_name("warm_python.py")
+
+
+@contextmanager
+def _warm(folder: Path, python: str, *modules: str) -> Iterator[Path]:
+    """Start a server; yield the program that runs scripts in it."""
+    program = folder / "python3"
+    program.symlink_to(WARM_PYTHON)
+    command = [python, str(WARM_PYTHON), "--serve", str(folder / "socket"), *modules]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout.readline() == b"ready\n"
+        yield program
+        server.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def python_with_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a Python that has imported PyTorch, or this one if it has none."""
+    if importlib.util.find_spec("torch") is None:
+        yield Path(sys.executable)
+        return
+    with _warm(tmp_path_factory.mktemp("warm"), sys.executable, "numpy", "torch") as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def warm_workers(python_with_torch: Path) -> Iterator[None]:
+    """Have bench start its workers of PyTorch in such a Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCH_PYTHON", str(python_with_torch))
+        yield

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -12,9 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from project import ROOT
+from project import BENCH, ROOT
 
 HOST_CUDA = ROOT / "tests" / "host_cuda"
+KEPT = BENCH.parent / "host_cuda"
+OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC"]
 SM_COUNT = 3
 TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
 LAUNCH_TEXTS = (64, 64, 64, 64, 32, 32, 32, 64, 16, 16, 16)  # operator_launch: texts, then a flag
@@ -36,28 +41,53 @@ def kernels_for_host(folder: Path) -> Path:
         shutil.copytree(ROOT / "kernels", copy)
         for header in HOST_CUDA.glob("**/*.*h"):
             shutil.copy(header, copy / (header.parent.relative_to(HOST_CUDA).name or "common"))
-        compile_for_host("-x", "c++-header", copy / "common" / "host_cuda.h")
+        header = HOST_CUDA / "host_cuda.h"
+        ready = compiled(digest(header.read_bytes()), ".gch", "-x", "c++-header", header)
+        (copy / "common" / "host_cuda.h.gch").symlink_to(ready)
     return copy
 
 
-def compile_for_host(*arguments: str | Path) -> None:
-    """Compile C++. The compiled header is used where the options are the same: it saves half."""
-    options = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC"]
-    built = subprocess.run(
-        [compiler(), *options, *arguments], capture_output=True, text=True, check=False
-    )
-    assert built.returncode == 0, built.stderr
+@functools.cache
+def _version() -> bytes:
+    return subprocess.run([compiler(), "-dumpfullversion"], capture_output=True, check=True).stdout
+
+
+def digest(*parts: bytes) -> str:
+    """Return a name for what is compiled from these texts."""
+    found = hashlib.sha256(_version() + " ".join(OPTIONS).encode())
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()[:32]
+
+
+def compiled(name: str, suffix: str, *arguments: str | Path) -> Path:
+    """Compile C++, unless build/ has the result from earlier.
+
+    The compiled header is used where the options are the same: it saves half.
+    """
+    result = KEPT / f"{name}{suffix}"
+    if not result.exists():
+        KEPT.mkdir(exist_ok=True)
+        unfinished = result.with_suffix(f".{os.getpid()}{suffix}")
+        built = subprocess.run(
+            [compiler(), *OPTIONS, *arguments, "-o", unfinished],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert built.returncode == 0, built.stderr
+        unfinished.replace(result)
+    return result
 
 
 def library_of(program: Path, headers: list[Path], defines: dict[str, Any]) -> ctypes.CDLL:
-    """Compile a program and load it."""
-    library = program.with_suffix(".so")
-    compile_for_host(
-        *(f"-D{name}={value}" for name, value in defines.items()),
-        *(f"-I{folder}" for folder in headers),
-        *("-shared", "-o", library, program, "-lpthread"),
-    )
-    return ctypes.CDLL(str(library))
+    """Compile a program and load it; the first of `headers` is the folder kernels_for_host()."""
+    options = [f"-D{name}={value}" for name, value in defines.items()]
+    options += [f"-I{folder}" for folder in headers]
+    files = sorted(path for path in headers[0].rglob("*.cu*") if path.is_file())
+    texts = [" ".join(options).replace(str(headers[0]), "").encode(), program.read_bytes()]
+    name = digest(*texts, *(path.read_bytes() for path in files))
+    return ctypes.CDLL(str(compiled(name, ".so", *options, "-shared", program, "-lpthread")))
 
 
 class Rung:

@@ -21,6 +21,8 @@ from rung_cheats import CHEATS as RUNGS
 from rung_cheats import OPERATOR
 from rung_cheats import verdict_of as rung_verdict
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 CHEATS = ROOT / "tests" / "cheats"
 FILES = [CHEATS / "honest.py", *sorted((CHEATS / "scripts").glob("*.py"))]
 IMPLEMENTATIONS = [file for file in sorted(OPERATOR.glob("[!_]*.py")) if file.stem != "reference"]

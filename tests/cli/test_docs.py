@@ -21,6 +21,8 @@ import pytest
 from docs_tables import Table, compare, paths, text_of
 from project import BENCH, ROOT, bench, compiler_options, saved_runs, write_sweep
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGE_IDS = [page.name for page in PAGES]
 # Examples that a guide has its reader create, and a folder that stands for any.

@@ -10,6 +10,8 @@ import pytest
 from fake_driver import build_driver
 from project import ROOT, bench, compiler_options, read_cases, write_sweep
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 LARGEST = 2**31 - 1
 OPERATIONS = ["forward", "loss", "backward", "update"]
 

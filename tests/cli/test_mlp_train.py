@@ -16,6 +16,8 @@ from project import (
     write_sweep,
 )
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 OMP = {"engine": "cpu", "variants": ["omp"]}
 ORACLE = {"engine": "cpu", "variants": ["ref"]}
 EAGER = {"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]}

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from project import ROOT, bench, make_root, read_cases, write_sweep
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 CPU = {"engine": "cpu", "variants": ["omp"]}
 ORACLE = {"engine": "cpu", "variants": ["ref"]}
 EAGER = {"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]}

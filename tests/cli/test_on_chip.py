@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from host_kernels import compiler, kernels_for_host
+from host_kernels import kernels_for_host, library_of
 
 PIXELS, CLASSES, IMAGES, RATE = 784, 10, 300, 0.1
 POINTERS = ["x", "order", "w", "b", "y", "dy", "dx", "dw", "db", "labels", "loss"]
@@ -65,16 +64,7 @@ def built(folder: Path, case: Case) -> Any:
     defines = {"WIDTH": case.width, "DEPTH": case.depth, "BATCH": case.batch}
     defines |= {"DTYPE_TF32": int(case.tf32)} | ({"TAKES_TF32": 1} if case.tf32 else {})
     defines |= {"ON_LANES": int(case.lanes)}
-    done = subprocess.run(
-        [compiler(), "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC"]
-        + [f"-D{name}={value}" for name, value in defines.items()]
-        + [f"-I{kernels}", "-o", program.with_suffix(".so"), program, "-lpthread"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return ctypes.CDLL(str(program.with_suffix(".so")))
+    return library_of(program, [kernels], defines)
 
 
 class Network:

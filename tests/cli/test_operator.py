@@ -12,6 +12,8 @@ import pytest
 from operators import write_operator
 from project import ROOT, bench, compiler_options, make_root, read_cases, write_sweep
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
 )

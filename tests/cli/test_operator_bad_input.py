@@ -10,9 +10,12 @@ import pytest
 from operators import COPY, write_operator
 from project import bench, read_cases
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
+    ),
+    pytest.mark.usefixtures("warm_workers"),
+]
 # Enough to import PyTorch on a busy machine; only one case waits for it.
 HANG_TIMEOUT = "15s"
 CASTS = (

@@ -9,6 +9,8 @@ import pytest
 from operator_folders import run_operator, write_operator
 from project import bench, report_of
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 pytest.importorskip("torch")
 
 PYTHON = [{"engine": "python", "device": ["cpu"], "variants": ["*"]}]

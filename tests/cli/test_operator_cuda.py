@@ -15,6 +15,8 @@ from fake_driver import build_driver
 from operator_folders import X, run_operator, write_operator
 from project import FIXTURES, bench, compiler_options, read_cases
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 pytest.importorskip("torch")
 
 Cases = dict[str, dict[str, Any]]

@@ -13,6 +13,8 @@ import pytest
 from project import FIXTURES, ROOT, bench, read_cases, read_header
 from test_cheats import verdict_of
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 pytest.importorskip("torch")
 
 PROBLEMS = FIXTURES / "problems"

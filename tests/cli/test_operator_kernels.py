@@ -12,6 +12,8 @@ import pytest
 from host_kernels import Rung
 from project import ROOT, bench, compiler_options, read_cases, write_sweep
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 SOFTMAX = "const T *x, T *y, unsigned char *workspace, long long rows"
 RMS_NORM = "const T *x, const T *weight, T *y, unsigned char *workspace, float eps, long long rows"
 REDUCE_SUM = "const T *x, T *y, unsigned char *workspace, long long n"
@@ -45,7 +47,7 @@ def rungs(operator: str) -> list[str]:
 def cases(operator: str, *dtypes: str) -> list[Any]:
     """Return rungs, lengths and dtypes, the packed one last: a few, others as slow, the rest as long.
 
-    Beyond the few, a length has one of the dtypes in make check, from length to length another.
+    Beyond the few, every other length is in make check, from length to length in another dtype.
     """
     found = []
     for r, rung in enumerate(rungs(operator)):
@@ -53,7 +55,7 @@ def cases(operator: str, *dtypes: str) -> list[Any]:
         for c, cols in enumerate(PACKED if in_turn else LONG if "cluster" in rung else LENGTHS):
             for d, dtype in enumerate(dtypes[-1:] if in_turn else dtypes):
                 few = (rung, cols) in FEW and (dtype == "f32") == (cols in (31, 33, 1000, 9001))
-                slow = in_turn or (r + c + d) % 2 == 0
+                slow = in_turn or (r + c + 2 * d) % 4 == 0
                 marks = [] if few else pytest.mark.slow if slow else pytest.mark.long
                 found.append(pytest.param(rung, cols, dtype, marks=marks))
     return found
@@ -157,7 +159,12 @@ LARGEST_TILES = ("< 96", "< 1")  # however small the product is
     + [("03_wgmma", LARGEST_TILES)],
 )
 @pytest.mark.parametrize(
-    ("m", "n", "k"), [*(pytest.param(*p, marks=pytest.mark.slow) for p in PRODUCTS), (72, 264, 456)]
+    ("m", "n", "k"),
+    [
+        (72, 264, 456),
+        PRODUCTS[0],
+        *(pytest.param(*p, marks=pytest.mark.long) for p in PRODUCTS[1:]),
+    ],
 )
 def test_gemm(folder: Path, rung: str, edit: Any, m: int, n: int, k: int) -> None:
     check_gemm(folder, rung, edit, m, n, k)

@@ -15,6 +15,8 @@ import pytest
 from fake_driver import build_driver
 from project import FIXTURES, bench, make_root, null_sweep, write_sweep
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 OMP = "mlp_infer/cpu/omp/batch=64"
 EAGER = "mlp_infer/pytorch-cpu/eager/batch=64"
 NOOP = "null/null/noop/work_ns=50000"

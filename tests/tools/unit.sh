@@ -2,6 +2,8 @@
 # Run the C unit tests given as arguments, one per core at a time. Print a line for each, and the
 # full output of a failed one.
 set -u
+# As many programs as cores run at the same time: a thread that waits must not take a core from those it waits for.
+export OMP_WAIT_POLICY=passive
 
 if [ "$1" = --one ]; then
     test=$2
