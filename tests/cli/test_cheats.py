@@ -1,7 +1,11 @@
-"""Scripts that cheat: each gets the verdict that its file in `tests/cheats/` names."""
+"""Scripts that cheat: each gets the verdict that its file in `tests/cheats/` names.
+
+make check has one of each kind whose verdict no busy machine can change; make cheats has all.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from ast import literal_eval
 from pathlib import Path
@@ -27,6 +31,22 @@ CHEATS = ROOT / "tests" / "cheats"
 FILES = [CHEATS / "honest.py", *sorted((CHEATS / "scripts").glob("*.py"))]
 IMPLEMENTATIONS = [file for file in sorted(OPERATOR.glob("[!_]*.py")) if file.stem != "reference"]
 TRAININGS = [CHEATS / "honest_training.py", *sorted((CHEATS / "trainings").glob("*.py"))]
+ONE_OF_EACH = {
+    *("honest", "zeros", "keeps_result", "only_for_checks", "another_shape", "not_a_number"),
+    *("constant_time", "two_in_three", "no_audit", "no_time", "endless_time", "many_samples"),
+    *("no_last", "undeclared_phase", "first_result", "lazy", "mode_left_on", "half_the_steps"),
+}
+
+
+def is_run(file: Path) -> bool:
+    return file.stem in ONE_OF_EACH or bool(os.environ.get("CHECK_LONG"))
+
+
+def each_of(files: list[Path]) -> list[Any]:
+    """Return the parameters of a test, those that make check leaves out as long ones."""
+    long = pytest.mark.long
+    marks = {file: () if file.stem in ONE_OF_EACH else long for file in files}
+    return [pytest.param(file, marks=marks[file], id=file.stem) for file in files]
 
 
 def verdict_of(file: Path) -> dict[str, str]:
@@ -57,7 +77,7 @@ def run_scripts(folder: Path, files: list[Path]) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    in_one_pass = [file for file in FILES if "passes" not in verdict_of(file)]
+    in_one_pass = [file for file in FILES if is_run(file) and "passes" not in verdict_of(file)]
     return run_scripts(tmp_path_factory.mktemp("cheats"), in_one_pass)
 
 
@@ -65,20 +85,23 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("trainings")
     axes = {"width": [16], "depth": [2], "batch": [600], "epochs": [1]}
-    return run_all(folder, "mlp_train", TRAININGS, axes=axes, measure=EPOCH_MEASURE)
+    files = [file for file in TRAININGS if is_run(file)]
+    return run_all(folder, "mlp_train", files, axes=axes, measure=EPOCH_MEASURE)
 
 
-def run_implementations(run: Path, *arguments: str) -> dict[str, dict[str, Any]]:
+def run_implementations(run: Path, files: list[Path]) -> dict[str, dict[str, Any]]:
     sizes = ("--set", "device=cpu", "--set", "rows=16384")
-    options = ("--engine", "python", *sizes, "--passes", "1", "--time-limit", "2s")
-    bench("run", "--operator", OPERATOR, *options, *arguments, "--out", run, expect=None)
+    variants = ("--variant", ",".join(file.stem for file in files))
+    options = ("--engine", "python", *variants, *sizes, "--passes", "1", "--time-limit", "2s")
+    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=None)
     return {case["variant"]: case for case in read_lines(run)}
 
 
 @pytest.fixture(scope="module")
 def implementations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     pytest.importorskip("torch")
-    return run_implementations(tmp_path_factory.mktemp("implementations") / "run")
+    files = [file for file in IMPLEMENTATIONS if is_run(file)]
+    return run_implementations(tmp_path_factory.mktemp("implementations") / "run", files)
 
 
 def was_interrupted(case: dict[str, Any]) -> bool:
@@ -99,7 +122,7 @@ def expect_verdict(file: Path, case: dict[str, Any], *, is_last_try: bool = True
 TRIES_ALONE = {"audited": 6}
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", each_of(FILES))
 def test_verdict(file: Path, cases: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     if has_verdict(file, cases.get(file.stem)):
         return
@@ -121,7 +144,7 @@ def has_verdict(file: Path, case: dict[str, Any] | None) -> bool:
     return True
 
 
-@pytest.mark.parametrize("file", TRAININGS, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", each_of(TRAININGS))
 def test_verdict_of_a_training(file: Path, trainings: dict[str, dict[str, Any]]) -> None:
     case = trainings[file.stem]
     expect_verdict(file, case)
@@ -129,14 +152,14 @@ def test_verdict_of_a_training(file: Path, trainings: dict[str, dict[str, Any]])
     assert case["flags"] == []  # the weights were compared
 
 
-@pytest.mark.parametrize("file", IMPLEMENTATIONS, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", each_of(IMPLEMENTATIONS))
 def test_verdict_of_an_implementation(
     file: Path, implementations: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
     try:
         expect_verdict(file, implementations[file.stem], is_last_try=False)
     except AssertionError:  # as above
-        alone = run_implementations(tmp_path / "run", "--variant", file.stem)
+        alone = run_implementations(tmp_path / "run", [file])
         expect_verdict(file, alone[file.stem])
 
 

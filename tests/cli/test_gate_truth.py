@@ -1,4 +1,4 @@
-"""The gate's error rates on synthetic sweeps with known differences; `make gate-truth` runs more."""
+"""The gate's error rates on three synthetic sweeps of each noise; `make gate-truth` has the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from project import built
 
-SWEEPS = 10
+SWEEPS = 3
 CELLS = 50
 GATES = ("gate 5 %", "gate 5 %, floors", "gate 2 %, floors", "--against")
 # All noise within a run is 1 % or less.
@@ -71,13 +71,13 @@ def test_gate_says_so_where_it_cannot_decide(rates: Rates, noise: str) -> None:
     assert row["found_10"] <= 0.05 * SWEEPS
 
 
+@pytest.mark.long
 def test_one_pass_decides_nothing(program: Path) -> None:
     rates = rates_of(program, "--passes", "1", "--rounds", "32", sweeps=1)
     gate = [row for (rule, _), row in rates.items() if rule.startswith("gate")]
     assert {row["undecided"] for row in gate} == {CELLS}
 
 
-def test_rules_without_correction_fail_both_ways(rates: Rates) -> None:
+def test_a_rule_without_correction_raises_false_alarms(rates: Rates) -> None:
     mann_whitney = [row for (rule, _), row in rates.items() if rule == "Mann-Whitney"]
     assert min(row["alarms"] for row in mann_whitney) > 0.9 * SWEEPS
-    assert rates["means > 5 %", "normal 0.5 %"]["found_5"] < 0.8 * SWEEPS
