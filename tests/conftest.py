@@ -18,6 +18,13 @@ from typing import Any
 import pytest
 
 LONG = "long"
+# The files that take longest come first: at the end, no process waits for one of them.
+SLOWEST = (
+    *("pytorch_linreg_train", "jax_worker", "jax_runs", "mlp_cuda", "against", "operator_kernels"),
+    *("operator_cuda", "refill", "mnist_train", "cheats", "pytorch_mnist_train", "training_memory"),
+    *("mnist_kernels", "mlp_train", "mnist_cuda", "report", "probes", "hostile_results", "faults"),
+    *("lock_clocks", "shard", "resume", "cold", "pytorch_refill", "pytorch_mlp_train", "devices"),
+)
 DESELECTED = pytest.StashKey[dict[str, int]]()
 # For make check-slurm, as they take minutes and start daemons.
 collect_ignore = [] if os.environ.get("CHECK_SLURM") else ["slurm"]
@@ -35,7 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests whose `gpu` mark has a reason why there is no GPU."""
+    """Put the slowest files first; deselect long tests, and those of a GPU where there is none."""
+    places = {f"test_{name}": place for place, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
     deselected: dict[str, int] = {}
     kept, others = [], []
     for item in items:

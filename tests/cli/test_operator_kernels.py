@@ -22,14 +22,6 @@ GEMM = "const T *a, const T *b, T *y, unsigned char *workspace"
 LENGTHS = [1, 31, 33, 128, 1000, 1025, 2050]
 LONG = [2048, 4098, 9001]
 PACKED = [9000, 16384]  # rows of rung 04_rows_in_turn: two of them in registers, so packed ones
-FEW = {
-    ("01_row_per_block", 33),
-    ("02_online", 1000),
-    ("02_registers", 1000),
-    ("02_registers", 1025),
-    ("04_rows_in_turn", 9000),
-}
-FEW |= {("03_registers", 31), ("03_registers", 2050), ("03_cluster", 9001), ("04_cluster", 4098)}
 EPS = {"f32": 1e-6, "f16": 1e-3, "bf16": 4e-3}
 
 
@@ -45,18 +37,17 @@ def rungs(operator: str) -> list[str]:
 
 
 def cases(operator: str, *dtypes: str) -> list[Any]:
-    """Return rungs, lengths and dtypes, the packed one last: a few, others as slow, the rest as long.
+    """Return rungs, lengths and dtypes, the packed one last.
 
-    Beyond the few, every other length is in make check, from length to length in another dtype.
+    Every other length is in make check, from length to length in another dtype.
     """
     found = []
     for r, rung in enumerate(rungs(operator)):
         in_turn = "in_turn" in rung
         for c, cols in enumerate(PACKED if in_turn else LONG if "cluster" in rung else LENGTHS):
             for d, dtype in enumerate(dtypes[-1:] if in_turn else dtypes):
-                few = (rung, cols) in FEW and (dtype == "f32") == (cols in (31, 33, 1000, 9001))
-                slow = in_turn or (r + c + 2 * d) % 4 == 0
-                marks = [] if few else pytest.mark.slow if slow else pytest.mark.long
+                every_other = in_turn or (r + c + 2 * d) % 4 == 0
+                marks = () if every_other else pytest.mark.long
                 found.append(pytest.param(rung, cols, dtype, marks=marks))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jax_python import needs_jax
@@ -16,6 +17,11 @@ SWEEPS = {
     "mnist_train": (["jit", "scan"], {"hidden": [16], "steps": [4, 205], "dtype": ["f32"]}),
     "mlp_train": (["jit", "scan"], {"width": [4], "batch": [7000], "epochs": [2]}),
 }
+# XLA compiles for seconds: in make check one mode of each at its largest size.
+FEW = {
+    workload: (modes[-1:], {name: values[-1:] for name, values in axes.items()})
+    for workload, (modes, axes) in SWEEPS.items()
+}
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +30,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_jax()
+@pytest.mark.parametrize(
+    "sweeps", [pytest.param(SWEEPS, marks=pytest.mark.long, id="all"), pytest.param(FEW, id="few")]
+)
 @pytest.mark.parametrize("workload", SWEEPS)
-def test_the_reference_accepts_every_mode(workload: str, root: Path, tmp_path: Path) -> None:
-    variants, axes = SWEEPS[workload]
+def test_the_reference_accepts_every_mode(
+    workload: str, sweeps: dict[str, Any], root: Path, tmp_path: Path
+) -> None:
+    variants, axes = sweeps[workload]
     mine = {"engine": "jax", "device": ["cpu"], "variants": variants}
     sweep = write_sweep(tmp_path / "s.json", workload, [mine], axes=axes)
     bench("run", sweep, "--out", tmp_path / "run", root=root, MNIST_DIR="")

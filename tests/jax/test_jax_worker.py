@@ -80,7 +80,7 @@ def test_new_inputs_and_what_is_left_of_them():
 
 
 @needs_jax()
-@pytest.mark.parametrize("dtype", ["f16", "mixed"])
+@pytest.mark.parametrize("dtype", ["f16", pytest.param("mixed", marks=pytest.mark.long)])
 def test_a_training_in_float16_is_close_to_float32(dtype):
     """The workload allows 2.5 %; rounding a product before its bias alone makes 2.8 % here."""
     found = run_program(Path(__file__).with_name("f16_gradients.py"), dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import select
 import subprocess
 import sys
@@ -45,9 +46,15 @@ def _exists(item: pytest.Item) -> bool:
 
 
 class WorkerProcess:
-    def __init__(self, device: str = "cpu", *python_options: str, program: Path = WORKER) -> None:
+    def __init__(
+        self,
+        device: str = "cpu",
+        *python_options: str,
+        program: Path = WORKER,
+        python: Path | str = sys.executable,
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, *python_options, str(program), "--device", device],
+            [str(python), *python_options, str(program), "--device", device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -118,6 +125,11 @@ class WorkerProcess:
         return line
 
 
+# What torch.compile has compiled is kept: the first C++ of an empty folder takes ten seconds.
+SCRATCH = Path(__file__).parents[2] / "build" / "scratch"
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(SCRATCH / "inductor")
+
+
 @pytest.fixture(scope="session")
 def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pytorch")
@@ -127,7 +139,7 @@ def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _environment(folder: Path) -> Iterator[None]:
     """Give the workers one cache folder for compiled code, as a run does, and no data set."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCH_SCRATCH", str(folder))
+        patch.setenv("BENCH_SCRATCH", str(SCRATCH))
         patch.setenv("BENCH_ROOT", str(folder / "root" / "project"))
         patch.delenv("MNIST_DIR", raising=False)
         yield
@@ -161,19 +173,21 @@ def _devices() -> list[Any]:
 
 
 @pytest.fixture(scope="session", params=_devices())
-def worker(request: pytest.FixtureRequest, session_folder: Path) -> Iterator[WorkerProcess]:
+def worker(
+    request: pytest.FixtureRequest, session_folder: Path, python_with_torch: Path
+) -> Iterator[WorkerProcess]:
     """Return a worker after hello, one for each available device, shared by all tests."""
-    with _running(session_folder, request.param) as started:
+    with _running(session_folder, request.param, python=python_with_torch) as started:
         yield started
 
 
 @pytest.fixture(scope="session", params=_devices())
 def few_images_worker(
-    request: pytest.FixtureRequest, session_folder: Path
+    request: pytest.FixtureRequest, session_folder: Path, python_with_torch: Path
 ) -> Iterator[WorkerProcess]:
     """Return such a worker with few images."""
-    program = Path(__file__).with_name("few_images.py")
-    with _running(session_folder, request.param, program=program) as started:
+    keys = {"program": Path(__file__).with_name("few_images.py"), "python": python_with_torch}
+    with _running(session_folder, request.param, **keys) as started:
         yield started
 
 

@@ -91,7 +91,7 @@ def check_samples(opened, sampled):
     + [
         pytest.param(variant, KNOWN["trainings"][i], marks=mark)
         for variant in SLOW_MODES
-        for i, mark in ((0, pytest.mark.slow), (-1, pytest.mark.long))
+        for i, mark in ((0, ()), (-1, pytest.mark.long))
     ],
     ids=lambda value: value if isinstance(value, str) else f"{value['points']}x{value['epochs']}",
 )
@@ -123,8 +123,8 @@ PARTS = ["forward", "loss", "backward", "update"]
 OPERATIONS = [
     ("eager", PARTS),
     ("graph", ["fused"]),
-    pytest.param("compile", [*PARTS, "fused"], marks=pytest.mark.slow),
-    pytest.param("compile_graph", ["fused"], marks=pytest.mark.slow),
+    pytest.param("compile", [*PARTS, "fused"], marks=pytest.mark.long),
+    pytest.param("compile_graph", ["fused"], marks=pytest.mark.long),
 ]
 
 
@@ -197,7 +197,6 @@ def test_memory_sizes_are_printed_as_by_the_supervisor(monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_compile_handles_more_sizes_than_the_default_cache_limit(worker):
     ids = []
     for points in range(10, 20):
@@ -361,8 +360,9 @@ def test_both_compiled_functions_have_the_modes_options(gpu, monkeypatch, mode, 
     assert asked == [options, options]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["compile_graph", "combo_graph"])
+@pytest.mark.parametrize(
+    "mode", ["compile_graph", pytest.param("combo_graph", marks=pytest.mark.long)]
+)
 def test_compiled_epochs_write_losses_where_they_are_recorded(gpu, monkeypatch, mode):
     """One compiled function for all places."""
     from torch._dynamo.utils import counters
@@ -380,7 +380,6 @@ def test_compiled_epochs_write_losses_where_they_are_recorded(gpu, monkeypatch, 
     assert counters["stats"]["unique_graphs"] == compiled_before
 
 
-@pytest.mark.slow
 def test_new_points_are_used_without_another_compilation():
     from torch._dynamo.utils import counters
 

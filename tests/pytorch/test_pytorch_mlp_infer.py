@@ -13,7 +13,7 @@ import philox  # noqa: E402 -- needs NumPy
 GRAPH_MODES = ["graph", "overlap"]
 COMPILED_GRAPH_MODES = ["compile_graph", "compile_overlap", "mapped"]
 FAST_MODES = ["eager", "inference", *GRAPH_MODES]
-ALL_MODES = [*FAST_MODES, *(pytest.param(m, marks=pytest.mark.slow) for m in COMPILED_GRAPH_MODES)]
+ALL_MODES = [*FAST_MODES, *COMPILED_GRAPH_MODES]
 SHAPES = [
     (1, [4, 5, 1]),
     (64, [4, 5, 1]),
@@ -100,7 +100,6 @@ def test_output_is_correct_before_and_after_sampling(worker, tmp_path, variant, 
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_compile_handles_more_sizes_than_the_default_cache_limit(worker, tmp_path):
     sizes = range(1, 10)
     opened = [open_ok(worker, "compile", batch) for batch in sizes]

@@ -48,7 +48,7 @@ def test_products_and_sums_are_the_same_model(layers, dtype):
     check(output_of(inputs.x, weights).detach().float().numpy(), 17, layers, 42, dtype)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("layers", LAYERS[:3], ids=str)
 def test_small_layers_become_one_kernel(layers):
     from torch._inductor.utils import run_and_get_code
@@ -65,8 +65,7 @@ def test_small_layers_become_one_kernel(layers):
     assert ("extern_kernels" not in code.split("def call")[1]) == small
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("dynamic", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_one_compilation_serves_chunks_of_all_sizes(dynamic):
     from torch._dynamo.utils import counters
 
@@ -127,7 +126,6 @@ def test_new_inputs_on_the_cpu(variant):
         check(case.read()["y"], 33, [4, 5, 2], 2)
 
 
-@pytest.mark.slow
 def test_new_inputs_are_used_without_another_compilation():
     from torch._dynamo.utils import counters
 

@@ -94,7 +94,7 @@ class Run(NamedTuple):
 
 CASES = [
     pytest.param((mode, dtype), marks=marks, id=f"{mode}-{dtype}")
-    for modes, marks in ((FAST_MODES, ()), (SLOW_MODES, pytest.mark.slow))
+    for modes, marks in ((FAST_MODES, ()), (SLOW_MODES, pytest.mark.long))
     for mode in modes
     for dtype in TOLERANCE
 ]

@@ -179,15 +179,12 @@ def test_another_rate_is_captured_once():
     assert len(trainer._graphs) == before + 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     "kind",
     [
-        # Its epochs are compared in test_pytorch_mlp_train.py, too.
-        pytest.param(
-            lambda task: CompiledTrainer(task, torch.float32, "default"), marks=pytest.mark.long
-        ),
+        lambda task: CompiledTrainer(task, torch.float32, "default"),
         lambda task: ManualTrainer(task, lambda function: compiled(function, "default")),
     ],
     ids=["compile", "manual"],

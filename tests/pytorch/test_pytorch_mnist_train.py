@@ -23,6 +23,7 @@ from workload import CaseError, Skip  # noqa: E402
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
 FAST_MODES = ["eager", "graph"]
 SLOW_MODES = ["compile", "compile_graph", "manual_graph"]
+LONG_MODES = [pytest.param(mode, marks=pytest.mark.long) for mode in SLOW_MODES]
 # The workload's tolerance: relative L2 error of each array.
 TOLERANCE = {"f32": 1e-4, "f16": 2.5e-2, "mixed": 2.5e-2}
 
@@ -88,9 +89,7 @@ def loss_and_gradients(params, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16"])
-@pytest.mark.parametrize(
-    "variant", [*FAST_MODES, *(pytest.param(mode, marks=pytest.mark.slow) for mode in SLOW_MODES)]
-)
+@pytest.mark.parametrize("variant", [*FAST_MODES, *LONG_MODES])
 def test_gradients_match_float64(worker, tmp_path, variant, dtype):
     opened = open_ok(worker, variant, dtype, hidden=16, batch=60, steps=3, seed=5)
     answer = worker.ask("output", id=opened["id"], path=str(tmp_path))
@@ -141,10 +140,9 @@ def check_samples(opened, sampled, steps):
     ("variant", "known"),
     [(variant, known) for variant in FAST_MODES for known in KNOWN["trainings"]]
     + [
-        pytest.param(variant, known, marks=mark)
+        pytest.param(variant, known, marks=pytest.mark.long)
         for variant in SLOW_MODES
         for known in KNOWN["trainings"]
-        for mark in [pytest.mark.long if known["hidden"] == 24 else pytest.mark.slow]
     ],
     ids=lambda value: value if isinstance(value, str) else f"hidden={value['hidden']}",
 )

@@ -158,7 +158,6 @@ def test_a_released_trainer_is_gone_without_a_garbage_collector():
         gc.enable()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     ("dtype", "kind"),
@@ -176,7 +175,11 @@ def test_a_released_trainer_is_gone_without_a_garbage_collector():
             marks=pytest.mark.long,
         ),
         ("f16", lambda task: ManualTrainer(task, lambda function: compiled(function, "default"))),
-        ("mixed", lambda task: ManualTrainer(task, lambda function: compiled(function, "default"))),
+        pytest.param(
+            "mixed",
+            lambda task: ManualTrainer(task, lambda function: compiled(function, "default")),
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["f32", "f16", "mixed", "manual", "manual mixed"],
 )

@@ -168,8 +168,13 @@ def test_an_in_place_array_is_fresh_before_each_clock_starts(session, tmp_path, 
     assert all(uploads)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["softmax", "layer_norm", "gelu", "linear", "add"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "softmax",
+        *(pytest.param(x, marks=pytest.mark.long) for x in ("layer_norm", "gelu", "linear", "add")),
+    ],
+)
 def test_the_compiled_mode_computes_the_reference(session, tmp_path, name):
     operator = operators.write(tmp_path / name, *RIGHT[name])
     opened = open_ok(session, operator, "compile")

@@ -118,4 +118,4 @@ if command -v compute-sanitizer >/dev/null; then
 else
     echo "compute-sanitizer not found: not run"
 fi
-BENCH=$bench tests/tools/pytest.sh tests/gpu tests/pytorch
+CHECK_LONG=1 BENCH=$bench tests/tools/pytest.sh tests/gpu tests/pytorch
