@@ -1,4 +1,4 @@
-"""The tests themselves: one process for each core if pytest-xdist is installed, else one."""
+"""The tests themselves: one process for each core and one more."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from project import ROOT, TIMEOUT_S
 
-# Answers whether it has pytest-xdist, or prints how pytest is called.
-PYTHON = '#!/bin/sh\n[ "$1" = -c ] && exit {}\necho "$@"\n'
 LONG = """
 import pytest
 
@@ -35,22 +33,20 @@ def printed(*command: str | Path, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("lacks", [0, 1])
-def test_all_cores_are_used_where_pytest_xdist_is_installed(lacks: int, tmp_path: Path) -> None:
+def test_all_cores_are_used(tmp_path: Path) -> None:
     python = tmp_path / "python"
-    python.write_text(PYTHON.format(lacks), encoding="utf-8")
+    python.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
     python.chmod(0o755)
     script = ROOT / "tests" / "tools" / "pytest.sh"
-    alone = "-m pytest -q -rfEs tests\n"
-    assert printed(script, "tests", BENCH_PYTHON=str(python)) == alone
+    assert printed(script, "tests", BENCH_PYTHON=str(python)) == "-m pytest -q -rfEs tests\n"
     called = printed(script, "--all-cores", "tests", BENCH_PYTHON=str(python))
-    assert called == alone if lacks else " --dist loadfile " in called
+    assert (
+        f" -n {len(os.sched_getaffinity(0)) + 1} --maxprocesses 8 --dist loadfile tests" in called
+    )
 
 
 @pytest.mark.parametrize("options", [["-p", "no:xdist"], ["-n", "1"]], ids=["here", "in a worker"])
 def test_tests_that_are_left_out_are_counted(options: list[str], tmp_path: Path) -> None:
-    if "-n" in options:
-        pytest.importorskip("xdist")
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = long\n", encoding="utf-8")
     (tmp_path / "test_a.py").write_text(LONG, encoding="utf-8")

@@ -98,9 +98,10 @@ def test_options_that_name_no_variant(options: list[str], message: str, tmp_path
     ],
     ids=["other version", "version", "dies"],
 )
+@pytest.mark.usefixtures("warm_workers")
 def test_doctor_lists_own_contenders(script: str, found: bool, cpu: str, tmp_path: Path) -> None:
     root = make_own_root(tmp_path / "project", script)
-    done = bench("doctor", "--json", root=root, BENCH_PYTHON=sys.executable)
+    done = bench("doctor", "--json", root=root)
     (item,) = (item for item in json.loads(done.stdout) if item["what"] == "mine")
     on_cpu, on_cuda = item["detail"].split("; cuda: ")
     assert item["found"] == found

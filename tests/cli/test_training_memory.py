@@ -36,6 +36,7 @@ def train(
     return [case for name, case in cases if name.startswith("mlp_train/")]
 
 
+@pytest.mark.long
 def test_last_batch_of_another_size_class_can_be_captured(
     tmp_path: Path, project_without_images: Path
 ) -> None:

@@ -72,11 +72,14 @@ def test_known_regression(tmp_path, variant):
 
 
 @needs_jax()
-def test_new_inputs_and_what_is_left_of_them():
+@pytest.mark.parametrize(
+    ("options", "n"), [((), 8), pytest.param(("--all",), 18, marks=pytest.mark.long)]
+)
+def test_new_inputs_and_what_is_left_of_them(options, n):
     """refill, fresh samples, last and audit: `refilled.py` names what does not hold."""
-    found = run_program(Path(__file__).with_name("refilled.py"))
+    found = run_program(Path(__file__).with_name("refilled.py"), *options)
     assert found == dict.fromkeys(found, [])
-    assert len(found) == 18
+    assert len(found) == n
 
 
 @needs_jax()

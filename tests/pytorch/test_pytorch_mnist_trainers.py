@@ -112,7 +112,9 @@ def test_float16(dtype, kind):
     ("dtype", "kind"),
     [(dtype, kind) for dtype in ("f32", "f16", "mixed") for kind in (FusedTrainer, manual)],
 )
-@pytest.mark.parametrize("at_once", [1, 2, 5, 50])
+@pytest.mark.parametrize(
+    "at_once", [2, 50, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 5))]
+)
 def test_graphs_of_any_number_of_steps(monkeypatch, dtype, at_once, kind):
     monkeypatch.setattr(mlp_captured, "_STEPS_AT_ONCE", at_once)
     known, task, inputs = known_task(dtype)

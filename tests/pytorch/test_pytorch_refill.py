@@ -30,6 +30,7 @@ from refill import PERIOD, flip_signs, random_tile, sign_mask  # noqa: E402
 from session import WORKLOADS, Session  # noqa: E402
 from timing import no_mark  # noqa: E402
 
+LONG = pytest.mark.long
 SEED = 123456789012345678
 PARAMS = {
     "mlp_infer": {"batch": 33, "layers": [4, 5, 2]},
@@ -47,7 +48,16 @@ CASES = [
     # The compiler's own graphs need a GPU; without them this mode is that of the CPU.
     if variant != "compile"
 ]
-every_case = pytest.mark.parametrize(("device", "workload", "variant"), CASES)
+# In make check the first and the last mode of each.
+FIRST = {case[:2]: case for case in reversed(CASES)}
+LAST = {case[:2]: case for case in CASES}
+every_case = pytest.mark.parametrize(
+    ("device", "workload", "variant"),
+    [
+        pytest.param(*case, marks=() if case in (FIRST[case[:2]], LAST[case[:2]]) else LONG)
+        for case in CASES
+    ],
+)
 
 
 class Replay(fake_gpu.Replay):

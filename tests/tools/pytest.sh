@@ -1,16 +1,13 @@
 #!/bin/sh
 # pytest with the project's Python (the one with PyTorch, pytest and NumPy). Prints why tests were skipped.
 #   pytest.sh ARGUMENTS…               one process
-#   pytest.sh --all-cores ARGUMENTS…   one for each core and one more, since tests also wait, at most eight, if
-#                                      pytest-xdist is installed
+#   pytest.sh --all-cores ARGUMENTS…   one for each core and one more, since tests also wait, at most eight
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 python=$("$root/tests/tools/python.sh")
 if [ "${1:-}" = --all-cores ]; then
     shift
-    if "$python" -c "import xdist" 2>/dev/null; then
-        # The tests of a file share what they have built and run.
-        set -- -n "$(($(nproc) + 1))" --maxprocesses 8 --dist loadfile "$@"
-    fi
+    # The tests of a file share what they have built and run.
+    set -- -n "$(($(nproc) + 1))" --maxprocesses 8 --dist loadfile "$@"
 fi
 exec "$python" -m pytest -q -rfEs "$@"

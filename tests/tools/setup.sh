@@ -202,11 +202,10 @@ install_nvrtc() {
 install_test_tools() {
     can_import pytest && can_import ruff && can_import clang_format && can_import numpy && can_import xdist && return
     make_venv
-    pip_install pytest "ruff==0.17.*" "clang-format==14.0.6" numpy || {
+    pip_install pytest pytest-xdist "ruff==0.17.*" "clang-format==14.0.6" numpy || {
         tail -n 5 build/pip.log >&2
-        die "could not install pytest, ruff and clang-format into .venv"
+        die "could not install pytest, pytest-xdist, ruff and clang-format into .venv"
     }
-    pip_install pytest-xdist || say "could not install pytest-xdist: the tests run in one process, which takes twice as long"
 }
 
 install_packages
