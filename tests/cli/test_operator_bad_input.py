@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from operators import COPY, write_operator
+from patience import impatient
 from project import bench, read_cases
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
 )
-# Enough to import PyTorch on a busy machine; only one case waits for it.
-HANG_TIMEOUT = "15s"
 CASTS = (
     "reference casts inside; the inputs are f64 here, and its result must be, or a function oracle "
     "beside it computes in f64"
@@ -100,11 +99,13 @@ def test_check_of_a_wrong_reference(tmp_path: Path, what: str) -> None:
     assert "\nok:" not in done.stdout
 
 
-def run(folder: Path, *options: str, expect: int) -> dict[str, tuple[str, str | None]]:
+def run(
+    folder: Path, *options: str, expect: int, **environment: str
+) -> dict[str, tuple[str, str | None]]:
     """Return status and reason by variant, and by rows if there are several."""
     out = folder.parent / "run"
     fixed = ["--set", "device=cpu", "--quick", "--quiet", "--time-limit", "100ms", "--out", out]
-    bench("run", "--operator", folder, *options, *fixed, expect=expect)
+    bench("run", "--operator", folder, *options, *fixed, expect=expect, **environment)
     cases = read_cases(out).values()
     several = len({case["params"]["rows"] for case in cases}) > 1
     return {
@@ -189,7 +190,7 @@ def test_an_implementation_that_hangs_is_ended(tmp_path: Path) -> None:
         "hangs": "import time\ndef run(x):\n    time.sleep(1000)\n",
     }
     folder = write_operator(tmp_path / "mine", files)
-    found = run(folder, "--engine", "python", "--timeout", HANG_TIMEOUT, expect=1)
+    found = run(folder, "--engine", "python", expect=1, **impatient(tmp_path))
     assert found == {
         "fine": ("ok", None),
         "hangs": (
