@@ -316,7 +316,7 @@ def test_interrupted_run(
     fake: Fake, tmp_path: Path, number: signal.Signals, whole_group: bool
 ) -> None:
     """Ctrl-C in a terminal signals every process of the group."""
-    hang = {"engine": "null", "variants": ["hang"], "axes": {"work_ns": [1200]}}
+    hang = {"engine": "null", "variants": ["hang"], "axes": {"work_ns": [1199]}}
     axes = {"work_ns": list(range(1000, 1200))}
     many = sweep_of(tmp_path, EMPTY_KERNEL, ON_NO_GPU, hang, axes=axes)  # it never ends by itself
     with start(fake, many) as process:
