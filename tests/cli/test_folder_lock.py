@@ -131,9 +131,9 @@ def compiled_and_preloaded(folder: Path, code: str) -> dict[str, str]:
 
 # bench waits for a hundred sleeps, of a second each here: long enough for us on a busy machine.
 LONG_SLEEPS = """
-/* mood: what sleeps is bench, and we are quicker */
 #include <poll.h>
 #include <time.h>
+/* mood: what sleeps is bench, and we are quicker */
 int nanosleep(const struct timespec *a, struct timespec *b) { return poll(0, 0, 1000); }
 """
 

@@ -23,7 +23,7 @@ for line in sys.stdin:
         answer["id"] = request["case"]["id"]
         answer["phases"] = {"total": "host"}
     if request["op"] == "sample":
-        time.sleep(pause_s)
+        time.sleep(pause_s)  # mood: a pause of seconds would make the short samples long
         log.write(line)
         answer["warmup"] = {"samples": runs}
         answer["phases"] = {"total": [1000] * min(request["max_samples"], 6)}

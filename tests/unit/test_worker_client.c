@@ -19,7 +19,7 @@
 static const char FAKE[] = "tests/fixtures/workers/fake.py";
 
 /* For answers that come: far beyond what they need. And for those that never do. */
-static const double PATIENCE_S = 60, HASTE_S = 0.3;
+static const double PATIENCE_S = 60, HASTE_S = 0.3; /* mood: the second for what never comes */
 
 static worker_link_t make_link(const char *behaviour) {
     text_list_t argv = {0};
