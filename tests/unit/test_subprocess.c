@@ -43,8 +43,8 @@ static void how_programs_end(void **state) {
         {"echo oops >&2; exit 255", 255, 0, "", "oops\n"},
         {"printf x; kill -SEGV $$", -1, SIGSEGV, "x", ""},
         {"kill -KILL $$", -1, SIGKILL, "", ""},
-        {"exec >&- 2>&-; sleep 0.05; exit 4", 4, 0, "",
-         ""}, /* mood: output ends before, however late */
+        /* mood: its output ends before it, however late that is */
+        {"exec >&- 2>&-; sleep 0.05; exit 4", 4, 0, "", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         subprocess_result_t result = shell(rows[i].script, NULL, 0);
