@@ -204,9 +204,10 @@ format-check: ## check that everything is formatted
 	@echo "format: $(words $(C_FILES)) C files and the Python files are formatted"
 
 .PHONY: lint
-lint: ## run cppcheck and ruff
+lint: ## run cppcheck and ruff; find tests that depend on how busy the machine is
 	$(Q)tests/tools/cppcheck.sh
 	$(Q)tests/tools/ruff.sh check
+	$(Q)"$$(tests/tools/python.sh)" tests/tools/moods.py
 	@echo "lint: clean"
 
 # ---- other ------------------------------------------------------------------------------------------

@@ -183,8 +183,8 @@ static inline void refill(session_t *session, int seed) {
 }
 
 static inline json_t *sample_request(int most, json_t *fresh) {
-    return json_pack("{s:i, s:i, s:i, s:i, s:o}", "budget_ns", 1000000000, "max_samples", most,
-                     "warmup_samples", 1, "warmup_ns", 0, "fresh", fresh);
+    return json_pack("{s:I, s:i, s:i, s:i, s:o}", "budget_ns", (json_int_t)100000000000,
+                     "max_samples", most, "warmup_samples", 1, "warmup_ns", 0, "fresh", fresh);
 }
 
 /* The compared array of what output or last writes. */

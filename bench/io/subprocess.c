@@ -1,5 +1,6 @@
 #include "io/subprocess.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "io/find.h"
 
@@ -13,15 +14,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { KEPT_BYTES = 1 << 20, CHUNK_BYTES = 1 << 16 };
 
 double subprocess_now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return 1e-9 * (double)clock_ns();
 }
 
 static void close_fd(int *fd) {

@@ -8,10 +8,11 @@ import os
 import select
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from project import TIMEOUT_S
 
 PROGRAM = next(
     (
@@ -21,7 +22,6 @@ PROGRAM = next(
     ),
     None,
 )
-ANSWER_S = 60
 # What the browser would otherwise ask the network for on its own account.
 QUIET = [
     "--disable-background-networking",
@@ -91,7 +91,7 @@ class Browser:
     ) -> None:
         self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -100,9 +100,9 @@ class Browser:
 
     # ---- protocol -------------------------------------------------------------------------------
 
-    def read(self, deadline: float) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
         while b"\0" not in self.left:
-            ready, _, _ = select.select([self.answers], [], [], max(0, deadline - time.monotonic()))
+            ready, _, _ = select.select([self.answers], [], [], TIMEOUT_S)
             part = os.read(self.answers, 1 << 20) if ready else b""
             assert part, "the browser does not answer"
             self.left += part
@@ -129,8 +129,7 @@ class Browser:
         if self.session:
             command["sessionId"] = self.session
         os.write(self.commands, json.dumps(command).encode() + b"\0")
-        deadline = time.monotonic() + ANSWER_S
-        while (answer := self.read(deadline)).get("id") != self.number:
+        while (answer := self.read()).get("id") != self.number:
             self.note(answer)
         assert "error" not in answer, answer["error"]
         return answer["result"]
@@ -140,9 +139,8 @@ class Browser:
     def open(self, url: str) -> None:
         self.requests, self.messages, self.loaded = [], [], 0
         self.call("Page.navigate", url=url)
-        deadline = time.monotonic() + ANSWER_S
         while self.loaded == 0:
-            self.note(self.read(deadline))
+            self.note(self.read())
 
     def eval(self, expression: str) -> Any:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)

@@ -9,12 +9,21 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from fault_matrix import RETRIED
-from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, read_header, write_sweep
+from project import (
+    BENCH,
+    ROOT,
+    TIMEOUT_S,
+    bench,
+    null_sweep,
+    read_cases,
+    read_header,
+    wait_until,
+    write_sweep,
+)
 
 WORK_NS = [1000, 2000, 3000]
 BATCHES = [1, 64]
@@ -36,13 +45,9 @@ def processes_with(marker: str) -> dict[int, str]:
     return found
 
 
-def wait_until(condition: Callable[[], Any]) -> bool:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.002)
-    return True
+def wait_for_the_end(marker: str) -> None:
+    """Wait until no process has the marker."""
+    wait_until(f"the end of all processes with {marker}", lambda: not processes_with(marker))
 
 
 class Sweep:
@@ -86,7 +91,7 @@ class Sweep:
 
 def check_left_over(sweep: Sweep, before: list[bytes]) -> list[bytes]:
     """Check what a killed run leaves; return the complete lines of its journal."""
-    assert wait_until(lambda: not processes_with(sweep.marker)), processes_with(sweep.marker)
+    wait_for_the_end(sweep.marker)
     lines = sweep.complete_lines()
     assert lines[: len(before)] == before, "finished cases were lost or changed"
     ids = [json.loads(line)["id"] for line in lines]
@@ -103,7 +108,7 @@ def check_finished(sweep: Sweep, before: list[bytes], ids: set[str]) -> None:
     cases = read_cases(sweep.run)
     assert ids <= set(cases)
     assert read_header(sweep.run)["finished"]
-    assert wait_until(lambda: not processes_with(sweep.marker)), processes_with(sweep.marker)
+    wait_for_the_end(sweep.marker)
     litter = [path.name for path in sweep.run.iterdir() if path.name.endswith(".tmp")]
     assert litter == [], "incomplete files were left"
 
@@ -111,9 +116,8 @@ def check_finished(sweep: Sweep, before: list[bytes], ids: set[str]) -> None:
 def wait_for_a_moment(sweep: Sweep, process: subprocess.Popen[str], chance: random.Random) -> None:
     """Wait for a random time, or until the journal has some more lines."""
     if chance.random() < 0.5:
-        deadline = time.monotonic() + chance.uniform(0, 0.6)
-        while time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.001)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(chance.uniform(0, 0.6))  # any moment will do
         return
     bound = len(sweep.journal()) + chance.randrange(1, 3000)
     while len(sweep.journal()) < bound and process.poll() is None:
@@ -127,7 +131,7 @@ def wait_for_the_beginning(
     first = chance.choice([sweep.run, sweep.run / "run.json"])
     while not first.exists() and process.poll() is None:
         pass
-    time.sleep(chance.uniform(0, 0.004))
+    time.sleep(chance.uniform(0, 0.004))  # mood: any moment will do
 
 
 def place_of(sweep: Sweep, lines: list[bytes], ids: set[str]) -> str:

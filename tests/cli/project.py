@@ -8,6 +8,8 @@ import json
 import os
 import shutil
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,23 @@ QUICK_MEASURE = {
 }
 # The minimum, for cases in which a sample is an epoch.
 EPOCH_MEASURE = {**QUICK_MEASURE, "time_limit_s": 0.01, "min_rounds": 1, "min_samples": 1}
+
+
+def wait_until(what: str, condition: Callable[[], object]) -> None:
+    """Wait until the condition holds; fail with what was waited for."""
+    end_s = time.monotonic() + TIMEOUT_S  # mood: ends a test that hangs
+    while not condition():
+        assert time.monotonic() < end_s, f"waited {TIMEOUT_S} s for {what}"  # mood: likewise
+        time.sleep(0.005)  # mood: as often as it takes
+
+
+def wait_for_lines(run: Path, n: int) -> None:
+    """Wait until a run's journal has that many lines."""
+    journal = run / "cases.jsonl"
+    wait_until(
+        f"{n} lines of {journal}",
+        lambda: journal.exists() and journal.read_bytes().count(b"\n") >= n,
+    )
 
 
 def bench(

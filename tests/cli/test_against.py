@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_gpu
-from kill_anywhere import MARKER, processes_with, wait_until
+from kill_anywhere import MARKER, wait_for_the_end
 from project import (
     BENCH,
     FIXTURES,
@@ -24,6 +24,7 @@ from project import (
     null_sweep,
     read_header,
     read_lines,
+    wait_for_lines,
     write_sweep,
 )
 
@@ -304,10 +305,10 @@ def test_killed_and_resumed(n_lines: int, tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= n_lines)
+        wait_for_lines(run, n_lines)
         process.send_signal(signal.SIGKILL)
         process.wait(TIMEOUT_S)
-    assert wait_until(lambda: not processes_with(f"{MARKER}={run}"))
+    wait_for_the_end(f"{MARKER}={run}")
     pair = read_header(run)["environment"]["measure"]["pair"]
     before = read_lines(run) if journal.stat().st_size else []
     bench(*command, "--resume")

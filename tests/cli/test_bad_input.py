@@ -57,7 +57,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kill_anywhere import MARKER, processes_with, wait_until
+from kill_anywhere import MARKER, processes_with, wait_for_the_end
 from project import (
     BENCH,
     FIXTURES,
@@ -197,7 +197,7 @@ def test_server_that_a_worker_leaves_behind_is_ended(tmp_path: Path) -> None:
     sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [odd], axes={"batch": [3]})
     environment = {"BENCH_PYTHON": sys.executable, MARKER: str(tmp_path)}
     bench("run", sweep, "--out", tmp_path / "run", root=root, **environment)
-    assert wait_until(lambda: not processes_with(f"{MARKER}={tmp_path}"))
+    wait_for_the_end(f"{MARKER}={tmp_path}")
 
 
 def test_process_of_the_callers_is_not_ended(tmp_path: Path) -> None:

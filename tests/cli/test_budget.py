@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from patience import wait_for_a_hang, watched
 from project import BENCH, ROOT, TIMEOUT_S, bench, make_root, null_sweep, read_header, read_passes
 
 RECORD = ROOT / "tests/tools/record.py"
@@ -41,13 +43,26 @@ def test_no_pass_is_begun_that_would_not_end(tmp_path: Path) -> None:
     assert read_header(run)["finished"]
 
 
-def test_a_pass_that_lasts_longer_is_cut_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize("budget", ["1h", pytest.param("60s", marks=pytest.mark.long)])
+def test_a_pass_that_lasts_longer_is_cut_off(tmp_path: Path, budget: str) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["steady", "hang"], [1000]), tmp_path / "run"
-    once = ("run", sweep, "--passes", "1", "--out", run)
-    printed = bench(*once, "--budget", "1s", expect=1).stderr
+    once = ["run", str(sweep), "--passes", "1", "--out", str(run)]
+    environment = {"BENCH_ROOT": str(ROOT), **watched(tmp_path)}
+    with subprocess.Popen(
+        [str(BENCH), *once, "--budget", budget],
+        text=True,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
+        wait_for_a_hang(environment)
+        if budget == "1h":  # the hour is over
+            process.send_signal(signal.SIGALRM)
+        _, printed = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1
     assert "the time of --budget ended within a pass or draw; finished cases are in" in printed
     assert read_header(run)["finished"] is None
-    bench(*once, "--resume", "--timeout", "1s", expect=1)
+    bench(*once, "--resume", expect=1, **environment, PATIENCE="none")
     assert read_header(run)["finished"]
 
 
@@ -60,7 +75,7 @@ def test_finished_passes_need_no_time(tmp_path: Path) -> None:
 
 def test_budget_is_of_a_run_alone(tmp_path: Path) -> None:
     for other in (["--against", "self"], ["--trace"]):
-        bench("run", "x.json", "--budget", "1s", "--out", tmp_path / "x", *other, expect=2)
+        bench("run", "x.json", "--budget", "1h", "--out", tmp_path / "x", *other, expect=2)
 
 
 def call(tool: str, project: Path, *options: object) -> subprocess.CompletedProcess[str]:

@@ -7,11 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from project import ROOT, TIMEOUT_S
+from project import ROOT, TIMEOUT_S, wait_until
 
 SCRIPT = ROOT / "tests" / "tools" / "check_fresh.py"
 sys.path.insert(0, str(SCRIPT.parent))
@@ -81,10 +80,8 @@ def test_interruption_leaves_nothing(
     command = [sys.executable, str(SCRIPT), "--logs", str(tmp_path / "logs")]
     environment = {**os.environ, **fakes}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + TIMEOUT_S
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        said = tmp_path / "pid"
+        wait_until("debootstrap", lambda: said.exists() and said.read_text())
         assert len(list((tmp_path / "temporary").iterdir())) == 1
         process.send_signal(number)
         assert process.wait(TIMEOUT_S) == 128 + number

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kill_anywhere import processes_with
+from patience import impatient
 from project import (
     FIXTURES,
     bench,
@@ -21,7 +23,6 @@ from project import (
     report_of,
     write_sweep,
 )
-from test_resume import processes_with
 
 PHASES = ["cold_start", "cold_open", "cold_first_answer", "cold_total"]
 N_SAMPLES = 5
@@ -56,8 +57,8 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("cold")
     sweep = null_sweep(folder / "s.json", ["noop", "steady", "wrong", "crash", "hang"], [0, 2000])
     run = folder / "run"
-    marker = {"BENCH_TEST_MARKER": str(run)}
-    done = bench("run", sweep, *COLD, "--out", run, "--timeout", "1s", expect=1, **marker)
+    environment = {"BENCH_TEST_MARKER": str(run), **impatient(folder)}
+    done = bench("run", sweep, *COLD, "--out", run, expect=1, **environment)
     assert not processes_with(f"BENCH_TEST_MARKER={run}")
     return run, done.stdout
 
@@ -143,8 +144,8 @@ class Logged:
         log, run = folder / "log", folder / "run"
         environment = {"BENCH_PYTHON": sys.executable, "WORKER_LOG": str(log)}
         environment["WORKER_START_S"] = str(start_ns / 1e9)
-        options = [*COLD, "--out", run, "--timeout", "3s"]
-        bench("run", sweep, *options, root=root, expect=expect, **environment)
+        environment |= impatient(folder)
+        bench("run", sweep, *COLD, "--out", run, root=root, expect=expect, **environment)
         assert not processes_with(f"WORKER_LOG={log}")
         self.cases = {case["variant"]: case for case in read_cases(run).values()}
         self.lines = [line.split() for line in log.read_text("utf-8").splitlines()]

@@ -127,13 +127,18 @@ def test_a_wrong_case_fails_the_run(gpus: dict[str, str], tmp_path: Path) -> Non
 # ---- interrupted and resumed ---------------------------------------------------------------------
 
 
+def hangs_at(batch: int) -> dict[str, str]:
+    """Return the environment in which a case never ends by itself."""
+    case = f"mlp_infer/cuda/02_thread_per_sample/batch={batch}"
+    return {"FAKE_CUDA": f"{TWO}\ncuLaunchKernel case={case} always hang"}
+
+
 def test_an_interrupted_run_is_resumed(gpus: dict[str, str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     sweep = cuda_sweep(tmp_path, BATCHES)
     command = [str(BENCH), "run", str(sweep), *OPTIONS, "--out", str(run)]
-    environment = {**os.environ, "BENCH_ROOT": str(ROOT), **gpus}
-    many = [*command, "--passes", "60"]  # more than are finished before the signal
-    process = subprocess.Popen(many, env=environment, stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "BENCH_ROOT": str(ROOT), **gpus, **hangs_at(128)}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("GPU 1: ["):
@@ -196,8 +201,8 @@ def test_a_child_that_cannot_start_ends_the_others(
     run = tmp_path / "run"
     shutil.copytree(finished, run)
     (run / "devices" / "1" / "run.json").write_text("{}", encoding="utf-8")
-    command = ("run", sweep, "--devices", "0,1", "--out", run, "--resume", "--passes", "60")
-    done = bench(*command, expect=2, **gpus)
+    command = ("run", sweep, "--devices", "0,1", "--out", run, "--resume", "--passes", "3")
+    done = bench(*command, expect=2, **{**gpus, **hangs_at(256)})
     assert f"GPU 1: bench: {run}/devices/1/run.json: " in done.stderr
     assert "GPU 0: bench: interrupted; finished cases are in" in done.stderr
     assert f"bench: GPU 1: see above; finished cases are in {run}" in done.stderr

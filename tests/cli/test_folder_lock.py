@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kill_anywhere import wait_until
-from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases
+from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, wait_until
 
 HOST = socket.gethostname()
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
@@ -42,7 +41,7 @@ def hanging_run(folder: Path) -> Iterator[tuple[Path, Path, subprocess.Popen[byt
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            assert wait_until(lambda: (run / "cases.jsonl").exists())
+            wait_until("the journal", (run / "cases.jsonl").exists)
             yield sweep, run, process
         finally:
             process.kill()
@@ -98,7 +97,10 @@ def test_of_runs_that_start_at_once_one_measures(tmp_path: Path) -> None:
         for _ in range(4)
     ]
     try:
-        assert wait_until(lambda: sum(process.poll() is not None for process in started) == 3)
+        wait_until(
+            "the end of three of four",
+            lambda: sum(process.poll() is not None for process in started) == 3,
+        )
         (winner,) = (process for process in started if process.poll() is None)
         for process in started:
             if process is not winner:
@@ -120,18 +122,35 @@ def has_open(process: int, path: Path) -> bool:
     return False
 
 
+def compiled_and_preloaded(folder: Path, code: str) -> dict[str, str]:
+    (folder / "calls.c").write_text(code, encoding="utf-8")
+    command = [shutil.which("cc") or "gcc", "-shared", "-fPIC", "-o", folder / "calls.so"]
+    subprocess.run([*command, folder / "calls.c"], check=True)
+    return {"LD_PRELOAD": str(folder / "calls.so")}
+
+
+# bench waits for a hundred sleeps, of a second each here: long enough for us on a busy machine.
+LONG_SLEEPS = """
+#include <poll.h>
+#include <time.h>
+/* mood: what sleeps is bench, and we are quicker */
+int nanosleep(const struct timespec *a, struct timespec *b) { return poll(0, 0, 1000); }
+"""
+
+
 def test_whoever_is_about_to_write_the_lock_is_awaited(tmp_path: Path) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
     run.mkdir()
+    slow = compiled_and_preloaded(tmp_path, LONG_SLEEPS)
     folder = os.open(run, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
     with subprocess.Popen(
         [str(BENCH), "run", str(sweep), "--out", str(run)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT)},
+        env={**os.environ, "BENCH_ROOT": str(ROOT), **slow},
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert wait_until(lambda: has_open(process.pid, run))
+        wait_until("bench at the folder", lambda: has_open(process.pid, run))
         (tmp_path / "lock").write_text(json.dumps(OTHER), encoding="utf-8")
         (tmp_path / "lock").rename(run / "run.lock")
         assert process.wait(TIMEOUT_S) == 2
@@ -159,11 +178,7 @@ def poor_file_system(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
         f"int {call} {{ errno = ENOTSUP; return -1; }}\n"
         for call in ("flock(int a, int b)", "link(const char *a, const char *b)")
     )
-    (folder / "poor.c").write_text(code, encoding="utf-8")
-    library = folder / "poor.so"
-    compiler = shutil.which("cc") or "gcc"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, folder / "poor.c"], check=True)
-    return {"LD_PRELOAD": str(library)}
+    return compiled_and_preloaded(folder, code)
 
 
 def test_without_flock_a_living_process_keeps_the_folder(

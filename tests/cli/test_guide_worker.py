@@ -28,7 +28,7 @@ SPEC = {
     "params": {"batch": 33, "layers": [4, 5, 2]},
 }
 OPEN = {"op": "open", "case": SPEC, "seed": 42}
-SAMPLE = {"op": "sample", "id": "c", "budget_ns": 10**9, "warmup_samples": 2, "warmup_ns": 0}
+SAMPLE = {"op": "sample", "id": "c", "budget_ns": 10**11, "warmup_samples": 2, "warmup_ns": 0}
 SEED = 12345678901234567
 
 

@@ -15,10 +15,20 @@ from pathlib import Path
 
 import pytest
 from fake_driver import build_gpu
-from kill_anywhere import Sweep, check_finished, kill_supervisor, kill_workers, wait_until
-from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, read_lines
+from kill_anywhere import Sweep, check_finished, kill_supervisor, kill_workers
+from project import (
+    BENCH,
+    ROOT,
+    TIMEOUT_S,
+    bench,
+    null_sweep,
+    read_cases,
+    read_lines,
+    wait_for_lines,
+)
 
-KILLS = 8
+KILLS = [8, pytest.param(40, marks=pytest.mark.long)]
+MANY = 40  # of so many kills, some come in time
 SEED = 20260
 
 
@@ -28,20 +38,21 @@ def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
 
 
-def test_supervisor_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
-    _, places = kill_supervisor(tmp_path, gpu, KILLS, SEED)
-    assert places.total() == KILLS
-    # Whether a kill comes before the first case depends on the machine's load.
-    assert places["between cases"] > 0, places
+@pytest.mark.parametrize("kills", KILLS)
+def test_supervisor_killed_anywhere(gpu: dict[str, str], tmp_path: Path, kills: int) -> None:
+    _, places = kill_supervisor(tmp_path, gpu, kills, SEED)
+    assert places.total() == kills
+    assert places["between cases"] > 0 or kills < MANY, places
 
 
-def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
-    _, retried, failed = kill_workers(tmp_path, gpu, KILLS, SEED)
-    assert retried + failed > 0, "no kill hit a worker with a request"
+@pytest.mark.parametrize("kills", KILLS)
+def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path, kills: int) -> None:
+    _, retried, failed = kill_workers(tmp_path, gpu, kills, SEED)
+    assert retried + failed > 0 or kills < MANY, "no kill hit a worker with a request"
 
 
 def test_second_run_in_the_same_folder_changes_nothing(tmp_path: Path) -> None:
-    run, journal = tmp_path / "run", tmp_path / "run" / "cases.jsonl"
+    run = tmp_path / "run"
     sweeps = [null_sweep(tmp_path / f"{name}.json", [name], [1000]) for name in ("steady", "hang")]
     with subprocess.Popen(
         [str(BENCH), "run", *map(str, sweeps), "--out", str(run)],
@@ -51,7 +62,7 @@ def test_second_run_in_the_same_folder_changes_nothing(tmp_path: Path) -> None:
     ) as process:
         try:
             # Then run.json has been written, and stays as it is until the hanging case ends.
-            assert wait_until(lambda: journal.exists() and journal.stat().st_size > 0)
+            wait_for_lines(run, 1)
             before = (run / "run.json").read_bytes()
             for options in ([], ["--resume"]):
                 bench("run", *sweeps, "--out", run, *options, expect=2)

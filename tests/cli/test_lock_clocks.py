@@ -11,8 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,8 @@ from project import (
     read_header,
     read_lines,
     report_of,
+    wait_for_lines,
+    wait_until,
     write_sweep,
 )
 
@@ -114,15 +114,6 @@ def sweep_of(folder: Path, *contenders: dict[str, Any], **keys: Any) -> Path:
 
 def lock_of(run: Path) -> dict[str, Any]:
     return read_header(run)["environment"]["measure"]["lock_clocks"]
-
-
-def wait_until(condition: Callable[[], Any]) -> bool:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 # ---- locked ------------------------------------------------------------------------------------
@@ -308,15 +299,14 @@ def start(fake: Fake, sweep: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    journal = run / "cases.jsonl"
-    assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 1)
+    wait_for_lines(run, 1)
     assert fake.calls() == [LOCKED]
     assert "clock-watchdog" in fake.processes()
     return process
 
 
 def assert_free(fake: Fake) -> None:
-    assert wait_until(lambda: not fake.processes())
+    wait_until("the end of all processes", lambda: not fake.processes())
     assert fake.calls() == [LOCKED, RESET]
 
 
@@ -326,7 +316,9 @@ def test_interrupted_run(
     fake: Fake, tmp_path: Path, number: signal.Signals, whole_group: bool
 ) -> None:
     """Ctrl-C in a terminal signals every process of the group."""
-    many = sweep_of(tmp_path, EMPTY_KERNEL, ON_NO_GPU, axes={"work_ns": list(range(1000, 1200))})
+    hang = {"engine": "null", "variants": ["hang"], "axes": {"work_ns": [1199]}}
+    axes = {"work_ns": list(range(1000, 1200))}
+    many = sweep_of(tmp_path, EMPTY_KERNEL, ON_NO_GPU, hang, axes=axes)  # it never ends by itself
     with start(fake, many) as process:
         (os.killpg if whole_group else os.kill)(process.pid, number)
         _, printed = process.communicate(timeout=TIMEOUT_S)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from operators import COPY, write_operator
+from patience import impatient
 from project import bench, read_cases
 
 pytestmark = [
@@ -16,8 +18,6 @@ pytestmark = [
     ),
     pytest.mark.usefixtures("warm_workers"),
 ]
-# Enough to import PyTorch on a busy machine; only one case waits for it.
-HANG_TIMEOUT = "15s"
 CASTS = (
     "reference casts inside; the inputs are f64 here, and its result must be, or a function oracle "
     "beside it computes in f64"
@@ -103,11 +103,13 @@ def test_check_of_a_wrong_reference(tmp_path: Path, what: str) -> None:
     assert "\nok:" not in done.stdout
 
 
-def run(folder: Path, *options: str, expect: int) -> dict[str, tuple[str, str | None]]:
+def run(
+    folder: Path, *options: str, expect: int, **environment: str
+) -> dict[str, tuple[str, str | None]]:
     """Return status and reason by variant, and by rows if there are several."""
     out = folder.parent / "run"
     fixed = ["--set", "device=cpu", "--quick", "--quiet", "--time-limit", "100ms", "--out", out]
-    bench("run", "--operator", folder, *options, *fixed, expect=expect)
+    bench("run", "--operator", folder, *options, *fixed, expect=expect, **environment)
     cases = read_cases(out).values()
     several = len({case["params"]["rows"] for case in cases}) > 1
     return {
@@ -192,7 +194,9 @@ def test_an_implementation_that_hangs_is_ended(tmp_path: Path) -> None:
         "hangs": "import time\ndef run(x):\n    time.sleep(1000)\n",
     }
     folder = write_operator(tmp_path / "mine", files)
-    found = run(folder, "--engine", "python", "--timeout", HANG_TIMEOUT, expect=1)
+    # What hangs must be bench's own child.
+    environment = {**impatient(tmp_path), "BENCH_PYTHON": sys.executable}
+    found = run(folder, "--engine", "python", expect=1, **environment)
     assert found == {
         "fine": ("ok", None),
         "hangs": (

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 from docs_tables import Table, compare, paths
 from fake_driver import build_gpu
-from kill_anywhere import MARKER, processes_with, wait_until
+from kill_anywhere import MARKER, wait_for_the_end
 from project import (
     BENCH,
     QUICK_MEASURE,
-    ROOT,
     TIMEOUT_S,
     bench,
     make_root,
@@ -28,14 +27,16 @@ from project import (
     read_header,
     read_lines,
     read_passes,
+    wait_for_lines,
     write_sweep,
 )
 
 ONE_CASE = ("--workload", "null", "--engine", "null", "--variant", "steady", "--time-limit", "0.2s")
 
-# Logs its process and the case of each "open"; the second process fails case "fails".
+# Logs its process and the case of each "open"; the second process fails case "fails", and case "waits"
+# waits there for a file.
 WORKER = """
-import json, os, pathlib, sys
+import json, os, pathlib, sys, time
 here = pathlib.Path(__file__).parent
 with here.joinpath("log").open("a", buffering=1) as log:
     for line in sys.stdin:
@@ -50,6 +51,8 @@ with here.joinpath("log").open("a", buffering=1) as log:
             answer["phases"] = {"total": [1000 + i for i in range(8)]}
             if "/fails/" in request["id"] and len(processes) == 2:
                 answer.update(status="failed", reason="not in this process")
+            while "/waits/" in request["id"] and len(processes) == 2 and not (here / "go").exists():
+                time.sleep(0.01)  # mood: as often as it takes
         print(json.dumps(answer), flush=True)
         if request["op"] == "bye":
             break
@@ -68,12 +71,8 @@ for line in sys.stdin:
     request = json.loads(line)
     answer = {"status": "ok", "protocol": 2, "id": request.get("id"), "phases": {"total": [1000]}}
     if request["op"] == "hello" and started.stat().st_size == 2:
-        deadline = time.monotonic() + 30
         while other.stat().st_size < 2:
-            if time.monotonic() > deadline:
-                answer.update(status="failed", reason="alone")
-                break
-            time.sleep(0.01)
+            time.sleep(0.01)  # mood: as often as it takes; alone, until bench() ends the test
     if request["op"] == "open":
         answer.update(id=request["case"]["id"], phases={"total": "host"})
     print(json.dumps(answer), flush=True)
@@ -90,13 +89,21 @@ def passes_of(run: Path) -> dict[str, list[int]]:
     return passes
 
 
-def run_worker(folder: Path, variants: list[str], passes: int, expect: int) -> Path:
+MINE = {"engine": "mine", "device": ["cpu"]}
+
+
+def make_root_with_worker(folder: Path) -> Path:
     root = make_root(folder / "project")
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
-    mine = {"engine": "mine", "variants": variants, "device": ["cpu"]}
+    return root
+
+
+def run_worker(folder: Path, variants: list[str], passes: int, expect: int) -> Path:
+    root = make_root_with_worker(folder)
     measure = {**QUICK_MEASURE, "passes": passes}
-    sweep = write_sweep(folder / "s.json", "null", [mine], measure=measure)
+    contender = {**MINE, "variants": variants}
+    sweep = write_sweep(folder / "s.json", "null", [contender], measure=measure)
     command = ("run", sweep, "--out", folder / "run")
     bench(*command, root=root, expect=expect, BENCH_PYTHON=sys.executable)
     return folder / "run"
@@ -278,29 +285,34 @@ def test_a_case_that_fails_later_has_failed(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_second_pass(tmp_path: Path) -> None:
-    sweep, run = null_sweep(tmp_path / "s.json", ["steady", "noisy"], [1, 2, 3]), tmp_path / "run"
-    command = ["run", sweep, "--out", run, "--passes", "3"]
+    root, run = make_root_with_worker(tmp_path), tmp_path / "run"
+    sweeps = [
+        write_sweep(tmp_path / f"{variant}.json", "null", [{**MINE, "variants": [variant]}])
+        for variant in ("a", "b", "waits", "d")
+    ]
+    command = ["run", *sweeps, "--out", run, "--passes", "3"]
+    environment = {"BENCH_ROOT": str(root), "BENCH_PYTHON": sys.executable}
     with subprocess.Popen(
         [str(part) for part in (BENCH, *command)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT), MARKER: str(run)},
+        env={**os.environ, **environment, MARKER: str(run)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        journal = run / "cases.jsonl"
-        assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 8)
+        wait_for_lines(run, 6)
         process.send_signal(signal.SIGKILL)
         process.wait(TIMEOUT_S)
-    assert wait_until(lambda: not processes_with(f"{MARKER}={run}"))
+    wait_for_the_end(f"{MARKER}={run}")
     kept, header = read_lines(run), read_header(run)
-    assert 8 <= len(kept) < 18
+    assert len(kept) == 6
     first = header["passes"][0]
     assert first["finished"]
     # An earlier day, as times are in seconds.
     first |= {"started": "2026-01-01T10:00:00+00:00", "finished": "2026-01-01T10:01:00+00:00"}
     (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
-    bench(*command, "--resume")
+    (root / "reference_mine" / "go").touch()
+    bench(*command, "--resume", **environment)
     assert read_lines(run)[: len(kept)] == kept
-    assert list(passes_of(run).values()) == 6 * [[1, 2, 3]]
+    assert list(passes_of(run).values()) == 4 * [[1, 2, 3]]
     header = read_header(run)
     assert header["finished"]
     assert header["passes"][0] == first

@@ -10,8 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from kill_anywhere import wait_until
-from project import BENCH, ROOT, TIMEOUT_S, make_root, null_sweep, read_header
+from project import BENCH, ROOT, TIMEOUT_S, make_root, null_sweep, read_header, wait_until
 
 SCRIPT = ROOT / "tests" / "tools" / "perf_check.sh"
 # Replaces the project's Makefile: the program exists already.
@@ -140,7 +139,8 @@ def test_interrupted(repository: Path) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
-        assert wait_until((repository / "build" / "perf-check" / "run" / "run.json").exists)
+        header = repository / "build" / "perf-check" / "run" / "run.json"
+        wait_until(str(header), header.exists)
         os.killpg(process.pid, signal.SIGINT)
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(TIMEOUT_S) != 0

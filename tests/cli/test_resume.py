@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kill_anywhere import processes_with, wait_until
+from kill_anywhere import processes_with, wait_for_the_end
+from patience import wait_for_a_hang, watched
 from project import (
     BENCH,
     ROOT,
@@ -23,6 +23,8 @@ from project import (
     read_cases,
     read_header,
     read_lines,
+    wait_for_lines,
+    wait_until,
     write_sweep,
 )
 
@@ -128,38 +130,41 @@ def test_processes_are_found_whatever_their_arguments_are(tmp_path: Path) -> Non
     name, value = marker.split("=")
     environment = {**os.environ, name: value}
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as process:
-        assert wait_until(lambda: process.pid in processes_with(marker))
+        wait_until("the process", lambda: process.pid in processes_with(marker))
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])
 def test_interrupted_run_keeps_finished_cases(tmp_path: Path, name: str) -> None:
     run = tmp_path / "run"
-    many = [1000 + i for i in range(60)]
-    sweep = null_sweep(tmp_path / "many.json", ["steady"], many)
+    many = [1000 + i for i in range(20)]
+    sweeps = [
+        null_sweep(tmp_path / "many.json", ["steady"], many),
+        null_sweep(tmp_path / "last.json", ["hang"], [1000]),  # it never ends by itself
+    ]
     marker = f"BENCH_TEST_MARKER={run}"
+    hanging = watched(tmp_path)
     with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run)],
+        [str(BENCH), "run", *map(str, sweeps), "--out", str(run)],
         text=True,
-        env={**os.environ, "BENCH_ROOT": str(ROOT), **dict([marker.split("=")])},
+        env={**os.environ, "BENCH_ROOT": str(ROOT), **dict([marker.split("=")]), **hanging},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        journal = run / "cases.jsonl"
-        assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
+        wait_for_lines(run, 2)
         assert len(processes_with(marker)) >= 2  # itself and a worker
         process.send_signal(signal.Signals[name])
         _, printed = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1
     assert "interrupted" in printed
     assert f"--resume --out {run}" in printed
-    assert wait_until(lambda: not processes_with(marker))
+    wait_for_the_end(marker)
     kept = read_lines(run)
-    assert 2 <= len(kept) < len(many)
+    assert 2 <= len(kept) <= len(many)
     assert all(case["status"] == "ok" for case in kept)
     assert read_header(run)["finished"] is None
-    bench("run", sweep, "--resume", "--out", run)
+    bench("run", *sweeps, "--resume", "--out", run, expect=1, **hanging, PATIENCE="none")
     assert read_lines(run)[: len(kept)] == kept
-    assert len(read_lines(run)) == len(read_cases(run)) == len(many)
+    assert len(read_lines(run)) == len(read_cases(run)) == len(many) + 1
 
 
 def test_interrupt_does_not_wait_for_a_slow_answer(tmp_path: Path) -> None:
@@ -168,23 +173,20 @@ def test_interrupt_does_not_wait_for_a_slow_answer(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "hang.json", ["steady", "hang"], [1000])
     marker = f"BENCH_TEST_MARKER={run}"
     name, value = marker.split("=")
+    hanging = watched(tmp_path)
     with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run)],
+        [str(BENCH), "run", str(sweep), "--out", str(run), "--timeout", "24h"],
         text=True,
-        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value},
+        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value, **hanging},
         stderr=subprocess.PIPE,
     ) as process:
-        assert wait_until(lambda: len(processes_with(marker)) >= 2)
-        time.sleep(1)  # it hangs
+        wait_for_a_hang(hanging)
         process.send_signal(signal.SIGTERM)
-        ended = wait_until(lambda: process.poll() is not None)
-        process.kill()
-        _, printed = process.communicate()
-    assert ended
+        _, printed = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1
     assert "interrupted" in printed
     assert (run / "cases.jsonl").read_bytes() == b""
-    assert wait_until(lambda: not processes_with(marker))
+    wait_for_the_end(marker)
 
 
 def test_run_under_nohup_is_not_interrupted(tmp_path: Path) -> None:
@@ -196,8 +198,7 @@ def test_run_under_nohup_is_not_interrupted(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        journal = run / "cases.jsonl"
-        assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
+        wait_for_lines(run, 2)
         process.send_signal(signal.SIGHUP)
         assert process.wait(TIMEOUT_S) == 0
 
@@ -213,9 +214,9 @@ def test_killed_supervisor_ends_its_workers(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        assert wait_until(lambda: len(processes_with(marker)) >= 2)
+        wait_until("a worker", lambda: len(processes_with(marker)) >= 2)
         process.kill()
-    assert wait_until(lambda: not processes_with(marker))
+    wait_for_the_end(marker)
 
 
 # ---- shards -----------------------------------------------------------------------------------
@@ -291,7 +292,7 @@ def test_workers_that_are_stopped_too_are_no_failures(tmp_path: Path) -> None:
     command = [str(BENCH), "run", str(sweep), "--cold", "--passes", "2", "--out", str(run)]
     environment = {**os.environ, "BENCH_ROOT": str(root), "BENCH_PYTHON": sys.executable}
     with subprocess.Popen(command, env=environment) as process:
-        assert wait_until((root / "reference_mine" / "pid").exists)
+        wait_until("the worker", (root / "reference_mine" / "pid").exists)
         process.send_signal(signal.SIGSTOP)
         os.kill(int((root / "reference_mine" / "pid").read_text()), signal.SIGTERM)
         process.send_signal(signal.SIGTERM)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kill_anywhere import wait_until
 from project import (
     BENCH,
     ROOT,
@@ -23,6 +22,7 @@ from project import (
     read_lines,
     read_passes,
     report_of,
+    wait_until,
     write_sweep,
 )
 from test_source_state import git
@@ -256,7 +256,9 @@ def test_pass_is_recorded_before_its_first_case(tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
     ) as process:
         header = run / "run.json"
-        assert wait_until(lambda: header.exists() and read_header(run)["passes"] != [])
+        wait_until(
+            "the facts of a pass", lambda: header.exists() and read_header(run)["passes"] != []
+        )
         process.kill()
     (facts,) = read_header(run)["passes"]
     assert set(facts) == {"pass", "started", "host"}

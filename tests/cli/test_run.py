@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import impatient
 from project import bench, null_sweep, read_cases, read_header, write_sweep
 
 CASE_KEYS = {
@@ -68,7 +69,7 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("run")
     variants = ["steady", "noisy", "wrong", "crash", "hang", "bimodal"]
     sweep = null_sweep(folder / "all.json", variants, [1000, 2000])
-    done = bench("run", sweep, "--out", folder / "run", "--timeout", "1s", expect=1)
+    done = bench("run", sweep, "--out", folder / "run", expect=1, **impatient(folder))
     return folder / "run", done.stderr
 
 
@@ -147,7 +148,7 @@ def test_summaries_match_the_samples(misbehaving: tuple[Path, str]) -> None:
     assert case["phases"]["total"]["error_frac"] > 0
     for phase in case["phases"].values():
         samples = phase["samples"]
-        assert phase["n"] == len(samples) >= 6
+        assert phase["n"] == len(samples) > 0
         assert phase["median"] == pytest.approx(statistics.median(samples))
         assert (phase["min"], phase["max"]) == (min(samples), max(samples))
         assert phase["ci95"] == [None, None]  # of one pass

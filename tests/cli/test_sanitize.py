@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_gpu
+from patience import impatient
 from project import bench, read_cases, report_of, write_sweep
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
@@ -216,7 +217,7 @@ def test_missing_sanitizer_is_reported_once(sanitizer: Sanitizer) -> None:
 @pytest.mark.parametrize(
     ("does", "verdict"),
     [
-        ("exec sleep 60\n", "over 1 s"),
+        ("exec sleep 600\n", "over 120 s"),
         (CRASHES, "Target application terminated before first instrumented API call"),
         (RUNS, "it printed no summary"),
         (SUMMARY, "the worker answered 0 of 5 requests"),
@@ -228,7 +229,7 @@ def test_checks_that_did_not_run_have_a_reason(
     sanitizer: Sanitizer, does: str, verdict: str
 ) -> None:
     sanitizer.does(does)
-    cases, done = sanitizer.run("--profile", "--timeout=1s")
+    cases, done = sanitizer.run("--profile", **impatient(sanitizer.folder))
     tools = cases[case_id(3)]["sanitize"]["tools"]
     assert set(tools) == set(TOOLS)
     assert all(found.startswith(f"not run: {verdict}") for found in tools.values())

@@ -19,11 +19,11 @@ for line in sys.stdin:
     request = json.loads(line)
     answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
     if request["op"] == "open":
-        pause_s, runs = {"long": (0.12, 0), "short": (0.002, 50)}[request["case"]["variant"]]
+        pause_s, runs = {"long": (0.12, 0), "short": (0.002, 5000)}[request["case"]["variant"]]
         answer["id"] = request["case"]["id"]
         answer["phases"] = {"total": "host"}
     if request["op"] == "sample":
-        time.sleep(pause_s)
+        time.sleep(pause_s)  # mood: it takes minutes to make the short samples long
         log.write(line)
         answer["warmup"] = {"samples": runs}
         answer["phases"] = {"total": [1000] * min(request["max_samples"], 6)}

@@ -51,7 +51,7 @@ static void check_journal_line(const case_result_t *result) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const contender_settings_t SETTINGS = {
-        .measure = MEASURE_DEFAULTS, .pass = 1, .seed = 1, .timeout_s = 1, .max_sm_mhz = NAN};
+        .measure = MEASURE_DEFAULTS, .pass = 1, .seed = 1, .timeout_s = 60, .max_sm_mhz = NAN};
     case_t spec = {.id = mem_text("null/null/steady"),
                    .workload = mem_text("null"),
                    .engine = mem_text("null"),

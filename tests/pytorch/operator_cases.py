@@ -177,7 +177,7 @@ class Opened:
         return self.arrays(protocol.OutputRequest)
 
     def sample(self, fresh: int) -> dict[str, Any]:
-        request = protocol.SampleRequest(self.id, 10**7, 2, 1, 0, fresh=fresh)
+        request = protocol.SampleRequest(self.id, 10**11, 2, 1, 0, fresh=fresh)
         return self.ok(request)["phases"]
 
     def last(self) -> dict[str, np.ndarray]:

@@ -96,7 +96,7 @@ def opened(monkeypatch, tmp_path):
     return open_file
 
 
-def fresh_of(case, budget_ns=10**9):
+def fresh_of(case, budget_ns=10**11):
     request = protocol.SampleRequest(case.id, budget_ns, 5, 1, 0, fresh=SEED)
     return case.ok(request)["phases"]["forward_graph"]
 

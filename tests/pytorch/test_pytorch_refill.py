@@ -134,7 +134,7 @@ class Opened:
         self.ok(protocol.RefillRequest("c", seed))
 
     def sample(self, fresh=None, max_samples=2):
-        request = protocol.SampleRequest("c", 10**9, max_samples, 1, 0, fresh=fresh)
+        request = protocol.SampleRequest("c", 10**11, max_samples, 1, 0, fresh=fresh)
         return self.ok(request)["phases"]
 
 

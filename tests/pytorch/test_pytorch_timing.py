@@ -93,7 +93,7 @@ def test_warm_up_lasts_as_long_as_asked():
 
 def test_the_budget_ends_a_round():
     def probe() -> Sample:
-        time.sleep(0.002)
+        time.sleep(0.002)  # mood: longer ends the round, too
         return Sample({"a": 1})
 
     taken = round_of(probe, budget_ns=1_000_000, max_samples=1_000_000)
@@ -120,7 +120,7 @@ def test_phases_and_residual_add_up_to_the_total():
     waits = []
     clock = PhaseClock(lambda: waits.append(now_ns()))
     assert clock.time("first", lambda a, b: a + b, 1, 2) == 3
-    time.sleep(0.001)
+    time.sleep(0.001)  # mood: what it takes at least is asserted, as below
     clock.time("second", time.sleep, 0.001)
     ns = clock.finish()
     assert list(ns) == ["first", "second", "total", "residual"]
@@ -131,6 +131,6 @@ def test_phases_and_residual_add_up_to_the_total():
 
 
 def test_waiting_for_the_device_is_part_of_the_phase():
-    clock = PhaseClock(lambda: time.sleep(0.001))
+    clock = PhaseClock(lambda: time.sleep(0.001))  # mood: it takes that long at least
     clock.time("launch", lambda: None)
     assert clock.finish()["launch"] >= 1_000_000

@@ -10,9 +10,10 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from project import TIMEOUT_S, wait_until
 
 NODES = ("node1", "node2")
 PROGRAMS = (
@@ -27,7 +28,6 @@ PROGRAMS = (
     "sinfo",
 )
 PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
-TIMEOUT_S = 60
 
 # cred_expire: how long a requeued job waits, too. Without cgroups and accounting.
 CONFIGURATION = """\
@@ -52,7 +52,7 @@ SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0
 KillWait=2
 JobRequeue=0
 ReturnToService=0
-SlurmdTimeout=30
+SlurmdTimeout=300
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 PartitionName=all Nodes={nodes} Default=YES MaxTime=10 State=UP
@@ -104,10 +104,10 @@ class Slurm:
         return dict(line.split() for line in lines.splitlines())
 
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + TIMEOUT_S
-        while not condition():
-            assert time.monotonic() < deadline, f"waited for: {what}\n{self.jobs()}\n{self.logs()}"
-            time.sleep(0.1)
+        try:
+            wait_until(what, condition)
+        except AssertionError as why:
+            raise AssertionError(f"{why}\n{self.jobs()}\n{self.logs()}") from None
 
     def wait_for(self, job: str, *states: str) -> str:
         """Wait until a job is in one of the states, and return it."""
@@ -204,7 +204,7 @@ def end_jobs(slurm: Slurm) -> None:
 def stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(10)
+        process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -25,7 +25,7 @@ static void never_backwards(void **state) {
 static void sleeping_lasts_at_least_as_asked(void **state) {
     (void)state;
     int64_t start = clock_ns();
-    clock_sleep_ns(2000000);
+    clock_sleep_ns(2000000); /* mood: longer is right, too */
     /* The sleep is on another clock than the reading; they may drift apart by some parts per
      * million. */
     assert_true(clock_ns() - start >= 1990000);

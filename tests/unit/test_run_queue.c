@@ -19,7 +19,7 @@
 
 /* A kernel without these statistics has no such file, or one of zeros. */
 static bool is_counted(void) {
-    while (clock() < CLOCKS_PER_SEC / 20) /* what is counted is time on a core */
+    while (clock() < CLOCKS_PER_SEC / 20) /* mood: what is counted is time on a core */
         ;
     char first = '0';
     FILE *file = fopen("/proc/self/schedstat", "r");

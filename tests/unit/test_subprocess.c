@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/fs.h"
@@ -42,7 +43,8 @@ static void how_programs_end(void **state) {
         {"echo oops >&2; exit 255", 255, 0, "", "oops\n"},
         {"printf x; kill -SEGV $$", -1, SIGSEGV, "x", ""},
         {"kill -KILL $$", -1, SIGKILL, "", ""},
-        {"exec >&- 2>&-; sleep 0.05; exit 4", 4, 0, "", ""}, /* the end of output is not the end */
+        /* mood: its output ends before it, however late that is */
+        {"exec >&- 2>&-; sleep 0.05; exit 4", 4, 0, "", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         subprocess_result_t result = shell(rows[i].script, NULL, 0);
@@ -129,7 +131,7 @@ static void input_reaches_the_child(void **state) {
 /* Ended, and reaped by whoever is its parent now; that may take a moment after the kill. */
 static void assert_ends(pid_t pid) {
     assert_true(pid > 1);
-    for (int tries = 0; tries < 5000; tries++) {
+    for (int tries = 0; tries < 240000; tries++) { /* of a millisecond and more */
         char *path = mem_format("/proc/%d/stat", (int)pid), *stat_line = NULL;
         error_t err = ERROR_INIT;
         size_t size;
@@ -141,14 +143,25 @@ static void assert_ends(pid_t pid) {
             free(stat_line);
         if (gone || zombie)
             return;
-        poll(NULL, 0, 1);
+        poll(NULL, 0, 1); /* mood: looks again, minutes long */
     }
     fail_msg("process %d is still there", (int)pid);
 }
 
+/* Stands still until a file exists; from then on, an hour passes between two readings. */
+static int64_t standing_until(void *file) {
+    static int64_t now_ns;
+    return now_ns += fs_exists(file) ? 3600 * INT64_C(1000000000) : 0;
+}
+
 static void timeouts_kill_grandchildren_too(void **state) {
-    (void)state;
-    subprocess_result_t result = shell("sleep 1000 & echo $!; sleep 1000", NULL, 0.2);
+    char *over = fs_join(*state, "over");
+    char *script = mem_format("sleep 1000 & echo $!; : >'%s'; sleep 1000", over);
+    clock_inject(standing_until, over);
+    subprocess_result_t result = shell(script, NULL, 60);
+    clock_inject(NULL, NULL);
+    free(script);
+    free(over);
     assert_true(result.timed_out);
     assert_int_equal(result.exit_code, -1);
     assert_int_equal(result.signal, SIGKILL);
@@ -211,7 +224,7 @@ static size_t read_some(int fd, char *text, size_t wanted) {
     size_t n = 0;
     while (n < wanted) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        assert_true(poll(&ready, 1, 30000) == 1);
+        assert_true(poll(&ready, 1, 240000) == 1);
         ssize_t got = read(fd, text + n, wanted - n);
         if (got <= 0)
             break;
@@ -254,11 +267,8 @@ static void how_stopped_children_ended(void **state) {
     assert_string_equal(how, "signal 11 (Segmentation fault)");
 
     start("sleep 1000 & echo $!; wait", &child);
-    assert_true(read_some(child.out_fd, text, 1) == 1);
-    struct pollfd rest = {.fd = child.out_fd, .events = POLLIN};
-    poll(&rest, 1, 1000);
-    ssize_t got = read(child.out_fd, text + 1, sizeof text - 2);
-    text[got > 0 ? got + 1 : 1] = '\0';
+    for (size_t n = 0; n == 0 || text[n - 1] != '\n'; n++)
+        assert_true(read_some(child.out_fd, text + n, 1) == 1);
     pid_t pid = child.pid;
     subprocess_stop(&child, how);
     assert_string_equal(how, "still running, killed");

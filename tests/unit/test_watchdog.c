@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { LONG_S = 100 };
-static const double SHORT_S = 0.05;
+static const double SHORT_S = 0.05; /* mood: for one that waits for us */
 
 typedef struct place {
     char *folder, *file, *go;
@@ -31,7 +31,7 @@ typedef struct place {
 static status_t take(void *context, double *value, error_t *err) {
     const place_t *place = context;
     while (place->hang && !fs_exists(place->go))
-        poll(NULL, 0, 1);
+        poll(NULL, 0, 1); /* mood: as often as it takes */
     if (place->refuse)
         return error_set(err, STATUS_USAGE, "nothing to be had");
     *value = 1.5;

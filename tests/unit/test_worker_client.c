@@ -2,6 +2,7 @@
  * an answer or an error that says what happened, in bounded time, and can start the next one. */
 #include "worker/client.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "io/fs.h"
 
@@ -18,7 +19,7 @@
 static const char FAKE[] = "tests/fixtures/workers/fake.py";
 
 /* For answers that come: far beyond what they need. And for those that never do. */
-static const double PATIENCE_S = 60, HASTE_S = 0.3;
+static const double PATIENCE_S = 60, HASTE_S = 0.3; /* mood: the second for what never comes */
 
 static worker_link_t make_link(const char *behaviour) {
     text_list_t argv = {0};
@@ -155,11 +156,19 @@ static void test_restart(void **state) {
     worker_link_free(&link);
 }
 
+/* A second passes from one reading to the next, and none while an answer is awaited. */
+static int64_t running_unless_asked(void *link) {
+    static int64_t now_ns;
+    return now_ns += ((const worker_link_t *)link)->line_bytes > 0 ? 1000000000 : 0;
+}
+
 /* How it ends when it is asked to; a new one can be had in any case. */
-static void check_leave(const char *behaviour, double timeout_s, const char *message) {
+static void check_leave(const char *behaviour, bool hasty, const char *message) {
     worker_link_t link = start_link(behaviour);
     error_t err = ERROR_INIT;
-    status_t status = worker_link_leave(&link, timeout_s, &err);
+    clock_inject(hasty ? running_unless_asked : NULL, &link);
+    status_t status = worker_link_leave(&link, PATIENCE_S, &err);
+    clock_inject(NULL, NULL);
     assert_int_equal(status, message == NULL ? STATUS_OK : STATUS_FAILED);
     if (message != NULL)
         assert_string_equal(err.text, message);
@@ -173,11 +182,11 @@ static void check_leave(const char *behaviour, double timeout_s, const char *mes
 
 static void test_leave(void **state) {
     (void)state;
-    check_leave("well", PATIENCE_S, NULL);
-    check_leave("leaves_late", PATIENCE_S, NULL);
-    check_leave("leaves_badly", PATIENCE_S,
+    check_leave("well", false, NULL);
+    check_leave("leaves_late", false, NULL);
+    check_leave("leaves_badly", false,
                 "worker fake failed after bye (exit code 1); stderr: RuntimeError: unloaded");
-    check_leave("stays", HASTE_S, "worker fake did not end after bye (still running, killed)");
+    check_leave("stays", true, "worker fake did not end after bye (still running, killed)");
 }
 
 /* One that says what is missing has declined; one that says nothing of the kind is broken. */
