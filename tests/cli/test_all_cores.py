@@ -39,9 +39,10 @@ def test_all_cores_are_used(tmp_path: Path) -> None:
     python.chmod(0o755)
     script = ROOT / "tests" / "tools" / "pytest.sh"
     assert printed(script, "tests", BENCH_PYTHON=str(python)) == "-m pytest -q -rfEs tests\n"
-    called = printed(script, "--all-cores", "tests", BENCH_PYTHON=str(python))
-    assert (
-        f" -n {len(os.sched_getaffinity(0)) + 1} --maxprocesses 8 --dist loadfile tests" in called
+    # nproc obeys OpenMP's variable.
+    environment = {"BENCH_PYTHON": str(python), "OMP_NUM_THREADS": "5"}
+    called = printed(script, "--all-cores", "tests", **environment)
+    assert " -n 6 --maxprocesses 8 --dist loadfile tests" in called
     )
 
 
