@@ -43,7 +43,6 @@ def test_all_cores_are_used(tmp_path: Path) -> None:
     environment = {"BENCH_PYTHON": str(python), "OMP_NUM_THREADS": "5"}
     called = printed(script, "--all-cores", "tests", **environment)
     assert " -n 6 --maxprocesses 8 --dist loadfile tests" in called
-    )
 
 
 @pytest.mark.parametrize("options", [["-p", "no:xdist"], ["-n", "1"]], ids=["here", "in a worker"])
