@@ -5,6 +5,7 @@ Two fixtures start Pythons that have imported PyTorch or JAX.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import signal
@@ -59,6 +60,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[DESELECTED] = deselected
 
 
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector thousands of tests, which stay."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the counts to the process that prints, if this is one of pytest-xdist's workers."""
     if hasattr(session.config, "workeroutput"):
@@ -90,7 +97,8 @@ WARM_PYTHON = Path(__file__).with_name("warm_python.py")
 def _warm(folder: Path, python: str, *modules: str) -> Iterator[Path]:
     """Start a server; yield the program that runs scripts in it."""
     program = folder / "python3"
-    program.symlink_to(WARM_PYTHON)
+    program.write_text(f"#!{sys.executable} -IS\n{WARM_PYTHON.read_text('utf-8')}", "utf-8")
+    program.chmod(0o755)
     command = [python, str(WARM_PYTHON), "--serve", str(folder / "socket"), *modules]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdout.readline() == b"ready\n"

@@ -1,8 +1,7 @@
-#!/usr/bin/env -S python3 -IS
 """A Python whose packages are imported already: a server imports them, and forks for each script.
 
-Without --serve this file is the client, through a link to it beside the server's socket: it hands
-its arguments, environment, folder and standard streams to the server, and ends as the script ends.
+Without --serve this file is the client, as a copy beside the server's socket: it hands its
+arguments, environment, folder and standard streams to the server, and ends as the script ends.
 If it is killed, so is the script. The server ends with its standard input.
 
     warm_python.py --serve FOLDER/socket MODULE…
@@ -33,11 +32,13 @@ def be_client(address: str) -> None:
 
 def serve(address: str, modules: list[str]) -> dict:
     """Import the modules, then fork for each client; return its request in the new process."""
+    import gc
     import importlib
     import select
 
     for module in modules:
         importlib.import_module(module)
+    gc.freeze()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)
     listener.listen()

@@ -208,6 +208,7 @@ def test_contender_that_only_one_build_has(tmp_path: Path) -> None:
     assert found["mlp_infer/cpu/omp/batch=4"] not in ("new", "missing", "broken")
 
 
+@pytest.mark.long
 def test_undecided_cases_get_more_passes(tmp_path: Path) -> None:
     done = run_builds(tmp_path, RESTLESS, RESTLESS, "--recheck-limit", "1s", "--strict", expect=4)
     assert "undecided: measuring 1 cases in 3 more passes" in done.stderr

@@ -45,7 +45,13 @@ def test_all_cores_are_used(tmp_path: Path) -> None:
     assert " -n 6 --maxprocesses 8 --dist loadfile tests" in called
 
 
-@pytest.mark.parametrize("options", [["-p", "no:xdist"], ["-n", "1"]], ids=["here", "in a worker"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["-p", "no:xdist"], marks=pytest.mark.long, id="here"),
+        pytest.param(["-n", "1"], id="in a worker"),
+    ],
+)
 def test_tests_that_are_left_out_are_counted(options: list[str], tmp_path: Path) -> None:
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = long\n", encoding="utf-8")

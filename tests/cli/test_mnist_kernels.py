@@ -262,7 +262,7 @@ def expect_as_numpy(training: Training, found: tuple[Any, Any, Any]) -> None:
     ("hidden", "batch", "steps", "clustered"),
     [
         (128, 32, 3, 1),
-        (72, 20, 1, 0),
+        pytest.param(72, 20, 1, 0, marks=LONG),
         pytest.param(128, 32, 3, 0, marks=LONG),
         pytest.param(72, 20, 1, 1, marks=LONG),
     ],

@@ -360,9 +360,8 @@ def test_both_compiled_functions_have_the_modes_options(gpu, monkeypatch, mode, 
     assert asked == [options, options]
 
 
-@pytest.mark.parametrize(
-    "mode", ["compile_graph", pytest.param("combo_graph", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["compile_graph", "combo_graph"])
 def test_compiled_epochs_write_losses_where_they_are_recorded(gpu, monkeypatch, mode):
     """One compiled function for all places."""
     from torch._dynamo.utils import counters
