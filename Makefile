@@ -82,6 +82,19 @@ check: ## every test that needs no GPU; installs what the tests need, or prints 
 	  UNIT="$(filter-out $(COMPUTING),$(UNIT))" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh --all-cores tests
 
+# A tenth of the tests: of each thing that set-up installs, some that use it.
+INSTALLED := $(patsubst %,tests/%.py,cli/test_all_cores cli/test_cuda_headers cli/test_kernels cli/test_linreg_lean \
+  cli/test_missing_software cli/test_operator cli/test_plot cli/test_run cli/test_setup jax/test_jax_worker \
+  pytorch/test_pytorch_mlp_infer_graphs pytorch/test_pytorch_needs)
+
+.PHONY: check-installed
+check-installed: ## a short check of a machine just set up: the tests that use what was installed
+	$(Q)tests/tools/setup.sh check
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) --output-sync=target format-check lint
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) UNIT="test_compile test_csv test_stats" unit
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/asan/tests/test_stats
+	$(Q)tests/tools/pytest.sh --all-cores $(INSTALLED)
+
 .PHONY: check-long
 check-long: $(BUILD)/bench ## the tests that make check leaves out: a shorter or a similar one shows most of what each does
 	$(Q)tests/tools/setup.sh check
