@@ -29,6 +29,8 @@ QUICK_MEASURE = {
     "min_rounds": 2,
     "min_samples": 6,
 }
+# For the doctor, which takes seconds to import PyTorch and JAX.
+NO_PYTHON = {"BENCH_PYTHON": "none", "BENCH_JAX_PYTHON": "none"}
 # The minimum, for cases in which a sample is an epoch.
 EPOCH_MEASURE = {**QUICK_MEASURE, "time_limit_s": 0.01, "min_rounds": 1, "min_samples": 1}
 
@@ -174,7 +176,7 @@ def read_header(run: Path) -> dict[str, Any]:
 @functools.cache
 def compiler_options() -> list[str]:
     """Return the options that select an available compiler."""
-    done = bench("doctor", "--json", expect=None, BENCH_PYTHON="none")
+    done = bench("doctor", "--json", expect=None, **NO_PYTHON)
     found = {item["what"]: item["found"] for item in json.loads(done.stdout)}
     for what, name in (("NVRTC", "nvrtc"), ("nvcc", "nvcc")):
         if found[what]:

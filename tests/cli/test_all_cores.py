@@ -38,7 +38,10 @@ def test_all_cores_are_used(tmp_path: Path) -> None:
     python.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
     python.chmod(0o755)
     script = ROOT / "tests" / "tools" / "pytest.sh"
-    assert printed(script, "tests", BENCH_PYTHON=str(python)) == "-m pytest -q -rfEs tests\n"
+    assert (
+        printed(script, "tests", BENCH_PYTHON=str(python))
+        == "-m pytest -p xdist.plugin -q -rfEs tests\n"
+    )
     # nproc obeys OpenMP's variable.
     environment = {"BENCH_PYTHON": str(python), "OMP_NUM_THREADS": "5"}
     called = printed(script, "--all-cores", "tests", **environment)
@@ -49,7 +52,7 @@ def test_all_cores_are_used(tmp_path: Path) -> None:
     "options",
     [
         pytest.param(["-p", "no:xdist"], marks=pytest.mark.long, id="here"),
-        pytest.param(["-n", "1"], id="in a worker"),
+        pytest.param(["-p", "xdist.plugin", "-n", "1"], id="in a worker"),
     ],
 )
 def test_tests_that_are_left_out_are_counted(options: list[str], tmp_path: Path) -> None:

@@ -286,24 +286,8 @@ def test_the_kernel_of_the_guide(project: Path) -> None:
     assert re.search(
         r"^mlp_infer +cuda +90_grid_stride$", ok("list", "variants", root=project), re.MULTILINE
     )
-    found = {item["what"]: item["found"] for item in json.loads(ok("doctor", "--json"))}
-    if not found["NVRTC"] and not found["nvcc"]:
-        pytest.skip("neither NVRTC nor nvcc is installed")
-    compiler = "nvrtc" if found["NVRTC"] else "nvcc"
-    done = json.loads(
-        ok(
-            "compile",
-            sweep,
-            "--arch",
-            "sm_75,sm_90",
-            "--compiler",
-            compiler,
-            "--json",
-            "--cache",
-            project / "cache",
-            root=project,
-        )
-    )
+    options = ["--arch", "sm_75,sm_90", "--json", "--cache", project / "cache", *compiler_options()]
+    done = json.loads(ok("compile", sweep, *options, root=project))
     programs = [program for program in done["programs"] if program["variant"] == "90_grid_stride"]
     assert {program["status"] for program in programs} == {"ok", "skipped"}
     assert all(

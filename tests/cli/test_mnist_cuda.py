@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_cublaslt, build_driver
-from project import bench, compiler_options, read_cases, write_sweep
+from project import NO_PYTHON, bench, compiler_options, read_cases, write_sweep
 
 LIBRARY_STAGES = ["gather", "forward", "loss", "backward_data", "backward_weights", "sgd"]
 PHASES = ["h2d", "train", "d2h", "total", "residual", "step", "train_device", "step_device"]
@@ -117,8 +117,8 @@ def test_blocks_that_wait_for_each_other_have_to_fit(tmp_path: Path, flags: str,
 
 
 def test_doctor_reports_cublaslt(tmp_path: Path) -> None:
-    found = bench("doctor", BENCH_PYTHON="none", **build_cublaslt(tmp_path)).stdout
+    found = bench("doctor", **NO_PYTHON, **build_cublaslt(tmp_path)).stdout
     assert f"✓ cuBLASLt      cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found
-    missing = bench("doctor", BENCH_PYTHON="none", BENCH_CUBLASLT="/no/such/library").stdout
+    missing = bench("doctor", **NO_PYTHON, BENCH_CUBLASLT="/no/such/library").stdout
     assert "✗ cuBLASLt      cuBLASLt not found" in missing
     assert "variants that use it for matrix products are skipped" in missing

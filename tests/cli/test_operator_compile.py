@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from operator_folders import make_project, write_operator
-from project import bench, compiler_options, write_sweep
+from project import NO_PYTHON, bench, compiler_options, write_sweep
 
 HEAD = '#include "common/operator.cuh"\n'
 GOOD = """LAUNCHES = {{"twice", {"ceil_div(n, 256)"}, {"256"}}};
@@ -94,7 +94,8 @@ def test_only_f16_and_bf16_need_cuda_headers(tmp_path: Path) -> None:
     if "nvrtc" not in compiler_options():
         pytest.skip("NVRTC is not installed")
     found = {
-        item["what"]: item for item in json.loads(bench("doctor", "--json", expect=None).stdout)
+        item["what"]: item
+        for item in json.loads(bench("doctor", "--json", expect=None, **NO_PYTHON).stdout)
     }
     library = Path(found["NVRTC"]["detail"].split("(")[1].rstrip(")"))
     (tmp_path / "lib").mkdir()

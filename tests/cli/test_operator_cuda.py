@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fake_driver import build_driver
 from operator_folders import X, run_operator, write_operator
-from project import FIXTURES, bench, compiler_options, read_cases
+from project import FIXTURES, NO_PYTHON, bench, compiler_options, read_cases
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -368,7 +368,10 @@ def test_shifted_arrays_find_a_rung_that_assumes_alignment(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"])
 def test_a_folder_outside_the_project(tmp_path: Path, compiler: str) -> None:
-    found = {item["what"]: item["found"] for item in json.loads(bench("doctor", "--json").stdout)}
+    found = {
+        item["what"]: item["found"]
+        for item in json.loads(bench("doctor", "--json", **NO_PYTHON).stdout)
+    }
     if not found[{"nvrtc": "NVRTC"}.get(compiler, compiler)]:
         pytest.skip(f"{compiler} is not installed")
     folder = write_operator(tmp_path / "elsewhere" / "twice", {"good.cu": rung(GOOD)})

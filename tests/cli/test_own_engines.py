@@ -101,7 +101,7 @@ def test_options_that_name_no_variant(options: list[str], message: str, tmp_path
 @pytest.mark.usefixtures("warm_workers")
 def test_doctor_lists_own_contenders(script: str, found: bool, cpu: str, tmp_path: Path) -> None:
     root = make_own_root(tmp_path / "project", script)
-    done = bench("doctor", "--json", root=root)
+    done = bench("doctor", "--json", root=root, BENCH_JAX_PYTHON="none")
     (item,) = (item for item in json.loads(done.stdout) if item["what"] == "mine")
     on_cpu, on_cuda = item["detail"].split("; cuda: ")
     assert item["found"] == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -148,6 +149,8 @@ def _environment(folder: Path) -> Iterator[None]:
 # Not for the session: tests of other folders may run between these.
 @pytest.fixture(scope="module", autouse=True)
 def _in_environment(session_folder: Path) -> Iterator[None]:
+    # PyTorch stays, and cases that are closed in this process collect garbage.
+    gc.freeze()
     with _environment(session_folder):
         yield
 

@@ -10,4 +10,6 @@ if [ "${1:-}" = --all-cores ]; then
     # The tests of a file share what they have built and run.
     set -- -n "$(($(nproc) + 1))" --maxprocesses 8 --dist loadfile "$@"
 fi
-exec "$python" -m pytest -q -rfEs "$@"
+# Not what else is installed for pytest: it would be imported by each process.
+export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
+exec "$python" -m pytest -p xdist.plugin -q -rfEs "$@"
