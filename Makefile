@@ -118,7 +118,7 @@ unit: $(UNIT_TESTS) ## the C unit tests
 
 # gcc's format-truncation warning has false positives under the sanitizers. The checks of every pointer for null and for
 # arithmetic that wraps are left out: they take long in loops over arrays, and an access through such a pointer faults.
-SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize=pointer-overflow,null -fno-sanitize-recover=all \
+SANITIZE := -O1 -g1 -fsanitize=address,undefined -fno-sanitize=pointer-overflow,null -fno-sanitize-recover=all \
     -Wno-format-truncation
 
 # One unit test under the sanitizers: make build/asan/tests/test_stats

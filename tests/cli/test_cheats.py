@@ -34,7 +34,7 @@ TRAININGS = [CHEATS / "honest_training.py", *sorted((CHEATS / "trainings").glob(
 ONE_OF_EACH = {
     *("honest", "zeros", "keeps_result", "only_for_checks", "another_shape", "not_a_number"),
     *("constant_time", "two_in_three", "no_audit", "no_time", "endless_time", "many_samples"),
-    *("no_last", "undeclared_phase", "first_result", "lazy", "mode_left_on", "half_the_steps"),
+    *("no_last", "undeclared_phase", "first_result", "lazy", "mode_left_on"),
 }
 
 

@@ -285,7 +285,7 @@ def test_on_chip_with_float32_weights(tmp_path: Path, hidden: int, batch: int, s
 @pytest.mark.parametrize(
     ("hidden", "in_cluster", "mixed"),
     [
-        (64, "1", True),
+        pytest.param(64, "1", True, marks=LONG),
         (128, "CLUSTER", False),
         pytest.param(64, "1", False, marks=LONG),
         pytest.param(128, "CLUSTER", True, marks=LONG),

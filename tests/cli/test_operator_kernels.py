@@ -128,7 +128,7 @@ def test_rms_norm(folder: Path, rung: str, cols: int, dtype: str) -> None:
 @pytest.mark.parametrize("rung", rungs("reduce_sum"))
 def test_reduce_sum(folder: Path, rung: str) -> None:
     program = Rung(folder, f"reduce_sum/{rung}", "f32", REDUCE_SUM)
-    for n in (1, 2, 3, 31, 33, 1000, 16384, 16387, 50001):
+    for n in (1, 3, 33, 1000, 16387, 20001):
         x = narrowed(normal(n), "f32")
         sums = []
         for _ in range(2):  # the second run finds what the first one left
@@ -153,8 +153,7 @@ LARGEST_TILES = ("< 96", "< 1")  # however small the product is
     ("m", "n", "k"),
     [
         (72, 264, 456),
-        PRODUCTS[0],
-        *(pytest.param(*p, marks=pytest.mark.long) for p in PRODUCTS[1:]),
+        *(pytest.param(*p, marks=pytest.mark.long) for p in PRODUCTS),
     ],
 )
 def test_gemm(folder: Path, rung: str, edit: Any, m: int, n: int, k: int) -> None:

@@ -266,10 +266,8 @@ def test_refill_reaches_the_inputs_of_kernel_probes(
         case.ask("refill", status, seed=5)
 
 
-@pytest.mark.parametrize(
-    ("rung", "allocator"),
-    [("01_naive", "caching"), pytest.param("04_graph", "arena", marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("rung", "allocator"), [("01_naive", "caching"), ("04_graph", "arena")])
 def test_refilled_training(rung: str, allocator: str, tmp_path: Path) -> None:
     """mlp_train on a driver that runs its operators."""
     params = {"width": 16, "depth": 2, "batch": 3000, "epochs": 1, "rate": 0.1, "seed": 1}

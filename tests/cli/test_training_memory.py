@@ -52,6 +52,7 @@ def test_last_batch_of_another_size_class_can_be_captured(
     assert "gradient_0 differs" in case["reason"]
 
 
+@pytest.mark.long
 def test_memory_that_runs_out_halfway(tmp_path: Path, project_without_images: Path) -> None:
     """After data and gathered images, only a small segment of the cache fits."""
     axes = {"width": [64, 4], "depth": [2], "batch": [6000], "epochs": [1]}

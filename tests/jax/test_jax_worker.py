@@ -83,7 +83,8 @@ def test_new_inputs_and_what_is_left_of_them(options, n):
 
 
 @needs_jax()
-@pytest.mark.parametrize("dtype", ["f16", pytest.param("mixed", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", ["f16", "mixed"])
 def test_a_training_in_float16_is_close_to_float32(dtype):
     """The workload allows 2.5 %; rounding a product before its bias alone makes 2.8 % here."""
     found = run_program(Path(__file__).with_name("f16_gradients.py"), dtype)

@@ -379,6 +379,7 @@ def test_compiled_epochs_write_losses_where_they_are_recorded(gpu, monkeypatch, 
     assert counters["stats"]["unique_graphs"] == compiled_before
 
 
+@pytest.mark.long
 def test_new_points_are_used_without_another_compilation():
     from torch._dynamo.utils import counters
 

@@ -65,7 +65,8 @@ def test_small_layers_become_one_kernel(layers):
     assert ("extern_kernels" not in code.split("def call")[1]) == small
 
 
-@pytest.mark.parametrize("dynamic", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("dynamic", [True, False])
 def test_one_compilation_serves_chunks_of_all_sizes(dynamic):
     from torch._dynamo.utils import counters
 

@@ -187,7 +187,8 @@ install_jax() {
 # NVRTC's wheel has no headers; the runtime's wheel installs them into the same folder.
 install_nvrtc() {
     local found packages=()
-    found=$(build/bench doctor --json 2>/dev/null | tr -d '\n')
+    # Without JAX, whose import takes a second: PyTorch's Python is where the wheels are.
+    found=$(BENCH_JAX_PYTHON=none build/bench doctor --json 2>/dev/null | tr -d '\n')
     has() { grep -q "\"$1\", *\"found\": true" <<<"$found"; }
     has NVRTC || packages+=("nvidia-cuda-nvrtc==$cuda_version")
     has "CUDA headers" || packages+=("nvidia-cuda-runtime==$cuda_version")
