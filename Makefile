@@ -104,8 +104,8 @@ check-long: $(BUILD)/bench ## the tests that make check leaves out: a shorter or
 .PHONY: quick
 quick: $(BUILD)/bench ## a short check while you work: layers, format, unit tests, golden command line
 	$(Q)tests/tools/setup.sh check
-	$(Q)$(MAKE) --no-print-directory layers format-check
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) unit
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) --output-sync=target layers format-check $(UNIT_TESTS)
+	$(Q)$(MAKE) --no-print-directory unit
 	$(Q)tests/tools/pytest.sh tests/cli/test_golden.py tests/cli/test_layers.py
 
 .PHONY: check-fresh

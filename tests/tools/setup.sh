@@ -123,7 +123,11 @@ install_packages() {
 
 # ---- Python ------------------------------------------------------------------------------------------
 
-can_import() { "$(python)" -c "import $1" >/dev/null 2>&1; }
+# Not by importing them: PyTorch alone takes seconds.
+has_packages() { # python names
+    "$1" -c 'import importlib.util, sys; sys.exit(None in map(importlib.util.find_spec, sys.argv[1:]))' "${@:2}" \
+        2>/dev/null
+}
 
 make_venv() {
     [ -x .venv/bin/python3 ] && return
@@ -144,9 +148,9 @@ pip_install_into() {
 }
 
 install_pytorch() {
-    can_import torch && can_import numpy && return
+    has_packages "$(python)" torch numpy && return
     make_venv
-    can_import torch && can_import numpy && return
+    has_packages "$(python)" torch numpy && return
     # Without a GPU the CPU build is enough, and a tenth of the size; try every index that may have it.
     if ! command -v nvidia-smi >/dev/null 2>&1; then
         pip_install "torch==$torch_version+cpu" numpy && return
@@ -170,7 +174,7 @@ jax_package() {
 
 # In an environment of its own: PyTorch and JAX may need different versions of NVIDIA's libraries.
 install_jax() {
-    "$(tests/tools/python.sh jax)" -c "import jax, numpy" >/dev/null 2>&1 && return
+    has_packages "$(tests/tools/python.sh jax)" jax numpy && return
     if [ -n "${BENCH_JAX_PYTHON:-}" ]; then
         say "\$BENCH_JAX_PYTHON has no JAX: its cases will be skipped"
         return
@@ -201,7 +205,7 @@ install_nvrtc() {
 }
 
 install_test_tools() {
-    can_import pytest && can_import ruff && can_import clang_format && can_import numpy && can_import xdist && return
+    has_packages "$(python)" pytest xdist ruff clang_format numpy && return
     make_venv
     pip_install pytest pytest-xdist "ruff==0.17.*" "clang-format==14.0.6" numpy || {
         tail -n 5 build/pip.log >&2
