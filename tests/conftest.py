@@ -99,7 +99,7 @@ def _warm(folder: Path, python: str, *modules: str) -> Iterator[Path]:
     program = folder / "python3"
     program.write_text(f"#!{sys.executable} -IS\n{WARM_PYTHON.read_text('utf-8')}", "utf-8")
     program.chmod(0o755)
-    command = [python, str(WARM_PYTHON), "--serve", str(folder / "socket"), *modules]
+    command = [python, str(WARM_PYTHON), "--serve", str(folder), *modules]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdout.readline() == b"ready\n"
         yield program

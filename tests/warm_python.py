@@ -4,7 +4,7 @@ Without --serve this file is the client, as a copy beside the server's socket: i
 arguments, environment, folder and standard streams to the server, and ends as the script ends.
 If it is killed, so is the script. The server ends with its standard input.
 
-    warm_python.py --serve FOLDER/socket MODULE…
+    warm_python.py --serve FOLDER MODULE…
     FOLDER/python3 SCRIPT ARGUMENT…
 """
 
@@ -14,14 +14,17 @@ import signal
 import socket
 import sys
 
+# In the server's folder, which is entered first: a socket's path has 107 bytes at most.
+SOCKET = "socket"
 LONGEST_REQUEST = 1 << 20
 
 
-def be_client(address: str) -> None:
+def be_client(folder: str) -> None:
     """Have the server run a script; end as it ends."""
     request = {"argv": sys.argv[1:], "environment": dict(os.environ), "folder": os.getcwd()}
+    os.chdir(folder)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    server.connect(address)
+    server.connect(SOCKET)
     socket.send_fds(server, [json.dumps(request).encode()], [0, 1, 2])
     os.closerange(0, 3)  # whoever reads what the script writes sees its end at once
     status = int(server.recv(16) or -signal.SIGKILL)
@@ -30,7 +33,7 @@ def be_client(address: str) -> None:
     os._exit(status)
 
 
-def serve(address: str, modules: list[str]) -> dict:
+def serve(folder: str, modules: list[str]) -> dict:
     """Import the modules, then fork for each client; return its request in the new process."""
     import gc
     import importlib
@@ -40,7 +43,8 @@ def serve(address: str, modules: list[str]) -> dict:
         importlib.import_module(module)
     gc.freeze()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(address)
+    os.chdir(folder)
+    listener.bind(SOCKET)
     listener.listen()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch
     print("ready", flush=True)
@@ -92,4 +96,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
         be_script(serve(sys.argv[2], sys.argv[3:]))
     else:
-        be_client(os.path.join(os.path.dirname(sys.argv[0]), "socket"))
+        be_client(os.path.dirname(sys.argv[0]))
