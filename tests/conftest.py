@@ -1,6 +1,6 @@
 """Deselects tests that need a GPU if there is none, and long ones without $CHECK_LONG; says so.
 
-Two fixtures start Pythons that have imported PyTorch or JAX.
+Has the fixtures for a Python that has imported PyTorch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,22 +87,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{n} tests need a GPU, for make check-gpu: {why}")
 
 
-# ---- Pythons that have imported what workers need ------------------------------------------------
+# ---- a Python that has imported PyTorch ------------------------------------------------------------
 
 WARM_PYTHON = Path(__file__).with_name("warm_python.py")
-
-
-@contextmanager
-def _warm(folder: Path, python: str, *modules: str) -> Iterator[Path]:
-    """Start a server; yield the program that runs scripts in it."""
-    program = folder / "python3"
-    program.write_text(f"#!{sys.executable} -IS\n{WARM_PYTHON.read_text('utf-8')}", "utf-8")
-    program.chmod(0o755)
-    command = [python, str(WARM_PYTHON), "--serve", str(folder), *modules]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        assert server.stdout.readline() == b"ready\n"
-        yield program
-        server.stdin.close()
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +98,13 @@ def python_with_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     if importlib.util.find_spec("torch") is None:
         yield Path(sys.executable)
         return
-    with _warm(tmp_path_factory.mktemp("warm"), sys.executable, "numpy", "torch") as program:
+    folder = tmp_path_factory.mktemp("warm")
+    program = folder / "python3"
+    program.write_text(f"#!{sys.executable} -IS\n{WARM_PYTHON.read_text('utf-8')}", "utf-8")
+    program.chmod(0o755)
+    command = [sys.executable, str(WARM_PYTHON), "--serve", str(folder), "numpy", "torch"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout.readline() == b"ready\n"
         yield program
 
 
