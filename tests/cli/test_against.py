@@ -217,9 +217,8 @@ def test_undecided_cases_get_more_passes(tmp_path: Path) -> None:
     check_both_sides(tmp_path / "run", n_passes)
 
 
-@pytest.mark.long
 def test_undecided_cases_without_time_stay_undecided(tmp_path: Path) -> None:
-    done = run_builds(tmp_path, RESTLESS, RESTLESS, *AT_ONCE)
+    done = run_builds(tmp_path, RESTLESS, RESTLESS, *AT_ONCE, "--strict", expect=4)
     assert "no regression found, some undecided" in done.stdout
     check_both_sides(tmp_path / "run", 3)
 
