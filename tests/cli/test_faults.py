@@ -33,7 +33,7 @@ from fault_matrix import (
     run_script,
 )
 from patience import impatient
-from project import bench, report_of
+from project import bench, read_header, report_of
 
 # The faults that apply everywhere: every cell gets one of them.
 SOME_CELLS = {
@@ -61,6 +61,7 @@ def test_correct_results_without_a_fault(gpu: dict[str, str], tmp_path: Path) ->
             assert case["device"]["sm_mhz"] == [1980, 1980]
             assert case["phases"]["kernel_graph"]["n"] > 0
             assert case["flags"] == []
+    assert read_header(tmp_path / "run" / "run")["environment"]["gpu"]["power_limit_w"] == 300
     assert cases["device/cuda/01_read/bytes=262144"]["status"] == "ok"
     assert cases["null/cuda/01_empty/work_ns=0"]["status"] == "ok"
     assert "wrong or failed" not in printed

@@ -155,6 +155,9 @@ def test_check_finds_the_first_line_that_differs(tmp_path: Path) -> None:
     found, expected = done.stderr.splitlines()[1:]
     assert found.startswith("  found: ") and "**57 µs ‡** graph" in found
     assert expected.startswith("  expected: ") and "**56 µs ‡** graph" in expected
+    report.write_text("".join(whole.splitlines(keepends=True)[:-1]), "utf-8")
+    done = bench("report", "--check", "R.md", cwd=tmp_path, expect=1)
+    assert "  found:    (the end)\n" in done.stderr
     report.write_text(whole + "More.\n", "utf-8")
     done = bench("report", "--check", "R.md", cwd=tmp_path, expect=1)
     assert "  found:    More.\n  expected: (the end)\n" in done.stderr

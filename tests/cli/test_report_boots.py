@@ -167,6 +167,29 @@ def test_ratios_of_other_machine_code_are_of_no_boot(tmp_path: Path) -> None:
     assert ranges["CPU"].endswith("×")
 
 
+def test_the_range_of_a_rival_that_leads_is_of_its_own_lead(tmp_path: Path) -> None:
+    """CUDA's slowest rung alone is slower than a graph of PyTorch, in another boot still more."""
+
+    def slowed(line: dict[str, Any]) -> dict[str, Any]:
+        for phase in line["phases"].values() if "/cuda/" in line["id"] else ():
+            for name in ("median", "q25", "q75", "min", "max", "p5", "p95", "p99"):
+                phase[name] = phase[name] and 1.25 * phase[name]
+            phase["samples"] = [1.25 * sample for sample in phase["samples"]]
+        return line
+
+    def chosen(case: str) -> bool:
+        return "/cuda/" not in case or "/01_" in case
+
+    first = with_cases(another_boot(tmp_path / "first", lambda _: None), chosen)
+    boot = with_cases(another_boot(tmp_path / "boot", lambda _: None), chosen)
+    text = "".join(f"{json.dumps(slowed(json.loads(line)))}\n" for line in lines_of(boot))
+    (boot / "cases.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    table = bench("report", first, boot, "--print", "headline").stdout
+    ranges = re.findall(r"PyTorch [\d.]+× .*  ([\d.]+)–([\d.]+)×$", table, re.M)
+    assert ranges, table
+    assert all(1 < float(least) < float(most) for least, most in ranges), table
+
+
 def test_titles_of_machines_have_their_dates(tmp_path: Path) -> None:
     later = tmp_path / "later"
     shutil.copytree(SIX_PASSES.parent / "mnist", later)

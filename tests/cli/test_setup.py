@@ -185,6 +185,17 @@ def fake_python(bare: Bare, prefix: str, headers: Path) -> None:
     )
 
 
+def test_a_venv_that_fails_is_not_left_half_made(bare: Bare) -> None:
+    """It would pass for a complete one the next time."""
+    bare.program("id", "echo 0")
+    for name in ("make", "cc", "gnuplot", "g++", "apt-get"):
+        bare.program(name, "exit 0")
+    half = "mkdir -p .venv/bin; ln -s /bin/true .venv/bin/python3; exit 1"
+    bare.program("python3", f'case "$*" in "-m venv"*) {half} ;; *) exit 1 ;; esac')
+    assert "python3 -m venv failed" in bare.setup("run", "--no-jax")
+    assert not (bare.project / ".venv").exists()
+
+
 def test_headers_match_the_python_in_use(bare: Bare, tmp_path: Path) -> None:
     bare.manager("apt-get")
     fake_python(bare, "/usr", tmp_path)

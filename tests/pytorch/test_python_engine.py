@@ -79,6 +79,18 @@ def test_an_implementation_is_sampled_and_its_output_kept(opened, session):
     assert case.worker.ask("audit", id=case.id, runs=3)["phase"] == "host_to_host"
 
 
+def test_what_others_import_is_no_implementation(python_worker, tmp_path):
+    files = {
+        "reference": COPY,
+        "mine": "def run(x): return x\n",
+        "_shared": "def run(x): return x\n",
+    }
+    operator = operators.write(tmp_path / "op", files, ARRAYS)
+    answer = Candidate(python_worker, operator, "_shared").answer
+    assert answer["status"] != "ok"
+    assert "_shared" in answer["reason"]
+
+
 @pytest.mark.parametrize("result", ["None", "x"])
 def test_an_in_place_implementation_returns_its_array_or_nothing(opened, session, result):
     reference = "def reference(x): return x * 2"

@@ -168,6 +168,29 @@ def test_an_in_place_array_is_fresh_before_each_clock_starts(session, tmp_path, 
     assert all(uploads)
 
 
+def test_each_probe_begins_with_outputs_that_it_has_to_write():
+    """Otherwise one that writes nothing would pass with what the one before left."""
+    events = []
+
+    class Case:
+        def _host_to_host(self):
+            events.append("host_to_host")
+
+        def _phased(self):
+            events.append("phased")
+
+        def leave_random(self):
+            events.append("random")
+
+        def read(self):
+            return {}
+
+    case = Case()
+    case.probes = [case._host_to_host, case._phased]
+    assert forward.ForwardCase.output(case) == {}
+    assert events == ["random", "host_to_host", "random", "phased"]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -82,9 +82,11 @@ def test_hello_comes_first(start_worker):
     assert answer == {"status": "failed", "id": "c", "reason": "op: expected hello first"}
 
 
-def test_another_protocol_is_refused_with_both_numbers(start_worker):
-    answer = start_worker("cpu").ask("hello", protocol=1)
-    assert answer == {"status": "failed", "reason": "protocol: this worker speaks 2, found 1"}
+@pytest.mark.parametrize("protocol", [1, 3])
+def test_another_protocol_is_refused_with_both_numbers(start_worker, protocol):
+    answer = start_worker("cpu").ask("hello", protocol=protocol)
+    reason = f"protocol: this worker speaks 2, found {protocol}"
+    assert answer == {"status": "failed", "reason": reason}
 
 
 def test_without_pytorch_hello_fails_with_the_reason(start_worker):

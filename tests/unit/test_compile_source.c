@@ -132,6 +132,36 @@ static void test_headers_are_collected(void **state) {
     source_set_free(&set);
 }
 
+static void digest_of(const char *root, const char *header, char digest[HASH_TEXT]) {
+    static const char INCLUDES[] = "#include \"b.cuh\"\n";
+    char *kernel = mem_format("%s/a.cu", root), *included = mem_format("%s/b.cuh", root);
+    source_set_t set = {0};
+    const source_t *source;
+    error_t err = ERROR_INIT;
+    if (fs_write_atomic(kernel, INCLUDES, strlen(INCLUDES), &err) != STATUS_OK ||
+        fs_write_atomic(included, header, strlen(header), &err) != STATUS_OK ||
+        source_get(&set, root, kernel, &source, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    strcpy(digest, source->digest);
+    source_set_free(&set);
+    free(kernel);
+    free(included);
+}
+
+static void test_the_digest_is_of_the_headers_too(void **state) {
+    (void)state;
+    char *root, one[HASH_TEXT], two[HASH_TEXT], again[HASH_TEXT];
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(&root, &err), STATUS_OK);
+    digest_of(root, "enum { N = 1 };\n", one);
+    digest_of(root, "enum { N = 2 };\n", two);
+    digest_of(root, "enum { N = 1 };\n", again);
+    assert_string_not_equal(one, two);
+    assert_string_equal(one, again);
+    assert_int_equal(fs_remove_tree(root, &err), STATUS_OK);
+    free(root);
+}
+
 static void test_one_spelling_of_two_headers(void **state) {
     (void)state;
     source_set_t set = {0};
@@ -215,6 +245,7 @@ int main(void) {
         cmocka_unit_test(test_includes),
         cmocka_unit_test(test_mentions),
         cmocka_unit_test(test_headers_are_collected),
+        cmocka_unit_test(test_the_digest_is_of_the_headers_too),
         cmocka_unit_test(test_one_spelling_of_two_headers),
         cmocka_unit_test(test_usage_in_log),
         cmocka_unit_test(test_skip_in_log),

@@ -42,8 +42,9 @@ static void test_kernels_that_overlap_count_once(void **state) {
     const interval_t KERNELS[] = {{TRACE_KERNEL, "linear", 1100, 1300},
                                   {TRACE_KERNEL, "relu", 1250, 1400},
                                   {TRACE_KERNEL, "update", 1260, 1270},
-                                  {TRACE_COPY, "copy", 1500, 1550}};
-    check(KERNELS, 4, 350, 0);
+                                  {TRACE_COPY, "copy", 1500, 1550},
+                                  {TRACE_SET, "memset", 1600, 1610}};
+    check(KERNELS, 5, 360, 0);
 }
 
 /* cuMemFree waits for the kernels: that time is theirs. */

@@ -226,6 +226,19 @@ static void largest_errors_stay(void **state) {
     result_free(&more);
 }
 
+static void one_pass_that_differs_is_enough(void **state) {
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        case_result_t whole = make(1), more = make(1);
+        whole.determinism = first ? NONDETERMINISTIC : DETERMINISTIC;
+        more.determinism = first ? DETERMINISTIC : NONDETERMINISTIC;
+        result_add_passes(&whole, &more);
+        assert_int_equal(whole.determinism, NONDETERMINISTIC);
+        result_free(&whole);
+        result_free(&more);
+    }
+}
+
 static void other_errors_are_noted(void **state) {
     (void)state;
     case_result_t whole = join((double[]){1, 1, 1}, 3);
@@ -275,6 +288,7 @@ int main(void) {
         cmocka_unit_test(phases_of_some_passes),
         cmocka_unit_test(what_passes_share),
         cmocka_unit_test(worse_status_stays),
+        cmocka_unit_test(one_pass_that_differs_is_enough),
         cmocka_unit_test(other_errors_are_noted),
         cmocka_unit_test(failed_check_stays),
         cmocka_unit_test(largest_errors_stay),

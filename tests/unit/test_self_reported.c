@@ -20,6 +20,7 @@ static const planted_t PLANTED[] = {
     {"triton", "cuda", "claims", 64, 100, CASE_OK, NULL},
     {"cuda", "cuda", "01_study", 4096, 1000, CASE_OK, NULL},
     {"triton", "cuda", "fused", 4096, 0, CASE_FAILED, "crashed"},
+    {"tvm", "cuda", "claims", 1, 50, CASE_OK, NULL}, /* beside a confirmed one of triton's */
 };
 
 /* `only`: a variant, or NULL for all. */

@@ -150,6 +150,24 @@ static void test_a_sum_that_cancels_is_judged_by_its_terms(void **state) {
     assert_says(reason, "relative L2 error 0.006, allowed 1e-06");
 }
 
+/* The terms of each of its sums count: of 100 elements, 100 times. */
+static void test_an_array_of_sums_that_cancel(void **state) {
+    const folders_t *f = *state;
+    enum { N = 100 };
+    double expected[N], found[N];
+    char *reason;
+    for (int i = 0; i < N; i++) {
+        expected[i] = 0.001;
+        found[i] = 0.001001;
+    }
+    write_vector(f->expected, "y", expected, N);
+    write_vector(f->expected, "y.scale", (double[]){5}, 1);
+    write_vector(f->found, "y", found, N);
+    const check_t check = verify(f, "y", 1e-6, &reason);
+    assert_true(check.ok);
+    assert_near(check.rel_l2, 2e-7, 1e-12);
+}
+
 /* Poison that was not overwritten: one NaN is wrong whatever the tolerance. Its sign, which bytes
  * of 0xFF have, says nothing. */
 static void test_nan_is_wrong(void **state) {
@@ -281,6 +299,7 @@ int main(void) {
         with_folders(test_worst_element),
         with_folders(test_reference_of_zeros),
         with_folders(test_a_sum_that_cancels_is_judged_by_its_terms),
+        with_folders(test_an_array_of_sums_that_cancel),
         with_folders(test_nan_is_wrong),
         with_folders(test_an_infinity_may_be_expected),
         with_folders(test_infinity_is_wrong),
