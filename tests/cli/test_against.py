@@ -231,12 +231,6 @@ def test_builds_alternate_in_starting_first(tmp_path: Path) -> None:
     assert starts[-6:] == ["own", "other", "other", "own", "own", "other"]
 
 
-def test_eight_passes_if_none_are_asked_for(tmp_path: Path) -> None:
-    command = ("run", sweep_of(tmp_path), "--against", "self", "--out", tmp_path / "run")
-    bench(*command, *AT_ONCE, expect=None)
-    assert max(line["pass"] for line in read_lines(tmp_path / "run")) == 8
-
-
 def test_path_of_the_program_is_a_build(tmp_path: Path) -> None:
     """The program is below its build's folder."""
     other = make_root(tmp_path / "other")
