@@ -39,6 +39,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             run.scale(name, planted * (1 + rng.gauss(0, 0.004)))
         if i in (3, 7):
             del run.cases[QUIET]
+        if i == STEP_AT - 1:
+            del run.cases[STEP]
         made.append(run.write())
     return made
 

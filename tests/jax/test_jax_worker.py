@@ -124,6 +124,11 @@ def test_unsupported_cases_are_skipped(opening, reason):
 
 
 @needs_jax()
+def test_the_last_batch_has_the_rest_of_the_images():
+    assert max(run_program(Path(__file__).with_name("last_batch.py"))) < 1e-6
+
+
+@needs_jax()
 def test_a_diverging_training_fails_with_its_epoch():
     params = {"points": 4999, "epochs": 200, "rate": 1}
     _, answer = ask_worker(open_request("linreg_train", "scan", params))
