@@ -21,7 +21,7 @@ LONG = "long"
 # The files that take longest come first: at the end, no process waits for one of them.
 SLOWEST = (
     *("pytorch_linreg_train", "jax_worker", "jax_runs", "mlp_cuda", "against", "operator_kernels"),
-    *("operator_cuda", "refill", "mnist_train", "cheats", "pytorch_mnist_train", "training_memory"),
+    *("operator_cuda", "refill", "mnist_train", "cheats", "pytorch_mnist_train"),
     *("mnist_kernels", "mlp_train", "mnist_cuda", "report", "probes", "hostile_results", "faults"),
     *("lock_clocks", "shard", "resume", "cold", "pytorch_refill", "pytorch_mlp_train", "devices"),
 )

@@ -84,7 +84,7 @@ def library_of(program: Path, headers: list[Path], defines: dict[str, Any]) -> c
     """Compile a program and load it; the first of `headers` is the folder kernels_for_host()."""
     options = [f"-D{name}={value}" for name, value in defines.items()]
     options += [f"-I{folder}" for folder in headers]
-    files = sorted(path for path in headers[0].rglob("*.cu*") if path.is_file())
+    files = sorted(path for path in headers[0].rglob("*") if path.suffix in {".cu", ".cuh", ".h"})
     texts = [" ".join(options).replace(str(headers[0]), "").encode(), program.read_bytes()]
     name = digest(*texts, *(path.read_bytes() for path in files))
     return ctypes.CDLL(str(compiled(name, ".so", *options, "-shared", program, "-lpthread")))
