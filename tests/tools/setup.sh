@@ -123,10 +123,9 @@ install_packages() {
 
 # ---- Python ------------------------------------------------------------------------------------------
 
-# Not by importing them: PyTorch alone takes seconds.
-has_packages() { # python names
-    "$1" -c 'import importlib.util, sys; sys.exit(None in map(importlib.util.find_spec, sys.argv[1:]))' "${@:2}" \
-        2>/dev/null
+# An installation that was interrupted is found, but cannot be imported.
+can_import() { # python names, with commas
+    "$1" -c "import $2" >/dev/null 2>&1
 }
 
 make_venv() {
@@ -148,9 +147,9 @@ pip_install_into() {
 }
 
 install_pytorch() {
-    has_packages "$(python)" torch numpy && return
+    can_import "$(python)" torch,numpy && return
     make_venv
-    has_packages "$(python)" torch numpy && return
+    can_import "$(python)" torch,numpy && return
     # Without a GPU the CPU build is enough, and a tenth of the size; try every index that may have it.
     if ! command -v nvidia-smi >/dev/null 2>&1; then
         pip_install "torch==$torch_version+cpu" numpy && return
@@ -174,7 +173,7 @@ jax_package() {
 
 # In an environment of its own: PyTorch and JAX may need different versions of NVIDIA's libraries.
 install_jax() {
-    has_packages "$(tests/tools/python.sh jax)" jax numpy && return
+    can_import "$(tests/tools/python.sh jax)" jax,numpy && return
     if [ -n "${BENCH_JAX_PYTHON:-}" ]; then
         say "\$BENCH_JAX_PYTHON has no JAX: its cases will be skipped"
         return
@@ -205,7 +204,7 @@ install_nvrtc() {
 }
 
 install_test_tools() {
-    has_packages "$(python)" pytest xdist ruff clang_format numpy && return
+    can_import "$(python)" pytest,xdist,ruff,clang_format,numpy && return
     make_venv
     pip_install pytest pytest-xdist "ruff==0.17.*" "clang-format==14.0.6" numpy || {
         tail -n 5 build/pip.log >&2
