@@ -7,8 +7,9 @@ mode `inference` of PyTorch; `run` is called in the same way in all phases, with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from changing import Changing, fits
 from device import Device
 from forward import Forward, listed
 from operator_files import REFERENCE, load
-from operator_function import Function, in_place_of, state_of
+from operator_function import Function, state_of
 from operator_modes import Graph, Inference
 from operator_request import Operator
-from operator_tensors import OperatorInputs
+from operator_tensors import OperatorInputs, written
 from protocol import CaseSpec
-from timing import Mark
+from timing import Mark, Probe, Sample
 from workload import CaseError, Skip
 
 _RUN, _REPEATED = "run", "forward_graph"
@@ -38,6 +39,9 @@ class Candidate(Inference):
 
     # Not inference_mode: its tensors may not be used outside, which a file's own caches do.
     grad_mode = torch.no_grad
+
+    _returned: list[Tensor]
+    """What the function returned in the last run."""
 
     def __init__(self, stem: str, inputs: OperatorInputs, device: Device, mark: Mark) -> None:
         self._stem = stem
@@ -56,24 +60,41 @@ class Candidate(Inference):
 
     def _callable(self) -> Forward:
         function = self._user_function
-        run, operator = function.bound(), self._inputs.operator
+        run, outputs_of = function.bound(), function.outputs_of
 
-        def forward(inputs: list[Tensor]) -> Any:
-            result = run(inputs)
-            if type(result) is Tensor:
-                return result
-            if result is None:
-                return in_place_of(operator, inputs)
-            function.expect_tensors(listed(result))
-            return result
+        def forward(inputs: list[Tensor]) -> list[Tensor]:
+            self._returned = []  # dropped before the run, which can then reuse its memory
+            self._returned = outputs_of(run(inputs), inputs)
+            return self._returned
 
         return forward
+
+    def _keeping(self, probes: Sequence[Probe]) -> list[Probe]:
+        return [self._complete(probe) for probe in super()._keeping(probes)]
+
+    def _complete(self, probe: Probe) -> Probe:
+        """Return the probe with a look at what the function returned, as soon as its time is taken."""
+
+        @wraps(probe)
+        def run() -> Sample:
+            sample = probe()
+            self._user_function.expect_complete(self._returned, self._x)
+            return sample
+
+        return run
 
 
 class CapturedCandidate(Graph, Candidate):
     """A case of one file whose runs are captured."""
 
     _changing: Changing | None = None
+
+    def middle(self) -> dict[str, np.ndarray] | None:
+        """Return what a run in the middle of a graph left, on the inputs as opened; None: unknown."""
+        arrays = self._inputs.operator.outputs
+        if self._changing is None or len(self._changing.middle) < len(arrays):
+            return None
+        return {a.name: written(y) for a, y in zip(arrays, self._changing.middle, strict=True)}
 
     def results(self) -> dict[str, Any]:
         results = super().results()
@@ -101,6 +122,7 @@ class CapturedCandidate(Graph, Candidate):
                     self._x,
                     outputs,
                     may_rotate=[kind != "function" for kind in kinds],
+                    opened=self._inputs.tensors(),
                     repeats=self._n_repeats,
                 )
         return replay

@@ -19,7 +19,7 @@ from capturing import Captured, capture, compiled, run_on_side_stream
 from case import Case, fill_randomly
 from device import Device
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
-from workload import CaseError, ClockDomain
+from workload import CaseError, ClockDomain, TimedPhase
 
 # How many forward passes one graph gets: as many launches as `kernel_graph` of our own kernels.
 _REPEATED_NS, _MOST_REPEATS = 400_000, 256
@@ -74,6 +74,10 @@ class ForwardCase(Case, ABC):
     def read(self) -> dict[str, np.ndarray]:
         """Return the outputs of the last run as new arrays."""
 
+    def _may_repeat(self) -> bool:
+        """Return whether a second forward pass on the same inputs computes the same as the first."""
+        return True
+
     def run(self) -> Any:
         """Run from host memory to host memory and wait for the output."""
         y_host = self._download(self._forward(self._upload()))
@@ -84,6 +88,23 @@ class ForwardCase(Case, ABC):
     def timed(self) -> Iterator[Callable[[], Any]]:
         with self.grad_mode():
             yield self.run
+
+    def timed_phase(self, phase: str) -> TimedPhase | None:
+        """Return what `forward` times; None for other phases, and where inputs change in each run."""
+        if phase != "forward" or self.builds_in_sample or not self._may_repeat():
+            return None
+        return TimedPhase(self._repeated_forward())
+
+    @contextmanager
+    def _repeated_forward(self) -> Iterator[Callable[[], None]]:
+        def run() -> None:
+            self._forward(x)
+            self._device.synchronize()
+
+        with self.grad_mode():
+            x = self._upload()
+            self._device.synchronize()
+            yield run
 
     def leave_random(self) -> None:
         self._left = None
@@ -248,9 +269,22 @@ class GraphForward(ForwardCase):
 
         return replay
 
-    def _may_repeat(self) -> bool:
-        """Return whether a second forward pass computes the same as the first."""
-        return True
+    def timed_phase(self, phase: str) -> TimedPhase | None:
+        """Return what `forward_graph` times, too."""
+        if phase != "forward_graph" or not self._may_repeat():
+            return super().timed_phase(phase)
+        return TimedPhase(self._replayed(), self._n_repeats)
+
+    @contextmanager
+    def _replayed(self) -> Iterator[Callable[[], None]]:
+        def run() -> None:
+            self._repeated.replay()
+            self._wait()
+
+        with self.grad_mode():
+            self._upload()
+            self._device.synchronize()
+            yield run
 
     def _count_repeats(self, graph: Captured[Any]) -> int:
         ns = []

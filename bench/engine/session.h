@@ -23,6 +23,7 @@ enum { LEARNED_LOSSES = 3 };
  * batch of launches, their average). */
 typedef struct probe {
     const char *name;
+    uint32_t phases; /* bit i: it has timed phase i of the recorder */
     status_t (*run)(session_t *session, recorder_t *recorder, error_t *err);
 } probe_t;
 
@@ -78,7 +79,10 @@ struct session {
     bool skipped;
     uint64_t seed; /* of the signs of its inputs */
     bool fresh;    /* this sample is a fresh one */
+    bool keep;     /* … and what it leaves will be asked for */
     bool has_last; /* a fresh sample left its outputs */
+    bool has_middle; /* … and a call in the middle of a graph, on the inputs as opened */
+    const char *changed; /* an input that the last kept run, or that for `output`, has changed; or NULL */
 };
 
 typedef struct engine {

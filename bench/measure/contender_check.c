@@ -113,6 +113,15 @@ static char *why_wrong(contender_t *c, const expectation_t *expected, const refe
     return reason;
 }
 
+/* The caller frees it; NULL: the inputs are what they were. */
+static char *why_changed(const json_t *answer) {
+    const char *name = json_string_value(json_object_get(answer, "changed"));
+    return name != NULL ? mem_format("a run changes its input %s; only an array that is input and "
+                                     "output may change",
+                                     name)
+                        : NULL;
+}
+
 /* Run once more on the same inputs, and compare the bits with those in `folder`. */
 static void run_again(contender_t *c, const reference_t *reference, const char *folder) {
     char *again, *difference = NULL;
@@ -149,8 +158,12 @@ void contender_check(contender_t *c, const expectation_t *expected, check_t *che
     json_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
     if (answer != NULL) {
         char *reason = why_wrong(c, expected, expected->reference, folder, check);
-        if (reason != NULL)
+        if (reason == NULL)
+            reason = why_changed(answer);
+        if (reason != NULL) {
+            check->ok = false;
             contender_drop(c, CASE_WRONG, reason);
+        }
         free(reason);
     }
     if (c->active && repeats_of(c) != REPEATS_ARE_NOT_COMPARED &&
@@ -181,31 +194,72 @@ static reference_t part_of(const reference_t *all, const text_list_t *names) {
     return part;
 }
 
+/* An array that a timed sample must leave, and this one did not; or NULL. */
+static const char *left_out(const contender_t *c, const text_list_t *names) {
+    const char *const *of_sample = workload_find(c->result.spec.workload)->sampled_arrays;
+    const text_list_t *all = &c->audit.expected.reference->names;
+    for (; of_sample != NULL && *of_sample != NULL; of_sample++)
+        if (!text_list_has(names, *of_sample))
+            return *of_sample;
+    for (size_t i = 0; of_sample == NULL && i < all->n; i++)
+        if (!text_list_has(names, all->items[i]))
+            return all->items[i];
+    return NULL;
+}
+
+/* Of a phase after another the worse counts. */
+static void add_check(check_t *sum, const check_t *check) {
+    if (!sum->done || !check->ok || check->rel_l2 * sum->tolerance > sum->rel_l2 * check->tolerance)
+        *sum = *check;
+}
+
 /* The caller frees the reason; NULL: right. */
-static char *compare_last(contender_t *c, const json_t *answer, const char *folder) {
-    char *reason = NULL;
-    text_list_t names = names_of(answer);
-    const expectation_t *expected = &c->audit.expected;
-    reference_t part = part_of(expected->reference, &names);
-    part.epochs = case_param_int(&c->result.spec, "epochs", 1);
-    if (part.names.n == 0)
-        reason = mem_text(names.n == 0 ? "the answer to last names no arrays"
-                                       : "the answer to last names no array that output has");
-    else
-        reason = why_wrong(c, expected, &part, folder, &c->result.after);
-    if (reason == NULL && c->active) {
-        reason = band_check(c->audit.band, c, text_list_has(&names, "weights") ? folder : NULL);
-        c->result.after.ok = reason == NULL;
+static char *compare_arrays(contender_t *c, const expectation_t *expected, const text_list_t *names,
+                            const char *folder) {
+    check_t check = {0};
+    const char *missing = left_out(c, names);
+    if (missing != NULL) {
+        c->result.after = (check_t){.done = true, .tolerance = expected->tolerance};
+        return mem_format("the answer to last leaves out the array %s", missing);
     }
+    reference_t part = part_of(expected->reference, names);
+    if (workload_find(c->result.spec.workload)->sample_is_epoch)
+        part.epochs = case_param_int(&c->result.spec, "epochs", 1);
+    char *reason = why_wrong(c, expected, &part, folder, &check);
+    add_check(&c->result.after, &check);
     text_list_free(&part.names);
-    text_list_free(&names);
     free(part.arrays);
     free(part.norms);
     free(part.bounds);
     return reason;
 }
 
-void contender_check_last(contender_t *c) {
+/* A call in the middle of a graph had the inputs as opened, others than the last one. */
+static char *compare_middle(contender_t *c, const text_list_t *names, const char *folder) {
+    char *middle = mem_format("%s/middle", folder);
+    char *why = compare_arrays(c, &c->audit.as_opened, names, middle);
+    char *reason = why != NULL ? mem_format("a call in the middle of the graph: %s", why) : NULL;
+    free(why);
+    free(middle);
+    return reason;
+}
+
+static char *compare_last(contender_t *c, const json_t *answer, const char *folder) {
+    text_list_t names = names_of(answer);
+    char *reason = why_changed(answer);
+    if (reason == NULL)
+        reason = compare_arrays(c, &c->audit.expected, &names, folder);
+    if (reason == NULL && c->active) {
+        reason = band_check(c->audit.band, c, text_list_has(&names, "weights") ? folder : NULL);
+        c->result.after.ok = reason == NULL;
+    }
+    if (reason == NULL && c->active && json_is_true(json_object_get(answer, "middle")))
+        reason = compare_middle(c, &names, folder);
+    text_list_free(&names);
+    return reason;
+}
+
+void contender_check_last(contender_t *c, const char *phase) {
     char *folder;
     error_t err = ERROR_INIT;
     if (c->audit.expected.reference->names.n == 0)
@@ -216,9 +270,9 @@ void contender_check_last(contender_t *c) {
     if (answer != NULL) {
         char *why = compare_last(c, answer, folder);
         if (why != NULL) {
-            char *reason = mem_format("the output of a timed sample, inputs refilled with seed "
-                                      "%llu: %s",
-                                      (unsigned long long)c->audit.expected.seed, why);
+            char *reason = mem_format("the output of a timed sample of %s, inputs refilled with "
+                                      "seed %llu: %s",
+                                      phase, (unsigned long long)c->audit.expected.seed, why);
             contender_drop(c, CASE_WRONG, reason);
             free(reason);
         }

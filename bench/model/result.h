@@ -179,6 +179,8 @@ bool clock_domain_parse(const char *name, clock_domain_t *clock);
 bool trust_parse(const char *name, trust_t *trust);
 /* Add a comparison of claims; the median of all decides how far a worker is trusted. */
 void result_add_claim(case_result_t *result, double ratio);
+/* Its times are its worker's own word if something may have worked while no clock ran (FLAG_BESIDE). */
+void result_distrust(case_result_t *result);
 
 double claims_ratio(const claims_t *claims); /* the median; NaN if one is */
 bool claim_agrees(double ratio);

@@ -241,18 +241,17 @@ static void check_all(entrants_t *entrants, const reference_t *reference, bool a
     }
 }
 
-/* All in the same round: equally often one that every contender takes, and the last, as who knows that the audit is over
+/* All in the same rounds: equally often one that every contender takes, and the last, as who knows that the audit is over
  * may stop working. */
 static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
     const uint64_t drawn = secret_seed();
-    const unsigned first = (unsigned)(drawn / 2 % entrants->group->measure->min_rounds);
-    const unsigned round = drawn % 2 == 0 ? first : AUDIT_LAST;
     for (size_t i = 0; i < entrants->n; i++) {
         contender_t *contender = &entrants->contenders[i];
         contender->audit =
             (audit_t){.expected = expectation(entrants, contender, &kept->refilled, kept->seed),
-                      .round = round,
+                      .as_opened = expectation(entrants, contender, &kept->reference, 0),
                       .band = &kept->band};
+        contender_plan_audit(contender, drawn);
     }
 }
 

@@ -87,10 +87,10 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
         worker->started = true;
     }
     return json_pack(
-        "{s:i, s:s, s:o, s:o, s:o, s:[s], s:o}", "protocol", PROTOCOL_VERSION, "engine",
+        "{s:i, s:s, s:o, s:o, s:o, s:[s], s:[ss], s:o}", "protocol", PROTOCOL_VERSION, "engine",
         worker->engine->name, "device", facts_under(&worker->facts, "device."), "versions",
         facts_under(&worker->facts, "versions."), "capabilities", capabilities_of(worker->engine),
-        "open_keys", "results", "once_ns", facts_under(&worker->facts, "once_ns."));
+        "open_keys", "results", "request_keys", "phase", "keep", "once_ns", facts_under(&worker->facts, "once_ns."));
 }
 
 static const session_ops_t *find_ops(const engine_t *engine, const char *workload, error_t *err) {

@@ -35,6 +35,8 @@ ONE_OF_EACH = {
     *("honest", "zeros", "keeps_result", "only_for_checks", "another_shape", "not_a_number"),
     *("constant_time", "two_in_three", "no_audit", "no_time", "endless_time", "many_samples"),
     *("no_last", "undeclared_phase", "first_result", "lazy", "mode_left_on"),
+    *("lazy_list", "idle_forward", "patched_clock", "view_later", "other_dtype_later"),
+    *("lazy_copy", "profiled", "called_by_the_collector", "thread_beside", "timer_beside"),
 }
 
 
@@ -96,7 +98,8 @@ def run_implementations(run: Path, files: list[Path]) -> dict[str, dict[str, Any
         "2s" if os.environ.get("CHECK_LONG") else "200ms"
     )  # the long ones are found by their times
     options = ("--engine", "python", *variants, *sizes, "--passes", "1", "--time-limit", limit)
-    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=None)
+    # A process for each: some of them break it for the others.
+    bench("run", "--operator", OPERATOR, *options, "--isolate", "--out", run, expect=None)
     return {case["variant"]: case for case in read_lines(run)}
 
 

@@ -86,6 +86,9 @@ struct workload {
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
     const char *const *pytorch_polling;  /* those of them that poll for the output; NULL: none */
     const char *const *jax_variants;     /* modes that the JAX worker knows */
+    /* Of the arrays of an output, those that a timed sample leaves, NULL-terminated. NULL: all. */
+    const char *const *sampled_arrays;
+    bool sample_is_epoch; /* then its "losses" are the first of those of an output */
     repeats_t repeats;
     const char *pytorch_oracle; /* mode of the PyTorch worker that is the oracle; NULL: C has it */
     /* Is this combination of parameters one of the workload's? A sweep leaves out others. NULL: all

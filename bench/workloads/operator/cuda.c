@@ -20,10 +20,12 @@ static const random_kind_t RANDOM[ELEMENT_KINDS] = {
 /* The workspace is the last array; without one it stays NULL in the kernel. */
 static void list_roles(operator_cuda_t *s, size_t workspace_bytes) {
     const operator_description_t *d = s->description;
-    for (size_t i = 0; i < d->n_arrays; i++)
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        s->arrays[i].name = d->arrays[i].name;
         s->arrays[i].role = !d->arrays[i].is_input   ? ARRAY_OUTPUT
                             : d->arrays[i].is_output ? ARRAY_IN_PLACE
                                                      : ARRAY_INPUT;
+    }
     s->arrays[d->n_arrays] =
         (gpu_array_t){.role = ARRAY_WORKSPACE, .bytes = workspace_bytes, .random = RANDOM_BYTES};
     s->sample.arrays = s->arrays;
@@ -124,12 +126,18 @@ static status_t write_array(const operator_cuda_t *s, size_t i, const void *valu
     return status;
 }
 
-static status_t write_arrays(const operator_cuda_t *s, bool of_last, const char *folder,
+typedef enum left { LEFT_BY_RUN, LEFT_BY_SAMPLE, LEFT_IN_THE_MIDDLE } left_t;
+
+static status_t write_arrays(const operator_cuda_t *s, left_t left, const char *folder,
                              text_list_t *names, error_t *err) {
     for (size_t i = 0; i < s->description->n_arrays; i++) {
         if (!s->description->arrays[i].is_output)
             continue;
-        TRY(write_array(s, i, of_last ? s->arrays[i].last : s->arrays[i].to, folder, err));
+        const gpu_array_t *array = &s->arrays[i];
+        const void *values = left == LEFT_BY_RUN      ? array->to
+                             : left == LEFT_BY_SAMPLE ? array->last
+                                                      : array->middle;
+        TRY(write_array(s, i, values, folder, err));
         text_list_add(names, s->description->arrays[i].name);
     }
     return STATUS_OK;
@@ -137,11 +145,17 @@ static status_t write_arrays(const operator_cuda_t *s, bool of_last, const char 
 
 static status_t output(session_t *session, const char *folder, text_list_t *names, error_t *err) {
     TRY(gpu_sample_output(session, err));
-    return write_arrays(session->state, false, folder, names, err);
+    return write_arrays(session->state, LEFT_BY_RUN, folder, names, err);
+}
+
+static status_t write_middle(session_t *session, const char *folder, text_list_t *names,
+                             error_t *err) {
+    return write_arrays(session->state, LEFT_IN_THE_MIDDLE, folder, names, err);
 }
 
 static status_t last(session_t *session, const char *folder, text_list_t *names, error_t *err) {
-    return write_arrays(session->state, true, folder, names, err);
+    TRY(write_arrays(session->state, LEFT_BY_SAMPLE, folder, names, err));
+    return gpu_sample_write_middle(session, write_middle, folder, err);
 }
 
 const session_ops_t operator_cuda = {.workload = SESSION_OPERATORS,
