@@ -166,11 +166,15 @@ static double compare_claims(contender_t *c, const phase_t *phase, bool asked) {
     return ratio;
 }
 
-/* The phase of one run by which cases of this workload are compared, if that is not the whole: audited, too, unless the
- * device's clock took it, call by call, which the host's cannot confirm. */
+static bool is_compared_by_call(const case_result_t *result) {
+    const char *by = workload_find(result->spec.workload)->compared_by;
+    return by != NULL && strcmp(by, COMPUTATION) == 0;
+}
+
+/* The call by which cases are compared: audited like the whole, unless the device's clock took it, one by one, which the
+ * host's cannot confirm. */
 static const phase_t *audited_call(const contender_t *c) {
-    const char *by = workload_find(c->result.spec.workload)->compared_by;
-    if (by == NULL || strcmp(by, COMPUTATION) != 0 || c->audit.n_phases < 2)
+    if (!is_compared_by_call(&c->result) || c->audit.n_phases < 2)
         return NULL;
     const phase_t *phase = result_phase(&c->result, c->audit.phases[1].name);
     const bool of_graph = strcmp(phase->name, "forward_graph") == 0;
@@ -179,9 +183,10 @@ static const phase_t *audited_call(const contender_t *c) {
 
 /* Of two that are audited, the one that does not agree, or is nearer to that. */
 static void add_claims(contender_t *c, const phase_t *whole) {
-    double ratio = compare_claims(c, whole, false);
+    const bool blind = is_compared_by_call(&c->result) && !contender_may_ask(c, "phase");
+    double ratio = blind ? NAN : compare_claims(c, whole, false);
     const phase_t *call = audited_call(c);
-    if (claim_agrees(ratio) && c->active && call != NULL && contender_may_ask(c, "phase")) {
+    if (claim_agrees(ratio) && c->active && call != NULL) {
         const double of_call = compare_claims(c, call, true);
         ratio = !claim_agrees(of_call) ? of_call : fmax(ratio, of_call);
     }
