@@ -85,3 +85,24 @@ def test_a_captured_file_that_remembers_its_output(tmp_path: Path) -> None:
     case = run_operator(tmp_path / "run", *options)["output_is_there"]
     assert case["status"] == "implausible", case["reason"]
     assert any("forward_graph is slower on new inputs" in flag for flag in case["flags"])
+
+
+def test_sums_over_the_points_must_be_declared(tmp_path: Path) -> None:
+    """200 epochs in the time of one: rung 07 of linreg_train, once more without its mark."""
+    root = make_root(tmp_path / "project", copy="kernels")
+    folder = root / "kernels" / "linreg_train"
+    rung = (folder / "07_sufficient_statistics.cu").read_text(encoding="utf-8")
+    assert rung.count("PLAN = {1, 0, 1, 0};") == 1
+    undeclared = rung.replace("PLAN = {1, 0, 1, 0};", "PLAN = {1, 0, 0, 0};")
+    (folder / "99_undeclared.cu").write_text(undeclared, encoding="utf-8")
+    variants = ["07_sufficient_statistics", "08_lean_epochs", "99_undeclared"]
+    sweep = write_sweep(
+        tmp_path / "sums.json",
+        "linreg_train",
+        [{"engine": "cuda", "variants": variants}],
+        axes={"points": [5000000]},
+        measure={**QUICK_MEASURE, "time_limit_s": 0.3},
+    )
+    done = bench("run", sweep, "--out", tmp_path / "run", "--json", root=root, expect=1)
+    statuses = {case["variant"]: case["status"] for case in json.loads(done.stdout)}
+    assert [statuses[variant] for variant in variants] == ["ok", "ok", "implausible"]

@@ -37,8 +37,9 @@ typedef struct workload_cost {
     double bytes; /* moved through device memory */
     double flops;
     double working_set_bytes; /* can stay in a cache that is large enough */
-    double further_passes;    /* over the working set, after the one counted in `bytes` */
-    double device_bytes;      /* allocated on the device by one case */
+    /* Over the working set, after the one counted in `bytes`: each needs a sum over the one before. */
+    double further_passes;
+    double device_bytes; /* allocated on the device by one case */
     /* What host_to_host moves over the bus at least, to the GPU and back; 0: nothing that counts. */
     double bus_in_bytes, bus_out_bytes;
 } workload_cost_t;
