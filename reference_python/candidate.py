@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.graph import increment_version
 
 import user_file
 from changing import Changing, fits
@@ -73,10 +74,16 @@ class Candidate(Inference):
         return [self._complete(probe) for probe in super()._keeping(probes)]
 
     def _complete(self, probe: Probe) -> Probe:
-        """Return the probe with a look at what the function returned, as soon as its time is taken."""
+        """Return the probe with a look at what the function returned, as soon as its time is taken.
+
+        Before it inputs get another version, as if they were written: PyTorch's count of that does
+        not tell which of them are new.
+        """
 
         @wraps(probe)
         def run() -> Sample:
+            for x in self._x:
+                increment_version(x)
             sample = probe()
             self._user_function.expect_complete(self._returned, self._x)
             return sample

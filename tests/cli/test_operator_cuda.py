@@ -315,6 +315,49 @@ def test_kernels_that_remember_are_implausible(tmp_path: Path) -> None:
         assert any("kernel_graph is slower on new inputs" in flag for flag in case["flags"])
 
 
+# Each is honest in its first launches: those of the check before timing.
+CHANGE_LATER_IN_C = (
+    REMEMBER_IN_C
+    + """
+    static bool is_late(int *launches) { return ++*launches > 40; }
+    KERNEL(zeroes_its_input) {
+        static int launches;
+        if (X[0] == 0)
+            return;
+        compute(Y, X, N);
+        if (is_late(&launches))
+            memset((float *)X, 0, 4);
+    }
+    KERNEL(skips_what_it_saw_first) {
+        static int launches;
+        static float first[1000];
+        if (launches == 0)
+            memcpy(first, X, sizeof first);
+        if (is_late(&launches) && memcmp(first, X, sizeof first) == 0)
+            return;
+        compute(Y, X, N);
+    }
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("variant", "reason"),
+    [
+        ("zeroes_its_input", "a run changes its input x; only an array that is input and output"),
+        ("skips_what_it_saw_first", "a call in the middle of the graph: y differs"),
+    ],
+)
+def test_launches_of_a_graph_are_checked(tmp_path: Path, variant: str, reason: str) -> None:
+    files = {f"{variant}.cu": rung(f'{{{{"{variant}", {{1}}, {{1}}}}}}', variant)}
+    gpu = Gpu(tmp_path / "gpu", more_in_c=CHANGE_LATER_IN_C)
+    folder = write_operator(tmp_path / "twice", files)
+    for case in gpu.run(folder, [cuda(variant)], min_rounds=4).values():
+        assert case["status"] == "wrong"
+        assert "the output of a timed sample of " in case["reason"]
+        assert reason in case["reason"]
+
+
 def test_inputs_do_not_change_without_memory_for_a_copy(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {"good.cu": rung(GOOD)})
     gpu = Gpu(tmp_path / "gpu", "-DMEMORY_MIB=48")  # of which a quarter may be taken
