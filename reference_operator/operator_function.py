@@ -155,7 +155,9 @@ class Function:
     def _expect_output(self, array: Array, y: Any, device: torch.device, wide: bool) -> None:
         where = f"{self.place}: {array.name}"
         if _is_lazy_copy(y):
-            raise CaseError(f"{where} is a lazy copy (torch._lazy_clone), expected one that is made")
+            raise CaseError(
+                f"{where} is a lazy copy (torch._lazy_clone), expected one that is made"
+            )
         if y.layout != torch.strided:
             raise CaseError(f"{where} is sparse, expected a dense tensor")
         if tuple(y.shape) != array.shape:

@@ -77,12 +77,13 @@ struct session {
     resources_t resources; /* those that only the worker knows; code_hash and arch are static */
     char *results_json; /* JSON object for the answer to close; NULL for {}; freed by the worker */
     bool skipped;
-    uint64_t seed; /* of the signs of its inputs */
-    bool fresh;    /* this sample is a fresh one */
-    bool keep;     /* … and what it leaves will be asked for */
-    bool has_last; /* a fresh sample left its outputs */
+    uint64_t seed;   /* of the signs of its inputs */
+    bool fresh;      /* this sample is a fresh one */
+    bool keep;       /* … and what it leaves will be asked for */
+    bool has_last;   /* a fresh sample left its outputs */
     bool has_middle; /* … and a call in the middle of a graph, on the inputs as opened */
-    const char *changed; /* an input that the last kept run, or that for `output`, has changed; or NULL */
+    const char
+        *changed; /* an input that the last kept run, or that for `output`, has changed; or NULL */
 };
 
 typedef struct engine {

@@ -74,9 +74,10 @@ bool contender_is_finished(const contender_t *c) {
 typedef struct sample_limits {
     double budget_s, warmup_s;
     int max_samples, warmup_samples;
-    uint64_t fresh;    /* seed of the inputs of one more sample; 0: none */
-    const char *phase; /* with a seed: only that sample, of what times this phase; NULL: all phases */
-    bool keep;         /* what it leaves will be asked for */
+    uint64_t fresh; /* seed of the inputs of one more sample; 0: none */
+    const char
+        *phase; /* with a seed: only that sample, of what times this phase; NULL: all phases */
+    bool keep;  /* what it leaves will be asked for */
 } sample_limits_t;
 
 static json_t *ask_sample(contender_t *c, sample_limits_t limits) {
@@ -293,9 +294,7 @@ static bool take_round(contender_t *c) {
         return false;
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     const bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
-    case_result_t *into = low             ? &c->throttled_rounds
-            : exchange.slow ? &c->slow_rounds
-                            : &c->result;
+    case_result_t *into = low ? &c->throttled_rounds : exchange.slow ? &c->slow_rounds : &c->result;
     if (!add_samples(c, into, samples_add, &exchange))
         return false;
     if (due)

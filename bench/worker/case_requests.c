@@ -144,8 +144,7 @@ static status_t run_probe(session_t *session, probe_t *probe, error_t *err) {
 }
 
 /* One more sample, of other inputs. */
-static status_t sample_fresh(session_t *session, probe_t *probe, uint64_t seed,
-                             error_t *err) {
+static status_t sample_fresh(session_t *session, probe_t *probe, uint64_t seed, error_t *err) {
     TRY(set_inputs(session, seed, err));
     if (session->ops->fill != NULL)
         TRY(session->ops->fill(session, err));

@@ -86,11 +86,12 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
             return NULL;
         worker->started = true;
     }
-    return json_pack(
-        "{s:i, s:s, s:o, s:o, s:o, s:[s], s:[ss], s:o}", "protocol", PROTOCOL_VERSION, "engine",
-        worker->engine->name, "device", facts_under(&worker->facts, "device."), "versions",
-        facts_under(&worker->facts, "versions."), "capabilities", capabilities_of(worker->engine),
-        "open_keys", "results", "request_keys", "phase", "keep", "once_ns", facts_under(&worker->facts, "once_ns."));
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:[s], s:[ss], s:o}", "protocol", PROTOCOL_VERSION,
+                     "engine", worker->engine->name, "device",
+                     facts_under(&worker->facts, "device."), "versions",
+                     facts_under(&worker->facts, "versions."), "capabilities",
+                     capabilities_of(worker->engine), "open_keys", "results", "request_keys",
+                     "phase", "keep", "once_ns", facts_under(&worker->facts, "once_ns."));
 }
 
 static const session_ops_t *find_ops(const engine_t *engine, const char *workload, error_t *err) {

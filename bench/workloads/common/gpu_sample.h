@@ -29,11 +29,11 @@ typedef struct gpu_array {
     random_kind_t random; /* what is in it before a run writes there */
     size_t shift;         /* bytes from the start of its device memory; 0 except in a test */
     /* Filled in by gpu_sample_prepare(): */
-    void *from, *to;      /* host memory, copied from or to (in place: both); NULL: neither */
-    const void *nans;     /* wait=poll: the tile of NaNs that `to` was filled with */
-    void *last;           /* what the last fresh sample that is kept left */
-    void *before;         /* mapped inputs: what was in `from` before the run; or NULL */
-    void *middle;         /* … and a call in the middle of a graph, on the inputs as opened; or NULL */
+    void *from, *to;  /* host memory, copied from or to (in place: both); NULL: neither */
+    const void *nans; /* wait=poll: the tile of NaNs that `to` was filled with */
+    void *last;       /* what the last fresh sample that is kept left */
+    void *before;     /* mapped inputs: what was in `from` before the run; or NULL */
+    void *middle; /* … and a call in the middle of a graph, on the inputs as opened; or NULL */
     cu_pointer_t fixed;   /* allocated once: for alloc=arena and batches of launches */
     cu_pointer_t current; /* of this sample */
 } gpu_array_t;

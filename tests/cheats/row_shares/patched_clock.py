@@ -1,7 +1,8 @@
 """Divides the phase by which operators are compared by ten."""
 
-import timing
 from _honest import row_shares
+
+import timing
 
 VERDICT = {"status": "failed", "reason": "has replaced timing.PhaseClock.finish of the harness"}
 
