@@ -126,19 +126,30 @@ def _watching() -> list[str]:
     if monitoring is not None:
         tools = (monitoring.get_tool(i) for i in range(6))
         found += [f"a tool of sys.monitoring ({tool})" for tool in tools if tool is not None]
-    found += [f"a callback of the garbage collector ({id(call):#x})" for call in gc.callbacks]
+    for call in gc.callbacks:
+        if not _is_installed(call):  # JAX, for one, has one of its own
+            found.append(f"a callback of the garbage collector ({id(call):#x})")
     return found
 
 
 def _is_of_library(thread: threading.Thread) -> bool:
-    """Return whether all frames of a thread, and what it was started for, are in installed modules."""
+    """Return whether a thread runs code of an installed module, or was started for it."""
     frame = sys._current_frames().get(thread.ident or 0)
-    places = []
     while frame is not None:
-        places.append(frame.f_code.co_filename)
+        if _is_place_installed(frame.f_code.co_filename):
+            return True
         frame = frame.f_back
-    for call in (getattr(thread, "_target", None), getattr(thread, "function", None)):
-        code = getattr(call, "__code__", None)
-        if code is not None:
-            places.append(code.co_filename)
-    return any("/site-packages/" in place or "/dist-packages/" in place for place in places)
+    calls = (getattr(thread, name, None) for name in ("_target", "function"))
+    return any(call is not None and _is_installed(call) for call in calls)
+
+
+def _is_installed(call: Any) -> bool:
+    code = getattr(call, "__code__", None)
+    if code is not None:
+        return _is_place_installed(code.co_filename)
+    module = sys.modules.get(getattr(call, "__module__", None) or "")
+    return _is_place_installed(getattr(module, "__file__", None) or "")
+
+
+def _is_place_installed(place: str) -> bool:
+    return "/site-packages/" in place or "/dist-packages/" in place
