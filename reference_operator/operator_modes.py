@@ -32,6 +32,7 @@ class Eager(ForwardCase):
 
     def load(self, inputs: OperatorInputs) -> None:
         self._inputs = inputs
+        self._inputs.filled_on = self._device.torch_device
         self._sources = inputs.tensors()
 
     def read(self) -> dict[str, np.ndarray]:

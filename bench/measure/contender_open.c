@@ -200,6 +200,7 @@ static bool ensure_open(contender_t *c, bool first) {
         return false;
     json_t *request =
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
+    open_request_set_refill(request, c->settings->refill);
     set_cache(c, request);
     if (!needs_results(c))
         open_request_without_results(request, c->worker->hello);

@@ -24,6 +24,12 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
     return request;
 }
 
+void open_request_set_refill(json_t *request, const char *cubin) {
+    json_t *program = json_object_get(request, "program");
+    if (cubin != NULL && json_is_object(program) && json_object_get(request, "operator") != NULL)
+        json_object_set_new(program, "refill", json_string(cubin));
+}
+
 bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     size_t i;
     json_t *variant;

@@ -165,6 +165,7 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
         .seed = (uint64_t)request_integer(request, "seed"),
         .cubin = request_text(program, "cubin"),
         .arch = request_text(program, "arch"),
+        .refill = request_text(program, "refill"),
         .without_results = json_is_false(json_object_get(request, "results")),
     };
     if (status != STATUS_OK)

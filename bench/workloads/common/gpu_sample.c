@@ -153,8 +153,38 @@ status_t gpu_sample_prepare(session_t *session, error_t *err) {
 
 /* ---- refill and fill ------------------------------------------------------------------------- */
 
+/* The device fills its memory, and the host gets a copy. */
+static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, error_t *err) {
+    const gpu_array_t *array = &s->arrays[i];
+    bool possible;
+    TRY(s->refill_fixed(s, i, seed, &possible, err));
+    if (!possible)
+        s->refill(s, i, array->from, (const uint64_t[]){s->from_seed, seed});
+    if (!array_on_device(s, array))
+        return STATUS_OK; /* both have the same memory */
+    if (possible)
+        CUDA(copy_out_async(array->from, array->fixed, array->bytes, s->gpu->stream));
+    else
+        CUDA(copy_in_async(array->fixed, array->from, array->bytes, s->gpu->stream));
+    return STATUS_OK;
+}
+
+static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
+    uint64_t *from_seed = s->copy == COPY_PAGEABLE ? s->data_seed : &s->from_seed;
+    if (*from_seed == seed && s->fixed_seed == seed)
+        return STATUS_OK;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (array_is_input(&s->arrays[i]))
+            TRY(refill_input(s, i, seed, err));
+    TRY(gpu_sync(s->gpu, err));
+    *from_seed = s->fixed_seed = seed;
+    return STATUS_OK;
+}
+
 status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
     gpu_sample_t *s = session->state;
+    if (s->refill_fixed != NULL)
+        return refill_on_device(s, seed, err);
     if (s->copy == COPY_PAGEABLE)
         s->refill_data(s, seed);
     for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE && s->from_seed != seed; i++)
