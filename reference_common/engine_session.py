@@ -34,7 +34,7 @@ from timing import (
     now_ns,
     take_round,
 )
-from workload import COMPARED, SCALE, CaseError, OpenCase, Skip, Workload
+from workload import COMPARED, INITIAL, SCALE, CaseError, OpenCase, Skip, Workload
 
 
 @dataclass
@@ -382,5 +382,5 @@ def _folder(path: str) -> Path:
 def _save(arrays: Mapping[str, np.ndarray], folder: Path) -> dict[str, Any]:
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
-    # Terms that an output was summed from are no output: `bench/measure/verify.h`.
-    return {"arrays": [name for name in arrays if not name.endswith(SCALE)]}
+    # What stands beside an output is none: `bench/measure/verify.h`.
+    return {"arrays": [name for name in arrays if not name.endswith((SCALE, INITIAL))]}

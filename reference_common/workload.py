@@ -23,6 +23,8 @@ ClockDomain = Literal["host", "device"]
 COMPARED = ("host_to_host", "train", "total")
 # Ends the name of a number beside an output: the size of the terms that it was summed from.
 SCALE = ".scale"
+# Ends the name of an array beside an output in place: what it held before the run.
+INITIAL = ".initial"
 Inputs = TypeVar("Inputs")
 
 

@@ -85,10 +85,15 @@ void contender_free(contender_t *contender);
 bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
-/* Load the output of an oracle, which is open, into `reference`: of the inputs of this seed, 0: those
+/* Load the output of an oracle, which is open, into `reference`, with its bounds: of the inputs of this seed, 0: those
  * of opening it. An operator's verify(), if it has one, must accept it. */
 status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
                              error_t *err);
+/* Checks that can fail: refuse the outputs of an operator's oracle, `first` of the inputs as opened and `other` of a refill,
+ * which its inputs are now, if for any array zeros, what it held before the run, or one output for both inputs would pass.
+ * Leaves the oracle with other inputs. */
+status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
+                                const reference_t *other, error_t *err);
 /* Run once, with outputs filled at random before, and compare them with what is expected. Of an operator's contender this
  * runs a second time, and finds result.determinism. */
 void contender_check(contender_t *contender, const expectation_t *expected, check_t *check);

@@ -45,17 +45,6 @@ static bool oracle_case(const group_t *group, case_t *oracle) {
     return true;
 }
 
-static void set_bounds(const group_t *group, reference_t *reference) {
-    const workload_t *workload = group->workload;
-    if (workload->bounds == NULL || reference->names.n == 0 || reference->bounds != NULL)
-        return;
-    reference->bounds = mem_zeroed(reference->names.n, sizeof *reference->bounds);
-    for (size_t i = 0; i < reference->names.n; i++)
-        reference->bounds[i] = reference->verified
-                                   ? (bounds_t){INFINITY, INFINITY}
-                                   : workload->bounds(&group->cases[0], reference->names.items[i]);
-}
-
 /* Replace what is known of refilled inputs by that of another seed. */
 static status_t refill_oracle(contender_t *oracle, bool with_band, kept_reference_t *kept,
                               error_t *err) {
@@ -88,6 +77,11 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
                                case_engine_is_built_in(spec->engine) && !run->options->cold &&
                                    !*run->interrupted,
                                kept, err);
+    if (status == STATUS_OK &&
+        contender_refuse_fakes(&oracle, &kept->reference, &kept->refilled, err) != STATUS_OK) {
+        kept->seed = 0; /* it is not known, then */
+        status = STATUS_FAILED;
+    }
     contender_finish(&oracle);
     contender_free(&oracle);
     return status;
@@ -117,8 +111,6 @@ static status_t compute_reference(run_t *run, const group_t *group, kept_referen
     case_free(&spec);
     if (status != STATUS_OK)
         return error_within(err, "reference output");
-    set_bounds(group, &kept->reference);
-    set_bounds(group, &kept->refilled);
     kept->pass = run->settings.pass;
     return STATUS_OK;
 }
