@@ -189,13 +189,8 @@ static void fill_rivals(const comparison_set_t *set, size_row_t *row) {
     row->headline = speedup_make(ours, set->phase, compared(&row->theirs), set->phase);
 }
 
-/* The harness names what it makes of a file NAME+graph, NAME+compile. */
 static const case_result_t *plain_call(const comparison_set_t *set, int64_t size) {
-    standing_t standing = {0};
-    const case_result_t *result = NULL;
-    while ((result = comparison_set_next(set, result, OURS, size)) != NULL)
-        if (strchr(result->spec.variant, '+') == NULL)
-            standing_add(&standing, result, ONE_CALL);
+    const standing_t standing = comparison_set_standing(set, size, OURS, EAGER_CALL);
     return compared(&standing);
 }
 
@@ -217,7 +212,7 @@ static void fill_row(const comparison_set_t *set, size_row_t *row) {
         row->host_rival = comparison_set_fastest(&host, row->size, RIVALS, phase);
     }
     row->against_eager = speedup_make(row->best, phase, row->eager, phase);
-    row->plain_against_eager = speedup_make(row->plain, ONE_CALL, row->eager, ONE_CALL);
+    row->plain_against_eager = speedup_make(row->plain, EAGER_CALL, row->eager, EAGER_CALL);
     row->against_study = speedup_make(row->best, phase, row->study, phase);
     row->against_host = speedup_make(row->best, phase, row->host, phase);
     row->against_host_rival = speedup_make(row->best, phase, row->host_rival, phase);

@@ -306,6 +306,10 @@ static void expect_call(case_result_t *results, size_t n, const char *phase, dou
     assert_int_equal(sets.n, 1);
     assert_string_equal(sets.items[0].phase, phase);
     assert_near(sets.items[0].rows[0].headline.ratio.centre, ratio, 1e-9);
+    const case_result_t *plain =
+        sets.items[0].rows[0].plain; /* of a file that captures itself: none */
+    assert_true(plain == NULL || isfinite(result_median(plain, EAGER_CALL)));
+    assert_true((plain != NULL) == (timed_phase(&results[0], EAGER_CALL) != NULL));
     comparison_set_list_free(&sets);
     for (size_t i = 0; i < n; i++)
         result_free(&results[i]);
