@@ -54,14 +54,19 @@ class Function:
         return forward
 
     def checked(
-        self, inputs: OperatorInputs, given: list[Tensor], *, wide: bool = False
+        self,
+        inputs: OperatorInputs,
+        given: list[Tensor],
+        *,
+        wide: bool = False,
+        compiled: Callable[[list[Tensor]], Any] | None = None,
     ) -> list[Tensor]:
         """Run once on these tensors; return the outputs after checking them and the inputs.
 
-        `wide`: floats are float64, the state's too.
+        `wide`: floats are float64, the state's too. `compiled`: `bound()`, compiled.
         """
         device = given[0].device if given else torch.device("cpu")
-        outputs = self.outputs_of(self.bound()(given), given)
+        outputs = self.outputs_of((compiled or self.bound())(given), given)
         self.expect_unchanged(inputs, given)
         self.expect_tensors(outputs)
         for array, y in zip(self.operator.outputs, outputs, strict=True):

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from torch import Tensor
@@ -20,6 +20,8 @@ from case import Case, fill_randomly
 from device import Device
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain, TimedPhase
+
+T = TypeVar("T")
 
 # How many forward passes one graph gets: as many launches as `kernel_graph` of our own kernels.
 _REPEATED_NS, _MOST_REPEATS = 400_000, 256
@@ -261,7 +263,7 @@ class GraphForward(ForwardCase):
             graph = self._once("capture", self._capture, forward)
             self._n_repeats = self._count_repeats(graph) if self._may_repeat() else 0
             if self._n_repeats > 0:
-                self._repeated = capture(lambda: self._repeat(forward))
+                self._repeated = self._captured(lambda: self._repeat(forward))
 
         def replay(_x: Any) -> Any:
             graph.replay()
@@ -315,8 +317,12 @@ class GraphForward(ForwardCase):
         return model
 
     def _capture(self, forward: Forward) -> Captured[Any]:
-        self._whole_graph = capture(lambda: self._whole(forward))
-        return capture(lambda: forward(self._x))
+        self._whole_graph = self._captured(lambda: self._whole(forward))
+        return self._captured(lambda: forward(self._x))
+
+    def _captured(self, work: Callable[[], T]) -> Captured[T]:
+        """Return the work in a graph, after it has run."""
+        return capture(work)
 
     def _whole(self, forward: Forward) -> Sequence[Tensor]:
         """Run from host to host; return the outputs on the device."""

@@ -138,13 +138,29 @@ static const char *whole_phase(const comparison_set_t *set) {
     return shared_phase(set, "host_to_host", "total");
 }
 
-/* A call in a graph is never compared with one that pays for its launch. */
+/* Has the side a time of one call that is no eager one? */
+static bool has_call_made_ahead(const comparison_set_t *set, const char *whose) {
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, EVERY_SIZE)) != NULL)
+        if (timed_phase(result, ONE_CALL) != NULL && timed_phase(result, EAGER_CALL) == NULL)
+            return true;
+    return false;
+}
+
+/* A call in a graph is never compared with one that pays for its launch, nor on a GPU an eager call of
+ * a script with the replay of a graph. */
+static const char *call_phase(const comparison_set_t *set) {
+    const char *phase = shared_phase(set, CALL_IN_GRAPH, ONE_CALL);
+    const bool scripts = strcmp(set->platform->device, "cuda") == 0 &&
+                         !case_engine_is_built_in(set->platform->engine);
+    const bool alike = has_call_made_ahead(set, OURS) && has_call_made_ahead(set, RIVALS);
+    return strcmp(phase, ONE_CALL) == 0 && scripts && !alike ? EAGER_CALL : phase;
+}
+
 static const char *headline_phase(const comparison_set_t *set) {
     const workload_t *workload = workload_find(set->workload);
     const char *own = workload != NULL ? workload->compared_by : NULL;
-    return own == NULL                     ? whole_phase(set)
-           : strcmp(own, COMPUTATION) == 0 ? shared_phase(set, CALL_IN_GRAPH, ONE_CALL)
-                                           : own;
+    return own == NULL ? whole_phase(set) : strcmp(own, COMPUTATION) == 0 ? call_phase(set) : own;
 }
 
 const case_result_t *rival_shown(const rival_t *rival) {

@@ -199,12 +199,14 @@ unsigned result_stops(const case_result_t *result, stop_reason_t stop);
  * of several phases that has times:
  *   CALL_IN_GRAPH  one of many calls in a CUDA graph: "kernel_graph" or "forward_graph";
  *   ONE_CALL       "kernel", "train_device", "forward_device" or "forward";
+ *   EAGER_CALL     the same, of a case that is neither captured in a CUDA graph nor compiled;
  *   COMPUTATION    the former, else the latter. */
 const phase_t *result_phase(const case_result_t *result, const char *name);
 #define CALL_IN_GRAPH "call_in_graph"
 #define ONE_CALL "one_call"
+#define EAGER_CALL "eager_call"
 #define COMPUTATION "computation"
-/* Is it CALL_IN_GRAPH or ONE_CALL: the computation alone, without copies? */
+/* Is it CALL_IN_GRAPH, ONE_CALL or EAGER_CALL: the computation alone, without copies? */
 bool phase_is_call(const char *name);
 /* Median of a phase in ns; NaN without times or without the phase. */
 double result_median(const case_result_t *result, const char *phase);

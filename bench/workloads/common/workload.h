@@ -141,5 +141,12 @@ const char *const *workload_engines(size_t *n);
  * for other engines a list of the descriptor. An empty list is not a failure. */
 status_t workload_variants(const workload_t *workload, const char *engine, const char *root,
                            text_list_t *variants, error_t *err);
+/* Implementations of an operator in Python, beside the reference: stems of their files. What others
+ * import begins with "_". */
+status_t workload_scripts(const workload_t *workload, const char *root, text_list_t *stems,
+                          error_t *err);
+/* Does "*" leave out this way to run such a file on the CPU? */
+bool workload_variant_is_for_gpu(const workload_t *workload, const char *engine, const char *root,
+                                 const char *variant);
 
 #endif
