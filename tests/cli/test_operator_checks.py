@@ -102,7 +102,8 @@ def test_verify_decides_in_place_of_a_comparison(tmp_path: Path) -> None:
     assert outside["reason"].startswith("verify: raised at top/reference.py:8: RuntimeError: index")
     kept = cases["kept"]
     assert kept["status"] == "wrong"
-    assert kept["reason"].startswith("the output of a timed sample, inputs refilled with seed ")
+    assert kept["reason"].startswith("the output of a timed sample of ")
+    assert ", inputs refilled with seed " in kept["reason"]
     assert kept["reason"].endswith(": verify: y is not where x is largest")
 
 

@@ -123,6 +123,7 @@ static void environment_says_each_thing_once(void **state) {
     environment_set_flag(env, "git.dirty", false);
     environment_set(env, "workers.pytorch-cuda.torch", "2.11.0");
     environment_set(env, "workers.pytorch-cuda.numpy", "2.5.2");
+    environment_set(env, "workers.pytorch-cuda.switches", "cudnn.allow_tf32 = False");
     environment_set(env, "workers.pytorch-cpu.numpy", "2.5.2");
     environment_set(env, "host.something_new", "a | b");
     char *text = printed(section_environment, &run);

@@ -129,13 +129,14 @@ static bool has_calibration(const record_t *run) {
     return false;
 }
 
-/* Shown elsewhere: in the device section, or by "gpu.name" and the maximum clock. */
+/* Shown elsewhere: in the device section, or by "gpu.name" and the maximum clock. Or long, and the same in every worker: for
+ * those who look into run.json. */
 static bool is_left_out(const record_t *run, const fact_t *fact) {
     const environment_t *env = &run->environment;
     const char *most = environment_get(env, "gpu.clock_max_mhz");
     return (text_starts(fact->key, "measured.") && has_calibration(run)) ||
            (strcmp(fact->key, "measure.mode") == 0 && strcmp(fact->value, "steady") == 0) ||
-           strcmp(fact->key, "gpu.kind") == 0 ||
+           strcmp(fact->key, "gpu.kind") == 0 || text_ends(fact->key, ".switches") ||
            (strcmp(fact->key, "gpu.clock_mhz") == 0 && most != NULL &&
             strcmp(most, fact->value) == 0);
 }
