@@ -98,7 +98,8 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
         args.n_argv = (size_t)argc;
         record_on_operator = operators_add_saved;
         /* A worker gets them with its requests; `bench operator` says itself what is wrong. */
-        if (strcmp(name, "worker") != 0 && strcmp(name, "operator") != 0)
+        if (strcmp(name, "worker") != 0 && strcmp(name, "operator") != 0 &&
+            strcmp(name, "wall") != 0)
             add_operators(root);
         status = command->handle(&args, err);
         cli_args_free(&args);

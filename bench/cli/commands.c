@@ -1,10 +1,12 @@
 #include "cli/commands.h"
 
+#include "base/memory.h"
 #include "model/chart_kinds.h"
 #include "plot/plot.h"
 #include "report/check.h"
 #include "report/report.h"
 #include "run/merged/merged.h"
+#include "walls/walls.h"
 #include "worker/server.h"
 
 #include <stdlib.h>
@@ -158,6 +160,26 @@ static status_t worker_command(const cli_args_t *args, error_t *err) {
     return worker_serve(&options, err);
 }
 
+static const cli_option_t WALL_OPTIONS[] = {
+    {"hide", "DIR", "a folder that is empty for the command (repeatable)",
+     CLI_FIELD(cli_texts, wall_folders_t, hidden)},
+    {"open", "DIR", "a folder that it may write to (repeatable)",
+     CLI_FIELD(cli_texts, wall_folders_t, open)},
+    {0},
+};
+
+static status_t wall_command(const cli_args_t *args, error_t *err) {
+    wall_folders_t folders = {0};
+    TRY(cli_read(args, &folders, err));
+    if (args->operands.n == 0)
+        return error_set(err, STATUS_USAGE, "bench wall: expected a command after --");
+    char **command = mem_zeroed(args->operands.n + 1, sizeof *command);
+    memcpy(command, args->operands.items, args->operands.n * sizeof *command);
+    const status_t status = walls_enter(&folders, command, err);
+    free(command);
+    return status;
+}
+
 static const cli_option_t DOCTOR_OPTIONS[] = {
     {"json", NULL, "print JSON", CLI_ASKED},
     {"short", NULL, "print one line for each", CLI_ASKED},
@@ -242,6 +264,11 @@ static const cli_command_t COMMANDS[] = {
      DOCTOR_OPTIONS, doctor_command, NULL},
     {"worker", "", "serve cases over stdin and stdout (docs/worker-protocol.md); used by run", NULL,
      WORKER_OPTIONS, worker_command, NULL},
+    {"wall", "-- COMMAND…", "run a command in namespaces of its own; used by run --isolate",
+     "It sees no other process, and may read all files, but write only to folders named by "
+     "--open.\n"
+     "bench run takes bubblewrap (bwrap) instead, where it is installed.",
+     WALL_OPTIONS, wall_command, NULL},
 };
 
 const cli_command_t *commands_all(size_t *n) {

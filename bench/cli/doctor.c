@@ -12,12 +12,13 @@
 #include "io/subprocess.h"
 #include "plot/gnuplot.h"
 #include "sweep/own_engines.h"
+#include "walls/walls.h"
 #include "workloads/mnist/idx.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICE, NVML, NVRTC, HEADERS, NVCC, CUBLASLT, NVTX, GNUPLOT, MNIST };
+enum { DEVICE, NVML, NVRTC, HEADERS, NVCC, CUBLASLT, NVTX, GNUPLOT, WALLS, MNIST };
 enum { NUMPY = MNIST + 1, TORCH, TORCH_COMPILE, JAX };
 
 #define SETS_UP_PYTHON "./run_all.sh sets up .venv with it"
@@ -49,6 +50,9 @@ static const finding_t COMPONENTS[] = {
               .costs = "external profilers show no ranges",
               .install = "install the CUDA toolkit's nvtx3 headers, then make clean && make"},
     [GNUPLOT] = {.what = "gnuplot", .costs = "no charts and no data files for charts"},
+    [WALLS] = {.what = "namespaces",
+               .costs = "bench run --isolate gives each contender a process, but hides nothing "
+                        "from it"},
     [MNIST] = {.what = "MNIST",
                .costs = "mnist_train and mlp_train use synthetic images and say so",
                .install = "reference_common/get_mnist.py"},
@@ -146,6 +150,14 @@ static void find_gnuplot(finding_list_t *findings) {
         add(findings, &COMPONENTS[GNUPLOT], found, found ? result.out : "not on $PATH");
     finding->install = arena_keep(&findings->texts, package_install(&CHART_GNUPLOT));
     subprocess_result_free(&result);
+}
+
+static void find_walls(finding_list_t *findings) {
+    walls_t walls = walls_find();
+    char *install = package_install(&BUBBLEWRAP);
+    finding_t *finding = add(findings, &COMPONENTS[WALLS], walls.kind != WALLS_NONE, walls.detail);
+    finding->install = arena_keep(&findings->texts, install);
+    walls_free(&walls);
 }
 
 static void find_mnist(finding_list_t *findings, const char *root) {
@@ -260,6 +272,7 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     find_cublaslt(&findings, args->root);
     find_nvtx(&findings);
     find_gnuplot(&findings);
+    find_walls(&findings);
     find_mnist(&findings, args->root);
     find_python(&findings, args->root, "pytorch", NUMPY, TORCH_COMPILE);
     find_python(&findings, args->root, "jax", JAX, JAX);

@@ -110,7 +110,7 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, trace)},
     {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer",
      SET(cli_flag, sanitize)},
-    {"isolate", NULL, "a process for each contender, which then shares no memory with others",
+    {"isolate", NULL, "a process for each contender, behind the system's walls if it has any",
      SET(cli_flag, isolate)},
     {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them",
      SET(cli_flag, cold)},

@@ -34,6 +34,8 @@ status_t fs_remove_tree(const char *path, error_t *err); /* a missing path is no
 
 /* A new private folder under $TMPDIR or /tmp; the caller frees `*path` and removes the folder. */
 status_t fs_temporary_folder(char **path, error_t *err);
+/* The same in `base`; NULL: as above. */
+status_t fs_temporary_folder_in(const char *base, char **path, error_t *err);
 /* Remove those of this user's processes that were killed. */
 void fs_remove_dead_folders(void);
 

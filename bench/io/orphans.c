@@ -38,16 +38,41 @@ static bool runs_our_program(const char *pid) {
            own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-static text_list_t children(void) {
-    text_list_t names = {0}, found = {0};
+/* All, by what the parent's number is; in a system with many processes that takes milliseconds. */
+static void scan_processes(text_list_t *found) {
+    text_list_t names = {0};
     error_t ignored = ERROR_INIT;
-    if (fs_list("/proc", "", &names, &ignored) != STATUS_OK)
-        return found;
+    fs_list("/proc", "", &names, &ignored);
     for (size_t i = 0; i < names.n; i++)
         if (strspn(names.items[i], "0123456789") == strlen(names.items[i]) &&
             parent_of(names.items[i]) == getpid())
-            text_list_add(&found, names.items[i]);
+            text_list_add(found, names.items[i]);
     text_list_free(&names);
+}
+
+/* False if this kernel has no such list (CONFIG_PROC_CHILDREN). */
+static bool read_children(const char *thread, text_list_t *found) {
+    char path[64], name[32];
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/children", thread);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    while (fscanf(file, "%31s", name) == 1)
+        if (parent_of(name) == getpid()) /* else it has ended, and is not waited for yet */
+            text_list_add(found, name);
+    fclose(file);
+    return true;
+}
+
+static text_list_t children(void) {
+    text_list_t threads = {0}, found = {0};
+    error_t ignored = ERROR_INIT;
+    bool listed = fs_list("/proc/self/task", "", &threads, &ignored) == STATUS_OK;
+    for (size_t i = 0; i < threads.n && listed; i++)
+        listed = read_children(threads.items[i], &found) || i > 0;
+    text_list_free(&threads);
+    if (!listed)
+        scan_processes(&found);
     return found;
 }
 
@@ -56,17 +81,20 @@ text_list_t orphans_adopt(void) {
     return children();
 }
 
+static void end(const char *name) {
+    const pid_t pid = (pid_t)strtol(name, NULL, 10);
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 static bool kill_some(const text_list_t *spared) {
     bool any = false;
     text_list_t found = children();
     for (size_t i = 0; i < found.n; i++) {
-        const char *name = found.items[i];
-        if (text_list_has(spared, name) || runs_our_program(name))
+        if (text_list_has(spared, found.items[i]) || runs_our_program(found.items[i]))
             continue;
-        const pid_t pid = (pid_t)strtol(name, NULL, 10);
-        kill(pid, SIGKILL);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+        end(found.items[i]);
         any = true;
     }
     text_list_free(&found);
@@ -77,4 +105,59 @@ void orphans_kill(text_list_t *spared) {
     for (int i = 0; i < MOST_ROUNDS && kill_some(spared); i++)
         ;
     text_list_free(spared);
+}
+
+/* ---- while others are needed -------------------------------------------------------------------- */
+
+/* What a variable was as the process began. The caller frees it; NULL: it had none, or it cannot be read. */
+static char *variable_of(const char *pid, const char *variable) {
+    char *path = mem_format("/proc/%s/environ", pid), *text = NULL, *value = NULL;
+    const size_t length = strlen(variable);
+    size_t capacity = 0;
+    FILE *file = fopen(path, "re");
+    while (file != NULL && value == NULL && getdelim(&text, &capacity, '\0', file) > 0)
+        if (text_starts(text, variable) && text[length] == '=')
+            value = mem_text(text + length + 1);
+    if (file != NULL)
+        fclose(file);
+    free(text);
+    free(path);
+    return value;
+}
+
+static bool may_stay(const char *pid, const orphans_owned_t *owned) {
+    if (text_list_has(owned->spared, pid) ||
+        owned->is_known((pid_t)strtol(pid, NULL, 10), owned->context) || runs_our_program(pid))
+        return true;
+    char *owner = variable_of(pid, owned->variable);
+    const bool stays = owner != NULL && owned->has_owner(owner, owned->context);
+    free(owner);
+    return stays;
+}
+
+/* "python3 (process 123)". */
+static char *describe(const char *pid) {
+    char *path = mem_format("/proc/%s/comm", pid), name[32] = "a program";
+    FILE *file = fopen(path, "re");
+    if (file != NULL && fgets(name, sizeof name, file) != NULL)
+        name[strcspn(name, "\n")] = '\0';
+    if (file != NULL)
+        fclose(file);
+    free(path);
+    text_make_plain(name);
+    return mem_format("%s (process %s)", name, pid);
+}
+
+char *orphans_end(const orphans_owned_t *owned) {
+    char *first = NULL;
+    text_list_t found = children();
+    for (size_t i = 0; i < found.n; i++) {
+        if (may_stay(found.items[i], owned))
+            continue;
+        if (first == NULL)
+            first = describe(found.items[i]);
+        end(found.items[i]);
+    }
+    text_list_free(&found);
+    return first;
 }

@@ -22,13 +22,18 @@ static unsigned long long pid_namespace(void) {
     return stat("/proc/self/ns/pid", &info) == 0 ? (unsigned long long)info.st_ino : 0;
 }
 
-status_t fs_temporary_folder(char **path, error_t *err) {
-    *path = mem_format("%s/bench-%llu-%ld-XXXXXX", base_folder(), pid_namespace(), (long)getpid());
+status_t fs_temporary_folder_in(const char *base, char **path, error_t *err) {
+    *path = mem_format("%s/bench-%llu-%ld-XXXXXX", base != NULL ? base : base_folder(),
+                       pid_namespace(), (long)getpid());
     if (mkdtemp(*path) != NULL)
         return STATUS_OK;
     error_set(err, STATUS_USAGE, "%s: cannot make folder: %s", *path, strerror(errno));
     free(*path);
     return STATUS_USAGE;
+}
+
+status_t fs_temporary_folder(char **path, error_t *err) {
+    return fs_temporary_folder_in(NULL, path, err);
 }
 
 /* Was it made by fs_temporary_folder() in a process of ours that no longer exists? */

@@ -40,6 +40,7 @@ void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
     c->result.seed = settings->seed;
     result_init(&c->throttled_rounds, spec);
     result_init(&c->slow_rounds, spec);
+    result_init(&c->void_rounds, spec);
     stopping_init(&c->stopping, &settings->measure);
 }
 
@@ -47,7 +48,10 @@ void contender_free(contender_t *c) {
     result_free(&c->result);
     result_free(&c->throttled_rounds);
     result_free(&c->slow_rounds);
+    result_free(&c->void_rounds);
     free(c->first_death);
+    free(c->foul);
+    free(c->void_reason);
 }
 
 bool contender_close(contender_t *c) {
@@ -131,22 +135,37 @@ void contender_warm_up(contender_t *c) {
     clocks_forget(&c->result.device);
 }
 
-cores_t *contender_cores(const contender_t *c) {
+static cores_t *cores_of(const contender_t *c) {
     return strcmp(c->result.spec.device, "cpu") != 0 ? c->settings->cores : NULL;
+}
+
+void contender_enter_core(contender_t *c) {
+    cores_t *cores = cores_of(c);
+    contender_guard(c);
+    if (cores != NULL)
+        cores_enter(cores, c->worker->pid);
+    guard_note(c->settings->guard, c->worker);
+}
+
+bool contender_leave_core(contender_t *c) {
+    cores_t *cores = cores_of(c);
+    const bool is_fast = cores == NULL || cores_leave(cores, c->worker->pid);
+    guard_note(c->settings->guard, c->worker);
+    return is_fast;
 }
 
 /* `*slow` if the core became slow during the round. In a long round it would not matter: it sees both
  * speeds. */
 static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool *slow) {
-    cores_t *cores = contender_cores(c);
-    *slow = false;
-    if (cores == NULL)
-        return ask_sample(c, limits);
     const int64_t start_ns = clock_ns();
-    cores_enter(cores, c->worker->child.pid);
+    contender_enter_core(c);
+    bindings_t before = bindings_read(c->settings->guard != NULL ? c->worker->pid : 0);
     json_t *answer = ask_sample(c, limits);
+    if (c->foul == NULL)
+        c->foul = guard_compare(c->settings->guard, &before);
+    bindings_free(&before);
     const bool is_short = clock_ns() - start_ns < LONG_ROUND_NS;
-    *slow = !cores_leave(cores, c->worker->child.pid) && is_short;
+    *slow = !contender_leave_core(c) && is_short;
     return answer;
 }
 
@@ -156,17 +175,32 @@ typedef struct exchange {
     sample_limits_t limits;
     json_t *answer;
     double took_ns, waited_ns;
-    bool slow; /* the core */
+    bool slow;    /* the core */
+    bool is_fair; /* it is not void */
 } exchange_t;
+
+/* False, and the round is noted as void, if another program had its hand in it. */
+static bool is_fair(contender_t *c) {
+    if (c->foul == NULL)
+        return true;
+    c->is_void = true;
+    if (c->void_reason == NULL)
+        c->void_reason = c->foul;
+    else
+        free(c->foul);
+    c->foul = NULL;
+    return false;
+}
 
 static void take_samples(contender_t *c, exchange_t *exchange) {
     if (!contender_reopen(c))
         return;
-    run_queue_t before = run_queue_read(c->worker->child.pid);
+    run_queue_t before = run_queue_read(c->worker->pid);
     const int64_t start_ns = clock_ns();
     exchange->answer = sample_on_fast_core(c, exchange->limits, &exchange->slow);
     exchange->took_ns = (double)(clock_ns() - start_ns);
-    exchange->waited_ns = run_queue_waited_ns(&before, c->worker->child.pid);
+    exchange->waited_ns = run_queue_waited_ns(&before, c->worker->pid);
+    exchange->is_fair = is_fair(c);
 }
 
 /* A worker that finds its own process unsound says why: then its times are its own word. */
@@ -261,7 +295,7 @@ static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned r
     if (exchange.answer == NULL)
         return false;
     merge_phases(&c->audit, i, json_object_get(exchange.answer, "phases"));
-    if (!add_samples(c, into, samples_add_fresh, &exchange))
+    if (!add_samples(c, exchange.is_fair ? into : &c->void_rounds, samples_add_fresh, &exchange))
         return false;
     if (due)
         check_phase(c, i);
@@ -294,7 +328,10 @@ static bool take_round(contender_t *c) {
         return false;
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     const bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
-    case_result_t *into = low ? &c->throttled_rounds : exchange.slow ? &c->slow_rounds : &c->result;
+    case_result_t *into = !exchange.is_fair ? &c->void_rounds
+                          : low             ? &c->throttled_rounds
+                          : exchange.slow   ? &c->slow_rounds
+                                            : &c->result;
     if (!add_samples(c, into, samples_add, &exchange))
         return false;
     if (due)
@@ -307,7 +344,10 @@ static bool take_round(contender_t *c) {
 
 void contender_round(contender_t *c) {
     const int64_t start_ns = clock_ns();
-    if (!take_round(c))
+    c->is_void = false;
+    const bool taken = take_round(c);
+    c->stopping.n_void += c->is_void;
+    if (!taken)
         return;
     double round_s = (double)(clock_ns() - start_ns) / 1e9;
     stop_reason_t stop = stopping_after_round(&c->stopping, &c->result, round_s);
@@ -318,10 +358,24 @@ void contender_round(contender_t *c) {
     c->result.rounds = c->stopping.rounds;
 }
 
+/* Nobody can make a case look good by leaving few rounds of it. */
+static void settle_void_rounds(contender_t *c) {
+    const unsigned n_void = c->stopping.n_void, n = c->stopping.rounds;
+    if (n_void == 0)
+        return;
+    flag_list_add(&c->result.flags, FLAG_VOID_ROUNDS, c->void_reason, n_void, NAN);
+    if (!c->active || n - n_void >= c->settings->measure.min_rounds)
+        return;
+    char *reason = mem_format("%u of %u rounds are void: %s", n_void, n, c->void_reason);
+    contender_drop(c, CASE_FAILED, reason);
+    free(reason);
+}
+
 void contender_settle(contender_t *c) {
     slow_rounds_settle(&c->result, &c->slow_rounds, c->settings->measure.min_rounds);
     if (c->active)
         clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
+    settle_void_rounds(c);
 }
 
 /* A machine that interrupts two thirds of the fresh samples makes one case in five slow on all of four

@@ -9,6 +9,7 @@
 #include "measure/stopping.h"
 #include "measure/verify.h"
 #include "worker/client.h"
+#include "worker/guard.h"
 
 #include <limits.h>
 
@@ -25,6 +26,7 @@ typedef struct contender_settings {
     bool clock_is_locked;
     const char *gpu_uuid; /* of the GPU that is measured; NULL: unknown */
     cores_t *cores;       /* NULL: workers run on any core */
+    guard_t *guard;       /* NULL: nobody looks at what others do */
     bool profile;         /* one run only */
     bool cold;            /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
@@ -71,6 +73,10 @@ struct contender {
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
     case_result_t slow_rounds;      /* … on a core that became slow */
+    case_result_t void_rounds;      /* … that count nowhere (guard.h) */
+    bool is_void;                   /* the current round */
+    char *foul;                     /* why its next round is void (guard.h); NULL: it is not */
+    char *void_reason;              /* of the first void round; NULL: there was none */
     contender_t *paired;            /* the same case in another build, or NULL; both take adjacent
                                        rounds until both have enough */
 };
@@ -106,8 +112,12 @@ void contender_plan_audit(contender_t *contender, uint64_t drawn);
 /* Compare what the last timed sample left; it must have run on the audit's inputs. `phase`: which one it
  * was of, for the reason. */
 void contender_check_last(contender_t *contender, const char *phase);
-/* On which it runs alone while it is timed; NULL: on any. */
-cores_t *contender_cores(const contender_t *contender);
+/* A contender that uses a GPU runs alone on a fast core while it is timed (cores.h). Leaving it, false: it
+ * has become slow. */
+void contender_enter_core(contender_t *contender);
+bool contender_leave_core(contender_t *contender);
+/* Set right what other programs have changed since its worker was last asked: its next round is void. */
+void contender_guard(contender_t *contender);
 /* After the rounds: more of them if the case is doubted (implausible.h), and that of the audit if they
  * ended before it. */
 void contender_audit(contender_t *contender);

@@ -91,7 +91,7 @@ status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *re
                              error_t *err) {
     char *folder;
     *reference = (reference_t){0};
-    TRY(fs_temporary_folder(&folder, err));
+    TRY(fs_temporary_folder_in(oracle->worker->folder, &folder, err));
     json_t *answer = oracle->active && (seed == 0 || refill(oracle, seed))
                          ? ask_arrays(oracle, "output", folder)
                          : NULL;
@@ -290,7 +290,7 @@ static char *why_changed(const json_t *answer) {
 static void run_again(contender_t *c, const reference_t *reference, const char *folder) {
     char *again, *difference = NULL;
     error_t err = ERROR_INIT;
-    if (fs_temporary_folder(&again, &err) != STATUS_OK)
+    if (fs_temporary_folder_in(c->worker->folder, &again, &err) != STATUS_OK)
         return (void)contender_drop(c, CASE_FAILED, err.text);
     json_t *answer = ask_arrays(c, "output", again);
     if (answer != NULL &&
@@ -317,7 +317,7 @@ void contender_check(contender_t *c, const expectation_t *expected, check_t *che
     error_t err = ERROR_INIT;
     if (!c->active)
         return;
-    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
+    if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
         return (void)contender_drop(c, CASE_FAILED, err.text);
     json_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
     if (answer != NULL) {
@@ -428,7 +428,7 @@ void contender_check_last(contender_t *c, const char *phase) {
     error_t err = ERROR_INIT;
     if (c->audit.expected.reference->names.n == 0)
         return;
-    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
+    if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
         return (void)contender_drop(c, CASE_FAILED, err.text);
     json_t *answer = ask_arrays(c, "last", folder);
     if (answer != NULL) {

@@ -48,6 +48,7 @@ static bool check_gpu(contender_t *c) {
 
 static bool start_worker(contender_t *c) {
     error_t err = ERROR_INIT;
+    free(guard_restore(c->settings->guard, NULL)); /* a new process inherits how we are bound */
     if (worker_link_start(c->worker, c->settings->timeout_s, &err) == STATUS_OK)
         return check_gpu(c);
     return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
@@ -76,13 +77,23 @@ json_t *contender_request(const contender_t *c, const char *op) {
     return json_pack("{s:s, s:s}", "op", op, "id", c->result.spec.id);
 }
 
+void contender_guard(contender_t *c) {
+    char *foul = guard_restore(c->settings->guard, c->worker);
+    if (c->foul == NULL)
+        c->foul = foul;
+    else
+        free(foul);
+}
+
 bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
     error_t err = ERROR_INIT;
     const char *op = json_string_value(json_object_get(request, "op"));
+    contender_guard(c);
     const int64_t start_ns = clock_ns();
     bool answered = worker_link_ask(c->worker, json_incref(request), c->settings->timeout_s, answer,
                                     &err) == STATUS_OK;
     c->result.worker_ns += (double)(clock_ns() - start_ns);
+    guard_note(c->settings->guard, c->worker);
     if (!answered) {
         error_within(&err, "%s", op);
         answered = retry(c, op, err.text) && contender_exchange(c, json_incref(request), answer);
@@ -133,6 +144,7 @@ static void read_phases(contender_t *c, const json_t *phases) {
         result_add_phase(&c->result, name, clock);
         result_add_phase(&c->throttled_rounds, name, clock);
         result_add_phase(&c->slow_rounds, name, clock);
+        result_add_phase(&c->void_rounds, name, clock);
     }
 }
 
@@ -182,13 +194,15 @@ static bool needs_results(const contender_t *c) {
  * process that is timed from its start (--cold) starts with none. */
 static void set_cache(contender_t *c, json_t *request) {
     const json_t *hello = c->worker->hello;
-    if (c->settings->compiled == NULL)
+    const char *compiled =
+        c->worker->compiled != NULL ? c->worker->compiled : c->settings->compiled;
+    if (compiled == NULL)
         return;
     if (open_request_is_tuned(hello, &c->result.spec)) {
         c->result.draw = c->draw > 0 ? c->draw : 1;
-        open_request_set_cache(request, c->settings->compiled, c->result.draw);
+        open_request_set_cache(request, compiled, c->result.draw);
     } else if (!c->settings->cold && open_request_may_have(hello, "compile_cache")) {
-        open_request_set_cache(request, c->settings->compiled, 0);
+        open_request_set_cache(request, compiled, 0);
     }
 }
 

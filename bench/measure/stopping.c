@@ -40,7 +40,7 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
     if (is_precise(result_whole_phase(result), measure) &&
         is_precise(compute_phase(result), measure))
         return STOP_PRECISE;
-    const bool enough = stopping->rounds >= measure->min_rounds;
+    const bool enough = stopping->rounds - stopping->n_void >= measure->min_rounds;
     /* A slow case may exceed the limit to reach min_rounds. */
     if (stopping->spent_s >= measure->time_limit_s * (enough ? 1 : STOPPING_PATIENCE))
         return STOP_TIME_LIMIT;

@@ -13,7 +13,7 @@ enum { STOPPING_MOST_ROUNDS = 16, STOPPING_PATIENCE = 4 };
 typedef struct stopping {
     const measure_options_t *measure; /* of one pass */
     double spent_s;                   /* in this contender's rounds */
-    unsigned rounds;
+    unsigned rounds, n_void;          /* void ones are among them, and give no samples */
 } stopping_t;
 
 void stopping_init(stopping_t *stopping, const measure_options_t *measure);

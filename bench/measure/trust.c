@@ -157,12 +157,9 @@ static double try_until_it_agrees(contender_t *c, const phase_t *phase, bool ask
 static double compare_claims(contender_t *c, const phase_t *phase, bool asked) {
     if (!contender_reopen(c))
         return NAN;
-    cores_t *cores = contender_cores(c);
-    if (cores != NULL)
-        cores_enter(cores, c->worker->child.pid);
+    contender_enter_core(c);
     const double ratio = try_until_it_agrees(c, phase, asked);
-    if (cores != NULL)
-        cores_leave(cores, c->worker->child.pid);
+    contender_leave_core(c);
     return ratio;
 }
 

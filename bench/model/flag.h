@@ -21,6 +21,7 @@ typedef enum flag_kind {
     FLAG_RETRIED,           /* word: how the worker died in the first try */
     FLAG_WEIGHTS_UNCHECKED, /* word: why */
     FLAG_BESIDE,            /* word: what may have worked while no clock ran */
+    FLAG_VOID_ROUNDS,       /* how many; word: what another program did, in the first */
     FLAG_OTHER,             /* word: the complete text, from another version */
 } flag_kind_t;
 

@@ -87,12 +87,48 @@ static status_t repair_last_line(const char *path, int fd, error_t *err) {
     return status;
 }
 
+/* ---- is it ours? ----------------------------------------------------------------------------- */
+
+static status_t hash_lines(const char *path, hash_t *hash, error_t *err) {
+    char *data;
+    size_t size;
+    TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
+    for (const char *line = data; line < data + size;) {
+        const char *end = memchr(line, '\n', (size_t)(data + size - line));
+        const size_t length = (size_t)(end != NULL ? end + 1 - line : data + size - line);
+        hash_add(hash, line, length);
+        line += length;
+    }
+    free(data);
+    return STATUS_OK;
+}
+
+status_t journal_check(journal_t *journal, error_t *err) {
+    char written[HASH_TEXT], found[HASH_TEXT];
+    if (journal->file == NULL)
+        return STATUS_OK;
+    hash_t *hash = hash_new();
+    const status_t status = hash_lines(journal->path, hash, err);
+    hash_finish(hash, found);
+    hash_finish(journal->lines, written);
+    journal->lines = NULL;
+    if (status == STATUS_OK && strcmp(found, written) != 0)
+        return error_set(err, STATUS_FAILED,
+                         "%s has other lines than this run wrote: another program changed it",
+                         journal->path);
+    return status;
+}
+
+/* ---- appending ------------------------------------------------------------------------------- */
+
 status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
     int fd;
-    *journal = (journal_t){.path = fs_join(folder, JOURNAL)};
+    *journal = (journal_t){.path = fs_join(folder, JOURNAL), .lines = hash_new()};
     status_t status = open_own(journal->path, &fd, err);
     if (status == STATUS_OK)
         status = repair_last_line(journal->path, fd, err);
+    if (status == STATUS_OK)
+        status = hash_lines(journal->path, journal->lines, err);
     if (status == STATUS_OK && (journal->file = fdopen(fd, "a")) == NULL)
         status = error_set(err, STATUS_USAGE, "%s: cannot open for appending: %s", journal->path,
                            strerror(errno));
@@ -173,6 +209,7 @@ static status_t write_line(journal_t *journal, const case_result_t *result, erro
     free(text);
     size_t length = strlen(line);
     const bool written = fwrite(line, 1, length, journal->file) == length;
+    hash_add(journal->lines, line, length);
     free(line);
     return written ? STATUS_OK : cannot_append(journal, err);
 }
@@ -202,6 +239,8 @@ status_t journal_write(const char *folder, const case_result_t *results, size_t 
 void journal_close(journal_t *journal) {
     if (journal->file != NULL)
         fclose(journal->file);
+    if (journal->lines != NULL)
+        hash_finish(journal->lines, (char[HASH_TEXT]){0});
     free(journal->path);
     *journal = (journal_t){0};
 }

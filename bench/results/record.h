@@ -3,6 +3,7 @@
 #ifndef BENCH_RESULTS_RECORD_H
 #define BENCH_RESULTS_RECORD_H
 
+#include "base/hash.h"
 #include "model/environment.h"
 #include "model/result.h"
 
@@ -100,6 +101,7 @@ status_t record_refuse_other_file(const char *path, const char *begin, error_t *
 typedef struct journal {
     FILE *file;
     char *path;
+    hash_t *lines; /* of those that there were, and those that were appended */
 } journal_t;
 
 /* Repairs an incomplete last line. */
@@ -109,6 +111,9 @@ status_t journal_drop_passes(const char *folder, uint64_t passes, error_t *err);
 status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err);
 /* Write the lines of a folder that has none; they are on the disk at the end, not one by one. */
 status_t journal_write(const char *folder, const case_result_t *results, size_t n, error_t *err);
+/* STATUS_FAILED if the file has other lines than those: another program changed it. To be called once, before
+ * journal_close(). */
+status_t journal_check(journal_t *journal, error_t *err);
 void journal_close(journal_t *journal);
 
 /* Write timings.csv (a row per case and phase; one row for a case without times), and the two study

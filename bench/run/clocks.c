@@ -28,7 +28,7 @@ static status_t find_gpu(run_t *run, const char **uuid, error_t *err) {
     worker_link_t *link;
     if (spec == NULL)
         return error_set(err, STATUS_FAILED, "no case of this run uses a GPU");
-    TRY(workers_find(&run->workers, spec, "", &link, err));
+    TRY(workers_find(&run->workers, spec, workers_asked_role(&run->workers), &link, err));
     TRY(worker_link_start(link, run->options->timeout_s, err));
     *uuid = json_string_value(json_object_get(json_object_get(link->hello, "device"), "uuid"));
     return *uuid != NULL ? STATUS_OK

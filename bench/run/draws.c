@@ -7,17 +7,22 @@
 #include "base/clock.h"
 #include "measure/open_request.h"
 
+#include <stdlib.h>
+
 /* Only a running worker says what it compiles. */
-static bool is_tuned(run_t *run, const case_t *spec, case_state_t *state) {
+static bool is_tuned(run_t *run, const group_t *group, size_t i) {
+    const case_t *spec = &group->cases[i];
     worker_link_t *worker;
     error_t ignored = ERROR_INIT; /* the passes will report it */
-    if (state->untuned)
+    if (group->states[i].untuned)
         return false;
+    char *role = entrant_role(run, i);
     const bool tuned = !case_engine_is_built_in(spec->engine) &&
-                       workers_find(&run->workers, spec, "", &worker, &ignored) == STATUS_OK &&
+                       workers_find(&run->workers, spec, role, &worker, &ignored) == STATUS_OK &&
                        worker_link_start(worker, run->options->timeout_s, &ignored) == STATUS_OK &&
                        open_request_is_tuned(worker->hello, spec);
-    state->untuned = !tuned;
+    group->states[i].untuned = !tuned;
+    free(role);
     return tuned;
 }
 
@@ -26,10 +31,9 @@ static status_t add_tuned(entrants_t *entrants, const group_t *group, unsigned d
     for (size_t i = 0; i < group->n; i++) {
         case_state_t *state = &group->states[i];
         const bool drawn = (state->drawn >> (draw - 1) & 1) != 0;
-        if (drawn || state->finished != 0 || state->dropped ||
-            !is_tuned(run, &group->cases[i], state))
+        if (drawn || state->finished != 0 || state->dropped || !is_tuned(run, group, i))
             continue;
-        TRY(entrants_add(entrants, run, &group->cases[i], state, err));
+        TRY(entrants_add(entrants, run, group, i, err));
         run->progress.total++;
     }
     return STATUS_OK;

@@ -8,6 +8,7 @@
 #include "measure/schedule.h"
 #include "measure/trust.h"
 #include "model/implausible.h"
+#include "workloads/operator/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static status_t compute_reference(run_t *run, const group_t *group, kept_referen
         return STATUS_OK;
     }
     worker_link_t *worker;
-    status_t status = workers_find(&run->workers, &spec, "oracle", &worker, err);
+    status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
         error_t why = ERROR_INIT;
         status = run_oracle(run, &spec, worker, kept, &why);
@@ -122,7 +123,7 @@ static status_t open_judge(entrants_t *entrants, error_t *err) {
     worker_link_t *worker;
     if (!oracle_case(entrants->group, &spec))
         return STATUS_OK;
-    status_t status = workers_find(&run->workers, &spec, "oracle", &worker, err);
+    status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
         entrants->judge = mem_alloc(sizeof *entrants->judge);
         contender_init(entrants->judge, &spec, worker, NULL, &run->settings);
@@ -144,12 +145,6 @@ static void close_judge(entrants_t *entrants) {
     entrants->judge = NULL;
 }
 
-static void drop_all(entrants_t *entrants, const char *reason) {
-    for (size_t i = 0; i < entrants->n; i++)
-        if (entrants->contenders[i].active)
-            contender_drop(&entrants->contenders[i], CASE_FAILED, reason);
-}
-
 /* That of the group, which has none before its first pass. */
 static kept_reference_t *keep_reference(run_t *run, const group_t *group) {
     char *name = workload_group(group->workload, &group->cases[0]);
@@ -169,20 +164,17 @@ static bool is_known(const run_t *run, const kept_reference_t *kept) {
            (kept->pass == run->settings.pass || kept->stays || run->options->cold);
 }
 
-/* The group's reference outputs. Without them nothing can be verified, so nothing is timed: then all contenders are dropped,
- * and it is NULL. */
-static const kept_reference_t *find_reference(entrants_t *entrants) {
+/* The group's reference outputs; NULL, with the reason, without them. */
+static const kept_reference_t *find_reference(entrants_t *entrants, error_t *why) {
     run_t *run = entrants->run;
-    error_t why = ERROR_INIT;
     kept_reference_t *kept = keep_reference(run, entrants->group);
     status_t status = STATUS_OK;
     if (!is_known(run, kept))
-        status = compute_reference(run, entrants->group, kept, &why);
+        status = compute_reference(run, entrants->group, kept, why);
     if (status == STATUS_OK && kept->reference.verified)
-        status = open_judge(entrants, &why);
+        status = open_judge(entrants, why);
     if (status == STATUS_OK)
         return kept;
-    drop_all(entrants, why.text);
     return NULL;
 }
 
@@ -214,11 +206,16 @@ entrants_t entrants_make(run_t *run, const group_t *group, size_t most) {
                         .states = mem_zeroed(most, sizeof(case_state_t *))};
 }
 
-status_t entrants_add(entrants_t *entrants, run_t *side, const case_t *spec, case_state_t *state,
+char *entrant_role(const run_t *run, size_t i) {
+    return run->options->isolate ? mem_format("%zu", i + 1) : mem_text("");
+}
+
+status_t entrants_add(entrants_t *entrants, run_t *side, const group_t *group, size_t i,
                       error_t *err) {
     contender_t *contender = &entrants->contenders[entrants->n];
-    char *role = side->options->isolate ? mem_format("%zu", entrants->n + 1) : mem_text("");
-    const status_t status = entrant_make(side, spec, role, contender, err);
+    case_state_t *state = &group->states[i];
+    char *role = entrant_role(side, i);
+    const status_t status = entrant_make(side, &group->cases[i], role, contender, err);
     free(role);
     TRY(status);
     contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
@@ -241,15 +238,49 @@ void entrants_free(entrants_t *entrants) {
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static bool open_all(entrants_t *entrants, bool backward) {
+static bool is_any_active(const entrants_t *entrants) {
     bool any = false;
+    for (size_t i = 0; i < entrants->n; i++)
+        any |= entrants->contenders[i].active;
+    return any;
+}
+
+static void open_all(entrants_t *entrants, bool backward) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         contender_t *contender = &entrants->contenders[backward ? entrants->n - 1 - i : i];
         if (contender->active)
             contender_open(contender);
-        any |= contender->active;
     }
-    return any;
+}
+
+static void drop_all(entrants_t *entrants, const char *reason) {
+    for (size_t i = 0; i < entrants->n; i++)
+        if (entrants->contenders[i].active)
+            contender_drop(&entrants->contenders[i], CASE_FAILED, reason);
+}
+
+/* What was measured is the files that the run began with. False: they are others now, and all contenders
+ * are dropped. */
+static bool check_files(entrants_t *entrants) {
+    const operator_description_t *description = operators_find(entrants->group->workload->name);
+    error_t why = ERROR_INIT;
+    if (description == NULL || description_check_files(description, &why) == STATUS_OK)
+        return true;
+    drop_all(entrants, why.text);
+    return false;
+}
+
+/* The reference is loaded and computed before any code of a contender is. Without it nothing can be
+ * verified, so nothing is timed: then all contenders that can be opened are dropped, and it is NULL. */
+static const kept_reference_t *open_entrants(entrants_t *entrants, bool backward) {
+    error_t why = ERROR_INIT;
+    if (!is_any_active(entrants) || !check_files(entrants))
+        return NULL;
+    const kept_reference_t *kept = find_reference(entrants, &why);
+    open_all(entrants, backward);
+    if (kept == NULL)
+        drop_all(entrants, why.text);
+    return check_files(entrants) && is_any_active(entrants) ? kept : NULL;
 }
 
 static expectation_t expectation(const entrants_t *entrants, const contender_t *contender,
@@ -351,12 +382,13 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
         if (entrants->sides[i]->settings.pass > 0)
             TRY(run_note_pass(entrants->sides[i], err));
     }
-    const bool any = open_all(entrants, backward);
-    const kept_reference_t *kept = any ? find_reference(entrants) : NULL;
+    const kept_reference_t *kept = open_entrants(entrants, backward);
     if (kept != NULL && entrants->run->options->cold)
         take_cold_rounds(entrants, &kept->reference);
     else if (kept != NULL)
         take_rounds(entrants, kept);
+    if (kept != NULL)
+        check_files(entrants);
     close_judge(entrants);
     for (size_t i = 0; i < entrants->n; i++) {
         if (entrants->contenders[i].worker != NULL)
@@ -377,7 +409,7 @@ static status_t add_all(entrants_t *entrants, const group_t *group, error_t *err
         if (entrant_is_done(run, &group->states[i]))
             run->progress.done++;
         else
-            TRY(entrants_add(entrants, run, &group->cases[i], &group->states[i], err));
+            TRY(entrants_add(entrants, run, group, i, err));
     return STATUS_OK;
 }
 

@@ -14,6 +14,10 @@ typedef struct entrants {
     contender_t *judge; /* the oracle while it is open for verify(); else NULL */
 } entrants_t;
 
+/* That of case `i` of a group, which the caller frees: isolated, it has the same worker in all passes, also if
+ * others of the group are done, as what it compiled is there. */
+char *entrant_role(const run_t *run, size_t i);
+
 /* Make a contender, not opened yet. One that cannot run is inactive and its result says why. Those
  * with equal roles share a worker process for each engine. */
 status_t entrant_make(run_t *run, const case_t *spec, const char *role, contender_t *contender,
@@ -21,7 +25,8 @@ status_t entrant_make(run_t *run, const case_t *spec, const char *role, contende
 
 /* Room for `most` contenders. */
 entrants_t entrants_make(run_t *run, const group_t *group, size_t most);
-status_t entrants_add(entrants_t *entrants, run_t *side, const case_t *spec, case_state_t *state,
+/* Case `i` of the group, to be measured for `side`. */
+status_t entrants_add(entrants_t *entrants, run_t *side, const group_t *group, size_t i,
                       error_t *err);
 /* Is there nothing to measure in this pass: was it finished before --resume, or the case dropped? */
 bool entrant_is_done(const run_t *side, const case_state_t *state);

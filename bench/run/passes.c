@@ -22,6 +22,7 @@ static size_t used_workers(run_t *run, worker_link_t **links) {
 void run_end_processes(run_t *run) {
     worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
     worker_links_stop(links, used_workers(run, links));
+    free(guard_restore(run->settings.guard, NULL));
     free(links);
 }
 
@@ -30,6 +31,7 @@ static void replace_processes(run_t *run) {
     worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
     const size_t n = used_workers(run, links);
     worker_links_stop(links, n);
+    free(guard_restore(run->settings.guard, NULL)); /* what they left is nobody's fault yet */
     worker_links_start(links, n, run->options->timeout_s);
     free(links);
 }

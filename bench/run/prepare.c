@@ -166,14 +166,16 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
         describe_run(run);
     describe_plan(run);
     char *folder = realpath(run->folder, NULL); /* workers may run elsewhere */
-    run->compiled = fs_join(folder != NULL ? folder : run->folder, "compiled");
-    free(folder);
+    run->real_folder = folder != NULL ? folder : mem_text(run->folder);
+    run->compiled = fs_join(run->real_folder, "compiled");
     return STATUS_OK;
 }
 
 status_t run_begin(run_t *run, error_t *err) {
     const bool are_left = run->resumed && run_start_left(run);
     run_note_workers(run);
+    for (size_t i = 0; i < run->workers.n && run->options->isolate; i++)
+        worker_link_stop(run->workers.items[i]); /* contenders get others */
     if (run->resumed)
         TRY(run_resume_here(run, are_left, err));
     char *other = environment_other_source(&run->here);
@@ -203,6 +205,13 @@ static void copy_facts(environment_t *env, const char *prefix, const json_t *obj
     }
 }
 
+/* "pytorch-cpu-3" is one of several that are alike. */
+static void leave_out_role(char *label) {
+    char *role = strrchr(label, '-');
+    if (role != NULL && role[1 + strspn(role + 1, "0123456789")] == '\0')
+        *role = '\0';
+}
+
 void run_note_workers(run_t *run) {
     environment_t *env = &run->here;
     for (size_t i = 0; i < run->workers.n; i++) {
@@ -216,6 +225,8 @@ void run_note_workers(run_t *run) {
         if (kind != NULL && strcmp(kind, "cuda") == 0 && environment_get(env, "gpu.name") == NULL)
             copy_facts(env, "gpu", device);
         char *prefix = mem_format("workers.%s", link->label);
+        if (run->options->isolate)
+            leave_out_role(prefix);
         copy_facts(env, prefix, versions);
         free(prefix);
         const json_t *torch = json_object_get(versions, "torch");
@@ -256,16 +267,41 @@ static void note_gpu(run_t *run, const worker_link_t *link) {
     run->arch = mem_text(arch != NULL ? arch : "");
 }
 
+/* The run's folder, which its workers do not see: of one device among others, OUT in OUT/devices/I. */
+static char *hidden_folder(const run_t *run) {
+    char *folder = mem_text(run->real_folder);
+    for (int up = 0; run->options->is_one_device && up < 2 && strrchr(folder, '/') > folder; up++)
+        *strrchr(folder, '/') = '\0';
+    return folder;
+}
+
+static void find_walls(run_t *run) {
+    isolation_t *isolation = &run->isolation;
+    char *none = NULL;
+    isolation->walls = walls_find();
+    isolation->hidden = hidden_folder(run);
+    isolation->compiled = run->compiled;
+    if (isolation->walls.kind == WALLS_NONE)
+        none = mem_format("none: %s", isolation->walls.detail);
+    environment_set(&run->here, "measure.isolate", none != NULL ? none : isolation->walls.detail);
+    free(none);
+}
+
 status_t run_survey(run_t *run, error_t *err) {
     const run_options_t *options = run->options;
+    if (options->isolate)
+        find_walls(run);
     run->workers = (workers_t){.root = options->root,
                                .bench = run->build != NULL ? run->build->bench : NULL,
-                               .device = options->device};
+                               .device = options->device,
+                               .isolation = options->isolate ? &run->isolation : NULL};
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,
                                            .max_sm_mhz = NAN,
                                            .profile = options->profile || options->trace,
                                            .cold = options->cold};
+    run->guard = (guard_t){.spared = &run->spared, .sides = {&run->workers}};
+    run->settings.guard = &run->guard;
     run->settings.cores = &run->cores;
     run->settings.compiled = run->compiled;
     const case_t *spec = run_find_gpu_case(run);
@@ -333,12 +369,15 @@ status_t run_close(run_t *run, error_t *err) {
     char now[32];
     record_t finished;
     progress_end(&run->progress);
+    error_t changed = ERROR_INIT;
+    if (journal_check(&run->journal, &changed) != STATUS_OK)
+        run->journal_changed = mem_text(changed.text);
     journal_close(&run->journal);
     run_note_workers(run);
     environment_add(&run->record.environment, &run->here);
     TRY(record_load(run->folder, &finished, err));
     note_rates(run, &finished);
-    if (run->progress.done == run->progress.total) {
+    if (run->progress.done == run->progress.total && run->journal_changed == NULL) {
         run->record.finished = mem_text(clock_timestamp(now));
         fs_remove_tree(run->compiled, NULL);
     }

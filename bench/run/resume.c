@@ -30,6 +30,8 @@ static status_t check_options(const run_t *run, error_t *err) {
                      run->options->quick, err));
     TRY(check_option(run, "--devices", environment_get(env, "measure.devices") != NULL,
                      run->options->devices != NULL, err));
+    TRY(check_option(run, "--isolate", environment_get(env, "measure.isolate") != NULL,
+                     run->options->isolate, err));
     TRY(check_option(run, "--against", pair != NULL, run->pair != NULL, err));
     if (run->build != NULL && strcmp(pair, run->pair) != 0)
         return error_set(err, STATUS_USAGE,
@@ -127,7 +129,8 @@ bool run_start_left(run_t *run) {
                 continue;
             are_left = true;
             if (!case_engine_is_built_in(spec->engine) &&
-                workers_find(&run->workers, spec, "", &link, &ignored) == STATUS_OK)
+                workers_find(&run->workers, spec, workers_asked_role(&run->workers), &link,
+                             &ignored) == STATUS_OK)
                 worker_link_start(link, run->options->timeout_s, &ignored);
         }
     run_free_states(run);

@@ -69,6 +69,8 @@ static bool is_known(const case_state_t *state) {
 static status_t judge(const run_t *run, error_t *err) {
     const size_t n = run_count(run, is_known), n_broken = run_count(run, is_broken),
                  n_unsound = run_count(run, is_unsound);
+    if (run->journal_changed != NULL)
+        return error_set(err, STATUS_FAILED, "%s", run->journal_changed);
     if (n_broken > 0)
         return error_set(err, STATUS_FAILED, "%zu of %zu cases were wrong or failed (in %s)",
                          n_broken, n, run->folder);
@@ -84,7 +86,7 @@ status_t run(const run_options_t *options, error_t *err) {
     run_t state = run_make(options, &interrupted);
     catch_interrupts();
     worker_links_heed(&interrupted);
-    text_list_t spared = orphans_adopt();
+    state.spared = orphans_adopt();
     const bool on_devices = options->devices != NULL && !options->is_one_device;
     status_t status = options->trace             ? run_trace(&state, err)
                       : options->against != NULL ? run_against(&state, err)
@@ -109,7 +111,7 @@ status_t run(const run_options_t *options, error_t *err) {
     else if (status == STATUS_OK)
         status = judge(&state, err);
     run_free(&state);
-    orphans_kill(&spared);
+    orphans_kill(&state.spared);
     return status;
 }
 

@@ -46,6 +46,9 @@ void run_free(run_t *run) {
     journal_close(&run->journal);
     run_unlock(&run->folder_lock);
     workers_free(&run->workers);
+    walls_free(&run->isolation.walls);
+    free(run->isolation.hidden);
+    bindings_free(&run->guard.own);
     for (size_t i = 0; i < run->n_sanitized; i++)
         sanitize_free(&run->sanitized[i]);
     free(run->sanitized);
@@ -63,6 +66,8 @@ void run_free(run_t *run) {
     free(run->gpu_uuid);
     free(run->no_compiler);
     free(run->folder);
+    free(run->real_folder);
+    free(run->journal_changed);
     free(run->compiled);
     free(run->out_of_time);
 }

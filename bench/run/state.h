@@ -64,6 +64,10 @@ typedef struct run {
     bool resumed;       /* the folder holds a run */
     run_lock_t folder_lock;
     journal_t journal;
+    char *journal_changed; /* why its lines are not those of this run; NULL: they are */
+    isolation_t isolation; /* of --isolate */
+    guard_t guard;         /* of an --against run: that of our side, for both */
+    text_list_t spared;    /* children from before this run */
     workers_t workers;
     char *arch;         /* of the GPU, "sm_90"; NULL without one */
     char *gpu_uuid;     /* as in settings */
@@ -85,6 +89,7 @@ typedef struct run {
     int64_t began_ns;
     char *out_of_time; /* why no further pass was begun, with --budget; else NULL */
     char *folder;
+    char *real_folder; /* the same, absolute and without links */
     char *compiled; /* <folder>/compiled: what a tuning compiler made, until the run is finished */
     const build_t *build; /* the other build's side of an --against run; NULL: this program */
     const char *pair;     /* id of an --against run in both run.json; NULL without --against */

@@ -91,6 +91,15 @@ static void print_lock(const run_t *run) {
     free(sentence);
 }
 
+/* Even with --quiet: it was asked for. */
+static void print_isolation(const run_t *run) {
+    if (run->options->isolate && run->isolation.walls.kind == WALLS_NONE)
+        fprintf(stderr,
+                "not isolated: each contender had a process, but no walls: %s "
+                "(docs/cheating.md#what---isolate-does)\n",
+                run->isolation.walls.detail);
+}
+
 /* "trust: 12 sealed, 9 audited, 2 self-reported (numpy-cpu matmul)"; nothing if all are sealed. */
 static void print_trusts(const record_t *record) {
     size_t counts[TRUST_SELF_REPORTED + 1] = {0};
@@ -143,10 +152,11 @@ status_t run_print(const run_t *run, error_t *err) {
     fflush(stdout); /* what follows on stderr may go to the same file */
     if (!run->options->quiet && !prints_cases(run)) /* which has it in each case */
         print_trusts(&record);
-    if (!run->options->quiet && !run->options->isolate) /* then each process has its own facts */
+    if (!run->options->quiet)
         print_unknown_versions(&record);
     record_free(&record);
     print_lock(run);
+    print_isolation(run);
     if (!run->options->quiet)
         fprintf(stderr, "results: %s\n", run->folder);
     return STATUS_OK;

@@ -2,11 +2,13 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "walls/walls.h"
 #include "worker/protocol.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +28,10 @@ void worker_link_free(worker_link_t *link) {
     worker_link_stop(link);
     free(link->label);
     free(link->cannot);
+    free(link->folder);
+    free(link->tag);
+    bindings_free(&link->bindings);
+    free(link->compiled);
     free(link->line);
     text_list_free(&link->argv);
 }
@@ -36,9 +42,19 @@ static void keep_stderr(worker_link_t *link) {
     stderr_tail_read(&link->tail, link->child.err_fd);
 }
 
+/* Walls end with exit code 128 + N if signal N ended what is behind them. */
+static void unwrap(char how[64]) {
+    int code;
+    if (sscanf(how, "exit code %d", &code) == 1 && code > 128 && code <= 128 + SIGRTMAX)
+        snprintf(how, 64, "signal %d (%s)", code - 128, strsignal(code - 128));
+}
+
 /* Kill the process if it still runs; `how` gets how it ended. */
 static void reap(worker_link_t *link, char how[64]) {
     subprocess_stop(&link->child, how);
+    if (link->is_walled)
+        unwrap(how);
+    link->pid = 0;
     json_decref(link->hello);
     link->hello = NULL;
     link->running = false;
@@ -251,11 +267,15 @@ static status_t launch(worker_link_t *link, int64_t deadline_ns, error_t *err) {
         argv[i] = link->argv.items[i];
     link->killed_by_signal = link->died = link->declined = false;
     link->tail = (stderr_tail_t){0};
+    link->generation++;
+    free(link->tag);
+    link->tag = mem_format("%s %u", link->label, link->generation);
+    setenv(WORKER_TAG, link->tag, 1);
     status_t status = subprocess_start(argv, &link->child, err);
+    unsetenv(WORKER_TAG);
     free(argv);
     TRY(status);
     link->running = true;
-    link->generation++;
     json_t *request = hello_request();
     status = send_request(link, request, deadline_ns, err);
     json_decref(request);
@@ -278,6 +298,7 @@ static status_t receive_hello(worker_link_t *link, int64_t deadline_ns, error_t 
                   link->label, (long long)json_integer_value(version), PROTOCOL_VERSION);
     } else {
         link->hello = answer;
+        link->pid = link->is_walled ? walls_inside(link->child.pid) : link->child.pid;
         return STATUS_OK;
     }
     json_decref(answer);

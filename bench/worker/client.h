@@ -5,11 +5,15 @@
 
 #include "base/text.h"
 #include "io/subprocess.h"
+#include "worker/bindings.h"
 #include "worker/stderr_tail.h"
 
 #include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
+
+/* The variable by which processes that a worker starts are known as its own. */
+#define WORKER_TAG "BENCH_WORKER"
 
 typedef struct worker_link {
     char *label; /* "cuda", "pytorch-cpu" */
@@ -23,7 +27,13 @@ typedef struct worker_link {
     char *cannot;          /* why no such worker can start; NULL: not known */
     bool declined; /* the worker itself reports that it lacks something; else it is broken */
     subprocess_t child;
-    char *line; /* the answer, as far as it was read */
+    pid_t pid; /* of the worker itself, once it has said hello: child.pid, or behind walls */
+    char *tag; /* of this process; NULL: not started */
+    bindings_t bindings; /* as its last request left them; worker/guard.h */
+    bool is_walled;      /* child.pid is a process of the walls (walls/walls.h) */
+    char *folder;        /* what it writes goes here, and no other worker sees it; NULL: anywhere */
+    char *compiled;      /* for compile caches, instead of the run's folder; NULL: there */
+    char *line;          /* the answer, as far as it was read */
     size_t line_bytes, line_capacity;
     stderr_tail_t tail;
 } worker_link_t;

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* $BENCH_NAME_PYTHON; the caller frees it. */
 static char *variable_of(const char *engine) {
@@ -124,7 +125,12 @@ static status_t python_argv(const workers_t *workers, const case_t *spec, text_l
 static status_t make_scratch(workers_t *workers, error_t *err) {
     if (workers->scratch != NULL)
         return STATUS_OK;
-    TRY(fs_temporary_folder(&workers->scratch, err));
+    char *made;
+    TRY(fs_temporary_folder(&made, err));
+    workers->scratch = realpath(made, NULL); /* $TMPDIR may be a link, or relative */
+    if (workers->scratch == NULL)
+        workers->scratch = mem_text(made);
+    free(made);
     setenv("BENCH_SCRATCH", workers->scratch, 1);
     return STATUS_OK;
 }
@@ -151,6 +157,106 @@ static status_t own_argv(const workers_t *workers, const case_t *spec, text_list
     return STATUS_OK;
 }
 
+/* ---- isolated ---------------------------------------------------------------------------------- */
+
+/* Append a command that sets where the worker finds its folder, and where libraries would otherwise write
+ * to the home folder. */
+static void add_environment(const worker_link_t *link, text_list_t *argv) {
+    static const char *const CACHES[][2] = {{"BENCH_SCRATCH", ""},
+                                            {"TMPDIR", ""},
+                                            {"CUDA_CACHE_PATH", "/cuda"},
+                                            {"TRITON_CACHE_DIR", "/triton"},
+                                            {"TORCH_EXTENSIONS_DIR", "/extensions"},
+                                            {"NUMBA_CACHE_DIR", "/numba"},
+                                            {"CUPY_CACHE_DIR", "/cupy"}};
+    text_list_add(argv, "env");
+    for (size_t i = 0; i < sizeof CACHES / sizeof *CACHES; i++)
+        text_list_add_format(argv, "%s=%s%s", CACHES[i][0], link->folder, CACHES[i][1]);
+}
+
+/* MPS shares memory between its clients. */
+static bool shares_memory(void) {
+    const char *pipes = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    char *control = fs_join(pipes != NULL ? pipes : "/tmp/nvidia-mps", "control");
+    const bool is_there = fs_exists(control);
+    free(control);
+    return is_there;
+}
+
+/* The session's services start programs outside. */
+static void hide_session(wall_folders_t *folders) {
+    char *session = mem_format("/run/user/%u", (unsigned)getuid());
+    if (fs_is_folder(session))
+        text_list_add(&folders->hidden, session);
+    free(session);
+}
+
+/* The command up to that of the worker. The oracle reads what the contenders wrote. */
+static status_t enclose(const workers_t *workers, const char *engine, worker_link_t *link,
+                        text_list_t *argv, error_t *err) {
+    const isolation_t *isolation = workers->isolation;
+    wall_folders_t folders = {0};
+    text_list_add(&folders.hidden, workers->scratch);
+    text_list_add(&folders.hidden, isolation->hidden);
+    text_list_add(&folders.open, link->folder);
+    hide_session(&folders);
+    status_t status = STATUS_OK;
+    if (isolation->compiled != NULL && !case_engine_is_built_in(engine)) {
+        link->compiled = fs_join(isolation->compiled, engine);
+        text_list_add(&folders.open, link->compiled);
+        status = fs_make_folders(link->compiled, err);
+    }
+    if (shares_memory())
+        text_list_add(&folders.open, "/dev/shm");
+    link->is_walled = isolation->walls.kind != WALLS_NONE;
+    walls_argv(&isolation->walls, &folders, argv);
+    add_environment(link, argv);
+    text_list_free(&folders.hidden);
+    text_list_free(&folders.open);
+    return status;
+}
+
+static status_t isolate(workers_t *workers, const char *engine, const char *role,
+                        worker_link_t *link, error_t *err) {
+    TRY(make_scratch(workers, err));
+    link->folder = mem_format("%s/%zu", workers->scratch, workers->n);
+    TRY(fs_make_folders(link->folder, err));
+    if (role[0] == '\0' || strcmp(role, ORACLE) == 0)
+        return STATUS_OK;
+    text_list_t argv = {0};
+    const status_t status = enclose(workers, engine, link, &argv, err);
+    for (size_t i = 0; i < link->argv.n; i++)
+        text_list_add(&argv, link->argv.items[i]);
+    text_list_free(&link->argv);
+    link->argv = argv;
+    return status;
+}
+
+/* ---- the list ---------------------------------------------------------------------------------- */
+
+static status_t add_worker(workers_t *workers, const case_t *spec, const char *role,
+                           const char *label, worker_link_t **link, error_t *err) {
+    const bool is_own = case_engine_is_built_in(spec->engine);
+    text_list_t argv = {0};
+    status_t status =
+        is_own ? own_argv(workers, spec, &argv, err) : python_argv(workers, spec, &argv, err);
+    if (status == STATUS_OK && !is_own)
+        status = make_scratch(workers, err);
+    *link = mem_zeroed(1, sizeof **link);
+    worker_link_init(*link, label, argv);
+    if (status == STATUS_OK && workers->isolation != NULL)
+        status = isolate(workers, spec->engine, role, *link, err);
+    if (status == STATUS_OK) {
+        workers->items = mem_resize(workers->items, workers->n + 1, sizeof *workers->items);
+        workers->items[workers->n++] = *link;
+    } else {
+        worker_link_free(*link);
+        free(*link);
+        *link = NULL;
+    }
+    return status;
+}
+
 status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err) {
     char engine[32];
@@ -164,22 +270,13 @@ status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
             free(label);
             return STATUS_OK;
         }
-    text_list_t argv = {0};
-    status_t status = case_engine_is_built_in(spec->engine)
-                          ? own_argv(workers, spec, &argv, err)
-                          : python_argv(workers, spec, &argv, err);
-    if (status == STATUS_OK && !case_engine_is_built_in(spec->engine))
-        status = make_scratch(workers, err);
-    if (status == STATUS_OK) {
-        *link = mem_zeroed(1, sizeof **link);
-        worker_link_init(*link, label, argv);
-        workers->items = mem_resize(workers->items, workers->n + 1, sizeof *workers->items);
-        workers->items[workers->n++] = *link;
-    } else {
-        text_list_free(&argv);
-    }
+    const status_t status = add_worker(workers, spec, role, label, link, err);
     free(label);
     return status;
+}
+
+const char *workers_asked_role(const workers_t *workers) {
+    return workers->isolation != NULL ? "0" : "";
 }
 
 void workers_free(workers_t *workers) {

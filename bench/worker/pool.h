@@ -1,27 +1,42 @@
 /* The worker processes of a run, one per engine and device, started when first needed. Engines
  * cuda, cpu and null are this program itself (`bench worker`); every other engine NAME is
  * reference_NAME/worker.py, so a new framework needs no C code. Those workers share the folder
- * $BENCH_SCRATCH, which is removed after the run even if they are killed. */
+ * $BENCH_SCRATCH, which is removed after the run even if they are killed; isolated ones have one each. */
 #ifndef BENCH_WORKER_POOL_H
 #define BENCH_WORKER_POOL_H
 
 #include "model/case.h"
+#include "walls/walls.h"
 #include "worker/client.h"
+
+/* What a role other than "" stands for, if each has its own process. */
+#define ORACLE "oracle"
+
+/* `bench run --isolate`: each worker has a folder of its own in the scratch folder, and those of
+ * contenders are behind walls, if there are any. */
+typedef struct isolation {
+    walls_t walls;
+    char *hidden;         /* the run's folder, absolute */
+    const char *compiled; /* for compile caches, in the run's folder; NULL: none */
+} isolation_t;
 
 typedef struct workers {
     const char *root;
     const char *bench;    /* program of another build, whose folder is root; NULL: this program */
     const char *own_root; /* with `bench`: provides Python if root has none */
     int device;           /* index of the CUDA device */
-    char *scratch;        /* $BENCH_SCRATCH; NULL until needed */
+    const isolation_t *isolation; /* NULL: workers share folders, and see all files */
+    char *scratch;                /* $BENCH_SCRATCH; NULL until needed */
     worker_link_t **items;
     size_t n;
 } workers_t;
 
-/* The worker for this case; may not have been started. A `role` ("oracle") selects a second process
- * of the same kind; the default is "". */
+/* The worker for this case; may not have been started. A `role` (ORACLE, or a contender's number) selects
+ * a second process of the same kind; the default is "". */
 status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err);
+/* Of a worker that is only asked what it is: isolated, too, as its script may be a contender's. */
+const char *workers_asked_role(const workers_t *workers);
 void workers_free(workers_t *workers);
 
 /* The Python that runs reference_NAME/worker.py for the engine NAME: $BENCH_NAME_PYTHON,

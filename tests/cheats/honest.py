@@ -23,6 +23,7 @@ class Contender:
 
     phases: tuple[str, ...] = PHASES
     compared = "host_to_host"
+    notes: tuple[str, ...] = ()
 
     def __init__(self, spec: dict[str, Any], seed: int) -> None:
         params = mlp_weights.Params(spec["params"]["batch"], spec["params"]["layers"])

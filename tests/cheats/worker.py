@@ -15,6 +15,7 @@ sys.path[:0] = [
     str(HERE),
     str(HERE / "scripts"),
     str(HERE / "trainings"),
+    str(HERE / "others"),
     str(HERE.parents[1] / "reference_common"),
 ]
 
@@ -49,7 +50,8 @@ def carry_out(op: str, request: dict[str, Any]) -> dict[str, Any]:
         case.audit(request["runs"])
         return {"phase": case.compared}
     elif op == "close":
-        del cases[request["id"]]
+        closed = cases.pop(request["id"])
+        return {"results": {"notes": closed.notes}} if closed.notes else {}
     else:
         raise ValueError(f"unknown op {op!r}")
     return {}

@@ -39,6 +39,7 @@ ONE_OF_THE_ENVIRONMENT = {
     "git",
     "`--against`",
     "`--devices`",
+    "`--isolate`",
     "`--lock-clocks`",
     "`--quick`",
 }

@@ -119,6 +119,10 @@ install_packages() {
         tail -n 20 build/setup.log >&2
         die "could not install: ${missing[*]} (full log: build/setup.log)"
     }
+    # Walls for bench run --isolate, which goes on without them.
+    [ "$level" = build ] || command -v bwrap >/dev/null 2>&1 ||
+        "${as_root[@]}" $command bubblewrap >>build/setup.log 2>&1 ||
+        say "could not install bubblewrap: --isolate may hide nothing (bench doctor)"
 }
 
 # ---- Python ------------------------------------------------------------------------------------------

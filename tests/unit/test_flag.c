@@ -65,6 +65,9 @@ static const struct {
     {{FLAG_WEIGHTS_UNCHECKED, {NAN, NAN}, (char[]){"the reference (float64) is slow"}},
      "check: what a timed training learned was not compared (the reference (float64) is slow)",
      "check: what a timed training learned was not compared"},
+    {{FLAG_VOID_ROUNDS, {3, NAN}, (char[]){"another program changed the cores of bench"}},
+     "void rounds: 3 (another program changed the cores of bench)",
+     "void rounds: …"},
     {{FLAG_OTHER, {NAN, NAN}, (char[]){"odd: 5 of (7)"}}, "odd: 5 of (7)", "odd: 5 of (7)"},
 };
 

@@ -67,6 +67,20 @@ static void test_precise_samples_need_the_least_rounds(void **state) {
     assert_int_equal(stopping.rounds, DEFAULTS.min_rounds);
 }
 
+static void test_void_rounds_are_not_among_the_least(void **state) {
+    (void)state;
+    case_result_t result = make_result(TOTAL_ONLY);
+    stopping_t stopping;
+    stopping_init(&stopping, &DEFAULTS);
+    stopping.spent_s = DEFAULTS.time_limit_s;
+    for (unsigned i = 1; i < 2 * DEFAULTS.min_rounds; i++) {
+        stopping.n_void += i % 2; /* every other */
+        assert_int_equal(stopping_after_round(&stopping, &result, 0), STOP_NONE);
+    }
+    assert_int_equal(stopping_after_round(&stopping, &result, 0), STOP_TIME_LIMIT);
+    result_free(&result);
+}
+
 static void test_few_samples_a_round_need_more_rounds(void **state) {
     (void)state;
     stopping_t stopping;
@@ -252,6 +266,7 @@ static void test_share_of_a_pass(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precise_samples_need_the_least_rounds),
+        cmocka_unit_test(test_void_rounds_are_not_among_the_least),
         cmocka_unit_test(test_few_samples_a_round_need_more_rounds),
         cmocka_unit_test(test_the_same_time_again_and_again),
         cmocka_unit_test(test_error_shrinks_to_the_precision),

@@ -358,6 +358,7 @@ static void print_header_warnings(const report_t *report) {
     const record_t *run = report->run;
     const char *dirty = environment_get(&run->environment, "git.dirty");
     const char *governor = environment_get(&run->environment, "host.governor");
+    const char *isolate = environment_get(&run->environment, "measure.isolate");
     if (run->finished == NULL)
         print(report,
               "- **The run did not finish:** it has only the finished cases, and the fastest "
@@ -379,6 +380,12 @@ static void print_header_warnings(const report_t *report) {
               "- The CPU frequency governor is not known to be performance (found: %s): host times "
               "may drift.\n",
               report_safe(report, governor));
+    if (isolate != NULL && text_starts(isolate, "none: "))
+        print(report,
+              "- **Not isolated:** with `--isolate` each contender had a process of its own, but "
+              "could "
+              "reach other processes and files: %s.\n",
+              report_safe(report, isolate + strlen("none: ")));
     if (environment_get(&run->environment, "gpu.name") == NULL)
         print(report, "- This run had no GPU.\n");
 }

@@ -96,7 +96,12 @@ static status_t prepare(ab_t *ab, error_t *err) {
     TRY(run_share_clocks(ours, theirs, err));
     TRY(run_survey(theirs, err));
     theirs->settings.cores = ours->settings.cores;
+    theirs->settings.guard = ours->settings.guard;
+    ours->guard.sides[1] = &theirs->workers;
     theirs->settings.compiled = ours->settings.compiled; /* no side has the luckier draw */
+    free(theirs->isolation.hidden);                      /* it is in that of ours */
+    theirs->isolation.hidden = mem_text(ours->isolation.hidden);
+    theirs->isolation.compiled = ours->isolation.compiled;
     theirs->workers.own_root = ours->options->root;
     TRY(run_compile(theirs, err));
     TRY(run_begin(ours, err));
@@ -114,7 +119,9 @@ static status_t measure_all(ab_t *ab, error_t *err) {
 static status_t close_both(ab_t *ab, error_t *err) {
     TRY(run_close(ab->ours, err));
     ab->theirs.rates = ab->ours->rates; /* both sides use one device, calibrated once */
-    return run_close(&ab->theirs, err);
+    TRY(run_close(&ab->theirs, err));
+    const char *changed = ab->theirs.journal_changed;
+    return changed == NULL ? STATUS_OK : error_set(err, STATUS_FAILED, "%s", changed);
 }
 
 static status_t verdict(const ab_t *ab, error_t *err) {

@@ -75,8 +75,7 @@ static bool is_dropped(const group_t *group, size_t i) {
 
 static status_t add_side(run_t *side, const group_t *group, size_t i, entrants_t *entrants,
                          error_t *err) {
-    return i == group->n ? STATUS_OK
-                         : entrants_add(entrants, side, &group->cases[i], &group->states[i], err);
+    return i == group->n ? STATUS_OK : entrants_add(entrants, side, group, i, err);
 }
 
 /* The same case in both builds, by its index; either may lack it. A pair is measured together or not

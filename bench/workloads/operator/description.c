@@ -142,12 +142,17 @@ status_t description_parse(const char *file, const json_t *json,
     return status;
 }
 
-/* Add a file's name and content. */
-static status_t hash_file(hash_t *hash, const char *folder, const char *name, error_t *err) {
+/* Add a file's name and content to `hash` (may be NULL); `own` gets the hash of the content alone. */
+static status_t hash_file(hash_t *hash, const char *folder, const char *name, char own[HASH_TEXT],
+                          error_t *err) {
     char *path = fs_join(folder, name), *data = NULL;
     size_t size = 0;
     status_t status = fs_is_folder(path) ? STATUS_OK : fs_read(path, &data, &size, err);
-    if (data != NULL) {
+    hash_t *alone = hash_new();
+    if (data != NULL)
+        hash_add(alone, data, size);
+    hash_finish(alone, own);
+    if (data != NULL && hash != NULL) {
         hash_add_text(hash, name);
         hash_add(hash, data, size);
     }
@@ -156,23 +161,46 @@ static status_t hash_file(hash_t *hash, const char *folder, const char *name, er
     return status;
 }
 
-static status_t hash_folder(const char *folder, char text[HASH_TEXT], error_t *err) {
-    text_list_t names = {0};
+static status_t hash_folder(const char *folder, operator_files_t *files, char text[HASH_TEXT],
+                            error_t *err) {
+    text_list_t *names = &files->names;
     hash_t *hash = hash_new();
-    status_t status = fs_list(folder, ".py", &names, err);
+    text_list_add(names, "operator.json");
+    status_t status = fs_list(folder, ".py", names, err);
     if (status == STATUS_OK)
-        status = fs_list(folder, ".cu", &names, err);
-    if (status == STATUS_OK && !text_list_has(&names, "reference.py"))
+        status = fs_list(folder, ".cu", names, err);
+    if (status == STATUS_OK && !text_list_has(names, "reference.py"))
         status = error_set(
             err, STATUS_USAGE,
             "%s: found no reference.py, which an operator needs beside operator.json", folder);
-    if (status == STATUS_OK)
-        status = hash_file(hash, folder, "operator.json", err);
-    for (size_t i = 0; status == STATUS_OK && i < names.n; i++)
-        status = hash_file(hash, folder, names.items[i], err);
+    for (size_t i = 0; status == STATUS_OK && i < names->n; i++) {
+        char own[HASH_TEXT];
+        status = hash_file(hash, folder, names->items[i], own, err);
+        text_list_add(&files->hashes, own);
+    }
     hash_finish(hash, text);
-    text_list_free(&names);
     return status;
+}
+
+static void free_files(operator_files_t *files) {
+    text_list_free(&files->names);
+    text_list_free(&files->hashes);
+}
+
+status_t description_check_files(const operator_description_t *description, error_t *err) {
+    const operator_files_t *files = &description->files;
+    for (size_t i = 0; description->folder != NULL && i < files->names.n; i++) {
+        const char *name = files->names.items[i];
+        char now[HASH_TEXT];
+        error_t gone = ERROR_INIT;
+        if (text_ends(name, ".cu")) /* compiled before any contender is loaded */
+            continue;
+        if (hash_file(NULL, description->folder, name, now, &gone) != STATUS_OK ||
+            strcmp(now, files->hashes.items[i]) != 0)
+            return error_set(err, STATUS_FAILED, "%s/%s was changed during the run",
+                             description->folder, name);
+    }
+    return STATUS_OK;
 }
 
 /* Inputs that a function makes are in Python's workers only. */
@@ -194,16 +222,20 @@ static status_t check_rungs(const char *path, const char *folder,
 status_t description_load(const char *folder, operator_description_t *description, error_t *err) {
     *description = (operator_description_t){0};
     char *path = fs_join(folder, "operator.json"), *text = NULL, hash[HASH_TEXT];
+    operator_files_t files = {0};
     json_t *json = NULL;
     status_t status = node_read(path, &text, err);
     if (status == STATUS_OK)
         status = node_parse(path, text, &json, err);
     if (status == STATUS_OK)
-        status = hash_folder(folder, hash, err);
+        status = hash_folder(folder, &files, hash, err);
     if (status == STATUS_OK)
         status = description_parse(path, json, description, err);
-    if (status == STATUS_OK) {
+    if (status != STATUS_OK) {
+        free_files(&files);
+    } else {
         memcpy(description->hash, hash, sizeof hash);
+        description->files = files;
         description->folder = realpath(folder, NULL);
         status = check_rungs(path, folder, description, err);
         if (status != STATUS_OK)
@@ -227,6 +259,7 @@ void description_free(operator_description_t *description) {
     expression_free(description->where);
     expression_free(description->cost.bytes);
     expression_free(description->cost.flops);
+    free_files(&description->files);
     text_list_free(&description->params);
     text_list_free(&description->dtypes);
     free(description->name);

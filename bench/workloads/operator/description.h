@@ -38,11 +38,17 @@ typedef struct operator_cost {
     expression_t *bytes, *flops; /* NULL: not given */
 } operator_cost_t;
 
+/* The files of an operator's folder that count, each with the hash of its content. */
+typedef struct operator_files {
+    text_list_t names, hashes;
+} operator_files_t;
+
 typedef struct operator_description {
     char *name, *folder;  /* folder: an absolute path, or NULL if only a saved run has it */
     char hash[HASH_TEXT]; /* of operator.json and the .py and .cu files in its folder */
-    json_t *json;         /* operator.json, or its copy in a saved run */
-    char *summary;        /* "" if not given */
+    operator_files_t files;
+    json_t *json;  /* operator.json, or its copy in a saved run */
+    char *summary; /* "" if not given */
     text_list_t params;
     int64_t defaults[OPERATOR_PARAMS], least[OPERATOR_PARAMS], most[OPERATOR_PARAMS];
     bool constant[OPERATOR_PARAMS]; /* compiled in */
@@ -68,6 +74,8 @@ status_t description_load(const char *folder, operator_description_t *descriptio
 status_t description_parse(const char *file, const json_t *json,
                            operator_description_t *description, error_t *err);
 void description_free(operator_description_t *description);
+/* Are operator.json and the .py files, which workers read, as they were? STATUS_FAILED: which is not. */
+status_t description_check_files(const operator_description_t *description, error_t *err);
 
 /* Rates that `flops` can be held against: "fp32" is that of multiply-adds outside tensor cores, the others are of
  * tensor cores. `*n` gets their number. */
