@@ -1,6 +1,7 @@
 #include "analysis/boots.h"
 
 #include "base/memory.h"
+#include "results/conditions.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,37 +18,18 @@ static bool same_machine(const record_t *a, const record_t *b) {
     return same_fact(a, b, "gpu.name") && (gpu || same_fact(a, b, "host.cpu"));
 }
 
-/* Facts that must agree: the devices and all versions, but not our own, git.revision: each change to a
- * document has another. The report names it, as a change of this program may be part of the range. */
-static bool is_condition(const char *key) {
-    static const char *const KEYS[] = {"gpu.driver", "gpu.mig", "gpu.ecc", "measure.mode",
-                                       "host.cpu"};
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
-        if (strcmp(key, KEYS[i]) == 0)
-            return true;
-    return text_starts(key, "versions.");
-}
-
-/* Conditions of `a` that `b` lacks or has otherwise; with `missing` only those that it lacks. */
-static void add_differences(text_list_t *list, const environment_t *a, const environment_t *b,
-                            bool missing) {
-    for (size_t i = 0; i < a->n; i++) {
-        const char *key = a->facts[i].key, *value = a->facts[i].value;
-        const char *other = environment_get(b, key);
-        if (!is_condition(key) || (missing && other != NULL))
-            continue;
-        if (other == NULL || strcmp(value, other) != 0)
-            text_list_add_format(list, "%s: %s and %s", key, missing ? "none" : value,
-                                 missing         ? value
-                                 : other != NULL ? other
-                                                 : "none");
-    }
-}
-
+/* Not our own git.revision: each change to a document has another. The report names it, as a change of this program may
+ * be part of the range. */
 static text_list_t differences_of(const record_t *a, const record_t *b) {
     text_list_t list = {0};
-    add_differences(&list, &a->environment, &b->environment, false);
-    add_differences(&list, &b->environment, &a->environment, true);
+    run_differences_t broken = conditions_broken(&a->environment, &b->environment, BOOTS);
+    for (size_t i = 0; i < broken.n; i++) {
+        const run_difference_t *one = &broken.items[i];
+        text_list_add_format(&list, "%s: %s and %s", one->key,
+                             one->first != NULL ? one->first : "none",
+                             one->other != NULL ? one->other : "none");
+    }
+    conditions_free(&broken);
     if (a->schema != b->schema)
         text_list_add_format(&list, "schema: %d and %d", a->schema, b->schema);
     return list;
@@ -150,10 +132,23 @@ void boots_free(boots_t *boots) {
     *boots = (boots_t){0};
 }
 
-/* The same case of another boot; NULL if it has none, or runs other machine code. */
-static const case_result_t *same_case(const record_t *run, const case_result_t *first) {
+/* Two results of a case: may they stand for one another, in this phase? */
+static bool are_comparable(const case_result_t *first, const case_result_t *found,
+                           const char *phase) {
+    static const char *const NAMES[] = {"", ""};
+    text_list_t phases = {0};
+    text_list_add(&phases, phase);
+    char *obstacle = conditions_of_pair(first, found, &phases, NULL, NAMES);
+    text_list_free(&phases);
+    free(obstacle);
+    return obstacle == NULL;
+}
+
+/* The same case of another boot; NULL if it has none that can be compared, or runs other machine code. */
+static const case_result_t *same_case(const record_t *run, const case_result_t *first,
+                                      const char *phase) {
     const case_result_t *found = first != NULL ? record_find(run, first->spec.id) : NULL;
-    if (found == NULL)
+    if (found == NULL || !are_comparable(first, found, phase))
         return NULL;
     const char *hash = first->resources.code_hash;
     if (hash == NULL || found->resources.code_hash == NULL)
@@ -181,7 +176,8 @@ boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
         return range;
     take(&range, ours, theirs, phase);
     for (size_t i = 0; i < boots->n; i++)
-        take(&range, same_case(boots->runs[i], ours), same_case(boots->runs[i], theirs), phase);
+        take(&range, same_case(boots->runs[i], ours, phase),
+             same_case(boots->runs[i], theirs, phase), phase);
     return range;
 }
 
@@ -191,8 +187,8 @@ void boots_widen(const boots_t *boots, const case_result_t *ours, const case_res
     if (speedup->verdict == VERDICT_NONE || speedup->verdict == VERDICT_UNDECIDED)
         return;
     for (size_t i = 0; i < boots->n; i++) {
-        const speedup_t other = speedup_make(same_case(boots->runs[i], ours), phase,
-                                             same_case(boots->runs[i], theirs), phase);
+        const speedup_t other = speedup_make(same_case(boots->runs[i], ours, phase), phase,
+                                             same_case(boots->runs[i], theirs, phase), phase);
         ratio->low = fmin(ratio->low, other.ratio.centre); /* none: NAN, which is ignored */
         ratio->high = fmax(ratio->high, other.ratio.centre);
     }

@@ -88,7 +88,7 @@ static const cli_option_t REPORT_OPTIONS[] = {
 static status_t check_report(const cli_args_t *args, const char *path, error_t *err) {
     static const char *const OTHERS[] = {"out", "pages", "html", "print", NULL};
     const char *other = cli_first(args, OTHERS);
-    size_t n;
+    report_check_t found;
     if (args->operands.n > 0)
         return error_set(err, STATUS_USAGE,
                          "bench report --check: the report names its runs; \"%s\" is one too many",
@@ -96,8 +96,14 @@ static status_t check_report(const cli_args_t *args, const char *path, error_t *
     if (other != NULL)
         return error_set(err, STATUS_USAGE, "bench report: --check and --%s exclude each other",
                          other);
-    TRY(report_check(path, args->root, &n, err));
-    printf("%s: with its %zu page%s, it is what its runs give\n", path, n - 1, n == 2 ? "" : "s");
+    TRY(report_check(path, args->root, &found, err));
+    printf("%s: with its %zu page%s, it is what its runs give\n", path, found.n_files - 1,
+           found.n_files == 2 ? "" : "s");
+    if (found.n_unsealed > 0)
+        printf(
+            "%zu of its %zu runs %s unsealed: run.json has no digest, so that edits of lines and "
+            "charts cannot be told\n",
+            found.n_unsealed, found.n_runs, found.n_unsealed == 1 ? "is" : "are");
     return STATUS_OK;
 }
 

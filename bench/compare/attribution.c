@@ -3,33 +3,13 @@
 
 #include "analysis/contenders.h"
 #include "base/memory.h"
+#include "results/conditions.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts that may differ between comparable runs. MEASURED ones never repeat exactly. */
-/* clang-format off */
-static const char *const FACTS[] = {
-    "git.revision", "git.dirty", "git.folder.revision", "git.folder.dirty",
-    "versions.bench", "versions.compiler", "versions.cuda_driver", "versions.cuda_compiler",
-    "versions.pytorch", "measure.devices",
-    "host.name", "host.os", "host.cores", "host.governor",
-    "gpu.uuid", "gpu.power_limit_w", "gpu.clock_max_mhz", "gpu.persistence", "gpu.clocks"};
-/* clang-format on */
-static const char *const MEASURED[] = {"measured.copy_bytes_per_s",
-                                       "measured.l2_read_bytes_per_s",
-                                       "measured.bus_in_bytes_per_s",
-                                       "measured.bus_out_bytes_per_s",
-                                       "measured.matmul_f32_flops_per_s",
-                                       "measured.matmul_tf32_flops_per_s",
-                                       "measured.matmul_f16_flops_per_s",
-                                       "measured.empty_graph_node_ns",
-                                       "measured.event_pair_ns",
-                                       "measured.grid_barrier_ns",
-                                       "host.load"};
-
-/* Smaller differences in calibrations and clocks explain no regression. */
+/* Smaller differences of clocks explain no regression. */
 static const double NOTABLE_FRAC = 0.03;
 
 static bool is_notable(double a, double b) {
@@ -37,24 +17,18 @@ static bool is_notable(double a, double b) {
 }
 
 void cause_of_runs(const record_t *base, const record_t *candidate, text_list_t *changes) {
-    for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
-        const char *a = environment_get(&base->environment, FACTS[i]);
-        const char *b = environment_get(&candidate->environment, FACTS[i]);
-        /* The compiler of the other build of an --against run is unknown. */
-        if ((a == NULL || b == NULL) && strcmp(FACTS[i], "versions.compiler") == 0)
-            continue;
-        a = a != NULL ? a : "none";
-        b = b != NULL ? b : "none";
-        if (strcmp(a, b) != 0)
-            text_list_add_format(changes, "%s: %s → %s", FACTS[i], a, b);
+    run_differences_t list = conditions_changed(&base->environment, &candidate->environment);
+    for (size_t i = 0; i < list.n; i++) {
+        const run_difference_t *one = &list.items[i];
+        if (condition_is_measured(one->key))
+            text_list_add_format(changes, "%s: %.4g → %.4g", one->key, strtod(one->first, NULL),
+                                 strtod(one->other, NULL));
+        else
+            text_list_add_format(changes, "%s: %s → %s", one->key,
+                                 one->first != NULL ? one->first : "none",
+                                 one->other != NULL ? one->other : "none");
     }
-    for (size_t i = 0; i < sizeof MEASURED / sizeof *MEASURED; i++) {
-        const char *a = environment_get(&base->environment, MEASURED[i]);
-        const char *b = environment_get(&candidate->environment, MEASURED[i]);
-        if (a != NULL && b != NULL && is_notable(strtod(a, NULL), strtod(b, NULL)))
-            text_list_add_format(changes, "%s: %.4g → %.4g", MEASURED[i], strtod(a, NULL),
-                                 strtod(b, NULL));
-    }
+    conditions_free(&list);
 }
 
 /* Add `what` and the items, if any; frees `items`. */
@@ -119,14 +93,11 @@ static void add_compiler(text_list_t *parts, const comparison_t *comparison,
 
 /* "gpu.uuid" of "gpu.uuid: a → b"; facts about code are left out. */
 static void add_names(text_list_t *names, const text_list_t *changes) {
-    static const char *const CODE[] = {"git.", "versions.bench", "versions.c", "versions.pytorch"};
     for (size_t i = 0; i < changes->n; i++) {
-        bool code = false;
-        for (size_t c = 0; c < sizeof CODE / sizeof *CODE; c++)
-            code = code || text_starts(changes->items[i], CODE[c]);
-        if (!code)
-            text_list_add_format(names, "%.*s", (int)strcspn(changes->items[i], ":"),
-                                 changes->items[i]);
+        char *key = mem_text_n(changes->items[i], strcspn(changes->items[i], ":"));
+        if (!condition_is_of_code(key))
+            text_list_add(names, key);
+        free(key);
     }
 }
 

@@ -91,6 +91,10 @@ static status_t check_files(const compare_options_t *options, error_t *err) {
     return check_floors(options, err);
 }
 
+static void print_all(const comparison_t *comparison, FILE *out) {
+    compare_print_table(comparison, true, out);
+}
+
 static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
     comparison_t comparison = {0};
@@ -107,6 +111,8 @@ static status_t compare_loaded(const compare_options_t *options, const record_t 
                                  &comparison, err);
     if (status == STATUS_OK)
         status = report(options, &comparison, err);
+    else if (comparison.n_pairs > 0) /* no case can be compared: each with its reason */
+        (options->json ? compare_print_json : print_all)(&comparison, options->print);
     comparison_free(&comparison);
     floors_free(floors);
     return status;

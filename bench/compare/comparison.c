@@ -111,33 +111,37 @@ static void settle_without_times(pair_t *pair, arena_t *texts) {
                          candidate, "CANDIDATE", texts);
 }
 
-static void add_cells(pair_t *pair, const text_list_t *asked) {
-    text_list_t names = comparison_common_phases(pair->base, pair->candidate, asked);
-    pair->cells = mem_zeroed(names.n, sizeof *pair->cells);
-    for (size_t i = 0; i < names.n; i++)
+static void add_cells(pair_t *pair, const text_list_t *names) {
+    pair->cells = mem_zeroed(names->n, sizeof *pair->cells);
+    for (size_t i = 0; i < names->n; i++)
         pair->cells[pair->n_cells++] =
-            (cell_t){.base = result_phase(pair->base, names.items[i]),
-                     .candidate = result_phase(pair->candidate, names.items[i])};
-    if (names.n == 0)
+            (cell_t){.base = result_phase(pair->base, names->items[i]),
+                     .candidate = result_phase(pair->candidate, names->items[i])};
+    if (names->n == 0)
         settle(pair, PAIR_INCOMPARABLE, "no phase has times on both sides");
+}
+
+/* The cells of a pair whose times may be compared; else why not. */
+static void open_timed(pair_t *pair, const text_list_t *phases, const text_list_t *allow,
+                       arena_t *texts) {
+    text_list_t names = comparison_common_phases(pair->base, pair->candidate, phases);
+    char *obstacle = guard_pair(pair->base, pair->candidate, &names, allow);
+    if (obstacle != NULL)
+        settle(pair, PAIR_INCOMPARABLE, arena_keep(texts, obstacle));
+    else
+        add_cells(pair, &names);
     text_list_free(&names);
 }
 
-/* Fill in the cells of a pair, or its verdict if it has none. Broken cases come first: they are
- * reported even if the pair is not comparable. */
+/* Fill in the cells of a pair, or its verdict if it has none. */
 static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t *allow,
                       arena_t *texts) {
-    char *obstacle = NULL;
     if (pair->base == NULL || pair->candidate == NULL)
         settle_single(pair, texts);
-    else if (result_is_broken(pair->candidate))
-        settle_without_times(pair, texts);
-    else if ((obstacle = guard_pair(pair->base, pair->candidate, allow)) != NULL)
-        settle(pair, PAIR_INCOMPARABLE, arena_keep(texts, obstacle));
     else if (pair->base->status != CASE_OK || pair->candidate->status != CASE_OK)
         settle_without_times(pair, texts);
     else
-        add_cells(pair, phases);
+        open_timed(pair, phases, allow, texts);
 }
 
 /* In BASE's order, then cases that only CANDIDATE has. Calibrations measure the device, not the

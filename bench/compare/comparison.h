@@ -13,7 +13,7 @@ typedef enum pair_verdict {
     PAIR_REGRESSED,    /* a phase is slower */
     PAIR_UNDECIDED,    /* a phase may be slower, none certainly is */
     PAIR_MISSING,      /* has times in BASE; absent or skipped in CANDIDATE */
-    PAIR_INCOMPARABLE, /* no times in either, throttled, or a different case with the same id */
+    PAIR_INCOMPARABLE, /* no times in either, throttled, or not by the rules of results/conditions.h */
     PAIR_IMPROVED,     /* a phase is faster, and none slower */
     PAIR_NEW,          /* has times in CANDIDATE only */
     PAIR_UNCHANGED,
@@ -77,9 +77,9 @@ size_t floors_runs(const floors_t *floors);
  * allow it. Differences that `allow` permits are added to `allowed`. */
 status_t guard_runs(const record_t *base, const record_t *candidate, const text_list_t *allow,
                     text_list_t *allowed, error_t *err);
-/* NULL if both results are of the same case, else the reason; the caller frees it. */
+/* NULL if times of both results may be compared in these phases, else the reason; the caller frees it. */
 char *guard_pair(const case_result_t *base, const case_result_t *candidate,
-                 const text_list_t *allow);
+                 const text_list_t *phases, const text_list_t *allow);
 /* STATUS_USAGE for a name unknown to --allow. */
 status_t guard_check_allow(const text_list_t *allow, error_t *err);
 

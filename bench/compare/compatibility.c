@@ -1,33 +1,14 @@
-/* Which runs and cases are comparable: see comparison.h. */
+/* Which runs and cases are comparable, by results/conditions.h, as messages: see comparison.h. */
 #include "compare/comparison.h"
 
 #include "base/memory.h"
+#include "results/conditions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts that must agree for times to be comparable, and their names in --allow. */
-static const struct guard {
-    const char *name, *key;
-} GUARDS[] = {
-    {"gpu", "gpu.name"},
-    {"driver", "gpu.driver"},
-    {"mig", "gpu.mig"},
-    {"ecc", "gpu.ecc"},
-    {"cpu", "host.cpu"},
-    {"mode", "measure.mode"},
-    /* Of two cases with the same id: defaults may have changed between the builds. */
-    {"engine", NULL},
-    {"dtype", NULL},
-    {"params", NULL},
-    {"techniques", NULL},
-};
-enum { N_RUN_GUARDS = 6, N_GUARDS = sizeof GUARDS / sizeof *GUARDS };
-
 status_t guard_check_allow(const text_list_t *allow, error_t *err) {
-    text_list_t all = {0};
-    for (size_t i = 0; i < N_GUARDS; i++)
-        text_list_add(&all, GUARDS[i].name);
+    text_list_t all = conditions_names();
     status_t status = STATUS_OK;
     for (size_t i = 0; i < allow->n && status == STATUS_OK; i++) {
         if (text_list_has(&all, allow->items[i]))
@@ -41,12 +22,6 @@ status_t guard_check_allow(const text_list_t *allow, error_t *err) {
     }
     text_list_free(&all);
     return status;
-}
-
-/* Runs without `measure.mode` are older than the cold mode: steady. */
-static const char *fact_of(const record_t *run, const char *key) {
-    const char *value = environment_get(&run->environment, key);
-    return value != NULL ? value : strcmp(key, "measure.mode") == 0 ? "steady" : "none";
 }
 
 static bool has_engine(const record_t *run, const char *engine) {
@@ -76,24 +51,25 @@ status_t guard_runs(const record_t *base, const record_t *candidate, const text_
                          "%s and %s cannot be compared: schema %d (one pass) in one, %d in the "
                          "other: measure both with the same version",
                          base->folder, candidate->folder, base->schema, candidate->schema);
-    for (size_t i = 0; i < N_RUN_GUARDS; i++) {
-        const char *a = fact_of(base, GUARDS[i].key);
-        const char *b = fact_of(candidate, GUARDS[i].key);
-        if (strcmp(a, b) == 0)
-            continue;
-        bool may = text_list_has(allow, GUARDS[i].name);
+    run_differences_t list =
+        conditions_broken(&base->environment, &candidate->environment, COMPARED);
+    for (size_t i = 0; i < list.n; i++) {
+        const run_difference_t *one = &list.items[i];
+        const bool may = text_list_has(allow, one->allow);
         text_list_add_format(may ? allowed : &refused, "%s: %s in BASE, %s in CANDIDATE",
-                             GUARDS[i].name, a, b);
+                             one->allow, one->first != NULL ? one->first : "none",
+                             one->other != NULL ? one->other : "none");
         if (!may)
-            text_list_add_format(&names, "--allow %s", GUARDS[i].name);
+            text_list_add_format(&names, "--allow %s", one->allow);
     }
+    conditions_free(&list);
     status_t status = STATUS_OK;
     if (refused.n > 0) {
-        char *list = text_list_join(&refused, "; "), *options = text_list_join(&names, " ");
+        char *reasons = text_list_join(&refused, "; "), *options = text_list_join(&names, " ");
         status = error_set(err, STATUS_INCOMPARABLE,
                            "%s and %s cannot be compared: %s. To compare them anyway: %s",
-                           base->folder, candidate->folder, list, options);
-        free(list);
+                           base->folder, candidate->folder, reasons, options);
+        free(reasons);
         free(options);
     } else if (!share_engine(base, candidate)) {
         status = error_set(err, STATUS_INCOMPARABLE,
@@ -107,36 +83,8 @@ status_t guard_runs(const record_t *base, const record_t *candidate, const text_
     return status;
 }
 
-static bool same_values(const named_value_t *a, size_t n_a, const named_value_t *b, size_t n_b) {
-    if (n_a != n_b)
-        return false;
-    for (size_t i = 0; i < n_a; i++) {
-        size_t k = 0;
-        while (k < n_b && strcmp(a[i].name, b[k].name) != 0)
-            k++;
-        if (k == n_b || !value_equal(&a[i].value, &b[k].value))
-            return false;
-    }
-    return true;
-}
-
 char *guard_pair(const case_result_t *base, const case_result_t *candidate,
-                 const text_list_t *allow) {
-    const case_t *a = &base->spec, *b = &candidate->spec;
-    const struct {
-        const char *name, *what;
-        bool same;
-    } parts[] = {
-        {"engine", "engine",
-         strcmp(a->engine, b->engine) == 0 && strcmp(a->device, b->device) == 0},
-        {"dtype", "dtype", strcmp(a->dtype, b->dtype) == 0},
-        {"params", "set of params", same_values(a->params, a->n_params, b->params, b->n_params)},
-        {"techniques", "set of techniques",
-         same_values(a->techniques, a->n_techniques, b->techniques, b->n_techniques)},
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!parts[i].same && !text_list_has(allow, parts[i].name))
-            return mem_format("different %s under the same id (--allow %s)", parts[i].what,
-                              parts[i].name);
-    return NULL;
+                 const text_list_t *phases, const text_list_t *allow) {
+    static const char *const NAMES[] = {"BASE", "CANDIDATE"};
+    return conditions_of_pair(base, candidate, phases, allow, NAMES);
 }

@@ -15,12 +15,17 @@
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* "+8.1 % from 2026-03-05_b on, …" */
+/* "+8.1 % from 2026-03-05_b on, not comparable: 2026-03-07: self-reported, …" */
 static char *steps_text(const history_series_t *series, const record_t *runs) {
     text_list_t steps = {0};
     for (size_t i = 0; i < series->n_steps; i++)
         text_list_add_format(&steps, "%+.1f %% from %s on", (series->steps[i].ratio - 1) * 100,
                              runs[series->steps[i].run].name);
+    if (series->left_out.n == 1)
+        text_list_add_format(&steps, "not comparable: %s", series->left_out.items[0]);
+    else if (series->left_out.n > 1)
+        text_list_add_format(&steps, "%zu runs not comparable (%s; …)", series->left_out.n,
+                             series->left_out.items[0]);
     char *text = text_list_join(&steps, ", ");
     text_list_free(&steps);
     text_make_plain(text);
@@ -48,7 +53,10 @@ static void print_table(const history_options_t *options, const history_list_t *
         table_add_format(&table, "%zu", series->n_times);
         table_add(&table, units_time(text, first));
         table_add(&table, units_time(text, last));
-        table_add_format(&table, "%+.1f %%", (last / first - 1) * 100);
+        if (isnan(first))
+            table_add(&table, "–");
+        else
+            table_add_format(&table, "%+.1f %%", (last / first - 1) * 100);
         table_take(&table, steps_text(series, runs));
         table_end_row(&table);
     }
@@ -72,9 +80,10 @@ static json_t *series_to_json(const history_series_t *series) {
         json_array_append_new(steps,
                               json_pack("{s:I, s:o}", "run", (json_int_t)series->steps[s].run,
                                         "ratio", json_finite(series->steps[s].ratio)));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id), "phase",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id), "phase",
                      json_text(series->phase), "median_ns", medians, "ci95_ns", intervals,
-                     "level_ns", levels, "steps", steps);
+                     "level_ns", levels, "steps", steps, "not_comparable",
+                     json_texts(&series->left_out));
 }
 
 static void print_json(const history_options_t *options, const history_list_t *list) {
@@ -134,7 +143,7 @@ status_t history_runs(const history_options_t *options, error_t *err) {
     if (status == STATUS_OK)
         status = check_runs(runs, loaded, &options->allow, err);
     if (status == STATUS_OK) {
-        history_list_t list = history_collect(runs, loaded, &options->phases, options->case_id);
+        history_list_t list = history_collect(runs, loaded, options);
         status = report(options, &list, runs, err);
         history_list_free(&list);
     }

@@ -3,6 +3,7 @@
 #include "analysis/labels.h"
 #include "base/memory.h"
 #include "compare/comparison.h"
+#include "results/conditions.h"
 #include "stats/changepoints.h"
 
 #include <math.h>
@@ -11,20 +12,46 @@
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
-static history_series_t series_of(const char *id, const char *phase, const record_index_t *indexes,
-                                  size_t n_runs) {
+static const phase_t *timed_in(const case_result_t *result, const char *phase) {
+    const phase_t *found =
+        result != NULL && result->status == CASE_OK ? result_phase(result, phase) : NULL;
+    return found != NULL && found->summary.median > 0 ? found : NULL;
+}
+
+/* Why the times may not stand beside those of the last run that had some; NULL if they may. */
+static char *obstacle_of(const case_result_t *before, const case_result_t *result,
+                         const char *phase, const text_list_t *allow) {
+    static const char *const NAMES[] = {"the runs before", "this one"};
+    text_list_t phases = {0};
+    text_list_add(&phases, phase);
+    char *why = conditions_of_case(result, &phases, allow);
+    if (why == NULL && before != NULL)
+        why = conditions_of_pair(before, result, &phases, allow, NAMES);
+    text_list_free(&phases);
+    return why;
+}
+
+static history_series_t series_of(const char *id, const char *phase, const record_t *runs,
+                                  const record_index_t *indexes, size_t n_runs,
+                                  const text_list_t *allow) {
     history_series_t series = {.id = mem_text(id), .phase = mem_text(phase), .n_runs = n_runs};
+    const case_result_t *before = NULL;
     series.points = mem_alloc((n_runs + 1) * sizeof *series.points);
     for (size_t r = 0; r < n_runs; r++) {
         const case_result_t *result = record_index_find(&indexes[r], id);
-        const phase_t *found =
-            result != NULL && result->status == CASE_OK ? result_phase(result, phase) : NULL;
-        bool timed = found != NULL && found->summary.median > 0;
+        const phase_t *found = timed_in(result, phase);
+        char *why = found != NULL ? obstacle_of(before, result, phase, allow) : NULL;
+        if (why != NULL)
+            text_list_add_format(&series.left_out, "%s: %s", runs[r].name, why);
+        const bool timed = found != NULL && why == NULL;
+        free(why);
         series.n_times += timed;
         series.points[r] = (history_point_t){NAN, NAN, NAN, NAN};
-        if (timed)
-            series.points[r] = (history_point_t){found->summary.median, found->summary.ci95[0],
-                                                 found->summary.ci95[1], NAN};
+        if (!timed)
+            continue;
+        before = result;
+        series.points[r] = (history_point_t){found->summary.median, found->summary.ci95[0],
+                                             found->summary.ci95[1], NAN};
     }
     return series;
 }
@@ -37,9 +64,10 @@ static bool is_first(const record_index_t *indexes, size_t run, const char *id) 
     return true;
 }
 
-history_list_t history_collect(const record_t *runs, size_t n_runs, const text_list_t *phases,
-                               const char *case_id) {
+history_list_t history_collect(const record_t *runs, size_t n_runs,
+                               const history_options_t *options) {
     history_list_t list = {0};
+    const char *case_id = options->case_id;
     record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
     for (size_t r = 0; r < n_runs; r++)
         indexes[r] = record_index_make(&runs[r]);
@@ -49,10 +77,11 @@ history_list_t history_collect(const record_t *runs, size_t n_runs, const text_l
             if (is_calibration(&result->spec) || !is_first(indexes, r, result->spec.id) ||
                 (case_id != NULL && strcmp(case_id, result->spec.id) != 0))
                 continue;
-            text_list_t names = comparison_common_phases(result, NULL, phases);
+            text_list_t names = comparison_common_phases(result, NULL, &options->phases);
             for (size_t p = 0; p < names.n; p++) {
                 mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
-                list.items[list.n++] = series_of(result->spec.id, names.items[p], indexes, n_runs);
+                list.items[list.n++] = series_of(result->spec.id, names.items[p], runs, indexes,
+                                                 n_runs, &options->allow);
             }
             text_list_free(&names);
         }
@@ -69,6 +98,7 @@ void history_list_free(history_list_t *list) {
         free(series->phase);
         free(series->points);
         free(series->steps);
+        text_list_free(&series->left_out);
     }
     free(list->items);
     *list = (history_list_t){0};
@@ -136,7 +166,7 @@ void history_fit(history_series_t *series, double least_frac) {
 }
 
 bool history_is_shown(const history_series_t *series, bool all) {
-    return all || series->n_steps > 0;
+    return all || series->n_steps > 0 || series->left_out.n > 0;
 }
 
 void history_ends(const history_series_t *series, double *first, double *last) {

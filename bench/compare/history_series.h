@@ -2,6 +2,7 @@
 #ifndef BENCH_COMPARE_HISTORY_SERIES_H
 #define BENCH_COMPARE_HISTORY_SERIES_H
 
+#include "compare/history.h"
 #include "results/record.h"
 
 typedef struct history_step {
@@ -17,7 +18,10 @@ typedef struct history_point {
 typedef struct history_series {
     char *id, *phase;
     size_t n_runs;
-    history_point_t *points; /* for each run; NaN if it has no times of the case */
+    history_point_t
+        *points; /* for each run; NaN if it has no times of the case that may be compared */
+    text_list_t
+        left_out; /* "RUN: self-reported": times that may not be compared with those before */
     history_step_t *steps;
     size_t n_steps, n_times;
 } history_series_t;
@@ -27,14 +31,14 @@ typedef struct history_list {
     size_t n, capacity;
 } history_list_t;
 
-/* Every case of any run, in order of appearance, with the given phases (empty: host_to_host or
+/* Every case of any run, in order of appearance, with the asked phases (none: host_to_host or
  * total, and the kernel's). */
-history_list_t history_collect(const record_t *runs, size_t n_runs, const text_list_t *phases,
-                               const char *case_id);
+history_list_t history_collect(const record_t *runs, size_t n_runs,
+                               const history_options_t *options);
 /* Fit steps (stats/changepoints.h) to the logarithms of medians; smaller ones than `least_frac` are
  * ignored. */
 void history_fit(history_series_t *series, double least_frac);
-/* Series without a step are shown only if `all`. */
+/* Series without a step, and of which no run is left out, are shown only if `all`. */
 bool history_is_shown(const history_series_t *series, bool all);
 /* The first and the last level; NaN without times. */
 void history_ends(const history_series_t *series, double *first, double *last);

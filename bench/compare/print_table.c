@@ -100,6 +100,7 @@ char *comparison_headline(const comparison_t *comparison) {
     const char *verdict = counts[PAIR_REGRESSED] > 0   ? "REGRESSED"
                           : counts[PAIR_BROKEN] > 0    ? "BROKEN"
                           : counts[PAIR_UNDECIDED] > 0 ? "no regression found, some undecided"
+                          : comparison->n_cells == 0   ? "not comparable"
                                                        : "no regression";
     char *text = mem_format("%s (%zu case%s: %s)", verdict, comparison->n_pairs,
                             comparison->n_pairs == 1 ? "" : "s", list);
@@ -173,9 +174,10 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     table_print(&table, "\n", out);
     print_list(&comparison->allowed, "Allowed to differ:", "  ", text_plain, out);
     print_list(&comparison->changes, "The runs differ in:", "  ", text_plain, out);
-    print_method(comparison, out);
+    if (comparison->n_cells > 0)
+        print_method(comparison, out);
     char *headline = comparison_headline(comparison);
-    fprintf(out, "\n%s\n", headline);
+    fprintf(out, "%s%s\n", comparison->n_cells > 0 ? "\n" : "", headline);
     free(headline);
 }
 

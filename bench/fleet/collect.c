@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "compare/comparison.h"
+#include "results/conditions.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ enum { SHORT_UUID = 12 };
 /* A case on all machines. */
 typedef struct row {
     const char *id;
-    const case_result_t **results; /* by machine; NULL: the run lacks it */
+    const case_result_t **results; /* by machine; NULL: the run lacks it, or it is left out */
     size_t n;
 } row_t;
 
@@ -172,11 +173,35 @@ static void add_cells(fleet_t *fleet, const row_t *row) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static status_t check_row(const fleet_t *fleet, const row_t *row, size_t first, error_t *err) {
+/* Times that may not be compared with any, as self-reported ones, are left out. */
+static void leave_out(fleet_t *fleet, row_t *row) {
+    for (size_t m = 0; m < row->n; m++) {
+        const case_result_t *result = row->results[m];
+        if (result == NULL)
+            continue;
+        text_list_t names = comparison_common_phases(result, NULL, &fleet->options->phases);
+        char *why = conditions_of_case(result, &names, &fleet->options->allow);
+        text_list_free(&names);
+        if (why == NULL)
+            continue;
+        text_list_add_format(&fleet->machines[m].left_out, "%s: %s", row->id, why);
+        free(why);
+        row->results[m] = NULL;
+    }
+}
+
+static status_t check_row(const fleet_t *fleet, const row_t *row, error_t *err) {
+    size_t first = 0;
+    while (first < row->n && row->results[first] == NULL)
+        first++;
     for (size_t m = first + 1; m < row->n; m++) {
         if (row->results[m] == NULL)
             continue;
-        char *obstacle = guard_pair(row->results[first], row->results[m], &fleet->options->allow);
+        text_list_t names =
+            comparison_common_phases(row->results[first], row->results[m], &fleet->options->phases);
+        char *obstacle =
+            guard_pair(row->results[first], row->results[m], &names, &fleet->options->allow);
+        text_list_free(&names);
         if (obstacle == NULL)
             continue;
         error_set(err, STATUS_INCOMPARABLE, "%s and %s cannot be compared: %s: %s",
@@ -219,24 +244,26 @@ static size_t add_rows(const fleet_t *fleet, const record_index_t *indexes, size
     return n;
 }
 
-static status_t collect_rows(fleet_t *fleet, const row_t *rows, size_t n_rows, error_t *err) {
+static status_t collect_rows(fleet_t *fleet, row_t *rows, size_t n_rows, error_t *err) {
     for (size_t i = 0; i < n_rows; i++) {
-        size_t first = 0;
-        while (rows[i].results[first] == NULL)
-            first++;
-        TRY(check_row(fleet, &rows[i], first, err));
-        add_cells(fleet, &rows[i]);
         count_case(fleet, &rows[i]);
+        leave_out(fleet, &rows[i]);
+        TRY(check_row(fleet, &rows[i], err));
+        add_cells(fleet, &rows[i]);
     }
     static const case_status_t ODD[] = {CASE_THROTTLED, CASE_WRONG, CASE_IMPLAUSIBLE, CASE_FAILED};
     for (size_t m = 0; m < fleet->evidence.n_machines; m++)
         for (size_t s = 0; s < sizeof ODD / sizeof *ODD; s++)
             tell_odd(&fleet->machines[m], rows, n_rows, m, ODD[s]);
-    if (fleet->evidence.n_cells == 0)
-        return error_set(err, STATUS_INCOMPARABLE,
-                         "these runs have nothing to compare: no case has times on %d machines",
-                         FLEET_FEWEST);
-    return STATUS_OK;
+    if (fleet->evidence.n_cells > 0)
+        return STATUS_OK;
+    const char *why = NULL;
+    for (size_t m = 0; m < fleet->evidence.n_machines && why == NULL; m++)
+        why = fleet->machines[m].left_out.n > 0 ? fleet->machines[m].left_out.items[0] : NULL;
+    return error_set(err, STATUS_INCOMPARABLE,
+                     "these runs have nothing to compare: no case has times on %d machines%s%s%s",
+                     FLEET_FEWEST, why != NULL ? " (" : "", why != NULL ? why : "",
+                     why != NULL ? ")" : "");
 }
 
 status_t fleet_collect(fleet_t *fleet, error_t *err) {

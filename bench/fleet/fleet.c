@@ -78,6 +78,7 @@ static void fleet_free(fleet_t *fleet) {
         deviation_free(&fleet->evidence.groups[i].of);
     for (size_t i = 0; i < fleet->evidence.n_machines && fleet->machines != NULL; i++) {
         text_list_free(&fleet->machines[i].odd);
+        text_list_free(&fleet->machines[i].left_out);
         text_list_free(&fleet->machines[i].throttle_reasons);
     }
     free(fleet->evidence.cells);

@@ -28,6 +28,7 @@ typedef struct fleet_machine {
     /* "3 cases throttled (ID and 2 more)": throttled, wrong, implausible or failed here, and measured
      * on most machines */
     text_list_t odd;
+    text_list_t left_out; /* "ID: self-reported": cases whose times may not be compared */
 } fleet_machine_t;
 
 typedef struct fleet {

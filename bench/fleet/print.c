@@ -160,16 +160,17 @@ static json_t *deviations_to_json(const deviation_t *of, size_t n_machines) {
 static json_t *machine_to_json(const fleet_t *fleet, size_t index) {
     const fleet_machine_t *machine = &fleet->machines[index];
     const environment_t *facts = &machine->run->environment;
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:I, s:o, s:I, s:o, s:o}", "name",
-        json_text(machine->name), "run", json_text(machine->run->folder), "host",
-        json_text(environment_get(facts, "host.name")), "gpu",
-        json_text(environment_get(facts, "gpu.uuid")), "outlier", fleet_is_outlier(fleet, index),
-        "cases", (json_int_t)machine->n_cases, "missing", (json_int_t)machine->n_missing,
-        "throttled", (json_int_t)machine->n_throttled, "throttle_reasons",
-        json_texts(&machine->throttle_reasons), "power_limited",
-        (json_int_t)machine->n_power_limited, "lowest_sm_mhz", json_finite(machine->lowest_sm_mhz),
-        "not_measured", json_texts(&machine->odd));
+    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o}", "name",
+                     json_text(machine->name), "run", json_text(machine->run->folder), "host",
+                     json_text(environment_get(facts, "host.name")), "gpu",
+                     json_text(environment_get(facts, "gpu.uuid")), "outlier",
+                     fleet_is_outlier(fleet, index), "cases", (json_int_t)machine->n_cases,
+                     "missing", (json_int_t)machine->n_missing, "throttled",
+                     (json_int_t)machine->n_throttled, "throttle_reasons",
+                     json_texts(&machine->throttle_reasons), "power_limited",
+                     (json_int_t)machine->n_power_limited, "lowest_sm_mhz",
+                     json_finite(machine->lowest_sm_mhz), "not_measured", json_texts(&machine->odd),
+                     "not_comparable", json_texts(&machine->left_out));
 }
 
 static json_t *group_to_json(const fleet_evidence_t *evidence, size_t g) {

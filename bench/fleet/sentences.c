@@ -168,6 +168,10 @@ static char *sentence_of(const fleet_t *fleet, size_t index) {
     if (machine->n_missing > 0)
         text_list_add_format(&parts, "%zu case%s missing", machine->n_missing,
                              machine->n_missing == 1 ? "" : "s");
+    if (machine->left_out.n > 0)
+        text_list_add_format(&parts, "%zu case%s not comparable (%s%s)", machine->left_out.n,
+                             machine->left_out.n == 1 ? "" : "s", machine->left_out.items[0],
+                             machine->left_out.n == 1 ? "" : ", …");
     char *list = text_list_join(&parts, "; ");
     char *sentence = parts.n > 0 ? mem_format("%s: %s", machine->name, list) : NULL;
     if (sentence != NULL)

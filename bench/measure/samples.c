@@ -9,14 +9,9 @@
 /* The device's clock and the host's need not agree better. */
 static const double CLOCKS_AGREE = 1.02;
 
-/* What remains of `total` after its phases, each with clock readings of its own. */
-static bool may_be_negative(const phase_t *phase) {
-    return strcmp(phase->name, "residual") == 0;
-}
-
-static char *refuse_sample(const phase_t *phase, bool is_whole, const sample_claim_t *claim,
-                           size_t at, double ns) {
-    if (is_whole ? ns <= 0 : ns < 0 && !may_be_negative(phase))
+static char *refuse_sample(const case_result_t *result, const phase_t *phase,
+                           const sample_claim_t *claim, size_t at, double ns) {
+    if (!phase_can_take(result, phase, ns))
         return mem_format("sample %zu of phase \"%s\" is %.3g ns: expected a time over 0", at + 1,
                           phase->name, ns);
     return ns <= claim->took_ns * CLOCKS_AGREE
@@ -26,8 +21,9 @@ static char *refuse_sample(const phase_t *phase, bool is_whole, const sample_cla
 }
 
 /* The values of a phase, which the caller frees; or NULL and why not. */
-static double *read_samples(const phase_t *phase, bool is_whole, const sample_claim_t *claim,
-                            size_t *n, char **reason) {
+static double *read_samples(const case_result_t *result, const phase_t *phase,
+                            const sample_claim_t *claim, size_t *n, char **reason) {
+    const bool is_whole = phase == result_whole_phase(result);
     const json_t *array = json_object_get(json_object_get(claim->answer, "phases"), phase->name);
     *n = json_array_size(array);
     *reason = NULL;
@@ -46,7 +42,7 @@ static double *read_samples(const phase_t *phase, bool is_whole, const sample_cl
         values[i] = json_number_value(value);
         sum_ns += values[i];
         if (numbers)
-            *reason = refuse_sample(phase, is_whole, claim, i, values[i]);
+            *reason = refuse_sample(result, phase, claim, i, values[i]);
     }
     if (!numbers)
         *reason = mem_format("the worker's answer has no numbers for phase \"%s\"", phase->name);
@@ -61,12 +57,11 @@ static double *read_samples(const phase_t *phase, bool is_whole, const sample_cl
 }
 
 char *samples_add(case_result_t *into, const sample_claim_t *claim) {
-    const phase_t *whole = result_whole_phase(into);
     for (size_t i = 0; i < into->n_phases; i++) {
         phase_t *phase = &into->phases[i];
         char *reason;
         size_t n;
-        double *values = read_samples(phase, phase == whole, claim, &n, &reason);
+        double *values = read_samples(into, phase, claim, &n, &reason);
         if (values == NULL)
             return reason;
         const bool both = claim->fresh && n > 1;
@@ -79,7 +74,6 @@ char *samples_add(case_result_t *into, const sample_claim_t *claim) {
 }
 
 char *samples_add_fresh(case_result_t *into, const sample_claim_t *claim) {
-    const phase_t *whole = result_whole_phase(into);
     const json_t *answered = json_object_get(claim->answer, "phases");
     for (size_t i = 0; i < into->n_phases; i++) {
         phase_t *phase = &into->phases[i];
@@ -87,7 +81,7 @@ char *samples_add_fresh(case_result_t *into, const sample_claim_t *claim) {
         size_t n;
         if (json_object_get(answered, phase->name) == NULL)
             continue;
-        double *values = read_samples(phase, phase == whole, claim, &n, &reason);
+        double *values = read_samples(into, phase, claim, &n, &reason);
         if (values == NULL)
             return reason;
         phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);

@@ -13,6 +13,7 @@ static const char *const STATUS_NAMES[] = {"ok",     "skipped",   "wrong",
 static const char *const STOP_NAMES[] = {"none",       "precise",     "noise_floor", "most_rounds",
                                          "time_limit", "fixed_count", "single"};
 static const char *const CLOCK_NAMES[] = {"host", "device"};
+static const char *const UNITS[] = {PHASE_UNIT, "us", "ms", "s"};
 static const char *const TRUST_NAMES[] = {NULL, "sealed", "audited", "self-reported"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -56,6 +57,12 @@ bool stop_reason_parse(const char *name, stop_reason_t *stop) {
 bool clock_domain_parse(const char *name, clock_domain_t *clock) {
     int i = index_of(name, CLOCK_NAMES, COUNT(CLOCK_NAMES));
     *clock = i < 0 ? CLOCK_HOST : (clock_domain_t)i;
+    return i >= 0;
+}
+
+bool unit_parse(const char *name, const char **unit) {
+    int i = index_of(name, UNITS, COUNT(UNITS));
+    *unit = UNITS[i < 0 ? 0 : i];
     return i >= 0;
 }
 

@@ -48,6 +48,8 @@ typedef enum determinism { DETERMINISM_UNKNOWN, DETERMINISTIC, NONDETERMINISTIC 
 
 typedef enum clock_domain { CLOCK_HOST, CLOCK_DEVICE } clock_domain_t;
 
+#define PHASE_UNIT "ns"
+
 /* Times in ns; NaN without samples. */
 typedef struct summary {
     size_t n;
@@ -65,6 +67,7 @@ typedef struct fresh_sample {
 typedef struct phase {
     char *name; /* "malloc", "h2d", "kernel", "total", "residual", "host_to_host", … */
     clock_domain_t clock;
+    const char *unit;  /* of its times: PHASE_UNIT, in which all readers compute; static */
     summary_t summary; /* over the kept samples */
     double *samples;   /* ns, in the order taken, without throttled ones */
     size_t n_samples;
@@ -176,6 +179,7 @@ const char *trust_name(trust_t trust); /* "sealed", …; NULL if unknown */
 bool case_status_parse(const char *name, case_status_t *status);
 bool stop_reason_parse(const char *name, stop_reason_t *stop);
 bool clock_domain_parse(const char *name, clock_domain_t *clock);
+bool unit_parse(const char *name, const char **unit); /* "ns", "us", "ms", "s" */
 bool trust_parse(const char *name, trust_t *trust);
 /* Add a comparison of claims; the median of all decides how far a worker is trusted. */
 void result_add_claim(case_result_t *result, double ratio);
@@ -206,6 +210,12 @@ const phase_t *result_phase(const case_result_t *result, const char *name);
 #define ONE_CALL "one_call"
 #define EAGER_CALL "eager_call"
 #define COMPUTATION "computation"
+/* Can the phase take so long? A whole sample and what a device measured take time; another part may take less than
+ * the clock shows; `residual`, a difference, may be negative. */
+bool phase_can_take(const case_result_t *result, const phase_t *phase, double ns);
+/* Do the result's parts agree: its status with its checks, its times with what can be, its trust with its claims?
+ * What this program writes does; the error names the key. */
+status_t result_check(const case_result_t *result, error_t *err);
 /* Is it CALL_IN_GRAPH, ONE_CALL or EAGER_CALL: the computation alone, without copies? */
 bool phase_is_call(const char *name);
 /* Median of a phase in ns; NaN without times or without the phase. */

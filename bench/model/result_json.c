@@ -72,8 +72,8 @@ static json_t *phase_to_json(const phase_t *phase) {
     const summary_t *s = &phase->summary;
     json_t *json =
         json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "clock",
-                  clock_domain_name(phase->clock), "unit", "ns", "n", (json_int_t)s->n, "median",
-                  number(s->median), "q25", number(s->q25), "q75", number(s->q75), "p5",
+                  clock_domain_name(phase->clock), "unit", phase->unit, "n", (json_int_t)s->n,
+                  "median", number(s->median), "q25", number(s->q25), "q75", number(s->q75), "p5",
                   number(s->p5), "p95", number(s->p95), "p99", number(s->p99), "min",
                   number(s->min), "max", number(s->max), "mad", number(s->mad), "n_throttled",
                   (json_int_t)phase->n_throttled, "n_slow_core", (json_int_t)phase->n_slow_core);

@@ -13,7 +13,7 @@
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock) {
     result->phases = mem_resize(result->phases, result->n_phases + 1, sizeof *result->phases);
     phase_t *phase = &result->phases[result->n_phases++];
-    *phase = (phase_t){.name = mem_text(name), .clock = clock};
+    *phase = (phase_t){.name = mem_text(name), .clock = clock, .unit = PHASE_UNIT};
     phase->round_starts = mem_zeroed(1, sizeof *phase->round_starts);
     phase->pass_starts = mem_zeroed(1, sizeof *phase->pass_starts);
     phase->summary = summary_of(NULL, 0);

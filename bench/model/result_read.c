@@ -199,6 +199,10 @@ static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
                              "\"phases.%s.clock\" is \"%s\", expected host or device", name,
                              clock_name != NULL ? clock_name : "missing");
         phase_t *phase = result_add_phase(result, name, clock);
+        const char *unit = json_string_value(json_object_get(item, "unit"));
+        if (unit != NULL && !unit_parse(unit, &phase->unit))
+            return error_set(err, STATUS_USAGE,
+                             "\"phases.%s.unit\" is no unit of time, expected " PHASE_UNIT, name);
         if (get_rounds(item, raw_arrays, phase, err) != STATUS_OK)
             return error_within(err, "\"phases.%s\"", name);
         get_fresh(item, raw_arrays, phase);
@@ -314,7 +318,8 @@ static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
     if (json_is_object(claims))
         result->claims = (claims_t){.n = 1, .ratios = {get_number(claims, "ratio")}};
     get_details(json, result);
-    return get_phases(json, raw_arrays, result, err);
+    TRY(get_phases(json, raw_arrays, result, err));
+    return result_check(result, err);
 }
 
 status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays,

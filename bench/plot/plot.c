@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
+#include "results/digest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -254,6 +255,34 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
     return status;
 }
 
+/* Where a report of the run looks for its charts: there they are what run.json has digests of. */
+static bool is_of_reports(const chart_set_t *set) {
+    const plotter_t *plotter = set->plotter;
+    char *parent = fs_join(plotter->options->root, "plots"),
+         *folder = fs_join(parent, set->source->name), *there = realpath(folder, NULL),
+         *here = realpath(set->folder, NULL);
+    const bool same = there != NULL && here != NULL && strcmp(there, here) == 0;
+    free(parent);
+    free(folder);
+    free(there);
+    free(here);
+    return same && !set->source->study_csv;
+}
+
+/* Of those from number `first` on. They are drawn, whether or not the run's folder may be written. */
+static void note_digests(const chart_set_t *set, size_t first) {
+    chart_list_t *charts = set->plotter->charts;
+    text_list_t names = {0};
+    error_t why = ERROR_INIT;
+    for (size_t i = first; i < charts->n; i++)
+        text_list_add_new(&names, charts->items[i].name);
+    if (is_of_reports(set) &&
+        record_note_charts(set->source->run.folder, set->folder, &names, &why) != STATUS_OK)
+        text_list_add_format(&charts->skipped, "%sdigests of the charts: %s", set->prefix,
+                             why.text);
+    text_list_free(&names);
+}
+
 /* Draw one set of charts into the requested folder, into a subfolder of it if there are several
  * sets, else into plots/<name>. Frees `source`. */
 static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several, error_t *err) {
@@ -264,7 +293,10 @@ static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several
             arena_keep(&plotter->texts, fs_join(out != NULL ? out : "plots", source->name));
     if (several)
         set.prefix = arena_format(&plotter->texts, "%s/", source->name);
+    const size_t first = plotter->charts->n;
     status_t status = draw_all(&set, err);
+    if (status == STATUS_OK)
+        note_digests(&set, first);
     plot_source_free(source);
     return status;
 }

@@ -99,7 +99,16 @@ static status_t compare_file(const report_file_t *file, error_t *err) {
     return status;
 }
 
-status_t report_check(const char *path, const char *root, size_t *n, error_t *err) {
+static status_t refuse_edits(const text_list_t *edits, error_t *err) {
+    char *list = text_list_join(edits, "\n  ");
+    if (edits->n > 0)
+        error_set(err, STATUS_FAILED,
+                  "files of runs are not those that the runs were closed with:\n  %s", list);
+    free(list);
+    return edits->n > 0 ? STATUS_FAILED : STATUS_OK;
+}
+
+status_t report_check(const char *path, const char *root, report_check_t *found, error_t *err) {
     static const char PAGES[] = "--pages=", OUT[] = "--out=";
     char *text;
     size_t size;
@@ -124,9 +133,11 @@ status_t report_check(const char *path, const char *root, size_t *n, error_t *er
         }
         status = report_render(&options, &files, err);
     }
+    if (status == STATUS_OK)
+        status = refuse_edits(&files.edits, err);
     for (size_t i = 0; i < files.n && status == STATUS_OK; i++)
         status = compare_file(&files.items[i], err);
-    *n = files.n;
+    *found = (report_check_t){files.n, files.n_runs, files.n_unsealed};
     report_files_free(&files);
     text_list_free(&words);
     free(text);

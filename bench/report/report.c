@@ -1,12 +1,14 @@
 #include "report/report.h"
 
 #include "report/html/html.h"
+#include "report/sections/sections.h"
 #include "report/shown.h"
 #include "report/top/top.h"
 #include "report/workload.h"
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "results/digest.h"
 
 #include <libgen.h>
 #include <stdlib.h>
@@ -146,6 +148,16 @@ static void render_pages(const report_options_t *options, const shown_list_t *ru
         }
 }
 
+static void free_items(report_files_t *files) {
+    for (size_t i = 0; i < files->n; i++) {
+        free(files->items[i].path);
+        free(files->items[i].text);
+    }
+    free(files->items);
+    files->items = NULL;
+    files->n = 0;
+}
+
 /* Make one HTML file of them. */
 static void join_as_html(const report_options_t *options, const shown_list_t *runs,
                          report_files_t *files) {
@@ -167,17 +179,32 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
         free(hrefs[i]);
     free(hrefs);
     free(pages);
-    report_files_free(files);
+    free_items(files);
     files->items = mem_zeroed(1, sizeof *files->items);
     files->items[files->n++] = (report_file_t){mem_text(options->html), document};
 }
 
+static void note_run(const record_t *run, const char *root, report_files_t *files) {
+    char *charts = report_charts_folder(root, run);
+    text_list_t edits = record_edits(run, charts);
+    for (size_t i = 0; i < edits.n; i++)
+        text_list_add(&files->edits, edits.items[i]);
+    text_list_free(&edits);
+    free(charts);
+    files->n_runs++;
+    files->n_unsealed += record_seal(run) == SEAL_NONE;
+}
+
+static void note_runs(const shown_list_t *runs, const char *root, report_files_t *files) {
+    for (size_t i = 0; i < runs->n; i++)
+        note_run(&runs->items[i].whole, root, files);
+    for (size_t i = 0; i < runs->n_boots; i++)
+        note_run(runs->boots[i], root, files);
+}
+
 void report_files_free(report_files_t *files) {
-    for (size_t i = 0; i < files->n; i++) {
-        free(files->items[i].path);
-        free(files->items[i].text);
-    }
-    free(files->items);
+    text_list_free(&files->edits);
+    free_items(files);
     *files = (report_files_t){0};
 }
 
@@ -217,6 +244,7 @@ status_t report_render(const report_options_t *options, report_files_t *files, e
     TRY(shown_load(options->runs, options->n_runs, &runs, err));
     status_t status = refuse_name(&runs, err);
     if (status == STATUS_OK) {
+        note_runs(&runs, options->root, files);
         render_top(options, &runs, files);
         render_pages(options, &runs, files);
         if (options->html != NULL)

@@ -26,6 +26,8 @@ typedef struct report_file {
 typedef struct report_files {
     report_file_t *items;
     size_t n;
+    size_t n_runs, n_unsealed; /* that they are of; without a digest */
+    text_list_t edits;         /* record_edits() of these */
 } report_files_t;
 
 /* Refused, before anything is made: to overwrite a file that is no report, or two pages of one name. Free

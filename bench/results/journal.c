@@ -205,6 +205,8 @@ static status_t write_line(journal_t *journal, const case_result_t *result, erro
     if (text == NULL)
         return error_set(err, STATUS_FAILED, "%s: the result of %s cannot be written as JSON",
                          journal->path, result->spec.id);
+    if (journal->hash != NULL)
+        hash_add_text(journal->hash, text);
     char *line = mem_format("%s\n", text);
     free(text);
     size_t length = strlen(line);
@@ -224,14 +226,17 @@ status_t journal_append(journal_t *journal, const case_result_t *result, error_t
     return flush(journal, err);
 }
 
-status_t journal_write(const char *folder, const case_result_t *results, size_t n, error_t *err) {
+status_t journal_write(const char *folder, const case_result_t *results, size_t n,
+                       char digest[HASH_TEXT], error_t *err) {
     journal_t journal;
     TRY(journal_open(folder, &journal, err));
+    journal.hash = hash_new();
     status_t status = STATUS_OK;
     for (size_t i = 0; i < n && status == STATUS_OK; i++)
         status = write_line(&journal, &results[i], err);
     if (status == STATUS_OK)
         status = flush(&journal, err);
+    hash_finish(journal.hash, digest);
     journal_close(&journal);
     return status;
 }

@@ -3,32 +3,12 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result_json.h"
+#include "results/conditions.h"
+#include "results/digest.h"
 #include "results/record_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Facts that all shards must have, or none. */
-static const struct fact_words {
-    const char *key, *what, *with, *without;
-} IN_BOTH[] = {
-    {"measure.lock_clocks.locked_mhz", "the GPU clock was", "locked", "not locked"},
-    {"measure.devices", "it was measured", "on several GPUs at once", "on one GPU at a time"},
-    {"measure.quick", "it was measured", "with --quick", "without --quick"},
-};
-
-/* Unlike in record_other_kind(), that only one has the fact is a difference. */
-static status_t check_in_both(const record_t *first, const record_t *shard,
-                              const struct fact_words *fact, error_t *err) {
-    const bool ours = environment_get(&first->environment, fact->key) != NULL;
-    const bool theirs = environment_get(&shard->environment, fact->key) != NULL;
-    if (ours == theirs)
-        return STATUS_OK;
-    return error_set(err, STATUS_INCOMPARABLE,
-                     "%s: %s %s, but %s in %s: it must be the same in all shards of a run",
-                     shard->folder, fact->what, theirs ? fact->with : fact->without,
-                     ours ? fact->with : fact->without, first->folder);
-}
 
 static status_t check_machine(const record_t *first, const record_t *shard, error_t *err) {
     if (first->schema != shard->schema)
@@ -36,16 +16,18 @@ static status_t check_machine(const record_t *first, const record_t *shard, erro
                          "%s: its results have schema %d, but %d in %s: shards of a run must come "
                          "from the same version",
                          shard->folder, shard->schema, first->schema, first->folder);
-    const char *key = record_other_kind(&first->environment, &shard->environment);
-    if (key != NULL)
-        return error_set(err, STATUS_INCOMPARABLE,
-                         "%s: %s is '%s', but '%s' in %s: shards of a run must come from the "
-                         "same kind of machine and software",
-                         shard->folder, key, environment_get(&shard->environment, key),
-                         environment_get(&first->environment, key), first->folder);
-    for (size_t i = 0; i < sizeof IN_BOTH / sizeof *IN_BOTH; i++)
-        TRY(check_in_both(first, shard, &IN_BOTH[i], err));
-    return STATUS_OK;
+    run_differences_t list = conditions_broken(&first->environment, &shard->environment, PARTS);
+    status_t status = STATUS_OK;
+    if (list.n > 0) {
+        const run_difference_t *one = &list.items[0];
+        status = error_set(err, STATUS_INCOMPARABLE,
+                           "%s: %s is '%s', but '%s' in %s: shards of a run must come from the "
+                           "same kind of machine and software, measured in the same way",
+                           shard->folder, one->key, one->other != NULL ? one->other : "none",
+                           one->first != NULL ? one->first : "none", first->folder);
+    }
+    conditions_free(&list);
+    return status;
 }
 
 static status_t check_sweeps(const record_t *first, const record_t *shard, error_t *err) {
@@ -128,6 +110,8 @@ static status_t take_shard(record_t *merged, record_t *shard, error_t *err) {
     take_passes(merged, shard);
     take_plan(merged, shard);
     take_workers(merged, shard);
+    if (shard->digest != NULL && merged->digest == NULL) /* that lines were edited */
+        merged->digest = json_incref(shard->digest);
     widen_times(merged, shard);
     return STATUS_OK;
 }
@@ -148,6 +132,7 @@ status_t merge_add(merge_t *merge, const char *folder, error_t *err) {
     record_t shard;
     TRY(record_load_passes(folder, &shard, err));
     record_tell_incomplete(&shard);
+    record_reopen(&shard);
     const size_t n = merge->folders.n;
     merge->starts = mem_resize(merge->starts, n + 1, sizeof *merge->starts);
     merge->starts[n] = merge->run.n_cases;
@@ -266,10 +251,12 @@ status_t merge_write(merge_t *merge, const char *folder, error_t *err) {
     free(run->folder);
     run->folder = mem_text(folder);
     TRY(fs_make_folders(folder, err));
-    TRY(journal_write(folder, run->cases, run->n_cases, err));
-    TRY(record_write_header(run, err));
+    TRY(journal_write(folder, run->cases, run->n_cases, run->lines_digest, err));
+    record_declare_all(run);
     record_join_passes(run);
-    return results_write_derived(run, err);
+    TRY(results_write_derived(run, err));
+    record_close(run, run);
+    return record_write_header(run, err);
 }
 
 void merge_free(merge_t *merge) {

@@ -53,6 +53,8 @@ void record_free(record_t *run) {
     text_list_free(&run->left_out);
     free(run->shard);
     json_decref(run->operators);
+    json_decref(run->digest);
+    text_list_free(&run->algorithmic);
     environment_free(&run->environment);
     for (size_t i = 0; i < run->n_passes; i++)
         environment_free(&run->passes[i]);
@@ -159,7 +161,7 @@ static status_t check_lines(record_t *run, const line_list_t *lines, const char 
 }
 
 /* A full sweep has thousands of long lines: parse them on all cores. */
-static status_t load_lines(record_t *run, const char *path, const text_list_t *phases,
+static status_t load_lines(record_t *run, const char *path, const text_list_t *phases, hash_t *hash,
                            error_t *err) {
     char *data;
     size_t size;
@@ -173,6 +175,9 @@ static status_t load_lines(record_t *run, const char *path, const text_list_t *p
     }
     status_t status = check_lines(run, &lines, path, err);
     if (status == STATUS_OK) {
+        for (size_t i = 0; i < lines.n; i++)
+            if (lines.items[i].status == STATUS_OK)
+                hash_add(hash, lines.items[i].text, lines.items[i].length);
         drop_repeated(&lines);
         add_results(run, &lines);
     } else {
@@ -190,14 +195,16 @@ static status_t load_journals(record_t *run, const text_list_t *phases, error_t 
     static const char *const NAMES[] = {JOURNAL_GZIP, JOURNAL};
     bool found = false;
     status_t status = STATUS_OK;
+    hash_t *hash = hash_new();
     for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
         char *path = fs_join(run->folder, NAMES[i]);
         if (fs_exists(path)) {
             found = true;
-            status = load_lines(run, path, phases, err);
+            status = load_lines(run, path, phases, hash, err);
         }
         free(path);
     }
+    hash_finish(hash, run->lines_digest);
     if (status == STATUS_OK && !found && run->finished != NULL)
         return error_set(err, STATUS_USAGE,
                          "%s: run.json has the run as finished, but there is no " JOURNAL
@@ -212,6 +219,8 @@ static status_t load(const char *folder, const text_list_t *phases, bool join, r
     status_t status = record_read_header(folder, run, err);
     if (status == STATUS_OK)
         status = load_journals(run, phases, err);
+    if (status == STATUS_OK)
+        status = record_believe(run, &(belief_t){.units = phases == NULL, .passes = join}, err);
     if (status != STATUS_OK)
         record_free(run);
     else if (join)
@@ -230,16 +239,4 @@ status_t record_load(const char *folder, record_t *run, error_t *err) {
 
 status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
     return load(folder, NULL, false, run, err);
-}
-
-void record_tell_dropped(const record_t *run) {
-    if (run->n_dropped_lines > 0)
-        fprintf(stderr, "%s: dropped the half-written last line of " JOURNAL "\n", run->folder);
-}
-
-void record_tell_incomplete(const record_t *run) {
-    record_tell_dropped(run);
-    if (run->finished == NULL)
-        fprintf(stderr, "%s: the run did not finish: it has only the finished cases\n",
-                run->folder);
 }

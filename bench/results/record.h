@@ -32,7 +32,11 @@ typedef struct record {
     text_list_t left_out; /* engines that options left out of the sweeps */
     char *shard;          /* "3/8"; NULL: all cases, a merged run, or an older version */
     uint64_t seed;
-    json_t *operators; /* descriptions by name; NULL: none */
+    json_t *operators;            /* descriptions by name; NULL: none */
+    json_t *digest;               /* of run.json: see digest.h; NULL: unsealed */
+    char lines_digest[HASH_TEXT]; /* of the lines as loaded or written */
+    text_list_t algorithmic;      /* ids of the cases that told so when they were measured */
+    bool knows_algorithmic;       /* false: of an older version */
     environment_t environment;
     environment_t *passes; /* facts of each pass: "pass", "started", "cores.cuda", … */
     size_t n_passes;
@@ -43,7 +47,7 @@ typedef struct record {
 
 /* Load run.json, then cases.jsonl.gz and cases.jsonl, and join the passes of each case. Later lines
  * replace earlier ones with the same id and pass. An incomplete last line is dropped and counted; any
- * other bad line is an error with its number. */
+ * other bad line is an error with its number. Lines that do not fit together, or to run.json, are refused (believe.c). */
 status_t record_load(const char *folder, record_t *run, error_t *err);
 /* The same, with a result per pass of a case. */
 status_t record_load_passes(const char *folder, record_t *run, error_t *err);
@@ -66,16 +70,13 @@ bool record_pass_is_on(const environment_t *facts, const char *host, const char 
 environment_t *record_pass(record_t *run, unsigned pass, const char *host, const char *gpu);
 unsigned record_pass_number(const environment_t *facts);
 
-/* The key of the first fact in which the machines or their software are not of one kind; NULL if they
- * are. */
-const char *record_other_kind(const environment_t *first, const environment_t *other);
 /* Path of the first sweep of `other` whose text is not among the sweeps of `first`; NULL if there is
  * none. */
 const char *record_other_sweep(const record_t *first, const record_t *other);
 
 /* Report on stderr that loading the run dropped a half-written line. */
 void record_tell_dropped(const record_t *run);
-/* The same, and that the run was not finished. For commands that only read runs. */
+/* The same, that the run was not finished, and that its lines were edited. For commands that only read runs. */
 void record_tell_incomplete(const record_t *run);
 
 /* Cases by id, for runs with thousands. Borrows the cases: none may be added while it exists. */
@@ -102,6 +103,7 @@ typedef struct journal {
     FILE *file;
     char *path;
     hash_t *lines; /* of those that there were, and those that were appended */
+    hash_t *hash; /* of the lines written; NULL: not asked for */
 } journal_t;
 
 /* Repairs an incomplete last line. */
@@ -109,8 +111,9 @@ status_t journal_open(const char *folder, journal_t *journal, error_t *err);
 /* Remove the lines of these passes: bit p - 1 for pass p. */
 status_t journal_drop_passes(const char *folder, uint64_t passes, error_t *err);
 status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err);
-/* Write the lines of a folder that has none; they are on the disk at the end, not one by one. */
-status_t journal_write(const char *folder, const case_result_t *results, size_t n, error_t *err);
+/* Write the lines of a folder that has none; they are on the disk at the end, not one by one. `digest` gets theirs. */
+status_t journal_write(const char *folder, const case_result_t *results, size_t n,
+                       char digest[HASH_TEXT], error_t *err);
 /* STATUS_FAILED if the file has other lines than those: another program changed it. To be called once, before
  * journal_close(). */
 status_t journal_check(journal_t *journal, error_t *err);

@@ -104,6 +104,10 @@ status_t record_write_header(const record_t *run, error_t *err) {
         json_object_set_new(json, "left_out", json_texts(&run->left_out));
     if (run->operators != NULL)
         json_object_set(json, "operators", run->operators);
+    if (run->knows_algorithmic)
+        json_object_set_new(json, "algorithmic", json_texts(&run->algorithmic));
+    if (run->digest != NULL)
+        json_object_set(json, "digest", run->digest);
     char *path = fs_join(run->folder, HEADER);
     status_t status = json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
     free(path);
@@ -238,6 +242,8 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
         SHARD,
         PASSES,
         OPERATORS,
+        ALGORITHMIC,
+        DIGEST,
         ENVIRONMENT,
         N_KEYS
     };
@@ -250,6 +256,8 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
                                             {"shard", JSON_STRING, "text", false},
                                             {"passes", JSON_ARRAY, "a list", false},
                                             {"operators", JSON_OBJECT, "an object", false},
+                                            {"algorithmic", JSON_ARRAY, "a list", false},
+                                            {"digest", JSON_OBJECT, "an object", false},
                                             {"environment", JSON_OBJECT, "an object", true}};
     const json_t *schema, *values[N_KEYS];
     TRY(expect(json, &SCHEMA, &schema, err));
@@ -270,6 +278,9 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
     TRY(read_sweeps(values[SWEEPS], run, err));
     TRY(read_passes(values[PASSES], run, err));
     TRY(read_operators(values[OPERATORS], run, err));
+    TRY(read_texts("algorithmic", values[ALGORITHMIC], &run->algorithmic, err));
+    run->knows_algorithmic = values[ALGORITHMIC] != NULL;
+    run->digest = json_deep_copy(values[DIGEST]);
     return flatten(values[ENVIRONMENT], "", &run->environment, err);
 }
 

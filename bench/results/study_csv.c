@@ -48,12 +48,15 @@ static status_t check_rows(const csv_table_t *table, error_t *err) {
             return error_set(err, STATUS_USAGE,
                              "line %zu: column Batch: found %g, expected an integer of at least 1",
                              table->lines[row], batch);
-        for (size_t column = 1; column < table->columns.n; column++)
-            if (csv_value(table, row, column) < 0)
+        for (size_t column = 1; column < table->columns.n; column++) {
+            const bool is_total = column + 1 == table->columns.n;
+            const double ms = csv_value(table, row, column);
+            if (is_total ? ms <= 0 : ms < 0)
                 return error_set(err, STATUS_USAGE,
-                                 "line %zu: column %s: found %g, expected a time of at least 0",
-                                 table->lines[row], table->columns.items[column],
-                                 csv_value(table, row, column));
+                                 "line %zu: column %s: found %g, expected a time %s 0",
+                                 table->lines[row], table->columns.items[column], ms,
+                                 is_total ? "over" : "of at least");
+        }
     }
     return STATUS_OK;
 }

@@ -8,6 +8,7 @@
 #include "measure/schedule.h"
 #include "measure/trust.h"
 #include "model/implausible.h"
+#include "results/digest.h"
 #include "workloads/operator/operators.h"
 
 #include <math.h>
@@ -357,6 +358,8 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
         return STATUS_OK;
     }
     state->unsound |= run_note_sanitized(side, &entrants->contenders[i]);
+    if (record_declare(&side->record, result))
+        TRY(record_write_header(&side->record, err));
     TRY(journal_append(&side->journal, result, err));
     if (result_is_draw(result)) {
         case_note_draw(state, result);

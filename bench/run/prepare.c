@@ -8,6 +8,7 @@
 #include "io/fs.h"
 #include "io/git.h"
 #include "limits/device_rates.h"
+#include "results/digest.h"
 #include "version.h"
 
 #include <math.h>
@@ -186,6 +187,7 @@ status_t run_begin(run_t *run, error_t *err) {
     fs_remove_orphans(run->folder);
     run_make_states(run);
     note_lost_draws(run);
+    record_declare_all(&run->record);
     TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
 }
@@ -322,7 +324,8 @@ status_t run_survey(run_t *run, error_t *err) {
         note_gpu(run, link);
     device_rates_from_facts(&run->here, &run->rates);
     char *cpus = cores_text(run->cores.allowed, run->cores.n);
-    environment_set(&run->here, "host.cpus", cpus);
+    if (run->cores.n > 0) /* else it uses the cores of the other build's side */
+        environment_set(&run->here, "host.cpus", cpus);
     free(cpus);
     return STATUS_OK;
 }
@@ -381,9 +384,9 @@ status_t run_close(run_t *run, error_t *err) {
         run->record.finished = mem_text(clock_timestamp(now));
         fs_remove_tree(run->compiled, NULL);
     }
-    status_t status = record_write_header(&run->record, err);
+    status_t status = results_write_derived(&finished, err);
     if (status == STATUS_OK)
-        status = results_write_derived(&finished, err);
+        record_close(&run->record, &finished);
     record_free(&finished);
-    return status;
+    return status == STATUS_OK ? record_write_header(&run->record, err) : status;
 }

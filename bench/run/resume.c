@@ -3,6 +3,8 @@
 #include "run/state.h"
 
 #include "base/memory.h"
+#include "results/conditions.h"
+#include "results/digest.h"
 #include "sweep/sweep.h"
 
 #include <stdlib.h>
@@ -83,8 +85,12 @@ static status_t refuse_kind(const run_t *run, const char *key, const char *found
 }
 
 static status_t check_kind(const run_t *run, error_t *err) {
-    const char *key = record_other_kind(&run->record.environment, &run->here);
-    return key == NULL ? STATUS_OK : refuse_kind(run, key, environment_get(&run->here, key), err);
+    run_differences_t list = conditions_broken(&run->record.environment, &run->here, RESUMED);
+    status_t status = STATUS_OK;
+    if (list.n > 0)
+        status = refuse_kind(run, list.items[0].key, list.items[0].other, err);
+    conditions_free(&list);
+    return status;
 }
 
 static status_t check_shard(const run_t *run, error_t *err) {
@@ -206,9 +212,14 @@ status_t run_resume_here(run_t *run, bool are_left, error_t *err) {
     TRY(check_kind(run, err));
     if (run->record.n_dropped_lines > 0 && !run->options->quiet)
         record_tell_dropped(&run->record);
+    if (record_seal(&run->record) == SEAL_BROKEN)
+        progress_note(&run->progress, "lines were edited after the run was closed");
+    record_reopen(&run->record);
     const uint64_t passes = abandoned_passes(run);
-    if (passes != 0)
+    if (passes != 0) {
+        TRY(record_write_header(&run->record, err)); /* its digest is that of other lines */
         TRY(drop_passes(run, passes, err));
+    }
     tell_bad(run);
     free(run->record.finished);
     run->record.finished = NULL;

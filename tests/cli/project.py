@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import gzip
 import json
 import os
 import shutil
@@ -144,6 +145,19 @@ def null_sweep(path: Path, variants: list[str], work_ns: list[int]) -> Path:
     return write_sweep(
         path, "null", [{"engine": "null", "variants": variants}], axes={"work_ns": work_ns}
     )
+
+
+def rename_gpu(run: Path, name: str) -> None:
+    """Make a run look as if it was measured on another GPU."""
+    header = read_header(run)
+    gpu = header["environment"].setdefault("gpu", {})
+    before, gpu["name"] = gpu.get("name", "NVIDIA H200"), name
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    for journal in run.glob("cases.jsonl*"):
+        packed = journal.suffix == ".gz"
+        data = gzip.decompress(journal.read_bytes()) if packed else journal.read_bytes()
+        data = data.replace(json.dumps(before).encode(), json.dumps(name).encode())
+        journal.write_bytes(gzip.compress(data) if packed else data)
 
 
 def read_lines(run: Path) -> list[dict[str, Any]]:

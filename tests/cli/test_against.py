@@ -33,15 +33,21 @@ AT_ONCE = ("--recheck-limit", "0s")
 MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
 # Without the ReLU, in all variants.
 WRONG = MINE.replace('self.variant != "wrong"', "False")
-# Times that differ between processes by a factor of four, the same in every test.
-RESTLESS = MINE.replace(
-    '        return {"forward": times, "total": times, "host_to_host": times}',
-    """        with Path(__file__).with_name("starts").open("r+", encoding="utf-8") as file:
-            n = int(file.read() or 0)
-            file.seek(0)
-            file.write(str(n + 1))
-        times = [1000 * (1 + n * 7 % 4)] * 8
-        return {"forward": times, "total": times, "host_to_host": times}""",
+# Every second process that starts does four times the work: builds alternate in starting first,
+# so each is slow in turn.
+RESTLESS = (
+    MINE.replace(
+        "    for line in sys.stdin:",
+        """    with (Path(__file__).parents[2] / "starts").open("a", encoding="utf-8") as file:
+        file.write("x")
+        Case.repeats = 1 + 3 * (file.tell() % 2)
+    for line in sys.stdin:""",
+    )
+    .replace(
+        "        self.last = self.forward()",
+        "        self.last = [self.forward() for _ in range(self.repeats)][-1]",
+    )
+    .replace('range(request["runs"])', 'range(request["runs"] * case.repeats)')
 )
 # Logs its build at every start.
 TALKING = MINE.replace(
@@ -161,7 +167,7 @@ def own_sweep(folder: Path) -> Path:
 
 
 def run_builds(
-    folder: Path, base: str, candidate: str, *options: str, expect: int = 0
+    folder: Path, base: str, candidate: str, *options: str, expect: int | None = 0
 ) -> subprocess.CompletedProcess[str]:
     own, other = build_with(folder / "own", candidate), build_with(folder / "other", base)
     command = ("run", own_sweep(folder), "--against", other, "--out", folder / "run")
@@ -218,14 +224,15 @@ def test_undecided_cases_get_more_passes(tmp_path: Path) -> None:
 
 
 def test_undecided_cases_without_time_stay_undecided(tmp_path: Path) -> None:
-    done = run_builds(tmp_path, RESTLESS, RESTLESS, *AT_ONCE, "--strict", expect=4)
+    command = ("run", sweep_of(tmp_path), "--against", "self", "--out", tmp_path / "run")
+    done = bench(*command, *PASSES, *AT_ONCE, "--strict", expect=4)
     assert "no regression found, some undecided" in done.stdout
     check_both_sides(tmp_path / "run", 3)
 
 
 def test_builds_alternate_in_starting_first(tmp_path: Path) -> None:
     """On a GPU, the process that started first was up to 5 % slower with the same binary."""
-    run_builds(tmp_path, TALKING, TALKING, *AT_ONCE, "--threshold", "1000%")
+    run_builds(tmp_path, TALKING, TALKING, *AT_ONCE, "--threshold", "1000%", expect=None)
     starts = (tmp_path / "starts").read_text(encoding="utf-8").split()
     # The earlier starts asked for capabilities.
     assert starts[-6:] == ["own", "other", "other", "own", "own", "other"]

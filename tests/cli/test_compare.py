@@ -213,7 +213,7 @@ def two_values(run: Run, case_id: str, low: float, high: float, slow: int) -> No
     """Make three rounds of four, or one, take `high` in each pass of a phase of 48 rounds."""
     phase = run.cases[case_id]["phases"]["kernel_graph"]
     values = [high if i % 4 < slow else low for i in range(48)]
-    samples = [value + i / 100 for value in values for i in range(4)]
+    samples = [value + (4 * k + i) / 1000 for k, value in enumerate(values) for i in range(4)]
     phase.update(samples=samples, round_starts=list(range(0, len(samples) + 1, 4)), n=len(samples))
 
 
@@ -250,7 +250,8 @@ def test_phases_can_be_chosen(base: Run) -> None:
     assert [cell["phase"] for cell in case_of(answer, CUDA)["cells"]] == ["h2d"]
     everything = case_of(compare(base, candidate, "--phase", "all", expect=1), CUDA)
     assert {cell["phase"] for cell in everything["cells"]} >= {"malloc", "h2d", "total"}
-    assert "have nothing to compare in nowhere" in refused(base, candidate, "--phase", "nowhere")
+    nowhere = bench("compare", base.folder, candidate.folder, "--phase", "nowhere", expect=3)
+    assert "have nothing to compare in nowhere" in nowhere.stderr
 
 
 # ---- noise floors --------------------------------------------------------------------------------

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, QUICK_MEASURE, bench, make_root, read_lines, report_of, write_sweep
+from project import (
+    FIXTURES,
+    QUICK_MEASURE,
+    bench,
+    make_root,
+    read_header,
+    read_lines,
+    report_of,
+    write_sweep,
+)
 
 
 @pytest.fixture
@@ -150,5 +159,7 @@ def test_only_draws_are_no_case(root: Path, tmp_path: Path) -> None:
     journal = out / "cases.jsonl"
     kept = journal.read_text(encoding="utf-8").splitlines(keepends=True)[:3]
     journal.write_text("".join(kept), encoding="utf-8")
+    header = {**read_header(out), "finished": None}
+    (out / "run.json").write_text(json.dumps(header), encoding="utf-8")
     done = bench("report", out, "--out", tmp_path / "report.md", expect=None, root=root)
     assert "/fused/" not in (tmp_path / "report.md").read_text(encoding="utf-8"), done.stderr

@@ -266,10 +266,10 @@ def test_two_runs_of_a_machine_are_refused(fleet: list[Run]) -> None:
 
 def test_a_run_of_several_machines_is_refused(fleet: list[Run]) -> None:
     gpu = fleet[SLOW].environment["gpu"]["uuid"]
-    here = {"pass": 1, "host": "node05", "gpu": gpu}
-    fleet[SLOW].header["passes"] = [here]
+    here = [{"pass": n, "host": "node05", "gpu": gpu} for n in range(1, 7)]
+    fleet[SLOW].header["passes"] = here
     run_fleet(fleet)
-    fleet[SLOW].header["passes"] = [here, {"pass": 2, "host": "node99", "gpu": gpu}]
+    fleet[SLOW].header["passes"] = [*here[:5], {"pass": 6, "host": "node99", "gpu": gpu}]
     message = run_fleet(fleet, expect=3)
     assert "machine5: has passes of several machines (node05 GPU-00000005-" in message
     assert "node99 GPU-00000005-" in message

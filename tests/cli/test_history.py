@@ -146,6 +146,7 @@ def test_mistakes_are_reported(runs: list[Path], tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "run.json").write_text(json.dumps(header), encoding="utf-8")
-    (other / "cases.jsonl").write_bytes((runs[1] / "cases.jsonl").read_bytes())
+    lines = (runs[1] / "cases.jsonl").read_bytes()
+    (other / "cases.jsonl").write_bytes(lines.replace(b"NVIDIA H200", b"NVIDIA H100"))
     assert "--allow gpu" in bench("history", runs[0], other, expect=3).stderr
     bench("history", runs[0], other, "--allow", "gpu")

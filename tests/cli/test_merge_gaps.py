@@ -53,6 +53,7 @@ def without_lines(shard: Path, out: Path, *dropped: tuple[int, int]) -> Path:
     ]
     assert len(kept) == len(lines) - len(dropped)
     (out / "cases.jsonl").write_text("".join(kept), encoding="utf-8")
+    change(out, digest=None)  # as if it had not been closed
     return out
 
 

@@ -154,12 +154,14 @@ def test_charts_of_an_earlier_call_are_removed(tmp_path: Path) -> None:
 # ---- hostile names ------------------------------------------------------------------------------
 
 
-def rewrite(run: Path, old: str, new: str) -> None:
+def rewrite(run: Path, old: str, new: str, device: str | None = None) -> None:
     lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
     for record in records:
         for key in ("id", "variant"):
             record[key] = record[key].replace(old, new)
+        if record["on"] == "cuda" and device is not None:
+            record["device"]["name"] = device
     text = "".join(json.dumps(record) + "\n" for record in records)
     (run / "cases.jsonl").write_text(text, encoding="utf-8")
 
@@ -170,7 +172,7 @@ def test_names_from_results_stay_text(tmp_path: Path) -> None:
     header = json.loads((run / "run.json").read_text(encoding="utf-8"))
     header["environment"]["gpu"]["name"] = HOSTILE
     (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
-    rewrite(run, "01_study", f"01_{HOSTILE}")
+    rewrite(run, "01_study", f"01_{HOSTILE}", HOSTILE)
     done = plot(run, "--out", "|touch PWNED", "--format", "svg,png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not [path for path in tmp_path.rglob("PWNED") if path.is_file()]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from project import FIXTURES, bench, report_of
+from project import FIXTURES, bench, rename_gpu, report_of
 
 SIX_PASSES = FIXTURES / "report" / "gpu"
 
@@ -60,10 +60,8 @@ def test_a_copy_is_no_boot(tmp_path: Path) -> None:
 
 
 def test_the_headline_has_a_table_for_each_kind_of_machine(tmp_path: Path) -> None:
-    def other_gpu(header: dict[str, Any]) -> None:
-        header["environment"]["gpu"]["name"] = "Another GPU"
-
-    other = another_boot(tmp_path / "other", other_gpu)
+    other = another_boot(tmp_path / "other", lambda _: None)
+    rename_gpu(other, "Another GPU")
     table = bench("report", SIX_PASSES, other, "--print", "headline").stdout
     titles = [line for line in table.splitlines() if "saved " in line]
     assert len(titles) == table.count("best rival") == 2, table
@@ -252,8 +250,6 @@ def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
     assert "no boots of one machine: gpu.driver: 580.159 and 590.1" in refused.stderr
     assert not out.exists()
 
-    def elsewhere(header: dict[str, Any]) -> None:
-        header["environment"]["gpu"].update(name="NVIDIA A100", driver="590.1")
-
-    saved = another_boot(tmp_path / "saved", elsewhere)
+    saved = another_boot(tmp_path / "saved", newer)
+    rename_gpu(saved, "NVIDIA A100")
     assert "**Another machine: NVIDIA A100" in report_of(SIX_PASSES, saved, out=out)

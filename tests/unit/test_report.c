@@ -365,7 +365,7 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
         STATUS_INCOMPARABLE);
     assert_has(err.text,
                "have the same sweeps on the same device, but are no boots of one machine: "
-               "versions.pytorch: 2.11 and 2.12; gpu.driver: none and 580");
+               "gpu.driver: none and 580; versions.pytorch: 2.11 and 2.12");
     record_t elsewhere = plant_ratios((double[]){2, 2}, 2);
     add_sweep(&elsewhere, "{\"name\": \"a\"}");
     runs[3] = save_run(elsewhere, *state, "elsewhere", "NVIDIA A100");

@@ -42,9 +42,14 @@ static size_t rank_of(const report_t *report, const char *file, const char *work
     return kind != NULL ? (size_t)(kind - kinds) : n;
 }
 
+char *report_charts_folder(const char *root, const record_t *run) {
+    char *parent = fs_join(root, "plots"), *folder = fs_join(parent, run->name);
+    free(parent);
+    return folder;
+}
+
 void section_charts(const report_t *report, const char *workload) {
-    const char *parent = report_keep(report, fs_join(report->root, "plots"));
-    const char *folder = report_keep(report, fs_join(parent, report->run->name));
+    const char *folder = report_keep(report, report_charts_folder(report->root, report->run));
     text_list_t names = {0};   /* sorted */
     error_t none = ERROR_INIT; /* an unreadable folder has no charts */
     if (fs_is_folder(folder) && fs_list(folder, ".svg", &names, &none) != STATUS_OK)

@@ -36,8 +36,13 @@ void section_warnings(const report_t *report);
 void section_flags(const report_t *report);
 void section_sanitize(const report_t *report, const char *workload);
 
+/* files.c: lines, tables and charts that were edited since, and cases that have no line. */
+void section_files(const report_t *report);
+
 /* charts.c: of one workload. */
 void section_charts(const report_t *report, const char *workload);
+/* plots/<run>/; the caller frees it. */
+char *report_charts_folder(const char *root, const record_t *run);
 
 /* method.c */
 void section_reproduce(const report_t *report);

@@ -393,6 +393,7 @@ static void print_header_warnings(const report_t *report) {
 void section_warnings(const report_t *report) {
     report_heading(report, 2, "Warnings");
     print_header_warnings(report);
+    section_files(report);
     print_stops(report);
     print_few_samples(report);
     print_unchecked(report);

@@ -98,6 +98,7 @@ static status_t prepare(ab_t *ab, error_t *err) {
     theirs->settings.cores = ours->settings.cores;
     theirs->settings.guard = ours->settings.guard;
     ours->guard.sides[1] = &theirs->workers;
+    environment_set(&theirs->here, "host.cpus", environment_get(&ours->here, "host.cpus"));
     theirs->settings.compiled = ours->settings.compiled; /* no side has the luckier draw */
     free(theirs->isolation.hidden);                      /* it is in that of ours */
     theirs->isolation.hidden = mem_text(ours->isolation.hidden);

@@ -1,0 +1,148 @@
+/* The table of conditions: what must agree in runs that are compared, in boots, in parts of a run. */
+#include "results/conditions.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { NEVER = RESUMED + 1 };
+
+/* A fact that differs, or that one run lacks: from which relation on is that a difference? */
+static const struct {
+    const char *key;
+    int differs, lacks; /* relation_t; NEVER */
+    bool code;
+    bool is_in_all_parts; /* or in none */
+} FACTS[] = {
+    {"gpu.name", COMPARED, COMPARED, false, false},
+    {"gpu.driver", COMPARED, COMPARED, false, false},
+    {"host.cpu", COMPARED, COMPARED, false, false},
+    {"measure.mode", COMPARED, COMPARED, false, false},
+    {"measure.lock_clocks.locked_mhz", COMPARED, COMPARED, false, true},
+    {"versions.pytorch", BOOTS, BOOTS, true, false},
+    {"versions.cuda_compiler", BOOTS, BOOTS, true, false},
+    {"git.revision", PARTS, NEVER, true, false},
+    {"git.folder.changes", PARTS, NEVER, true, false},
+    {"workers.pytorch-cuda.torch", PARTS, NEVER, true, false},
+    {"operators.softmax", PARTS, NEVER, true, false},
+    {"gpu.power_limit_w", PARTS, NEVER, false, false},
+    {"measure.quick", PARTS, PARTS, false, true},
+    {"measure.devices", PARTS, PARTS, false, true},
+    {"measure.lock_clocks.reason", PARTS, NEVER, false, false},
+    {"host.name", NEVER, NEVER, false, false},
+    {"host.cpus", NEVER, NEVER, false, false},
+    {"gpu.uuid", NEVER, NEVER, false, false},
+    {"measured.copy_bytes_per_s", NEVER, NEVER, false, false},
+    {"of a later version", NEVER, NEVER, false, false},
+};
+enum { N_FACTS = sizeof FACTS / sizeof *FACTS };
+
+static environment_t with(const char *key, const char *value) {
+    environment_t env = {0};
+    environment_set(&env, key, value);
+    return env;
+}
+
+static size_t count_broken(const environment_t *a, const environment_t *b, relation_t relation) {
+    run_differences_t list = conditions_broken(a, b, relation);
+    const size_t n = list.n;
+    conditions_free(&list);
+    return n;
+}
+
+static void test_relations_are_nested(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_FACTS; i++) {
+        environment_t one = with(FACTS[i].key, "1"), other = with(FACTS[i].key, "2"), none = {0};
+        for (int relation = COMPARED; relation <= RESUMED; relation++) {
+            const bool differs = count_broken(&one, &other, (relation_t)relation) == 1;
+            const bool lacks = count_broken(&none, &one, (relation_t)relation) == 1;
+            const bool is_new = count_broken(&one, &none, (relation_t)relation) == 1;
+            /* Parts may lack what one of them has no use for; of a machine that goes on not all is known yet. */
+            const bool must_have = relation < PARTS || strstr(FACTS[i].key, "mode") != NULL ||
+                                   (relation == PARTS && FACTS[i].is_in_all_parts);
+            if (differs != (relation >= FACTS[i].differs))
+                fail_msg("%s: relation %d, differs: %d", FACTS[i].key, relation, differs);
+            if (lacks != (relation >= FACTS[i].lacks && must_have) || lacks != is_new)
+                fail_msg("%s: relation %d, lacks: %d", FACTS[i].key, relation, lacks);
+            assert_int_equal(count_broken(&one, &one, (relation_t)relation), 0);
+        }
+        assert_int_equal(condition_is_of_code(FACTS[i].key), FACTS[i].code);
+        environment_free(&one);
+        environment_free(&other);
+    }
+}
+
+/* What may differ in runs that are compared is named; nothing else is. */
+static void test_the_rest_is_named(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_FACTS; i++) {
+        environment_t one = with(FACTS[i].key, "100"), other = with(FACTS[i].key, "102");
+        run_differences_t list = conditions_changed(&one, &other);
+        const bool measured = condition_is_measured(FACTS[i].key); /* 2 % apart is nothing */
+        assert_int_equal(list.n, FACTS[i].differs != COMPARED && !measured);
+        assert_int_equal(measured, strncmp(FACTS[i].key, "measured.", 9) == 0);
+        conditions_free(&list);
+        environment_free(&one);
+        environment_free(&other);
+    }
+    environment_t slow = with("measured.copy_bytes_per_s", "90"),
+                  fast = with("measured.copy_bytes_per_s", "100"), pair = with("measure.pair", "a"),
+                  none = {0};
+    run_differences_t list = conditions_changed(&slow, &fast);
+    assert_int_equal(list.n, 1);
+    assert_string_equal(list.items[0].first, "90");
+    conditions_free(&list);
+    list = conditions_changed(&pair, &none);
+    assert_int_equal(list.n, 0);
+    conditions_free(&list);
+    environment_free(&slow);
+    environment_free(&fast);
+    environment_free(&pair);
+}
+
+static void test_older_runs_are_steady(void **state) {
+    (void)state;
+    environment_t older = {0}, steady = with("measure.mode", "steady"),
+                  cold = with("measure.mode", "cold");
+    assert_int_equal(count_broken(&older, &steady, COMPARED), 0);
+    assert_int_equal(count_broken(&older, &cold, COMPARED), 1);
+    environment_free(&steady);
+    environment_free(&cold);
+}
+
+/* A locked clock that is null in run.json is none. */
+static void test_null_is_none(void **state) {
+    (void)state;
+    environment_t none = {0}, null = {0};
+    environment_set_number(&null, "measure.lock_clocks.locked_mhz", NAN);
+    assert_int_equal(count_broken(&none, &null, COMPARED), 0);
+    assert_int_equal(count_broken(&null, &none, PARTS), 0);
+    environment_free(&null);
+}
+
+static void test_names_are_those_of_both_tables(void **state) {
+    (void)state;
+    static const char *const NAMES[] = {"gpu", "mode", "locked-clock", "params", "trust", "clock"};
+    text_list_t names = conditions_names();
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        assert_true(text_list_has(&names, NAMES[i]));
+    assert_false(text_list_has(&names, "unit"));
+    text_list_free(&names);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_relations_are_nested),
+        cmocka_unit_test(test_the_rest_is_named),
+        cmocka_unit_test(test_older_runs_are_steady),
+        cmocka_unit_test(test_null_is_none),
+        cmocka_unit_test(test_names_are_those_of_both_tables),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
