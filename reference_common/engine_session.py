@@ -8,7 +8,8 @@ import sys
 import traceback
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,18 @@ from compute_device import Device
 from operator_request import Operator
 from protocol import Answer, CaseRequest, CaseSpec
 from refill import Refill
-from timing import Fresh, Limits, Mark, no_garbage_collection, no_mark, now_ns, take_round
-from workload import COMPARED, SCALE, CaseError, OpenCase, Skip, Workload
+from timing import (
+    Fresh,
+    Limits,
+    Mark,
+    Probe,
+    Round,
+    no_garbage_collection,
+    no_mark,
+    now_ns,
+    take_round,
+)
+from workload import COMPARED, INITIAL, SCALE, CaseError, OpenCase, Skip, Workload
 
 
 @dataclass
@@ -33,8 +44,12 @@ class Opened:
     case: OpenCase
     mark: Mark
     refill: Refill
+    probes: Mapping[str, Probe]
+    """The probe that times each phase."""
     last: dict[str, np.ndarray] | None = None
-    """What the fresh sample of the compared phase left in the last round."""
+    """What the last fresh sample left; of a round, that of the compared phase."""
+    middle: dict[str, np.ndarray] | None = None
+    """What a run in the middle of a graph left beside that, on the inputs as opened."""
 
     @property
     def compared(self) -> str:
@@ -57,6 +72,25 @@ class Opened:
         """Keep what a probe left that took these times, if it is the compared one."""
         if self.compared in ns:
             self.last = self.case.read()
+
+    def probe_of(self, phase: str) -> Probe:
+        """Return the probe that times a phase."""
+        if phase not in self.probes:
+            raise CaseError(f"phase: expected one of {', '.join(self.probes)}, found {phase}")
+        return self.probes[phase]
+
+    def sample_fresh(self, phase: str, seed: int) -> Round:
+        """Take one sample of a phase's probe on the inputs of a seed, and keep what it left."""
+        probe = self.probe_of(phase)
+        with no_garbage_collection():
+            self.prepare(seed)
+            ns = probe().ns
+            self.last = self.case.read()
+            changed = self.changing(ns)
+            if changed:
+                self.middle = getattr(self.case, "middle", _nothing)()
+        ns = {**ns, **changed}
+        return Round({name: [value] for name, value in ns.items()}, 0, 0)
 
     def changing(self, ns: Mapping[str, float]) -> Mapping[str, float]:
         """Return the times of a probe's phases that are others where inputs change before each run."""
@@ -112,6 +146,13 @@ class EngineSession(ABC):
     def built(self, request: protocol.OpenRequest) -> None:  # noqa: B027 -- optional
         """Keep what building a case has left."""
 
+    def sound(self, request: CaseRequest) -> dict[str, Any]:
+        """Return `beside`, what may have worked while no clock ran, if anything: part of an answer.
+
+        Raises `CaseError` if users' code has changed what measures it.
+        """
+        return {}
+
     def lacks(self, request: CaseRequest, error: BaseException) -> str | None:
         """Return what the machine lacks if this made `error`: the case is then skipped."""
         return None
@@ -132,6 +173,7 @@ class EngineSession(ABC):
             },
             "compiles": self.compiles(),
             "open_keys": list(self.open_keys),
+            "request_keys": list(protocol.REQUEST_KEYS),
             "once_ns": dict(self._device.once_ns),
         }
 
@@ -145,7 +187,8 @@ class EngineSession(ABC):
 
     def _attempt(self, request: CaseRequest) -> Answer:
         try:
-            return protocol.ok(request.id, **self._carry_out(request))
+            answer = self._carry_out(request)
+            return protocol.ok(request.id, **answer, **self.sound(request))
         except Skip as skip:
             return protocol.skipped(str(skip), request.id)
         except CaseError as error:
@@ -197,12 +240,11 @@ class EngineSession(ABC):
             if request.results and (find_results := getattr(case, "find_results", None)):
                 find_results()
             start_ns = now_ns()
-            for probe in case.probes:
-                probe()
+            probes = {phase: probe for probe in case.probes for phase in probe().ns}
             self._device.synchronize()
             first_run_ns = now_ns() - start_ns
         peak_bytes = self._device.peak_bytes()
-        self._cases[spec.id] = Opened(case, mark, Refill(case, inputs))
+        self._cases[spec.id] = Opened(case, mark, Refill(case, inputs), probes)
         self.built(request)
         return {
             "phases": dict(case.phases),
@@ -261,13 +303,17 @@ class EngineSession(ABC):
 
     def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
         opened, seed = self._opened(request.id), request.fresh
-        opened.last = None
+        opened.last = opened.middle = None
         limits = Limits(
             request.budget_ns, request.max_samples, request.warmup_samples, request.warmup_ns
         )
-        fresh = None if seed is None else opened.fresh(seed)
         with opened.mark(f"{request.id} round {request.round}"):
-            taken = take_round(opened.case.probes, limits, fresh)
+            if request.phase is not None and seed is not None:
+                taken = opened.sample_fresh(request.phase, seed)
+            else:
+                of_one = request.phase is not None
+                probes = [opened.probe_of(request.phase)] if of_one else opened.case.probes
+                taken = take_round(probes, limits, None if seed is None else opened.fresh(seed))
         return {
             "phases": taken.phases,
             "warmup": {"samples": taken.warmup_samples, "ns": taken.warmup_ns},
@@ -277,7 +323,13 @@ class EngineSession(ABC):
         opened = self._opened(request.id)
         if opened.last is None:
             raise CaseError('last before sample with "fresh"')
-        return _save(opened.last, _folder(request.path))
+        folder = _folder(request.path)
+        answer = _save(opened.last, folder)
+        if opened.middle is not None:
+            (folder / "middle").mkdir()
+            _save(opened.middle, folder / "middle")
+            answer["middle"] = True
+        return answer
 
     def _verify(self, request: protocol.VerifyRequest) -> dict[str, Any]:
         case = self._opened(request.id).case
@@ -287,11 +339,24 @@ class EngineSession(ABC):
         return verify(_folder(request.path))
 
     def _audit(self, request: protocol.AuditRequest) -> dict[str, Any]:
-        opened = self._opened(request.id)
-        with opened.case.timed() as run, no_garbage_collection():
-            for _ in range(request.runs):
+        case = self._opened(request.id).case
+        phase = getattr(case, "audited", self._opened(request.id).compared)
+        if request.phase is None or request.phase == phase:
+            return self._audit_runs(case.timed(), request.runs, phase, calls=1)
+        timed_phase = getattr(case, "timed_phase", None)
+        found = None if timed_phase is None else timed_phase(request.phase)
+        if found is None:
+            raise CaseError(f"audit: {request.phase} cannot be run without the rest of a sample")
+        return self._audit_runs(found.runs, request.runs, request.phase, found.calls)
+
+    @staticmethod
+    def _audit_runs(
+        timed: AbstractContextManager[Callable[[], Any]], runs: int, phase: str, calls: int
+    ) -> dict[str, Any]:
+        with timed as run, no_garbage_collection():
+            for _ in range(runs):
                 run()
-        return {"phase": getattr(opened.case, "audited", opened.compared)}
+        return {"phase": phase, "calls": calls}
 
     def _trace(self, request: protocol.TraceRequest) -> dict[str, Any]:
         return {"source": self.trace(request, self._opened(request.id).case)}
@@ -304,6 +369,10 @@ class EngineSession(ABC):
         return {"results": results}
 
 
+def _nothing() -> None:
+    return None
+
+
 def _folder(path: str) -> Path:
     if not Path(path).is_dir():
         raise CaseError(f"path: {path} is not a folder")
@@ -313,5 +382,5 @@ def _folder(path: str) -> Path:
 def _save(arrays: Mapping[str, np.ndarray], folder: Path) -> dict[str, Any]:
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
-    # Terms that an output was summed from are no output: `bench/measure/verify.h`.
-    return {"arrays": [name for name in arrays if not name.endswith(SCALE)]}
+    # What stands beside an output is none: `bench/measure/verify.h`.
+    return {"arrays": [name for name in arrays if not name.endswith((SCALE, INITIAL))]}

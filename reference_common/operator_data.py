@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 import philox
-from refill import flip_signs, sign_mask
 
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]
 
 STREAM = 64
-OFFSET_STREAM = 204
 
 # NumPy has no bfloat16: these are its bits, and no array of an operator has 16-bit integers.
 # torch.from_numpy(array).view(torch.bfloat16)
@@ -31,9 +29,10 @@ STORED = {
     "u8": np.dtype(np.uint8),
     "bool": np.dtype(np.bool_),
 }
-_FLOATS = ("f32", "f16", "bf16", "f64")
+# Fills that a refill does not draw; a function is called again.
+STAYING = ("constant", "function")
 # For i64, up to the largest float64 below 2^63.
-_BOUNDS = {
+BOUNDS = {
     "i32": (-(2.0**31), 2.0**31 - 1),
     "i64": (-(2.0**63), 2.0**63 - 1024),
     "u8": (0.0, 255.0),
@@ -82,20 +81,24 @@ class OperatorInputs:
 
     def __init__(self, specs: Sequence[ArraySpec], seed: int) -> None:
         self.specs = [spec for spec in specs if spec.is_input]
+        self.seed = seed
         self.arrays = [filled(spec, seed, number) for number, spec in enumerate(self.specs)]
 
-    def refill(self, before: int, after: int) -> None:
-        """Turn the inputs of the refill seed `before` into those of `after`, in place."""
-        mask = sign_mask(before) ^ sign_mask(after)
-        for spec, array in zip(self.specs, self.arrays, strict=True):
-            if spec.fill is None or spec.fill.kind in ("constant", "function"):
-                continue
-            if _is_symmetric(spec.dtype, spec.fill):
-                flip_signs(array, mask)
-            elif array.size > 0:
-                by = _offset(after, array.size) - _offset(before, array.size)
-                flat = array.reshape(-1)
-                flat[:] = np.roll(flat, -by)
+    def refill(self, _before: int, after: int) -> None:
+        """Give the inputs the values of the refill seed `after`, in place."""
+        key = fill_key(self.seed, after)
+        for number, (spec, array) in enumerate(zip(self.specs, self.arrays, strict=True)):
+            if spec.fill is not None and spec.fill.kind not in STAYING:
+                self._fill(spec, key, number, array)
+
+    def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
+        """Fill input `number` under this key."""
+        array[...] = filled(spec, key, number)
+
+
+def fill_key(seed: int, refill: int) -> int:
+    """Return the generator's key for a case's inputs of a refill seed; 0: as opened."""
+    return seed if refill == 0 else philox.mix(seed ^ refill)
 
 
 def filled(spec: ArraySpec, seed: int, number: int) -> Array:
@@ -164,8 +167,8 @@ def _rounded(values: Doubles, dtype: str) -> Array:
         return values
     if dtype == "bool":
         return values != 0
-    if dtype in _BOUNDS:
-        return np.clip(np.rint(values), *_BOUNDS[dtype]).astype(STORED[dtype])
+    if dtype in BOUNDS:
+        return np.clip(np.rint(values), *BOUNDS[dtype]).astype(STORED[dtype])
     with np.errstate(over="ignore"):
         singles = values.astype(np.float32)
         if dtype != "bf16":
@@ -175,20 +178,9 @@ def _rounded(values: Doubles, dtype: str) -> Array:
     return (bits + np.uint32(0x7FFF) + last >> np.uint32(16)).astype(BFLOAT16)
 
 
-def _is_symmetric(dtype: str, fill: Fill) -> bool:
-    return dtype in _FLOATS and (
-        (fill.kind == "uniform" and fill.low == -fill.high)
-        or (fill.kind == "normal" and fill.low == 0)
-    )
-
-
-def _offset(seed: int, n: int) -> int:
-    return 0 if seed == 0 else int(philox.words(seed, OFFSET_STREAM, 0, 1)[0]) % n
-
-
 # ---- normal numbers: normal.c has the source of the constants and the reason for each step ----------
 
-_CENTRE_ABOVE = (
+CENTRE_ABOVE = (
     3.3871328727963666080e0,
     1.3314166789178437745e2,
     1.9715909503065514427e3,
@@ -198,7 +190,7 @@ _CENTRE_ABOVE = (
     3.3430575583588128105e4,
     2.5090809287301226727e3,
 )
-_CENTRE_BELOW = (
+CENTRE_BELOW = (
     1.0,
     4.2313330701600911252e1,
     6.8718700749205790830e2,
@@ -208,7 +200,7 @@ _CENTRE_BELOW = (
     2.8729085735721942674e4,
     5.2264952788528545610e3,
 )
-_TAIL_ABOVE = (
+TAIL_ABOVE = (
     1.42343711074968357734e0,
     4.63033784615654529590e0,
     5.76949722146069140550e0,
@@ -218,7 +210,7 @@ _TAIL_ABOVE = (
     2.27238449892691845833e-2,
     7.74545014278341407640e-4,
 )
-_TAIL_BELOW = (
+TAIL_BELOW = (
     1.0,
     2.05319162663775882187e0,
     1.67638483018380384940e0,
@@ -228,9 +220,9 @@ _TAIL_BELOW = (
     5.47593808499534494600e-4,
     1.05075007164441684324e-9,
 )
-_LOG_SERIES = tuple(1.0 / k for k in range(1, 20, 2))
-_LOG_2 = 0.693147180559945309417
-_ROOT_HALF = 0.707106781186547524401
+LOG_SERIES = tuple(1.0 / k for k in range(1, 20, 2))
+LOG_2 = 0.693147180559945309417
+ROOT_HALF = 0.707106781186547524401
 
 
 def normal(words: npt.NDArray[np.uint32]) -> Doubles:
@@ -238,11 +230,11 @@ def normal(words: npt.NDArray[np.uint32]) -> Doubles:
     p = (words.astype(np.float64) + 0.5) * 2.0**-32
     q = p - 0.5
     r = 0.180625 - q * q
-    values = _polynomial(_CENTRE_ABOVE, r) * q / _polynomial(_CENTRE_BELOW, r)
+    values = _polynomial(CENTRE_ABOVE, r) * q / _polynomial(CENTRE_BELOW, r)
     tail = np.abs(q) > 0.425
     p, q = p[tail], q[tail]
     r = np.sqrt(-_natural_log(np.where(q < 0, p, 1 - p))) - 1.6
-    size = _polynomial(_TAIL_ABOVE, r) / _polynomial(_TAIL_BELOW, r)
+    size = _polynomial(TAIL_ABOVE, r) / _polynomial(TAIL_BELOW, r)
     values[tail] = np.where(q < 0, -size, size)
     return values
 
@@ -257,8 +249,8 @@ def _polynomial(coefficients: Sequence[float], x: Doubles) -> Doubles:
 
 def _natural_log(x: Doubles) -> Doubles:
     mantissa, exponent = np.frexp(x)
-    small = mantissa < _ROOT_HALF
+    small = mantissa < ROOT_HALF
     mantissa = np.where(small, mantissa * 2, mantissa)
     exponent = exponent - small
     s = (mantissa - 1) / (mantissa + 1)
-    return exponent * _LOG_2 + 2 * s * _polynomial(_LOG_SERIES, s * s)
+    return exponent * LOG_2 + 2 * s * _polynomial(LOG_SERIES, s * s)

@@ -16,6 +16,8 @@ from json_checks import ProtocolError, Shape, boolean, integer, json_object, kin
 from operator_request import OPERATOR, Operator
 
 VERSION = 2
+# Keys of requests that not every worker of this version knows.
+REQUEST_KEYS = ("phase",)
 MAX_LINE_BYTES = 64 << 20
 
 Answer = dict[str, Any]
@@ -85,7 +87,10 @@ class RefillRequest:
 
 @dataclass(frozen=True)
 class SampleRequest:
-    """Take one round of samples; a probe's last one with the inputs of the seed `fresh`."""
+    """Take one round of samples; a probe's last one with the inputs of the seed `fresh`.
+
+    With a `phase`, only the probe that times it is asked; with both, only its fresh sample.
+    """
 
     id: str
     budget_ns: int
@@ -94,6 +99,7 @@ class SampleRequest:
     warmup_ns: int
     round: int = 0
     fresh: int | None = None
+    phase: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,10 +120,11 @@ class VerifyRequest:
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """Run what the compared phase times so many times, without clocks."""
+    """Run what a phase, or else the compared one, times so many times, without clocks."""
 
     id: str
     runs: int
+    phase: str | None = None
 
 
 @dataclass(frozen=True)
@@ -237,11 +244,11 @@ _REQUESTS: Mapping[str, Shape] = {
             "warmup_samples": _COUNT,
             "warmup_ns": _COUNT,
         },
-        {"round": _COUNT, "fresh": _SEED},
+        {"round": _COUNT, "fresh": _SEED, "phase": text},
     ),
     "last": Shape(LastRequest, {"id": text, "path": text}),
     "verify": Shape(VerifyRequest, {"id": text, "path": text}),
-    "audit": Shape(AuditRequest, {"id": text, "runs": _COUNT}),
+    "audit": Shape(AuditRequest, {"id": text, "runs": _COUNT}, {"phase": text}),
     "trace_start": Shape(TraceStartRequest, {}),
     "trace": Shape(TraceRequest, {"id": text, "path": text, "origin_ns": _COUNT}),
     "close": Shape(CloseRequest, {"id": text}),

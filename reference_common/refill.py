@@ -1,4 +1,4 @@
-"""What buffers hold before a run: inputs with other signs, outputs at random.
+"""What buffers hold before a run: other inputs, as a rule with other signs, and outputs at random.
 
 A run must not know its inputs in advance, nor find its outputs in its buffers
 (`docs/worker-protocol.md`, refill).

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ ClockDomain = Literal["host", "device"]
 COMPARED = ("host_to_host", "train", "total")
 # Ends the name of a number beside an output: the size of the terms that it was summed from.
 SCALE = ".scale"
+# Ends the name of an array beside an output in place: what it held before the run.
+INITIAL = ".initial"
 Inputs = TypeVar("Inputs")
 
 
@@ -32,6 +34,15 @@ class Skip(Exception):
 
 class CaseError(Exception):
     """The case is invalid or failed; the message is the complete reason."""
+
+
+class TimedPhase(NamedTuple):
+    """What one phase times, to be run without clocks."""
+
+    runs: AbstractContextManager[Callable[[], Any]]
+    """Prepares it; each call of what it gives is one complete run."""
+    calls: int = 1
+    """How many times of the phase a run takes: that of a batch of launches is of one of them."""
 
 
 class OpenCase(Protocol):
@@ -78,7 +89,8 @@ class OpenCase(Protocol):
         """Prepare what the compared phase times; each call of it is one complete run.
 
         A case whose compared phase is no whole run has the optional attribute `audited`, the name of
-        the phase that a call of it takes.
+        the phase that a call of it takes. The optional method `timed_phase` returns the `TimedPhase`
+        of another phase, or None if that cannot be run without the rest of a sample.
         """
         ...
 

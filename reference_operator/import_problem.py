@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write a problem of a kernel benchmark as an operator's folder, for `bench operator import`.
 
-    python3 reference_operator/import_problem.py FOLDER PROBLEM.py [CANDIDATE.py…]
+    python3 reference_operator/import_problem.py [--train] FOLDER PROBLEM.py [CANDIDATE.py…]
 
 It prints what is to be known about the result; after an error, the reason (exit code 1).
 """
@@ -16,13 +16,14 @@ import traceback
 from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
+sys.path.insert(2, str(Path(__file__).absolute().parents[1] / "reference_pytorch"))
 
 import needs
 import problem_files
 import user_file
 from workload import CaseError
 
-PROBLEM = "problem"
+PROBLEM, TRAIN = "problem", "--train"
 
 
 def name_of(path: Path) -> str:
@@ -30,7 +31,7 @@ def name_of(path: Path) -> str:
     return re.sub(r"\W", "_", path.stem, flags=re.ASCII)
 
 
-def write(folder: Path, problem: Path, candidates: list[Path]) -> list[str]:
+def write(folder: Path, problem: Path, candidates: list[Path], *, train: bool = False) -> list[str]:
     """Write the folder and return the notes."""
     stems = [name_of(path) for path in candidates]
     for stem in stems:
@@ -40,7 +41,7 @@ def write(folder: Path, problem: Path, candidates: list[Path]) -> list[str]:
         path.read_bytes()  # before anything is imported
     from problem import Problem
 
-    found = Problem(problem)
+    found = Problem(problem, train=train)
     about = found.describe(f"imported_{name_of(problem)}")
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
@@ -68,9 +69,10 @@ def main(arguments: list[str]) -> int:
     # What the user's files print does not belong to the answer.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    folder, problem, *candidates = (Path(argument).absolute() for argument in arguments)
+    train = arguments[0] == TRAIN
+    folder, problem, *candidates = (Path(path).absolute() for path in arguments[train:])
     try:
-        notes = write(folder, problem, candidates)
+        notes = write(folder, problem, candidates, train=train)
     except BaseException as error:  # what users' files raise, SystemExit too
         traceback.print_exc(file=sys.stderr)
         print(reason(error), file=answers, flush=True)

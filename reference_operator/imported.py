@@ -28,15 +28,15 @@ def tensors(problem: ModuleType) -> list[Tensor]:
     return [x for x in problem.get_inputs() if isinstance(x, Tensor)]
 
 
-def model(problem: ModuleType) -> nn.Module:
-    """Make Model from the seed."""
-    return _made(problem, problem, "Model")
+def model(problem: ModuleType, *, train: bool = False) -> nn.Module:
+    """Make Model from the seed, in evaluation or in training mode."""
+    return _made(problem, problem, "Model").train(train)
 
 
-def candidate(new: ModuleType, problem: ModuleType) -> nn.Module:
+def candidate(new: ModuleType, problem: ModuleType, *, train: bool = False) -> nn.Module:
     """Make ModelNew from the same seed; it gets Model's weights where name and shape agree."""
     weights = model(problem).state_dict()
-    made = _made(problem, new, "ModelNew")
+    made = _made(problem, new, "ModelNew").train(train)
     own = made.state_dict()
     same = [name for name in weights if name in own and own[name].shape == weights[name].shape]
     with torch.no_grad():
@@ -68,7 +68,7 @@ def wide(outputs: Any) -> Any:
 
 
 def _made(problem: ModuleType, module: ModuleType, name: str) -> nn.Module:
-    """Make a class's object with the inputs of `get_init_inputs()`, in evaluation mode."""
+    """Make a class's object with the inputs of `get_init_inputs()`."""
     made_by = getattr(module, name, None)
     if made_by is None:
         raise CaseError(f"{_file(module)}: no class {name}")
@@ -80,7 +80,7 @@ def _made(problem: ModuleType, module: ModuleType, name: str) -> nn.Module:
     if not isinstance(made, nn.Module):
         raise CaseError(f"{_file(module)}: {name} is no torch.nn.Module")
     _dtypes[made] = {key: weight.dtype for key, weight in _weights(made)}
-    return made.eval()
+    return made
 
 
 def _weights(state: nn.Module) -> Any:

@@ -23,6 +23,7 @@ _MODES = (
     (torch._C._len_torch_dispatch_stack, torch._C._get_dispatch_stack_at),
 )
 _ON_DEVICE = DeviceContext.__torch_function__
+_is_lazy_copy = getattr(torch._C, "_is_cow_tensor", lambda _y: False)
 
 
 class Function:
@@ -38,6 +39,7 @@ class Function:
         at = "" if line is None else f":{line}"
         self.place = f"{operator.place(stem)}{at}: {name}"
         self._call = function
+        self._first: list[dict[str, Any]] = []
         self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
         self.state = state
         self._expect_parameters()
@@ -52,18 +54,24 @@ class Function:
         return forward
 
     def checked(
-        self, inputs: OperatorInputs, given: list[Tensor], *, wide: bool = False
+        self,
+        inputs: OperatorInputs,
+        given: list[Tensor],
+        *,
+        wide: bool = False,
+        compiled: Callable[[list[Tensor]], Any] | None = None,
     ) -> list[Tensor]:
         """Run once on these tensors; return the outputs after checking them and the inputs.
 
-        `wide`: floats are float64, the state's too.
+        `wide`: floats are float64, the state's too. `compiled`: `bound()`, compiled.
         """
         device = given[0].device if given else torch.device("cpu")
-        outputs = self.outputs_of(self.bound()(given), given)
+        outputs = self.outputs_of((compiled or self.bound())(given), given)
         self.expect_unchanged(inputs, given)
         self.expect_tensors(outputs)
         for array, y in zip(self.operator.outputs, outputs, strict=True):
             self._expect_output(array, y, device, wide)
+        self._first = [_about(y, given) for y in outputs]
         return outputs
 
     def expect_tensors(self, outputs: list[Any]) -> None:
@@ -73,6 +81,22 @@ class Function:
                 raise CaseError(
                     f"{self.place}: {array.name} is of type {type(y).__name__}, expected a tensor"
                 )
+
+    def expect_complete(self, outputs: list[Tensor], given: list[Tensor]) -> None:
+        """Raise `CaseError` if one of a run is not what it was in the checked run, or computed later.
+
+        Type, dtype, shape, strides, device, and whose memory it is in: anything else would be work
+        that is left to the reader.
+        """
+        self.expect_tensors(outputs)
+        for array, y, first in zip(self.operator.outputs, outputs, self._first, strict=True):
+            found = _about(y, given)
+            for what, value in found.items():
+                if value != first.get(what):
+                    raise CaseError(
+                        f"{self.place}: {array.name} of a timed run has {what}: {value}, "
+                        f"that of the first run has {what}: {first.get(what)}"
+                    )
 
     def expect_no_mode(self) -> None:
         """Raise `CaseError` if what PyTorch is called for next may do work of this function.
@@ -88,11 +112,20 @@ class Function:
                 )
 
     def outputs_of(self, result: Any, given: list[Tensor]) -> list[Any]:
-        """Return what the function returned as a list with one item for each output."""
+        """Return what the function returned as a list with one item for each output.
+
+        A subclass of tuple or list is read as the tuple or list that it is, so that no code of its
+        own decides what is in it.
+        """
         arrays = self.operator.outputs
         if result is None and self.name == "run" and all(a.in_place for a in arrays):
             return in_place_of(self.operator, given)
-        found = list(result) if isinstance(result, (tuple, list)) else [result]
+        if isinstance(result, tuple):
+            found = list(tuple.__iter__(result))
+        elif isinstance(result, list):
+            found = list(list.__iter__(result))
+        else:
+            found = [result]
         if len(found) != len(arrays):
             names = ", ".join(array.name for array in arrays)
             raise CaseError(
@@ -126,6 +159,10 @@ class Function:
 
     def _expect_output(self, array: Array, y: Any, device: torch.device, wide: bool) -> None:
         where = f"{self.place}: {array.name}"
+        if _is_lazy_copy(y):
+            raise CaseError(
+                f"{where} is a lazy copy (torch._lazy_clone), expected one that is made"
+            )
         if y.layout != torch.strided:
             raise CaseError(f"{where} is sparse, expected a dense tensor")
         if tuple(y.shape) != array.shape:
@@ -141,6 +178,23 @@ class Function:
             if self.name == REFERENCE:
                 found += ", or a function oracle beside it computes in f64"
         raise CaseError(found)
+
+
+def _about(y: Tensor, given: list[Tensor]) -> dict[str, Any]:
+    """Return what must be the same in every run; finding it computes nothing that is lazy."""
+    lazy = y.is_neg() or y.is_conj() or _is_lazy_copy(y)
+    about = {
+        "layout": y.layout,
+        "dtype": dtype_name(y.dtype),
+        "shape": list(y.shape),
+        "device": y.device.type,
+        "lazy": lazy,
+    }
+    if y.layout == torch.strided and not lazy:
+        about["strides"] = list(y.stride())
+        memory = y.untyped_storage().data_ptr()
+        about["in an input's memory"] = any(x.untyped_storage().data_ptr() == memory for x in given)
+    return about
 
 
 def in_place_of(operator: Operator, given: list[Tensor]) -> list[Tensor]:

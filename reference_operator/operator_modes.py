@@ -32,6 +32,7 @@ class Eager(ForwardCase):
 
     def load(self, inputs: OperatorInputs) -> None:
         self._inputs = inputs
+        self._inputs.filled_on = self._device.torch_device
         self._sources = inputs.tensors()
 
     def read(self) -> dict[str, np.ndarray]:
@@ -41,6 +42,9 @@ class Eager(ForwardCase):
 
     def results(self) -> dict[str, Any]:
         return results_of(self._inputs.operator, self._stem, self._user_function.state)
+
+    def _may_repeat(self) -> bool:
+        return not any(array.in_place for array in self._inputs.specs)
 
     def _tolerance(self, name: str) -> float:
         operator = self._inputs.operator
@@ -137,9 +141,6 @@ class Compiled(CompiledForward, Inference):
 
 class Graph(GraphForward, Inference):
     """Captured in CUDA graphs with static tensors."""
-
-    def _may_repeat(self) -> bool:
-        return not any(array.in_place for array in self._inputs.specs)
 
 
 class CompiledGraph(CompiledGraphForward, Graph):

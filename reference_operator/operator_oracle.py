@@ -21,10 +21,13 @@ from operator_function import Function, state_of
 from operator_request import FLOATS, Array
 from operator_tensors import DTYPES, OperatorInputs, same_bits, widened, written
 from timing import Mark, Sample, now_ns
-from workload import SCALE, CaseError, ClockDomain
+from workload import INITIAL, SCALE, CaseError, ClockDomain
 
 # By so much, relative to themselves, inputs move unseen by float32, and seen by every 8-bit mantissa.
 _UNSEEN, _SEEN = 2.0**-40, 2.0**-6
+# Of an output that moves less with _SEEN, as it is nearly constant, float64 has no digits for what
+# moves with _UNSEEN.
+_MOVED = 2.0**-16
 # Larger sizes are not tried: a reference that casts does so at every size.
 _MOST_TRIED = 1 << 20
 
@@ -69,7 +72,7 @@ class Oracle(Case):
 
     def output(self) -> dict[str, np.ndarray]:
         self._left = self._total().output
-        return {**self.read(), **self._scales()}
+        return {**self.read(), **self._scales(), **self._initial()}
 
     def verify(self, folder: Path) -> dict[str, Any]:
         """Return whether the file has `verify`, and what it says of the outputs in a folder."""
@@ -106,7 +109,8 @@ class Oracle(Case):
             if array.dtype not in FLOATS or not same_bits(y, near):
                 continue
             # Signs and other steps stay, at least in one direction; what is rounded moves in both.
-            if ((y != up) & (y != down)).double().mean() > 0.5:
+            least = _MOVED * y.abs()
+            if (((up - y).abs() > least) & ((down - y).abs() > least)).double().mean() > 0.5:
                 raise CaseError(
                     f"{self._function.place}: {array.name} is the same if the inputs differ by "
                     f"{_UNSEEN:.0e} of themselves, and another if by {_SEEN:.0e}: reference casts "
@@ -148,6 +152,11 @@ class Oracle(Case):
                     'take random numbers as inputs, or set "deterministic": false in operator.json'
                 )
         return Sample({"total": ns}, outputs)
+
+    def _initial(self) -> dict[str, np.ndarray]:
+        """Return, by `NAME.initial`, what arrays in place hold before a run."""
+        specs = zip(self._inputs.specs, self._inputs.tensors(), strict=True)
+        return {array.name + INITIAL: written(x) for array, x in specs if array.is_output}
 
     def _scales(self) -> dict[str, np.ndarray]:
         """Return, by `NAME.scale`, how large the terms are that an output is summed from."""

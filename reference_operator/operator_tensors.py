@@ -13,7 +13,9 @@ from torch import Tensor
 
 import operator_data
 from host_memory import expect_room
+from operator_data import Array, ArraySpec
 from operator_files import REFERENCE, load
+from operator_fill import fill_by
 from operator_request import Operator
 from protocol import CaseSpec
 from workload import CaseError
@@ -34,6 +36,9 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 class OperatorInputs(operator_data.OperatorInputs):
     """Inputs in host memory, in the description's order; shared by cases and read-only."""
 
+    filled_on = torch.device("cpu")
+    """What refills compute on."""
+
     def __init__(self, operator: Operator, spec: CaseSpec, seed: int) -> None:
         if spec.dtype not in DTYPES:
             raise CaseError(f"dtype: expected one of {', '.join(DTYPES)}, found {spec.dtype}")
@@ -45,12 +50,19 @@ class OperatorInputs(operator_data.OperatorInputs):
         self.operator = operator
         self.params: Mapping[str, Any] = spec.params
         self.dtype = DTYPES[spec.dtype]
-        self.seed = seed
         self._call_function(0)
 
     def refill(self, before: int, after: int) -> None:
         super().refill(before, after)
         self._call_function(after)
+
+    def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
+        if self.filled_on.type == "cpu":
+            super()._fill(spec, key, number, array)  # NumPy takes a tenth of PyTorch's time
+            return
+        assert spec.fill is not None
+        to = torch.from_numpy(array).view(DTYPES[spec.dtype])
+        fill_by(self.filled_on, to, spec.fill, key, number)
 
     def tensors(self) -> list[Tensor]:
         """Return the inputs as tensors in the same memory."""

@@ -1,17 +1,19 @@
-"""A problem of a kernel benchmark: its arrays and scalars, found by calling it on the CPU."""
+"""A problem of a kernel benchmark: its arrays, scalars and cost, found by calling it on the CPU."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import imported
 import needs
+import precision
+import problem_cost
+import problem_draws
 import user_file
 from operator_request import FLOATS
 from operator_tensors import dtype_name, same_bits, seed_all, widened
@@ -26,6 +28,8 @@ REL_L2 = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}
 _OF_OWN_ERROR = 4
 _CASTS = {"f32": "float", "f16": "half", "bf16": "bfloat16", "f64": "double"}
 _DIMENSIONS = 4
+# The rate of products of each dtype, without TF32.
+_MATHS = {"f32": "fp32", "f16": "f16", "bf16": "bf16"}
 _PARTS = ("Model", "get_inputs", "get_init_inputs")
 _SEED = 1
 
@@ -33,18 +37,22 @@ _SEED = 1
 class Problem:
     """A file with Model, get_inputs() and get_init_inputs()."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, train: bool = False) -> None:
         self.file = path.name
+        self.train = train
+        self._path = path
         self.module = user_file.load(path.parent, path.stem, "")
+        precision.switch_all()
         self.notes: list[str] = []
         for part in _PARTS:
             if not callable(getattr(self.module, part, None)):
                 raise CaseError(f"{self.file}: no {part}; expected {', '.join(_PARTS)}")
         seed_all(_SEED)
         self._given = self._inputs()
+        self._expect_fresh_inputs()
         self._name_inputs()
+        self._expect_no_dropout()
         self._outputs = self._run(self._tensors())
-        self._expect_no_draws()
         self.tolerances: list[float | None] = [None] * len(self._outputs)
         self.narrow = self._complaint_in_float64()
         if self.narrow:
@@ -52,23 +60,27 @@ class Problem:
             self.notes.append(
                 f"reference: not in float64 but as written, with twice the tolerance ({self.narrow})"
             )
-        self._compare_training_mode()
+        self._compare_other_mode()
 
     def describe(self, name: str) -> dict[str, Any]:
         """Return operator.json."""
         elements = sum(x.numel() for x in self._tensors())
-        floats = [y for y in (*self._outputs, *self._tensors()) if y.is_floating_point()]
         arrays = zip(self._names(self._tensors(), "x"), self._tensors(), strict=True)
         about = {
             "schema": 1,
             "name": name,
             "summary": f"Model of {self.file}"[:200],
             "params": {"elements": {"default": elements, "min": elements, "max": elements}},
-            "dtypes": [dtype_name(floats[0].dtype) if floats else "f32"],
+            "dtypes": [self._dtype()],
             "inputs": [{**_array(name, x), "fill": "function"} for name, x in arrays],
             "outputs": self._described_outputs(),
+            "cost": self._cost(),
         }
         return {**about, "scalars": self._scalars} if self._scalars else about
+
+    def _dtype(self) -> str:
+        floats = [y for y in (*self._outputs, *self._tensors()) if y.is_floating_point()]
+        return dtype_name(floats[0].dtype) if floats else "f32"
 
     def _inputs(self) -> list[Any]:
         given = self.module.get_inputs()
@@ -84,6 +96,22 @@ class Problem:
         if not any(isinstance(x, Tensor) for x in given):
             raise CaseError(f"{self.file}: get_inputs() returns no tensor")
         return [x.detach().cpu() if isinstance(x, Tensor) else x for x in given]
+
+    def _expect_fresh_inputs(self) -> None:
+        """Raise `CaseError` unless the inputs are those of the seed, and others for another seed."""
+        for seed, what in (
+            (_SEED, "other values under the same"),
+            (_SEED + 1, "the same under every"),
+        ):
+            seed_all(seed)
+            drawn = [x.detach().cpu() for x in self.module.get_inputs() if isinstance(x, Tensor)]
+            same = [same_bits(*pair) for pair in zip(drawn, self._tensors(), strict=False)]
+            if all(same) != (seed == _SEED):
+                raise CaseError(
+                    f"{problem_draws.where_inputs_are_seeded(self._path)}: get_inputs() gives {what} "
+                    "seed: results could be kept; draw from the generators of torch, NumPy or Python "
+                    "as they are, without a generator or a seed of its own"
+                )
 
     @staticmethod
     def _expect_array(where: str, x: Any) -> None:
@@ -126,45 +154,64 @@ class Problem:
     def _names(values: list[Any], letter: str) -> list[str]:
         return [letter] if len(values) == 1 else [f"{letter}{i + 1}" for i in range(len(values))]
 
-    def _call(
-        self, change: Callable[[Any], Any], tensors: list[Tensor], draws: int = _SEED
-    ) -> list[Any]:
-        """Run Model, made from the seed and changed, on these tensors; `draws` seeds its run."""
+    def _model(self, train: bool) -> nn.Module:
+        """Return Model, made from the seed."""
         seed_all(_SEED)
-        model = change(imported.model(self.module))
+        return imported.model(self.module, train=train)
+
+    def _call(self, model: nn.Module, tensors: list[Tensor], draws: int = _SEED) -> list[Any]:
+        """Run Model on these tensors; `draws` seeds its run."""
         seed_all(draws)
         left = iter(tensors)
         with torch.no_grad():
             y = model(*(next(left) if isinstance(x, Tensor) else x for x in self._given))
         return list(y) if isinstance(y, (list, tuple)) else [y]
 
+    def _expect_no_dropout(self) -> None:
+        found = problem_draws.dropouts(self._model(self.train)) if self.train else []
+        if found:
+            raise CaseError(
+                f"{self.file}: Model has {', '.join(found)}, which draws random numbers in training "
+                "mode: set p=0, or leave --train out"
+            )
+
     def _run(self, tensors: list[Tensor]) -> list[Tensor]:
         """Run Model as it is; its outputs and inputs are checked."""
         given = [x.clone() for x in tensors]
-        outputs = self._call(lambda model: model, given)
+        model = self._model(self.train)
+        outputs = self._call(model, given)
         for i, y in enumerate(outputs):
             self._expect_array(f"{self.file}: output {i} of Model", y)
         for x, before, name in zip(given, tensors, self._names(tensors, "x"), strict=True):
             if not same_bits(x, before):
                 raise CaseError(f"{self.file}: Model changes its input {name}: clone it there")
+        outputs = [y.clone() for y in outputs]
+        self._expect_equal_runs(model, outputs)
         return outputs
 
-    def _expect_no_draws(self) -> None:
-        """Raise `CaseError` if a run draws random numbers."""
-        given = [x.clone() for x in self._tensors()]
-        outputs = self._call(lambda model: model, given, draws=_SEED + 1)
-        if not all(map(same_bits, outputs, self._outputs)):
-            raise CaseError(
-                f"{self.file}: two runs of Model on the same inputs differ: it draws random numbers; "
-                "take them as inputs"
-            )
+    def _expect_equal_runs(self, model: nn.Module, outputs: list[Tensor]) -> None:
+        """Raise `CaseError` if a further run draws random numbers, or depends on the one before."""
+
+        def run(own: nn.Module) -> list[Any]:
+            return self._call(own, [x.clone() for x in self._tensors()], draws=_SEED + 1)
+
+        if all(map(same_bits, run(model), outputs)):
+            return
+        if all(map(same_bits, run(self._model(self.train)), outputs)):
+            why = "it keeps something from run to run; compute each alone"
+        else:
+            drawing = problem_draws.drawing(lambda: run(model), self._path)
+            why = f"it draws random numbers{drawing}; take them as inputs"
+        raise CaseError(
+            f"{self.file}: two runs of Model on the same inputs differ: {why}"
+            + (", or leave --train out" if self.train else "")
+        )
 
     def _complaint_in_float64(self) -> str:
         """Return why the reference cannot run in float64, "" if it can."""
         try:
-            outputs = self._call(
-                lambda model: model.double(), [widened(x) for x in self._tensors()]
-            )
+            model = self._model(self.train).double()
+            outputs = self._call(model, [widened(x) for x in self._tensors()])
         except Exception as error:  # whatever Model raises
             return f"{type(error).__name__}: {needs.first_line(error)}"[:120]
         floats = [y for y in outputs if isinstance(y, Tensor) and y.is_floating_point()]
@@ -179,6 +226,8 @@ class Problem:
         names = self._names(self._outputs, "y")
         for i, (name, y, exact) in enumerate(zip(names, self._outputs, expected, strict=True)):
             error = float((y - exact).norm() / exact.norm()) if y.is_floating_point() else 0
+            if _OF_OWN_ERROR * error >= 1:
+                raise CaseError(self._only_rounding(name, y, exact))
             if _OF_OWN_ERROR * error > REL_L2.get(dtype_name(y.dtype), math.inf):
                 self.tolerances[i] = float(f"{_OF_OWN_ERROR * error:.1e}")
                 self.notes.append(
@@ -186,15 +235,46 @@ class Problem:
                     f"{self.tolerances[i]} is allowed"
                 )
 
-    def _compare_training_mode(self) -> None:
-        """Note if the outputs are others in training mode."""
+    def _only_rounding(self, name: str, y: Tensor, exact: Tensor) -> str:
+        def size(x: Tensor) -> str:
+            return f"{float(x.norm()) / math.sqrt(x.numel()):.1e}"
+
+        return (
+            f"{self.file}: {name} of Model is rounding error: it is {size(exact)} in float64 (root "
+            f"mean square), and {dtype_name(y.dtype)} is off by {size(y - exact)}, so what is right "
+            "cannot be told from zeros; have Model return what does not cancel"
+        )
+
+    def _compare_other_mode(self) -> None:
+        """Note if the outputs are others in training mode; with --train, in evaluation mode."""
+        model = self._model(not self.train)
+
+        def run() -> list[Any]:
+            return self._call(model, [x.clone() for x in self._tensors()])
+
+        drawing = ""
         try:
-            outputs = self._call(lambda model: model.train(), [x.clone() for x in self._tensors()])
-            same = all(map(same_bits, outputs, self._outputs))
+            same = all(map(same_bits, run(), self._outputs))
+            if not same and not self.train:
+                drawing = problem_draws.drawing(run, self._path)
         except Exception:  # BatchNorm of one value, say
             same = False
-        if not same:
-            self.notes.append("eval(): Model and ModelNew would compute something else in training")
+        if not same and self.train:
+            self.notes.append("train(): Model and ModelNew are in training mode")
+        elif not same:
+            why = f", where it draws random numbers{drawing}" if drawing else " (--train)"
+            self.notes.append(f"eval(): Model would compute something else in training mode{why}")
+
+    def _cost(self) -> dict[str, Any]:
+        """Return what Model moves and computes, as expressions."""
+        model, given = self._model(self.train), [x.clone() for x in self._tensors()]
+        arrays = [*given, *model.parameters(), *model.buffers()]
+        read, flops = problem_cost.cost_of(lambda: self._call(model, given), arrays)
+        moved = {"bytes": str(read + sum(y.nbytes for y in self._outputs))}
+        rate = _MATHS.get(self._dtype())
+        if flops == 0 or rate is None or self.narrow:
+            return moved
+        return {**moved, "flops": str(flops), "math": {self._dtype(): rate}}
 
     def _described_outputs(self) -> list[dict[str, Any]]:
         described = []

@@ -18,7 +18,7 @@ def inputs(params, dtype):
 
 
 def setup(params, device, dtype):
-    return imported.model(_problem)
+    return imported.model(_problem{train})
 
 
 def reference({parameters}, *, state):
@@ -44,7 +44,7 @@ import imported
 
 
 def setup(params, device, dtype):
-    return imported.candidate(_{stem}, _problem)
+    return imported.candidate(_{stem}, _problem{train})
 
 
 def run({parameters}, *, state):
@@ -73,5 +73,6 @@ def _filled(text: str, problem: Problem, **words: str) -> str:
         parameters=", ".join(problem.parameters),
         arguments=", ".join(problem.arguments),
         notes=problem.notes,
+        train=", train=True" if problem.train else "",
         **words,
     )

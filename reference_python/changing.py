@@ -18,7 +18,7 @@ from case import Events, fill_randomly
 from forward import Forward, listed
 
 # As in bench/workloads/common/gpu_changing.c.
-_MOST_RUNS, _PART_OF_REPEATS = 16, 4
+_LEAST_RUNS, _MOST_RUNS, _PART_OF_REPEATS = 2, 16, 4
 _LARGE_BYTES, _LINE_BYTES = 4096, 128
 # Others may need what is free.
 _SPARE_PART = 4
@@ -27,7 +27,10 @@ _random = random.SystemRandom()
 
 
 class Changing:
-    """Two graphs of copies and runs in turns; the copies of one change what runs read and write."""
+    """Two graphs of copies and runs in turns; the copies of one change what runs read and write.
+
+    A run in the middle of that one is on the inputs as opened, so that its outputs can be checked.
+    """
 
     def __init__(
         self,
@@ -36,13 +39,18 @@ class Changing:
         outputs: Sequence[Tensor],
         *,
         may_rotate: Sequence[bool],
+        opened: Sequence[Tensor],
         repeats: int,
     ) -> None:
         self._forward = forward
         self._x = x
         self._pairs = [(own.view(-1), torch.empty_like(own).view(-1)) for own in x]
+        self._opened = [source.to(own.device) for own, source in zip(x, opened, strict=True)]
+        self._other = [torch.empty_like(own) for own in x]
         self._left = [torch.empty_like(y) for y in self._own(outputs)]
-        runs = min(max(repeats // _PART_OF_REPEATS, 1), _MOST_RUNS)
+        self.middle = [torch.empty_like(y) for y in self._own(outputs)]
+        """What the run in the middle left, without outputs that are inputs, too."""
+        runs = min(max(repeats // _PART_OF_REPEATS, _LEAST_RUNS), _MOST_RUNS)
         each = [
             _amounts(own, runs) if may else [0] * runs
             for own, may in zip(x, may_rotate, strict=True)
@@ -67,13 +75,20 @@ class Changing:
     def _in_turns(self, *, back: bool) -> Any:
         """Copy `back`, which changes what runs read and write; or the other way: as much work."""
         outputs: list[Tensor] = []
-        for amounts in self._amounts:
+        for run, amounts in enumerate(self._amounts):
+            is_middle = run == (len(self._amounts) - 1) // 2  # never the last
             for (own, copy), by in zip(self._pairs, amounts, strict=True):
                 rest = len(own) - by
                 _copy(own[:rest], copy[by:], back=back)
                 _copy(own[rest:], copy[:by], back=back)
+            if is_middle:
+                for own, opened, other in zip(self._x, self._opened, self._other, strict=True):
+                    _copy(own, opened if back else other, back=back)
             outputs = []  # so that the next ones are in the same memory
             outputs = self._own(listed(self._forward(self._x)))
+            if is_middle:
+                for y, kept, left in zip(outputs, self.middle, self._left, strict=True):
+                    (kept if back else left).copy_(y)
             for y, left in zip(outputs, self._left, strict=True):
                 _copy(y, left, back=back)
         return outputs
@@ -86,7 +101,7 @@ class Changing:
 
 def fits(x: Sequence[Tensor], outputs: Sequence[Tensor]) -> bool:
     """Return whether there is memory for the copies, and for the outputs of two graphs."""
-    need_bytes = sum(own.nbytes for own in x) + 3 * sum(y.nbytes for y in outputs)
+    need_bytes = 3 * sum(own.nbytes for own in x) + 4 * sum(y.nbytes for y in outputs)
     return need_bytes <= torch.cuda.mem_get_info()[0] // _SPARE_PART
 
 

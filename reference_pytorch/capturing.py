@@ -8,7 +8,7 @@ import importlib
 import os
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -137,6 +137,24 @@ class Captured(Generic[T]):
 def capture(work: Callable[[], T]) -> Captured[T]:
     """Capture work, which must have run before (`run_on_side_stream`)."""
     return Captured(work)
+
+
+def leave_capture(stream: torch.cuda.Stream) -> None:
+    """Return to a stream after a capture that failed, and leave the process usable for other cases.
+
+    PyTorch stays on the stream of a capture that it could not end. A kernel that was launched
+    meanwhile may have left an error, which the next launch would report; and the random generator is
+    of no use until a capture, any one, has ended.
+    """
+    torch.cuda.set_stream(stream)
+    for _ in range(2):
+        with suppress(RuntimeError):
+            torch.ones(1, device="cuda")
+            torch.cuda.synchronize()
+    one = torch.ones(1, device="cuda")
+    with suppress(RuntimeError), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        one.add_(1)
+    torch.cuda.set_stream(stream)
 
 
 @contextmanager

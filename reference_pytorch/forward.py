@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from torch import Tensor
@@ -19,7 +19,9 @@ from capturing import Captured, capture, compiled, run_on_side_stream
 from case import Case, fill_randomly
 from device import Device
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
-from workload import CaseError, ClockDomain
+from workload import CaseError, ClockDomain, TimedPhase
+
+T = TypeVar("T")
 
 # How many forward passes one graph gets: as many launches as `kernel_graph` of our own kernels.
 _REPEATED_NS, _MOST_REPEATS = 400_000, 256
@@ -74,6 +76,10 @@ class ForwardCase(Case, ABC):
     def read(self) -> dict[str, np.ndarray]:
         """Return the outputs of the last run as new arrays."""
 
+    def _may_repeat(self) -> bool:
+        """Return whether a second forward pass on the same inputs computes the same as the first."""
+        return True
+
     def run(self) -> Any:
         """Run from host memory to host memory and wait for the output."""
         y_host = self._download(self._forward(self._upload()))
@@ -84,6 +90,23 @@ class ForwardCase(Case, ABC):
     def timed(self) -> Iterator[Callable[[], Any]]:
         with self.grad_mode():
             yield self.run
+
+    def timed_phase(self, phase: str) -> TimedPhase | None:
+        """Return what `forward` times; None for other phases, and where inputs change in each run."""
+        if phase != "forward" or self.builds_in_sample or not self._may_repeat():
+            return None
+        return TimedPhase(self._repeated_forward())
+
+    @contextmanager
+    def _repeated_forward(self) -> Iterator[Callable[[], None]]:
+        def run() -> None:
+            self._forward(x)
+            self._device.synchronize()
+
+        with self.grad_mode():
+            x = self._upload()
+            self._device.synchronize()
+            yield run
 
     def leave_random(self) -> None:
         self._left = None
@@ -240,7 +263,7 @@ class GraphForward(ForwardCase):
             graph = self._once("capture", self._capture, forward)
             self._n_repeats = self._count_repeats(graph) if self._may_repeat() else 0
             if self._n_repeats > 0:
-                self._repeated = capture(lambda: self._repeat(forward))
+                self._repeated = self._captured(lambda: self._repeat(forward))
 
         def replay(_x: Any) -> Any:
             graph.replay()
@@ -248,9 +271,22 @@ class GraphForward(ForwardCase):
 
         return replay
 
-    def _may_repeat(self) -> bool:
-        """Return whether a second forward pass computes the same as the first."""
-        return True
+    def timed_phase(self, phase: str) -> TimedPhase | None:
+        """Return what `forward_graph` times, too."""
+        if phase != "forward_graph" or not self._may_repeat():
+            return super().timed_phase(phase)
+        return TimedPhase(self._replayed(), self._n_repeats)
+
+    @contextmanager
+    def _replayed(self) -> Iterator[Callable[[], None]]:
+        def run() -> None:
+            self._repeated.replay()
+            self._wait()
+
+        with self.grad_mode():
+            self._upload()
+            self._device.synchronize()
+            yield run
 
     def _count_repeats(self, graph: Captured[Any]) -> int:
         ns = []
@@ -281,8 +317,12 @@ class GraphForward(ForwardCase):
         return model
 
     def _capture(self, forward: Forward) -> Captured[Any]:
-        self._whole_graph = capture(lambda: self._whole(forward))
-        return capture(lambda: forward(self._x))
+        self._whole_graph = self._captured(lambda: self._whole(forward))
+        return self._captured(lambda: forward(self._x))
+
+    def _captured(self, work: Callable[[], T]) -> Captured[T]:
+        """Return the work in a graph, after it has run."""
+        return capture(work)
 
     def _whole(self, forward: Forward) -> Sequence[Tensor]:
         """Run from host to host; return the outputs on the device."""

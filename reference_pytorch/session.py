@@ -1,25 +1,16 @@
-"""The session of PyTorch: its workloads, its compiler, its profiler and its errors."""
+"""The session of PyTorch: its workloads, and which of their modes compile and capture."""
 
 from __future__ import annotations
 
-import sys
-import traceback
-
-import compile_choices
-import needs
 import protocol
-import torch_needs
-import user_file
 from allocate import Allocate
-from capturing import use_compile_cache
 from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from operator_request import Operator
 from operator_workload import OperatorWorkload
-from protocol import CaseRequest
-from torch_session import TorchSession
+from torch_session import CompilingSession
 from workload import Skip
 
 WORKLOADS = {
@@ -38,17 +29,11 @@ COMPILING = {"cpu": ("compile",), "cuda": ("compile", *_COMPILING_GRAPHS)}
 CAPTURING = ("graph", "overlap", *_COMPILING_GRAPHS)
 
 
-class Session(TorchSession):
+class Session(CompilingSession):
     """The state from hello to bye. Raises `needs.Unavailable` if the device is missing."""
 
     engine = "pytorch"
     workloads = WORKLOADS
-    open_keys = ("results", "compile_cache")
-
-    def __init__(self, device_kind: str) -> None:
-        super().__init__(device_kind)
-        # What torch.compile lacks here; "": nothing, None: not checked yet.
-        self._compile_lacks: str | None = None
 
     def operator(self, operator: Operator) -> OperatorWorkload:
         return OperatorWorkload(operator)
@@ -66,52 +51,9 @@ class Session(TorchSession):
         return {name: [mode for mode in of if mode in compiling] for name, of in modes.items()}
 
     def prepare(self, request: protocol.OpenRequest) -> None:
-        if self._uses_compiler(request):
-            self._expect_compiler()
-            if request.compile_cache:
-                compile_choices.restore(request.compile_cache)
-                use_compile_cache(request.compile_cache)
+        super().prepare(request)
         if request.case.variant in CAPTURING and self._device.kind != "cuda":
             raise Skip("CUDA graphs need a GPU")
 
-    def built(self, request: protocol.OpenRequest) -> None:
-        if request.compile_cache and self._uses_compiler(request):
-            compile_choices.keep(request.compile_cache)
-
-    def lacks(self, request: CaseRequest, error: BaseException) -> str | None:
-        """Return what the compiler lacks here if a compilation failed for it."""
-        if not self._uses_compiler(request):
-            return None
-        if reason := _not_one_graph(error):
-            return reason
-        lacks = torch_needs.compile_cause(error, self._device.kind)
-        if not lacks:
-            return None
-        traceback.print_exc(file=sys.stderr)
-        self._compile_lacks = lacks
-        return lacks
-
-    def _uses_compiler(self, request: CaseRequest) -> bool:
-        compiling = COMPILING[self._device.kind]
-        return isinstance(request, protocol.OpenRequest) and request.case.variant in compiling
-
-    def _expect_compiler(self) -> None:
-        """Skip a case that cannot be compiled here before spending time on it."""
-        if self._compile_lacks is None:
-            kind = self._device.kind
-            # What Triton itself lacks depends on what it has already built: only a failure tells.
-            lacks = (
-                torch_needs.triton_lacks() if kind == "cuda" else torch_needs.compile_lacks(kind)
-            )
-            self._compile_lacks = lacks or ""
-        if self._compile_lacks:
-            raise Skip(self._compile_lacks)
-
-
-def _not_one_graph(error: BaseException) -> str | None:
-    """Return where an operator's reference has what the compiler cannot trace; None: nowhere."""
-    for cause in needs.causes(error):
-        where = user_file.located(cause)
-        if where and type(cause).__name__ == "Unsupported":
-            return f"torch.compile cannot make one graph of it: {where}"
-    return None
+    def uses_compiler(self, variant: str) -> bool:
+        return variant in COMPILING[self._device.kind]

@@ -1,35 +1,52 @@
-"""What the sessions of all engines that run on PyTorch share: precision, profiler, errors."""
+"""What the sessions of all engines that run on PyTorch share: precision, compiler, profiler, errors."""
 
 from __future__ import annotations
 
+import sys
+import traceback
+from abc import abstractmethod
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import torch
 
+import compile_choices
+import needs
+import precision
 import protocol
+import torch_needs
 import tracing
+import user_file
+from capturing import use_compile_cache
 from device import DEVICES, out_of_memory_reason
 from engine_session import EngineSession
-from protocol import Answer
+from protocol import Answer, CaseRequest
 from timing import Mark
-from workload import OpenCase
+from workload import CaseError, OpenCase, Skip
 
 
 class TorchSession(EngineSession):
     """The state from hello to bye. Raises `needs.Unavailable` if the device is missing."""
 
     def __init__(self, device_kind: str) -> None:
-        # Same precision as the CUDA side: no TF32 in place of float32.
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.set_float32_matmul_precision("highest")
+        precision.switch_all()
         super().__init__(DEVICES[device_kind]())
 
     def versions(self) -> dict[str, str]:
-        found = {"torch": torch.__version__}
+        found = {"torch": torch.__version__, "switches": precision.text()}
         with suppress(PackageNotFoundError):
             found["triton"] = version("triton")
         return found
+
+    def _carry_out(self, request: CaseRequest) -> dict[str, Any]:
+        done = super()._carry_out(request)
+        if changed := precision.restore():
+            self._cases.pop(request.id, None)
+            raise CaseError(
+                f"a run sets {', '.join(changed)}: switches are the same for all contenders"
+            )
+        return done
 
     def out_of_memory_reason(self, error: BaseException) -> str | None:
         return out_of_memory_reason(error)
@@ -45,3 +62,64 @@ class TorchSession(EngineSession):
 
     def marks(self) -> Mark:
         return tracing.marks(self._device)
+
+
+class CompilingSession(TorchSession):
+    """A session of which some variants use `torch.compile` or capture CUDA graphs."""
+
+    open_keys = ("results", "compile_cache")
+
+    def __init__(self, device_kind: str) -> None:
+        super().__init__(device_kind)
+        # What torch.compile lacks here; "": nothing, None: not checked yet.
+        self._compile_lacks: str | None = None
+
+    @abstractmethod
+    def uses_compiler(self, variant: str) -> bool:
+        """Return whether a variant uses `torch.compile` on this device."""
+
+    def prepare(self, request: protocol.OpenRequest) -> None:
+        if self.uses_compiler(request.case.variant):
+            self._expect_compiler()
+            if request.compile_cache:
+                compile_choices.restore(request.compile_cache)
+                use_compile_cache(request.compile_cache)
+
+    def built(self, request: protocol.OpenRequest) -> None:
+        if request.compile_cache and self.uses_compiler(request.case.variant):
+            compile_choices.keep(request.compile_cache)
+
+    def lacks(self, request: CaseRequest, error: BaseException) -> str | None:
+        """Return what the compiler lacks here if a compilation failed for it."""
+        opens = isinstance(request, protocol.OpenRequest)
+        if not opens or not self.uses_compiler(request.case.variant):
+            return None
+        if reason := _not_one_graph(error):
+            return reason
+        lacks = torch_needs.compile_cause(error, self._device.kind)
+        if not lacks:
+            return None
+        traceback.print_exc(file=sys.stderr)
+        self._compile_lacks = lacks
+        return lacks
+
+    def _expect_compiler(self) -> None:
+        """Skip a case that cannot be compiled here before spending time on it."""
+        if self._compile_lacks is None:
+            kind = self._device.kind
+            # What Triton itself lacks depends on what it has already built: only a failure tells.
+            lacks = (
+                torch_needs.triton_lacks() if kind == "cuda" else torch_needs.compile_lacks(kind)
+            )
+            self._compile_lacks = lacks or ""
+        if self._compile_lacks:
+            raise Skip(self._compile_lacks)
+
+
+def _not_one_graph(error: BaseException) -> str | None:
+    """Return where a user's function has what the compiler cannot trace; None: nowhere."""
+    for cause in needs.causes(error):
+        where = user_file.located(cause)
+        if where and type(cause).__name__ == "Unsupported":
+            return f"torch.compile cannot make one graph of it: {where}"
+    return None

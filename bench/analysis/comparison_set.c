@@ -8,31 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE_GPU, SIDE_CPU };
-static const platform_t PLATFORMS[] = {
-    [SIDE_GPU] = {.device = "cuda", .engine = "cuda", .name = "CUDA", .place = "on the GPU"},
-    [SIDE_CPU] = {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU"},
-};
-
-/* An operator without code of ours there, as an imported problem: its Python files are held against the rest. */
-static const platform_t CANDIDATES[] = {
-    [SIDE_GPU] = {.device = "cuda", .engine = "python", .name = "python", .place = "on the GPU"},
-    [SIDE_CPU] = {.device = "cpu", .engine = "python", .name = "python", .place = "on the CPU"},
-};
-
-static const platform_t *platform_of(const record_t *run, const char *workload, size_t side) {
-    bool own = false, candidate = false;
-    for (size_t i = 0; i < run->n_cases; i++) {
-        const case_t *spec = &run->cases[i].spec;
-        if (strcmp(spec->workload, workload) != 0 ||
-            strcmp(spec->device, PLATFORMS[side].device) != 0)
-            continue;
-        own = own || strcmp(spec->engine, PLATFORMS[side].engine) == 0;
-        candidate = candidate || strcmp(spec->engine, CANDIDATES[side].engine) == 0;
-    }
-    return candidate && !own ? &CANDIDATES[side] : &PLATFORMS[side];
-}
-
 /* A workload unknown to this version is read like mlp_infer. */
 static const char *size_param_of(const char *workload) {
     const workload_t *known = workload_find(workload);
@@ -71,15 +46,12 @@ static char *comparison_set_key(const case_t *spec, bool with_seed) {
 }
 
 static bool is_whose(const platform_t *platform, const case_t *spec, const char *whose) {
-    if (strcmp(spec->device, platform->device) != 0)
-        return false;
-    const bool ours = strcmp(spec->engine, platform->engine) == 0;
-    const bool rival = !ours && engine_is_rival(spec->engine);
+    const bool ours = platform_is_ours(platform, spec), rival = platform_is_rival(platform, spec);
     if (strcmp(whose, ANYONE) == 0)
         return ours || rival;
     return strcmp(whose, OURS) == 0     ? ours
            : strcmp(whose, RIVALS) == 0 ? rival
-                                        : strcmp(spec->engine, whose) == 0;
+                                        : (ours || rival) && strcmp(spec->engine, whose) == 0;
 }
 
 bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec) {
@@ -121,18 +93,18 @@ comparison_set_count_t comparison_set_count(const comparison_set_t *set) {
     return count;
 }
 
-static const case_result_t *fastest_of(const comparison_set_t *set, int64_t size, const char *whose,
-                                       const char *phase, bool (*is)(const case_result_t *result)) {
-    const case_result_t *fastest = NULL, *result = NULL;
+standing_t comparison_set_standing(const comparison_set_t *set, int64_t size, const char *whose,
+                                   const char *phase) {
+    standing_t standing = {0};
+    const case_result_t *result = NULL;
     while ((result = comparison_set_next(set, result, whose, size)) != NULL)
-        if (is(result))
-            fastest = faster_case(fastest, result, phase);
-    return fastest;
+        standing_add(&standing, result, phase);
+    return standing;
 }
 
 const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
                                             const char *whose, const char *phase) {
-    return fastest_of(set, size, whose, phase, can_be_fastest);
+    return comparison_set_standing(set, size, whose, phase).fastest;
 }
 
 /* One side of the study's comparison at a size: rung 01 in its set-up, or PyTorch eager. */
@@ -166,54 +138,86 @@ static const char *whole_phase(const comparison_set_t *set) {
     return shared_phase(set, "host_to_host", "total");
 }
 
-/* A call in a graph is never compared with one that pays for its launch. */
+/* Has the side a time of one call that is no eager one? */
+static bool has_call_made_ahead(const comparison_set_t *set, const char *whose) {
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, EVERY_SIZE)) != NULL)
+        if (timed_phase(result, ONE_CALL) != NULL && timed_phase(result, EAGER_CALL) == NULL)
+            return true;
+    return false;
+}
+
+/* A call in a graph is never compared with one that pays for its launch, nor on a GPU an eager call of
+ * a script with the replay of a graph. */
+static const char *call_phase(const comparison_set_t *set) {
+    const char *phase = shared_phase(set, CALL_IN_GRAPH, ONE_CALL);
+    const bool scripts = strcmp(set->platform->device, "cuda") == 0 &&
+                         !case_engine_is_built_in(set->platform->engine);
+    const bool alike = has_call_made_ahead(set, OURS) && has_call_made_ahead(set, RIVALS);
+    return strcmp(phase, ONE_CALL) == 0 && scripts && !alike ? EAGER_CALL : phase;
+}
+
 static const char *headline_phase(const comparison_set_t *set) {
     const workload_t *workload = workload_find(set->workload);
     const char *own = workload != NULL ? workload->compared_by : NULL;
-    return own == NULL                     ? whole_phase(set)
-           : strcmp(own, COMPUTATION) == 0 ? shared_phase(set, CALL_IN_GRAPH, ONE_CALL)
-                                           : own;
+    return own == NULL ? whole_phase(set) : strcmp(own, COMPUTATION) == 0 ? call_phase(set) : own;
 }
 
 const case_result_t *rival_shown(const rival_t *rival) {
     return rival->fastest != NULL ? rival->fastest : rival->claimed;
 }
 
+static const case_result_t *compared(const standing_t *standing) {
+    return standing->fastest != NULL ? standing->fastest : standing->claimed;
+}
+
 static void fill_rivals(const comparison_set_t *set, size_row_t *row) {
+    const case_result_t *ours = compared(&row->ours);
     row->rivals = mem_zeroed(set->n_rivals + 1, sizeof *row->rivals);
-    row->strongest = row->claimed = NULL;
+    row->theirs = (standing_t){0};
     for (size_t i = 0; i < set->n_rivals; i++) {
         rival_t *rival = &row->rivals[i];
         rival->engine = set->rivals[i];
-        rival->fastest = comparison_set_fastest(set, row->size, rival->engine, set->phase);
-        if (rival->fastest == NULL)
-            rival->claimed =
-                fastest_of(set, row->size, rival->engine, set->phase, is_self_reported);
-        rival->speedup = speedup_make(row->best, set->phase, rival_shown(rival), set->phase);
-        row->strongest = faster_case(row->strongest, rival->fastest, set->phase);
-        row->claimed = faster_case(row->claimed, rival->claimed, set->phase);
+        rival->standing = comparison_set_standing(set, row->size, rival->engine, set->phase);
+        rival->fastest = rival->standing.fastest;
+        rival->claimed = rival->fastest == NULL ? rival->standing.claimed : NULL;
+        rival->speedup = speedup_make(ours, set->phase, rival_shown(rival), set->phase);
+        standing_join(&row->theirs, &rival->standing, set->phase);
     }
-    if (row->strongest != NULL)
-        row->claimed = NULL;
-    row->headline = speedup_make(row->best, set->phase,
-                                 row->claimed != NULL ? row->claimed : row->strongest, set->phase);
+    row->strongest = row->theirs.fastest;
+    row->claimed = row->strongest == NULL ? row->theirs.claimed : NULL;
+    row->headline = speedup_make(ours, set->phase, compared(&row->theirs), set->phase);
+}
+
+/* The harness names what it makes of a file NAME+graph, NAME+compile. */
+static const case_result_t *plain_call(const comparison_set_t *set, int64_t size) {
+    standing_t standing = {0};
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, OURS, size)) != NULL)
+        if (strchr(result->spec.variant, '+') == NULL)
+            standing_add(&standing, result, ONE_CALL);
+    return compared(&standing);
 }
 
 static void fill_row(const comparison_set_t *set, size_row_t *row) {
     bool gpu = strcmp(set->platform->device, "cuda") == 0;
     bool study = gpu && strcmp(set->workload, "mlp_infer") == 0;
     const char *phase = set->phase;
-    row->best = comparison_set_fastest(set, row->size, OURS, phase);
+    row->ours = comparison_set_standing(set, row->size, OURS, phase);
+    row->best = row->ours.fastest;
     fill_rivals(set, row);
     row->study = study ? of_study(set, row->size, OURS, "01_*") : NULL;
     row->eager = of_study(set, row->size, "pytorch", "eager");
+    if (platform_is_of_candidates(set->platform) && phase_is_call(phase))
+        row->plain = plain_call(set, row->size);
     if (gpu) {
         comparison_set_t host = *set;
-        host.platform = &PLATFORMS[SIDE_CPU];
+        host.platform = platform_of(set->run, set->workload, "cpu");
         row->host = comparison_set_fastest(&host, row->size, OURS, phase);
         row->host_rival = comparison_set_fastest(&host, row->size, RIVALS, phase);
     }
     row->against_eager = speedup_make(row->best, phase, row->eager, phase);
+    row->plain_against_eager = speedup_make(row->plain, ONE_CALL, row->eager, ONE_CALL);
     row->against_study = speedup_make(row->best, phase, row->study, phase);
     row->against_host = speedup_make(row->best, phase, row->host, phase);
     row->against_host_rival = speedup_make(row->best, phase, row->host_rival, phase);
@@ -285,8 +289,9 @@ static void add_set(comparison_set_list_t *list, const record_t *run, const plat
 
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload) {
     comparison_set_list_t list = {0};
-    for (size_t s = 0; s < sizeof PLATFORMS / sizeof *PLATFORMS; s++) {
-        const platform_t *platform = platform_of(run, workload, s);
+    static const char *const DEVICES[] = {"cuda", "cpu"};
+    for (size_t s = 0; s < sizeof DEVICES / sizeof *DEVICES; s++) {
+        const platform_t *platform = platform_of(run, workload, DEVICES[s]);
         for (size_t i = 0; i < run->n_cases; i++) {
             const case_t *spec = &run->cases[i].spec;
             if (strcmp(spec->workload, workload) == 0 && is_whose(platform, spec, ANYONE))

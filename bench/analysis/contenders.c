@@ -75,9 +75,35 @@ bool is_self_reported(const case_result_t *result) {
     return result_has_times(result) && result->trust == TRUST_SELF_REPORTED;
 }
 
+exclusion_t exclusion_of(const case_result_t *result, const char *phase) {
+    if (result->status != CASE_OK)
+        return EXCLUDED_STATUS;
+    if (is_self_reported(result))
+        return EXCLUDED_SELF_REPORTED;
+    if (result_is_algorithmic(result))
+        return EXCLUDED_ALGORITHMIC;
+    if (is_rougher(&result->spec))
+        return EXCLUDED_ROUGHER;
+    return phase != NULL && timed_phase(result, phase) == NULL ? EXCLUDED_NO_TIME : EXCLUDED_NOT;
+}
+
 bool can_be_fastest(const case_result_t *result) {
-    return result->status == CASE_OK && !is_self_reported(result) &&
-           !result_is_algorithmic(result) && !is_rougher(&result->spec);
+    return exclusion_of(result, NULL) == EXCLUDED_NOT;
+}
+
+char *exclusion_text(const case_result_t *result, const char *phase) {
+    static const char *const TEXTS[] = {[EXCLUDED_SELF_REPORTED] = "is self-reported",
+                                        [EXCLUDED_ALGORITHMIC] = "is another algorithm",
+                                        [EXCLUDED_ROUGHER] = "has a larger tolerance"};
+    static const char *const STATUSES[] = {[CASE_SKIPPED] = "was skipped",
+                                           [CASE_WRONG] = "is wrong",
+                                           [CASE_FAILED] = "failed",
+                                           [CASE_THROTTLED] = "was throttled",
+                                           [CASE_IMPLAUSIBLE] = "is implausible"};
+    const exclusion_t exclusion = exclusion_of(result, phase);
+    if (exclusion == EXCLUDED_NO_TIME)
+        return mem_format("has no time of %s", phase);
+    return mem_text(exclusion == EXCLUDED_STATUS ? STATUSES[result->status] : TEXTS[exclusion]);
 }
 
 const case_result_t *faster_case(const case_result_t *a, const case_result_t *b,
@@ -86,4 +112,99 @@ const case_result_t *faster_case(const case_result_t *a, const case_result_t *b,
     if (left == NULL || right == NULL)
         return left != NULL ? a : right != NULL ? b : NULL;
     return right->summary.median < left->summary.median ? b : a;
+}
+
+/* ---- one side -------------------------------------------------------------------------------- */
+
+/* Throttled cases have times, too. */
+static const case_result_t *lower(const case_result_t *a, const case_result_t *b,
+                                  const char *phase) {
+    return a == NULL || result_median(b, phase) < result_median(a, phase) ? b : a;
+}
+
+/* How far a case without a time of the phase is from having one. */
+static int distance_to_time(const case_result_t *result) {
+    static const int OF_STATUS[] = {[CASE_OK] = 0,    [CASE_THROTTLED] = 0, [CASE_IMPLAUSIBLE] = 1,
+                                    [CASE_WRONG] = 2, [CASE_FAILED] = 3,    [CASE_SKIPPED] = 4};
+    return OF_STATUS[result->status];
+}
+
+void standing_add(standing_t *standing, const case_result_t *result, const char *phase) {
+    const exclusion_t exclusion = exclusion_of(result, phase);
+    if (isnan(result_median(result, phase))) {
+        if (standing->timeless == NULL ||
+            distance_to_time(result) < distance_to_time(standing->timeless))
+            standing->timeless = result;
+        return;
+    }
+    if (exclusion == EXCLUDED_NOT)
+        standing->fastest = lower(standing->fastest, result, phase);
+    else
+        standing->excluded = lower(standing->excluded, result, phase);
+    if (exclusion == EXCLUDED_SELF_REPORTED)
+        standing->claimed = lower(standing->claimed, result, phase);
+}
+
+void standing_join(standing_t *standing, const standing_t *more, const char *phase) {
+    const case_result_t *const cases[] = {more->fastest, more->claimed, more->excluded,
+                                          more->timeless};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (cases[i] != NULL)
+            standing_add(standing, cases[i], phase);
+}
+
+const case_result_t *standing_shown(const standing_t *standing) {
+    return standing->fastest != NULL    ? standing->fastest
+           : standing->claimed != NULL  ? standing->claimed
+           : standing->excluded != NULL ? standing->excluded
+                                        : standing->timeless;
+}
+
+const case_result_t *standing_faster(const standing_t *standing, const char *phase) {
+    return standing->fastest != NULL && standing->excluded != NULL &&
+                   result_median(standing->excluded, phase) <
+                       result_median(standing->fastest, phase)
+               ? standing->excluded
+               : NULL;
+}
+
+/* ---- platforms ------------------------------------------------------------------------------- */
+
+static const platform_t PLATFORMS[] = {
+    {.device = "cuda", .engine = "cuda", .name = "CUDA", .place = "on the GPU"},
+    {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU"},
+};
+
+/* An operator without code of ours there, as an imported problem: its Python files are held against the rest. */
+static const platform_t CANDIDATES[] = {
+    {.device = "cuda", .engine = "python", .name = "python", .place = "on the GPU"},
+    {.device = "cpu", .engine = "python", .name = "python", .place = "on the CPU"},
+};
+
+const platform_t *platform_of(const record_t *run, const char *workload, const char *device) {
+    const size_t side = strcmp(device, PLATFORMS[0].device) == 0 ? 0 : 1;
+    bool own = false, candidate = false;
+    for (size_t i = 0; i < run->n_cases; i++) {
+        const case_t *spec = &run->cases[i].spec;
+        if (strcmp(spec->workload, workload) != 0 ||
+            strcmp(spec->device, PLATFORMS[side].device) != 0)
+            continue;
+        own = own || strcmp(spec->engine, PLATFORMS[side].engine) == 0;
+        candidate = candidate || strcmp(spec->engine, CANDIDATES[side].engine) == 0;
+    }
+    return candidate && !own ? &CANDIDATES[side] : &PLATFORMS[side];
+}
+
+bool platform_is_of_candidates(const platform_t *platform) {
+    return strcmp(platform->engine, CANDIDATES[0].engine) == 0;
+}
+
+bool platform_is_ours(const platform_t *platform, const case_t *spec) {
+    return strcmp(spec->device, platform->device) == 0 &&
+           strcmp(spec->engine, platform->engine) == 0;
+}
+
+bool platform_is_rival(const platform_t *platform, const case_t *spec) {
+    return strcmp(spec->device, platform->device) == 0 &&
+           strcmp(spec->engine, platform->engine) != 0 && engine_is_rival(spec->engine);
 }

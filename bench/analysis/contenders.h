@@ -1,11 +1,12 @@
 /* Who is compared with whom, and what may be called the fastest. Reports, charts and the terminal
  * follow these rules. Ours is what this program runs itself, the engines "cuda" and "cpu", with the
- * reference `ref` among the cases of "cpu"; a rival is any other engine but "null". */
+ * reference `ref` among the cases of "cpu", or the files of an operator without these
+ * (platform_of()); a rival is any other engine but "null". */
 #ifndef BENCH_ANALYSIS_CONTENDERS_H
 #define BENCH_ANALYSIS_CONTENDERS_H
 
 #include "model/environment.h"
-#include "model/result.h"
+#include "results/record.h"
 
 bool engine_is_ours(const char *engine);
 bool engine_is_rival(const char *engine);
@@ -27,11 +28,56 @@ const char *rival_version(const environment_t *env, const case_t *spec);
 const phase_t *timed_phase(const case_result_t *result, const char *name);
 /* Has it times that its own worker claims, and the supervisor's clock does not confirm (trust_t)? */
 bool is_self_reported(const case_result_t *result);
-/* May the case be called the fastest? It is ok, not self-reported (trust_t), uses the common algorithm
- * (result_is_algorithmic()) and the common tolerance (is_rougher()). */
-bool can_be_fastest(const case_result_t *result);
+
+/* Why a case may not be called the fastest, or the fastest by a phase. */
+typedef enum exclusion {
+    EXCLUDED_NOT,
+    EXCLUDED_NO_TIME, /* it has none of the phase */
+    EXCLUDED_STATUS,  /* it is not ok */
+    EXCLUDED_SELF_REPORTED,
+    EXCLUDED_ALGORITHMIC, /* result_is_algorithmic() */
+    EXCLUDED_ROUGHER,     /* is_rougher() */
+} exclusion_t;
+
+/* `phase` NULL: by any. */
+exclusion_t exclusion_of(const case_result_t *result, const char *phase);
+bool can_be_fastest(const case_result_t *result); /* EXCLUDED_NOT by any phase */
+/* What the case is or does: "is self-reported", "was skipped", "has no time of one_call". The caller
+ * frees it. */
+char *exclusion_text(const case_result_t *result, const char *phase);
+
 /* The faster of two cases by a phase, the first if equal. Either may be NULL or not ok, and then
  * has no time; NULL if neither has one. */
 const case_result_t *faster_case(const case_result_t *a, const case_result_t *b, const char *phase);
+
+/* Who stands for one side of a comparison, by a phase: start with {0} and add its cases. Any may be NULL. */
+typedef struct standing {
+    const case_result_t *fastest;  /* of those that may be compared */
+    const case_result_t *claimed;  /* of the self-reported */
+    const case_result_t *excluded; /* of all that have a time but may not be compared */
+    const case_result_t *timeless; /* one without a time; rather a wrong one than a skipped */
+} standing_t;
+
+void standing_add(standing_t *standing, const case_result_t *result, const char *phase);
+void standing_join(standing_t *standing, const standing_t *more, const char *phase);
+/* The fastest, else whoever comes nearest to it; NULL: the side has no case. */
+const case_result_t *standing_shown(const standing_t *standing);
+/* One that may not be compared and has a lower time than the fastest; NULL: none. */
+const case_result_t *standing_faster(const standing_t *standing, const char *phase);
+
+/* One kind of device, and the engine that stands for ours on it. */
+typedef struct platform {
+    const char *device, *engine;
+    const char *name;  /* "CUDA" */
+    const char *place; /* "on the GPU" */
+} platform_t;
+
+/* The engine of this program there; of a workload that has only files in Python there, as an imported
+ * problem, those. */
+const platform_t *platform_of(const record_t *run, const char *workload, const char *device);
+bool platform_is_of_candidates(const platform_t *platform); /* the latter */
+/* Is the case ours on its device, or a rival's? Neither: of the engine "null". */
+bool platform_is_ours(const platform_t *platform, const case_t *spec);
+bool platform_is_rival(const platform_t *platform, const case_t *spec);
 
 #endif

@@ -36,13 +36,6 @@ double speedup_unreached_draw(const case_result_t *result, const phase_t *phase)
 /* Which side has the lower time by this ratio, theirs over ours? */
 verdict_t speedup_judge(const stats_interval_t *ratio);
 
-/* One kind of device, and the engine that runs our code on it. */
-typedef struct platform {
-    const char *device, *engine;
-    const char *name;  /* "CUDA" */
-    const char *place; /* "on the GPU" */
-} platform_t;
-
 /* Whose cases on a set's device: ours, all rivals', anyone's of these; or an engine's, by its name. */
 #define OURS "(ours)"
 #define RIVALS "(rivals)"
@@ -53,30 +46,36 @@ typedef struct rival {
     const char *engine;           /* borrowed */
     const case_result_t *fastest; /* its fastest case; or NULL */
     const case_result_t *claimed; /* without one, the fastest of its self-reported cases; or NULL */
+    standing_t standing;          /* from which both are */
     speedup_t speedup;            /* our fastest against either */
 } rival_t;
 
 /* Its fastest case, else the claimed one; or NULL. */
 const case_result_t *rival_shown(const rival_t *rival);
 
-/* The contenders at one size. All but `study` and `eager`, which may have any status, are chosen by
- * comparison_set_fastest(), by the set's phase. */
+/* The contenders at one size, by the set's phase. All but `study` and `eager`, which may have any status,
+ * are chosen by standing_add(). */
 typedef struct size_row {
     int64_t size;
+    standing_t ours, theirs;        /* of all of ours, and of all rivals' */
     const case_result_t *best;      /* our fastest */
     const case_result_t *strongest; /* the fastest of the rivals */
     const case_result_t *claimed;   /* without one, the fastest of the self-reported; or NULL */
     rival_t *rivals;                /* the set's n_rivals, in its order */
     const case_result_t *study;     /* rung 01 in the study's set-up; of mlp_infer */
     const case_result_t *eager;     /* PyTorch eager, the study's other side */
+    /* Of a set of candidates, what is called as eager mode is: their fastest single call that no graph and
+     * no compiler has a part in, variants without a "+"; or NULL. */
+    const case_result_t *plain;
     /* Our fastest and the strongest rival on the CPU; NULL in a set of the CPU. */
     const case_result_t *host, *host_rival;
-    speedup_t headline;           /* best against strongest, or claimed */
-    speedup_t against_eager;      /* best against eager */
-    speedup_t against_study;      /* best against study, as "theirs" */
-    speedup_t against_host;       /* best against host */
-    speedup_t against_host_rival; /* best against host_rival */
-    speedup_t study_total;        /* study against eager by `total`, as in the study */
+    speedup_t headline;            /* best against strongest, either claimed if there is no other */
+    speedup_t against_eager;       /* best against eager */
+    speedup_t plain_against_eager; /* plain against eager, one call each (ONE_CALL) */
+    speedup_t against_study;       /* best against study, as "theirs" */
+    speedup_t against_host;        /* best against host */
+    speedup_t against_host_rival;  /* best against host_rival */
+    speedup_t study_total;         /* study against eager by `total`, as in the study */
 } size_row_t;
 
 /* Cases of one workload that differ only in size, contender and technique, on one platform. */
@@ -122,8 +121,10 @@ int64_t size_of_case(const comparison_set_t *set, const case_t *spec);
 #define EVERY_SIZE INT64_MIN
 const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
                                          const char *whose, int64_t size);
-/* The one at `size` with the least median of `phase`, of those that can_be_fastest(); NULL if
- * none. */
+/* Who stands for them by `phase` at `size`. */
+standing_t comparison_set_standing(const comparison_set_t *set, int64_t size, const char *whose,
+                                   const char *phase);
+/* The fastest of that; NULL if none. */
 const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
                                             const char *whose, const char *phase);
 

@@ -81,6 +81,13 @@ void rng_permutation(uint32_t *order, size_t n, uint64_t seed, uint32_t stream) 
     }
 }
 
+uint64_t rng_mix(uint64_t bits) {
+    bits += 0x9E3779B97F4A7C15;
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
+    return bits ^ bits >> 31;
+}
+
 uint64_t rng_secret(void) {
     uint64_t secret;
     if (getentropy(&secret, sizeof secret) != 0) {

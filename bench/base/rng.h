@@ -31,6 +31,10 @@ void rng_fill_uniform(float *values, size_t n, rng_position_t from, float low, f
  * rng_word(seed, stream, i) % (i + 1). */
 void rng_permutation(uint32_t *order, size_t n, uint64_t seed, uint32_t stream);
 
+/* SplitMix64's output for the state `bits` (Steele et al., "Fast splittable pseudorandom number generators", OOPSLA'14): a
+ * bijection, so that other bits make other keys. */
+uint64_t rng_mix(uint64_t bits);
+
 /* 64 bits of the system's random source: what must not be guessed. */
 uint64_t rng_secret(void);
 

@@ -17,6 +17,8 @@ const cli_option_t OPERATOR_OPTIONS[] = {
      CLI_FIELD(cli_texts, operator_options_t, candidates)},
     {"out", "DIR", "import: keep the operator in this new folder",
      CLI_FIELD(cli_text, operator_options_t, out)},
+    {"train", NULL, "import: in training mode (batch norm by the batch's statistics)",
+     CLI_FIELD(cli_flag, operator_options_t, train)},
     {0},
 };
 
@@ -30,7 +32,7 @@ static const struct {
     {"check", "DIR…", "is the description right, and the reference on small and default sizes?",
      NAMES(NULL), operator_check},
     {"import", "FILE", "measure a problem of a kernel benchmark (-- options of bench run)",
-     NAMES("candidate", "out"), operator_import},
+     NAMES("candidate", "out", "train"), operator_import},
 };
 
 enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS };

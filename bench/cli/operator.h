@@ -3,6 +3,7 @@
 #define BENCH_CLI_OPERATOR_H
 
 #include "cli/args.h"
+#include "workloads/common/workload.h"
 
 typedef struct operator_options {
     const char *root; /* the project's folder */
@@ -11,11 +12,15 @@ typedef struct operator_options {
     const char *dir;        /* new: NULL: kernels/ of the project */
     text_list_t candidates; /* import */
     const char *out;        /* import: NULL: a temporary folder */
+    bool train;             /* import: in training mode */
     const cli_args_t *args; /* the complete command line */
 } operator_options_t;
 
 status_t operator_new(const operator_options_t *options, error_t *err);
 status_t operator_check(const operator_options_t *options, error_t *err);
 status_t operator_import(const operator_options_t *options, error_t *err);
+
+/* Is the reference output such that a check can fail, at the default sizes? */
+status_t operator_check_oracle(const workload_t *workload, const char *root, error_t *err);
 
 #endif

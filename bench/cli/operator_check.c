@@ -152,9 +152,25 @@ static char *sizes_text(const case_t *spec) {
     return joined;
 }
 
-/* Open the case as `variant`; the oracle also runs twice, as it does in `bench run`. The caller frees the reason, NULL
+/* Its outputs on two inputs, and whether they can be checked; not at the smallest sizes, where they may be few or the
+ * same for all inputs (a softmax of one number). */
+static status_t try_outputs(contender_t *oracle, bool smallest, error_t *err) {
+    reference_t first = {0}, other = {0};
+    status_t status = contender_reference(oracle, 0, &first, err);
+    if (status == STATUS_OK && !smallest) {
+        status = contender_reference(oracle, secret_seed(), &other, err);
+        if (status == STATUS_OK)
+            status = contender_refuse_fakes(oracle, &first, &other, err);
+    }
+    reference_free(&first);
+    reference_free(&other);
+    return status;
+}
+
+/* Open the case as `variant`; the oracle also runs, as it does in `bench run`. The caller frees the reason, NULL
  * if all is well. */
-static char *try_variant(const case_t *spec, const char *variant, worker_link_t *worker) {
+static char *try_variant(const case_t *spec, const char *variant, worker_link_t *worker,
+                         bool smallest) {
     const contender_settings_t settings = {
         .measure = MEASURE_DEFAULTS, .pass = 1, .seed = secret_seed(), .timeout_s = TIMEOUT_S};
     case_t own = case_copy(spec);
@@ -165,11 +181,8 @@ static char *try_variant(const case_t *spec, const char *variant, worker_link_t 
     contender.may_retry = false; /* a reference that hangs would do so again */
     contender_open(&contender);
     if (contender.active && strcmp(variant, "oracle") == 0) {
-        reference_t outputs = {0};
         error_t err = ERROR_INIT;
-        if (contender_reference(&contender, 0, &outputs, &err) == STATUS_OK)
-            reference_free(&outputs);
-        else
+        if (try_outputs(&contender, smallest, &err) != STATUS_OK)
             contender_drop(&contender, CASE_FAILED, err.text);
     }
     char *reason = contender.active ? NULL : mem_text(contender.result.reason);
@@ -194,8 +207,8 @@ static void note(findings_t *found, const case_t *spec, char *reason) {
 }
 
 /* In float64, as the oracle, and in the case's dtype. */
-static void try_case(const workload_t *workload, const case_t *spec, worker_link_t *worker,
-                     findings_t *found) {
+static void try_case(const workload_t *workload, const case_t *spec, bool smallest,
+                     worker_link_t *worker, findings_t *found) {
     error_t impossible = ERROR_INIT;
     if (!workload->allows(spec))
         return;
@@ -203,7 +216,7 @@ static void try_case(const workload_t *workload, const case_t *spec, worker_link
         return note(found, spec, mem_text(impossible.text));
     static const char *const VARIANTS[] = {"oracle", "eager"};
     for (size_t i = 0; i < 2 && worker->running; i++) {
-        char *reason = try_variant(spec, VARIANTS[i], worker);
+        char *reason = try_variant(spec, VARIANTS[i], worker, smallest);
         if (worker->running || reason == NULL)
             note(found, spec, reason);
         else
@@ -212,18 +225,22 @@ static void try_case(const workload_t *workload, const case_t *spec, worker_link
     }
 }
 
+static status_t start_worker(workers_t *workers, const case_t *spec, worker_link_t **worker,
+                             error_t *err) {
+    TRY(workers_find(workers, spec, "", worker, err));
+    return worker_link_start(*worker, TIMEOUT_S, err);
+}
+
 static status_t check_reference(const workload_t *workload, const char *root, error_t *err) {
     const operator_description_t *d = operators_find(workload->name);
     workers_t workers = {.root = root};
     worker_link_t *worker;
     findings_t found = {0};
     case_t defaults = make_case(d, workload, d->dtypes.items[0], false);
-    status_t status = workers_find(&workers, &defaults, "", &worker, err);
-    if (status == STATUS_OK)
-        status = worker_link_start(worker, TIMEOUT_S, err);
+    status_t status = start_worker(&workers, &defaults, &worker, err);
     for (size_t i = 0; status == STATUS_OK && worker->running && i < 2 * d->dtypes.n; i++) {
         case_t spec = make_case(d, workload, d->dtypes.items[i / 2], i % 2 == 0);
-        try_case(workload, &spec, worker, &found);
+        try_case(workload, &spec, i % 2 == 0, worker, &found);
         case_free(&spec);
     }
     workers_free(&workers);
@@ -236,6 +253,21 @@ static status_t check_reference(const workload_t *workload, const char *root, er
     text_list_free(&found.problems);
     text_list_free(&found.reasons);
     case_free(&defaults);
+    return status;
+}
+
+status_t operator_check_oracle(const workload_t *workload, const char *root, error_t *err) {
+    const operator_description_t *d = operators_find(workload->name);
+    workers_t workers = {.root = root};
+    worker_link_t *worker;
+    case_t spec = make_case(d, workload, d->dtypes.items[0], false);
+    status_t status = start_worker(&workers, &spec, &worker, err);
+    char *reason = status == STATUS_OK ? try_variant(&spec, "oracle", worker, false) : NULL;
+    if (reason != NULL)
+        status = error_set(err, STATUS_USAGE, "%s", reason);
+    free(reason);
+    workers_free(&workers);
+    case_free(&spec);
     return status;
 }
 

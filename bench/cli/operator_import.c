@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { TIMEOUT_S = 600 };
+static const char TRAIN[] = "--train"; /* in import_problem.py and its notes, too */
 
 /* "why\n" → "why"; the caller frees it. */
 static char *line_of(const char *text, size_t n) {
@@ -34,15 +35,19 @@ static status_t check_answer(const char *problem, const subprocess_result_t *ans
     return STATUS_USAGE;
 }
 
-static status_t write_folder(const operator_options_t *options, const char *folder, error_t *err) {
+/* `*notes` are those of import_problem.py; the caller frees them. */
+static status_t write_folder(const operator_options_t *options, const char *folder, char **notes,
+                             error_t *err) {
     char *python, *script = fs_join(options->root, "reference_operator/import_problem.py");
     subprocess_result_t answer = {0};
     status_t status = workers_find_python(options->root, NULL, "pytorch", &python, err);
     if (status == STATUS_OK) {
-        const char **argv = mem_zeroed(options->candidates.n + 5, sizeof *argv);
+        const char **argv = mem_zeroed(options->candidates.n + 6, sizeof *argv);
         size_t n = 0;
         argv[n++] = python;
         argv[n++] = script;
+        if (options->train)
+            argv[n++] = TRAIN;
         argv[n++] = folder;
         argv[n++] = options->operands[0];
         for (size_t i = 0; i < options->candidates.n; i++)
@@ -54,7 +59,7 @@ static status_t write_folder(const operator_options_t *options, const char *fold
     if (status == STATUS_OK) {
         status = check_answer(options->operands[0], &answer, err);
         if (status == STATUS_OK)
-            fprintf(stderr, "%s", answer.out);
+            *notes = mem_text(answer.out);
         subprocess_result_free(&answer);
     }
     free(script);
@@ -80,6 +85,20 @@ static status_t run_folder(const operator_options_t *options, const char *folder
     return status;
 }
 
+/* In training mode the outputs may be others. */
+static status_t check_oracle(const operator_options_t *options, const char *folder,
+                             const char *notes, error_t *err) {
+    const workload_t *workload;
+    TRY(workload_add_operator(folder, &workload, err));
+    error_t why = ERROR_INIT;
+    const status_t status = operator_check_oracle(workload, options->root, &why);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    return error_set(err, status, "%s: %s%s%s", options->operands[0], why.text,
+                     strstr(notes, TRAIN) != NULL ? "; or import it with " : "",
+                     strstr(notes, TRAIN) != NULL ? TRAIN : "");
+}
+
 status_t operator_import(const operator_options_t *options, error_t *err) {
     if (options->n_operands == 0)
         return error_set(err, STATUS_USAGE, "bench operator import: expected PROBLEM.py");
@@ -90,9 +109,17 @@ status_t operator_import(const operator_options_t *options, error_t *err) {
         TRY(fs_temporary_folder(&temporary, err));
     /* Messages name the last part. */
     char *folder = options->out != NULL ? mem_text(options->out) : fs_join(temporary, "imported");
-    status_t status = write_folder(options, folder, err);
+    char *notes = NULL;
+    status_t status = write_folder(options, folder, &notes, err);
+    if (status == STATUS_OK) {
+        fputs(notes, stderr);
+        status = check_oracle(options, folder, notes, err);
+        if (status != STATUS_OK)
+            fs_remove_tree(folder, NULL);
+    }
     if (status == STATUS_OK)
         status = run_folder(options, folder, err);
+    free(notes);
     if (temporary != NULL)
         fs_remove_tree(temporary, NULL);
     free(temporary);

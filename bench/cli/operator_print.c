@@ -24,17 +24,17 @@ static void print_names(const char *what, const text_list_t *names, const char *
 
 static status_t print_variants(const workload_t *workload, const char *root, FILE *out,
                                error_t *err) {
-    static const struct {
-        const char *engine, *what, *none;
-    } KINDS[] = {{"cuda", "rungs", "none: NN_NAME.cu is one"},
-                 {"python", "implementations", "none: NAME.py with a function run is one"}};
-    for (size_t i = 0; i < 2; i++) {
-        text_list_t variants = {0};
-        TRY(workload_variants(workload, KINDS[i].engine, root, &variants, err));
-        print_names(KINDS[i].what, &variants, KINDS[i].none, out);
-        text_list_free(&variants);
+    text_list_t rungs = {0}, scripts = {0};
+    status_t status = workload_variants(workload, "cuda", root, &rungs, err);
+    if (status == STATUS_OK)
+        status = workload_scripts(workload, root, &scripts, err);
+    if (status == STATUS_OK) {
+        print_names("rungs", &rungs, "none: NN_NAME.cu is one", out);
+        print_names("implementations", &scripts, "none: NAME.py with a function run is one", out);
     }
-    return STATUS_OK;
+    text_list_free(&rungs);
+    text_list_free(&scripts);
+    return status;
 }
 
 status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err) {

@@ -103,6 +103,24 @@ cleanup:
     return status;
 }
 
+status_t compile_add_common(const compile_options_t *options, const char *name, const char *arch,
+                            program_list_t *programs, error_t *err) {
+    const source_t *source;
+    char *path = mem_format("%s/kernels/common/%s.cu", options->root, name);
+    const status_t status = is_arch(arch)
+                                ? source_get(&programs->sources, options->root, path, &source, err)
+                                : error_set(err, STATUS_USAGE, "architecture \"%s\"", arch);
+    if (status == STATUS_OK) {
+        mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
+        programs->items[programs->n++] =
+            (program_t){.variant = arena_format(&programs->texts, "%s", name),
+                        .arch = arena_format(&programs->texts, "%s", arch),
+                        .source = arena_format(&programs->texts, "%s", path)};
+    }
+    free(path);
+    return status;
+}
+
 static void reset_result(program_t *program) {
     text_list_free(&program->flags);
     arena_free(&program->texts);
@@ -139,9 +157,11 @@ static void take_entry(program_t *program, const cache_entry_t *entry) {
     program->compile_ns = entry->compile_ns;
 }
 
-/* A kernel with LAUNCH has the workload's name. */
+/* A kernel with LAUNCH has the workload's name, in kernels/common the file's. */
 static status_t check_launch(const program_t *program, const cubin_t *cubin, error_t *err) {
     const unsigned arch = (unsigned)strtoul(program->arch + strlen("sm_"), NULL, 10);
+    if (program->workload == NULL)
+        return launch_check(cubin, program->variant, false, arch, err);
     const workload_t *workload = workload_find(program->workload);
     if (workload->check_program != NULL)
         return workload->check_program(workload, cubin, err);

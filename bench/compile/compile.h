@@ -27,8 +27,9 @@ typedef struct compile_options {
 typedef enum program_status { PROGRAM_OK, PROGRAM_SKIPPED, PROGRAM_FAILED } program_status_t;
 
 typedef struct program {
-    const char *workload, *variant, *arch; /* "mlp_infer", "03_vectorized", "sm_90" */
-    const char *source;                    /* path of the .cu */
+    /* "mlp_infer" (NULL: kernels/common), "03_vectorized", "sm_90" */
+    const char *workload, *variant, *arch;
+    const char *source;  /* path of the .cu */
     text_list_t defines; /* "BATCH=64", …: only those that the source mentions, sorted */
     /* Filled in by compile_all(): */
     program_status_t status;
@@ -58,6 +59,10 @@ typedef struct program_list {
  * other without a .cu file is an error that names the path. */
 status_t compile_add(const compile_options_t *options, const case_t *spec, const char *arch,
                      program_list_t *programs, size_t *index, error_t *err);
+
+/* Add one that no case names: kernels/common/NAME.cu, which has LAUNCH and the one kernel NAME. */
+status_t compile_add_common(const compile_options_t *options, const char *name, const char *arch,
+                            program_list_t *programs, error_t *err);
 
 /* Compile what the cache does not hold. Fails only if nothing can be compiled (no compiler: the
  * message says how to install one); a program that does not compile is PROGRAM_FAILED. */

@@ -10,8 +10,10 @@
 typedef struct open_request {
     const case_t *spec;
     uint64_t seed;
-    const char *cubin;    /* path, or NULL for a case without a GPU program */
-    const char *arch;     /* of the cubin */
+    const char *cubin; /* path, or NULL for a case without a GPU program */
+    const char *arch;  /* of the cubin */
+    const char
+        *refill; /* path of the program that fills inputs on the device; NULL: the host does */
     bool without_results; /* another pass gives them: what only they take need not run */
 } open_request_t;
 
@@ -23,6 +25,7 @@ enum { LEARNED_LOSSES = 3 };
  * batch of launches, their average). */
 typedef struct probe {
     const char *name;
+    uint32_t phases; /* bit i: it has timed phase i of the recorder */
     status_t (*run)(session_t *session, recorder_t *recorder, error_t *err);
 } probe_t;
 
@@ -35,8 +38,8 @@ typedef struct session_ops {
      * if needed, results_json. For a case that does not apply, set session->skipped and return a
      * failure with the reason. After a failure there is nothing to close. */
     status_t (*open)(session_t *session, const open_request_t *request, error_t *err);
-    /* Give the inputs the signs of this seed (workloads/common/signs.h) in every buffer that a run
-     * reads. Called before every request that runs the case, because open cases may share inputs.
+    /* Give the inputs the signs of this seed (workloads/common/signs.h; of operators: the values, see
+     * workloads/operator/fill.h) in every buffer that a run reads. Called before every request that runs the case, because open cases may share inputs.
      * NULL: there are no inputs. */
     status_t (*refill)(session_t *session, uint64_t seed, error_t *err);
     /* Fill the outputs with random values, before a fresh sample. NULL: there are no outputs. */
@@ -76,9 +79,13 @@ struct session {
     resources_t resources; /* those that only the worker knows; code_hash and arch are static */
     char *results_json; /* JSON object for the answer to close; NULL for {}; freed by the worker */
     bool skipped;
-    uint64_t seed; /* of the signs of its inputs */
-    bool fresh;    /* this sample is a fresh one */
-    bool has_last; /* a fresh sample left its outputs */
+    uint64_t seed;   /* of the refill of its inputs */
+    bool fresh;      /* this sample is a fresh one */
+    bool keep;       /* … and what it leaves will be asked for */
+    bool has_last;   /* a fresh sample left its outputs */
+    bool has_middle; /* … and a call in the middle of a graph, on the inputs as opened */
+    const char
+        *changed; /* an input that the last kept run, or that for `output`, has changed; or NULL */
 };
 
 typedef struct engine {

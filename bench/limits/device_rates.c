@@ -10,7 +10,8 @@
 #include <string.h>
 
 const device_rates_t DEVICE_RATES_UNKNOWN = {
-    NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN, NAN};
+    NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN},
+    NAN, NAN, NAN, NAN, NAN, NAN};
 
 /* What NVIDIA documents of an architecture. FP32 lanes: CUDA C++ Programming Guide, throughput of
  * arithmetic instructions. Multiply-adds of float16 matrices without zeros to skip, per clock and
@@ -30,6 +31,12 @@ static const chip_t CHIPS[] = {{"sm_70", 64, 512, 0},      {"sm_75", 64, 512, 0}
 /* sm_90: 64 Ki registers of 4 bytes, 228 KiB of shared memory (CUDA C++ Programming Guide,
  * technical specifications per compute capability); no other architecture has more. */
 enum { KEPT_BY_MULTIPROCESSOR_KIB = 256 + 228 };
+
+/* Blocks of a cluster of a size that is not portable, a multiprocessor each. */
+enum { LARGEST_CLUSTER = 16 };
+
+/* No core does more: two units for 512 bits, multiply-adds, and a clock over that of any CPU on sale. */
+static const double CPU_CORE_FLOPS_PER_S = 2 * 16 * 2 * 7e9;
 
 static double fact(const environment_t *env, const char *name) {
     const char *text = environment_get(env, name);
@@ -61,6 +68,9 @@ void device_rates_from_facts(const environment_t *env, device_rates_t *rates) {
     /* A multiply-add counts as two operations. */
     const int lanes = chip != NULL ? chip->fp32_lanes : 128;
     rates->fp32_flops_per_s = multiprocessors * lanes * 2 * clock_mhz * 1e6;
+    rates->lanes_peak_flops_per_s = multiprocessors * lanes * 2 * top_mhz * 1e6;
+    rates->cluster_bytes = LARGEST_CLUSTER * kept_kib * 1024.0;
+    rates->cpu_peak_flops_per_s = fact(env, "host.cores") * CPU_CORE_FLOPS_PER_S;
     rates->f16_peak_flops_per_s =
         chip != NULL ? multiprocessors * chip->f16_multiply_adds * 2 * top_mhz * 1e6 : NAN;
 }

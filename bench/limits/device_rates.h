@@ -27,12 +27,16 @@ typedef struct device_rates {
     double launch_ns;                         /* an empty kernel in a graph */
     double event_ns;                          /* two events with nothing between */
     double barrier_ns;                        /* one barrier of the whole grid */
+    /* No measurements: what can be at most, at a clock that is not locked. */
+    double lanes_peak_flops_per_s; /* of FP32 lanes */
+    double cluster_bytes;        /* registers and shared memory of the largest cluster of blocks */
+    double cpu_peak_flops_per_s; /* float32, all cores of the host */
 } device_rates_t;
 
 extern const device_rates_t DEVICE_RATES_UNKNOWN;
 
-/* Set what follows from the environment alone: L2 size, on-chip memory, peak FLOP/s. The tensor
- * cores' is NaN for an unknown architecture. */
+/* Set what follows from the environment alone: L2 size, on-chip memory, peak FLOP/s, also of the CPU. The
+ * tensor cores' is NaN for an unknown architecture. */
 void device_rates_from_facts(const environment_t *env, device_rates_t *rates);
 
 /* Set the rates measured by a calibration case (workloads device and null on cuda), or raise the rate

@@ -8,6 +8,7 @@
 #include "model/implausible.h"
 #include "model/result_json.h"
 #include "worker/run_queue.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,15 +58,26 @@ bool contender_close(contender_t *c) {
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
+static bool is_audited(const contender_t *c) {
+    for (size_t i = 0; i < c->audit.n_phases; i++)
+        if (!c->audit.phases[i].done)
+            return false;
+    return true;
+}
+
 bool contender_is_finished(const contender_t *c) {
     const case_result_t *result = &c->result;
-    return !c->active || (result->stop != STOP_NONE && result->after.done == result->before.done);
+    return !c->active || (result->stop != STOP_NONE && is_audited(c) &&
+                          result->after.done == result->before.done);
 }
 
 typedef struct sample_limits {
     double budget_s, warmup_s;
     int max_samples, warmup_samples;
     uint64_t fresh; /* seed of the inputs of one more sample; 0: none */
+    const char
+        *phase; /* with a seed: only that sample, of what times this phase; NULL: all phases */
+    bool keep;  /* what it leaves will be asked for */
 } sample_limits_t;
 
 static json_t *ask_sample(contender_t *c, sample_limits_t limits) {
@@ -78,6 +90,10 @@ static json_t *ask_sample(contender_t *c, sample_limits_t limits) {
                                 "warmup_ns", (json_int_t)(limits.warmup_s * 1e9));
     if (limits.fresh > 0)
         json_object_set_new(request, "fresh", json_integer((json_int_t)limits.fresh));
+    if (limits.phase != NULL)
+        json_object_set_new(request, "phase", json_string(limits.phase));
+    if (limits.keep)
+        json_object_set_new(request, "keep", json_true());
     return contender_ask(c, request);
 }
 
@@ -108,18 +124,11 @@ void contender_warm_up(contender_t *c) {
         now_ns = clock_ns();
     } while (now_ns - start_ns < (int64_t)WARMUP_MOST_S * 1000000000 &&
              (!settled || samples < WARMUP_SAMPLES || now_ns - start_ns < WARMUP_NS));
-    if (c->is_long && c->audit.round == AUDIT_LAST) /* one more round would be expensive */
-        c->audit.round = (unsigned)(secret_seed() % c->settings->measure.min_rounds);
+    for (size_t i = 0; i < c->audit.n_phases && c->is_long; i++)
+        if (c->audit.phases[i].round == AUDIT_LAST) /* one more round would be expensive */
+            c->audit.phases[i].round = (unsigned)(secret_seed() % c->settings->measure.min_rounds);
     c->result.warmup_ns = (double)(now_ns - start_ns);
     clocks_forget(&c->result.device);
-}
-
-static bool add_samples(contender_t *c, case_result_t *into, const sample_claim_t *claim) {
-    char *reason = samples_add(into, claim);
-    if (reason != NULL)
-        contender_drop(c, CASE_FAILED, reason);
-    free(reason);
-    return reason == NULL;
 }
 
 cores_t *contender_cores(const contender_t *c) {
@@ -141,43 +150,164 @@ static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool 
     return answer;
 }
 
-void contender_round(contender_t *c) {
-    const measure_options_t *measure = &c->settings->measure;
-    sample_limits_t limits = {.max_samples = 1};
-    if (!c->settings->profile)
-        limits = (sample_limits_t){.budget_s = measure->round_s,
-                                   .max_samples = ROUND_MOST_SAMPLES,
-                                   .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
-                                   .warmup_s = ROUND_WARMUP_NS / 1e9};
-    const bool audited = c->audit.expected.seed > 0 && c->stopping.rounds == c->audit.round;
-    if (c->audit.expected.seed > 0)
-        limits.fresh = audited ? c->audit.expected.seed : secret_seed();
-    bool slow;
+/* A request for samples, its answer, and what the machine did meanwhile. The caller frees the answer; NULL: there
+ * is none. */
+typedef struct exchange {
+    sample_limits_t limits;
+    json_t *answer;
+    double took_ns, waited_ns;
+    bool slow; /* the core */
+} exchange_t;
+
+static void take_samples(contender_t *c, exchange_t *exchange) {
     if (!contender_reopen(c))
         return;
     run_queue_t before = run_queue_read(c->worker->child.pid);
     const int64_t start_ns = clock_ns();
-    json_t *answer = sample_on_fast_core(c, limits, &slow);
-    const double took_ns = (double)(clock_ns() - start_ns);
-    const double waited_ns = run_queue_waited_ns(&before, c->worker->child.pid);
-    if (answer == NULL)
+    exchange->answer = sample_on_fast_core(c, exchange->limits, &exchange->slow);
+    exchange->took_ns = (double)(clock_ns() - start_ns);
+    exchange->waited_ns = run_queue_waited_ns(&before, c->worker->child.pid);
+}
+
+/* A worker that finds its own process unsound says why: then its times are its own word. */
+static void note_what_is_beside(contender_t *c, const json_t *answer) {
+    const char *beside = json_string_value(json_object_get(answer, "beside"));
+    if (beside == NULL || !text_is_plain(beside) ||
+        flag_list_find(&c->result.flags, FLAG_BESIDE) != NULL)
         return;
-    /* The null workload makes its times up. */
-    const bool made_up = strcmp(c->result.spec.engine, "null") == 0;
-    const sample_claim_t claim = {.answer = answer,
-                                  .most = (size_t)limits.max_samples,
-                                  .fresh = limits.fresh > 0,
-                                  .waited_ns = waited_ns,
-                                  .took_ns = made_up ? INFINITY : took_ns};
+    flag_list_add(&c->result.flags, FLAG_BESIDE, beside, NAN, NAN);
+}
+
+typedef char *add_t(case_result_t *into, const sample_claim_t *claim);
+
+static bool add_samples(contender_t *c, case_result_t *into, add_t *add, exchange_t *exchange) {
+    const sample_claim_t claim = {.answer = exchange->answer,
+                                  .most = (size_t)exchange->limits.max_samples,
+                                  .fresh = exchange->limits.fresh > 0,
+                                  .waited_ns = exchange->waited_ns,
+                                  .took_ns = case_engine_is_built_in(c->result.spec.engine)
+                                                 ? INFINITY /* null makes its times up */
+                                                 : exchange->took_ns};
+    char *reason = add(into, &claim);
+    if (reason != NULL)
+        contender_drop(c, CASE_FAILED, reason);
+    free(reason);
+    note_what_is_beside(c, exchange->answer);
+    json_decref(exchange->answer);
+    exchange->answer = NULL;
+    return reason == NULL;
+}
+
+/* ---- samples on new inputs ------------------------------------------------------------------- */
+
+static bool is_declared(const case_result_t *result, const char *name) {
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (strcmp(result->phases[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void add_audited(contender_t *c, const char *const *names, uint64_t drawn) {
+    audit_t *audit = &c->audit;
+    while (*names != NULL && !is_declared(&c->result, *names))
+        names++;
+    if (*names == NULL)
+        return;
+    const unsigned n = c->settings->measure.min_rounds, i = (unsigned)audit->n_phases++;
+    audit->phases[i].name = *names;
+    audit->phases[i].round =
+        (drawn >> i & 1) != 0 ? AUDIT_LAST : (unsigned)((drawn >> AUDIT_MOST_PHASES) + i) % n;
+}
+
+/* Those that reports compare; of a training they are parts of the whole. */
+void contender_plan_audit(contender_t *c, uint64_t drawn) {
+    if (!c->active) /* it may have no worker */
+        return;
+    add_audited(c, NAMES("host_to_host", "train", "total"), drawn);
+    if (is_declared(&c->result, "train") || !contender_may_ask(c, "phase"))
+        return;
+    add_audited(c, NAMES("kernel_graph", "forward_graph"), drawn);
+    add_audited(c, NAMES("kernel", "forward_device", "forward"), drawn);
+}
+
+static bool is_due(const contender_t *c, size_t i, unsigned round) {
+    return !c->audit.phases[i].done && c->audit.phases[i].round == round;
+}
+
+static void check_phase(contender_t *c, size_t i) {
+    contender_check_last(c, c->audit.phases[i].name);
+    c->audit.phases[i].done = true;
+}
+
+/* A probe that times several of the phases is asked once. */
+static void merge_phases(audit_t *audit, size_t i, const json_t *phases) {
+    size_t n = i + 1;
+    for (size_t k = i + 1; k < audit->n_phases; k++)
+        if (json_object_get(phases, audit->phases[k].name) == NULL)
+            audit->phases[n++] = audit->phases[k];
+    audit->n_phases = n;
+}
+
+/* The seed comes after the ordinary samples, and each phase has another: what one computed is of no use to the
+ * next. */
+static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned round) {
+    const bool due = is_due(c, i, round);
+    exchange_t exchange = {
+        .limits = {.max_samples = 1,
+                   .fresh = due ? c->audit.expected.seed : secret_seed(),
+                   .phase = c->audit.phases[i].name,
+                   .keep = due && case_engine_is_built_in(c->result.spec.engine)}};
+    take_samples(c, &exchange);
+    if (exchange.answer == NULL)
+        return false;
+    merge_phases(&c->audit, i, json_object_get(exchange.answer, "phases"));
+    if (!add_samples(c, into, samples_add_fresh, &exchange))
+        return false;
+    if (due)
+        check_phase(c, i);
+    return c->active;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static sample_limits_t limits_of(const contender_t *c) {
+    if (c->settings->profile)
+        return (sample_limits_t){.max_samples = 1};
+    return (sample_limits_t){.budget_s = c->settings->measure.round_s,
+                             .max_samples = ROUND_MOST_SAMPLES,
+                             .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
+                             .warmup_s = ROUND_WARMUP_NS / 1e9};
+}
+
+/* Where a run is long, the sample on new inputs is the only one, and the phases besides the whole have one only
+ * where it is compared. So it is for a worker that cannot be asked for single phases. */
+static bool take_round(contender_t *c) {
+    const unsigned round = c->stopping.rounds;
+    const bool audited = c->audit.expected.seed > 0 && c->audit.n_phases > 0;
+    const bool at_once = audited && (c->is_long || !contender_may_ask(c, "phase"));
+    const bool due = at_once && is_due(c, 0, round);
+    exchange_t exchange = {.limits = limits_of(c)};
+    if (at_once)
+        exchange.limits.fresh = due ? c->audit.expected.seed : secret_seed();
+    take_samples(c, &exchange);
+    if (exchange.answer == NULL)
+        return false;
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
-    bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
-    bool good = add_samples(c,
-                            low    ? &c->throttled_rounds
-                            : slow ? &c->slow_rounds
-                                   : &c->result,
-                            &claim);
-    json_decref(answer);
-    if (!good)
+    const bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
+    case_result_t *into = low ? &c->throttled_rounds : exchange.slow ? &c->slow_rounds : &c->result;
+    if (!add_samples(c, into, samples_add, &exchange))
+        return false;
+    if (due)
+        check_phase(c, 0);
+    for (size_t i = at_once ? 1 : 0; audited && c->active && i < c->audit.n_phases; i++)
+        if ((!at_once || is_due(c, i, round)) && !take_fresh(c, into, i, round))
+            return false;
+    return true;
+}
+
+void contender_round(contender_t *c) {
+    const int64_t start_ns = clock_ns();
+    if (!take_round(c))
         return;
     double round_s = (double)(clock_ns() - start_ns) / 1e9;
     stop_reason_t stop = stopping_after_round(&c->stopping, &c->result, round_s);
@@ -186,8 +316,6 @@ void contender_round(contender_t *c) {
     if (c->settings->profile)
         c->result.stop = STOP_SINGLE;
     c->result.rounds = c->stopping.rounds;
-    if (audited)
-        contender_check_last(c);
 }
 
 void contender_settle(contender_t *c) {
@@ -209,8 +337,10 @@ void contender_audit(contender_t *c) {
     if (c->audit.expected.seed == 0)
         return;
     take_doubted_rounds(c);
-    if (c->active && c->stopping.rounds <= c->audit.round) {
-        c->audit.round = c->stopping.rounds;
+    for (size_t i = 0; i < c->audit.n_phases && c->active; i++) {
+        if (c->audit.phases[i].done)
+            continue;
+        c->audit.phases[i].round = c->stopping.rounds;
         contender_round(c);
         take_doubted_rounds(c);
     }

@@ -17,6 +17,7 @@ typedef struct contender_settings {
     unsigned pass; /* the current one, counted from 1; 0: a draw */
     unsigned draw;
     const char *compiled; /* folder for what tuning compilers choose */
+    const char *refill;   /* program that fills inputs of operators' rungs; NULL: the host does */
     uint64_t seed;
     double timeout_s;  /* for one answer */
     nvml_t *nvml;      /* NULL: do not read clocks */
@@ -38,14 +39,21 @@ typedef struct expectation {
     contender_t *judge; /* the oracle, whose verify() decides if reference->verified; else NULL */
 } expectation_t;
 
-enum { AUDIT_LAST = INT_MAX };
+enum { AUDIT_LAST = INT_MAX, AUDIT_MOST_PHASES = 3 };
 
-/* What was timed is checked: in one round, which nobody can know before, the output that the timed
- * sample on new inputs left is compared with the reference for these inputs. */
+/* What was timed is checked: for each phase that cases are compared by, in one round, which nobody can
+ * know before, the output that its timed sample on new inputs left is compared with the reference for
+ * these inputs. */
 typedef struct audit {
     expectation_t expected;  /* seed 0: no audit (`refill` in docs/worker-protocol.md) */
-    unsigned round;          /* counted from 0; AUDIT_LAST: one more, after the others */
+    expectation_t as_opened; /* for a call in the middle of a graph */
     const struct band *band; /* measure/band.h */
+    struct {
+        const char *name; /* of the result */
+        unsigned round;   /* counted from 0; AUDIT_LAST: one more, after the others */
+        bool done;
+    } phases[AUDIT_MOST_PHASES]; /* the first is that of a whole sample */
+    size_t n_phases;
 } audit_t;
 
 struct contender {
@@ -77,10 +85,15 @@ void contender_free(contender_t *contender);
 bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
-/* Load the output of an oracle, which is open, into `reference`: of the inputs of this seed, 0: those
+/* Load the output of an oracle, which is open, into `reference`, with its bounds: of the inputs of this seed, 0: those
  * of opening it. An operator's verify(), if it has one, must accept it. */
 status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
                              error_t *err);
+/* Checks that can fail: refuse the outputs of an operator's oracle, `first` of the inputs as opened and `other` of a refill,
+ * which its inputs are now, if for any array zeros, what it held before the run, or one output for both inputs would pass.
+ * Leaves the oracle with other inputs. */
+status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
+                                const reference_t *other, error_t *err);
 /* Run once, with outputs filled at random before, and compare them with what is expected. Of an operator's contender this
  * runs a second time, and finds result.determinism. */
 void contender_check(contender_t *contender, const expectation_t *expected, check_t *check);
@@ -88,8 +101,11 @@ void contender_check(contender_t *contender, const expectation_t *expected, chec
 void contender_warm_up(contender_t *contender);
 /* One round, audited if it is the audit's; sets result.stop if it was the last. */
 void contender_round(contender_t *contender);
-/* Compare what the last timed sample left; it must have run on the audit's inputs. */
-void contender_check_last(contender_t *contender);
+/* Find the phases that cases are compared by, and choose the rounds of their audits by `drawn`. */
+void contender_plan_audit(contender_t *contender, uint64_t drawn);
+/* Compare what the last timed sample left; it must have run on the audit's inputs. `phase`: which one it
+ * was of, for the reason. */
+void contender_check_last(contender_t *contender, const char *phase);
 /* On which it runs alone while it is timed; NULL: on any. */
 cores_t *contender_cores(const contender_t *contender);
 /* After the rounds: more of them if the case is doubted (implausible.h), and that of the audit if they
@@ -97,6 +113,9 @@ cores_t *contender_cores(const contender_t *contender);
 void contender_audit(contender_t *contender);
 /* After the rounds: which of them count, those on slow cores and at low clocks included? */
 void contender_settle(contender_t *contender);
+
+/* Does its worker know this key of a request, which not all do (`request_keys` in the answer to hello)? */
+bool contender_may_ask(const contender_t *contender, const char *key);
 
 /* A request with the contender's case, to be sent by the functions below. */
 json_t *contender_request(const contender_t *contender, const char *op);
@@ -114,7 +133,7 @@ bool contender_reopen(contender_t *contender);
 bool contender_run_once(contender_t *contender, double *run_ns);
 bool contender_close(contender_t *contender);
 
-/* Is the result complete: all rounds taken and the output verified afterwards, or dropped? */
+/* Is the result complete: all rounds taken and all outputs verified afterwards, or dropped? */
 bool contender_is_finished(const contender_t *contender);
 
 /* Close the case and summarise. */

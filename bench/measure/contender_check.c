@@ -2,8 +2,10 @@
 #include "measure/contender.h"
 
 #include "base/memory.h"
+#include "base/secret.h"
 #include "io/fs.h"
 #include "measure/band.h"
+#include "workloads/operator/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,20 +54,34 @@ static bool ask_verify(contender_t *oracle, const char *folder, bool *defined, c
     return answer != NULL;
 }
 
+static void set_bounds(const case_t *spec, reference_t *reference) {
+    const workload_t *workload = workload_find(spec->workload);
+    if (workload->bounds == NULL || reference->names.n == 0)
+        return;
+    reference->bounds = mem_zeroed(reference->names.n, sizeof *reference->bounds);
+    for (size_t i = 0; i < reference->names.n; i++)
+        reference->bounds[i] = reference->verified
+                                   ? (bounds_t){INFINITY, INFINITY}
+                                   : workload->bounds(spec, reference->names.items[i]);
+}
+
 static status_t read_reference(contender_t *oracle, const json_t *answer, const char *folder,
                                reference_t *reference, error_t *err) {
     char *complaint = NULL;
     text_list_t names = names_of(answer);
     status_t status = reference_load(folder, &names, reference, err);
     text_list_free(&names);
-    if (status != STATUS_OK || repeats_of(oracle) == REPEATS_ARE_NOT_COMPARED)
+    if (status != STATUS_OK)
         return status;
-    if (!ask_verify(oracle, folder, &reference->verified, &complaint))
+    const bool may_decide = repeats_of(oracle) != REPEATS_ARE_NOT_COMPARED;
+    if (may_decide && !ask_verify(oracle, folder, &reference->verified, &complaint))
         status = error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
     else if (complaint != NULL)
         status =
             error_set(err, STATUS_FAILED, "verify refuses what reference returns: %s", complaint);
-    if (status != STATUS_OK)
+    if (status == STATUS_OK)
+        set_bounds(&oracle->result.spec, reference);
+    else
         reference_free(reference);
     free(complaint);
     return status;
@@ -86,6 +102,154 @@ status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *re
     fs_remove_tree(folder, NULL);
     free(folder);
     return status;
+}
+
+/* ---- can a check fail? -------------------------------------------------------------------------- */
+
+/* Any output for all inputs that passes for two of them is within the tolerance of both, and so is their mean: it stands
+ * for those of other inputs, of inputs of zeros, and for whatever else a contender could have kept. */
+typedef enum fake { FAKE_ZEROS, FAKE_INITIAL, FAKE_MEAN, FAKES } fake_t;
+
+/* A few coarse values may be equal by chance: what passes must pass for so many further inputs. One bool then remains with
+ * 1 in 2^7. */
+enum { MORE_INPUTS = 6 };
+
+typedef struct pair {
+    contender_t *oracle; /* its inputs are those of `other` */
+    const reference_t *first, *other;
+    double tolerance;
+} pair_t;
+
+/* Of array `i` for the inputs of `reference`. False: there is none. */
+static bool make_fake(const pair_t *pair, fake_t fake, size_t i, const reference_t *reference,
+                      const npy_t *of[2]) {
+    of[0] = of[1] = NULL;
+    if (fake == FAKE_INITIAL)
+        of[0] = of[1] = &reference->initial[i];
+    if (fake == FAKE_MEAN) {
+        of[0] = &pair->first->arrays[i];
+        of[1] = &pair->other->arrays[i];
+    }
+    return fake == FAKE_ZEROS || of[0]->values != NULL;
+}
+
+/* Does it pass for both inputs? Then `*check` has the larger error. */
+static bool passes(const pair_t *pair, fake_t fake, size_t i, check_t *check) {
+    const reference_t *const references[2] = {pair->first, pair->other};
+    check_t checks[2];
+    for (int k = 0; k < 2; k++) {
+        const npy_t *of[2];
+        char *reason = NULL;
+        if (!make_fake(pair, fake, i, references[k], of))
+            return false;
+        verify_mean(references[k], i, of, pair->tolerance, &checks[k], &reason);
+        free(reason);
+        if (!checks[k].ok)
+            return false;
+    }
+    *check = checks[checks[1].rel_l2 > checks[0].rel_l2];
+    return true;
+}
+
+/* Zeros, or the outputs for other inputs; means are no outputs there. */
+static status_t write_outputs(const reference_t *reference, bool zeros, const char *folder,
+                              error_t *err) {
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < reference->names.n && status == STATUS_OK; i++) {
+        const npy_t *array = &reference->arrays[i];
+        char *path = mem_format("%s/%s.npy", folder, reference->names.items[i]);
+        double *nothing = zeros ? mem_zeroed(array->n, sizeof *nothing) : NULL;
+        status = npy_write_f64(path, zeros ? nothing : array->values, array->shape,
+                               array->n_dimensions, err);
+        free(nothing);
+        free(path);
+    }
+    return status;
+}
+
+static status_t ask_whether_right(const pair_t *pair, fake_t fake, bool *right, error_t *err) {
+    char *folder, *complaint = NULL;
+    bool defined;
+    TRY(fs_temporary_folder(&folder, err));
+    status_t status = write_outputs(pair->first, fake == FAKE_ZEROS, folder, err);
+    if (status == STATUS_OK && !ask_verify(pair->oracle, folder, &defined, &complaint))
+        status = error_set(err, STATUS_FAILED, "%s", pair->oracle->result.reason);
+    *right = complaint == NULL;
+    free(complaint);
+    fs_remove_tree(folder, NULL);
+    free(folder);
+    return status;
+}
+
+/* Does the fake pass? `i` and `*check` are of no use where verify() decides. */
+static status_t try_pair(const pair_t *pair, fake_t fake, size_t i, bool *right, check_t *check,
+                         error_t *err) {
+    if (pair->first->verified)
+        return ask_whether_right(pair, fake, right, err);
+    *right = passes(pair, fake, i, check);
+    return STATUS_OK;
+}
+
+static status_t confirm(const pair_t *pair, fake_t fake, size_t i, bool *right, check_t *check,
+                        error_t *err) {
+    pair_t own = *pair;
+    for (int more = 0; more < MORE_INPUTS && *right; more++) {
+        reference_t further;
+        TRY(contender_reference(pair->oracle, secret_seed(), &further, err));
+        own.other = &further;
+        const status_t status = try_pair(&own, fake, i, right, check, err);
+        reference_free(&further);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+static char *error_text(const reference_t *reference, size_t i, const check_t *check) {
+    const bounds_t bounds = reference->bounds[i];
+    return isfinite(bounds.rel_l2) && bounds.rel_l2 > 0
+               ? mem_format("relative L2 error %.3g, allowed %.3g", check->rel_l2, bounds.rel_l2)
+               : mem_format("largest error %.3g, allowed %.3g", check->max_abs, bounds.max_abs);
+}
+
+static status_t refuse(const pair_t *pair, fake_t fake, size_t i, const check_t *check,
+                       error_t *err) {
+    static const char *const WHAT[FAKES] = {
+        [FAKE_ZEROS] = "zeros would pass",
+        [FAKE_INITIAL] = "what it holds before the run would pass",
+        [FAKE_MEAN] = "one output would pass for different inputs"};
+    static const char CHANGE[] =
+        "so what computes nothing would be right; lower the tolerance, or choose inputs and sizes "
+        "for which the output differs";
+    if (pair->first->verified)
+        return error_set(err, STATUS_USAGE, "verify accepts %s: have it refuse them",
+                         fake == FAKE_ZEROS ? "zeros" : "the outputs for other inputs");
+    char *error = error_text(pair->first, i, check);
+    error_set(err, STATUS_USAGE, "%s: %s (%s), %s", pair->first->names.items[i], WHAT[fake], error,
+              CHANGE);
+    free(error);
+    return STATUS_USAGE;
+}
+
+status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
+                                const reference_t *other, error_t *err) {
+    const case_t *spec = &oracle->result.spec;
+    const workload_t *workload = workload_find(spec->workload);
+    if (operators_find(spec->workload) == NULL)
+        return STATUS_OK;
+    const pair_t pair = {oracle, first, other, workload->tolerance(spec)};
+    const size_t n = first->verified ? 1 : first->names.n;
+    for (size_t i = 0; i < n; i++)
+        for (int fake = 0; fake < FAKES; fake++) {
+            bool right = false;
+            check_t check = {0};
+            if (first->verified && fake == FAKE_INITIAL)
+                continue;
+            TRY(try_pair(&pair, (fake_t)fake, i, &right, &check, err));
+            TRY(confirm(&pair, (fake_t)fake, i, &right, &check, err));
+            if (right)
+                return refuse(&pair, (fake_t)fake, i, &check, err);
+        }
+    return STATUS_OK;
 }
 
 /* ---- right? ---------------------------------------------------------------------------------- */
@@ -111,6 +275,15 @@ static char *why_wrong(contender_t *c, const expectation_t *expected, const refe
         free(complaint);
     }
     return reason;
+}
+
+/* The caller frees it; NULL: the inputs are what they were. */
+static char *why_changed(const json_t *answer) {
+    const char *name = json_string_value(json_object_get(answer, "changed"));
+    return name != NULL ? mem_format("a run changes its input %s; only an array that is input and "
+                                     "output may change",
+                                     name)
+                        : NULL;
 }
 
 /* Run once more on the same inputs, and compare the bits with those in `folder`. */
@@ -149,8 +322,12 @@ void contender_check(contender_t *c, const expectation_t *expected, check_t *che
     json_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
     if (answer != NULL) {
         char *reason = why_wrong(c, expected, expected->reference, folder, check);
-        if (reason != NULL)
+        if (reason == NULL)
+            reason = why_changed(answer);
+        if (reason != NULL) {
+            check->ok = false;
             contender_drop(c, CASE_WRONG, reason);
+        }
         free(reason);
     }
     if (c->active && repeats_of(c) != REPEATS_ARE_NOT_COMPARED &&
@@ -181,31 +358,72 @@ static reference_t part_of(const reference_t *all, const text_list_t *names) {
     return part;
 }
 
+/* An array that a timed sample must leave, and this one did not; or NULL. */
+static const char *left_out(const contender_t *c, const text_list_t *names) {
+    const char *const *of_sample = workload_find(c->result.spec.workload)->sampled_arrays;
+    const text_list_t *all = &c->audit.expected.reference->names;
+    for (; of_sample != NULL && *of_sample != NULL; of_sample++)
+        if (!text_list_has(names, *of_sample))
+            return *of_sample;
+    for (size_t i = 0; of_sample == NULL && i < all->n; i++)
+        if (!text_list_has(names, all->items[i]))
+            return all->items[i];
+    return NULL;
+}
+
+/* Of a phase after another the worse counts. */
+static void add_check(check_t *sum, const check_t *check) {
+    if (!sum->done || !check->ok || check->rel_l2 * sum->tolerance > sum->rel_l2 * check->tolerance)
+        *sum = *check;
+}
+
 /* The caller frees the reason; NULL: right. */
-static char *compare_last(contender_t *c, const json_t *answer, const char *folder) {
-    char *reason = NULL;
-    text_list_t names = names_of(answer);
-    const expectation_t *expected = &c->audit.expected;
-    reference_t part = part_of(expected->reference, &names);
-    part.epochs = case_param_int(&c->result.spec, "epochs", 1);
-    if (part.names.n == 0)
-        reason = mem_text(names.n == 0 ? "the answer to last names no arrays"
-                                       : "the answer to last names no array that output has");
-    else
-        reason = why_wrong(c, expected, &part, folder, &c->result.after);
-    if (reason == NULL && c->active) {
-        reason = band_check(c->audit.band, c, text_list_has(&names, "weights") ? folder : NULL);
-        c->result.after.ok = reason == NULL;
+static char *compare_arrays(contender_t *c, const expectation_t *expected, const text_list_t *names,
+                            const char *folder) {
+    check_t check = {0};
+    const char *missing = left_out(c, names);
+    if (missing != NULL) {
+        c->result.after = (check_t){.done = true, .tolerance = expected->tolerance};
+        return mem_format("the answer to last leaves out the array %s", missing);
     }
+    reference_t part = part_of(expected->reference, names);
+    if (workload_find(c->result.spec.workload)->sample_is_epoch)
+        part.epochs = case_param_int(&c->result.spec, "epochs", 1);
+    char *reason = why_wrong(c, expected, &part, folder, &check);
+    add_check(&c->result.after, &check);
     text_list_free(&part.names);
-    text_list_free(&names);
     free(part.arrays);
     free(part.norms);
     free(part.bounds);
     return reason;
 }
 
-void contender_check_last(contender_t *c) {
+/* A call in the middle of a graph had the inputs as opened, others than the last one. */
+static char *compare_middle(contender_t *c, const text_list_t *names, const char *folder) {
+    char *middle = mem_format("%s/middle", folder);
+    char *why = compare_arrays(c, &c->audit.as_opened, names, middle);
+    char *reason = why != NULL ? mem_format("a call in the middle of the graph: %s", why) : NULL;
+    free(why);
+    free(middle);
+    return reason;
+}
+
+static char *compare_last(contender_t *c, const json_t *answer, const char *folder) {
+    text_list_t names = names_of(answer);
+    char *reason = why_changed(answer);
+    if (reason == NULL)
+        reason = compare_arrays(c, &c->audit.expected, &names, folder);
+    if (reason == NULL && c->active) {
+        reason = band_check(c->audit.band, c, text_list_has(&names, "weights") ? folder : NULL);
+        c->result.after.ok = reason == NULL;
+    }
+    if (reason == NULL && c->active && json_is_true(json_object_get(answer, "middle")))
+        reason = compare_middle(c, &names, folder);
+    text_list_free(&names);
+    return reason;
+}
+
+void contender_check_last(contender_t *c, const char *phase) {
     char *folder;
     error_t err = ERROR_INIT;
     if (c->audit.expected.reference->names.n == 0)
@@ -216,9 +434,9 @@ void contender_check_last(contender_t *c) {
     if (answer != NULL) {
         char *why = compare_last(c, answer, folder);
         if (why != NULL) {
-            char *reason = mem_format("the output of a timed sample, inputs refilled with seed "
-                                      "%llu: %s",
-                                      (unsigned long long)c->audit.expected.seed, why);
+            char *reason = mem_format("the output of a timed sample of %s, inputs refilled with "
+                                      "seed %llu: %s",
+                                      phase, (unsigned long long)c->audit.expected.seed, why);
             contender_drop(c, CASE_WRONG, reason);
             free(reason);
         }

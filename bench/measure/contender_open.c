@@ -62,6 +62,16 @@ static bool retry(contender_t *c, const char *op, const char *reason) {
     return strcmp(op, "open") == 0 ? start_worker(c) : contender_reopen(c);
 }
 
+bool contender_may_ask(const contender_t *c, const char *key) {
+    size_t i;
+    json_t *known;
+    json_array_foreach(json_object_get(c->worker->hello, "request_keys"), i, known) {
+        if (json_is_string(known) && strcmp(json_string_value(known), key) == 0)
+            return true;
+    }
+    return false;
+}
+
 json_t *contender_request(const contender_t *c, const char *op) {
     return json_pack("{s:s, s:s}", "op", op, "id", c->result.spec.id);
 }
@@ -190,6 +200,7 @@ static bool ensure_open(contender_t *c, bool first) {
         return false;
     json_t *request =
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
+    open_request_set_refill(request, c->settings->refill);
     set_cache(c, request);
     if (!needs_results(c))
         open_request_without_results(request, c->worker->hello);

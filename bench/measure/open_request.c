@@ -4,6 +4,7 @@
 #include "model/case_json.h"
 #include "workloads/operator/operators.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,12 +25,19 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
     return request;
 }
 
+void open_request_set_refill(json_t *request, const char *cubin) {
+    json_t *program = json_object_get(request, "program");
+    if (cubin != NULL && json_is_object(program) && json_object_get(request, "operator") != NULL)
+        json_object_set_new(program, "refill", json_string(cubin));
+}
+
 bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     size_t i;
     json_t *variant;
     const char *name = operators_find(spec->workload) != NULL ? "operator" : spec->workload;
     json_array_foreach(json_object_get(json_object_get(hello, "compiles"), name), i, variant) {
-        if (json_is_string(variant) && strcmp(json_string_value(variant), spec->variant) == 0)
+        if (json_is_string(variant) &&
+            fnmatch(json_string_value(variant), spec->variant, 0) == 0) /* "*+compile" */
             return true;
     }
     return false;

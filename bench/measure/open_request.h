@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+/* Tell the worker of a rung the program that fills its inputs on the device. */
+void open_request_set_refill(json_t *request, const char *cubin);
 /* The caller owns it. `program` may be NULL. */
 json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t seed,
                           bool profile);

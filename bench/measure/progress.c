@@ -1,5 +1,6 @@
 #include "measure/progress.h"
 
+#include "analysis/contenders.h"
 #include "analysis/labels.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -58,12 +59,13 @@ static void count_skipped(progress_t *p, const char *reason) {
     p->n_skipped[at]++;
 }
 
-/* The median of the phase that the case is compared by: "4.56 µs step". */
+/* The median of the phase that the case is compared by: "4.56 µs step, self-reported". */
 static void print_compared(const case_result_t *result) {
     const phase_t *phase = compared_phase(result);
     char time[UNITS_TEXT];
     if (phase != NULL)
-        fprintf(stderr, "  %s %s", units_time(time, phase->summary.median), phase->name);
+        fprintf(stderr, "  %s %s%s", units_time(time, phase->summary.median), phase->name,
+                is_self_reported(result) ? ", self-reported" : "");
 }
 
 void progress_case(progress_t *p, const case_result_t *result) {

@@ -77,3 +77,21 @@ char *samples_add(case_result_t *into, const sample_claim_t *claim) {
     }
     return NULL;
 }
+
+char *samples_add_fresh(case_result_t *into, const sample_claim_t *claim) {
+    const phase_t *whole = result_whole_phase(into);
+    const json_t *answered = json_object_get(claim->answer, "phases");
+    for (size_t i = 0; i < into->n_phases; i++) {
+        phase_t *phase = &into->phases[i];
+        char *reason;
+        size_t n;
+        if (json_object_get(answered, phase->name) == NULL)
+            continue;
+        double *values = read_samples(phase, phase == whole, claim, &n, &reason);
+        if (values == NULL)
+            return reason;
+        phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
+        free(values);
+    }
+    return NULL;
+}

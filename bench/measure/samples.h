@@ -19,5 +19,7 @@ typedef struct sample_claim {
  * has none, or more than were asked for; a time is not a number, under 0, or longer than the request
  * took; or the times of the phase that cases are compared by are 0 or together longer than that. */
 char *samples_add(case_result_t *into, const sample_claim_t *claim);
+/* Add the last number of each phase in the answer to phase->fresh: it is that of one probe. */
+char *samples_add_fresh(case_result_t *into, const sample_claim_t *claim);
 
 #endif

@@ -29,27 +29,33 @@ static const double LONG_NS = 20e6, MOST_LONG_AUDIT_NS = 1e9;
 /* What disturbs a request only makes it longer: the shortest of each kind counts, of all tries. */
 typedef struct audit_times {
     const phase_t *phase; /* the one audited */
+    bool asked;           /* for by its name: it is not that of a whole sample */
     double guess_ns;      /* of a run */
     int runs;             /* of a request; 0: not chosen yet */
     double pause_ns;      /* before a request */
+    double calls;         /* of the phase, in a run */
     /* The shortest requests: of one run, of so many, of twice so many. */
     double one_ns, once_ns, twice_ns;
 } audit_times_t;
 
 /* By the supervisor's clock; NaN if the worker has no `audit`, or not of that phase: what is compared could
  * be another claim than what is audited. */
-static double time_runs(contender_t *c, int runs, const audit_times_t *times) {
+static double time_runs(contender_t *c, int runs, audit_times_t *times) {
     json_t *answer;
     if (times->pause_ns > 0)
         clock_sleep_ns((int64_t)times->pause_ns);
+    json_t *request =
+        json_pack("{s:s, s:s, s:i}", "op", "audit", "id", c->result.spec.id, "runs", runs);
+    if (times->asked)
+        json_object_set_new(request, "phase", json_string(times->phase->name));
     const int64_t start_ns = clock_ns();
-    const bool answered = contender_exchange(
-        c, json_pack("{s:s, s:s, s:i}", "op", "audit", "id", c->result.spec.id, "runs", runs),
-        &answer);
+    const bool answered = contender_exchange(c, request, &answer);
     const double took_ns = (double)(clock_ns() - start_ns);
     const char *name = json_string_value(json_object_get(answer, "phase"));
     const bool good = answered && worker_answer_is_ok(answer) && name != NULL &&
                       strcmp(name, times->phase->name) == 0;
+    const double calls = json_number_value(json_object_get(answer, "calls"));
+    times->calls = calls > 1 ? calls : 1;
     json_decref(answer);
     return good ? took_ns : NAN;
 }
@@ -127,8 +133,9 @@ double trust_claimed_ns(const case_result_t *result, const phase_t *audited) {
 }
 
 /* The ratio of the first try that agrees, else of the last; NaN if the worker does not answer. */
-static double try_until_it_agrees(contender_t *c, const phase_t *phase) {
+static double try_until_it_agrees(contender_t *c, const phase_t *phase, bool asked) {
     audit_times_t times = {.phase = phase,
+                           .asked = asked,
                            .guess_ns = stats_median(phase->samples, phase->n_samples),
                            .one_ns = INFINITY,
                            .once_ns = INFINITY,
@@ -138,7 +145,7 @@ static double try_until_it_agrees(contender_t *c, const phase_t *phase) {
     for (int tries = 0; tries < LEAST_TRIES || (double)(clock_ns() - start_ns) < PATIENCE_NS;
          tries++) {
         const double run_ns = time_a_run(c, &times);
-        ratio = isnan(run_ns) ? NAN : run_ns / trust_claimed_ns(&c->result, phase);
+        ratio = isnan(run_ns) ? NAN : run_ns / times.calls / trust_claimed_ns(&c->result, phase);
         if (isnan(ratio) || claim_agrees(ratio))
             break;
         times.pause_ns = fmax(2 * times.pause_ns, FIRST_PAUSE_NS);
@@ -147,16 +154,43 @@ static double try_until_it_agrees(contender_t *c, const phase_t *phase) {
 }
 
 /* On a fast core, as in the rounds. */
-static double compare_claims(contender_t *c, const phase_t *phase) {
+static double compare_claims(contender_t *c, const phase_t *phase, bool asked) {
     if (!contender_reopen(c))
         return NAN;
     cores_t *cores = contender_cores(c);
     if (cores != NULL)
         cores_enter(cores, c->worker->child.pid);
-    const double ratio = try_until_it_agrees(c, phase);
+    const double ratio = try_until_it_agrees(c, phase, asked);
     if (cores != NULL)
         cores_leave(cores, c->worker->child.pid);
     return ratio;
+}
+
+static bool is_compared_by_call(const case_result_t *result) {
+    const char *by = workload_find(result->spec.workload)->compared_by;
+    return by != NULL && strcmp(by, COMPUTATION) == 0;
+}
+
+/* The call by which cases are compared: audited like the whole, unless the device's clock took it, one by one, which the
+ * host's cannot confirm. */
+static const phase_t *audited_call(const contender_t *c) {
+    if (!is_compared_by_call(&c->result) || c->audit.n_phases < 2)
+        return NULL;
+    const phase_t *phase = result_phase(&c->result, c->audit.phases[1].name);
+    const bool of_graph = strcmp(phase->name, "forward_graph") == 0;
+    return of_graph || phase->clock == CLOCK_HOST ? phase : NULL;
+}
+
+/* Of two that are audited, the one that does not agree, or is nearer to that. */
+static void add_claims(contender_t *c, const phase_t *whole) {
+    const bool blind = is_compared_by_call(&c->result) && !contender_may_ask(c, "phase");
+    double ratio = blind ? NAN : compare_claims(c, whole, false);
+    const phase_t *call = audited_call(c);
+    if (claim_agrees(ratio) && c->active && call != NULL) {
+        const double of_call = compare_claims(c, call, true);
+        ratio = !claim_agrees(of_call) ? of_call : fmax(ratio, of_call);
+    }
+    result_add_claim(&c->result, ratio);
 }
 
 void trust_find(contender_t *c) {
@@ -166,5 +200,6 @@ void trust_find(contender_t *c) {
     if (case_engine_is_built_in(c->result.spec.engine))
         c->result.trust = TRUST_SEALED;
     else if (phase != NULL)
-        result_add_claim(&c->result, compare_claims(c, phase));
+        add_claims(c, phase);
+    result_distrust(&c->result);
 }

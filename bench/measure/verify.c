@@ -31,6 +31,15 @@ static status_t read_scale(const char *folder, const char *name, double *scale, 
     return status;
 }
 
+/* NAME.initial.npy, without values if there is no such file. */
+static status_t read_initial(const char *folder, const char *name, npy_t *array, error_t *err) {
+    char *path = mem_format("%s/%s.initial.npy", folder, name);
+    *array = (npy_t){0};
+    const status_t status = fs_exists(path) ? npy_read(path, array, err) : STATUS_OK;
+    free(path);
+    return status;
+}
+
 /* An infinity has no part in a norm: where one is expected, anything else is infinitely wrong. */
 static double square(double value) {
     return isinf(value) ? 0 : value * value;
@@ -55,23 +64,29 @@ static status_t load_array(const char *folder, const char *name, npy_t *array, d
 status_t reference_load(const char *folder, const text_list_t *names, reference_t *reference,
                         error_t *err) {
     *reference = (reference_t){.arrays = mem_zeroed(names->n, sizeof(npy_t)),
+                               .initial = mem_zeroed(names->n, sizeof(npy_t)),
                                .norms = mem_zeroed(names->n, sizeof(double))};
     for (size_t i = 0; i < names->n; i++) {
-        const status_t status =
+        text_list_add(&reference->names, names->items[i]);
+        status_t status =
             load_array(folder, names->items[i], &reference->arrays[i], &reference->norms[i], err);
+        if (status == STATUS_OK)
+            status = read_initial(folder, names->items[i], &reference->initial[i], err);
         if (status != STATUS_OK) {
             reference_free(reference);
             return status;
         }
-        text_list_add(&reference->names, names->items[i]);
     }
     return STATUS_OK;
 }
 
 void reference_free(reference_t *reference) {
-    for (size_t i = 0; i < reference->names.n; i++)
+    for (size_t i = 0; i < reference->names.n; i++) {
         npy_free(&reference->arrays[i]);
+        npy_free(&reference->initial[i]);
+    }
     free(reference->arrays);
+    free(reference->initial);
     free(reference->norms);
     free(reference->bounds);
     text_list_free(&reference->names);
@@ -144,10 +159,31 @@ static void add_part_of_row(comparison_t *c, const double *found, size_t first, 
     c->row_squares = c->row_norm = 0;
 }
 
-static status_t compare_rows(comparison_t *c, npy_file_t *file, error_t *err) {
+/* What is compared with the reference: a file, or the mean of two arrays, or zeros. */
+typedef struct found {
+    npy_file_t *file;
+    const npy_t *of[2]; /* without a file; NULL: zeros */
+    size_t at;
+} found_t;
+
+static status_t next_block(found_t *found, size_t all, double block[NPY_BLOCK], size_t *n,
+                           error_t *err) {
+    if (found->file != NULL)
+        return npy_next(found->file, block, n, err);
+    *n = all - found->at < NPY_BLOCK ? all - found->at : NPY_BLOCK;
+    for (size_t i = 0; i < *n; i++) {
+        const double a = found->of[0] != NULL ? found->of[0]->values[found->at + i] : 0;
+        const double b = found->of[1] != NULL ? found->of[1]->values[found->at + i] : 0;
+        block[i] = a == b ? a : a / 2 + b / 2; /* infinities stay */
+    }
+    found->at += *n;
+    return STATUS_OK;
+}
+
+static status_t compare_rows(comparison_t *c, found_t *found, error_t *err) {
     double block[NPY_BLOCK];
     for (size_t at = 0, n; at < c->expected->n; at += n) {
-        TRY(npy_next(file, block, &n, err));
+        TRY(next_block(found, c->expected->n, block, &n, err));
         for (size_t i = 0, part; i < n; i += part) {
             const size_t left = c->n_columns - (at + i) % c->n_columns;
             part = left < n - i ? left : n - i;
@@ -157,7 +193,7 @@ static status_t compare_rows(comparison_t *c, npy_file_t *file, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t compare(npy_file_t *found, const npy_t *expected, double norm,
+static status_t compare(found_t *found, const npy_t *expected, double norm,
                         difference_t *difference, error_t *err) {
     comparison_t c = {.expected = expected,
                       .mean_square = norm > 0 ? norm / (double)expected->n : INFINITY,
@@ -304,19 +340,20 @@ static pair_t pair_of(const reference_t *reference, size_t i, const npy_t *found
     return pair;
 }
 
-static void check_array(npy_file_t *found, const reference_t *reference, size_t i, check_t *check,
+static void check_array(npy_file_t *file, const reference_t *reference, size_t i, check_t *check,
                         char **reason) {
-    const pair_t pair = pair_of(reference, i, &found->array);
+    const pair_t pair = pair_of(reference, i, &file->array);
     const npy_t *expected = &pair.expected;
+    found_t found = {.file = file};
     difference_t difference;
     error_t err = ERROR_INIT;
-    if (!same_shape(&found->array, expected)) {
-        char *actual = shape_text(&found->array), *right = shape_text(expected);
+    if (!same_shape(&file->array, expected)) {
+        char *actual = shape_text(&file->array), *right = shape_text(expected);
         not_compared(check, reason,
                      mem_format("%s has shape %s, expected %s", pair.name, actual, right));
         free(actual);
         free(right);
-    } else if (compare(found, expected, pair.norm, &difference, &err) != STATUS_OK) {
+    } else if (compare(&found, expected, pair.norm, &difference, &err) != STATUS_OK) {
         not_compared(check, reason, mem_format("no output: %s", err.text));
     } else {
         note_difference(&difference, &pair, check, reason);
@@ -355,17 +392,32 @@ static void add_check(check_t *sum, const check_t *array) {
     sum->tolerance = array->tolerance;
 }
 
+static check_t check_of(const reference_t *reference, size_t i, double tolerance) {
+    const bounds_t *bounds = reference->bounds;
+    return (check_t){.ok = true, .tolerance = bounds != NULL ? bounds[i].rel_l2 : tolerance};
+}
+
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
                     check_t *check, char **reason) {
     *reason = NULL;
     *check = (check_t){.done = reference->names.n > 0, .ok = true, .tolerance = tolerance};
     for (size_t i = 0; i < reference->names.n && check->ok; i++) {
-        check_t array = {.ok = true,
-                         .tolerance =
-                             reference->bounds != NULL ? reference->bounds[i].rel_l2 : tolerance};
+        check_t array = check_of(reference, i, tolerance);
         check_file(reference, i, folder, &array, reason);
         add_check(check, &array);
     }
+}
+
+void verify_mean(const reference_t *reference, size_t i, const npy_t *const of[2], double tolerance,
+                 check_t *check, char **reason) {
+    const pair_t pair = pair_of(reference, i, &reference->arrays[i]);
+    found_t found = {.of = {of[0], of[1]}};
+    difference_t difference;
+    *reason = NULL;
+    *check = check_of(reference, i, tolerance);
+    check->done = true;
+    if (compare(&found, &pair.expected, pair.norm, &difference, NULL) == STATUS_OK)
+        note_difference(&difference, &pair, check, reason);
 }
 
 /* ---- twice ----------------------------------------------------------------------------------- */

@@ -12,13 +12,14 @@ typedef struct reference {
     text_list_t names; /* of the arrays; empty: nothing to compare */
     npy_t *arrays;
     double *norms;    /* squared L2 norm of each, or of what it was summed from, the larger */
+    npy_t *initial;   /* what arrays in place held before the run; no values: of others */
     bounds_t *bounds; /* of each array; NULL: the tolerance of all */
     int64_t epochs;   /* over 1: "losses" may end after the first of them, which is a sample */
     bool verified; /* the oracle's verify() decides: only shapes, and no NaN, are expected here */
 } reference_t;
 
-/* Load NAME.npy of each name from `folder`, and NAME.scale.npy where the oracle wrote one: a number,
- * the root mean square size of the terms whose sums the elements are. Sums that cancel are smaller
+/* Load NAME.npy of each name from `folder`, and where the oracle wrote them NAME.initial.npy, and NAME.scale.npy: a
+ * number, the root mean square size of the terms whose sums the elements are. Sums that cancel are smaller
  * than their terms, and so than the rounding errors of any order of summing allow. */
 status_t reference_load(const char *folder, const text_list_t *names, reference_t *reference,
                         error_t *err);
@@ -34,6 +35,11 @@ extern const double VERIFY_ROW_FACTOR, VERIFY_COLUMN_FACTOR;
  * check->ok is false and `*reason` (owned by the caller) says why. */
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
                     check_t *check, char **reason);
+
+/* The same for array `i` alone and for what is computed here: the mean of two arrays of its shape, element by element;
+ * zeros without them. The caller frees `*reason`. */
+void verify_mean(const reference_t *reference, size_t i, const npy_t *const of[2], double tolerance,
+                 check_t *check, char **reason);
 
 /* Do the arrays of these names have the same bits in both folders? `*difference` (owned by the caller) says where not, or is
  * NULL. */

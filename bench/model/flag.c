@@ -31,6 +31,7 @@ static const char *const SENTENCES[] = {
     [FLAG_SANITIZER] = "sanitizer: %e (%w)",
     [FLAG_RETRIED] = "worker: died, and the case was opened again in a new process (%w)",
     [FLAG_WEIGHTS_UNCHECKED] = "check: what a timed training learned was not compared (%w)",
+    [FLAG_BESIDE] = "trust: something may have worked while no clock ran (%w)",
     [FLAG_OTHER] = "%w",
 };
 

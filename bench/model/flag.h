@@ -20,6 +20,7 @@ typedef enum flag_kind {
     FLAG_SANITIZER,         /* number of errors; word: the tool */
     FLAG_RETRIED,           /* word: how the worker died in the first try */
     FLAG_WEIGHTS_UNCHECKED, /* word: why */
+    FLAG_BESIDE,            /* word: what may have worked while no clock ran */
     FLAG_OTHER,             /* word: the complete text, from another version */
 } flag_kind_t;
 

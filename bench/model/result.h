@@ -179,6 +179,8 @@ bool clock_domain_parse(const char *name, clock_domain_t *clock);
 bool trust_parse(const char *name, trust_t *trust);
 /* Add a comparison of claims; the median of all decides how far a worker is trusted. */
 void result_add_claim(case_result_t *result, double ratio);
+/* Its times are its worker's own word if something may have worked while no clock ran (FLAG_BESIDE). */
+void result_distrust(case_result_t *result);
 
 double claims_ratio(const claims_t *claims); /* the median; NaN if one is */
 bool claim_agrees(double ratio);
@@ -197,12 +199,14 @@ unsigned result_stops(const case_result_t *result, stop_reason_t stop);
  * of several phases that has times:
  *   CALL_IN_GRAPH  one of many calls in a CUDA graph: "kernel_graph" or "forward_graph";
  *   ONE_CALL       "kernel", "train_device", "forward_device" or "forward";
+ *   EAGER_CALL     the same, of a case that is neither captured in a CUDA graph nor compiled;
  *   COMPUTATION    the former, else the latter. */
 const phase_t *result_phase(const case_result_t *result, const char *name);
 #define CALL_IN_GRAPH "call_in_graph"
 #define ONE_CALL "one_call"
+#define EAGER_CALL "eager_call"
 #define COMPUTATION "computation"
-/* Is it CALL_IN_GRAPH or ONE_CALL: the computation alone, without copies? */
+/* Is it CALL_IN_GRAPH, ONE_CALL or EAGER_CALL: the computation alone, without copies? */
 bool phase_is_call(const char *name);
 /* Median of a phase in ns; NaN without times or without the phase. */
 double result_median(const case_result_t *result, const char *phase);

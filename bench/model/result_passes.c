@@ -246,6 +246,11 @@ void result_add_claim(case_result_t *result, double ratio) {
     result->trust = claim_agrees(claims_ratio(claims)) ? TRUST_AUDITED : TRUST_SELF_REPORTED;
 }
 
+void result_distrust(case_result_t *result) {
+    if (flag_list_find(&result->flags, FLAG_BESIDE) != NULL)
+        result->trust = TRUST_SELF_REPORTED;
+}
+
 void result_add_passes(case_result_t *result, const case_result_t *more) {
     add_stops(result, more);
     worsen(result, more);
@@ -259,6 +264,7 @@ void result_add_passes(case_result_t *result, const case_result_t *more) {
         result->determinism = more->determinism;
     join_phases(result, more);
     flag_list_merge(&result->flags, &more->flags);
+    result_distrust(result);
     for (size_t i = 0; i < more->device.throttle.n; i++)
         text_list_add_new(&result->device.throttle, more->device.throttle.items[i]);
     widen(result->device.sm_mhz, more->device.sm_mhz);

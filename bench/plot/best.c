@@ -14,8 +14,7 @@
 
 static bool belongs(const series_t *series, const char *label) {
     if (strcmp(label, ALL_RIVALS_ON_GPU) == 0 || strcmp(label, ALL_RIVALS_ON_CPU) == 0)
-        return engine_is_rival(series->engine) &&
-               series->on_gpu == (strcmp(label, ALL_RIVALS_ON_GPU) == 0);
+        return series->rival && series->on_gpu == (strcmp(label, ALL_RIVALS_ON_GPU) == 0);
     return strcmp(series->label, label) == 0;
 }
 
@@ -35,19 +34,19 @@ static size_t least_times(const plot_data_t *data, const char *label, const char
 /* NULL if no case of the label has a time there. */
 static const case_result_t *fastest_at(const plot_data_t *data, const char *label,
                                        const char *phase, int64_t size, const series_t **whose) {
-    const case_result_t *fastest = NULL;
+    standing_t standing = {0};
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
         const case_result_t *result = series_at(series, size);
-        if (!belongs(series, label) || result == NULL || !can_be_fastest(result) ||
+        if (!belongs(series, label) || result == NULL ||
             series_times(series, phase) < least_times(data, series->label, phase))
             continue;
-        const case_result_t *before = fastest;
-        fastest = faster_case(fastest, result, phase);
-        if (fastest != before)
+        const case_result_t *before = standing.fastest;
+        standing_add(&standing, result, phase);
+        if (standing.fastest != before)
             *whose = series;
     }
-    return fastest;
+    return standing.fastest;
 }
 
 static void name_mixed(plot_data_t *data, const char *label, const series_t *one_of_it,
@@ -60,6 +59,8 @@ static void name_mixed(plot_data_t *data, const char *label, const series_t *one
                         .label = label,
                         .engine = all_rivals ? "" : one_of_it->engine,
                         .on_gpu = one_of_it->on_gpu,
+                        .ours = one_of_it->ours,
+                        .rival = one_of_it->rival,
                         .variant = ""};
     mixed->side = !all_rivals     ? one_of_it->side
                   : mixed->on_gpu ? "strongest rival"
@@ -119,8 +120,7 @@ const series_t *plot_strongest_rival(const plot_data_t *data, bool on_gpu, const
     size_t n = 0;
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
-        if (!plot_is_first_of_engine(data, s) || !engine_is_rival(series->engine) ||
-            series->on_gpu != on_gpu)
+        if (!plot_is_first_of_engine(data, s) || !series->rival || series->on_gpu != on_gpu)
             continue;
         const series_t *fastest = plot_fastest_series(data, series->label, phase);
         only = fastest != NULL ? fastest : only;

@@ -27,6 +27,9 @@ static void name_series(plot_data_t *data, series_t *series, const case_t *spec)
     series->on_gpu = spec->device != NULL && strcmp(spec->device, "cuda") == 0;
     series->side = arena_format(&data->texts, "%s%s", engine_name(spec->engine),
                                 series->on_gpu ? "" : " on the CPU");
+    const platform_t *platform = platform_of(data->run, spec->workload, spec->device);
+    series->ours = platform_is_ours(platform, spec);
+    series->rival = platform_is_rival(platform, spec);
     series->style = style_of_case(data->run, spec);
     /* A study's log has one contender a side, and its set-up is not in the file. */
     series->title = data->study_csv ? series->side : series_title_of(&data->texts, series, name);
@@ -161,7 +164,7 @@ bool series_has_phase(const series_t *series, const char *phase) {
 const char *plot_call_phase(const plot_data_t *data) {
     size_t n[2] = {0}, in_graph[2] = {0};
     for (size_t i = 0; i < data->n_series; i++) {
-        const bool rival = engine_is_rival(data->series[i].engine);
+        const bool rival = data->series[i].rival;
         n[rival] += data->series[i].on_gpu;
         in_graph[rival] += series_has_phase(&data->series[i], CALL_IN_GRAPH);
     }

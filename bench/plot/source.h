@@ -16,6 +16,7 @@ typedef struct series {
     const char *label; /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu", "mine-cuda" */
     const char *engine; /* "pytorch", … */
     bool on_gpu;
+    bool ours, rival;            /* platform_of() */
     const char *side;            /* "CUDA", "PyTorch", "C on the CPU", "JAX on the CPU" */
     const char *variant;         /* "03_vectorized" */
     bool is_default;             /* every technique at its default */

@@ -82,6 +82,18 @@ const char *name_cell(const report_t *report, const case_result_t *result) {
     return report_text(report, "%s%s", name, trust_mark(result));
 }
 
+size_t standing_cells(const report_t *report, const standing_t *standing, const char *phase,
+                      const char **cells) {
+    const case_result_t *shown = standing_shown(standing);
+    const exclusion_t why = shown != NULL ? exclusion_of(shown, phase) : EXCLUDED_NOT;
+    cells[0] = time_cell(report, shown, phase);
+    cells[1] = name_cell(report, shown);
+    if (why == EXCLUDED_ALGORITHMIC || why == EXCLUDED_ROUGHER) /* others are marked by both */
+        cells[1] = report_text(report, "%s *(%s)*", cells[1],
+                               report_keep(report, exclusion_text(shown, phase)));
+    return 2;
+}
+
 const char *key_cell(const report_t *report, const case_result_t *result) {
     if (result == NULL)
         return "–";

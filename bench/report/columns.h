@@ -37,6 +37,9 @@ const char *trust_mark(const case_result_t *result);
 /* "03_vectorized + arena"; "cuda 03_vectorized", without techniques and parameters. With trust_mark(). */
 const char *name_cell(const report_t *report, const case_result_t *result);
 const char *key_cell(const report_t *report, const case_result_t *result);
+/* time_cell() and name_cell() of who stands for a side, which says why if it is not compared. Returns 2. */
+size_t standing_cells(const report_t *report, const standing_t *standing, const char *phase,
+                      const char **cells);
 /* "88 %"; with a decimal if rounding would give 100 %: "99.7 %". */
 const char *share_cell(const report_t *report, double frac);
 /* "93 %" of the limit recorded with the case. */

@@ -37,8 +37,17 @@ static bool has_rival(const size_row_t *row) {
 }
 
 static bool has_time(const size_row_t *row) {
-    return row->best != NULL || row->strongest != NULL || row->claimed != NULL;
+    return row->best != NULL || row->strongest != NULL || row->ours.claimed != NULL ||
+           row->theirs.claimed != NULL;
 }
+
+/* Both sides were run, so whoever sees no ratio is told why. */
+static bool is_tried(const size_row_t *row) {
+    return has_rival(row) ||
+           (standing_shown(&row->ours) != NULL && standing_shown(&row->theirs) != NULL);
+}
+
+typedef bool (*fits_t)(const size_row_t *row);
 
 /* Rows of one set and the order in which they are selected. */
 typedef struct ranking {
@@ -77,8 +86,10 @@ static void rank_sizes(ranking_t *ranking) {
     for (size_t i = 0; i < ranking->n; i++)
         if (ranking->rows[i]->size == ranking->set->reference_size)
             rank(ranking, i);
-    rank(ranking, ranking->n - 1);
-    rank(ranking, 0);
+    if (ranking->n > 0) {
+        rank(ranking, ranking->n - 1);
+        rank(ranking, 0);
+    }
     for (size_t i = 1; i < ranking->n; i++)
         if (ranking->rows[i]->headline.verdict != ranking->rows[i - 1]->headline.verdict) {
             rank(ranking, i - 1);
@@ -93,31 +104,53 @@ static void rank_sizes(ranking_t *ranking) {
     }
 }
 
+/* The rows that `fits`, and with `with_tried` others that is_tried(), which are selected last. */
+static ranking_t ranking_of(const headline_part_t *part, const comparison_set_t *set, fits_t fits,
+                            bool with_tried) {
+    ranking_t ranking = {.part = part, .set = set}, compared = {.set = set};
+    ranking.rows = mem_zeroed(set->n_rows + 1, sizeof *ranking.rows);
+    ranking.places = mem_zeroed(set->n_rows + 1, sizeof *ranking.places);
+    compared.rows = mem_zeroed(set->n_rows + 1, sizeof *compared.rows);
+    compared.places = mem_zeroed(set->n_rows + 1, sizeof *compared.places);
+    compared.n = fitting_rows(set, fits, compared.rows);
+    rank_sizes(&compared);
+    size_t n_compared = 0, last = compared.n;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const size_row_t *row = &set->rows[i];
+        const bool is_compared = fits(row);
+        if (!is_compared && !(with_tried && is_tried(row)))
+            continue;
+        ranking.rows[ranking.n] = row;
+        ranking.places[ranking.n++] = is_compared ? compared.places[n_compared++] : ++last;
+    }
+    free(compared.rows);
+    free(compared.places);
+    return ranking;
+}
+
 bool headline_omits(const comparison_set_list_t *sets, size_t index) {
     return differs_in_seed_only(sets, index) || is_timed_by_operation(&sets->items[index]);
 }
 
-/* With `gpu_first`, sets of the CPU are used only if no GPU set has a row. */
-static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool gpu_first) {
+/* Of several parts, a set of the CPU is used only if no GPU set has a row, and no size is shown only to say
+ * why it has no ratio. */
+static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool of_several) {
     const comparison_set_list_t *sets = part->sets;
     size_t index = 0;
-    bool (*fits)(const size_row_t *row) = has_time;
+    fits_t fits = has_time;
     for (size_t i = 0; i < sets->n; i++)
         if (fitting_rows(&sets->items[i], has_rival, NULL) > 0 &&
             !is_timed_by_operation(&sets->items[i]))
             fits = has_rival;
     for (size_t i = 0; i < sets->n; i++) {
         const comparison_set_t *set = &sets->items[i];
-        const size_t n = fitting_rows(set, fits, NULL);
-        if (gpu_first && index > 0 && strcmp(set->platform->device, "cpu") == 0)
+        if (of_several && index > 0 && strcmp(set->platform->device, "cpu") == 0)
             break; /* GPU sets come first in the list */
-        if (n == 0 || headline_omits(sets, i))
+        if (fitting_rows(set, has_time, NULL) == 0 || headline_omits(sets, i))
             continue;
-        ranking_t ranking = {part, index++, set, .n = n};
-        ranking.rows = mem_zeroed(n, sizeof *ranking.rows);
-        ranking.places = mem_zeroed(n, sizeof *ranking.places);
-        fitting_rows(set, fits, ranking.rows);
-        rank_sizes(&ranking);
+        ranking_t ranking = ranking_of(part, set, fits, !of_several);
+        ranking.index = index;
+        index += ranking.n > 0;
         mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
         list->items[list->n++] = ranking;
     }
@@ -173,6 +206,7 @@ headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t 
             if (ranking->places[i] <= ranking->n_selected)
                 headline.rows[headline.n++] =
                     (headline_row_t){ranking->part, ranking->set, ranking->rows[i]};
+        headline.n_omitted += ranking->n - ranking->n_selected;
     }
     rankings_free(&list);
     return headline;

@@ -26,12 +26,14 @@ typedef struct headline_row {
 typedef struct headline {
     headline_row_t *rows; /* in the order of the parts, their sets and their sizes */
     size_t n;
+    size_t n_omitted; /* for which there was no room */
 } headline_t;
 
 /* Select at most `most` rows, from each part in turn. A set's reference size comes first, then its
- * largest, its smallest, those around a change of lead, and sizes in between. Omitted: sizes
- * without a rival's time (unless the whole part has none), sets that differ from an earlier one
- * only in the seed, and trainings timed by operation. The parts must outlive the headline. */
+ * largest, its smallest, those around a change of lead, and sizes in between; of a single part, last,
+ * those without a ratio that both sides were run at. Omitted: other sizes without a rival's time (unless
+ * the whole part has none), sets without any time or that differ from an earlier one only in the seed, and
+ * trainings timed by operation. The parts must outlive the headline. */
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most);
 /* Of each set that a headline of several parts shows, the row that it would select first. */
 headline_t headline_leads(const headline_part_t *part);
@@ -46,12 +48,15 @@ void headline_free(headline_t *headline);
 char *headline_text(const headline_t *headline, table_style_t style);
 
 /* Cells, as plain text: "f32", "depth=3, tf32" (only parameters that differ from the default); "CUDA
- * 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)", "–"; the range over boots as
+ * 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)", or why there is no ratio, "ours is
+ * self-reported, the rival was skipped"; the range over boots as
  * "3.3–3.6×", "" without boots; "PyTorch graph", "–" for NULL. */
 const char *headline_setting(const report_t *report, const headline_row_t *row);
 const char *headline_faster(const report_t *report, const headline_row_t *row);
 const char *headline_range(const report_t *report, const headline_row_t *row, bool of_leader);
 const char *headline_contender(const report_t *report, const case_result_t *result);
+/* "mine 82.7 µs, PyTorch 105 µs: Python 1.27× (1.25–1.29)": plain_against_eager; "" without one. */
+const char *headline_eager(const report_t *report, const size_row_t *row);
 /* "over 3 boots"; without the number if the parts differ in it. */
 const char *headline_range_title(const report_t *report, const headline_t *headline);
 

@@ -18,7 +18,9 @@ enum {
     COLUMN_PHASE,
     N_COMMON,
     COLUMN_BOOTS = 10,
+    COLUMN_EAGER,
     COLUMN_OTHERS,
+    COLUMN_EXCLUDED,
     N_COLUMNS
 };
 
@@ -56,10 +58,31 @@ const char *headline_contender(const report_t *report, const case_result_t *resu
                           : "–";
 }
 
+/* "ours is self-reported"; NULL if the side has a time that may be compared. */
+static const char *side_without(const report_t *report, const char *side, const char *none,
+                                const standing_t *standing, const char *phase) {
+    const case_result_t *shown = standing_shown(standing);
+    if (standing->fastest != NULL)
+        return NULL;
+    return shown == NULL ? none
+                         : report_text(report, "%s %s", side,
+                                       report_keep(report, exclusion_text(shown, phase)));
+}
+
+static const char *no_ratio(const report_t *report, const headline_row_t *row) {
+    const char *ours =
+        side_without(report, "ours", "ours was not run", &row->row->ours, row->set->phase);
+    const char *theirs =
+        side_without(report, "the rival", "no rival was run", &row->row->theirs, row->set->phase);
+    if (ours == NULL || theirs == NULL)
+        return ours != NULL ? ours : theirs != NULL ? theirs : "–";
+    return report_text(report, "%s, %s", ours, theirs);
+}
+
 const char *headline_faster(const report_t *report, const headline_row_t *row) {
     const speedup_t *speedup = &row->row->headline;
     if (speedup->verdict == VERDICT_NONE)
-        return "–";
+        return no_ratio(report, row);
     const char *lead = lead_text(report, speedup);
     if (speedup->verdict == VERDICT_NO_DIFFERENCE)
         return report_text(report, "no difference, %s", lead);
@@ -83,18 +106,56 @@ const char *headline_range(const report_t *report, const headline_row_t *row, bo
                        boots_disagree(&range) ? ", they disagree" : "");
 }
 
-/* "JAX jit 11.3 µs, triton fused 24.4 µs (self-reported)": the rivals that are not the strongest. */
+/* "triton fused (self-reported)" */
+static const char *marked_contender(const report_t *report, const case_result_t *result) {
+    const char *mark = result != NULL && is_self_reported(result) ? " (self-reported)" : "";
+    return report_text(report, "%s%s", headline_contender(report, result), mark);
+}
+
+/* "JAX jit 11.3 µs, …": of each rival but the one that ours is held against. */
 static const char *others_text(const report_t *report, const headline_row_t *row) {
     text_list_t others = {0};
     for (size_t i = 0; i < row->set->n_rivals; i++) {
         const case_result_t *shown = rival_shown(&row->row->rivals[i]);
-        if (shown != NULL && shown != row->row->strongest)
+        if (shown != NULL && shown != standing_shown(&row->row->theirs) &&
+            shown != standing_faster(&row->row->theirs, row->set->phase))
             text_list_add_format(&others, "%s %s%s", headline_contender(report, shown),
                                  time_cell(report, shown, row->set->phase),
                                  is_self_reported(shown) ? " (self-reported)" : "");
     }
     const char *list = report_join(report, &others, ", ");
     return list != NULL ? list : "";
+}
+
+/* Cases with a lower time than the one that stands for their side, and why they do not. What ours declares to
+ * be other work, another algorithm or a larger tolerance, is no surprise. */
+static const char *excluded_text(const report_t *report, const headline_row_t *row) {
+    const case_result_t *const faster[] = {standing_faster(&row->row->ours, row->set->phase),
+                                           standing_faster(&row->row->theirs, row->set->phase)};
+    text_list_t excluded = {0};
+    for (size_t i = 0; i < 2; i++)
+        if (faster[i] != NULL && (i == 1 || is_self_reported(faster[i])))
+            text_list_add_format(&excluded, "%s %s %s", headline_contender(report, faster[i]),
+                                 time_cell(report, faster[i], row->set->phase),
+                                 report_keep(report, exclusion_text(faster[i], row->set->phase)));
+    const char *list = report_join(report, &excluded, ", ");
+    return list != NULL ? list : "";
+}
+
+const char *headline_eager(const report_t *report, const size_row_t *row) {
+    const speedup_t *speedup = &row->plain_against_eager;
+    if (speedup->ours == NULL || speedup->theirs == NULL)
+        return "";
+    const case_result_t *leader = theirs_leads(speedup) ? row->eager : row->plain;
+    const char *times = report_text(
+        report, "%s %s, %s %s", row->plain->spec.variant, time_cell(report, row->plain, ONE_CALL),
+        engine_name(row->eager->spec.engine), time_cell(report, row->eager, ONE_CALL));
+    if (speedup->self_reported)
+        return report_text(report, "%s: one is self-reported", times);
+    return report_text(report, "%s: %s %s", times,
+                       speedup->verdict == VERDICT_NO_DIFFERENCE ? "no difference,"
+                                                                 : engine_name(leader->spec.engine),
+                       lead_text(report, speedup));
 }
 
 const char *headline_range_title(const report_t *report, const headline_t *headline) {
@@ -113,7 +174,8 @@ const char *headline_range_title(const report_t *report, const headline_t *headl
 static void fill_cells(const report_t *report, table_style_t style, const headline_row_t *row,
                        const char *cells[N_COLUMNS]) {
     const char *phase = row->set->phase, *when = row->part->when;
-    const case_result_t *best = row->row->best, *rival = row->row->strongest;
+    const case_result_t *ours = standing_shown(&row->row->ours);
+    const case_result_t *rival = standing_shown(&row->row->theirs);
     const char *gpu = environment_get(&row->part->run->environment, "gpu.name");
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
     const char *const texts[N_COLUMNS] = {
@@ -127,13 +189,15 @@ static void fill_cells(const report_t *report, table_style_t style, const headli
         [COLUMN_WHEN] = safe(report, style, when != NULL ? when : ""),
         [COLUMN_PHASE] = safe(report, style, phase),
         size_name(report, row->set, row->row->size),
-        time_cell(report, best, phase),
-        safe(report, style, headline_contender(report, best)),
+        time_cell(report, ours, phase),
+        safe(report, style, marked_contender(report, ours)),
         time_cell(report, rival, phase),
-        safe(report, style, headline_contender(report, rival)),
+        safe(report, style, marked_contender(report, rival)),
         safe(report, style, headline_faster(report, row)),
         [COLUMN_BOOTS] = headline_range(report, row, true),
+        [COLUMN_EAGER] = safe(report, style, headline_eager(report, row->row)),
         [COLUMN_OTHERS] = safe(report, style, others_text(report, row)),
+        [COLUMN_EXCLUDED] = safe(report, style, excluded_text(report, row)),
     };
     memcpy(cells, texts, sizeof texts);
 }
@@ -174,7 +238,9 @@ char *headline_text(const headline_t *headline, table_style_t style) {
         {"", 'l', false},
         {passes_have_intervals(passes) ? "faster (95 % interval)" : "lower time", 'l', false},
         {headline_range_title(report, headline), 'l', true},
+        {"one eager call of each", 'l', true},
         {"other rivals", 'l', true},
+        {"faster, but not compared", 'l', true},
     };
     const char *(*cells)[N_COLUMNS] = mem_zeroed(headline->n, sizeof *cells);
     for (size_t i = 0; i < headline->n; i++) {

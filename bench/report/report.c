@@ -323,6 +323,8 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
         headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
         print(report, "%s%s", n++ > 0 ? "\n" : "",
               report_keep(report, headline_text(&headline, TABLE_TERMINAL)));
+        if (headline.n_omitted > 0)
+            print(report, "\n`bench report` has %zu more sizes.\n", headline.n_omitted);
         if (headline.n == 0)
             print_counts(report, &shown->parts[p]);
         headline_free(&headline);

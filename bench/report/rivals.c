@@ -60,9 +60,9 @@ size_t rival_cells(const report_t *report, const comparison_set_t *set, const si
         const rival_t *rival = &row->rivals[i];
         const bool bold =
             set->n_rivals > 1 && rival->fastest != NULL && rival->fastest == row->strongest;
-        const char *time = time_cell(report, rival_shown(rival), set->phase);
-        cells[n++] = bold ? report_text(report, "**%s**", time) : time;
-        cells[n++] = name_cell(report, rival_shown(rival));
+        n += standing_cells(report, &rival->standing, set->phase, &cells[n]);
+        if (bold)
+            cells[n - 2] = report_text(report, "**%s**", cells[n - 2]);
         cells[n++] = ratio_cell(report, &rival->speedup);
     }
     return n;

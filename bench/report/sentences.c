@@ -136,6 +136,12 @@ static void print_size(const report_t *report, const comparison_set_t *set, cons
           name_cell(report, row->best),
           case_link(report, row->strongest, median_text(report, row->headline.theirs)),
           their_case(report, set, row->strongest));
+    const case_result_t *faster = standing_faster(&row->theirs, set->phase);
+    if (faster != NULL)
+        print(report, " %s takes %s and is not compared: it %s.",
+              report_safe(report, headline_contender(report, faster)),
+              time_cell(report, faster, set->phase),
+              report_keep(report, exclusion_text(faster, set->phase)));
     print(report, "\n");
     if (row->against_eager.verdict != VERDICT_NONE && row->eager != row->strongest)
         print(report, "  - %c%s, against PyTorch eager, %s: %s.\n", toupper((unsigned char)*size),

@@ -1,5 +1,6 @@
 #include "run/entrants.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/secret.h"
 #include "cuda/nvtx.h"
@@ -11,6 +12,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What the oracle of a training computes for longer than this is not computed anew in each pass. */
+static const int64_t LONG_NS = 1000000000;
 
 /* ---- reference output ------------------------------------------------------------------------ */
 
@@ -41,15 +45,20 @@ static bool oracle_case(const group_t *group, case_t *oracle) {
     return true;
 }
 
-static void set_bounds(const group_t *group, reference_t *reference) {
-    const workload_t *workload = group->workload;
-    if (workload->bounds == NULL || reference->names.n == 0)
-        return;
-    reference->bounds = mem_zeroed(reference->names.n, sizeof *reference->bounds);
-    for (size_t i = 0; i < reference->names.n; i++)
-        reference->bounds[i] = reference->verified
-                                   ? (bounds_t){INFINITY, INFINITY}
-                                   : workload->bounds(&group->cases[0], reference->names.items[i]);
+/* Replace what is known of refilled inputs by that of another seed. */
+static status_t refill_oracle(contender_t *oracle, bool with_band, kept_reference_t *kept,
+                              error_t *err) {
+    const uint64_t seed = secret_seed();
+    const int64_t start_ns = clock_ns();
+    reference_t refilled;
+    TRY(contender_reference(oracle, seed, &refilled, err));
+    reference_free(&kept->refilled);
+    band_free(&kept->band);
+    kept->refilled = refilled;
+    kept->seed = seed;
+    kept->band = with_band ? band_find(oracle) : (band_t){0};
+    kept->stays = kept->band.worker != NULL && clock_ns() - start_ns > LONG_NS;
+    return STATUS_OK;
 }
 
 static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker,
@@ -60,13 +69,19 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
     status_t status = worker_link_start(worker, run->options->timeout_s, err);
     if (status == STATUS_OK) {
         contender_open(&oracle);
-        status = contender_reference(&oracle, 0, &kept->reference, err);
+        if (kept->reference.names.n == 0)
+            status = contender_reference(&oracle, 0, &kept->reference, err);
     }
     if (status == STATUS_OK)
-        status = contender_reference(&oracle, kept->seed, &kept->refilled, err);
-    if (status == STATUS_OK && case_engine_is_built_in(spec->engine) && !run->options->cold &&
-        !*run->interrupted)
-        kept->band = band_find(&oracle);
+        status = refill_oracle(&oracle,
+                               case_engine_is_built_in(spec->engine) && !run->options->cold &&
+                                   !*run->interrupted,
+                               kept, err);
+    if (status == STATUS_OK &&
+        contender_refuse_fakes(&oracle, &kept->reference, &kept->refilled, err) != STATUS_OK) {
+        kept->seed = 0; /* it is not known, then */
+        status = STATUS_FAILED;
+    }
     contender_finish(&oracle);
     contender_free(&oracle);
     return status;
@@ -75,8 +90,10 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
 static status_t compute_reference(run_t *run, const group_t *group, kept_reference_t *kept,
                                   error_t *err) {
     case_t spec;
-    if (run->options->profile || !oracle_case(group, &spec))
+    if (run->options->profile || !oracle_case(group, &spec)) {
+        kept->seed = secret_seed();
         return STATUS_OK;
+    }
     worker_link_t *worker;
     status_t status = workers_find(&run->workers, &spec, "oracle", &worker, err);
     if (status == STATUS_OK) {
@@ -92,7 +109,10 @@ static status_t compute_reference(run_t *run, const group_t *group, kept_referen
             error_set(err, status, "%s", why.text);
     }
     case_free(&spec);
-    return status == STATUS_OK ? status : error_within(err, "reference output");
+    if (status != STATUS_OK)
+        return error_within(err, "reference output");
+    kept->pass = run->settings.pass;
+    return STATUS_OK;
 }
 
 /* If the oracle's verify() decides, open the oracle until the pass is measured. */
@@ -130,29 +150,38 @@ static void drop_all(entrants_t *entrants, const char *reason) {
             contender_drop(&entrants->contenders[i], CASE_FAILED, reason);
 }
 
-/* The group's reference outputs, computed in the first pass. Without them nothing can be verified, so
- * nothing is timed: then all contenders are dropped, and it is NULL. */
-static const kept_reference_t *find_reference(entrants_t *entrants) {
-    run_t *run = entrants->run;
-    error_t why = ERROR_INIT;
-    kept_reference_t kept = {.seed = secret_seed()};
-    char *name = workload_group(entrants->group->workload, &entrants->group->cases[0]);
+/* That of the group, which has none before its first pass. */
+static kept_reference_t *keep_reference(run_t *run, const group_t *group) {
+    char *name = workload_group(group->workload, &group->cases[0]);
     size_t at = 0;
     while (at < run->n_references && strcmp(run->references[at].group, name) != 0)
         at++;
-    if (at == run->n_references &&
-        compute_reference(run, entrants->group, &kept, &why) == STATUS_OK) {
-        kept.group = mem_text(name);
-        set_bounds(entrants->group, &kept.reference);
-        set_bounds(entrants->group, &kept.refilled);
-        run->references =
-            mem_resize(run->references, run->n_references + 1, sizeof *run->references);
-        run->references[run->n_references++] = kept;
+    if (at == run->n_references) {
+        run->references = mem_resize(run->references, at + 1, sizeof *run->references);
+        run->references[run->n_references++] = (kept_reference_t){.group = mem_text(name)};
     }
     free(name);
-    if (at < run->n_references &&
-        (!run->references[at].reference.verified || open_judge(entrants, &why) == STATUS_OK))
-        return &run->references[at];
+    return &run->references[at];
+}
+
+static bool is_known(const run_t *run, const kept_reference_t *kept) {
+    return kept->seed != 0 &&
+           (kept->pass == run->settings.pass || kept->stays || run->options->cold);
+}
+
+/* The group's reference outputs. Without them nothing can be verified, so nothing is timed: then all contenders are dropped,
+ * and it is NULL. */
+static const kept_reference_t *find_reference(entrants_t *entrants) {
+    run_t *run = entrants->run;
+    error_t why = ERROR_INIT;
+    kept_reference_t *kept = keep_reference(run, entrants->group);
+    status_t status = STATUS_OK;
+    if (!is_known(run, kept))
+        status = compute_reference(run, entrants->group, kept, &why);
+    if (status == STATUS_OK && kept->reference.verified)
+        status = open_judge(entrants, &why);
+    if (status == STATUS_OK)
+        return kept;
     drop_all(entrants, why.text);
     return NULL;
 }
@@ -241,18 +270,17 @@ static void check_all(entrants_t *entrants, const reference_t *reference, bool a
     }
 }
 
-/* All in the same round: equally often one that every contender takes, and the last, as who knows that the audit is over
+/* All in the same rounds: equally often one that every contender takes, and the last, as who knows that the audit is over
  * may stop working. */
 static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
     const uint64_t drawn = secret_seed();
-    const unsigned first = (unsigned)(drawn / 2 % entrants->group->measure->min_rounds);
-    const unsigned round = drawn % 2 == 0 ? first : AUDIT_LAST;
     for (size_t i = 0; i < entrants->n; i++) {
         contender_t *contender = &entrants->contenders[i];
         contender->audit =
             (audit_t){.expected = expectation(entrants, contender, &kept->refilled, kept->seed),
-                      .round = round,
+                      .as_opened = expectation(entrants, contender, &kept->reference, 0),
                       .band = &kept->band};
+        contender_plan_audit(contender, drawn);
     }
 }
 

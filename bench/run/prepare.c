@@ -254,7 +254,6 @@ static void note_gpu(run_t *run, const worker_link_t *link) {
     if (mig == NULL || strcmp(mig, "true") != 0)
         run->settings.gpu_uuid = run->gpu_uuid = mem_text(uuid);
     run->arch = mem_text(arch != NULL ? arch : "");
-    device_rates_from_facts(env, &run->rates);
 }
 
 status_t run_survey(run_t *run, error_t *err) {
@@ -285,6 +284,7 @@ status_t run_survey(run_t *run, error_t *err) {
         TRY(run_lock_clocks(run, err));
     if (link != NULL)
         note_gpu(run, link);
+    device_rates_from_facts(&run->here, &run->rates);
     char *cpus = cores_text(run->cores.allowed, run->cores.n);
     environment_set(&run->here, "host.cpus", cpus);
     free(cpus);

@@ -2,6 +2,7 @@
 #include "run/state.h"
 
 #include "base/memory.h"
+#include "workloads/operator/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,33 @@ static status_t add_programs(run_t *run, const compile_options_t *compile, error
     return status;
 }
 
+static bool has_rungs_of_operators(const run_t *run) {
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
+            const case_t *spec = &run->sweeps[s].cases[i];
+            if (strcmp(spec->engine, "cuda") == 0 && operators_find(spec->workload) != NULL)
+                return true;
+        }
+    return false;
+}
+
+/* It only saves time: without it the host fills the inputs. */
+static void compile_refill(run_t *run, compile_options_t compile) {
+    error_t why = ERROR_INIT;
+    if (!has_rungs_of_operators(run))
+        return;
+    compile.progress = NULL;
+    status_t status = compile_add_common(&compile, "refill", run->arch, &run->refill, &why);
+    if (status == STATUS_OK)
+        status = compile_all(&compile, &run->refill, &why);
+    const program_t *program = run->refill.items;
+    if (status == STATUS_OK && program->status == PROGRAM_OK)
+        run->settings.refill = program->cubin;
+    else
+        progress_note(&run->progress, "inputs of operators are filled by the host: %s",
+                      status == STATUS_OK ? program->reason : why.text);
+}
+
 status_t run_compile(run_t *run, error_t *err) {
     if (run->arch == NULL)
         return STATUS_OK;
@@ -67,6 +95,7 @@ status_t run_compile(run_t *run, error_t *err) {
     }
     environment_set(&run->here, "versions.cuda_compiler", described);
     free(described);
+    compile_refill(run, compile);
     return compile_all(&compile, &run->programs, err);
 }
 

@@ -57,6 +57,7 @@ void run_free(run_t *run) {
     }
     free(run->references);
     program_list_free(&run->programs);
+    program_list_free(&run->refill);
     nvml_close(run->nvml);
     free(run->arch);
     free(run->gpu_uuid);

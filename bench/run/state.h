@@ -35,13 +35,16 @@ static inline bool case_is_complete(const case_state_t *state, unsigned n_passes
     return state->dropped || (state->finished & all) == all;
 }
 
-/* The reference outputs of a group, kept for the passes that follow. */
+/* The reference outputs of a group. Those of refilled inputs are of a pass: with the same seed in each, what a case writes in
+ * one could be replayed in the next. */
 typedef struct kept_reference {
     char *group;
-    reference_t reference; /* of the inputs that cases are opened with */
-    uint64_t seed;
-    reference_t refilled; /* of those that they are refilled with: see audit_t */
+    reference_t reference; /* of the inputs that cases are opened with; for all passes */
+    unsigned pass;
+    uint64_t seed; /* of the inputs that cases are refilled with, see audit_t, and what follows */
+    reference_t refilled; /* of those */
     band_t band;          /* the same */
+    bool stays;           /* for all passes, as they took long */
 } kept_reference_t;
 
 enum { N_CALIBRATIONS = 6 };
@@ -68,6 +71,7 @@ typedef struct run {
     bool gpu_broken;    /* no_gpu is a worker failure, not a missing device or driver */
     char *no_compiler;  /* why nothing can be compiled; NULL if it can */
     program_list_t programs;
+    program_list_t refill; /* the program that fills inputs of operators' rungs */
     clock_lock_t clock_lock;
     nvml_t *nvml;
     contender_settings_t settings;

@@ -235,6 +235,10 @@ static status_t read_variants(const node_t *node, const workload_t *workload, co
         node_t item = node_item(&list, i);
         status = add_variant(&item, &names, contender, err);
     }
+    for (size_t i = 0; i < contender->variants.n; i++)
+        if (workload_variant_is_for_gpu(workload, contender->engine, root,
+                                        contender->variants.items[i]))
+            text_list_add(&contender->for_gpu, contender->variants.items[i]);
     free(where);
     text_list_free(&known);
     return status;
@@ -314,6 +318,7 @@ void sweep_plan_free(sweep_plan_t *plan) {
         text_list_free(&contender->devices);
         text_list_free(&contender->variants);
         text_list_free(&contender->named);
+        text_list_free(&contender->for_gpu);
         axes_free(contender->axes, contender->n_axes);
         axes_free(contender->techniques, contender->n_techniques);
     }

@@ -12,9 +12,10 @@ static const char *const CAPTURING[] = {"graph",   "compile_graph",   "combo_gra
 /* CUDA graphs need a CUDA device: "*" leaves out these modes on the CPU; if the sweep names one, the
  * worker skips it with the reason. */
 static bool is_offered(const contender_t *contender, const char *variant, const char *device) {
-    if (strcmp(contender->engine, "pytorch") != 0 || strcmp(device, "cpu") != 0 ||
-        text_list_has(&contender->named, variant))
+    if (strcmp(device, "cpu") != 0 || text_list_has(&contender->named, variant))
         return true;
+    if (strcmp(contender->engine, "pytorch") != 0)
+        return !text_list_has(&contender->for_gpu, variant);
     for (size_t i = 0; i < sizeof CAPTURING / sizeof *CAPTURING; i++)
         if (strcmp(variant, CAPTURING[i]) == 0)
             return false;

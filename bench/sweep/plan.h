@@ -24,6 +24,7 @@ typedef struct contender {
     text_list_t devices;  /* "cuda", "cpu" */
     text_list_t variants; /* with "*" expanded */
     text_list_t named;    /* those that the sweep names */
+    text_list_t for_gpu;  /* those that "*" leaves out on the CPU, besides PyTorch's */
     axis_t *axes;         /* the plan's, or subsets of them */
     size_t n_axes;
     axis_t *techniques; /* for cuda all of the workload, else none */

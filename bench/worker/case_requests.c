@@ -8,6 +8,7 @@
 #include "workloads/common/random_fill.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
@@ -37,12 +38,15 @@ static json_t *write_arrays(session_t *session, write_t *write, const json_t *re
     json_t *answer = NULL;
     if (write == NULL || write(session, request_text(request, "path"), &arrays, err) == STATUS_OK)
         answer = json_pack("{s:s, s:o}", "id", session->spec.id, "arrays", json_texts(&arrays));
+    if (answer != NULL && session->changed != NULL)
+        json_object_set_new(answer, "changed", json_string(session->changed));
     text_list_free(&arrays);
     return answer;
 }
 
 json_t *case_output(session_t *session, const json_t *request, error_t *err) {
     session->has_last = false;
+    session->changed = NULL;
     if (case_restore_inputs(session, err) != STATUS_OK)
         return NULL;
     return write_arrays(session, session->ops->output, request, err);
@@ -55,7 +59,10 @@ json_t *case_last(session_t *session, const json_t *request, error_t *err) {
     }
     if (case_restore_inputs(session, err) != STATUS_OK)
         return NULL;
-    return write_arrays(session, session->ops->last, request, err);
+    json_t *answer = write_arrays(session, session->ops->last, request, err);
+    if (answer != NULL && session->has_middle)
+        json_object_set_new(answer, "middle", json_true());
+    return answer;
 }
 
 /* ---- what a training learns ------------------------------------------------------------------ */
@@ -124,29 +131,40 @@ static status_t warm_up(session_t *session, const probe_t *probe, const share_t 
     return status;
 }
 
+static status_t run_probe(session_t *session, probe_t *probe, error_t *err) {
+    const recorder_t *recorder = &session->recorder;
+    size_t before[RECORDER_MAX_PHASES];
+    for (size_t i = 0; i < recorder->n_phases; i++)
+        before[i] = recorder->phases[i].n;
+    TRY(probe->run(session, &session->recorder, err));
+    for (size_t i = 0; i < recorder->n_phases; i++)
+        if (recorder->phases[i].n > before[i])
+            probe->phases |= 1U << i;
+    return STATUS_OK;
+}
+
 /* One more sample, of other inputs. */
-static status_t sample_fresh(session_t *session, const probe_t *probe, uint64_t seed,
-                             error_t *err) {
+static status_t sample_fresh(session_t *session, probe_t *probe, uint64_t seed, error_t *err) {
     TRY(set_inputs(session, seed, err));
     if (session->ops->fill != NULL)
         TRY(session->ops->fill(session, err));
     session->fresh = true;
-    const status_t status = probe->run(session, &session->recorder, err);
+    const status_t status = run_probe(session, probe, err);
     session->fresh = false;
     return status;
 }
 
 /* The fresh sample is part of the budget: without time for two, it is the only one. */
-static status_t sample_and_fresh(session_t *session, const probe_t *probe, const share_t *share,
+static status_t sample_and_fresh(session_t *session, probe_t *probe, const share_t *share,
                                  int64_t run_ns, error_t *err) {
     const json_int_t most = share->max_samples - random_below(FEWER_MOST + 1);
     const int64_t end_ns = clock_ns() + share->budget_ns - 2 * run_ns;
     for (json_int_t n = 0; run_ns > 0 && (n == 0 || n < most) && clock_ns() <= end_ns; n++)
-        TRY(probe->run(session, &session->recorder, err));
+        TRY(run_probe(session, probe, err));
     return sample_fresh(session, probe, (uint64_t)json_integer_value(share->fresh), err);
 }
 
-static status_t sample_probe(session_t *session, const probe_t *probe, const share_t *share,
+static status_t sample_probe(session_t *session, probe_t *probe, const share_t *share,
                              int64_t *n_runs, error_t *err) {
     int64_t run_ns;
     TRY(warm_up(session, probe, share, n_runs, &run_ns, err));
@@ -155,7 +173,7 @@ static status_t sample_probe(session_t *session, const probe_t *probe, const sha
     const int64_t end_ns = clock_ns() + share->budget_ns;
     json_int_t n = 0;
     do
-        TRY(probe->run(session, &session->recorder, err));
+        TRY(run_probe(session, probe, err));
     while (++n < share->max_samples && clock_ns() < end_ns);
     return STATUS_OK;
 }
@@ -163,6 +181,8 @@ static status_t sample_probe(session_t *session, const probe_t *probe, const sha
 static json_t *samples_to_json(const recorder_t *recorder) {
     json_t *phases = json_object();
     for (size_t i = 0; i < recorder->n_phases; i++) {
+        if (recorder->phases[i].n == 0)
+            continue; /* of a probe that was not asked */
         json_t *samples = json_array();
         for (size_t k = 0; k < recorder->phases[i].n; k++)
             json_array_append_new(samples, json_real(recorder->phases[i].ns[k]));
@@ -181,10 +201,60 @@ static share_t share_of(const session_t *session, const json_t *request) {
                      .fresh = json_is_integer(fresh) ? fresh : NULL};
 }
 
+static probe_t *find_probe(session_t *session, const char *phase) {
+    for (size_t i = 0; i < session->n_probes; i++)
+        for (size_t k = 0; k < session->recorder.n_phases; k++)
+            if ((session->probes[i].phases >> k & 1) != 0 &&
+                strcmp(session->recorder.phases[k].name, phase) == 0)
+                return &session->probes[i];
+    return NULL;
+}
+
+static status_t sample_all(session_t *session, const share_t *share, int64_t *warmed_up,
+                           error_t *err) {
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < session->n_probes && status == STATUS_OK; i++) {
+        nvtx_push(session->probes[i].name);
+        status = sample_probe(session, &session->probes[i], share, warmed_up, err);
+        nvtx_pop();
+    }
+    return status;
+}
+
+/* The probe that times a phase: known once each probe has run. */
+static status_t probe_of(session_t *session, const char *phase, probe_t **probe, error_t *err) {
+    const share_t one = {.max_samples = 1};
+    int64_t ignored = 0;
+    *probe = find_probe(session, phase);
+    if (*probe == NULL) {
+        TRY(sample_all(session, &one, &ignored, err));
+        recorder_clear(&session->recorder);
+        *probe = find_probe(session, phase);
+    }
+    return *probe != NULL ? STATUS_OK
+                          : error_set(err, STATUS_FAILED, "the case has no phase \"%s\"", phase);
+}
+
+/* With a phase and a seed, only the fresh sample of the phase's probe; with a phase, only its probe. */
+static status_t take_samples(session_t *session, const json_t *request, int64_t *warmed_up,
+                             error_t *err) {
+    const char *phase = request_text(request, "phase");
+    share_t share = share_of(session, request);
+    if (phase == NULL)
+        return sample_all(session, &share, warmed_up, err);
+    probe_t *probe;
+    TRY(probe_of(session, phase, &probe, err));
+    if (share.fresh == NULL)
+        return sample_probe(session, probe, &share, warmed_up, err);
+    return sample_fresh(session, probe, (uint64_t)json_integer_value(share.fresh), err);
+}
+
 json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
-    const share_t share = share_of(session, request);
     recorder_clear(&session->recorder);
-    session->has_last = false;
+    session->has_last = session->has_middle = false;
+    session->changed = NULL;
+    /* A kernel cannot know what was asked for, so only what will be asked for is kept. */
+    session->keep = json_is_true(json_object_get(request, "keep"));
     if (case_restore_inputs(session, err) != STATUS_OK)
         return NULL;
     char *label =
@@ -193,16 +263,11 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
     free(label);
     int64_t warmed_up = 0;
     const int64_t start_ns = clock_ns();
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < session->n_probes && status == STATUS_OK; i++) {
-        nvtx_push(session->probes[i].name);
-        status = sample_probe(session, &session->probes[i], &share, &warmed_up, err);
-        nvtx_pop();
-    }
+    const status_t status = take_samples(session, request, &warmed_up, err);
     nvtx_pop();
     if (status != STATUS_OK)
         return NULL;
-    session->has_last = share.fresh != NULL;
+    session->has_last = json_is_integer(json_object_get(request, "fresh"));
     return json_pack("{s:s, s:o, s:{s:I, s:I}}", "id", session->spec.id, "phases",
                      samples_to_json(&session->recorder), "warmup", "samples",
                      (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));

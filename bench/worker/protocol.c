@@ -13,7 +13,7 @@ typedef struct key {
 
 typedef struct op {
     const char *name;
-    request_key_t keys[7];
+    request_key_t keys[9];
 } op_t;
 
 static const op_t OPS[] = {
@@ -34,7 +34,9 @@ static const op_t OPS[] = {
                     {"max_samples", JSON_INTEGER, false},
                     {"warmup_samples", JSON_INTEGER, false},
                     {"warmup_ns", JSON_INTEGER, false},
-                    {"fresh", JSON_INTEGER, true}}},
+                    {"fresh", JSON_INTEGER, true},
+                    {"phase", JSON_STRING, true},
+                    {"keep", JSON_TRUE, true}}},
     [OP_LAST] = {"last", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
     /* Only the oracle of this program gets these two, so docs/worker-protocol.md has them not. */
     [OP_LEARNED] = {"learned", {{"id", JSON_STRING, false}, {"most_ns", JSON_INTEGER, false}}},

@@ -5,6 +5,7 @@
 #include "model/result_json.h"
 #include "workloads/common/descriptors.h"
 #include "workloads/operator/operators.h"
+#include "workloads/scripts.h"
 
 #include <assert.h>
 #include <jansson.h>
@@ -220,16 +221,38 @@ static status_t list_stems(const char *root, const workload_t *workload, const c
     return status;
 }
 
-/* Implementations of an operator, beside the reference. What others import begins with "_". */
-static status_t list_scripts(const char *root, const workload_t *workload, text_list_t *variants,
-                             error_t *err) {
+status_t workload_scripts(const workload_t *workload, const char *root, text_list_t *stems,
+                          error_t *err) {
+    text_list_t all = {0};
+    status_t status =
+        workload->pytorch_oracle == NULL ? STATUS_OK : list_stems(root, workload, ".py", &all, err);
+    for (size_t i = 0; i < all.n; i++)
+        if (strcmp(all.items[i], "reference") != 0 && all.items[i][0] != '_')
+            text_list_add(stems, all.items[i]);
+    text_list_free(&all);
+    return status;
+}
+
+static status_t list_script_variants(const char *root, const workload_t *workload,
+                                     text_list_t *variants, error_t *err) {
     text_list_t stems = {0};
-    TRY(list_stems(root, workload, ".py", &stems, err));
+    TRY(workload_scripts(workload, root, &stems, err));
+    char *folder = workload_folder(root, workload);
     for (size_t i = 0; i < stems.n; i++)
-        if (strcmp(stems.items[i], "reference") != 0 && stems.items[i][0] != '_')
-            text_list_add(variants, stems.items[i]);
+        script_add_variants(folder, stems.items[i], variants);
+    free(folder);
     text_list_free(&stems);
     return STATUS_OK;
+}
+
+bool workload_variant_is_for_gpu(const workload_t *workload, const char *engine, const char *root,
+                                 const char *variant) {
+    if (strcmp(engine, "python") != 0)
+        return false;
+    char *folder = workload_folder(root, workload);
+    const bool is = script_variant_is_for_gpu(folder, variant);
+    free(folder);
+    return is;
 }
 
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant) {
@@ -253,8 +276,8 @@ status_t workload_variants(const workload_t *workload, const char *engine, const
         names = workload->pytorch_variants;
     } else if (strcmp(engine, "jax") == 0) {
         names = workload->jax_variants;
-    } else if (strcmp(engine, "python") == 0 && workload->pytorch_oracle != NULL) {
-        TRY(list_scripts(root, workload, variants, err));
+    } else if (strcmp(engine, "python") == 0) {
+        TRY(list_script_variants(root, workload, variants, err));
     }
     for (; names != NULL && *names != NULL; names++)
         text_list_add(variants, *names);

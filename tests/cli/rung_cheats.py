@@ -1,4 +1,4 @@
-"""The rungs in `tests/cheats/rungs/`, and the operator in `tests/cheats/row_shares/`."""
+"""The rungs in `tests/cheats/rungs/`, and the operators in `tests/cheats/row_shares/` and `row_l2/`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from project import ROOT
 
 CHEATS = ROOT / "tests" / "cheats" / "rungs"
 OPERATOR = ROOT / "tests" / "cheats" / "row_shares"
+NORMS = ROOT / "tests" / "cheats" / "row_l2"
 
 
 def verdict_of(file: Path) -> str:

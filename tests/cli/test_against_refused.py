@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
-from project import BENCH, bench, make_root, null_sweep
+from project import BENCH, ROOT, bench, make_root, null_sweep
 
 
 def sweep_of(folder: Path) -> Path:
@@ -41,6 +42,18 @@ def test_worker_of_another_protocol_is_refused(worker: str, complaint: str, tmp_
     assert done.stderr.startswith("bench: --against: ")
     assert complaint in done.stderr
     assert not run.exists()
+
+
+def test_a_build_that_refills_operators_by_signs_is_refused(tmp_path: Path) -> None:
+    other = script_build(tmp_path / "other", """read r; echo '{"status":"ok","protocol":2}'""")
+    (other / "kernels").unlink()
+    shutil.copytree(ROOT / "kernels", other / "kernels")
+    options = ["--operator", ROOT / "kernels" / "softmax", "--engine", "pytorch", "--quick"]
+    options += ["--passes", "2", "--against", other, "--out", tmp_path / "run"]
+    (other / "kernels" / "common" / "refill.cu").unlink()
+    done = bench("run", *options, expect=2)
+    assert f"--against {other}: it has no kernels/common/refill.cu" in done.stderr
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_that_is_not_a_build_is_refused(tmp_path: Path) -> None:

@@ -22,19 +22,26 @@ from project import (
     write_sweep,
 )
 from rung_cheats import CHEATS as RUNGS
-from rung_cheats import OPERATOR
+from rung_cheats import NORMS, OPERATOR
 from rung_cheats import verdict_of as rung_verdict
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
 CHEATS = ROOT / "tests" / "cheats"
 FILES = [CHEATS / "honest.py", *sorted((CHEATS / "scripts").glob("*.py"))]
-IMPLEMENTATIONS = [file for file in sorted(OPERATOR.glob("[!_]*.py")) if file.stem != "reference"]
+IMPLEMENTATIONS = [
+    file
+    for folder in (OPERATOR, NORMS)
+    for file in sorted(folder.glob("[!_]*.py"))
+    if file.stem != "reference"
+]
 TRAININGS = [CHEATS / "honest_training.py", *sorted((CHEATS / "trainings").glob("*.py"))]
 ONE_OF_EACH = {
     *("honest", "zeros", "keeps_result", "only_for_checks", "another_shape", "not_a_number"),
     *("constant_time", "two_in_three", "no_audit", "no_time", "endless_time", "many_samples"),
-    *("no_last", "undeclared_phase", "first_result", "lazy", "mode_left_on"),
+    *("no_last", "undeclared_phase", "first_result", "lazy", "mode_left_on", "first_norm"),
+    *("lazy_list", "idle_forward", "patched_clock", "view_later", "other_dtype_later"),
+    *("lazy_copy", "profiled", "called_by_the_collector", "thread_beside", "timer_beside"),
 }
 
 
@@ -89,15 +96,26 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     return run_all(folder, "mlp_train", files, axes=axes, measure=EPOCH_MEASURE)
 
 
+SIZES = {OPERATOR: ("--set", "rows=16384"), NORMS: ()}
+
+
 def run_implementations(run: Path, files: list[Path]) -> dict[str, dict[str, Any]]:
-    sizes = ("--set", "device=cpu", "--set", "rows=16384")
-    variants = ("--variant", ",".join(file.stem for file in files))
-    limit = (
-        "2s" if os.environ.get("CHECK_LONG") else "200ms"
-    )  # the long ones are found by their times
-    options = ("--engine", "python", *variants, *sizes, "--passes", "1", "--time-limit", limit)
-    bench("run", "--operator", OPERATOR, *options, "--out", run, expect=None)
-    return {case["variant"]: case for case in read_lines(run)}
+    cases: dict[str, dict[str, Any]] = {}
+    # The long ones are found by their times.
+    limit = "2s" if os.environ.get("CHECK_LONG") else "200ms"
+    measure = ("--set", "device=cpu", "--passes", "1", "--time-limit", limit)
+    for folder, sizes in SIZES.items():
+        names = [file.stem for file in files if file.parent == folder]
+        if names:
+            options = ("--engine", "python", "--variant", ",".join(names), *measure, *sizes)
+            # A process for each: some of them break it for the others.
+            bench(
+                *("run", "--operator", folder, *options),
+                *("--isolate", "--out", run / folder.name),
+                expect=None,
+            )
+            cases |= {case["variant"]: case for case in read_lines(run / folder.name)}
+    return cases
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +189,8 @@ def test_the_documentation_has_every_verdict() -> None:
     documented = {}
     for row in re.findall(r"^\| (`\w+`[^|]*)\| `([\w-]+)` \|$", text, re.MULTILINE):
         documented |= dict.fromkeys(re.findall(r"`(\w+)`", row[0].partition(":")[0]), row[1])
-    rungs = [file for file in OPERATOR.glob("*.cu") if rung_verdict(file) != "ok"]
+    operators = [*OPERATOR.glob("*.cu"), *NORMS.glob("*.cu")]
+    rungs = [file for file in operators if rung_verdict(file) != "ok"]
     for rung in (*RUNGS.glob("*.cu"), *rungs):
         assert documented.pop(rung.stem) == rung_verdict(rung)
     for file in (*FILES[1:], *IMPLEMENTATIONS, *TRAININGS[1:]):

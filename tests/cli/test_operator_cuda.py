@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from fake_driver import build_driver
-from operator_folders import X, run_operator, write_operator
-from project import FIXTURES, NO_PYTHON, bench, compiler_options, read_cases
+from host_kernels import kernels_for_host, library_of
+from operator_folders import X, make_project, run_operator, write_operator
+from project import FIXTURES, NO_PYTHON, ROOT, bench, compiler_options, read_cases
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -113,7 +114,30 @@ IN_C = """
         fprintf(file, "%s\\n", what);
         fclose(file);
     }
+    /* The program that fills inputs; each launch is noted. */
+    extern void refill_on_host(void *const *arguments);
+    static void run_refill(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        refill_on_host(arguments);
+    }
+    const kernel_t refill = {.name = "refill", .argument_bytes = {8, 8, 8, 4, 4, 4, 8, 8},
+                             .n_arguments = 8, .run = run_refill};
     """
+
+
+def refill_on_host(folder: Path) -> Path:
+    """Return a library with kernels/common/refill.cu, compiled for the host."""
+    kernels = kernels_for_host(folder)
+    source = (kernels / "common" / "refill.cu").read_text("utf-8")
+    program = folder / "refill.cc"
+    program.write_text(
+        f'#include "common/host_cuda.h"\n#define refill refill_kernel\n{source}\n'
+        'extern "C" void refill_on_host(void **arguments) {\n'
+        "unsigned long long n = *(unsigned long long *)arguments[1], a_block = THREADS * WORDS;\n"
+        "launch_on_host(refill_kernel, arguments, (n + a_block - 1) / a_block, THREADS, 1); }\n",
+        encoding="utf-8",
+    )
+    return Path(library_of(program, [kernels, kernels / "common"], {})._name)
 
 
 def rung(launches: str, entry: str = "twice") -> str:
@@ -166,7 +190,9 @@ class Gpu:
         library, source = folder / "rungs.so", folder / "rungs.c"
         source.write_text(IN_C + MIXED_IN_C + TWICE_IN_C + more_in_c, encoding="utf-8")
         command = [shutil.which("cc") or "gcc", "-shared", "-fPIC", f"-I{FIXTURES}/fakes"]
-        subprocess.run([*command, "-o", str(library), str(source)], check=True)
+        refill = refill_on_host(folder)
+        paths = [str(path) for path in (library, source, refill)]
+        subprocess.run([*command, "-o", *paths, f"-Wl,-rpath,{refill.parent}"], check=True)
         self.launched, self._state = folder / "launches", folder / "state"
         self.environment = {
             **build_driver(folder / "lib", "-DMULTIPROCESSORS=4", *flags),
@@ -184,7 +210,13 @@ class Gpu:
         return cases
 
     def launches(self) -> set[str]:
-        return set(self.launched.read_text(encoding="utf-8").splitlines())
+        """Return those of the rungs."""
+        lines = self.launched.read_text(encoding="utf-8").splitlines()
+        return {line for line in lines if not line.startswith("refill ")}
+
+    def refills(self) -> int:
+        """Return how often the device filled an input."""
+        return self.launched.read_text(encoding="utf-8").count("refill grid=1,1,1 threads=256,1,1")
 
 
 def cuda(*variants: str, **techniques: list[str]) -> dict[str, Any]:
@@ -315,13 +347,104 @@ def test_kernels_that_remember_are_implausible(tmp_path: Path) -> None:
         assert any("kernel_graph is slower on new inputs" in flag for flag in case["flags"])
 
 
+# Each is honest in its first launches: those of the check before timing.
+CHANGE_LATER_IN_C = (
+    REMEMBER_IN_C
+    + """
+    static bool is_late(int *launches) { return ++*launches > 40; }
+    KERNEL(zeroes_its_input) {
+        static int launches;
+        if (X[0] == 0)
+            return;
+        compute(Y, X, N);
+        if (is_late(&launches))
+            memset((float *)X, 0, 4);
+    }
+    KERNEL(skips_what_it_saw_first) {
+        static int launches;
+        static float first[1000];
+        if (launches == 0)
+            memcpy(first, X, sizeof first);
+        if (is_late(&launches) && memcmp(first, X, sizeof first) == 0)
+            return;
+        compute(Y, X, N);
+    }
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("variant", "reason"),
+    [
+        ("zeroes_its_input", "a run changes its input x; only an array that is input and output"),
+        ("skips_what_it_saw_first", "a call in the middle of the graph: y differs"),
+    ],
+)
+def test_launches_of_a_graph_are_checked(tmp_path: Path, variant: str, reason: str) -> None:
+    files = {f"{variant}.cu": rung(f'{{{{"{variant}", {{1}}, {{1}}}}}}', variant)}
+    gpu = Gpu(tmp_path / "gpu", more_in_c=CHANGE_LATER_IN_C)
+    folder = write_operator(tmp_path / "twice", files)
+    for case in gpu.run(folder, [cuda(variant)], min_rounds=4).values():
+        assert case["status"] == "wrong"
+        assert "the output of a timed sample of " in case["reason"]
+        assert reason in case["reason"]
+
+
 def test_inputs_do_not_change_without_memory_for_a_copy(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {"good.cu": rung(GOOD)})
-    gpu = Gpu(tmp_path / "gpu", "-DMEMORY_MIB=16")  # of which a quarter may be taken
+    gpu = Gpu(tmp_path / "gpu", "-DMEMORY_MIB=48")  # of which a quarter may be taken
     cases = gpu.run(folder, [cuda("good")], axes={"n": [524288, 524289]})
     flag = "check: kernel_graph was not compared on changing inputs (no memory for a copy of them)"
     found = {name: flag in case["flags"] for name, case in cases.items() if ok(case)}
     assert found == {"good/n=524288": False, "good/n=524289": True}
+
+
+# ---- refills -------------------------------------------------------------------------------------
+
+FILLED = {
+    "inputs": [
+        X,
+        {"name": "k", "shape": ["n"], "dtype": "i32", "fill": {"integers": [-9, 9]}},
+        {"name": "order", "shape": ["n"], "dtype": "i32", "fill": "permutation"},
+        {"name": "one", "shape": ["n"], "dtype": "T", "fill": {"constant": 1}},
+    ]
+}
+FILLED_REFERENCE = "def reference(x, k, order, one): return x + k + order + one"
+FILLED_IN_C = """
+    static void run_filled(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        for (long long i = 0; i < AT(long long, 6); i++)
+            AT(float *, 4)[i] = AT(const float *, 0)[i] + AT(const int *, 1)[i] +
+                                AT(const int *, 2)[i] + AT(const float *, 3)[i];
+    }
+    const kernel_t filled = {"filled", .argument_bytes = {8, 8, 8, 8, 8, 8, 8}, .n_arguments = 7,
+                             .run = run_filled};
+    """
+
+
+@pytest.mark.parametrize("by_host", [False, True])
+def test_inputs_are_filled_anew_by_the_device(tmp_path: Path, by_host: bool) -> None:
+    """The host's memory has the same values: host_to_host copies from there, and is checked."""
+    rungs = {f"{name}.cu": rung('{{"filled", {1}, {1}}}', "filled") for name in ("one", "two")}
+    folder = write_operator(
+        tmp_path / "filled", {"reference.py": FILLED_REFERENCE, **rungs}, **FILLED
+    )
+    if by_host:
+        common = make_project(folder) / "kernels" / "common"
+        common.unlink()
+        shutil.copytree(ROOT / "kernels" / "common", common)
+        (common / "refill.cu").write_text("#error no\n", encoding="utf-8")
+    gpu = Gpu(tmp_path / "gpu", more_in_c=FILLED_IN_C)
+    # Cases that copy from pageable memory share it, in one process.
+    contenders = [
+        cuda("one", "two", alloc=["malloc"], copy=["pageable"]),
+        *(cuda("one", copy=[copy]) for copy in ("pinned", "mapped")),
+    ]
+    cases = gpu.run(folder, contenders)
+    assert len(cases) == 4
+    for case in cases.values():
+        ok(case)
+    assert (gpu.refills() == 0) == by_host
 
 
 CLUSTER = '{{"twice", {"8"}, {"1"}, "", {"4"}}}'

@@ -34,7 +34,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
         top = tmp_path_factory.mktemp(name)
         files = sorted((PROBLEMS / "candidates" / name).glob("*.py"))
         given = [part for file in files for part in ("--candidate", file)]
-        out = ["--out", top / "operator", "--", *QUICK, "--out", top / "run"]
+        as_they_are = ["--variant", ",".join(file.stem for file in files)]  # not compiled, too
+        out = ["--out", top / "operator", "--", *QUICK, *as_they_are, "--out", top / "run"]
         bench("operator", "import", PROBLEMS / f"{name}.py", *given, *out, expect=1)
         return top
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from project import QUICK_MEASURE, bench, make_root, write_sweep
-from rung_cheats import CHEATS, OPERATOR, verdict_of
+from rung_cheats import CHEATS, NORMS, OPERATOR, verdict_of
 from test_gpu_faults import REASON
 
 pytestmark = pytest.mark.gpu(REASON)
@@ -59,20 +59,31 @@ def test_verdict(file: Path, cases: dict[str, dict[str, Any]]) -> None:
     assert set(found.values()) <= {verdict_of(file), "ok"}
 
 
-def run_operator(run: Path, *options: str) -> dict[str, dict[str, Any]]:
+def run_operator(run: Path, *options: str, operator: Path = OPERATOR) -> dict[str, dict[str, Any]]:
     """Return the cases by variant: large enough that a launch is much shorter than the work."""
     sizes = ("--set", "rows=5000", "--set", "cols=1024")
     measure = ("--passes", "2", "--time-limit", "300ms", "--out", run)
-    done = bench("run", "--operator", OPERATOR, *options, *sizes, *measure, "--json", expect=1)
+    done = bench("run", "--operator", operator, *options, *sizes, *measure, "--json", expect=1)
     return {case["variant"]: case for case in json.loads(done.stdout)}
 
 
 @pytest.fixture(scope="module")
 def rungs_of_an_operator(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return run_operator(tmp_path_factory.mktemp("operator") / "run", "--engine", "cuda")
+    folder = tmp_path_factory.mktemp("operator")
+    return {
+        variant: case
+        for operator in (OPERATOR, NORMS)
+        for variant, case in run_operator(
+            folder / operator.name, "--engine", "cuda", operator=operator
+        ).items()
+    }
 
 
-@pytest.mark.parametrize("file", sorted(OPERATOR.glob("*.cu")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [*sorted(OPERATOR.glob("*.cu")), *sorted(NORMS.glob("*.cu"))],
+    ids=lambda file: file.stem,
+)
 def test_verdict_of_an_operators_rung(
     file: Path, rungs_of_an_operator: dict[str, dict[str, Any]]
 ) -> None:
@@ -85,3 +96,24 @@ def test_a_captured_file_that_remembers_its_output(tmp_path: Path) -> None:
     case = run_operator(tmp_path / "run", *options)["output_is_there"]
     assert case["status"] == "implausible", case["reason"]
     assert any("forward_graph is slower on new inputs" in flag for flag in case["flags"])
+
+
+def test_sums_over_the_points_must_be_declared(tmp_path: Path) -> None:
+    """200 epochs in the time of one: rung 07 of linreg_train, once more without its mark."""
+    root = make_root(tmp_path / "project", copy="kernels")
+    folder = root / "kernels" / "linreg_train"
+    rung = (folder / "07_sufficient_statistics.cu").read_text(encoding="utf-8")
+    assert rung.count("PLAN = {1, 0, 1, 0};") == 1
+    undeclared = rung.replace("PLAN = {1, 0, 1, 0};", "PLAN = {1, 0, 0, 0};")
+    (folder / "99_undeclared.cu").write_text(undeclared, encoding="utf-8")
+    variants = ["07_sufficient_statistics", "08_lean_epochs", "99_undeclared"]
+    sweep = write_sweep(
+        tmp_path / "sums.json",
+        "linreg_train",
+        [{"engine": "cuda", "variants": variants}],
+        axes={"points": [5000000]},
+        measure={**QUICK_MEASURE, "time_limit_s": 0.3},
+    )
+    done = bench("run", sweep, "--out", tmp_path / "run", "--json", root=root, expect=1)
+    statuses = {case["variant"]: case["status"] for case in json.loads(done.stdout)}
+    assert [statuses[variant] for variant in variants] == ["ok", "ok", "implausible"]

@@ -237,6 +237,31 @@ inline unsigned atomicAdd(unsigned *counter, unsigned n) {
 inline long long __float2ll_rn(float x) {
     return llrintf(x);
 }
+inline int __float2int_rn(float x) {
+    return (int)lrintf(x);
+}
+inline long long __double_as_longlong(double x) {
+    long long bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+inline double __longlong_as_double(long long bits) {
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+inline double __dadd_rn(double a, double b) {
+    return a + b;
+}
+inline double __dmul_rn(double a, double b) {
+    return a * b;
+}
+inline double __ddiv_rn(double a, double b) {
+    return a / b;
+}
+inline double __dsqrt_rn(double x) {
+    return sqrt(x);
+}
 inline float __fadd_rn(float a, float b) {
     return a + b;
 }

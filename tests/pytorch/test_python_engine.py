@@ -163,13 +163,31 @@ def test_a_result_that_is_kept_from_an_earlier_call_is_overwritten(opened, sessi
     )
 
 
+def test_a_version_does_not_tell_which_inputs_are_new(opened):
+    """A file that computes only where PyTorch's count of writes has grown computes in each run."""
+    source = """
+        kept = {}
+        def run(x):
+            if x._version not in kept:
+                kept[x._version] = x.clone()
+                print("computed", file=open(__file__ + ".log", "a"))
+            return kept[x._version]
+        """
+    case, _ = opened(source)
+    log = case.folder / "mine.py.log"
+    before = len(log.read_text().splitlines())
+    taken = case.worker.sample(case.id, max_samples=3)
+    runs = sum(len(taken["phases"][phase]) for phase in ("forward", "host_to_host"))
+    assert len(log.read_text().splitlines()) - before >= runs
+
+
 def test_an_array_that_is_not_in_place_may_not_be_changed_later(opened):
     """It is compared whenever an output is read, not only when the case is opened."""
     source = """
         calls = []
         def run(x):
             calls.append(1)
-            return x.mul_(1.5) if len(calls) > 8 else x.clone()
+            return x.mul_(1.5).clone() if len(calls) > 8 else x.clone()
         """
     case, _ = opened(source)
     assert case.answer["status"] == "ok"

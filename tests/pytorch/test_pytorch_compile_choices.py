@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 import compile_choices  # noqa: E402
 import protocol  # noqa: E402
 import session  # noqa: E402
+import torch_session  # noqa: E402
 
 
 def new_process() -> None:
@@ -45,9 +46,9 @@ def test_a_case_that_is_compiled_begins_with_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called = []
-    monkeypatch.setattr(session.compile_choices, "restore", lambda folder: called.append(folder))
-    monkeypatch.setattr(session.compile_choices, "keep", lambda folder: called.append(folder))
-    monkeypatch.setattr(session, "use_compile_cache", lambda _folder: None)
+    monkeypatch.setattr(compile_choices, "restore", lambda folder: called.append(folder))
+    monkeypatch.setattr(compile_choices, "keep", lambda folder: called.append(folder))
+    monkeypatch.setattr(torch_session, "use_compile_cache", lambda _folder: None)
     monkeypatch.setattr(session.Session, "_expect_compiler", lambda _self: None)
     folder, of = str(tmp_path), session.Session("cpu")
     for variant, expected in ("eager", []), ("compile", [folder, folder]):

@@ -20,7 +20,8 @@ import user_file  # noqa: E402
 from session import Session  # noqa: E402
 
 PROBLEMS = Path(__file__).parents[1] / "fixtures" / "problems"
-EVAL = "eval(): Model and ModelNew would compute something else in training"
+EVAL = "eval(): Model would compute something else in training mode (--train)"
+DROPS = f"{EVAL[:-10]}, where it draws random numbers (dropout in line 17)"
 # Problem: shapes of inputs, and of outputs with their dtypes, and the beginning of each note.
 FOUND: dict[str, tuple[Any, ...]] = {
     "argmax": ([[256, 1000]], [([256], "i64")]),
@@ -32,7 +33,7 @@ FOUND: dict[str, tuple[Any, ...]] = {
     "layer_norm": ([[512, 768]], [([512, 768], "f32")]),
     "linear": ([[256, 512]], [([256, 384], "f32")]),
     "logsumexp": ([[256, 1000]], [([256], "f32")], "tolerance: y of Model has a relative L2 error"),
-    "mlp": ([[128, 256]], [([128, 64], "f32")], EVAL),
+    "mlp": ([[128, 256]], [([128, 64], "f32")], DROPS),
     "rms_norm": ([[512, 768]], [([512, 768], "f32")]),
     "silu_mul": ([[256, 1024], [256, 1024]], [([256, 1024], "f32")]),
     "softmax": ([[256, 1000]], [([256, 1000], "f32")]),
@@ -40,9 +41,11 @@ FOUND: dict[str, tuple[Any, ...]] = {
 }
 
 
-def imported(folder: Path, problem: Path, candidates: list[Path]) -> tuple[Any, dict[str, Any]]:
+def imported(
+    folder: Path, problem: Path, candidates: list[Path], *, train: bool = False
+) -> tuple[Any, dict[str, Any]]:
     """Return the notes, and the key `operator` of `open` as the supervisor makes it."""
-    notes = import_problem.write(folder, problem, candidates)
+    notes = import_problem.write(folder, problem, candidates, train=train)
     about = json.loads((folder / "operator.json").read_text(encoding="utf-8"))
     fill = {"kind": "function", "low": 0, "high": 0}
     inputs = [{**x, "input": True, "output": False, "fill": fill} for x in about["inputs"]]
@@ -195,7 +198,7 @@ GOOD = """
     from torch import nn
     class Model(nn.Module):
         def forward(self, *given): return given[0] + 0
-    def get_inputs(): return [torch.ones(3)]
+    def get_inputs(): return [torch.rand(3)]
     def get_init_inputs(): return []
     """
 BAD = {
@@ -203,21 +206,46 @@ BAD = {
     "no_model": (("class Model(", "class Modell("), "p.py: no Model; expected Model, get_inputs, "),
     "no_module": (("(nn.Module)", ""), "p.py: Model is no torch.nn.Module"),
     "no_list": (
-        ("[torch.ones(3)]", "torch.ones(3)"),
+        ("[torch.rand(3)]", "torch.rand(3)"),
         "get_inputs() returns of type Tensor, expect",
     ),
-    "text": (("ones(3)]", "ones(3), 'a']"), "p.py: get_inputs()[1] is of type str, expected a t"),
-    "list": (("ones(3)]", "ones(3), [1]]"), "p.py: get_inputs()[1] is of type list, expected a "),
-    "infinite": (("ones(3)]", "ones(3), 1e999]"), "p.py: get_inputs()[1] is inf, expected a tens"),
-    "no_tensor": (("torch.ones(3)", "3"), "p.py: get_inputs() returns no tensor"),
-    "complex": (("ones(3)", "ones(3) * 1j"), "p.py: get_inputs()[0] is complex64, which operators"),
+    "text": (("rand(3)]", "rand(3), 'a']"), "p.py: get_inputs()[1] is of type str, expected a t"),
+    "list": (("rand(3)]", "rand(3), [1]]"), "p.py: get_inputs()[1] is of type list, expected a "),
+    "infinite": (("rand(3)]", "rand(3), 1e999]"), "p.py: get_inputs()[1] is inf, expected a tens"),
+    "no_tensor": (("torch.rand(3)", "3"), "p.py: get_inputs() returns no tensor"),
+    "complex": (("rand(3)", "rand(3) * 1j"), "p.py: get_inputs()[0] is complex64, which operators"),
     "empty": (
-        ("ones(3)", "ones(0)"),
+        ("rand(3)", "rand(0)"),
         "get_inputs()[0] has shape [0], expected a dense tensor of a",
     ),
     "raises": (("return given[0]", "return given[1]"), "p.py:5: IndexError: tuple index out of ra"),
     "ends": (("return given[0]", "exit(3)"), "p.py:5: SystemExit: 3"),
     "output": (("given[0] + 0", "3"), "p.py: output 0 of Model is of type int, expected a tensor"),
+    "same": (("rand(3)", "ones(3)"), "p.py:6: get_inputs() gives the same under every seed: resu"),
+    "seeded": (
+        ("[torch.rand(3)]", "torch.manual_seed(0) and [torch.rand(3)]"),
+        "p.py:6: get_inputs() gives the same under every seed: results could be kept; draw from ",
+    ),
+    "own_generator": (
+        (
+            "def get_inputs(): return [torch.rand(3)]",
+            "G = torch.Generator()\n    def get_inputs(): return [torch.rand(3, generator=G)]",
+        ),
+        "p.py:6: get_inputs() gives other values under the same seed: results could be kept; draw",
+    ),
+    "rounding": (
+        ("given[0] + 0", "(given[0] + 1e3) - 1e3 - given[0]"),
+        "p.py: y of Model is rounding error: it is ",
+    ),
+    "keeps": (
+        ("return given[0] + 0", "self.n = getattr(self, 'n', 0) + 1; return given[0] * self.n"),
+        "p.py: two runs of Model on the same inputs differ: it keeps something from run to run; ",
+    ),
+    "draws": (
+        ("given[0] + 0", "given[0] + torch.rand_like(given[0])"),
+        "p.py: two runs of Model on the same inputs differ: it draws random numbers (rand_like in "
+        "line 5); take them as inputs",
+    ),
     "changes": (("given[0] + 0", "given[0].add_(1)"), "p.py: Model changes its input x: clone it"),
 }
 
@@ -231,3 +259,98 @@ def test_bad_problems(tmp_path, capsys, name):
         import_problem.write(tmp_path / "out", tmp_path / "p.py", [])
     assert message in import_problem.reason(raised.value)
     assert not (tmp_path / "out").exists()
+
+
+# ---- training mode -------------------------------------------------------------------------------
+
+
+def test_training_mode_takes_the_batch_s_statistics(session, tmp_path):
+    new = tmp_path / "new.py"
+    new.write_text(
+        "from _problem import Model\nclass ModelNew(Model):\n    pass\n", encoding="utf-8"
+    )
+    for train in (False, True):
+        folder = tmp_path / str(train)
+        notes, operator = imported(folder, PROBLEMS / "convolution.py", [new], train=train)
+        assert notes == ["train(): Model and ModelNew are in training mode" if train else EVAL]
+        eager, oracle = open_ok(session, operator, "eager"), open_ok(session, operator, "oracle")
+        # Running statistics change from run to run, outputs do not.
+        y = [eager.output(0)["y"] for _ in range(3)]
+        assert np.array_equal(y[0], y[2])
+        assert np.allclose(y[2], oracle.output(0)["y"], rtol=0, atol=1e-5)
+        torch.manual_seed(1)
+        made = user_file.load(folder, "new", operator["hash"]).setup({}, "cpu", None)
+        assert made.training == train
+        about = operator["about"]["cost"]
+        assert about["flops"] == str(2 * 4 * 16 * 32 * 32 * 8 * 9)
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        ("nn.Sequential(nn.Dropout(0), nn.Dropout1d(0.25))", "has Dropout1d (f.1, p=0.25), which "),
+        (
+            "nn.functional.dropout",
+            "draws random numbers (dropout in line 9); take them as inputs, ",
+        ),
+        (
+            "nn.RReLU()",
+            "draws random numbers (rrelu in line 9); take them as inputs, or leave --tr",
+        ),
+    ],
+)
+def test_training_mode_refuses_dropout(tmp_path, layer, message):
+    source = GOOD.replace(
+        "def forward(self, *given): return given[0] + 0",
+        f"""
+        def __init__(self):
+            super().__init__()
+            self.f = {layer}
+        def forward(self, x): return self.f(x) + x""",
+    )
+    (tmp_path / "p.py").write_text(dedent(source).replace("rand(3)", "randn(3, 9)"), "utf-8")
+    with pytest.raises(import_problem.CaseError) as raised:
+        import_problem.write(tmp_path / "out", tmp_path / "p.py", [], train=True)
+    assert message in str(raised.value)
+    assert "leave --train out" in str(raised.value)
+
+
+# ---- cost ----------------------------------------------------------------------------------------
+
+
+def cost(tmp_path: Path, expression: str, inputs: str) -> Any:
+    text = GOOD.replace("given[0] + 0", expression).replace("[torch.rand(3)]", f"[{inputs}]")
+    (tmp_path / "p.py").write_text(dedent(text), encoding="utf-8")
+    _, operator = imported(tmp_path / "out", tmp_path / "p.py", [])
+    return operator["about"]["cost"]
+
+
+A, B, INDEX = "torch.rand(4, 8)", "torch.rand(8, 16)", "torch.randint(0, 9, (5,))"
+
+
+@pytest.mark.parametrize(
+    ("expression", "inputs", "elements", "flops"),
+    [
+        ("given[0] @ given[1]", f"{A}, {B}", 4 * 8 + 8 * 16 + 4 * 16, 2 * 4 * 8 * 16),
+        # Terms with a factor of 0, which a better algorithm leaves out.
+        ("given[0].diag() @ given[1]", f"torch.rand(8) + 1, {B}", 8 + 2 * 128, 2 * 128),
+        # Only the rows that are looked up, only the part that is taken.
+        ("given[0][given[1]] + 0", f"torch.rand(100, 16), {INDEX}", 5 * 16 * 2 + 5 * 2, None),
+        ("given[0][:3] * 2", "torch.rand(100, 16)", 2 * 3 * 16, None),
+        # No more than all of it, however often; nothing for its shape.
+        ("given[0] * 2 + given[0].exp()", "torch.rand(100)", 200, None),
+        ("given[0].expand(5, 8) * 2", "torch.rand(8)", 8 + 40, None),
+        ("torch.ones_like(given[0])[0] * given[1]", f"{A}, torch.rand(8)", 16, None),
+    ],
+)
+def test_cost_is_what_model_reads_writes_and_multiplies(
+    tmp_path, expression, inputs, elements, flops
+):
+    found = cost(tmp_path, expression, inputs)
+    assert found.get("flops") == (None if flops is None else str(flops))
+    assert found["bytes"] == str(4 * elements)
+    assert found.get("math") == (None if flops is None else {"f32": "fp32"})
+
+
+def test_no_operations_are_counted_where_they_are_cast(tmp_path):
+    assert set(cost(tmp_path, "given[0].half() @ given[1].half()", f"{A}, {B}")) == {"bytes"}

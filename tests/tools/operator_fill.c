@@ -1,7 +1,10 @@
 /* An operator's input as fill_array() makes it, and as refills change it, on stdout; tests compare the bits with
  * NumPy's. Each line on stdin is one array, and its bytes follow those of the line before:
- *     ELEMENT KIND LOW HIGH SEED INPUT N [REFILL_SEED]...     KIND: as a number */
+ *     ELEMENT KIND LOW HIGH SEED INPUT N [REFILL_SEED]...     KIND: as a number
+ * With the project's folder as argument, kernels/common/refill.cu fills it on the GPU. */
 #include "base/memory.h"
+#include "compile/compile.h"
+#include "engine/gpu.h"
 #include "workloads/operator/fill.h"
 
 #include <inttypes.h>
@@ -9,36 +12,95 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct input {
+    element_t element;
+    fill_t fill;
+    uint64_t key;
+    uint32_t number;
+    size_t n;
+} input_t;
+
+/* ---- on the device --------------------------------------------------------------------------- */
+
+static gpu_t gpu;
+static gpu_kernel_t kernel;
+
+static status_t open_device(const char *root, error_t *err) {
+    program_list_t programs = {0};
+    environment_t facts = {0};
+    const compile_options_t options = {.root = root};
+    char arch[16];
+    TRY(gpu_open(0, &gpu, &facts, err));
+    snprintf(arch, sizeof arch, "sm_%d", gpu.arch);
+    TRY(compile_add_common(&options, "refill", arch, &programs, err));
+    TRY(compile_all(&options, &programs, err));
+    if (programs.items[0].status != PROGRAM_OK)
+        return error_set(err, STATUS_FAILED, "%s", programs.items[0].reason);
+    TRY(gpu_kernel_load(&gpu, programs.items[0].cubin, "refill", &kernel, err));
+    program_list_free(&programs);
+    environment_free(&facts);
+    return STATUS_OK;
+}
+
+static status_t fill_on_device(void *values, const input_t *input, error_t *err) {
+    cu_pointer_t at;
+    uint32_t stream = OPERATOR_STREAM + input->number, element = input->element;
+    uint32_t kind = input->fill.kind;
+    void *arguments[] = {
+        &at,   (void *)&input->n,        (void *)&input->key,      &stream, &element,
+        &kind, (void *)&input->fill.low, (void *)&input->fill.high};
+    const size_t bytes = input->n * element_bytes(input->element);
+    TRY(gpu_alloc(&gpu, bytes, &at, err));
+    TRY(gpu_kernel_launch(&gpu, &kernel, input->n, arguments, err));
+    TRY(gpu_sync(&gpu, err));
+    TRY(cuda_check(&gpu.api, gpu.api.copy_out(values, at, bytes), "copy_out", err));
+    return gpu_free(&gpu, at, err);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static void write_values(void *values, const input_t *input) {
+    error_t err = ERROR_INIT;
+    if (kernel.module != NULL && fill_on_device(values, input, &err) != STATUS_OK) {
+        fprintf(stderr, "operator_fill: %s\n", err.text);
+        exit(1);
+    }
+    fwrite(values, element_bytes(input->element), input->n, stdout);
+}
+
 static int answer(char *line) {
     char name[8];
     unsigned kind;
-    fill_t fill;
-    uint64_t seed, before = 0, after;
-    uint32_t input;
-    size_t n;
+    uint64_t seed, after;
     int used;
-    element_t element;
-    if (sscanf(line, "%7s %u %lf %lf %" SCNu64 " %" SCNu32 " %zu%n", name, &kind, &fill.low,
-               &fill.high, &seed, &input, &n, &used) != 7 ||
-        !element_find(name, &element) || kind > FILL_CONSTANT) {
+    input_t input;
+    if (sscanf(line, "%7s %u %lf %lf %" SCNu64 " %" SCNu32 " %zu%n", name, &kind, &input.fill.low,
+               &input.fill.high, &seed, &input.number, &input.n, &used) != 7 ||
+        !element_find(name, &input.element) || kind > FILL_CONSTANT) {
         fprintf(stderr, "operator_fill: not understood: %s", line);
         return 2;
     }
-    fill.kind = (fill_kind_t)kind;
-    void *values = mem_zeroed(n, element_bytes(element));
-    fill_array(values, n, element, &fill, seed, input);
+    input.fill.kind = (fill_kind_t)kind;
+    input.key = seed;
+    void *values = mem_zeroed(input.n, element_bytes(input.element));
+    fill_array(values, input.n, input.element, &input.fill, seed, input.number);
     for (char *at = line + used; sscanf(at, "%" SCNu64 "%n", &after, &used) == 1; at += used) {
-        fill_refill(values, n, element, &fill, before, after);
-        before = after;
+        input.key = fill_key(seed, after);
+        fill_again(values, input.n, input.element, &input.fill, input.key, input.number);
     }
-    fwrite(values, element_bytes(element), n, stdout);
+    write_values(values, &input);
     free(values);
     return 0;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     char line[512];
     int result = 0;
+    error_t err = ERROR_INIT;
+    if (argc > 1 && open_device(argv[1], &err) != STATUS_OK) {
+        fprintf(stderr, "operator_fill: %s\n", err.text);
+        return 1;
+    }
     while (result == 0 && fgets(line, sizeof line, stdin) != NULL)
         result = answer(line);
     return result;

@@ -208,6 +208,7 @@ static void test_peaks_of_chips(void **state) {
         environment_set_number(&env, "gpu.multiprocessors", 132);
         environment_set_number(&env, "gpu.clock_max_mhz", 1980);
         environment_set_number(&env, "gpu.l2_bytes", 50e6);
+        environment_set_number(&env, "host.cores", 16);
         device_rates_t rates = DEVICE_RATES_UNKNOWN;
         device_rates_from_facts(&env, &rates);
         const double clocks_per_s = 132 * 1980e6;
@@ -216,7 +217,10 @@ static void test_peaks_of_chips(void **state) {
         else
             assert_true(rates.f16_peak_flops_per_s == clocks_per_s * CHIPS[i].f16_flops_a_clock);
         assert_true(rates.fp32_flops_per_s == clocks_per_s * CHIPS[i].fp32_flops_a_clock);
+        assert_true(rates.lanes_peak_flops_per_s == rates.fp32_flops_per_s);
         assert_true(rates.on_chip_bytes == 50e6 + 132 * 1024 * CHIPS[i].kept_kib);
+        assert_true(rates.cluster_bytes == 16 * 1024 * CHIPS[i].kept_kib);
+        assert_true(rates.cpu_peak_flops_per_s == 16 * 64 * 7e9);
         environment_free(&env);
     }
 }

@@ -162,13 +162,67 @@ static void test_best_rival_is_whoever_is_fastest(void **state) {
     record_free(&run);
 }
 
+/* Nobody asked for a comparison there. */
 static void test_sizes_without_a_rival_are_left_out(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
-    plant(&run, (planted_t){"pytorch", "cuda", "eager", 64, 10, CASE_WRONG, "off"}, 4);
     shown_t shown = show(&run, 10);
     assert_sizes(&shown.headline, (int64_t[]){1}, 1);
+    shown_free(&shown);
+    record_free(&run);
+}
+
+/* Where both sides were run and there is no ratio, the reason stands in its place. */
+static void test_sizes_without_a_ratio_say_why(void **state) {
+    (void)state;
+    static const struct {
+        case_status_t ours, theirs;
+        const char *reason;
+    } SIZES[] = {{CASE_OK, CASE_WRONG, "the rival is wrong\n"},
+                 {CASE_SKIPPED, CASE_OK, "ours was skipped\n"},
+                 {CASE_OK, CASE_THROTTLED, "the rival was throttled\n"},
+                 {CASE_IMPLAUSIBLE, CASE_FAILED, "ours is implausible, the rival failed\n"}};
+    enum { N = sizeof SIZES / sizeof *SIZES };
+    record_t run = plant_ratios((double[]){2, 2}, 2);
+    for (size_t i = 0; i < N; i++) {
+        const int64_t batch = 64 << i;
+        plant(&run, (planted_t){"cuda", "cuda", "01_study", batch, 10, SIZES[i].ours, "why"}, 3);
+        plant(&run, (planted_t){"pytorch", "cuda", "eager", batch, 10, SIZES[i].theirs, "why"}, 4);
+    }
+    shown_t shown = show(&run, 10);
+    assert_int_equal(shown.headline.n, 2 + N);
+    for (size_t i = 0; i < N; i++)
+        assert_has(shown.text, SIZES[i].reason);
+    assert_has(shown.text, "batch 128      skipped  CUDA 01_study");
+    shown_free(&shown);
+    shown = show(&run, 3); /* those with a ratio come first */
+    assert_sizes(&shown.headline, (int64_t[]){1, 2, 64}, 3);
+    assert_int_equal(shown.headline.n_omitted, N - 1);
+    shown_free(&shown);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    const headline_part_t parts[] = {{&run, &sets, "a", NULL}, {&run, &sets, "b", NULL}};
+    headline_t both = headline_select(parts, 2, 100);
+    assert_int_equal(both.n, 4);
+    headline_free(&both);
+    comparison_set_list_free(&sets);
+    record_free(&run);
+}
+
+/* What cannot win says why; a declared algorithm of ours is no surprise, a rival's is. */
+static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "02_sums", 1, 10, CASE_OK, NULL}, 3);
+    run.cases[2].results_json = mem_text("{\"algorithmic\":true}");
+    shown_t shown = show(&run, 10);
+    assert_has_not(shown.text, "02_sums");
+    shown_free(&shown);
+    plant(&run, (planted_t){"pytorch", "cuda", "sums", 1, 100, CASE_OK, NULL}, 4);
+    run.cases[3].results_json = mem_text("{\"algorithmic\":true}");
+    shown = show(&run, 10);
+    assert_has(shown.text, "  PyTorch sums 100 ns is another algorithm\n");
+    assert_has_not(shown.text, "02_sums");
     shown_free(&shown);
     record_free(&run);
 }
@@ -227,6 +281,55 @@ static void test_a_candidate_stands_for_ours(void **state) {
     record_free(&run);
 }
 
+/* One eager call of each; what the harness makes of a file, NAME+graph, is none. By what both can do in a graph
+ * the order is the reverse. */
+static void test_eager_calls_have_a_column(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("")};
+    plant(&run, (planted_t){"python", "cuda", "mine", 1, 2000, CASE_OK, NULL}, 1);
+    plant(&run, (planted_t){"python", "cuda", "mine+graph", 1, 1000, CASE_OK, NULL}, 2);
+    plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 4000, CASE_OK, NULL}, 3);
+    plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 800, CASE_OK, NULL}, 4);
+    plant_device_phase(&run.cases[1], "forward_graph", 500);
+    plant_device_phase(&run.cases[3], "forward_graph", 400);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    comparison_set_t calls = comparison_set_by(&sets.items[0], CALL_IN_GRAPH);
+    const headline_part_t part = {&run, &sets, NULL, NULL};
+    const headline_row_t row = {&part, &calls, &calls.rows[0]};
+    const headline_t headline = {(headline_row_t *)&row, 1, 0};
+    char *text = headline_text(&headline, TABLE_TERMINAL);
+    assert_string_equal(row.row->best->spec.variant, "mine+graph");
+    assert_string_equal(row.row->plain->spec.variant, "mine");
+    assert_has(text, "Python mine+graph      399 ns  PyTorch graph  PyTorch 1.25×");
+    assert_has(text, "  one eager call of each\n");
+    assert_has(text, "  mine 1.00 µs, PyTorch 2.00 µs: Python 2.0");
+    free(text);
+    result_add_claim(&run.cases[0], 20);
+    comparison_set_free_rows(&calls);
+    calls = comparison_set_by(&sets.items[0], CALL_IN_GRAPH);
+    const headline_row_t claimed = {&part, &calls, &calls.rows[0]};
+    text = headline_text(&(headline_t){(headline_row_t *)&claimed, 1, 0}, TABLE_TERMINAL);
+    assert_has(text, "  mine 1.00 µs, PyTorch 2.00 µs: one is self-reported\n");
+    free(text);
+    comparison_set_free_rows(&calls);
+    comparison_set_list_free(&sets);
+    record_free(&run);
+}
+
+/* Rungs are launched, not called: no column. */
+static void test_a_rung_is_no_eager_call(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run, (planted_t){"python", "cuda", "mine", 1, 2000, CASE_OK, NULL}, 1);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    comparison_set_t calls = comparison_set_by(&sets.items[0], ONE_CALL);
+    assert_null(calls.rows[0].plain);
+    assert_null(sets.items[0].rows[0].plain);
+    comparison_set_free_rows(&calls);
+    comparison_set_list_free(&sets);
+    record_free(&run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_that_matter_come_first),
@@ -236,9 +339,13 @@ int main(void) {
         cmocka_unit_test(test_boots_have_a_range),
         cmocka_unit_test(test_best_rival_is_whoever_is_fastest),
         cmocka_unit_test(test_sizes_without_a_rival_are_left_out),
+        cmocka_unit_test(test_sizes_without_a_ratio_say_why),
+        cmocka_unit_test(test_other_work_is_named_on_the_side_of_rivals),
         cmocka_unit_test(test_alone_there_is_no_rival),
         cmocka_unit_test(test_cpu_is_no_headline_where_a_gpu_is),
         cmocka_unit_test(test_a_candidate_stands_for_ours),
+        cmocka_unit_test(test_eager_calls_have_a_column),
+        cmocka_unit_test(test_a_rung_is_no_eager_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -354,6 +354,111 @@ static void test_least_time(void **state) {
     }
 }
 
+/* Those of trainings: 60 TFLOP/s of lanes, 8 MB in a cluster, 0.9 µs a barrier; 1 TFLOP/s of the CPU. */
+static device_rates_t training_rates(void) {
+    device_rates_t rates = RATES;
+    rates.lanes_peak_flops_per_s = 60e12;
+    rates.cluster_bytes = 8e6;
+    rates.barrier_ns = 900;
+    rates.cpu_peak_flops_per_s = 1e12;
+    return rates;
+}
+
+static double linreg_flops(double points) {
+    return 0.8 * points * (6 * 200 + 2 * 20);
+}
+
+/* What sums over the points once, and does not say so: 200 epochs over points that no chip works off in that
+ * time, wherever it keeps them. */
+static void test_least_time_of_passes(void **state) {
+    (void)state;
+    const device_rates_t rates = training_rates();
+    const double together = 60e12 + 500e12 / 8, spilled = 0.8 * 8 * 12.5e6 - 70e6;
+    const bound_row_t ROWS[] = {
+        {"linreg_train", "f32", 500000, "train_device", linreg_flops(5e5) / together * 1e9,
+         "arithmetic"},
+        {"linreg_train", "f32", 2000000, "train_device", 199 * 900 / 8.0, "exchange"},
+        {"linreg_train", "f32", 5000000, "train_device", linreg_flops(5e6) / together * 1e9,
+         "arithmetic"},
+        {"linreg_train", "f32", 12500000, "train_device", 199 * spilled / (12.5e12 + 4.6e12) * 1e9,
+         "l2"},
+        {"linreg_train", "f32", 5000000, "train", linreg_flops(5e6) / together * 1e9,
+         "arithmetic"}, /* of a script without the device's clock */
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        case_result_t result = result_of_row(&ROWS[i], ROWS[i].least_ns / 1.049, &rates);
+        assert_int_equal(result.flags.n, 0);
+        result_free(&result);
+        result = result_of_row(&ROWS[i], ROWS[i].least_ns / 1.06, &rates);
+        assert_int_equal(result.flags.n, 1);
+        assert_int_equal(result.flags.items[0].kind, FLAG_OVER_LIMIT);
+        assert_string_equal(result.flags.items[0].word, ROWS[i].bound);
+        assert_true(fabs(result.flags.items[0].values[0] / 1.06 - 1) < 1e-9);
+        result_free(&result);
+    }
+}
+
+/* Of several phases of a training the shortest is its claim. */
+static void test_no_phase_of_a_training_is_too_short(void **state) {
+    (void)state;
+    const device_rates_t rates = training_rates();
+    static const char *const PHASES[] = {"train", "host_to_host", "total"};
+    for (size_t i = 0; i < sizeof PHASES / sizeof *PHASES; i++) {
+        timed_t times[] = {{"train", 1e9}, {"host_to_host", 1e9}, {"total", 1e9}, {NULL, 0}};
+        times[i].ns = 20e3;
+        case_result_t result = make_result("linreg_train", "mine", 5000000, times);
+        free(result.spec.device);
+        result.spec.device = mem_text("cuda");
+        plausibility_check(&result, &rates);
+        assert_non_null(flag_list_find(&result.flags, FLAG_OVER_LIMIT));
+        result_free(&result);
+    }
+}
+
+/* Whoever says that it is another algorithm is not held to the passes. */
+static void test_a_declared_algorithm_is_not_bounded(void **state) {
+    (void)state;
+    const device_rates_t rates = training_rates();
+    static const char *const PHASES[] = {"train_device", "train"};
+    for (size_t i = 0; i < 2; i++) {
+        case_result_t result =
+            make_result("linreg_train", "cuda", 5000000, (timed_t[]){{PHASES[i], 20e3}, {NULL, 0}});
+        result.results_json = mem_text("{\"algorithmic\":true}");
+        limit_set(&result, workload_find("linreg_train"), &rates);
+        plausibility_check(&result, &rates);
+        assert_int_equal(result.flags.n, 0);
+        result_free(&result);
+    }
+}
+
+/* A CPU has no rates of a GPU; one pass over the data can be as fast as it likes. */
+static void test_least_time_on_a_cpu(void **state) {
+    (void)state;
+    const device_rates_t rates = training_rates();
+    static const struct {
+        int64_t points, epochs;
+        double ns;
+        bool flagged;
+    } ROWS[] = {{5000000, 200, 4e6 * 1240 / 1e12 * 1e9 / 1.06, true},
+                {5000000, 200, 4e6 * 1240 / 1e12 * 1e9 / 1.049, false},
+                {5000000, 1, 1, false}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        case_result_t result = make_result("linreg_train", "cpu", ROWS[i].points,
+                                           (timed_t[]){{"train", ROWS[i].ns}, {NULL, 0}});
+        for (size_t k = 0; k < result.spec.n_params; k++)
+            if (strcmp(result.spec.params[k].name, "epochs") == 0)
+                result.spec.params[k].value.integer = ROWS[i].epochs;
+        plausibility_check(&result, &rates);
+        assert_int_equal(flag_list_find(&result.flags, FLAG_OVER_LIMIT) != NULL, ROWS[i].flagged);
+        result_free(&result);
+    }
+    case_result_t result =
+        make_result("linreg_train", "cpu", 5000000, (timed_t[]){{"train", 1}, {NULL, 0}});
+    plausibility_check(&result, &DEVICE_RATES_UNKNOWN);
+    assert_int_equal(result.flags.n, 0);
+    result_free(&result);
+}
+
 /* Of a chip that is not known nothing is said but that a launch takes its time; nor of another
  * precision. */
 static void test_least_time_that_is_not_known(void **state) {
@@ -403,6 +508,10 @@ int main(void) {
         cmocka_unit_test(test_no_limit),
         cmocka_unit_test(test_implausible),
         cmocka_unit_test(test_least_time),
+        cmocka_unit_test(test_least_time_of_passes),
+        cmocka_unit_test(test_no_phase_of_a_training_is_too_short),
+        cmocka_unit_test(test_a_declared_algorithm_is_not_bounded),
+        cmocka_unit_test(test_least_time_on_a_cpu),
         cmocka_unit_test(test_least_time_that_is_not_known),
         cmocka_unit_test(test_event_floor_is_of_cuda_only),
         cmocka_unit_test(test_a_mean_of_passes_has_no_event_floor),

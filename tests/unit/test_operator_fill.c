@@ -169,51 +169,59 @@ static void permutations_follow_the_words(void **state) {
 
 /* ---- refills --------------------------------------------------------------------------------- */
 
-static void check_refill(size_t n, element_t element, const fill_t *fill, uint64_t seed,
-                         bool flips) {
-    void *opened = filled(n, element, fill), *values = filled(n, element, fill);
-    const size_t offset = rng_word(seed, STREAM_OFFSETS, 0) % n;
-    fill_refill(values, n, element, fill, 0, 12345);
-    fill_refill(values, n, element, fill, 12345, seed);
-    for (size_t i = 0; i < n; i++) {
-        const bool other = rng_word(seed, STREAM_SIGNS, i / 32 % SIGNS_WORDS) >> i % 32 & 1;
-        const double expected = flips ? value_at(opened, element, i) * (other ? -1 : 1)
-                                      : value_at(opened, element, (i + offset) % n);
-        if (value_at(values, element, i) != expected)
-            fail_msg("%s[%zu] of %zu: %.17g, expected %.17g", element_name(element), i, n,
-                     value_at(values, element, i), expected);
-    }
-    fill_refill(values, n, element, fill, seed, 0);
-    assert_memory_equal(values, opened, n * element_bytes(element));
-    free(opened);
-    free(values);
+/* The Python test has the same numbers. rng_mix(0) is the first number of Vigna's splitmix64.c with the seed 0. */
+static void keys_to_the_bit(void **state) {
+    (void)state;
+    assert_true(rng_mix(0) == 0xE220A8397B1DCDAF);
+    assert_true(fill_key(SEED, 0) == SEED);
+    assert_true(fill_key(SEED, 7) == 0xF7E9F3F88CC04AD6);
+    assert_true(fill_key(7, SEED) == 0xF7E9F3F88CC04AD6);
+    assert_true(fill_key(0x123456789ABCDEF0, 1ull << 63) == 0xD4049834520EDA4F);
 }
 
-static void refills_flip_or_rotate(void **state) {
+static void refills_to_the_bit(void **state) {
     (void)state;
-    static const fill_t SYMMETRIC[] = {{FILL_UNIFORM, -3, 3}, {FILL_NORMAL, 0, 2}};
-    static const fill_t OTHERS[] = {{FILL_UNIFORM, -1, 3},
-                                    {FILL_NORMAL, 1, 2},
-                                    {FILL_INTEGERS, -5, 5},
-                                    {.kind = FILL_PERMUTATION}};
-    static const size_t LENGTHS[] = {1, 2, 1001, 65537};
+    static const uint32_t NORMALS[] = {0xBF238077, 0xBF980348, 0x400BB40F, 0x3F725D5C};
+    static const fill_t NORMAL = {FILL_NORMAL, 0, 1};
+    uint32_t values[4];
+    fill_again(values, 4, ELEMENT_F32, &NORMAL, fill_key(SEED, 7), INPUT);
+    assert_memory_equal(values, NORMALS, sizeof NORMALS);
+}
+
+/* The same fill with another key, whatever was there: no magnitude, sum or order is left. */
+static void refills_are_fills_with_another_key(void **state) {
+    (void)state;
+    static const fill_t FILLS[] = {{FILL_UNIFORM, -1, 1},
+                                   {FILL_NORMAL, 0, 2},
+                                   {FILL_INTEGERS, -5, 50},
+                                   {.kind = FILL_PERMUTATION}};
+    const uint64_t key = fill_key(SEED, 99);
     for (element_t element = 0; element < ELEMENT_KINDS; element++)
-        for (size_t l = 0; l < sizeof LENGTHS / sizeof *LENGTHS; l++) {
-            const size_t n = LENGTHS[l];
-            for (size_t f = 0; f < 2; f++)
-                check_refill(n, element, &SYMMETRIC[f], 7 + l, element_is_float(element));
-            check_refill(n, element, &OTHERS[(element + l) % 4], 7 + l, false);
-            check_refill(n, element, &OTHERS[(element + l) % 4], 107 + l, false);
+        for (size_t f = 0; f < sizeof FILLS / sizeof *FILLS; f++) {
+            const size_t n = SIZES[(f + element) % (sizeof SIZES / sizeof *SIZES)];
+            const size_t bytes = n * element_bytes(element);
+            void *values = filled(n, element, &FILLS[f]);
+            void *expected = mem_zeroed(bytes + 1, 1), *opened = filled(n, element, &FILLS[f]);
+            fill_array(expected, n, element, &FILLS[f], key, INPUT);
+            fill_again(values, n, element, &FILLS[f], key, INPUT);
+            assert_memory_equal(values, expected, bytes);
+            if (n > 1000 && element != ELEMENT_BOOL)
+                assert_memory_not_equal(values, opened, bytes);
+            fill_again(values, n, element, &FILLS[f], fill_key(SEED, 0), INPUT);
+            assert_memory_equal(values, opened, bytes);
+            free(values);
+            free(expected);
+            free(opened);
         }
 }
 
 static void refills_leave_constants_and_nothing(void **state) {
     (void)state;
     static const fill_t FILL = {FILL_CONSTANT, 2.5, 0};
-    float values[] = {1, 2, 3}; /* would be rotated */
-    fill_refill(values, 3, ELEMENT_F32, &FILL, 0, 9);
+    float values[] = {1, 2, 3}; /* an array in place, after a run */
+    fill_again(values, 3, ELEMENT_F32, &FILL, 9, INPUT);
     assert_true(values[0] == 1 && values[1] == 2 && values[2] == 3);
-    fill_refill(values, 0, ELEMENT_F32, &(fill_t){FILL_NORMAL, 1, 1}, 0, 9);
+    fill_again(values, 0, ELEMENT_F32, &(fill_t){FILL_NORMAL, 1, 1}, 9, INPUT);
     assert_true(values[0] == 1);
 }
 
@@ -223,7 +231,9 @@ int main(void) {
         cmocka_unit_test(elements_are_as_described),
         cmocka_unit_test(integers_stay_in_their_range),
         cmocka_unit_test(permutations_follow_the_words),
-        cmocka_unit_test(refills_flip_or_rotate),
+        cmocka_unit_test(keys_to_the_bit),
+        cmocka_unit_test(refills_to_the_bit),
+        cmocka_unit_test(refills_are_fills_with_another_key),
         cmocka_unit_test(refills_leave_constants_and_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,15 +143,18 @@ static void test_a_description_that_changes_in_use(void **state) {
 }
 
 static void test_operators_compile_under_one_name(void **state) {
-    json_t *hello =
-        json_pack("{s:{s:[s], s:[s]}}", "compiles", "operator", "compile", "mlp_infer", "eager");
+    json_t *hello = json_pack("{s:{s:[s, s], s:[s]}}", "compiles", "operator", "compile",
+                              "*+compile", "mlp_infer", "eager");
+    static const struct {
+        const char *variant;
+        bool is_tuned;
+    } CASES[] = {{"compile", true}, {"eager", false}, {"mine+compile", true}, {"mine", false}};
     case_t spec = case_of(*state, "f32");
-    free(spec.variant);
-    spec.variant = mem_text("compile");
-    assert_true(open_request_is_tuned(hello, &spec));
-    free(spec.variant);
-    spec.variant = mem_text("eager");
-    assert_false(open_request_is_tuned(hello, &spec));
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        free(spec.variant);
+        spec.variant = mem_text(CASES[i].variant);
+        assert_int_equal(open_request_is_tuned(hello, &spec), CASES[i].is_tuned);
+    }
     case_free(&spec);
     json_decref(hello);
 }

@@ -85,6 +85,28 @@ static void a_self_reported_time_has_no_relative_speed(void **state) {
     chart_free(&chart);
 }
 
+/* As in tables: where nothing of ours was run, its Python files are held against the rest. */
+static void candidates_are_no_rivals(void **state) {
+    static const planted_t OF_CANDIDATES[] = {
+        {"python", "cuda", "mine", NULL, 1, 50e3, 5e3, CASE_OK, .limit_ns = 0},
+        {"python", "cuda", "mine", NULL, 2, 50e3, 5e3, CASE_OK, .limit_ns = 0},
+        {"pytorch", "cuda", "graph", NULL, 1, 100e3, 9e3, CASE_OK, .limit_ns = 0},
+        {"pytorch", "cuda", "graph", NULL, 2, 100e3, 9e3, CASE_OK, .limit_ns = 0},
+        {"jax", "cuda", "jit", NULL, 1, 300e3, 9e3, CASE_OK, .limit_ns = 0},
+        {"python", "cpu", "mine", NULL, 1, 50e3, 5e3, CASE_OK, .limit_ns = 0},
+    };
+    world_t *world = *state;
+    chart_t chart = {0};
+    load_cases(world, OF_CANDIDATES, sizeof OF_CANDIDATES / sizeof *OF_CANDIDATES);
+    const series_t *strongest = plot_strongest_rival(world->data, true, "host_to_host");
+    assert_string_equal(series_at(strongest, 1)->spec.engine, "pytorch");
+    assert_string_equal(series_at(strongest, 2)->spec.engine, "pytorch");
+    assert_null(plot_strongest_rival(world->data, false, "host_to_host"));
+    assert_drawn(chart_difference_best(world->data, &chart));
+    assert_has(chart.title, "Python mine − ");
+    chart_free(&chart);
+}
+
 static void every_engine_has_its_line_and_its_phases(void **state) {
     world_t *world = *state;
     chart_t chart = {0};
@@ -153,6 +175,7 @@ int main(void) {
         WITH_FOLDER(difference_names_the_rival_of_each_size),
         WITH_FOLDER(speed_is_relative_to_the_strongest),
         WITH_FOLDER(a_self_reported_time_has_no_relative_speed),
+        WITH_FOLDER(candidates_are_no_rivals),
         WITH_FOLDER(every_engine_has_its_line_and_its_phases),
         WITH_FOLDER(contenders_have_line_types_of_their_own),
         WITH_FOLDER(no_two_modes_look_alike),

@@ -2,6 +2,7 @@
 #include "measure/progress.h"
 
 #include "base/clock.h"
+#include "planted_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,9 +58,33 @@ static void test_no_line_where_there_is_no_terminal(void **state) {
     free(line);
 }
 
+/* Whoever reads the log must not take a time for one that can win. */
+static void test_a_claim_is_marked_in_the_log(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("")};
+    plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 1000, CASE_OK, NULL}, 1);
+    for (int claims = 0; claims < 2; claims++) {
+        progress_t progress = {.total = 1};
+        char *text = NULL;
+        size_t size = 0;
+        FILE *real = stderr, *kept = open_memstream(&text, &size);
+        assert_non_null(kept);
+        stderr = kept;
+        progress_case(&progress, &run.cases[0]);
+        stderr = real;
+        fclose(kept);
+        assert_non_null(
+            strstr(text, claims ? " host_to_host, self-reported\n" : " host_to_host\n"));
+        free(text);
+        result_add_claim(&run.cases[0], 20);
+    }
+    record_free(&run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_time_left_is_that_of_what_is_missing),
+        cmocka_unit_test(test_a_claim_is_marked_in_the_log),
         cmocka_unit_test(test_no_line_where_there_is_no_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,9 +91,62 @@ static void tables_show_it_with_a_mark(void **state) {
     record_t run = planted(NULL, 20);
     char *text = printed_sets(inference_tables, &run, "mlp_infer");
     assert_has(text, " | claims *(self-reported)* |");
+    assert_has(text, "|      failed | fused  "); /* without a time its status */
     free(text);
     text = report_workload_tables(&run, NULL);
-    assert_has(text, "triton claims 100 ns (self-reported)");
+    assert_has(text,
+               "batch 64    1.00 µs  CUDA 01_study      100 ns  triton claims (self-reported)  "
+               "the rival is self-reported");
+    assert_has(text, "tvm claims 50.0 ns is self-reported\n");
+    free(text);
+    record_free(&run);
+}
+
+/* Claims of ours: the size stays, with the reason, as do those where a confirmed one is slower. */
+static void ours_is_not_left_out(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("planted")};
+    for (int64_t batch = 1; batch <= 4; batch *= 2) {
+        plant(&run, (planted_t){"python", "cpu", "mine", batch, 1000, CASE_OK, NULL}, 1);
+        plant(&run, (planted_t){"pytorch", "cpu", "eager", batch, 2000, CASE_OK, NULL}, 2);
+        if (batch > 1)
+            result_add_claim(&run.cases[run.n_cases - 2], 20);
+    }
+    plant(&run, (planted_t){"python", "cpu", "other", 4, 3000, CASE_OK, NULL}, 3);
+    char *text = report_workload_tables(&run, NULL);
+    assert_has(text, "\nbatch 2  1.00 µs  Python mine (self-reported)     1.99 µs  PyTorch eager  "
+                     "ours is self-reported");
+    assert_has(text, "\nbatch 4  3.00 µs  Python other");
+    assert_has(text, "Python mine 1.00 µs is self-reported\n");
+    free(text);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    assert_true(sets.items[0].rows[1].headline.self_reported);
+    const headline_part_t part = {&run, &sets, NULL, NULL};
+    headline_t headline = headline_select(&part, 1, 10);
+    assert_int_equal(headline.n, 3);
+    headline_free(&headline);
+    comparison_set_list_free(&sets);
+    text = printed_sets(inference_tables, &run, "mlp_infer");
+    assert_has(text, "|     2 |     1.00 µs | mine *(self-reported)* |");
+    free(text);
+    record_free(&run);
+}
+
+/* The lower time is named wherever a weaker rival is compared. */
+static void a_weaker_rival_is_not_alone(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("planted")};
+    plant(&run, (planted_t){"python", "cpu", "mine", 1, 500, CASE_OK, NULL}, 1);
+    plant(&run, (planted_t){"pytorch", "cpu", "inference", 1, 2240, CASE_OK, NULL}, 2);
+    plant(&run, (planted_t){"pytorch", "cpu", "compile", 1, 938, CASE_OK, NULL}, 3);
+    result_add_claim(&run.cases[2], 20);
+    char *text = report_workload_tables(&run, NULL);
+    assert_has(text, "PyTorch inference  Python 4.47×");
+    assert_has(text, "  faster, but not compared\n");
+    assert_has(text, "  PyTorch compile 937 ns is self-reported\n");
+    free(text);
+    text = printed_sets(inference_findings, &run, "mlp_infer");
+    assert_has(text, " PyTorch compile takes 937 ns and is not compared: it is self-reported.\n");
     free(text);
     record_free(&run);
 }
@@ -122,6 +175,8 @@ int main(void) {
         cmocka_unit_test(a_claim_has_no_ratio),
         cmocka_unit_test(findings_say_why_it_is_not_compared),
         cmocka_unit_test(tables_show_it_with_a_mark),
+        cmocka_unit_test(ours_is_not_left_out),
+        cmocka_unit_test(a_weaker_rival_is_not_alone),
         cmocka_unit_test(warnings_give_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

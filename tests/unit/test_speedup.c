@@ -296,8 +296,60 @@ static void test_operators_are_compared_by_like_calls(void **state) {
     }
 }
 
+static void expect_call(case_result_t *results, size_t n, const char *phase, double ratio) {
+    for (size_t i = 0; i < n; i++) {
+        free(results[i].spec.device);
+        results[i].spec.device = mem_text("cuda");
+    }
+    const record_t run = {.cases = results, .n_cases = n};
+    comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
+    assert_int_equal(sets.n, 1);
+    assert_string_equal(sets.items[0].phase, phase);
+    assert_near(sets.items[0].rows[0].headline.ratio.centre, ratio, 1e-9);
+    comparison_set_list_free(&sets);
+    for (size_t i = 0; i < n; i++)
+        result_free(&results[i]);
+}
+
+/* A Triton kernel that takes as long as the compiler's took twice as long beside it, as one was
+ * launched by Python and the other by a graph. */
+static void test_a_candidate_is_compared_by_what_it_was_given(void **state) {
+    (void)state;
+    const operator_description_t *softmax;
+    error_t err = ERROR_INIT;
+    assert_int_equal(operators_add("kernels/softmax", NULL, &softmax, &err), STATUS_OK);
+    timed_t eager[] = {{"forward_device", 132}, {NULL, 0}},
+            mode[] = {{"forward_device", 105}, {NULL, 0}},
+            graph[] = {{"forward_device", 64}, {"forward_graph", 48}, {NULL, 0}},
+            in_place[] = {{"forward_device", 64}, {NULL, 0}};
+    case_result_t uncaptured[] = {make_result("softmax", "python", 8, eager),
+                                  make_result("softmax", "pytorch", 8, mode),
+                                  make_result("softmax", "pytorch", 8, graph)};
+    expect_call(uncaptured, 3, "eager_call", 105.0 / 132);
+    case_result_t captured[] = {
+        make_result("softmax", "python", 8, eager), make_result("softmax", "python", 8, graph),
+        make_result("softmax", "pytorch", 8, mode), make_result("softmax", "pytorch", 8, graph)};
+    expect_call(captured, 4, "call_in_graph", 1);
+    /* Arrays in place have no graph of many calls. */
+    for (int both = 0; both < 2; both++) {
+        case_result_t results[] = {make_result("softmax", "python", 8, both ? in_place : eager),
+                                   make_result("softmax", "pytorch", 8, mode),
+                                   make_result("softmax", "pytorch", 8, in_place)};
+        result_add_once(&results[2], "capture", 1e6);
+        if (both)
+            result_add_once(&results[0], "capture", 1e6);
+        expect_call(results, 3, both ? "one_call" : "eager_call", both ? 1 : 105.0 / 132);
+    }
+    case_result_t compiled[] = {make_result("softmax", "python", 8, eager),
+                                make_result("softmax", "pytorch", 8, mode),
+                                make_result("softmax", "pytorch", 8, in_place)};
+    result_add_once(&compiled[2], "compile", 1e9);
+    expect_call(compiled, 3, "eager_call", 105.0 / 132);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_candidate_is_compared_by_what_it_was_given),
         cmocka_unit_test(test_crossover_is_where_it_was_planted),
         cmocka_unit_test(test_interval_holds_the_planted_ratio),
         cmocka_unit_test(test_only_ok_cases_compete),

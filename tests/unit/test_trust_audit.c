@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "measure/trust.h"
+#include "workloads/common/workload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,12 +13,15 @@
 
 #include <cmocka.h>
 
+enum { CALLS = 64 }; /* of a graph */
 static const double REQUEST_NS = 1e5, STALL_NS = 4.5e7, BUSY_NS = 3e8;
 
 static struct world {
     int64_t now_ns;
     const char *phase; /* that the worker names; NULL: it cannot be audited */
     double run_ns;     /* what a run takes */
+    double call_ns;    /* … of the phase "forward" */
+    bool knows_phases; /* that requests may name */
     double request_ns; /* beside the runs; up to a third more, from request to request */
     double stall_ns;   /* of the first request */
     double busy_until; /* until then everything takes three times as long */
@@ -40,20 +44,29 @@ cores_t *contender_cores(const contender_t *c) {
     return NULL;
 }
 
+bool contender_may_ask(const contender_t *c, const char *key) {
+    (void)c;
+    return world.knows_phases && strcmp(key, "phase") == 0;
+}
+
 bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
+    const char *asked = json_string_value(json_object_get(request, "phase"));
+    char *phase = mem_text(asked != NULL ? asked : world.phase);
+    const double run_ns = asked != NULL ? CALLS * world.call_ns : world.run_ns;
     const int runs = (int)json_integer_value(json_object_get(request, "runs"));
     assert_string_equal(json_string_value(json_object_get(request, "op")), "audit");
     assert_string_equal(json_string_value(json_object_get(request, "id")), c->result.spec.id);
     json_decref(request);
     const double jitter = (double)(world.requests * 37 % 101) / 300;
-    const double ns = world.request_ns * (1 + jitter) + runs * world.run_ns;
+    const double ns = world.request_ns * (1 + jitter) + runs * run_ns;
     const double slower = (double)world.now_ns < world.busy_until ? 3 : 1;
     world.now_ns += (int64_t)(slower * ns + (world.requests == 0 ? world.stall_ns : 0));
     world.requests++;
     world.most_runs = runs > world.most_runs ? runs : world.most_runs;
-    *answer = world.phase == NULL
-                  ? json_pack("{s:s, s:s}", "status", "failed", "reason", "unknown op")
-                  : json_pack("{s:s, s:s}", "status", "ok", "phase", world.phase);
+    *answer = phase == NULL ? json_pack("{s:s, s:s}", "status", "failed", "reason", "unknown op")
+                            : json_pack("{s:s, s:s, s:i}", "status", "ok", "phase", phase, "calls",
+                                        asked != NULL ? CALLS : 1);
+    free(phase);
     return true;
 }
 
@@ -80,6 +93,31 @@ static trust_t trust_in(double claimed_ns) {
 
 static void set_world(double run_ns) {
     world = (struct world){.phase = "host_to_host", .run_ns = run_ns, .request_ns = REQUEST_NS};
+}
+
+/* The trust in a script of an operator, which is compared by a call in a graph. */
+static trust_t trust_in_call(double claimed_ns) {
+    case_t spec = {.id = mem_text("softmax/mine-cuda/plain"),
+                   .workload = mem_text("softmax"),
+                   .engine = mem_text("mine"),
+                   .device = mem_text("cuda"),
+                   .variant = mem_text("plain"),
+                   .dtype = mem_text("f32")};
+    contender_t contender = {.active = true, .audit = {.n_phases = 2}};
+    contender.audit.phases[0].name = "host_to_host";
+    contender.audit.phases[1].name = "forward_graph";
+    result_init(&contender.result, &spec);
+    case_free(&spec);
+    phase_t *whole = result_add_phase(&contender.result, "host_to_host", CLOCK_HOST);
+    phase_add_round(whole, (double[]){1e5, 1e5, 1e5}, 3);
+    phase_t *call = result_add_phase(&contender.result, "forward_graph", CLOCK_DEVICE);
+    phase_add_round(call, (double[]){claimed_ns, claimed_ns, claimed_ns}, 3);
+    clock_inject(made_up_now, NULL);
+    trust_find(&contender);
+    clock_inject(NULL, NULL);
+    const trust_t trust = contender.result.trust;
+    result_free(&contender.result);
+    return trust;
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -154,6 +192,24 @@ static void another_phase_vouches_for_nothing(void **state) {
     }
 }
 
+/* A true whole does not vouch for the call that is compared. */
+static void what_is_compared_is_audited(void **state) {
+    (void)state;
+    static const struct {
+        double claimed_ns;
+        bool knows_phases;
+        trust_t trust;
+    } CASES[] = {{2e3, true, TRUST_AUDITED},
+                 {200, true, TRUST_SELF_REPORTED},
+                 {2e3, false, TRUST_SELF_REPORTED}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        set_world(1e5);
+        world.call_ns = 2e3;
+        world.knows_phases = CASES[i].knows_phases;
+        assert_int_equal(trust_in_call(CASES[i].claimed_ns), CASES[i].trust);
+    }
+}
+
 /* A wrong claim costs a second, or three tries; a true one milliseconds, or one long run. */
 static void audits_end(void **state) {
     (void)state;
@@ -176,7 +232,11 @@ int main(void) {
         cmocka_unit_test(doing_less_in_an_audit_does_not_help),
         cmocka_unit_test(copies_before_long_runs_do_not_count),
         cmocka_unit_test(another_phase_vouches_for_nothing),
+        cmocka_unit_test(what_is_compared_is_audited),
         cmocka_unit_test(audits_end),
     };
+    text_list_t problems = {0};
+    workload_add_operators(".", &problems);
+    text_list_free(&problems);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

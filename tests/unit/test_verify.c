@@ -290,6 +290,44 @@ static void test_reference_that_is_not_there(void **state) {
     text_list_free(&names);
 }
 
+static void assert_mean(const reference_t *reference, const npy_t *a, const npy_t *b,
+                        double error) {
+    const npy_t *const of[2] = {a, b};
+    check_t check;
+    char *reason;
+    verify_mean(reference, 0, of, 1, &check, &reason);
+    assert_true(check.done && check.ok == (error <= 1) && check.ok == (reason == NULL));
+    assert_near(check.rel_l2, error, 1e-12);
+    free(reason);
+}
+
+/* ‖(a + b) / 2 − ref‖ / ‖ref‖, and of zeros; an infinity that both have is expected. */
+static void test_means(void **state) {
+    const folders_t *f = *state;
+    enum { N = NPY_BLOCK + 5 };
+    double *y = mem_zeroed(N, sizeof *y);
+    y[0] = 3;
+    y[NPY_BLOCK + 4] = 4;
+    y[7] = INFINITY;
+    write_vector(f->expected, "y", y, N);
+    y[NPY_BLOCK + 4] = 5;
+    write_vector(f->expected, "y.initial", y, N);
+    text_list_t names = text_split("y", ',');
+    reference_t reference;
+    error_t err = ERROR_INIT;
+    assert_int_equal(reference_load(f->expected, &names, &reference, &err), STATUS_OK);
+    const npy_t *expected = &reference.arrays[0], *initial = &reference.initial[0];
+    assert_mean(&reference, expected, expected, 0);
+    assert_mean(&reference, initial, initial, 0.2);
+    assert_mean(&reference, expected, initial, 0.1);
+    assert_mean(&reference, initial, expected, 0.1);
+    reference.arrays[0].values[7] = 0;
+    assert_mean(&reference, NULL, NULL, 1);
+    reference_free(&reference);
+    text_list_free(&names);
+    free(y);
+}
+
 #define with_folders(test) cmocka_unit_test_setup_teardown(test, make_folders, remove_folders)
 
 int main(void) {
@@ -309,6 +347,7 @@ int main(void) {
         with_folders(test_several_arrays),
         with_folders(test_nothing_to_compare),
         with_folders(test_reference_that_is_not_there),
+        with_folders(test_means),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,6 +232,9 @@ static const series_t *rival_of(const plot_data_t *data, bool on_gpu, const char
 static const series_t *ours_of(const plot_data_t *data, bool on_gpu, const char *phase,
                                bool fastest) {
     const char *label = on_gpu ? "cuda" : "cpu";
+    for (size_t s = 0; s < data->n_series; s++)
+        if (data->series[s].ours && data->series[s].on_gpu == on_gpu)
+            label = data->series[s].label;
     return fastest ? plot_fastest_series(data, label, phase) : plot_default_series(data, label);
 }
 

@@ -61,7 +61,7 @@ static const char *bar_text(const plot_data_t *data, const series_t *series,
     const double ns = result_median(result, phase);
     const double ratio = strongest_rival_ns(data, size_of(result), phase) / ns;
     units_time(time, ns);
-    if (engine_is_rival(series->engine) || !isfinite(ratio))
+    if (series->rival || !isfinite(ratio))
         return chart_format(chart, "%s", time);
     return chart_format(chart, "%s, %s×", time, units_two_digits(digits, ratio));
 }

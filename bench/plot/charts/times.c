@@ -167,7 +167,7 @@ char *chart_times(const plot_data_t *data, chart_t *chart) {
     if (lines.n == 0)
         return mem_format("no case has a time for %s or total", default_phase(data));
     for (size_t i = 0; i < data->n_series; i++)
-        if (plot_is_first_of_engine(data, i) && engine_is_rival(data->series[i].engine))
+        if (plot_is_first_of_engine(data, i) && data->series[i].rival)
             weigh_rival(&lines, data, data->series[i].label);
     add_fastest_cuda(&lines, data);
     chart_init(chart, "lines");

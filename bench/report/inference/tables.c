@@ -1,4 +1,5 @@
 /* Tables of inference and own operators: times at each size, and where the time goes. */
+#include "report/headline.h"
 #include "report/inference/inference.h"
 
 #include "base/memory.h"
@@ -14,6 +15,9 @@ static bool has_study(const size_row_t *row) {
 static bool has_eager(const size_row_t *row) {
     return row->eager != NULL;
 }
+static bool has_plain(const size_row_t *row) {
+    return row->plain != NULL && has_eager(row);
+}
 
 /* "sync vs PyTorch", "sync vs the strongest rival". */
 static const char *sync_title(const report_t *report, const comparison_set_t *set) {
@@ -21,7 +25,7 @@ static const char *sync_title(const report_t *report, const comparison_set_t *se
 }
 
 static void table_of_sizes(const report_t *report, const comparison_set_t *set) {
-    enum { OTHER_COLUMNS = 7 };
+    enum { OTHER_COLUMNS = 8 };
     const size_t most = OTHER_COLUMNS + RIVAL_COLUMNS * set->n_rivals;
     const bool no_eager = fitting_rows(set, has_eager, NULL) == 0;
     const bool polls = fitting_rows(set, is_by_polling, NULL) > 0;
@@ -34,6 +38,8 @@ static void table_of_sizes(const report_t *report, const comparison_set_t *set) 
     n += rival_columns(report, set, &columns[n]);
     columns[n++] = (column_t){"PyTorch eager", 'r', no_eager};
     columns[n++] = (column_t){"vs eager", 'r', no_eager};
+    columns[n++] =
+        (column_t){"one eager call of each", 'l', fitting_rows(set, has_plain, NULL) == 0};
     columns[n++] = (column_t){sync_title(report, set), 'r', !polls};
     columns[n++] = (column_t){"Study's CUDA", 'r', fitting_rows(set, has_study, NULL) == 0};
     columns_t table = columns_begin(report, columns, n);
@@ -43,12 +49,12 @@ static void table_of_sizes(const report_t *report, const comparison_set_t *set) 
             polls ? speedup_synchronising(set, row) : (speedup_t){.verdict = VERDICT_NONE};
         n = 0;
         cells[n++] = size_cell(report, set, row->size);
-        cells[n++] = time_cell(report, row->best, set->phase);
-        cells[n++] = name_cell(report, row->best);
+        n += standing_cells(report, &row->ours, set->phase, &cells[n]);
         n += rival_cells(report, set, row, &cells[n]);
         cells[n++] = report_text(report, "%s%s", time_cell(report, row->eager, set->phase),
                                  trust_mark(row->eager));
         cells[n++] = ratio_cell(report, &row->against_eager);
+        cells[n++] = report_safe(report, headline_eager(report, row));
         cells[n++] = ratio_cell(report, &synchronising);
         cells[n++] = time_cell(report, row->study, set->phase);
         columns_row(&table, cells);

@@ -39,13 +39,13 @@ static void print_sizes(const report_t *report, const comparison_set_t *set) {
 }
 
 static void print_uncompared(const report_t *report, const headline_row_t *row) {
-    const case_result_t *best = row->row->best;
+    const case_result_t *best = row->row->best, *claimed = row->row->ours.claimed;
     const case_result_t *rival =
         row->row->strongest != NULL ? row->row->strongest : row->row->claimed;
     print(report, "not compared at %s: ", size_name(report, row->set, row->row->size));
-    if (row->row->headline.self_reported)
+    if (row->row->headline.self_reported || (best == NULL && rival == NULL))
         print(report, "the time of %s is self-reported.",
-              report_safe(report, headline_contender(report, rival)));
+              report_safe(report, headline_contender(report, best != NULL ? rival : claimed)));
     else if (best != NULL)
         print(report, "%s takes %s, and no rival has a valid time.",
               report_safe(report, headline_contender(report, best)),

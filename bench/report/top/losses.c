@@ -22,7 +22,8 @@ static bool is_claimed(const size_row_t *row) {
     return row->headline.self_reported;
 }
 static bool is_not_ours(const size_row_t *row) {
-    return row->best == NULL && (row->strongest != NULL || row->claimed != NULL);
+    return row->best == NULL && !is_claimed(row) &&
+           (row->strongest != NULL || row->claimed != NULL);
 }
 
 /* "batch 64", "3 batch sizes (64–256)"; NULL if none is chosen. */
@@ -149,35 +150,23 @@ static void add_with_copies(const report_t *report, const comparison_set_t *set,
     comparison_set_free_rows(&whole);
 }
 
-/* The fastest self-reported case of a rival that would be the strongest; or NULL. */
-static const case_result_t *unconfirmed(const comparison_set_t *set, const size_row_t *row) {
-    const case_result_t *fastest = row->strongest, *result = NULL;
-    while (fastest != NULL &&
-           (result = comparison_set_next(set, result, RIVALS, row->size)) != NULL)
-        if (is_self_reported(result) &&
-            result_median(result, set->phase) < result_median(fastest, set->phase))
-            fastest = result;
-    return fastest != row->strongest ? fastest : NULL;
-}
-
 /* The rival that ours is compared with may be the wrong one. */
-static void add_unconfirmed(const report_t *report, const comparison_set_t *set,
-                            text_list_t *parts) {
+static void add_excluded(const report_t *report, const comparison_set_t *set, text_list_t *parts) {
     bool *chosen = mem_zeroed(set->n_rows + 1, sizeof *chosen);
     const char *first = NULL;
     for (size_t i = 0; i < set->n_rows; i++) {
-        const case_result_t *result = unconfirmed(set, &set->rows[i]);
+        const case_result_t *result = standing_faster(&set->rows[i].theirs, set->phase);
         chosen[i] = result != NULL;
         if (result != NULL && first == NULL)
-            first = report_text(report, "%s %s",
+            first = report_text(report, "%s %s %s",
                                 report_safe(report, headline_contender(report, result)),
-                                case_link(report, result, time_cell(report, result, set->phase)));
+                                case_link(report, result, time_cell(report, result, set->phase)),
+                                report_keep(report, exclusion_text(result, set->phase)));
     }
     const char *sizes = chosen_text(report, set, chosen);
     if (sizes != NULL)
-        text_list_add_format(parts,
-                             "a self-reported time is below that of the rival compared at %s (%s)",
-                             sizes, first);
+        text_list_add_format(parts, "a rival with a lower time is not compared at %s (%s)", sizes,
+                             first);
     free(chosen);
 }
 
@@ -196,7 +185,7 @@ static const char *loss_of(const report_t *report, const comparison_set_t *set,
         text_list_add_format(&parts, "the boots disagree at %s", disputed);
     if (claimed != NULL)
         text_list_add_format(&parts, "not compared at %s, where a time is self-reported", claimed);
-    add_unconfirmed(report, set, &parts);
+    add_excluded(report, set, &parts);
     if (not_ours != NULL)
         text_list_add_format(&parts, "no valid time of ours at %s", not_ours);
     return report_join(report, &parts, "; ");

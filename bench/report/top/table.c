@@ -12,7 +12,7 @@
 
 /* Columns before and after those of the rivals, one for each. */
 enum { WORKLOAD, MACHINE, SIZE, RATIO, BOOTS, OURS_BEST, N_BEFORE };
-enum { LIMIT, GAP, PHASE, N_AFTER };
+enum { EAGER, LIMIT, GAP, PHASE, N_AFTER };
 
 static int by_engine(const void *a, const void *b) {
     return engine_order(*(const char *const *)a, *(const char *const *)b);
@@ -109,11 +109,12 @@ static void fill_row(const report_t *top, const headline_row_t *row, const text_
     cells[MACHINE] = on_gpu ? machine_cell(report, row->part->run) : "CPU";
     after[PHASE] = report_safe(report, row->set->phase);
     cells[SIZE] = size_name(report, row->set, sized->size);
-    cells[OURS_BEST] = best_cell(report, row, sized->best);
+    cells[OURS_BEST] = best_cell(report, row, standing_shown(&sized->ours));
     for (size_t i = 0; i < rivals->n; i++)
         cells[N_BEFORE + i] = best_cell(report, row, of_rival(row, rivals->items[i]));
     cells[RATIO] = case_link(report, sized->best, ratio_cell(report, &sized->headline));
     cells[BOOTS] = case_link(report, sized->best, headline_range(report, row, false));
+    after[EAGER] = report_safe(report, headline_eager(report, sized));
     after[LIMIT] = nearness_cell(report, row);
     after[GAP] = case_link(report, sized->best, gap_cell(report, row));
 }
@@ -129,8 +130,10 @@ static void print_table(const report_t *report, const headline_t *headline,
                                        {"ratio", 'r', false},
                                        {headline_range_title(report, headline), 'r', true},
                                        {"ours", 'l', false}};
-    const column_t after[N_AFTER] = {
-        {"of the limit", 'r', false}, {"gap closed", 'r', false}, {"timed", 'l', false}};
+    const column_t after[N_AFTER] = {{"one eager call of each", 'l', true},
+                                     {"of the limit", 'r', false},
+                                     {"gap closed", 'r', false},
+                                     {"timed", 'l', false}};
     memcpy(columns, before, sizeof before);
     for (size_t i = 0; i < rivals->n; i++)
         columns[N_BEFORE + i] = (column_t){
@@ -143,6 +146,8 @@ static void print_table(const report_t *report, const headline_t *headline,
         columns[MACHINE].hidden =
             columns[MACHINE].hidden && strcmp(row[MACHINE], cells[MACHINE]) == 0;
         columns[BOOTS].hidden = columns[BOOTS].hidden && *row[BOOTS] == '\0';
+        column_t *eager = &columns[N_BEFORE + rivals->n + EAGER];
+        eager->hidden = eager->hidden && *row[N_BEFORE + rivals->n + EAGER] == '\0';
     }
     columns_t table = columns_begin(report, columns, n);
     for (size_t r = 0; r < headline->n; r++)

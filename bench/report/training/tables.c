@@ -55,8 +55,7 @@ static void print_sizes(const report_t *report, const comparison_set_t *set, boo
         const size_row_t *row = &set->rows[i];
         n = 0;
         cells[n++] = size_cell(report, set, row->size);
-        cells[n++] = time_cell(report, row->best, set->phase);
-        cells[n++] = name_cell(report, row->best);
+        n += standing_cells(report, &row->ours, set->phase, &cells[n]);
         n += rival_cells(report, set, row, &cells[n]);
         cells[n++] = ratio_cell(report, &row->against_eager);
         cells[n++] = time_cell(report, row->host, set->phase);

@@ -5,6 +5,7 @@
 #include "compare/compare.h"
 #include "compare/comparison.h"
 #include "io/fs.h"
+#include "workloads/operator/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,21 @@ static status_t load_cases(ab_t *ab, error_t *err) {
     return status;
 }
 
+/* A build without this file changes only signs in the inputs of operators: its outputs would count as wrong. */
+static status_t check_refills(const ab_t *ab, error_t *err) {
+    char *refill = fs_join(ab->build.root, "kernels/common/refill.cu");
+    const bool draws = fs_exists(refill);
+    free(refill);
+    for (size_t s = 0; s < ab->theirs.n_sweeps && !draws; s++)
+        if (operators_find(ab->theirs.sweeps[s].workload->name) != NULL)
+            return error_set(err, STATUS_USAGE,
+                             "--against %s: it has no kernels/common/refill.cu, so it refills "
+                             "operators' inputs in another way; expected a build that draws them "
+                             "anew",
+                             ab->ours->options->against);
+    return STATUS_OK;
+}
+
 static status_t load(ab_t *ab, error_t *err) {
     char now[32];
     run_t *ours = ab->ours;
@@ -51,7 +67,8 @@ static status_t load(ab_t *ab, error_t *err) {
     ab->pair = mem_format("%s/%ld", clock_timestamp(now), (long)getpid());
     ours->pair = ab->pair;
     TRY(build_find(ours->options->against, ours->options->root, &ab->build, err));
-    return load_cases(ab, err);
+    TRY(load_cases(ab, err));
+    return check_refills(ab, err);
 }
 
 /* Store the noise floors of an earlier run in the folder, where `bench compare` finds them too. */

@@ -4,10 +4,11 @@
 #include "workloads/common/gpu_memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Launches of a graph: enough that the clock does not matter, and at most a quarter of those of
  * kernel_graph. */
-enum { LAUNCHES_MOST = 16, PART_OF_BATCH = 4 };
+enum { LAUNCHES_LEAST = 2, LAUNCHES_MOST = 16, PART_OF_BATCH = 4 };
 
 /* Arrays are rotated by whole elements: 8 is a multiple of every element's size. Larger ones by lines
  * of the cache, so that all copies are equally fast. */
@@ -23,11 +24,23 @@ static size_t aligned(size_t bytes) {
     return (bytes + ALIGNED_BYTES - 1) / ALIGNED_BYTES * ALIGNED_BYTES;
 }
 
-static size_t copy_bytes(const gpu_sample_t *s) {
+/* A copy of all arrays, one of the inputs or outputs of the middle, and a place where the other way
+ * leaves as much. */
+enum { REGION_COPY, REGION_MIDDLE, REGION_OTHER, REGIONS };
+
+static size_t region_bytes(const gpu_sample_t *s) {
     size_t bytes = 0;
     for (size_t i = 0; i < s->n_arrays; i++)
         bytes += is_changed(&s->arrays[i]) ? aligned(s->arrays[i].bytes) : 0;
     return bytes;
+}
+
+/* Where array `i` is in a region. */
+static cu_pointer_t place_of(const gpu_sample_t *s, unsigned region, size_t i) {
+    cu_pointer_t at = s->changing.copy + region * region_bytes(s);
+    for (size_t k = 0; k < i; k++)
+        at += is_changed(&s->arrays[k]) ? aligned(s->arrays[k].bytes) : 0;
+    return at;
 }
 
 /* Another amount than the last one, if there is another. */
@@ -63,15 +76,26 @@ static status_t copy_part(const gpu_sample_t *s, const part_t *part, bool back, 
 /* Copy the arrays; or `back`, each rotated by its amount: that byte becomes the first. One way undoes
  * the other. NULL: by nothing. */
 static status_t copy_arrays(const gpu_sample_t *s, const size_t *amounts, bool back, error_t *err) {
-    cu_pointer_t copy = s->changing.copy;
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
         if (!is_changed(array))
             continue;
+        const cu_pointer_t copy = place_of(s, REGION_COPY, i);
         const size_t by = amounts != NULL ? amounts[i] : 0, rest = array->bytes - by;
         TRY(copy_part(s, &(part_t){array, 0, rest, copy + by}, back, err));
         TRY(copy_part(s, &(part_t){array, rest, by, copy}, back, err));
-        copy += aligned(array->bytes);
+    }
+    return STATUS_OK;
+}
+
+/* The inputs of the middle, after those of copy_arrays(); or its outputs. */
+static status_t copy_middle(const gpu_sample_t *s, bool inputs, bool back, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        const gpu_array_t *array = &s->arrays[i];
+        const unsigned region = back ? REGION_MIDDLE : REGION_OTHER;
+        if (inputs ? array->role == ARRAY_INPUT : array->role == ARRAY_OUTPUT)
+            TRY(copy_part(s, &(part_t){array, 0, array->bytes, place_of(s, region, i)},
+                          inputs && back, err));
     }
     return STATUS_OK;
 }
@@ -82,8 +106,13 @@ static status_t capture(gpu_sample_t *s, const size_t *amounts, bool back, cu_gr
                         error_t *err) {
     TRY(gpu_capture_begin(s->gpu, err));
     for (unsigned k = 0; k < s->changing.launches; k++) {
+        const bool middle = k == (s->changing.launches - 1) / 2; /* never the last */
         TRY(copy_arrays(s, &amounts[k * s->n_arrays], back, err));
+        if (middle)
+            TRY(copy_middle(s, true, back, err));
         TRY(s->launch(s, err));
+        if (middle)
+            TRY(copy_middle(s, false, back, err));
     }
     return gpu_capture_end(s->gpu, graph, err);
 }
@@ -91,7 +120,9 @@ static status_t capture(gpu_sample_t *s, const size_t *amounts, bool back, cu_gr
 static status_t make_graphs(gpu_sample_t *s, error_t *err) {
     gpu_changing_t *changing = &s->changing;
     const unsigned part = s->batch_launches / PART_OF_BATCH;
-    changing->launches = part < 1 ? 1 : part > LAUNCHES_MOST ? LAUNCHES_MOST : part;
+    changing->launches = part < LAUNCHES_LEAST  ? LAUNCHES_LEAST
+                         : part > LAUNCHES_MOST ? LAUNCHES_MOST
+                                                : part;
     size_t *amounts = mem_zeroed(changing->launches * s->n_arrays, sizeof *amounts);
     for (size_t k = 0; k < changing->launches * s->n_arrays; k++)
         amounts[k] = next_amount(&s->arrays[k % s->n_arrays],
@@ -109,9 +140,46 @@ static void free_graphs(gpu_sample_t *s) {
     gpu_graph_free(s->gpu, &s->changing.same);
 }
 
-status_t gpu_changing_begin(gpu_sample_t *s, bool *possible, error_t *err) {
+/* The inputs as opened, or as they are, which costs less. */
+static status_t set_middle(gpu_sample_t *s, bool as_opened, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        const gpu_array_t *array = &s->arrays[i];
+        const cu_pointer_t at = place_of(s, REGION_MIDDLE, i);
+        if (array->role != ARRAY_INPUT)
+            continue;
+        if (!as_opened) {
+            TRY(copy_part(s, &(part_t){array, 0, array->bytes, at}, false, err));
+            continue;
+        }
+        void *values = mem_alloc(array->bytes);
+        memcpy(values, array->from, array->bytes);
+        s->refill(s, i, values, (const uint64_t[]){s->from_seed, 0});
+        status_t status = cuda_check(
+            &s->gpu->api, s->gpu->api.copy_in_async(at, values, array->bytes, s->gpu->stream),
+            "copy_in_async", err);
+        if (status == STATUS_OK)
+            status = gpu_sync(s->gpu, err);
+        free(values);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+status_t gpu_changing_keep(gpu_sample_t *s, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (array->role != ARRAY_OUTPUT)
+            continue;
+        if (array->middle == NULL)
+            array->middle = mem_alloc(array->bytes);
+        TRY(gpu_copy_out(s->gpu, array->middle, place_of(s, REGION_MIDDLE, i), array->bytes, err));
+    }
+    return STATUS_OK;
+}
+
+status_t gpu_changing_begin(gpu_sample_t *s, bool keep, bool *possible, error_t *err) {
     cu_pointer_t copy;
-    TRY(gpu_spare(s->gpu, copy_bytes(s), &copy, err));
+    TRY(gpu_spare(s->gpu, REGIONS * region_bytes(s), &copy, err));
     *possible = copy != 0;
     if (!*possible)
         return STATUS_OK;
@@ -120,10 +188,12 @@ status_t gpu_changing_begin(gpu_sample_t *s, bool *possible, error_t *err) {
         s->changing.copy = copy;
         TRY(make_graphs(s, err));
     }
+    TRY(set_middle(s, keep, err));
     return copy_arrays(s, NULL, false, err);
 }
 
 status_t gpu_changing_launch(gpu_sample_t *s, error_t *err) {
+    TRY(gpu_record(s->gpu, 4, err));
     CUDA(graph_launch(s->changing.changed, s->gpu->stream));
     TRY(gpu_record(s->gpu, 2, err));
     CUDA(graph_launch(s->changing.same, s->gpu->stream));
@@ -133,7 +203,7 @@ status_t gpu_changing_launch(gpu_sample_t *s, error_t *err) {
 
 status_t gpu_changing_time(gpu_sample_t *s, double *more_ns, error_t *err) {
     double changed_ns, same_ns;
-    TRY(gpu_elapsed(s->gpu, 1, 2, &changed_ns, err));
+    TRY(gpu_elapsed(s->gpu, 4, 2, &changed_ns, err));
     TRY(gpu_elapsed(s->gpu, 2, 3, &same_ns, err));
     const double more = (changed_ns - same_ns) / s->changing.launches;
     *more_ns = more > 0 ? more : 0;

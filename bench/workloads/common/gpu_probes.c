@@ -71,7 +71,10 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     }
     add_between(session, recorder, TOTAL, total_ns, at[0], at[5]);
     add(session, recorder, RESIDUAL, residual_ns);
-    return STATUS_OK;
+    if (!session->keep)
+        return STATUS_OK;
+    gpu_sample_keep(s);
+    return gpu_sample_find_changed(session, err);
 }
 
 /* The same phases between events, as in the original study. */
@@ -110,6 +113,8 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
     int64_t end_ns = clock_ns();
     if (session->fresh)
         gpu_sample_keep(s);
+    if (session->keep)
+        TRY(gpu_sample_find_changed(session, err));
     add_between(session, recorder, HOST_TO_HOST, (double)(end_ns - start_ns), start_ns, end_ns);
     return STATUS_OK;
 }
@@ -120,13 +125,26 @@ static status_t launch_batch(gpu_sample_t *s, error_t *err) {
                       "graph_launch", err);
 }
 
+/* What the last launch of the batch left, and whether the inputs are still what they were. */
+static status_t keep_batch(session_t *session, error_t *err) {
+    TRY(gpu_sync(((gpu_sample_t *)session->state)->gpu, err));
+    TRY(gpu_sample_keep_fixed(session->state, err));
+    return gpu_sample_find_changed(session, err);
+}
+
 /* The device is busy with the batch while the host submits the rest. */
-static status_t time_fresh_batch(gpu_sample_t *s, double *ns, double *more_ns, error_t *err) {
+static status_t time_fresh_batch(session_t *session, double *ns, double *more_ns, error_t *err) {
+    gpu_sample_t *s = session->state;
     TRY(launch_batch(s, err));
     TRY(gpu_record(s->gpu, 1, err));
+    if (session->keep)
+        TRY(keep_batch(session, err));
     TRY(gpu_changing_launch(s, err));
     TRY(gpu_sync(s->gpu, err));
     TRY(gpu_changing_time(s, more_ns, err));
+    if (session->keep)
+        TRY(gpu_changing_keep(s, err));
+    session->has_middle = session->keep;
     return gpu_elapsed(s->gpu, 0, 1, ns, err);
 }
 
@@ -144,13 +162,15 @@ static status_t probe_fresh_graph(session_t *session, recorder_t *recorder, erro
     const bool is_only = recorder->phases[s->phase[KERNEL_GRAPH]].n == 0;
     bool possible;
     double ns, more_ns = 0;
-    TRY(gpu_changing_begin(s, &possible, err));
+    TRY(gpu_changing_begin(s, session->keep, &possible, err));
     if (possible) {
-        TRY(time_fresh_batch(s, &ns, &more_ns, err));
+        TRY(time_fresh_batch(session, &ns, &more_ns, err));
     } else {
         note_left_out(session);
         TRY(launch_batch(s, err));
         TRY(device_time(s->gpu, &ns, err));
+        if (session->keep)
+            TRY(keep_batch(session, err));
     }
     ns /= s->batch_launches;
     if (is_only)

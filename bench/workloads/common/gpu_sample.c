@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "io/fs.h"
 #include "workloads/common/gpu_changing.h"
 #include "workloads/common/gpu_memory.h"
 
@@ -126,9 +127,11 @@ void gpu_sample_free(gpu_sample_t *s) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         gpu_array_t *array = &s->arrays[i];
         free(array->last);
+        free(array->middle);
+        free(array->before);
         free_host(s, array, array->from);
         free_host(s, array, array->to);
-        array->last = array->from = array->to = NULL;
+        array->last = array->middle = array->before = array->from = array->to = NULL;
     }
 }
 
@@ -150,8 +153,38 @@ status_t gpu_sample_prepare(session_t *session, error_t *err) {
 
 /* ---- refill and fill ------------------------------------------------------------------------- */
 
+/* The device fills its memory, and the host gets a copy. */
+static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, error_t *err) {
+    const gpu_array_t *array = &s->arrays[i];
+    bool possible;
+    TRY(s->refill_fixed(s, i, seed, &possible, err));
+    if (!possible)
+        s->refill(s, i, array->from, (const uint64_t[]){s->from_seed, seed});
+    if (!array_on_device(s, array))
+        return STATUS_OK; /* both have the same memory */
+    if (possible)
+        CUDA(copy_out_async(array->from, array->fixed, array->bytes, s->gpu->stream));
+    else
+        CUDA(copy_in_async(array->fixed, array->from, array->bytes, s->gpu->stream));
+    return STATUS_OK;
+}
+
+static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
+    uint64_t *from_seed = s->copy == COPY_PAGEABLE ? s->data_seed : &s->from_seed;
+    if (*from_seed == seed && s->fixed_seed == seed)
+        return STATUS_OK;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (array_is_input(&s->arrays[i]))
+            TRY(refill_input(s, i, seed, err));
+    TRY(gpu_sync(s->gpu, err));
+    *from_seed = s->fixed_seed = seed;
+    return STATUS_OK;
+}
+
 status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
     gpu_sample_t *s = session->state;
+    if (s->refill_fixed != NULL)
+        return refill_on_device(s, seed, err);
     if (s->copy == COPY_PAGEABLE)
         s->refill_data(s, seed);
     for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE && s->from_seed != seed; i++)
@@ -178,11 +211,24 @@ static status_t fill_device(gpu_sample_t *s, bool fixed, error_t *err) {
     return STATUS_OK;
 }
 
+/* A copy of inputs that a kernel could write to. */
+static void watch_mapped(gpu_sample_t *s) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (array->role != ARRAY_INPUT || array_on_device(s, array))
+            continue;
+        if (array->before == NULL)
+            array->before = mem_alloc(array->bytes);
+        memcpy(array->before, array->from, array->bytes);
+    }
+}
+
 status_t gpu_sample_fill(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
     for (size_t i = 0; i < s->n_arrays; i++)
         if (s->arrays[i].to != NULL)
             random_fill(s->arrays[i].to, s->arrays[i].bytes, s->arrays[i].random);
+    watch_mapped(s);
     TRY(fill_device(s, true, err));
     return gpu_sync(s->gpu, err);
 }
@@ -193,13 +239,70 @@ status_t gpu_sample_output(session_t *session, error_t *err) {
     s->fill_outputs = s->alloc != ALLOC_ARENA; /* then not filled yet */
     const status_t status = gpu_sample_run(s, err);
     s->fill_outputs = false;
-    return status;
+    TRY(status);
+    return gpu_sample_find_changed(session, err);
 }
 
 void gpu_sample_keep(gpu_sample_t *s) {
     for (size_t i = 0; i < s->n_arrays; i++)
         if (s->arrays[i].last != NULL)
             memcpy(s->arrays[i].last, s->arrays[i].to, s->arrays[i].bytes);
+}
+
+status_t gpu_sample_keep_fixed(gpu_sample_t *s, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        const gpu_array_t *array = &s->arrays[i];
+        if (array->last != NULL && array_on_device(s, array))
+            TRY(gpu_copy_out(s->gpu, array->last, array->fixed, array->bytes, err));
+        else if (array->last != NULL)
+            memcpy(array->last, array->to, array->bytes);
+    }
+    return STATUS_OK;
+}
+
+status_t gpu_sample_write_middle(session_t *session, gpu_write_t *write, const char *folder,
+                                 error_t *err) {
+    text_list_t names = {0};
+    if (!session->has_middle)
+        return STATUS_OK;
+    char *middle = mem_format("%s/middle", folder);
+    status_t status = fs_make_folders(middle, err);
+    if (status == STATUS_OK)
+        status = write(session, middle, &names, err);
+    text_list_free(&names);
+    free(middle);
+    return status;
+}
+
+/* Is it in the memory of an input, on the host, what it is on the device? A kernel can write to mapped
+ * memory: of that a copy was made. */
+static status_t is_changed(const gpu_sample_t *s, const gpu_array_t *array, bool *changed,
+                           error_t *err) {
+    *changed = false;
+    if (!array_on_device(s, array)) {
+        *changed = array->before != NULL && memcmp(array->before, array->from, array->bytes) != 0;
+        return STATUS_OK;
+    }
+    void *found = mem_alloc(array->bytes);
+    const status_t status = gpu_copy_out(s->gpu, found, array->fixed, array->bytes, err);
+    *changed = status == STATUS_OK && memcmp(found, array->from, array->bytes) != 0;
+    free(found);
+    return status;
+}
+
+status_t gpu_sample_find_changed(session_t *session, error_t *err) {
+    const gpu_sample_t *s = session->state;
+    for (size_t i = 0; i < s->n_arrays && session->changed == NULL; i++) {
+        const gpu_array_t *array = &s->arrays[i];
+        const bool is_input = array->role == ARRAY_INPUT || array->role == ARRAY_WEIGHT;
+        bool changed;
+        if (!is_input || array->name == NULL)
+            continue;
+        TRY(is_changed(s, array, &changed, err));
+        if (changed)
+            session->changed = array->name;
+    }
+    return STATUS_OK;
 }
 
 /* ---- a sample -------------------------------------------------------------------------------- */

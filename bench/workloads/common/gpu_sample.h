@@ -23,14 +23,17 @@ typedef enum array_role {
 
 typedef struct gpu_array {
     array_role_t role;
+    const char *name; /* for messages; NULL: a run may change it */
     size_t bytes;
     void *data;           /* of an input: as the workload made it; it keeps it */
     random_kind_t random; /* what is in it before a run writes there */
     size_t shift;         /* bytes from the start of its device memory; 0 except in a test */
     /* Filled in by gpu_sample_prepare(): */
-    void *from, *to;      /* host memory, copied from or to (in place: both); NULL: neither */
-    const void *nans;     /* wait=poll: the tile of NaNs that `to` was filled with */
-    void *last;           /* a copy of `to` after the last fresh sample of host_to_host */
+    void *from, *to;  /* host memory, copied from or to (in place: both); NULL: neither */
+    const void *nans; /* wait=poll: the tile of NaNs that `to` was filled with */
+    void *last;       /* what the last fresh sample that is kept left */
+    void *before;     /* mapped inputs: what was in `from` before the run; or NULL */
+    void *middle; /* … and a call in the middle of a graph, on the inputs as opened; or NULL */
     cu_pointer_t fixed;   /* allocated once: for alloc=arena and batches of launches */
     cu_pointer_t current; /* of this sample */
 } gpu_array_t;
@@ -39,7 +42,7 @@ typedef struct gpu_sample gpu_sample_t;
 
 /* See gpu_changing.h. */
 typedef struct gpu_changing {
-    cu_pointer_t copy; /* of all arrays but weights; 0: there are no graphs yet */
+    cu_pointer_t copy; /* of all arrays but weights, and of the middle; 0: no graphs yet */
     cu_graph_exec_t changed, same;
     unsigned launches; /* of each graph */
 } gpu_changing_t;
@@ -58,6 +61,12 @@ struct gpu_sample {
     void (*refill)(gpu_sample_t *s, size_t array, void *values, const uint64_t seeds[2]);
     /* The same for every array's `data`, which other cases may share. */
     void (*refill_data)(gpu_sample_t *s, uint64_t seed);
+    /* Fill `fixed` of input number `array` with the values of a seed, without waiting. `*possible` is false for an array
+     * that only refill() can fill. NULL: so are all. */
+    status_t (*refill_fixed)(gpu_sample_t *s, size_t array, uint64_t seed, bool *possible,
+                             error_t *err);
+    uint64_t
+        *data_seed; /* with refill_fixed: of the values that `data` has now, for all its users */
     gpu_alloc_t alloc;
     gpu_copy_t copy;
     bool upload;       /* copy the weights in each sample */
@@ -105,6 +114,17 @@ status_t gpu_sample_submit(gpu_sample_t *s, error_t *err);
 status_t gpu_sample_run(gpu_sample_t *s, error_t *err);
 /* Keep its outputs; to be called once its time is taken. */
 void gpu_sample_keep(gpu_sample_t *s);
+/* Likewise those of launches on fixed arrays. */
+status_t gpu_sample_keep_fixed(gpu_sample_t *s, error_t *err);
+/* Set session->changed to the name of an input that is not what it was before; of mapped inputs, at
+ * the last gpu_sample_fill(). */
+status_t gpu_sample_find_changed(session_t *session, error_t *err);
+
+/* If there are outputs of the middle: have them written into the folder "middle" in `folder`. */
+typedef status_t gpu_write_t(session_t *session, const char *folder, text_list_t *arrays,
+                             error_t *err);
+status_t gpu_sample_write_middle(session_t *session, gpu_write_t *write, const char *folder,
+                                 error_t *err);
 
 bool array_is_input(const gpu_array_t *array);  /* but not a weight */
 bool array_is_output(const gpu_array_t *array); /* but not the workspace */

@@ -29,6 +29,10 @@ void shared_data_refill(shared_pool_t *pool, const void *data, uint64_t seed) {
     shared->seed = seed;
 }
 
+uint64_t *shared_data_seed(const void *data) {
+    return &((shared_data_t *)data)->seed;
+}
+
 void shared_data_release(shared_pool_t *pool, const void *data) {
     for (shared_data_t **at = &pool->first; *at != NULL; at = &(*at)->next) {
         if (*at != data || --(*at)->users > 0)

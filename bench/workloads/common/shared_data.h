@@ -30,6 +30,8 @@ void *shared_data_find(const shared_pool_t *pool, const void *shape);
 const void *shared_data_take(shared_pool_t *pool, const void *shape);
 /* Give the inputs the values of this seed. */
 void shared_data_refill(shared_pool_t *pool, const void *data, uint64_t seed);
+/* The seed of the inputs' values; whoever changes them itself has to set it. */
+uint64_t *shared_data_seed(const void *data);
 void shared_data_release(shared_pool_t *pool, const void *data);
 
 #endif

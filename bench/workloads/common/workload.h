@@ -37,8 +37,9 @@ typedef struct workload_cost {
     double bytes; /* moved through device memory */
     double flops;
     double working_set_bytes; /* can stay in a cache that is large enough */
-    double further_passes;    /* over the working set, after the one counted in `bytes` */
-    double device_bytes;      /* allocated on the device by one case */
+    /* Over the working set, after the one counted in `bytes`: each needs a sum over the one before. */
+    double further_passes;
+    double device_bytes; /* allocated on the device by one case */
     /* What host_to_host moves over the bus at least, to the GPU and back; 0: nothing that counts. */
     double bus_in_bytes, bus_out_bytes;
 } workload_cost_t;
@@ -86,6 +87,9 @@ struct workload {
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
     const char *const *pytorch_polling;  /* those of them that poll for the output; NULL: none */
     const char *const *jax_variants;     /* modes that the JAX worker knows */
+    /* Of the arrays of an output, those that a timed sample leaves, NULL-terminated. NULL: all. */
+    const char *const *sampled_arrays;
+    bool sample_is_epoch; /* then its "losses" are the first of those of an output */
     repeats_t repeats;
     const char *pytorch_oracle; /* mode of the PyTorch worker that is the oracle; NULL: C has it */
     /* Is this combination of parameters one of the workload's? A sweep leaves out others. NULL: all
@@ -137,5 +141,12 @@ const char *const *workload_engines(size_t *n);
  * for other engines a list of the descriptor. An empty list is not a failure. */
 status_t workload_variants(const workload_t *workload, const char *engine, const char *root,
                            text_list_t *variants, error_t *err);
+/* Implementations of an operator in Python, beside the reference: stems of their files. What others
+ * import begins with "_". */
+status_t workload_scripts(const workload_t *workload, const char *root, text_list_t *stems,
+                          error_t *err);
+/* Does "*" leave out this way to run such a file on the CPU? */
+bool workload_variant_is_for_gpu(const workload_t *workload, const char *engine, const char *root,
+                                 const char *variant);
 
 #endif

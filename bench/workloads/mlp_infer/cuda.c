@@ -21,6 +21,7 @@ static void list_arrays(mlp_cuda_t *s) {
     const size_t bytes = d->f16 ? sizeof *d->x16 : sizeof *d->x, n = d->n_layers;
     s->sample.arrays = s->arrays;
     add_array(s, &(gpu_array_t){.role = ARRAY_INPUT,
+                                .name = "x",
                                 .bytes = d->batch * d->sizes[0] * bytes,
                                 .data = d->f16 ? (void *)d->x16 : (void *)d->x,
                                 .random = random});
@@ -32,6 +33,7 @@ static void list_arrays(mlp_cuda_t *s) {
         const float *weights = i < n ? d->w[layer] : d->b[layer];
         add_array(s,
                   &(gpu_array_t){.role = ARRAY_WEIGHT,
+                                 .name = "weights",
                                  .bytes = (i < n ? rows * d->sizes[layer] : rows) * sizeof(float),
                                  .data = (void *)weights});
     }
@@ -116,9 +118,16 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     return write_y(s, s->arrays[MLP_Y].to, folder, arrays, err);
 }
 
+static status_t write_middle(session_t *session, const char *folder, text_list_t *arrays,
+                             error_t *err) {
+    const mlp_cuda_t *s = session->state;
+    return write_y(s, s->arrays[MLP_Y].middle, folder, arrays, err);
+}
+
 static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     const mlp_cuda_t *s = session->state;
-    return write_y(s, s->arrays[MLP_Y].last, folder, arrays, err);
+    TRY(write_y(s, s->arrays[MLP_Y].last, folder, arrays, err));
+    return gpu_sample_write_middle(session, write_middle, folder, err);
 }
 
 const session_ops_t mlp_infer_cuda = {.workload = "mlp_infer",

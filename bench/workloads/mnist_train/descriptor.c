@@ -104,6 +104,7 @@ static size_t sample_steps(const case_t *spec) {
 
 const workload_t workload_mnist_train = {
     .name = "mnist_train",
+    .sampled_arrays = NAMES("losses"),
     .summary = "training of a multilayer perceptron on MNIST",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof *PARAMS,

@@ -13,6 +13,7 @@ typedef struct operator_cuda {
     gpu_array_t arrays[OPERATOR_ARRAYS + 1]; /* the description's, and the workspace */
     const operator_description_t *description;
     const operator_data_t *data;
+    gpu_kernel_t refill; /* kernels/common/refill.cu */
     cu_module_t module;
     launches_t launches;
     cu_function_t functions[MOST_LAUNCHES];

@@ -34,12 +34,17 @@ static void free_data(void *dead) {
     free(data);
 }
 
+void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill) {
+    fill_again(values, data->shapes[i].n, data->shapes[i].element,
+               &data->description->arrays[i].fill, fill_key(data->seed, refill), (uint32_t)i);
+}
+
 static void refill(void *refilled, uint64_t from, uint64_t to) {
-    operator_data_t *data = refilled;
+    const operator_data_t *data = refilled;
+    (void)from; /* nothing of it is left */
     for (size_t i = 0; i < data->description->n_arrays; i++)
         if (data->values[i] != NULL)
-            fill_refill(data->values[i], data->shapes[i].n, data->shapes[i].element,
-                        &data->description->arrays[i].fill, from, to);
+            operator_data_fill(data, i, data->values[i], to);
 }
 
 static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};

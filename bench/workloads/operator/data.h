@@ -20,6 +20,9 @@ status_t operator_data_room(const operator_shape_t *shapes, size_t n, unsigned c
 /* Every take needs a release. Not thread-safe. */
 const operator_data_t *operator_data_take(const operator_description_t *description,
                                           const case_t *spec, uint64_t seed);
+/* Fill `values` with input number `i` of a refill seed. */
+void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill);
+/* Refill the case's own inputs. */
 void operator_data_refill(const operator_data_t *data, uint64_t seed);
 void operator_data_release(const operator_data_t *data);
 

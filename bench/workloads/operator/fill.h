@@ -3,7 +3,6 @@
 #ifndef BENCH_WORKLOADS_OPERATOR_FILL_H
 #define BENCH_WORKLOADS_OPERATOR_FILL_H
 
-#include "workloads/common/signs.h"
 #include "workloads/operator/element.h"
 
 #include <stddef.h>
@@ -24,19 +23,20 @@ typedef struct fill {
     double low, high;
 } fill_t;
 
-/* Streams of inputs 0, 1, …; and of the offsets of refills. */
-enum { OPERATOR_STREAM = 64, STREAM_OFFSETS = 204 };
+/* Streams of inputs 0, 1, … */
+enum { OPERATOR_STREAM = 64 };
 
 /* Fill input number `input`, `n` elements, on all cores. f16 and bf16 are rounded from float32, f64 is not rounded, integers
  * go to the nearest in their range; bool: true for what is not 0. */
 void fill_array(void *values, size_t n, element_t element, const fill_t *fill, uint64_t seed,
                 uint32_t input);
 
-/* Turn the inputs of refill seed `from` into those of `to`, in place (0: as filled). Where the fill is symmetric
- * about 0 (floats: uniform from -a to a, normal with mean 0), signs change as in signs.h. Any other random fill is rotated:
- * with seed s element i holds what was filled into element (i + offset(s)) mod n, where offset(s) is word 0 of the
- * stream STREAM_OFFSETS with key s, mod n, and offset(0) is 0. Constants stay. */
-void fill_refill(void *values, size_t n, element_t element, const fill_t *fill, uint64_t from,
-                 uint64_t to);
+/* The generator's key for inputs of refill seed `refill` of a case with this seed: rng_mix(seed XOR refill), or for 0, the
+ * inputs as opened, the seed itself. */
+uint64_t fill_key(uint64_t seed, uint64_t refill);
+/* As fill_array() with a key in the place of the seed, but constants stay, and it takes one thread: others would go on
+ * spinning for a while, beside what is timed next (docs/cheating.md). */
+void fill_again(void *values, size_t n, element_t element, const fill_t *fill, uint64_t key,
+                uint32_t input);
 
 #endif

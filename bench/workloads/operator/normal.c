@@ -1,7 +1,8 @@
 #include "workloads/operator/normal.h"
 
+#include "base/target_clones.h"
+
 #include <math.h>
-#include <stddef.h>
 
 /* A fused x * y + z has other bits; see base/rng.c. */
 #ifdef __clang__
@@ -63,15 +64,45 @@ static double natural_log(double x) {
     return exponent * LOG_2 + 2 * s * series;
 }
 
-double normal_of_word(uint32_t word) {
-    const double p = (word + 0.5) * 0x1p-32, q = p - 0.5;
-    if (fabs(q) <= 0.425) {
-        const double r = 0.180625 - q * q;
-        return polynomial(CENTRE_ABOVE, COEFFICIENTS, r) * q /
-               polynomial(CENTRE_BELOW, COEFFICIENTS, r);
-    }
-    const double r = sqrt(-natural_log(q < 0 ? p : 1 - p)) - 1.6;
+static const double CENTRE = 0.425; /* half the width of what the first approximation is for */
+
+static inline double quantile_at(uint32_t word) {
+    return (word + 0.5) * 0x1p-32;
+}
+
+static double tail(double p) {
+    const double q = p - 0.5, r = sqrt(-natural_log(q < 0 ? p : 1 - p)) - 1.6;
     const double size =
         polynomial(TAIL_ABOVE, COEFFICIENTS, r) / polynomial(TAIL_BELOW, COEFFICIENTS, r);
     return q < 0 ? -size : size;
+}
+
+/* Of words in the tails: anything. */
+WIDEST_VECTORS static void centres(double *values, const uint32_t *words, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        const double q = quantile_at(words[i]) - 0.5, r = 0.180625 - q * q;
+        double above = CENTRE_ABOVE[COEFFICIENTS - 1], below = CENTRE_BELOW[COEFFICIENTS - 1];
+#pragma GCC unroll 8
+        for (int k = COEFFICIENTS - 2; k >= 0; k--) {
+            above = above * r + CENTRE_ABOVE[k];
+            below = below * r + CENTRE_BELOW[k];
+        }
+        values[i] = above * q / below;
+    }
+}
+
+void normal_of_words(double *values, const uint32_t *words, size_t n) {
+    centres(values, words, n);
+    for (size_t i = 0; i < n; i++) {
+        const double p = quantile_at(words[i]);
+        if (fabs(p - 0.5) > CENTRE)
+            values[i] = tail(p);
+    }
+}
+
+double normal_of_word(uint32_t word) {
+    double value;
+    normal_of_words(&value, &word, 1);
+    return value;
 }

@@ -1,0 +1,82 @@
+// Fills an input of an operator on the device, with the bits of fill_again() in bench/workloads/operator/fill.c. A program
+// of its own, which the worker launches between samples: a rung can neither replace nor see it. A test compiles this file
+// for the host and compares the bits, `make check-gpu` on the device.
+#include "launch.cuh"
+#include "normal.cuh"
+#include "philox.cuh"
+
+constexpr unsigned THREADS = 256, WORDS = 4; // a thread takes the words of one block of the stream
+LAUNCH = {THREADS, THREADS * WORDS, 0, 0, WEIGHTS_IN_BUFFERS};
+
+// As element_t and fill_kind_t in bench/workloads/operator/. Permutations and constants are left to the host.
+enum refill_element { F32, F16, BF16, F64, I32, I64, U8, BOOL };
+enum refill_kind { UNIFORM, NORMAL, INTEGERS };
+
+__device__ __forceinline__ double value_of(unsigned word, unsigned kind, double low, double high) {
+    if (kind == UNIFORM)
+        return philox_uniform(word, (float)low, (float)high);
+    if (kind == NORMAL)
+        return __dadd_rn(low, __dmul_rn(high, normal_of_word(word)));
+    const unsigned long long n = (unsigned long long)__dadd_rn(high, -low);
+    return __dadd_rn(low, (double)(word * n >> 32));
+}
+
+// bench/base/half.c
+__device__ __forceinline__ unsigned short half_bits(float value) {
+    const unsigned bits = __float_as_uint(value), magnitude = bits & 0x7FFFFFFFu, sign = bits >> 16 & 0x8000u;
+    if (magnitude >= 0x477FF000u) // 65520: rounds to infinity
+        return (unsigned short)(sign | 0x7C00u);
+    if (magnitude < 0x38800000u) // 2^-14: subnormal, a multiple of 2^-24
+        return (unsigned short)(sign | (unsigned)__float2int_rn(__fmul_rn(fabsf(value), 16777216.0f)));
+    unsigned half = magnitude - (112u << 23);
+    half += 0xFFFu + (half >> 13 & 1);
+    return (unsigned short)(sign | half >> 13);
+}
+
+// bench/base/bfloat16.c
+__device__ __forceinline__ unsigned short bfloat16_bits(float value) {
+    const unsigned bits = __float_as_uint(value);
+    return (unsigned short)(bits + 0x7FFFu + (bits >> 16 & 1) >> 16);
+}
+
+__device__ __forceinline__ double bounded(double value, double least, double most) {
+    return fmin(fmax(rint(value), least), most);
+}
+
+__device__ __forceinline__ void store(void *to, unsigned long long i, unsigned element, double value) {
+    switch (element) {
+    case F32:
+        ((float *)to)[i] = (float)value;
+        break;
+    case F16:
+        ((unsigned short *)to)[i] = half_bits((float)value);
+        break;
+    case BF16:
+        ((unsigned short *)to)[i] = bfloat16_bits((float)value);
+        break;
+    case F64:
+        ((double *)to)[i] = value;
+        break;
+    case I32:
+        ((int *)to)[i] = (int)bounded(value, -2147483648.0, 2147483647.0);
+        break;
+    case I64: // up to the largest double below 2^63
+        ((long long *)to)[i] = (long long)bounded(value, -9223372036854775808.0, 9223372036854774784.0);
+        break;
+    case U8:
+        ((unsigned char *)to)[i] = (unsigned char)bounded(value, 0, 255);
+        break;
+    default:
+        ((bool *)to)[i] = value != 0;
+    }
+}
+
+extern "C" __global__ void refill(void *values, unsigned long long n, unsigned long long key, unsigned stream,
+                                  unsigned element, unsigned kind, double low, double high) {
+    const unsigned long long block = (unsigned long long)blockIdx.x * THREADS + threadIdx.x;
+    unsigned word[WORDS];
+    philox_block(key, stream, block, word);
+    for (unsigned k = 0; k < WORDS; k++)
+        if (block * WORDS + k < n)
+            store(values, block * WORDS + k, element, value_of(word[k], kind, low, high));
+}

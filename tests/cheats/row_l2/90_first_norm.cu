@@ -1,0 +1,23 @@
+// Verdict wrong
+// Computes a row's norm once, and keeps it in memory of its own.
+#include "common/operator.cuh"
+
+LAUNCHES = {{"row_l2", {"ceil_div(rows, 4)"}, {32, 4}}};
+__device__ float kept[1 << 20];
+
+KERNEL(row_l2) {
+    const size_t row = blockIdx.x * 4 + threadIdx.y;
+    if (row >= rows)
+        return;
+    float sum = kept[row];
+    if (sum == 0) {
+        for (unsigned i = threadIdx.x; i < COLS; i += 32)
+            sum += x[row * COLS + i] * x[row * COLS + i];
+        for (int lane = 16; lane > 0; lane /= 2)
+            sum += __shfl_xor_sync(~0u, sum, lane);
+    }
+    if (threadIdx.x == 0) {
+        kept[row] = sum;
+        y[row] = sqrtf(sum);
+    }
+}

@@ -1,0 +1,65 @@
+"""kernels/common/refill.cu, compiled for the host: the same bits as the host's own fill."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+from host_kernels import kernels_for_host, library_of
+from project import built
+from test_operator_fill import FILLS, KINDS, SEED, bytes_of, every_dtype, spec_of, told
+
+from operator_data import STORED, STREAM, Fill, fill_key
+
+THREADS, WORDS = 256, 4
+REFILL = 2**63 + 5
+# Less than a block of words, less than a block of threads, and more.
+SIZES = (1, 5, 1023, 1024, 9001)
+DRAWN = [fill for fill in FILLS if fill.kind in KINDS[:3]]
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return built("operator_fill")
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    folder = tmp_path_factory.mktemp("refill")
+    kernels = kernels_for_host(folder)
+    program = folder / "refill.cc"
+    program.write_text(
+        f'#include "common/host_cuda.h"\n{(kernels / "common" / "refill.cu").read_text("utf-8")}\n'
+        'extern "C" void launch_refill(void **arguments, unsigned grid) '
+        "{ launch_on_host(refill, arguments, grid, THREADS, 1); }\n",
+        encoding="utf-8",
+    )
+    return library_of(program, [kernels, kernels / "common"], {})
+
+
+@every_dtype
+@pytest.mark.parametrize("fill", DRAWN, ids=str)
+def test_the_kernel_and_the_host_agree_to_the_bit(
+    kernel: ctypes.CDLL, program: Path, dtype: str, fill: Fill
+) -> None:
+    found, lines = b"", []
+    for number, n in enumerate(SIZES):
+        array = np.full(n + 1, 1, STORED[dtype])
+        values = [
+            ctypes.c_void_p(array.ctypes.data),
+            ctypes.c_ulonglong(n),
+            ctypes.c_ulonglong(fill_key(SEED, REFILL)),
+            ctypes.c_uint(STREAM + number),
+            ctypes.c_uint(list(STORED).index(dtype)),
+            ctypes.c_uint(KINDS.index(fill.kind)),
+            ctypes.c_double(fill.low),
+            ctypes.c_double(fill.high),
+        ]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        kernel.launch_refill(pointers, -(-n // (THREADS * WORDS)))
+        assert array[n] == 1, "nothing is written past the end"
+        found += array[:n].tobytes()
+        lines.append(told(spec_of(dtype, fill, n), number, REFILL))
+    assert found == bytes_of(program, lines)

@@ -1,0 +1,60 @@
+"""Who stands for each side: the terminal's table, the report and its charts say the same."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import FIXTURES, bench, report_of
+
+sys.path.insert(0, str(FIXTURES))
+
+from make_pair import Run
+
+MEDIAN = "host_to_host"
+
+
+def sides(run: Run, batch: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return ours and the rival's cases on the GPU of a size, the fastest first."""
+    found = [
+        case
+        for case in run.cases.values()
+        if case["params"].get("batch") == batch
+        and case["on"] == "cuda"
+        and MEDIAN in case["phases"]
+        and case["workload"] == "mlp_infer"
+    ]
+    found.sort(key=lambda case: float(case["phases"][MEDIAN]["median"]))
+    engines = ("cuda", "pytorch")
+    ours, theirs = ([case for case in found if case["engine"] == engine] for engine in engines)
+    return ours, theirs
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """All of ours at batch 4 is self-reported, and at batch 8 the fastest rival."""
+    run = Run(tmp_path_factory.mktemp("sides") / "run")
+    for case in [*sides(run, 4)[0], sides(run, 8)[1][0]]:
+        case["trust"] = "self-reported"
+    run.write()
+    return run
+
+
+def row_of(table: str, size: str) -> str:
+    return next(line for line in table.splitlines() if f"  {size}  " in line)
+
+
+def test_the_terminal_says_what_the_report_says(run: Run, tmp_path: Path) -> None:
+    table = bench("report", run.folder, "--print", "workloads").stdout
+    claimed, lower = sides(run, 4)[0][0]["variant"], sides(run, 8)[1][0]["variant"]
+    assert "ours is self-reported" in row_of(table, "batch 4")
+    assert f"CUDA {claimed} (self-reported)" in row_of(table, "batch 4")
+    assert row_of(table, "batch 8").rstrip().endswith("is self-reported")
+    assert f"  PyTorch {lower} " in row_of(table, "batch 8")
+    assert f"PyTorch {sides(run, 8)[1][1]['variant']}  CUDA " in row_of(table, "batch 8")
+    top = report_of(run.folder, out=tmp_path / "REPORT.md")
+    assert "not compared at batch 4, where a time is self-reported" in top
+    assert f"a rival with a lower time is not compared at batch 8 (PyTorch {lower} " in top
+    assert f"| {claimed} *(self-reported)* |" in top

@@ -1,0 +1,6 @@
+"""a * b + a."""
+
+
+def reference(a, b):
+    """Return a * b + a."""
+    return a * b + a
