@@ -2,10 +2,10 @@
 #include "cli/commands.h"
 
 #include "compare/compare.h"
-#include "compare/decision.h"
 #include "compare/history.h"
 #include "compare/repeat.h"
 #include "fleet/fleet.h"
+#include "gate/decision.h"
 
 #define SET(read, member) CLI_FIELD(read, compare_options_t, member)
 const cli_option_t COMPARE_OPTIONS[] = {

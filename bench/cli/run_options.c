@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 
 #include "base/secret.h"
-#include "compare/decision.h"
+#include "gate/decision.h"
 #include "io/fs.h"
 #include "run/against/ab_recheck.h"
 #include "run/run.h"

@@ -95,13 +95,29 @@ static void print_all(const comparison_t *comparison, FILE *out) {
     compare_print_table(comparison, true, out);
 }
 
+/* From the runs after the first two. One without a case in common teaches nothing. */
+static status_t learn_floors(const compare_options_t *options, const record_t *runs,
+                             floors_t **floors, error_t *err) {
+    TRY(floors_learn(&runs[0], runs + 2, options->floors.n, floors, err));
+    for (size_t i = 0; i < options->floors.n; i++) {
+        error_t ignored = ERROR_INIT;
+        comparison_t comparison = {0};
+        const comparison_options_t as_compared = {.phases = &options->phases,
+                                                  .threshold_frac = options->threshold_frac};
+        if (comparison_make(&runs[0], &runs[2 + i], &as_compared, &comparison, &ignored) ==
+            STATUS_OK)
+            floors_add_groups(*floors, &comparison);
+        comparison_free(&comparison);
+    }
+    return STATUS_OK;
+}
+
 static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
     comparison_t comparison = {0};
     floors_t *floors = NULL;
-    status_t status = options->floors.n > 0
-                          ? floors_learn(&runs[0], runs + 2, options->floors.n, &floors, err)
-                          : floors_load(runs[0].folder, &floors, err);
+    status_t status = options->floors.n > 0 ? learn_floors(options, runs, &floors, err)
+                                            : floors_load(runs[0].folder, &floors, err);
     if (status == STATUS_OK && options->save_floor)
         status = floors_save(floors, options->base, err);
     if (status == STATUS_OK)

@@ -170,37 +170,6 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
 
 /* ---- deciding -------------------------------------------------------------------------------- */
 
-static stats_change_t change_of(const cell_t *cell, bool paired) {
-    const stats_side_t base = phase_side(cell->base), candidate = phase_side(cell->candidate);
-    return paired ? stats_change_paired(&base, &candidate) : stats_change(&base, &candidate);
-}
-
-/* All cells are decided together: Holm's correction covers all of them. */
-static void decide_cells(comparison_t *comparison, const floors_t *floors) {
-    cell_t **cells = NULL;
-    size_t n = 0, capacity = 0;
-    for (size_t i = 0; i < comparison->n_pairs; i++)
-        for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
-            cell_t *cell = &comparison->pairs[i].cells[c];
-            cell->gate.floor_frac = floors_of(floors, comparison->pairs[i].id, cell->base->name);
-            mem_grow(&cells, n, &capacity, sizeof *cells);
-            cells[n++] = cell;
-        }
-    gate_cell_t *gates = mem_zeroed(n + 1, sizeof *gates);
-#pragma omp parallel for schedule(dynamic, 64)
-    for (size_t i = 0; i < n; i++) {
-        gates[i] = cells[i]->gate;
-        gates[i].change = change_of(cells[i], comparison->paired);
-    }
-    const gate_options_t options = {comparison->threshold_frac, GATE_ALARM_RATE};
-    gate_decide(gates, n, &options);
-    for (size_t i = 0; i < n; i++)
-        cells[i]->gate = gates[i];
-    comparison->n_cells = n;
-    free(gates);
-    free(cells);
-}
-
 static bool has_verdict(const pair_t *pair, gate_verdict_t verdict) {
     for (size_t i = 0; i < pair->n_cells; i++)
         if (pair->cells[i].gate.verdict == verdict)
@@ -208,11 +177,24 @@ static bool has_verdict(const pair_t *pair, gate_verdict_t verdict) {
     return false;
 }
 
+bool pair_has_undecided(const pair_t *pair) {
+    return has_verdict(pair, GATE_UNDECIDED);
+}
+
+/* The likely cause of a change comes first; where nothing is known to have changed, why that is so. */
+char *pair_why(const pair_t *pair) {
+    const bool changed = pair->verdict == PAIR_REGRESSED || pair->verdict == PAIR_IMPROVED;
+    if (changed && pair->cause != NULL && pair->reason != NULL)
+        return mem_format("%s; %s", pair->cause, pair->reason);
+    return mem_text(pair->reason != NULL ? pair->reason : pair->cause);
+}
+
+/* By the phases that are decided. */
 static pair_verdict_t verdict_of(const pair_t *pair) {
     return has_verdict(pair, GATE_REGRESSED)   ? PAIR_REGRESSED
-           : has_verdict(pair, GATE_UNDECIDED) ? PAIR_UNDECIDED
            : has_verdict(pair, GATE_IMPROVED)  ? PAIR_IMPROVED
-                                               : PAIR_UNCHANGED;
+           : has_verdict(pair, GATE_UNCHANGED) ? PAIR_UNCHANGED
+                                               : PAIR_UNDECIDED;
 }
 
 static double size_of_change(const cell_t *cell) {
@@ -254,8 +236,8 @@ static bool is_interleaved(const record_t *base, const record_t *candidate) {
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-/* Why more samples would not decide the cell; NULL: they might. */
-static const char *doubt_of(const cell_t *cell, arena_t *texts) {
+/* Why the cell is undecided, and what would decide it. */
+static const char *doubt_of(const cell_t *cell, bool paired, arena_t *texts) {
     const phase_t *const sides[] = {cell->base, cell->candidate};
     static const char *const NAMES[] = {"BASE", "CANDIDATE"};
     char low[UNITS_TEXT], high[UNITS_TEXT], share[UNITS_TEXT];
@@ -270,15 +252,32 @@ static const char *doubt_of(const cell_t *cell, arena_t *texts) {
                                 units_time(low, sides[i]->bimodal.low),
                                 units_time(high, sides[i]->bimodal.high),
                                 units_percent(share, sides[i]->bimodal.share_high));
-    return NULL;
+    if (isfinite(cell->more_passes))
+        return arena_format(texts, "%.0f more pass%s a side would decide", cell->more_passes,
+                            cell->more_passes > 1 ? "es" : "");
+    const double change = fmax(cell->gate.change.mean_log, -cell->gate.change.mean_log);
+    if (change <= log1p(cell->gate.threshold_frac) || paired)
+        return arena_format(texts, "more than %d passes a side would decide", STATS_MOST_PASSES);
+    return "runs of one build may differ as much: measure in turns (--against)";
 }
 
-static const char *doubt_of_pair(const pair_t *pair, arena_t *texts) {
-    const char *doubt = NULL;
-    for (size_t i = 0; i < pair->n_cells && doubt == NULL; i++)
-        if (pair_is_decided_by(pair, &pair->cells[i]))
-            doubt = doubt_of(&pair->cells[i], texts);
-    return doubt;
+/* Of each undecided phase; once if it is the same. */
+static const char *doubts_of_pair(const pair_t *pair, bool paired, arena_t *texts) {
+    text_list_t doubts = {0}, named = {0};
+    for (size_t i = 0; i < pair->n_cells; i++) {
+        const cell_t *cell = &pair->cells[i];
+        if (cell->gate.verdict != GATE_UNDECIDED)
+            continue;
+        const char *doubt = doubt_of(cell, paired, texts);
+        text_list_add_new(&doubts, doubt);
+        text_list_add_format(&named, "%s undecided: %s", cell->base->name, doubt);
+    }
+    const bool same = pair->verdict == PAIR_UNDECIDED && doubts.n == 1;
+    const char *all =
+        named.n > 0 ? arena_keep(texts, text_list_join(same ? &doubts : &named, "; ")) : NULL;
+    text_list_free(&doubts);
+    text_list_free(&named);
+    return all;
 }
 
 static void count_passes(comparison_t *comparison, const pair_t *pair) {
@@ -296,8 +295,8 @@ static void finish_pairs(comparison_t *comparison) {
         count_passes(comparison, pair);
         if (pair->n_cells > 0)
             pair->verdict = verdict_of(pair);
-        if (pair->verdict == PAIR_UNDECIDED)
-            pair->reason = doubt_of_pair(pair, &comparison->texts);
+        if (pair->n_cells > 0)
+            pair->reason = doubts_of_pair(pair, comparison->paired, &comparison->texts);
         if (pair->n_cells > 0 && pair->verdict != PAIR_UNCHANGED)
             pair->cause = arena_keep(&comparison->texts,
                                      cause_of_pair(comparison, pair->base, pair->candidate));
@@ -339,7 +338,7 @@ status_t comparison_make(const record_t *base, const record_t *candidate,
     TRY(guard_runs(base, candidate, allow, &comparison->allowed, err));
     cause_of_runs(base, candidate, &comparison->changes);
     make_pairs(comparison, phases, allow);
-    decide_cells(comparison, options->floors);
+    comparison_decide(comparison, options->floors);
     finish_pairs(comparison);
     return check_phases(comparison, phases, err);
 }
@@ -348,6 +347,7 @@ void comparison_free(comparison_t *comparison) {
     for (size_t i = 0; i < comparison->n_pairs; i++)
         free(comparison->pairs[i].cells);
     free(comparison->pairs);
+    free(comparison->groups);
     arena_free(&comparison->texts);
     text_list_free(&comparison->allowed);
     text_list_free(&comparison->changes);
@@ -358,7 +358,7 @@ void comparison_free(comparison_t *comparison) {
 static bool lacks_verdict(const pair_t *pair) {
     const case_result_t *base = pair->base;
     bool timed = base != NULL && (base->status == CASE_OK || base->status == CASE_THROTTLED);
-    return pair->verdict == PAIR_UNDECIDED || pair->verdict == PAIR_MISSING ||
+    return pair_has_undecided(pair) || pair->verdict == PAIR_MISSING ||
            (pair->verdict == PAIR_INCOMPARABLE && timed);
 }
 
@@ -366,6 +366,9 @@ status_t comparison_status(const comparison_t *comparison, bool strict) {
     const size_t *counts = comparison->counts;
     if (counts[PAIR_BROKEN] > 0 || counts[PAIR_REGRESSED] > 0)
         return STATUS_FAILED;
+    for (size_t g = 0; g < comparison->n_groups; g++)
+        if (comparison->groups[g].test.verdict == GATE_REGRESSED)
+            return STATUS_FAILED;
     for (size_t i = 0; i < comparison->n_pairs && strict; i++)
         if (lacks_verdict(&comparison->pairs[i]))
             return STATUS_NOISY;

@@ -4,14 +4,14 @@
 #define BENCH_COMPARE_COMPARISON_H
 
 #include "base/arena.h"
-#include "compare/decision.h"
+#include "gate/sweep_test.h"
 #include "results/record.h"
 
 /* In the order of tables: the worst first. */
 typedef enum pair_verdict {
     PAIR_BROKEN,       /* wrong or failed in CANDIDATE, and not in BASE */
     PAIR_REGRESSED,    /* a phase is slower */
-    PAIR_UNDECIDED,    /* a phase may be slower, none certainly is */
+    PAIR_UNDECIDED,    /* no phase is decided */
     PAIR_MISSING,      /* has times in BASE; absent or skipped in CANDIDATE */
     PAIR_INCOMPARABLE, /* no times in either, throttled, or not by the rules of results/conditions.h */
     PAIR_IMPROVED,     /* a phase is faster, and none slower */
@@ -26,14 +26,21 @@ const char *pair_verdict_name(pair_verdict_t verdict); /* "regressed", …, "not
 typedef struct cell {
     const phase_t *base, *candidate;
     gate_cell_t gate;
+    double detectable_frac, more_passes; /* as in sweep_cell_t */
 } cell_t;
+
+/* The cells of one engine and phase. */
+typedef struct cell_group {
+    const char *engine, *phase; /* "pytorch-cuda", "host_to_host" */
+    sweep_group_t test;
+} cell_group_t;
 
 /* A case of either run. */
 typedef struct pair {
     const char *id;
     const case_result_t *base, *candidate; /* NULL if only the other run has the case */
     pair_verdict_t verdict;
-    const char *reason; /* why there are no cells, or why one is undecided; may be NULL */
+    const char *reason; /* why there are no cells, or why some are undecided; may be NULL */
     const char *cause;  /* likely cause of a change; NULL without a change */
     cell_t *cells;
     size_t n_cells;
@@ -41,6 +48,9 @@ typedef struct pair {
 
 /* Does the cell have the verdict of its pair? */
 bool pair_is_decided_by(const pair_t *pair, const cell_t *cell);
+bool pair_has_undecided(const pair_t *pair); /* a cell, whatever the others are */
+/* Its cause and its reason as tables show them; NULL: neither. The caller frees it. */
+char *pair_why(const pair_t *pair);
 
 typedef struct comparison {
     const record_t *base, *candidate;
@@ -54,23 +64,29 @@ typedef struct comparison {
     size_t n_pairs;
     size_t counts[PAIR_VERDICTS];
     size_t n_cells;
-    arena_t texts; /* reasons and causes */
+    cell_group_t *groups; /* in the order of their first cells */
+    size_t n_groups, groups_capacity;
+    arena_t texts; /* reasons, causes, names of engines */
 } comparison_t;
 
-/* Noise floors of cells, by case id and phase. */
+/* Noise floors: of cells by case id and phase, of groups by engine and phase. */
 typedef struct floors floors_t;
 
 /* Read the folder's floor.json; `*floors` is NULL if there is none. */
 status_t floors_load(const char *folder, floors_t **floors, error_t *err);
-/* Learn from more runs of BASE's build: STATUS_INCOMPARABLE if one is of a different build. */
+/* Learn those of cells from more runs of BASE's build: STATUS_INCOMPARABLE if one is of a different build. */
 status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs, floors_t **floors,
                       error_t *err);
+/* Learn those of groups from a comparison of two runs of one build: the far ends of their intervals, where
+ * no comparison before had a farther one. */
+void floors_add_groups(floors_t *floors, const comparison_t *comparison);
 /* From a comparison of two interleaved runs of one build: the far end of each cell's interval. */
 floors_t *floors_of_pair(const comparison_t *comparison);
 status_t floors_save(const floors_t *floors, const char *folder, error_t *err);
 void floors_free(floors_t *floors);
-/* The floor of a cell as a fraction; 0 if unknown. */
+/* The floor of a cell, of a group as a fraction; 0 if unknown. */
 double floors_of(const floors_t *floors, const char *id, const char *phase);
+double floors_of_group(const floors_t *floors, const char *engine, const char *phase);
 size_t floors_runs(const floors_t *floors);
 
 /* May the runs be compared? If not, STATUS_INCOMPARABLE; the message says what differs and how to
@@ -97,6 +113,9 @@ bool comparison_phases(const text_list_t *asked, text_list_t *needed);
  * unless NULL; the caller frees them. */
 text_list_t comparison_common_phases(const case_result_t *result, const case_result_t *other,
                                      const text_list_t *asked);
+
+/* Decide all cells and groups together. */
+void comparison_decide(comparison_t *comparison, const floors_t *floors);
 
 /* What a phase says, for stats_change(). */
 stats_side_t phase_side(const phase_t *phase);

@@ -14,28 +14,36 @@
 
 enum { FLOOR_SCHEMA = 1 };
 
-/* { id: { phase: fraction } } */
+/* { id: { phase: fraction } }, and { engine: { phase: fraction } } */
 struct floors {
-    json_t *cells;
+    json_t *cells, *groups;
     size_t n_runs;
 };
 
-static floors_t *floors_new(json_t *cells, size_t n_runs) {
+static floors_t *floors_new(json_t *cells, json_t *groups, size_t n_runs) {
     floors_t *floors = mem_zeroed(1, sizeof *floors);
-    *floors = (floors_t){cells, n_runs};
+    *floors = (floors_t){cells, groups, n_runs};
     return floors;
 }
 
 void floors_free(floors_t *floors) {
-    if (floors != NULL)
+    if (floors != NULL) {
         json_decref(floors->cells);
+        json_decref(floors->groups);
+    }
     free(floors);
 }
 
+static double look_up(const json_t *table, const char *name, const char *phase) {
+    return json_number_value(json_object_get(json_object_get(table, name), phase));
+}
+
 double floors_of(const floors_t *floors, const char *id, const char *phase) {
-    if (floors == NULL)
-        return 0;
-    return json_number_value(json_object_get(json_object_get(floors->cells, id), phase));
+    return floors != NULL ? look_up(floors->cells, id, phase) : 0;
+}
+
+double floors_of_group(const floors_t *floors, const char *engine, const char *phase) {
+    return floors != NULL ? look_up(floors->groups, engine, phase) : 0;
 }
 
 size_t floors_runs(const floors_t *floors) {
@@ -116,18 +124,33 @@ static json_t *learn(const learning_t *learning, const record_t *base) {
     return cells;
 }
 
+void floors_add_groups(floors_t *floors, const comparison_t *comparison) {
+    for (size_t g = 0; g < comparison->n_groups; g++) {
+        const cell_group_t *group = &comparison->groups[g];
+        const double floor_frac = fmax(group->test.high, 1 / group->test.low) - 1;
+        json_t *groups = floors->groups;
+        if (!isfinite(group->test.low) ||
+            !(floor_frac > look_up(groups, group->engine, group->phase)))
+            continue;
+        json_t *phases = json_object_get(groups, group->engine);
+        if (phases == NULL)
+            json_object_set_new(groups, group->engine, phases = json_object());
+        json_object_set_new(phases, group->phase, json_real(floor_frac));
+    }
+}
+
 /* ---- floor.json ------------------------------------------------------------------------------ */
 
-static status_t check_cells(const json_t *cells, error_t *err) {
-    const char *id, *phase;
+static status_t check_table(const json_t *table, const char *key, error_t *err) {
+    const char *name, *phase;
     json_t *phases, *value;
-    json_object_foreach((json_t *)cells, id, phases) {
+    json_object_foreach((json_t *)table, name, phases) {
         if (!json_is_object(phases))
-            return error_set(err, STATUS_USAGE, "floors.%s: expected an object", id);
+            return error_set(err, STATUS_USAGE, "%s.%s: expected an object", key, name);
         json_object_foreach(phases, phase, value) {
             if (!json_is_number(value) || !(json_number_value(value) >= 0))
-                return error_set(err, STATUS_USAGE,
-                                 "floors.%s.%s: expected a fraction of at least 0", id, phase);
+                return error_set(err, STATUS_USAGE, "%s.%s.%s: expected a fraction of at least 0",
+                                 key, name, phase);
         }
     }
     return STATUS_OK;
@@ -138,7 +161,7 @@ static status_t parse_floors(const char *text, size_t size, floors_t **floors, e
     json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     if (json == NULL)
         return error_set(err, STATUS_USAGE, "line %d: not JSON: %s", where.line, where.text);
-    json_t *cells = json_object_get(json, "floors");
+    json_t *cells = json_object_get(json, "floors"), *groups = json_object_get(json, "groups");
     json_int_t schema = json_integer_value(json_object_get(json, "schema"));
     json_int_t runs = json_integer_value(json_object_get(json, "runs"));
     status_t status = STATUS_OK;
@@ -149,9 +172,13 @@ static status_t parse_floors(const char *text, size_t size, floors_t **floors, e
         status = error_set(err, STATUS_USAGE,
                            "expected the keys 'runs' (at least 2) and 'floors' (an object)");
     else
-        status = check_cells(cells, err);
+        status = check_table(cells, "floors", err);
+    if (status == STATUS_OK && groups != NULL) /* older versions wrote none */
+        status = json_is_object(groups)
+                     ? check_table(groups, "groups", err)
+                     : error_set(err, STATUS_USAGE, "key 'groups': expected an object");
     if (status == STATUS_OK)
-        *floors = floors_new(json_incref(cells), (size_t)runs);
+        *floors = floors_new(json_incref(cells), json_incref(groups), (size_t)runs);
     json_decref(json);
     return status;
 }
@@ -178,7 +205,7 @@ status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs,
     for (size_t i = 0; i < n_runs; i++)
         indexes[i] = record_index_make(&runs[i]);
     const learning_t learning = {indexes, n_runs};
-    *floors = floors_new(learn(&learning, base), n_runs + 1);
+    *floors = floors_new(learn(&learning, base), json_object(), n_runs + 1);
     for (size_t i = 0; i < n_runs; i++)
         record_index_free(&indexes[i]);
     free(indexes);
@@ -198,12 +225,15 @@ floors_t *floors_of_pair(const comparison_t *comparison) {
         }
         add_case(cells, pair->id, phases);
     }
-    return floors_new(cells, 2);
+    floors_t *floors = floors_new(cells, json_object(), 2);
+    floors_add_groups(floors, comparison);
+    return floors;
 }
 
 status_t floors_save(const floors_t *floors, const char *folder, error_t *err) {
-    json_t *json = json_pack("{s:i, s:I, s:O}", "schema", FLOOR_SCHEMA, "runs",
-                             (json_int_t)floors->n_runs, "floors", floors->cells);
+    json_t *json =
+        json_pack("{s:i, s:I, s:O, s:O*}", "schema", FLOOR_SCHEMA, "runs",
+                  (json_int_t)floors->n_runs, "floors", floors->cells, "groups", floors->groups);
     char *path = fs_join(folder, FLOOR_FILE);
     status_t status =
         json_save(json, JSON_INDENT(1) | JSON_REAL_PRECISION(6) | JSON_SORT_KEYS, path, err);

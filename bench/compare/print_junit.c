@@ -45,10 +45,8 @@ static void put_cells(FILE *out, const pair_t *pair, arena_t *texts) {
 static void put_case(FILE *out, const pair_t *pair, arena_t *texts) {
     const char *verdict = pair_verdict_name(pair->verdict);
     const case_result_t *result = pair->base != NULL ? pair->base : pair->candidate;
-    const char *why =
-        xml(texts, pair->reason != NULL  ? pair->reason
-                   : pair->cause != NULL ? pair->cause
-                                         : "the interval is wider than the threshold");
+    const char *known = arena_keep(texts, pair_why(pair));
+    const char *why = xml(texts, known != NULL ? known : "");
     bool fails = pair->verdict == PAIR_REGRESSED || pair->verdict == PAIR_BROKEN;
     bool passes = pair->verdict == PAIR_UNCHANGED || pair->verdict == PAIR_IMPROVED ||
                   pair->verdict == PAIR_NEW;
@@ -73,21 +71,44 @@ static void put_property(FILE *out, const char *name, const char *value, arena_t
     fprintf(out, "    <property name=\"%s\" value=\"%s\"/>\n", name, xml(texts, value));
 }
 
+/* A group that regressed fails, whatever its cases are. */
+static void put_group(FILE *out, const cell_group_t *group, arena_t *texts) {
+    const sweep_group_t *test = &group->test;
+    fprintf(
+        out,
+        "  <testcase classname=\"sweep\" name=\"%s %s\">\n"
+        "    <failure message=\"regressed: all cells together\" type=\"regressed\">"
+        "ratio %.4f (%.4f to %.4f), threshold %.4f, %zu of %zu cells</failure>\n  </testcase>\n",
+        xml(texts, group->engine), xml(texts, group->phase), exp(test->log_ratio), test->low,
+        test->high, 1 + test->threshold_frac, test->n_moved, test->n_cells);
+}
+
+static size_t count_regressed_groups(const comparison_t *comparison) {
+    size_t n = 0;
+    for (size_t g = 0; g < comparison->n_groups; g++)
+        n += comparison->groups[g].test.verdict == GATE_REGRESSED;
+    return n;
+}
+
 void compare_print_junit(const comparison_t *comparison, FILE *out) {
     const size_t *counts = comparison->counts;
-    size_t failures = counts[PAIR_REGRESSED] + counts[PAIR_BROKEN];
+    const size_t groups = count_regressed_groups(comparison);
+    size_t failures = groups + counts[PAIR_REGRESSED] + counts[PAIR_BROKEN];
     size_t skipped = counts[PAIR_UNDECIDED] + counts[PAIR_MISSING] + counts[PAIR_INCOMPARABLE];
     arena_t texts = {0};
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"bench compare\" "
             "tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n  <properties>\n",
-            comparison->n_pairs, failures, skipped);
+            groups + comparison->n_pairs, failures, skipped);
     put_property(out, "base", comparison->base->folder, &texts);
     put_property(out, "candidate", comparison->candidate->folder, &texts);
     put_property(out, "verdict", arena_keep(&texts, comparison_headline(comparison)), &texts);
     for (size_t i = 0; i < comparison->allowed.n; i++)
         put_property(out, "allowed", comparison->allowed.items[i], &texts);
     fputs("  </properties>\n", out);
+    for (size_t g = 0; g < comparison->n_groups; g++)
+        if (comparison->groups[g].test.verdict == GATE_REGRESSED)
+            put_group(out, &comparison->groups[g], &texts);
     for (size_t i = 0; i < comparison->n_pairs; i++)
         put_case(out, &comparison->pairs[i], &texts);
     fputs("</testsuite>\n", out);

@@ -19,14 +19,17 @@ typedef struct style {
 static const style_t TERMINAL = {text_plain, text_plain}, MARKDOWN = {markdown_text, markdown_code};
 
 /* "+10.2 % (+9.8 – +10.6)" */
-static char *change_text(const gate_cell_t *gate) {
-    if (isnan(gate->change.log_ratio))
+static char *change_text(double log_ratio, double low, double high) {
+    if (isnan(log_ratio))
         return mem_text("–");
-    double change = expm1(gate->change.log_ratio) * 100;
-    if (isnan(gate->low))
+    const double change = expm1(log_ratio) * 100;
+    if (isnan(low))
         return mem_format("%+.1f %%", change);
-    return mem_format("%+.1f %% (%+.1f – %+.1f)", change, (gate->low - 1) * 100,
-                      (gate->high - 1) * 100);
+    return mem_format("%+.1f %% (%+.1f – %+.1f)", change, (low - 1) * 100, (high - 1) * 100);
+}
+
+static char *cell_change(const gate_cell_t *gate) {
+    return change_text(gate->change.log_ratio, gate->low, gate->high);
 }
 
 /* "5 %", "9.2 % (noise floor)" */
@@ -54,10 +57,11 @@ static void add_pair(table_t *table, const comparison_t *comparison, const pair_
         table_take(table, style->text(cell->base->name));
         table_add(table, units_time(text, cell->base->summary.median));
         table_add(table, units_time(text, cell->candidate->summary.median));
-        table_take(table, change_text(&cell->gate));
+        table_take(table, cell_change(&cell->gate));
         table_take(table, threshold_text(&cell->gate, comparison->threshold_frac));
-        const char *why = pair->reason != NULL ? pair->reason : pair->cause;
-        table_take(table, style->text(first && why != NULL ? why : ""));
+        char *why = first ? pair_why(pair) : NULL;
+        table_take(table, style->text(why != NULL ? why : ""));
+        free(why);
         first = false;
     }
     if (pair->n_cells > 0)
@@ -89,6 +93,92 @@ static size_t fill_table(table_t *table, const comparison_t *comparison, bool al
     return left_out;
 }
 
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* "10.0 % (9.7 – 10.3)" slower, or faster: by how much of BASE's time. */
+static char *size_text(const sweep_group_t *test) {
+    const double sign = test->log_ratio < 0 ? -1 : 1;
+    const double near = sign > 0 ? test->low : test->high, far = sign > 0 ? test->high : test->low;
+    return mem_format("%.1f %% (%.1f – %.1f)", sign * expm1(test->log_ratio) * 100,
+                      sign * (near - 1) * 100, sign * (far - 1) * 100);
+}
+
+static char *group_name(const cell_group_t *group) {
+    return mem_format("%s %s", group->engine, group->phase);
+}
+
+/* The regressed one that is surest, and how many more there are; NULL: none is. */
+static char *regressed_groups(const comparison_t *comparison) {
+    const cell_group_t *worst = NULL;
+    size_t n = 0;
+    for (size_t g = 0; g < comparison->n_groups; g++) {
+        const cell_group_t *group = &comparison->groups[g];
+        if (group->test.verdict != GATE_REGRESSED)
+            continue;
+        n++;
+        if (worst == NULL || group->test.p_slower < worst->test.p_slower)
+            worst = group;
+    }
+    if (worst == NULL)
+        return NULL;
+    char *size = size_text(&worst->test), *others = NULL;
+    if (n > 1)
+        others = mem_format(", and %zu more group%s", n - 1, n > 2 ? "s" : "");
+    char *name = group_name(worst);
+    char *text = mem_format("%s slower by %s, %zu of %zu cells%s", name, size, worst->test.n_moved,
+                            worst->test.n_cells, others != NULL ? others : "");
+    free(name);
+    free(size);
+    free(others);
+    return text;
+}
+
+static const char *group_verdict(const sweep_group_t *test) {
+    return isnan(test->low)                  ? "too few"
+           : test->verdict == GATE_UNDECIDED ? "no change found"
+                                             : gate_verdict_name(test->verdict);
+}
+
+/* "2.9 %"; changes that large are found nine times in ten. */
+static char *detectable_text(double frac) {
+    return isfinite(frac) ? mem_format("%.1f %%", frac * 100) : mem_text("–");
+}
+
+static void fill_groups(table_t *table, const comparison_t *comparison) {
+    static const char *const HEADINGS[] = {"all cells of", "cells",      "change",
+                                           "verdict",      "all: finds", "one: finds"};
+    table_init(table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(table, "lrrlrr");
+    for (size_t g = 0; g < comparison->n_groups; g++) {
+        const cell_group_t *group = &comparison->groups[g];
+        const sweep_group_t *test = &group->test;
+        if (test->n_cells == 0)
+            continue;
+        char *name = group_name(group);
+        table_take(table, text_plain(name));
+        free(name);
+        table_take(table, mem_format("%zu", test->n_cells));
+        table_take(table, change_text(test->log_ratio, test->low, test->high));
+        table_add(table, group_verdict(test));
+        table_take(table, detectable_text(test->detectable_frac));
+        table_take(table, detectable_text(test->cell_detectable_frac));
+        table_end_row(table);
+    }
+}
+
+static const char FINDS[] =
+    "Finds: the slowdown of all cells, or of one (in half of the cells), that these runs show nine "
+    "times in ten.\n";
+
+/* ---- the verdict ----------------------------------------------------------------------------- */
+
+static bool any_undecided(const comparison_t *comparison) {
+    for (size_t i = 0; i < comparison->n_pairs; i++)
+        if (pair_has_undecided(&comparison->pairs[i]))
+            return true;
+    return false;
+}
+
 /* "REGRESSED (50 cases: 1 regressed, 49 unchanged)" */
 char *comparison_headline(const comparison_t *comparison) {
     const size_t *counts = comparison->counts;
@@ -96,14 +186,16 @@ char *comparison_headline(const comparison_t *comparison) {
     for (size_t v = 0; v < PAIR_VERDICTS; v++)
         if (counts[v] > 0)
             text_list_add_format(&parts, "%zu %s", counts[v], pair_verdict_name((pair_verdict_t)v));
-    char *list = text_list_join(&parts, ", ");
-    const char *verdict = counts[PAIR_REGRESSED] > 0   ? "REGRESSED"
-                          : counts[PAIR_BROKEN] > 0    ? "BROKEN"
-                          : counts[PAIR_UNDECIDED] > 0 ? "no regression found, some undecided"
-                          : comparison->n_cells == 0   ? "not comparable"
-                                                       : "no regression";
-    char *text = mem_format("%s (%zu case%s: %s)", verdict, comparison->n_pairs,
+    char *list = text_list_join(&parts, ", "), *groups = regressed_groups(comparison);
+    const char *verdict = counts[PAIR_REGRESSED] > 0 || groups != NULL ? "REGRESSED"
+                          : counts[PAIR_BROKEN] > 0                    ? "BROKEN"
+                          : any_undecided(comparison) ? "no regression found, some undecided"
+                          : comparison->n_cells == 0  ? "not comparable"
+                                                      : "no regression";
+    char *text = mem_format("%s%s%s (%zu case%s: %s)", verdict, groups != NULL ? ": " : "",
+                            groups != NULL ? groups : "", comparison->n_pairs,
                             comparison->n_pairs == 1 ? "" : "s", list);
+    free(groups);
     free(list);
     text_list_free(&parts);
     return text;
@@ -138,9 +230,8 @@ static void print_wide_floors(const comparison_t *comparison, FILE *out) {
 
 static void print_method(const comparison_t *comparison, FILE *out) {
     char threshold[UNITS_TEXT];
-    fprintf(out, "Change: ratio of medians with its 95 %% interval (%s). Threshold: %s",
-            comparison->paired ? "over passes, paired by pass"
-                               : "between the ends of the runs' intervals",
+    fprintf(out, "Change: ratio of medians with its 95 %% interval (over passes%s). Threshold: %s",
+            comparison->paired ? ", paired by pass" : "",
             units_percent(threshold, comparison->threshold_frac));
     if (comparison->n_floor_runs > 0)
         fprintf(out, ", or the cell's noise floor, if larger (from %zu runs of one build).\n",
@@ -154,11 +245,14 @@ static void print_method(const comparison_t *comparison, FILE *out) {
                 "undecided.\n",
                 STATS_FEWEST_PASSES);
     else
-        fprintf(out, "Chance of any false alarm in %zu cells: at most %.0f %% (Holm)%s.\n",
-                comparison->n_cells, GATE_ALARM_RATE * 100,
-                comparison->n_floor_runs > 0 || comparison->paired
-                    ? ""
-                    : "; drift slower than a run is covered only with --floor");
+        fprintf(
+            out,
+            "If nothing changed, the chance of any regression in %zu cells is at most %.0f %%%s.\n",
+            comparison->n_cells, GATE_ALARM_RATE * 100,
+            comparison->n_floor_runs > 0 || comparison->paired
+                ? ""
+                : ", provided that runs differ as they do between starts of an H200 (--floor: as "
+                  "they do here)");
     print_wide_floors(comparison, out);
 }
 
@@ -172,13 +266,21 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     free(candidate);
     fill_table(&table, comparison, all, SIZE_MAX, &TERMINAL);
     table_print(&table, "\n", out);
+    fill_groups(&table, comparison);
+    if (table_rows(&table) > 0) {
+        table_print(&table, FINDS, out);
+        fputc('\n', out);
+    } else {
+        table_free(&table);
+    }
     print_list(&comparison->allowed, "Allowed to differ:", "  ", text_plain, out);
     print_list(&comparison->changes, "The runs differ in:", "  ", text_plain, out);
     if (comparison->n_cells > 0)
         print_method(comparison, out);
-    char *headline = comparison_headline(comparison);
-    fprintf(out, "%s%s\n", comparison->n_cells > 0 ? "\n" : "", headline);
+    char *headline = comparison_headline(comparison), *plain = text_plain(headline);
+    fprintf(out, "%s%s\n", comparison->n_cells > 0 ? "\n" : "", plain);
     free(headline);
+    free(plain);
 }
 
 void compare_print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out) {
@@ -196,7 +298,7 @@ void compare_print_floors(const comparison_t *comparison, const floors_t *floors
             table_add(&table, cell->base->name);
             table_add(&table, units_time(text, cell->base->summary.median));
             table_add(&table, units_time(text, cell->candidate->summary.median));
-            table_take(&table, change_text(&cell->gate));
+            table_take(&table, cell_change(&cell->gate));
             table_add(&table, units_percent(text, floor_frac));
             table_end_row(&table);
         }
@@ -221,9 +323,33 @@ static char *markdown_table(const comparison_t *comparison, size_t *left_out) {
     }
 }
 
+static void print_groups_markdown(const comparison_t *comparison, FILE *out) {
+    text_list_t lines = {0};
+    for (size_t g = 0; g < comparison->n_groups; g++) {
+        const sweep_group_t *test = &comparison->groups[g].test;
+        if (test->n_cells == 0)
+            continue;
+        char *name = group_name(&comparison->groups[g]),
+             *change = change_text(test->log_ratio, test->low, test->high),
+             *all = detectable_text(test->detectable_frac),
+             *one = detectable_text(test->cell_detectable_frac);
+        text_list_add_format(&lines, "%s (cells: %zu): %s, %s; finds %s, in one cell %s", name,
+                             test->n_cells, change, group_verdict(test), all, one);
+        free(name);
+        free(change);
+        free(all);
+        free(one);
+    }
+    char *title = mem_format("All cells of an engine and phase. %s", FINDS);
+    print_list(&lines, title, "- ", markdown_text, out);
+    free(title);
+    text_list_free(&lines);
+}
+
 void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     size_t left_out;
-    char *headline = comparison_headline(comparison);
+    char *plain = comparison_headline(comparison), *headline = markdown_text(plain);
+    free(plain);
     char *base = markdown_code(comparison->base->folder);
     char *candidate = markdown_code(comparison->candidate->folder);
     fprintf(out, "### bench compare: %s\n\n%s → %s (passes: %zu, %zu)\n\n", headline, base,
@@ -234,6 +360,7 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     free(lines);
     if (left_out > 0)
         fprintf(out, "%zu more case%s not shown.\n\n", left_out, left_out == 1 ? " is" : "s are");
+    print_groups_markdown(comparison, out);
     print_list(&comparison->allowed, "Allowed to differ:\n", "- ", markdown_text, out);
     print_list(&comparison->changes, "The runs differ in:\n", "- ", markdown_text, out);
     print_method(comparison, out);

@@ -1,9 +1,9 @@
 /* How far each machine of a fleet is from the fleet's median, and which ones are outliers. All
- * functions are pure; the gate decides (compare/decision.h). Method: docs/fleet.md. */
+ * functions are pure; the gate decides (gate/decision.h). Method: docs/fleet.md. */
 #ifndef BENCH_FLEET_DEVIATION_H
 #define BENCH_FLEET_DEVIATION_H
 
-#include "compare/decision.h"
+#include "gate/decision.h"
 #include "model/result.h"
 
 /* With two machines neither is the median. */

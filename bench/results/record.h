@@ -103,7 +103,7 @@ typedef struct journal {
     FILE *file;
     char *path;
     hash_t *lines; /* of those that there were, and those that were appended */
-    hash_t *hash; /* of the lines written; NULL: not asked for */
+    hash_t *hash;  /* of the lines written; NULL: not asked for */
 } journal_t;
 
 /* Repairs an incomplete last line. */

@@ -107,11 +107,11 @@ stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n) {
             values[kept++] = passes[i].log_value;
         }
     stats_interval_t interval = {
-        .centre = NAN, .low = NAN, .high = NAN, .n_passes = kept, .se_log = NAN};
+        .centre = NAN, .low = NAN, .high = NAN, .n_passes = kept, .mean_log = NAN, .se_log = NAN};
     if (kept == 0)
         return interval;
     own_variance /= (double)kept;
-    mean /= (double)kept;
+    interval.mean_log = mean /= (double)kept;
     const size_t n_averages = walsh_averages(values, kept, averages);
     interval.centre = exp(stats_quantile(averages, n_averages, 0.5));
     interval.range_log = averages[n_averages - 1] - averages[0];

@@ -28,7 +28,8 @@ stats_pass_t stats_pass_ratio(const stats_pass_t *numerator, const stats_pass_t 
 typedef struct stats_interval {
     double centre, low, high; /* low and high are NaN with fewer than STATS_FEWEST_PASSES */
     size_t n_passes;          /* that have a value */
-    double se_log;            /* standard error of the mean logarithm; NaN as low and high */
+    double mean_log;          /* of the logarithms */
+    double se_log;            /* its standard error; NaN as low and high */
     double range_log;         /* the largest logarithm less the smallest */
 } stats_interval_t;
 

@@ -53,14 +53,16 @@ double stats_student_tail(double t, double df) {
     return t >= 0 ? tail : 1 - tail;
 }
 
-/* Newton from the left, where the tail is convex: no step overshoots. */
+/* Newton on the logarithm of the tail, which is nearly a parabola or, far out, nearly a line in log t. */
 double stats_student_quantile(double p, double df) {
     enum { MOST_STEPS = 100 };
     static const double PRECISION = 1e-9;
     double log_scale = -log_beta(df / 2, 0.5) - log(df) / 2, t = 0;
     for (int i = 0; i < MOST_STEPS; i++) {
+        double tail = stats_student_tail(t, df);
         double density = exp(log_scale - (df + 1) / 2 * log1p(t * t / df));
-        double step = (stats_student_tail(t, df) - p) / density;
+        double next = t + log(tail / p) * tail / density;
+        double step = fmax(next, t / 2) - t; /* the quantile is positive */
         t += step;
         if (fabs(step) <= PRECISION * t)
             break;
@@ -79,15 +81,32 @@ static int by_p(const void *a, const void *b) {
                         : (x->index > y->index) - (x->index < y->index);
 }
 
-void stats_holm(const double *p, size_t n, double *adjusted) {
+/* Ascending; the caller frees it. */
+static ranked_t *ranked(const double *p, size_t n) {
     ranked_t *order = mem_alloc((n + 1) * sizeof *order);
     for (size_t i = 0; i < n; i++)
         order[i] = (ranked_t){p[i], i};
-    qsort(order, n, sizeof *order, by_p);
+    if (n > 0)
+        qsort(order, n, sizeof *order, by_p);
+    return order;
+}
+
+void stats_holm(const double *p, size_t n, double *adjusted) {
+    ranked_t *order = ranked(p, n);
     double most = 0;
     for (size_t i = 0; i < n; i++) {
         most = fmax(most, fmin(1, order[i].p * (double)(n - i)));
         adjusted[order[i].index] = most;
+    }
+    free(order);
+}
+
+void stats_false_discovery(const double *p, size_t n, double *adjusted) {
+    ranked_t *order = ranked(p, n);
+    double least = 1;
+    for (size_t i = n; i-- > 0;) {
+        least = fmin(least, order[i].p * (double)n / (double)(i + 1));
+        adjusted[order[i].index] = least;
     }
     free(order);
 }

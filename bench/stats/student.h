@@ -1,4 +1,4 @@
-/* Student's t, and Holm's correction for many tests. */
+/* Student's t, and corrections for many tests. */
 #ifndef BENCH_STATS_STUDENT_H
 #define BENCH_STATS_STUDENT_H
 
@@ -11,5 +11,9 @@ double stats_student_quantile(double p, double df);
 /* Holm (1979), "A simple sequentially rejective multiple test procedure": adjusted[i] is the
  * smallest family-wise error rate at which test i is still significant. */
 void stats_holm(const double *p, size_t n, double *adjusted);
+/* Benjamini & Hochberg (1995), "Controlling the false discovery rate": adjusted[i] is the smallest rate of
+ * false ones among all that are called significant at which test i is. If no test has anything to find,
+ * that is the chance of any false one. */
+void stats_false_discovery(const double *p, size_t n, double *adjusted);
 
 #endif

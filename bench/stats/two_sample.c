@@ -33,14 +33,16 @@ static void ends_of(const stats_side_t *side, double centre, double ends[2]) {
 
 static void cover_both_values(stats_change_t *change, const stats_side_t *base,
                               const stats_side_t *candidate) {
+    change->values_log[0] = change->values_log[1] = change->log_ratio;
     if (!base->bimodal.found && !candidate->bimodal.found)
         return;
     double below[2], above[2];
     ends_of(base, stats_interval_of(base->units, base->n).centre, below);
     ends_of(candidate, stats_interval_of(candidate->units, candidate->n).centre, above);
-    const double ratio = exp(change->log_ratio);
-    change->low = fmin(change->low, ratio * above[0] / below[1]);
-    change->high = fmax(change->high, ratio * above[1] / below[0]);
+    change->values_log[0] += log(above[0] / below[1]);
+    change->values_log[1] += log(above[1] / below[0]);
+    change->low = fmin(change->low, exp(change->values_log[0]));
+    change->high = fmax(change->high, exp(change->values_log[1]));
 }
 
 /* Drift does not stop at the ends of a run: this part of the passes' range is added to either end of
@@ -61,7 +63,9 @@ stats_change_t stats_change(const stats_side_t *base, const stats_side_t *candid
                                              : fmin(df_a, df_b),
                              .range_log = fmax(a.range_log, b.range_log),
                              .chance_of_states = exp2(-(double)(a.n_passes + b.n_passes)),
-                             .are_passes = base->are_passes && candidate->are_passes};
+                             .are_passes = base->are_passes && candidate->are_passes,
+                             .mean_log = b.mean_log - a.mean_log,
+                             .weight = 1 / (double)a.n_passes + 1 / (double)b.n_passes};
     cover_both_values(&change, base, candidate);
     return change;
 }
@@ -80,7 +84,9 @@ stats_change_t stats_change_paired(const stats_side_t *base, const stats_side_t 
                              .df = (double)ratio.n_passes - 1,
                              .range_log = ratio.range_log,
                              .chance_of_states = exp2(-2 * (double)ratio.n_passes),
-                             .are_passes = true};
+                             .are_passes = true,
+                             .mean_log = ratio.mean_log,
+                             .weight = 1 / (double)ratio.n_passes};
     cover_both_values(&change, base, candidate);
     return change;
 }

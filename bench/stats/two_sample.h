@@ -30,6 +30,10 @@ typedef struct stats_change {
      * No spread within a side shows that. */
     double chance_of_states;
     bool are_passes; /* on both sides */
+    double mean_log; /* as log_ratio, of means of logarithms: `se` is its standard error */
+    double weight;   /* se² is the variance between passes times this: 1 / n of each side */
+    double values_log
+        [2]; /* if a side has two values: the ends of their ratios; else log_ratio twice */
 } stats_change_t;
 
 /* Of runs measured one after the other. The interval is that between the ends of the two runs' own

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from compare_runs import (
     rerun,
     verdicts,
 )
-from make_pair import renamed
+from make_pair import PASSES, renamed
 from project import bench
 
 
@@ -254,6 +257,105 @@ def test_phases_can_be_chosen(base: Run) -> None:
     assert "have nothing to compare in nowhere" in nowhere.stderr
 
 
+def noisy(run: Run, case_id: str, name: str) -> None:
+    phase = run.cases[case_id]["phases"][name]
+    phase["samples"] = [
+        value * (1 + 0.3 * (i * PASSES // len(phase["samples"]) % 2))
+        for i, value in enumerate(phase["samples"])
+    ]
+
+
+def test_a_case_is_decided_by_the_phases_that_are(base: Run) -> None:
+    without_throttled(base)
+    candidate = rerun(base)
+    for run in (base, candidate):
+        noisy(run, CUDA, "host_to_host")
+    base.write()
+    answer = compare(base, candidate)
+    case = case_of(answer, CUDA)
+    assert [cell["verdict"] for cell in case["cells"]] == ["undecided", "unchanged"]
+    assert case["verdict"] == "unchanged"
+    assert case["reason"].startswith("host_to_host undecided: ")
+    assert case["reason"].endswith(" more passes a side would decide")
+    assert answer["headline"].startswith("no regression found, some undecided (")
+    compare(base, candidate, "--strict", expect=4)
+    phase = candidate.cases[CUDA]["phases"]["kernel_graph"]
+    phase["samples"] = [1.2 * value for value in phase["samples"]]
+    case = case_of(compare(base, candidate, expect=1), CUDA)
+    assert (case["verdict"], case["cause"][:17]) == ("regressed", "same machine code")
+    printed = bench("compare", base.folder, candidate.folder, expect=1).stdout
+    assert "same machine code; environment: no recorded fact differs; host_to_host undec" in printed
+
+
+def test_others_code_differs_more_from_start_to_start(base: Run) -> None:
+    candidate = rerun(base)
+    for case in (CUDA, TORCH, CPU):
+        candidate.scale(case, 1.1)
+    answer = compare(base, candidate, expect=1)
+    assert case_of(answer, CUDA)["verdict"] == "regressed"
+    for case in (TORCH, CPU):
+        assert case_of(answer, case)["verdict"] == "undecided"
+        assert case_of(answer, case)["reason"].endswith("measure in turns (--against)")
+    for run in (base, candidate):
+        run.environment["measure"] = {"mode": "steady", "pair": "a1b2"}
+    base.write()
+    assert verdicts(compare(base, candidate, expect=1))["regressed"] == 3
+
+
+# ---- all cells of an engine and phase ------------------------------------------------------------
+
+
+def all_slower(run: Run, factor: float) -> Run:
+    for case in run.cases:
+        run.scale(case, factor)
+    return run
+
+
+def test_slowdown_of_all_fails_though_no_case_does(base: Run, tmp_path: Path) -> None:
+    candidate = all_slower(rerun(base), 1.03)
+    files = [tmp_path / "x.md", tmp_path / "x.xml"]
+    answer = compare(base, candidate, "--markdown", files[0], "--junit", files[1], expect=1)
+    assert answer["counts"]["regressed"] == 0
+    groups = {(group["engine"], group["phase"]): group for group in answer["groups"]}
+    kernels = groups["cuda", "kernel_graph"]
+    assert kernels["verdict"] == "regressed"
+    assert kernels["threshold_frac"] == pytest.approx(0.01)
+    assert kernels["n_moved"] == kernels["n_cells"] > 10
+    assert 0.01 < kernels["detectable_frac"] < 0.03 < kernels["cell_detectable_frac"] < 0.1
+    text = files[0].read_text(encoding="utf-8")
+    assert re.search(r"^### bench compare: REGRESSED: cuda \S+ slower by 3\.0 % \(", text)
+    assert re.search(r"^- cuda kernel\S+ \(cells: \d+\): \+3\.0 % .*, regressed; finds", text, re.M)
+    suite = ElementTree.parse(files[1]).getroot()
+    failed = [
+        case.get("name") for case in suite.findall("testcase") if case.find("failure") is not None
+    ]
+    assert "cuda kernel_graph" in failed
+    assert int(suite.get("failures", "")) == len(failed)
+    assert int(suite.get("tests", "")) == len(suite.findall("testcase"))
+    printed = bench("compare", base.folder, candidate.folder, expect=1).stdout
+    assert re.search(r"^cuda kernel_graph +\d+ +\+3\.0 % \(.*\) +regressed +\d", printed, re.M)
+
+
+def test_floors_of_all_cells(base: Run) -> None:
+    again = all_slower(rerun(base, "again", 3), 1.04)
+    again.write()
+    candidate = all_slower(rerun(base), 1.03)
+    options = ("--floor", again.folder, "--save-floor")
+    answer = compare(base, candidate, *options)
+    (floor,) = {
+        group["threshold_frac"]
+        for group in answer["groups"]
+        if (group["engine"], group["phase"]) == ("cuda", "kernel_graph")
+    }
+    assert 0.04 < floor < 0.05
+    saved = json.loads((base.folder / "floor.json").read_text(encoding="utf-8"))
+    assert saved["groups"]["cuda"]["kernel_graph"] == pytest.approx(floor, rel=1e-4)
+    compare(base, candidate)
+    del saved["groups"]  # of an older version
+    (base.folder / "floor.json").write_text(json.dumps(saved), encoding="utf-8")
+    assert compare(base, candidate, expect=1)["counts"]["regressed"] == 0
+
+
 # ---- noise floors --------------------------------------------------------------------------------
 
 
@@ -311,6 +413,8 @@ def test_floors_come_from_the_same_build(base: Run) -> None:
         ('{"schema": 1, "runs": 1, "floors": {}}', "'runs' (at least 2)"),
         ('{"schema": 1, "runs": 3, "floors": {"a": 1}}', "floors.a: expected an object"),
         ('{"schema": 1, "runs": 3, "floors": {"a": {"b": -1}}}', "floors.a.b: expected a fraction"),
+        ('{"schema": 1, "runs": 3, "floors": {}, "groups": 1}', "'groups': expected an object"),
+        ('{"schema": 1, "runs": 3, "floors": {}, "groups": {"a": 1}}', "groups.a: expected an obj"),
     ],
 )
 def test_broken_floor_files_are_errors(base: Run, text: str, message: str) -> None:

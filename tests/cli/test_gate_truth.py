@@ -60,6 +60,12 @@ def test_gate_finds_what_was_planted(rates: Rates, gate: str) -> None:
     assert sum(found) >= 0.99 * len(QUIET) * SWEEPS
 
 
+@pytest.mark.parametrize("gate", GATES)
+def test_gate_finds_what_all_cells_share(rates: Rates, gate: str) -> None:
+    found = [rates[gate, noise]["found_3_of_all"] for noise in (*QUIET, "normal 3 %")]
+    assert sum(found) >= 0.99 * len(found) * SWEEPS
+
+
 def test_gate_finds_a_small_slowdown_with_a_small_threshold(rates: Rates) -> None:
     assert rates["gate 2 %, floors", "normal 0.5 %"]["found_5"] >= 0.95 * SWEEPS
 

@@ -7,9 +7,10 @@
  *
  *     gate_truth [--sweeps N] [--passes N] [--rounds N] [--floor-runs N] [--seed N] [--json]
  *
- * Each sweep has 50 cells, of which one may be slowed down. With --rounds a pass has always that many. */
+ * Each sweep has 50 cells, of which one, or all, may be slowed down. With --rounds a pass has always that
+ * many. */
 #include "base/memory.h"
-#include "compare/decision.h"
+#include "gate/sweep_test.h"
 #include "made_up_runs.h"
 
 #include <getopt.h>
@@ -22,9 +23,10 @@ enum { CELLS = 50, AGAINST_PASSES = 8, MOST_FLOOR_RUNS = 64, SWEEPS_A_MACHINE = 
 
 /* ---- the rules ------------------------------------------------------------------------------- */
 
-/* What a rule is asked about each sweep; UNDECIDED counts cells. */
-enum { ALARM, FINDS_10, FINDS_5, UNDECIDED, N_QUESTIONS };
-static const double PLANTED[] = {0, 0.10, 0.05};
+/* What a rule is asked about each sweep, and what is planted for it: nothing, in one cell, in all.
+ * UNDECIDED counts cells. */
+enum { ALARM, FINDS_10, FINDS_5, FINDS_3_OF_ALL, UNDECIDED, N_QUESTIONS };
+static const double PLANTED[] = {0, 0.10, 0.05, 0.03};
 
 enum { GATE_5, GATE_5_FLOOR, GATE_2_FLOOR, AGAINST, MEANS, MANN_WHITNEY, N_RULES };
 static const char *const RULES[N_RULES] = {"gate 5 %",  "gate 5 %, floors", "gate 2 %, floors",
@@ -65,27 +67,65 @@ static double learn_floor(const setting_t *setting, source_t *source, side_t *si
     return gate_floor_of_runs(runs, setting->n_floor_runs);
 }
 
-/* How often does the gate raise an alarm (nothing planted), find the cell that was slowed down, or
- * leave cells undecided? */
-static void ask_gate(const stats_change_t changes[CELLS], const double floors[CELLS],
-                     double threshold_frac, size_t slowed, unsigned counts[N_QUESTIONS]) {
-    const gate_options_t options = {threshold_frac, GATE_ALARM_RATE};
-    for (int q = ALARM; q <= FINDS_5; q++) {
-        gate_cell_t cells[CELLS] = {0};
+/* The evidence of all cells. */
+typedef struct evidence {
+    stats_side_t sides[2][CELLS];
+    bool paired;
+} evidence_t;
+
+static stats_side_t slowed_down(const stats_side_t *side, double planted) {
+    stats_side_t slower = *side;
+    for (size_t i = 0; i < slower.n; i++)
+        slower.units[i].log_value += log1p(planted);
+    slower.bimodal.low *= 1 + planted;
+    slower.bimodal.high *= 1 + planted;
+    return slower;
+}
+
+/* `candidates`: room for as many. */
+static void plant(const evidence_t *evidence, int question, size_t slowed,
+                  stats_side_t candidates[CELLS], sweep_cell_t cells[CELLS]) {
+    for (size_t c = 0; c < CELLS; c++) {
+        sweep_cell_t *cell = &cells[c];
+        candidates[c] =
+            slowed_down(&evidence->sides[1][c],
+                        c == slowed || question == FINDS_3_OF_ALL ? PLANTED[question] : 0);
+        cell->sides[0] = &evidence->sides[0][c];
+        cell->sides[1] = &candidates[c];
+        cell->gate.change =
+            (evidence->paired ? stats_change_paired : stats_change)(cell->sides[0], cell->sides[1]);
+    }
+}
+
+/* How often does the gate raise an alarm (nothing planted), find what was slowed down, or leave cells
+ * undecided? */
+static void ask_gate(const evidence_t *evidence, const double floors[CELLS], double threshold_frac,
+                     size_t slowed, unsigned counts[N_QUESTIONS]) {
+    stats_side_t *candidates = mem_alloc(CELLS * sizeof *candidates);
+    for (int q = ALARM; q <= FINDS_3_OF_ALL; q++) {
+        sweep_cell_t cells[CELLS] = {{.group = 0}};
+        sweep_group_t all = {.spread = SWEEP_SPREAD_OURS};
         unsigned of[GATE_UNDECIDED + 1] = {0};
         for (size_t c = 0; c < CELLS; c++)
-            cells[c] =
-                (gate_cell_t){.change = changes[c], .floor_frac = floors != NULL ? floors[c] : 0};
-        cells[slowed].change.log_ratio += log1p(PLANTED[q]);
-        cells[slowed].change.low *= 1 + PLANTED[q];
-        cells[slowed].change.high *= 1 + PLANTED[q];
-        gate_decide(cells, CELLS, &options);
+            cells[c].gate.floor_frac = floors != NULL ? floors[c] : 0;
+        plant(evidence, q, slowed, candidates, cells);
+        tested_sweep_t sweep = {.cells = cells,
+                                .n_cells = CELLS,
+                                .groups = &all,
+                                .n_groups = 1,
+                                .threshold_frac = threshold_frac,
+                                .alarm_rate_frac = GATE_ALARM_RATE,
+                                .paired = evidence->paired};
+        sweep_decide(&sweep);
         for (size_t c = 0; c < CELLS; c++)
-            of[cells[c].verdict]++;
+            of[cells[c].gate.verdict]++;
         if (q == ALARM)
             counts[UNDECIDED] += of[GATE_UNDECIDED];
-        counts[q] += q == ALARM ? of[GATE_REGRESSED] > 0 : cells[slowed].verdict == GATE_REGRESSED;
+        counts[q] += q == ALARM            ? of[GATE_REGRESSED] > 0 || all.verdict == GATE_REGRESSED
+                     : q == FINDS_3_OF_ALL ? all.verdict == GATE_REGRESSED
+                                           : cells[slowed].gate.verdict == GATE_REGRESSED;
     }
+    free(candidates);
 }
 
 /* Of the two rules elsewhere: which cells they call slower when slowed down by each amount. */
@@ -105,33 +145,37 @@ static void ask_others(side_t *base, side_t *candidate, bool slowed,
     }
 }
 
-static stats_change_t measure_in_turns(const setting_t *setting, source_t *source, side_t *base,
-                                       side_t *candidate) {
+static void measure_in_turns(const setting_t *setting, source_t *source, side_t *side,
+                             stats_side_t *base, stats_side_t *candidate) {
     setting_t turns = *setting;
     turns.n_passes = AGAINST_PASSES;
     const wave_t wave = make_wave(source);
-    measure(&turns, source, &wave, base);
-    measure(&turns, source, &wave, candidate);
-    return stats_change_paired(&base->evidence, &candidate->evidence);
+    measure(&turns, source, &wave, side);
+    *base = side->evidence;
+    measure(&turns, source, &wave, side);
+    *candidate = side->evidence;
 }
 
-/* `sides`: room for two. */
+/* `sides`: room for two; `evidence`: of runs apart, and in turns. */
 static void run_sweep(const setting_t *setting, source_t *source, const double floors[CELLS],
-                      size_t slowed, side_t sides[2], tally_t *tally) {
-    stats_change_t changes[CELLS], in_turns[CELLS];
+                      size_t slowed, side_t sides[2], evidence_t evidence[2], tally_t *tally) {
+    evidence_t *apart = &evidence[0], *in_turns = &evidence[1];
     bool answers[N_RULES][N_QUESTIONS] = {{false}};
+    apart->paired = false;
+    in_turns->paired = true;
     for (size_t c = 0; c < CELLS; c++) {
         for (int i = 0; i < 2; i++) {
             const wave_t wave = make_wave(source);
             measure(setting, source, &wave, &sides[i]);
+            apart->sides[i][c] = sides[i].evidence;
         }
-        changes[c] = stats_change(&sides[0].evidence, &sides[1].evidence);
         ask_others(&sides[0], &sides[1], c == slowed, answers);
-        in_turns[c] = measure_in_turns(setting, source, &sides[0], &sides[1]);
+        measure_in_turns(setting, source, &sides[0], &in_turns->sides[0][c],
+                         &in_turns->sides[1][c]);
     }
-    ask_gate(changes, NULL, 0.05, slowed, tally->counts[GATE_5]);
-    ask_gate(changes, floors, 0.05, slowed, tally->counts[GATE_5_FLOOR]);
-    ask_gate(changes, floors, 0.02, slowed, tally->counts[GATE_2_FLOOR]);
+    ask_gate(apart, NULL, 0.05, slowed, tally->counts[GATE_5]);
+    ask_gate(apart, floors, 0.05, slowed, tally->counts[GATE_5_FLOOR]);
+    ask_gate(apart, floors, 0.02, slowed, tally->counts[GATE_2_FLOOR]);
     ask_gate(in_turns, NULL, 0.05, slowed, tally->counts[AGAINST]);
     for (int rule = MEANS; rule < N_RULES; rule++)
         for (int q = 0; q < N_QUESTIONS; q++)
@@ -146,13 +190,15 @@ static tally_t run_scenario(const setting_t *setting, size_t n_sweeps, uint64_t 
     for (size_t machine = 0; machine < n_machines; machine++) {
         source_t source = source_of(seed * 1000003u + machine);
         side_t *sides = mem_zeroed(2, sizeof *sides);
+        evidence_t *evidence = mem_zeroed(2, sizeof *evidence);
         tally_t own = {{{0}}};
         double floors[CELLS];
         for (size_t c = 0; c < CELLS; c++)
             floors[c] = learn_floor(setting, &source, sides);
         for (size_t s = machine * SWEEPS_A_MACHINE;
              s < (machine + 1) * SWEEPS_A_MACHINE && s < n_sweeps; s++)
-            run_sweep(setting, &source, floors, s % CELLS, sides, &own);
+            run_sweep(setting, &source, floors, s % CELLS, sides, evidence, &own);
+        free(evidence);
         free(sides);
 #pragma omp critical
         for (int rule = 0; rule < N_RULES; rule++)
@@ -165,11 +211,11 @@ static tally_t run_scenario(const setting_t *setting, size_t n_sweeps, uint64_t 
 /* ---- output ---------------------------------------------------------------------------------- */
 
 static void print_heading(size_t n_sweeps, const setting_t *setting) {
-    printf("%zu sweeps of %d cells each, rounds of %d samples, %zu passes a side (--against: %d); "
-           "floors from %zu runs of one build.\nIn each column: sweeps with a false alarm / 10 %% "
-           "found / 5 %% found / cells undecided, in %%.\n\n| noise |",
-           n_sweeps, CELLS, SAMPLES_A_ROUND, setting->n_passes, AGAINST_PASSES,
-           setting->n_floor_runs);
+    printf(
+        "%zu sweeps of %d cells each, rounds of %d samples, %zu passes a side (--against: %d); "
+        "floors from %zu runs of one build.\nIn each column: sweeps with a false alarm / 10 %% of "
+        "one cell found / 5 %% of one / 3 %% of all / cells undecided, in %%.\n\n| noise |",
+        n_sweeps, CELLS, SAMPLES_A_ROUND, setting->n_passes, AGAINST_PASSES, setting->n_floor_runs);
     for (int rule = 0; rule < N_RULES; rule++)
         printf(" %s |", RULES[rule]);
     fputs("\n|---|", stdout);
@@ -181,7 +227,7 @@ static void print_heading(size_t n_sweeps, const setting_t *setting) {
 static void print_row(const char *kind, const tally_t *tally, size_t n_sweeps) {
     printf("| %s |", kind);
     for (int rule = 0; rule < N_RULES; rule++) {
-        for (int q = ALARM; q <= FINDS_5; q++)
+        for (int q = ALARM; q <= (rule < MEANS ? FINDS_3_OF_ALL : FINDS_5); q++)
             printf("%s%.1f", q > 0 ? " / " : " ",
                    100.0 * tally->counts[rule][q] / (double)n_sweeps);
         if (rule < MEANS)
@@ -196,9 +242,9 @@ static void print_json(const char *kind, const tally_t *tally, size_t n_sweeps) 
     for (int rule = 0; rule < N_RULES; rule++) {
         const unsigned *counts = tally->counts[rule];
         printf("{\"noise\": \"%s\", \"rule\": \"%s\", \"sweeps\": %zu, \"alarms\": %u, "
-               "\"found_10\": %u, \"found_5\": %u, \"undecided\": %u}\n",
+               "\"found_10\": %u, \"found_5\": %u, \"found_3_of_all\": %u, \"undecided\": %u}\n",
                kind, RULES[rule], n_sweeps, counts[ALARM], counts[FINDS_10], counts[FINDS_5],
-               counts[UNDECIDED]);
+               counts[FINDS_3_OF_ALL], counts[UNDECIDED]);
     }
 }
 

@@ -64,6 +64,19 @@ static void test_two_values_stay_undecided(void **state) {
     check(&f, 8, "one two");
 }
 
+/* A case that another phase decides, unless it is slower: more passes would not take that back. */
+static void test_an_undecided_phase_is_measured_again(void **state) {
+    (void)state;
+    static const pair_verdict_t VERDICTS[] = {PAIR_UNCHANGED, PAIR_IMPROVED, PAIR_REGRESSED};
+    static const char *const IDS[] = {"unchanged", "improved", "regressed"};
+    fixture_t f = {0};
+    for (size_t i = 0; i < 3; i++) {
+        add(&f, IDS[i], VERDICTS[i], 8, 8);
+        f.cells[i].gate.verdict = GATE_UNDECIDED;
+    }
+    check(&f, 8, "unchanged improved");
+}
+
 /* What is looked at again has doubled, so that there are few looks. */
 static void test_as_many_as_the_longest_has(void **state) {
     (void)state;
@@ -115,6 +128,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_what_is_undecided),
         cmocka_unit_test(test_two_values_stay_undecided),
+        cmocka_unit_test(test_an_undecided_phase_is_measured_again),
         cmocka_unit_test(test_as_many_as_the_longest_has),
         cmocka_unit_test(test_enough_is_enough),
         cmocka_unit_test(test_looks_end),

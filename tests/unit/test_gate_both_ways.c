@@ -1,5 +1,5 @@
 /* Faster is decided as slower is: by the same evidence, over the same number of cells. */
-#include "compare/decision.h"
+#include "gate/decision.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "compare/decision.h"
+#include "gate/decision.h"
 #include "stats/student.h"
 
 #include <math.h>

@@ -31,13 +31,17 @@ static bool hangs_on_two_values(const pair_t *pair) {
     return n > 0;
 }
 
+static bool is_open(const pair_t *pair) {
+    return pair->verdict == PAIR_UNDECIDED ||
+           (pair->verdict != PAIR_REGRESSED && pair_has_undecided(pair));
+}
+
 unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
     size_t most = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++) {
         const pair_t *pair = &comparison->pairs[i];
         size_t passes = passes_of(pair);
-        if (pair->verdict != PAIR_UNDECIDED || passes >= RECHECK_MOST_PASSES ||
-            hangs_on_two_values(pair))
+        if (!is_open(pair) || passes >= RECHECK_MOST_PASSES || hangs_on_two_values(pair))
             continue;
         text_list_add(ids, pair->id);
         if (passes > most)

@@ -1,4 +1,4 @@
-#include "compare/decision.h"
+#include "gate/decision.h"
 
 #include "base/memory.h"
 #include "stats/student.h"

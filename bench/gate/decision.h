@@ -1,8 +1,8 @@
-/* The regression gate's decision: which cells (a phase of a case) are slower by more than the
- * threshold? Called by `bench compare` and by the test of the gate's error rates
- * (tests/tools/gate_truth.c). Method: docs/compare.md. */
-#ifndef BENCH_COMPARE_DECISION_H
-#define BENCH_COMPARE_DECISION_H
+/* What is decided of a cell (a phase of a case, or a machine of a fleet): is it slower by more than the
+ * threshold? gate_decide() decides few cells, each for itself: machines of a fleet. Of two runs,
+ * sweep_decide() does (sweep_test.h). */
+#ifndef BENCH_GATE_DECISION_H
+#define BENCH_GATE_DECISION_H
 
 #include "stats/two_sample.h"
 
@@ -33,8 +33,8 @@ typedef struct gate_cell {
     gate_verdict_t verdict;
 } gate_cell_t;
 
-/* Decide all cells together. Without a noise floor a cell needs STATS_FEWEST_PASSES on each side;
- * with one, rounds are enough: the floor stands for the spread between processes. */
+/* Decide all cells together, by intervals between the ends of both sides' own, and by Student's t with
+ * Holm's correction. A cell needs STATS_FEWEST_PASSES on each side. */
 void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options);
 
 /* How far runs of one build may differ, as a fraction: the farthest end of the 95 % intervals of
