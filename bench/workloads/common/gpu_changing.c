@@ -24,9 +24,8 @@ static size_t aligned(size_t bytes) {
     return (bytes + ALIGNED_BYTES - 1) / ALIGNED_BYTES * ALIGNED_BYTES;
 }
 
-/* A copy of all arrays, one of the inputs or outputs of the middle, and a place where the other way
- * leaves as much. */
-enum { REGION_COPY, REGION_MIDDLE, REGION_OTHER, REGIONS };
+/* A copy of all arrays, and the inputs and outputs of the middle. */
+enum { REGION_COPY, REGION_MIDDLE, REGIONS };
 
 static size_t region_bytes(const gpu_sample_t *s) {
     size_t bytes = 0;
@@ -89,30 +88,31 @@ static status_t copy_arrays(const gpu_sample_t *s, const size_t *amounts, bool b
 }
 
 /* The inputs of the middle, after those of copy_arrays(); or its outputs. */
-static status_t copy_middle(const gpu_sample_t *s, bool inputs, bool back, error_t *err) {
+static status_t copy_middle(const gpu_sample_t *s, bool inputs, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
-        const unsigned region = back ? REGION_MIDDLE : REGION_OTHER;
         if (inputs ? array->role == ARRAY_INPUT : array->role == ARRAY_OUTPUT)
-            TRY(copy_part(s, &(part_t){array, 0, array->bytes, place_of(s, region, i)},
-                          inputs && back, err));
+            TRY(copy_part(s, &(part_t){array, 0, array->bytes, place_of(s, REGION_MIDDLE, i)},
+                          inputs, err));
     }
     return STATUS_OK;
 }
 
+typedef enum way { WAY_CHANGED, WAY_SAME, WAY_CHECKED } way_t;
+
 /* Copies and a launch, in turns. `back` changes the arrays; the other way is as much work and leaves
  * them alone, and the copy of the inputs is in the end what it was. */
-static status_t capture(gpu_sample_t *s, const size_t *amounts, bool back, cu_graph_exec_t *graph,
+static status_t capture(gpu_sample_t *s, const size_t *amounts, way_t way, cu_graph_exec_t *graph,
                         error_t *err) {
     TRY(gpu_capture_begin(s->gpu, err));
     for (unsigned k = 0; k < s->changing.launches; k++) {
-        const bool middle = k == (s->changing.launches - 1) / 2; /* never the last */
-        TRY(copy_arrays(s, &amounts[k * s->n_arrays], back, err));
-        if (middle)
-            TRY(copy_middle(s, true, back, err));
+        const bool middle = way == WAY_CHECKED && k == (s->changing.launches - 1) / 2;
+        TRY(copy_arrays(s, &amounts[k * s->n_arrays], way != WAY_SAME, err));
+        if (middle) /* it is never the last */
+            TRY(copy_middle(s, true, err));
         TRY(s->launch(s, err));
         if (middle)
-            TRY(copy_middle(s, false, back, err));
+            TRY(copy_middle(s, false, err));
     }
     return gpu_capture_end(s->gpu, graph, err);
 }
@@ -128,9 +128,11 @@ static status_t make_graphs(gpu_sample_t *s, error_t *err) {
         amounts[k] = next_amount(&s->arrays[k % s->n_arrays],
                                  k < s->n_arrays ? 0 : amounts[k - s->n_arrays]);
     gpu_sample_use_fixed(s);
-    status_t status = capture(s, amounts, true, &changing->changed, err);
+    status_t status = capture(s, amounts, WAY_CHANGED, &changing->changed, err);
     if (status == STATUS_OK)
-        status = capture(s, amounts, false, &changing->same, err);
+        status = capture(s, amounts, WAY_SAME, &changing->same, err);
+    if (status == STATUS_OK)
+        status = capture(s, amounts, WAY_CHECKED, &changing->checked, err);
     free(amounts);
     return status;
 }
@@ -138,19 +140,16 @@ static status_t make_graphs(gpu_sample_t *s, error_t *err) {
 static void free_graphs(gpu_sample_t *s) {
     gpu_graph_free(s->gpu, &s->changing.changed);
     gpu_graph_free(s->gpu, &s->changing.same);
+    gpu_graph_free(s->gpu, &s->changing.checked);
 }
 
-/* The inputs as opened, or as they are, which costs less. */
-static status_t set_middle(gpu_sample_t *s, bool as_opened, error_t *err) {
+/* The inputs as opened. */
+static status_t set_middle(gpu_sample_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
         const cu_pointer_t at = place_of(s, REGION_MIDDLE, i);
         if (array->role != ARRAY_INPUT)
             continue;
-        if (!as_opened) {
-            TRY(copy_part(s, &(part_t){array, 0, array->bytes, at}, false, err));
-            continue;
-        }
         void *values = mem_alloc(array->bytes);
         memcpy(values, array->from, array->bytes);
         s->refill(s, i, values, (const uint64_t[]){s->from_seed, 0});
@@ -165,7 +164,11 @@ static status_t set_middle(gpu_sample_t *s, bool as_opened, error_t *err) {
     return STATUS_OK;
 }
 
-status_t gpu_changing_keep(gpu_sample_t *s, error_t *err) {
+status_t gpu_changing_check(gpu_sample_t *s, error_t *err) {
+    TRY(set_middle(s, err));
+    CUDA(graph_launch(s->changing.checked, s->gpu->stream));
+    TRY(copy_arrays(s, NULL, true, err));
+    TRY(gpu_sync(s->gpu, err));
     for (size_t i = 0; i < s->n_arrays; i++) {
         gpu_array_t *array = &s->arrays[i];
         if (array->role != ARRAY_OUTPUT)
@@ -177,7 +180,7 @@ status_t gpu_changing_keep(gpu_sample_t *s, error_t *err) {
     return STATUS_OK;
 }
 
-status_t gpu_changing_begin(gpu_sample_t *s, bool keep, bool *possible, error_t *err) {
+status_t gpu_changing_begin(gpu_sample_t *s, bool *possible, error_t *err) {
     cu_pointer_t copy;
     TRY(gpu_spare(s->gpu, REGIONS * region_bytes(s), &copy, err));
     *possible = copy != 0;
@@ -188,7 +191,6 @@ status_t gpu_changing_begin(gpu_sample_t *s, bool keep, bool *possible, error_t 
         s->changing.copy = copy;
         TRY(make_graphs(s, err));
     }
-    TRY(set_middle(s, keep, err));
     return copy_arrays(s, NULL, false, err);
 }
 

@@ -143,7 +143,7 @@ static status_t time_fresh_batch(session_t *session, double *ns, double *more_ns
     TRY(gpu_sync(s->gpu, err));
     TRY(gpu_changing_time(s, more_ns, err));
     if (session->keep)
-        TRY(gpu_changing_keep(s, err));
+        TRY(gpu_changing_check(s, err));
     session->has_middle = session->keep;
     return gpu_elapsed(s->gpu, 0, 1, ns, err);
 }
@@ -162,7 +162,7 @@ static status_t probe_fresh_graph(session_t *session, recorder_t *recorder, erro
     const bool is_only = recorder->phases[s->phase[KERNEL_GRAPH]].n == 0;
     bool possible;
     double ns, more_ns = 0;
-    TRY(gpu_changing_begin(s, session->keep, &possible, err));
+    TRY(gpu_changing_begin(s, &possible, err));
     if (possible) {
         TRY(time_fresh_batch(session, &ns, &more_ns, err));
     } else {

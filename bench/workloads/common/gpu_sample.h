@@ -43,7 +43,7 @@ typedef struct gpu_sample gpu_sample_t;
 /* See gpu_changing.h. */
 typedef struct gpu_changing {
     cu_pointer_t copy; /* of all arrays but weights, and of the middle; 0: no graphs yet */
-    cu_graph_exec_t changed, same;
+    cu_graph_exec_t changed, same, checked;
     unsigned launches; /* of each graph */
 } gpu_changing_t;
 
