@@ -356,7 +356,7 @@ class EngineSession(ABC):
         with timed as run, no_garbage_collection():
             for _ in range(runs):
                 run()
-        return {"phase": phase, "calls": calls}
+        return {"phase": phase} if calls == 1 else {"phase": phase, "calls": calls}
 
     def _trace(self, request: protocol.TraceRequest) -> dict[str, Any]:
         return {"source": self.trace(request, self._opened(request.id).case)}

@@ -159,12 +159,12 @@ class Function:
 
     def _expect_output(self, array: Array, y: Any, device: torch.device, wide: bool) -> None:
         where = f"{self.place}: {array.name}"
+        if y.layout != torch.strided:
+            raise CaseError(f"{where} is sparse, expected a dense tensor")
         if _is_lazy_copy(y):
             raise CaseError(
                 f"{where} is a lazy copy (torch._lazy_clone), expected one that is made"
             )
-        if y.layout != torch.strided:
-            raise CaseError(f"{where} is sparse, expected a dense tensor")
         if tuple(y.shape) != array.shape:
             raise CaseError(f"{where} has shape {list(y.shape)}, expected {list(array.shape)}")
         if y.device.type != device.type:
@@ -182,7 +182,8 @@ class Function:
 
 def _about(y: Tensor, given: list[Tensor]) -> dict[str, Any]:
     """Return what must be the same in every run; finding it computes nothing that is lazy."""
-    lazy = y.is_neg() or y.is_conj() or _is_lazy_copy(y)
+    strided = y.layout == torch.strided
+    lazy = strided and (y.is_neg() or y.is_conj() or _is_lazy_copy(y))
     about = {
         "layout": y.layout,
         "dtype": dtype_name(y.dtype),
@@ -190,7 +191,7 @@ def _about(y: Tensor, given: list[Tensor]) -> dict[str, Any]:
         "device": y.device.type,
         "lazy": lazy,
     }
-    if y.layout == torch.strided and not lazy:
+    if strided and not lazy:
         about["strides"] = list(y.stride())
         memory = y.untyped_storage().data_ptr()
         about["in an input's memory"] = any(x.untyped_storage().data_ptr() == memory for x in given)

@@ -21,7 +21,7 @@ from workload import CaseError
 _THOROUGHLY = (protocol.OpenRequest, protocol.LastRequest, protocol.CloseRequest)
 
 _COMPILERS = ("torch._dynamo.", "torch._inductor.")
-_A_FILE = "a file of this process (--isolate gives each its own)"
+_A_FILE = "a file that this process has loaded"
 
 
 class Session(CompilingSession):

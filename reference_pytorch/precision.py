@@ -80,9 +80,10 @@ _SWITCHES = (*_FUNCTIONS, *(switch for switch in _BACKENDS if switch is not None
 
 
 def switch_all() -> None:
-    """Set every switch."""
+    """Set every switch that has another value: to set some imports the compiler, which takes 1 s."""
     for switch in _SWITCHES:
-        switch.write(switch.value)
+        if _found(switch) != switch.value:
+            switch.write(switch.value)
 
 
 def changed() -> list[str]:

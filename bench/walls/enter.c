@@ -3,6 +3,7 @@
 #include "walls/walls.h"
 
 #include "base/memory.h"
+#include "io/find.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -238,8 +239,11 @@ static _Noreturn void be_first_inside(const wall_folders_t *folders, char *const
     const pid_t child = fork();
     if (child > 0)
         end_as(child);
-    if (child == 0)
-        execvp(command[0], command);
+    /* Not execvp(), which gives what is no program to a shell. */
+    char *program =
+        strchr(command[0], '/') != NULL ? mem_text(command[0]) : fs_find_program(command[0]);
+    if (child == 0 && program != NULL)
+        execv(program, command);
     cannot("start", command[0], &err);
     fail(&err);
 }

@@ -392,11 +392,11 @@ def test_launches_of_a_graph_are_checked(tmp_path: Path, variant: str, reason: s
 
 def test_inputs_do_not_change_without_memory_for_a_copy(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {"good.cu": rung(GOOD)})
-    gpu = Gpu(tmp_path / "gpu", "-DMEMORY_MIB=32")  # of which a quarter may be taken
-    cases = gpu.run(folder, [cuda("good")], axes={"n": [524288, 524289]})
+    gpu = Gpu(tmp_path / "gpu", "-DMEMORY_MIB=8")  # of which a quarter may be taken
+    cases = gpu.run(folder, [cuda("good")], axes={"n": [131072, 131073]})
     flag = "check: kernel_graph was not compared on changing inputs (no memory for a copy of them)"
     found = {name: flag in case["flags"] for name, case in cases.items() if ok(case)}
-    assert found == {"good/n=524288": False, "good/n=524289": True}
+    assert found == {"good/n=131072": False, "good/n=131073": True}
 
 
 # ---- refills -------------------------------------------------------------------------------------

@@ -175,8 +175,8 @@ def test_refill_fresh_and_last(
 def test_cases_share_the_memory_for_copies_of_their_inputs(
     gpu: dict[str, str], program: dict[str, str], tmp_path: Path
 ) -> None:
-    """It moves if one needs more: then the graphs of the others are captured again, two for each."""
-    environment = {**gpu, "FAKE_CUDA": "cuStreamBeginCapture_v2 op=sample nth=5 error=1"}
+    """It moves if one needs more: then the graphs of the others are captured again, three for each."""
+    environment = {**gpu, "FAKE_CUDA": "cuStreamBeginCapture_v2 op=sample nth=7 error=1"}
     with Worker("cuda", environment) as worker:
         case = Case(worker, tmp_path, "cuda", ARENA, program)
         params = {"batch": 2 * BATCH, "layers": [4, 5, 1]}

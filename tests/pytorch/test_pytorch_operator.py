@@ -101,7 +101,7 @@ def test_an_implementation_may_ask_for_graphs(session, tmp_path, monkeypatch, as
     monkeypatch.setattr(session, "_device", fake_gpu.install(monkeypatch, *modules))
     mine = open_ok(session, operator, "mine")
     assert ("forward_graph" in mine.answer["phases"]) == asks
-    assert fake_gpu.Replay.captured == (5 if asks else 0)
+    assert fake_gpu.Replay.captured == (6 if asks else 0)
     before, after = mine.output()["y"], mine.output(SEED)["y"]
     assert not np.array_equal(before, after)
     mine.sample(SEED)

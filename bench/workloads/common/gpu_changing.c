@@ -165,6 +165,7 @@ static status_t set_middle(gpu_sample_t *s, error_t *err) {
 }
 
 status_t gpu_changing_check(gpu_sample_t *s, error_t *err) {
+    TRY(copy_arrays(s, NULL, false, err));
     TRY(set_middle(s, err));
     CUDA(graph_launch(s->changing.checked, s->gpu->stream));
     TRY(copy_arrays(s, NULL, true, err));

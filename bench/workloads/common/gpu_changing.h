@@ -17,7 +17,7 @@ status_t gpu_changing_begin(gpu_sample_t *s, bool *possible, error_t *err);
 status_t gpu_changing_launch(gpu_sample_t *s, error_t *err);
 /* How much longer a launch took the first way, once all is done; 0 if it did not. */
 status_t gpu_changing_time(gpu_sample_t *s, double *more_ns, error_t *err);
-/* Once that is done: launch the third time, restore the inputs, and copy the outputs of the middle to each
+/* Once that is done, and outputs are random again: launch the third time, restore the inputs, and copy the outputs of the middle to each
  * array's `middle`. */
 status_t gpu_changing_check(gpu_sample_t *s, error_t *err);
 void gpu_changing_free(gpu_sample_t *s);

@@ -142,8 +142,10 @@ static status_t time_fresh_batch(session_t *session, double *ns, double *more_ns
     TRY(gpu_changing_launch(s, err));
     TRY(gpu_sync(s->gpu, err));
     TRY(gpu_changing_time(s, more_ns, err));
-    if (session->keep)
+    if (session->keep) {
+        TRY(gpu_sample_fill(session, err));
         TRY(gpu_changing_check(s, err));
+    }
     session->has_middle = session->keep;
     return gpu_elapsed(s->gpu, 0, 1, ns, err);
 }
