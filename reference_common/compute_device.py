@@ -29,6 +29,9 @@ class Device:
     def synchronize(self) -> None:
         """Wait until all submitted work is done."""
 
+    def wake(self) -> None:
+        """Have it work on something that no case knows, so that threads wait for work as in samples."""
+
     def mark(self, name: str) -> AbstractContextManager[Any]:
         """Return a context that the device's profiler shows under this name."""
         return no_mark(name)

@@ -46,6 +46,8 @@ class Opened:
     refill: Refill
     probes: Mapping[str, Probe]
     """The probe that times each phase."""
+    wake: Callable[[], None]
+    """Has the device work on something else, as it did before ordinary samples."""
     last: dict[str, np.ndarray] | None = None
     """What the last fresh sample left; of a round, that of the compared phase."""
     middle: dict[str, np.ndarray] | None = None
@@ -67,6 +69,7 @@ class Opened:
         """
         self.case.leave_random()
         self.refill(seed)
+        self.wake()
 
     def keep(self, ns: Mapping[str, float]) -> None:
         """Keep what a probe left that took these times, if it is the compared one."""
@@ -244,7 +247,7 @@ class EngineSession(ABC):
             self._device.synchronize()
             first_run_ns = now_ns() - start_ns
         peak_bytes = self._device.peak_bytes()
-        self._cases[spec.id] = Opened(case, mark, Refill(case, inputs), probes)
+        self._cases[spec.id] = Opened(case, mark, Refill(case, inputs), probes, self._device.wake)
         self.built(request)
         return {
             "phases": dict(case.phases),
