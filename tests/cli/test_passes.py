@@ -330,7 +330,7 @@ def test_resumed_with_more_passes(tmp_path: Path) -> None:
 
 
 def test_shards_of_passes(tmp_path: Path) -> None:
-    sweep = null_sweep(tmp_path / "s.json", ["steady", "noisy"], [1, 2])
+    sweep = null_sweep(tmp_path / "s.json", ["steady", "noisy"], [1000, 2000])
     shards, merged = [tmp_path / "1", tmp_path / "2"], tmp_path / "merged"
     for i, shard in enumerate(shards, start=1):
         bench("run", sweep, "--passes", "3", "--out", shard, "--shard", f"{i}/2")
