@@ -52,7 +52,7 @@ static double synthetic_ns(state_t *s) {
     const behaviour_t *b = s->behaviour;
     double factor = (uniform < b->slow_share ? 1.25 : 1) * exp(b->log_noise * normal) *
                     (1 + b->noise * normal) * (1 + b->drift * (double)i);
-    return round(base_ns * factor);
+    return fmax(round(base_ns * factor), 1); /* 0 is no time */
 }
 
 static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
