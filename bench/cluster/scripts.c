@@ -117,9 +117,7 @@ char *script_of_merge(const cluster_options_t *options, const cluster_paths_t *p
     text_list_add(&lines, "    rm -rf -- \"$1\"");
     text_list_add_format(&lines, "    %s merge \"$@\" || status=1", program);
     text_list_add(&lines, "    [ -e \"$1/run.json\" ] || return");
-    text_list_add_format(
-        &lines, "    %s plot \"$1\" --out \"$BENCH_ROOT/plots/${1##*/}\" >\"$1/plot.txt\" 2>&1 ||",
-        program);
+    text_list_add_format(&lines, "    %s plot \"$1\" >\"$1/plot.txt\" 2>&1 ||", program);
     text_list_add(&lines, "        echo \"no charts: $(tail -n 1 \"$1/plot.txt\")\"");
     text_list_add(&lines, "    runs+=(\"$1\")");
     text_list_add(&lines, "}");

@@ -1,35 +1,15 @@
 #include "compare/history_chart.h"
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "io/fs.h"
 #include "plot/axes.h"
 #include "plot/gnuplot.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LABELS = 40, LONGEST_LABEL = 20, LONGEST_NAME = 120 };
-
-/* Characters that are unsafe in file names become "_"; digits of a hash keep names distinct where
- * that could make them equal. */
-static char *file_name(const history_series_t *series) {
-    char *name = mem_format("%s_%s", series->id, series->phase), digits[HASH_TEXT];
-    hash_t *hash = hash_new();
-    hash_add_text(hash, name);
-    hash_finish(hash, digits);
-    bool lost = strlen(name) > LONGEST_NAME || name[0] == '.';
-    for (char *c = name; *c != '\0'; c++)
-        if (!isalnum((unsigned char)*c) && strchr("_.=-", *c) == NULL) {
-            lost = lost || *c != '/';
-            *c = '_';
-        }
-    char *safe = lost ? mem_format("case_%.*s_%.8s", LONGEST_NAME, name, digits) : mem_text(name);
-    free(name);
-    return safe;
-}
+enum { MOST_LABELS = 40, LONGEST_LABEL = 20 };
 
 static void write_runs(const history_series_t *series, const record_t *runs, chart_t *chart) {
     size_t stride = 1 + (series->n_runs - 1) / MOST_LABELS;
@@ -84,7 +64,8 @@ static status_t draw(const history_series_t *series, const record_t *runs, chart
     chart_size(&chart, 0, HEIGHT);
     write_axes(series, &chart);
     write_runs(series, runs, &chart);
-    char *name = file_name(series);
+    char *title = mem_format("%s_%s", series->id, series->phase), *name = text_file_name(title);
+    free(title);
     char *footer = mem_format("%zu runs, from %s to %s", series->n_runs, runs[0].name,
                               runs[series->n_runs - 1].name);
     target.name = name;

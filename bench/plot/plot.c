@@ -284,13 +284,13 @@ static void note_digests(const chart_set_t *set, size_t first) {
 }
 
 /* Draw one set of charts into the requested folder, into a subfolder of it if there are several
- * sets, else into plots/<name>. Frees `source`. */
+ * sets, else into <root>/plots/<name>. Frees `source`. */
 static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several, error_t *err) {
     const char *out = plotter->options->out;
     chart_set_t set = {.plotter = plotter, .source = source, .folder = out, .prefix = ""};
     if (out == NULL || several)
-        set.folder =
-            arena_keep(&plotter->texts, fs_join(out != NULL ? out : "plots", source->name));
+        set.folder = arena_keep(&plotter->texts,
+                                fs_join(out != NULL ? out : plotter->scripts, source->name));
     if (several)
         set.prefix = arena_format(&plotter->texts, "%s/", source->name);
     const size_t first = plotter->charts->n;

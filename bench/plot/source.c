@@ -210,8 +210,7 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
     TRY(record_load(folder, &source->run, err));
     record_tell_incomplete(&source->run);
     device_rates_set_limits_again(&source->run);
-    /* The name becomes a folder. */
-    source->name = mem_text(text_is_name(source->run.name) ? source->run.name : "run");
+    source->name = text_file_name(source->run.name); /* of a folder */
     source->footer = footer_of(&source->run);
     group_by_shape(source);
     return STATUS_OK;
