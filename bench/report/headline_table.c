@@ -1,4 +1,4 @@
-/* Print the headline as a table, for a terminal or in markdown. */
+/* The headline as a table for a terminal: the answer first, at most 100 columns where the names allow it. */
 #include "report/headline.h"
 
 #include "base/memory.h"
@@ -10,25 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value common to all rows of one of the first N_COMMON columns is shown above the table. */
+/* What the rows of the table have in common, above it; what only some have, above those rows. */
+enum { ABOVE_WORKLOAD, ABOVE_MACHINE, ABOVE_WHEN, ABOVE_PHASE, N_ABOVE };
 enum {
-    COLUMN_WORKLOAD,
-    COLUMN_MACHINE,
-    COLUMN_WHEN,
-    COLUMN_PHASE,
-    N_COMMON,
-    COLUMN_BOOTS = 10,
-    COLUMN_EAGER,
-    COLUMN_OTHERS,
-    COLUMN_EXCLUDED,
+    COLUMN_FASTER,
+    COLUMN_SIZE,
+    COLUMN_OURS,
+    COLUMN_OURS_NAME,
+    COLUMN_RIVAL,
+    COLUMN_RIVAL_NAME,
     N_COLUMNS
 };
+enum { WIDTH = 100 };
 
 /* ---- cells ----------------------------------------------------------------------------------- */
-
-static const char *safe(const report_t *report, table_style_t style, const char *text) {
-    return style == TABLE_MARKDOWN ? report_safe(report, text) : text;
-}
 
 const char *headline_setting(const report_t *report, const headline_row_t *row) {
     /* A set's cases differ only in size. */
@@ -158,6 +153,12 @@ const char *headline_eager(const report_t *report, const size_row_t *row) {
                        lead_text(report, speedup));
 }
 
+/* The range over boots of a row where one boot has another leader than the next, else "". */
+static const char *boots_that_disagree(const report_t *report, const headline_row_t *row) {
+    const char *range = headline_range(report, row, true);
+    return strstr(range, "disagree") != NULL ? range : "";
+}
+
 const char *headline_range_title(const report_t *report, const headline_t *headline) {
     size_t fewest = SIZE_MAX, most = 0;
     for (size_t i = 0; i < headline->n; i++) {
@@ -169,98 +170,200 @@ const char *headline_range_title(const report_t *report, const headline_t *headl
     return fewest == most ? report_text(report, "over %zu boots", most) : "over boots";
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- above rows ------------------------------------------------------------------------------ */
 
-static void fill_cells(const report_t *report, table_style_t style, const headline_row_t *row,
-                       const char *cells[N_COLUMNS]) {
-    const char *phase = row->set->phase, *when = row->part->when;
-    const case_result_t *ours = standing_shown(&row->row->ours);
-    const case_result_t *rival = standing_shown(&row->row->theirs);
+/* The phase as the cases have it, so that a log, a case and the table name one number alike: "forward", "kernel_graph
+ * and forward_graph". */
+static const char *phase_names(const report_t *report, const headline_row_t *row) {
+    const case_result_t *const sides[] = {standing_shown(&row->row->ours),
+                                          standing_shown(&row->row->theirs)};
+    text_list_t names = {0};
+    for (size_t i = 0; i < 2; i++) {
+        const phase_t *phase = sides[i] != NULL ? result_phase(sides[i], row->set->phase) : NULL;
+        if (phase != NULL && !text_list_has(&names, phase->name))
+            text_list_add(&names, phase->name);
+    }
+    const char *list = report_join(report, &names, " and ");
+    return list != NULL ? list : row->set->phase;
+}
+
+static void fill_above(const report_t *report, const headline_row_t *row,
+                       const char *above[N_ABOVE]) {
     const char *gpu = environment_get(&row->part->run->environment, "gpu.name");
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
-    const char *const texts[N_COLUMNS] = {
-        [COLUMN_WORKLOAD] =
-            safe(report, style,
-                 report_text(report, "%s %s", row->set->workload, headline_setting(report, row))),
-        [COLUMN_MACHINE] = safe(report, style,
-                                !on_gpu       ? "CPU"
-                                : gpu != NULL ? gpu
-                                              : "GPU"),
-        [COLUMN_WHEN] = safe(report, style, when != NULL ? when : ""),
-        [COLUMN_PHASE] = safe(report, style, phase),
-        size_name(report, row->set, row->row->size),
-        time_cell(report, ours, phase),
-        safe(report, style, marked_contender(report, ours)),
-        time_cell(report, rival, phase),
-        safe(report, style, marked_contender(report, rival)),
-        safe(report, style, headline_faster(report, row)),
-        [COLUMN_BOOTS] = headline_range(report, row, true),
-        [COLUMN_EAGER] = safe(report, style, headline_eager(report, row->row)),
-        [COLUMN_OTHERS] = safe(report, style, others_text(report, row)),
-        [COLUMN_EXCLUDED] = safe(report, style, excluded_text(report, row)),
-    };
-    memcpy(cells, texts, sizeof texts);
+    above[ABOVE_WORKLOAD] =
+        report_text(report, "%s %s", row->set->workload, headline_setting(report, row));
+    above[ABOVE_MACHINE] = !on_gpu ? "CPU" : gpu != NULL ? gpu : "GPU";
+    above[ABOVE_WHEN] = row->part->when != NULL ? row->part->when : "";
+    above[ABOVE_PHASE] = phase_names(report, row);
 }
 
-/* The common values, whose columns are hidden, and the caveat. */
-static void print_title(const report_t *report, const column_t *columns, const char *const *cells,
-                        const char *caveat) {
+/* Those that all rows share, or with `shared` false the others; NULL: none. */
+static const char *above_text(const report_t *report, const char *const *above,
+                              const bool *is_shared, bool shared) {
     text_list_t parts = {0};
-    for (size_t c = 0; c < N_COMMON; c++)
-        if (columns[c].hidden && cells[c][0] != '\0')
-            text_list_add_format(&parts, c == COLUMN_PHASE ? "median %s" : "%s", cells[c]);
-    if (caveat != NULL)
-        text_list_add(&parts, caveat);
-    const char *title = report_join(report, &parts, ", ");
-    if (title != NULL)
-        print(report, "%s\n\n", title);
+    for (size_t a = 0; a < N_ABOVE; a++)
+        if (is_shared[a] == shared && above[a][0] != '\0')
+            text_list_add_format(&parts, a == ABOVE_PHASE ? "median %s" : "%s", above[a]);
+    return report_join(report, &parts, ", ");
 }
 
-char *headline_text(const headline_t *headline, table_style_t style) {
+/* ---- below the table ------------------------------------------------------------------------- */
+
+/* Words of `text` in lines of at most WIDTH columns, those after the first further in. */
+static void print_wrapped(const report_t *report, const char *text) {
+    char *words = mem_text(text), *rest = words;
+    size_t column = 0;
+    for (const char *word; (word = strsep(&rest, " ")) != NULL;) {
+        const size_t width = text_width(word);
+        const bool breaks = column > 0 && column + 1 + width > WIDTH;
+        print(report, "%s%s", breaks ? "\n    " : column > 0 ? " " : "", word);
+        column = width + (breaks ? 4 : column > 0 ? column + 1 : 0);
+    }
+    print(report, "\n");
+    free(words);
+}
+
+/* What belongs to a row and has no column: without the rivals that did not lead if the table is of several workloads. */
+static void print_notes(const report_t *report, const headline_t *headline, bool of_one_setting) {
+    bool first = true;
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const bool of_one = headline->rows[0].part == headline->rows[headline->n - 1].part;
+        const struct {
+            const char *title, *text;
+        } notes[] = {{"faster, but not compared", excluded_text(report, row)},
+                     {"other rivals", of_one ? others_text(report, row) : ""},
+                     {"one eager call of each", of_one ? headline_eager(report, row->row) : ""},
+                     {headline_range_title(report, headline), boots_that_disagree(report, row)}};
+        const char *size = size_name(report, row->set, row->row->size);
+        if (!of_one_setting)
+            size = report_text(report, "%s %s, %s", row->set->workload,
+                               headline_setting(report, row), size);
+        for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
+            if (notes[k].text[0] == '\0')
+                continue;
+            print(report, "%s", first ? "\n" : "");
+            print_wrapped(report,
+                          report_text(report, "%s, %s: %s", size, notes[k].title, notes[k].text));
+            first = false;
+        }
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* The engine of all who stand for a side, which then is named in the heading alone; NULL: they differ. */
+static const char *common_engine(const headline_t *headline, bool ours) {
+    const char *engine = NULL;
+    for (size_t i = 0; i < headline->n; i++) {
+        const size_row_t *row = headline->rows[i].row;
+        const case_result_t *shown = standing_shown(ours ? &row->ours : &row->theirs);
+        if (shown == NULL)
+            continue;
+        if (engine != NULL && strcmp(engine, shown->spec.engine) != 0)
+            return NULL;
+        engine = shown->spec.engine;
+    }
+    return engine != NULL ? engine_name(engine) : NULL;
+}
+
+static const char *side_name(const report_t *report, const case_result_t *result,
+                             const char *common) {
+    if (result == NULL || common == NULL)
+        return marked_contender(report, result);
+    return report_text(report, "%s%s", result->spec.variant,
+                       is_self_reported(result) ? " (self-reported)" : "");
+}
+
+static void add_rows(columns_t *table, const headline_t *headline, const char *ours,
+                     const char *rival) {
+    const report_t *report = table->report;
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const case_result_t *own = standing_shown(&row->row->ours);
+        const case_result_t *other = standing_shown(&row->row->theirs);
+        columns_row(table, (const char *[N_COLUMNS]){
+                               [COLUMN_FASTER] = headline_faster(report, row),
+                               [COLUMN_SIZE] = size_name(report, row->set, row->row->size),
+                               [COLUMN_OURS] = time_cell(report, own, row->set->phase),
+                               [COLUMN_OURS_NAME] = side_name(report, own, ours),
+                               [COLUMN_RIVAL] = time_cell(report, other, row->set->phase),
+                               [COLUMN_RIVAL_NAME] = side_name(report, other, rival)});
+    }
+}
+
+/* The lines of `text`, a table with a heading and a rule, and above rows what only they have in common. */
+static void print_lines(const report_t *report, const headline_t *headline, char *text,
+                        const char *const (*above)[N_ABOVE], const bool *is_shared) {
+    const char *last = NULL;
+    for (size_t i = 0; i < headline->n + 2; i++) {
+        const char *line = strsep(&text, "\n");
+        const char *own = i < 2 ? NULL : above_text(report, above[i - 2], is_shared, false);
+        if (own != NULL && (last == NULL || strcmp(own, last) != 0))
+            print(report, "%s%s\n", last != NULL ? "\n" : "", own);
+        last = own;
+        print(report, "%s\n", line);
+    }
+}
+
+static void print_table(const report_t *report, const headline_t *headline, passes_t passes,
+                        const char *const (*above)[N_ABOVE], const bool *is_shared) {
+    const char *ours = common_engine(headline, true), *rival = common_engine(headline, false);
+    const column_t columns[N_COLUMNS] = {
+        {passes_have_intervals(passes) ? "faster (95 % interval)" : "lower time", 'l', false},
+        {"size", 'l', false},
+        {"ours", 'r', false},
+        {ours != NULL ? ours : "", 'l', false},
+        {"best rival", 'r', false},
+        {rival != NULL ? rival : "", 'l', false},
+    };
+    columns_t table = columns_begin(report, columns, N_COLUMNS);
+    add_rows(&table, headline, ours, rival);
+    char *text = table_text(&table.table, TABLE_TERMINAL);
+    print_lines(report, headline, text, above, is_shared);
+    table_free(&table.table);
+    free(text);
+}
+
+static bool has_boots(const report_t *report, const headline_t *headline) {
+    for (size_t i = 0; i < headline->n; i++)
+        if (*headline_range(report, &headline->rows[i], true) != '\0')
+            return true;
+    return false;
+}
+
+char *headline_text(const headline_t *headline) {
     if (headline->n == 0)
         return mem_text("");
     page_t page;
     page_open(&page);
     const report_t *report = &page.report;
     const char *caveat = headline_caveat(headline->rows[0].set->workload);
+    const char *(*above)[N_ABOVE] = mem_zeroed(headline->n, sizeof *above);
+    bool is_shared[N_ABOVE] = {true, true, true, true};
     passes_t passes = {0};
-    for (size_t i = 0; i < headline->n; i++)
-        passes = passes_join(passes, passes_of(headline->rows[i].part->run));
-    column_t columns[N_COLUMNS] = {
-        {"workload", 'l', true},
-        {"on", 'l', true},
-        {"measured", 'l', true},
-        {"phase", 'l', true},
-        {"size", 'l', false},
-        {"ours", 'r', false},
-        {"", 'l', false},
-        {"best rival", 'r', false},
-        {"", 'l', false},
-        {passes_have_intervals(passes) ? "faster (95 % interval)" : "lower time", 'l', false},
-        {headline_range_title(report, headline), 'l', true},
-        {"one eager call of each", 'l', true},
-        {"other rivals", 'l', true},
-        {"faster, but not compared", 'l', true},
-    };
-    const char *(*cells)[N_COLUMNS] = mem_zeroed(headline->n, sizeof *cells);
     for (size_t i = 0; i < headline->n; i++) {
-        fill_cells(report, style, &headline->rows[i], cells[i]);
-        for (size_t c = 0; c < N_COMMON; c++)
-            columns[c].hidden = columns[c].hidden && strcmp(cells[i][c], cells[0][c]) == 0;
-        for (size_t c = COLUMN_BOOTS; c < N_COLUMNS; c++)
-            columns[c].hidden = columns[c].hidden && *cells[i][c] == '\0';
+        passes = passes_join(passes, passes_of(headline->rows[i].part->run));
+        fill_above(report, &headline->rows[i], above[i]);
+        for (size_t a = 0; a < N_ABOVE; a++)
+            is_shared[a] = is_shared[a] && strcmp(above[i][a], above[0][a]) == 0;
     }
-    print_title(report, columns, cells[0], caveat != NULL ? safe(report, style, caveat) : NULL);
-    columns_t table = columns_begin(report, columns, N_COLUMNS);
-    for (size_t i = 0; i < headline->n; i++)
-        columns_row(&table, cells[i]);
+    const char *title = above_text(report, above[0], is_shared, true);
+    if (title != NULL || caveat != NULL)
+        print(report, "%s%s%s\n\n", title != NULL ? title : "",
+              title != NULL && caveat != NULL ? ", " : "", caveat != NULL ? caveat : "");
+    print_table(report, headline, passes, (const char *const(*)[N_ABOVE])above, is_shared);
+    print_notes(report, headline, is_shared[ABOVE_WORKLOAD]);
     const char *note = passes_note(report, passes);
-    print(report, "%s", report_keep(report, table_text(&table.table, style)));
-    const bool boots = !columns[COLUMN_BOOTS].hidden;
-    if (*note != '\0')
-        print(report, "\n%s%s\n", note,
-              boots ? " The interval of a ratio covers its range over boots." : "");
-    table_free(&table.table);
-    free(cells);
+    if (*note != '\0') {
+        print(report, "\n");
+        print_wrapped(report,
+                      report_text(report, "%s%s", note,
+                                  has_boots(report, headline)
+                                      ? " The interval of a ratio covers its range over boots."
+                                      : ""));
+    }
+    free(above);
     return page_close(&page);
 }

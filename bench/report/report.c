@@ -303,8 +303,7 @@ static size_t print_machine(const report_t *report, const headline_t *headline, 
     while (at + rows.n < headline->n &&
            strcmp(machine, shown_machine(report, rows.rows[rows.n].part->run)) == 0)
         rows.n++;
-    print(report, "%s%s", at > 0 ? "\n" : "",
-          report_keep(report, headline_text(&rows, TABLE_TERMINAL)));
+    print(report, "%s%s", at > 0 ? "\n" : "", report_keep(report, headline_text(&rows)));
     return at + rows.n;
 }
 
@@ -349,8 +348,7 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
         if (shown->parts[p].n_cases == 0)
             continue;
         headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
-        print(report, "%s%s", n++ > 0 ? "\n" : "",
-              report_keep(report, headline_text(&headline, TABLE_TERMINAL)));
+        print(report, "%s%s", n++ > 0 ? "\n" : "", report_keep(report, headline_text(&headline)));
         if (headline.n_omitted > 0)
             print(report, "\n`bench report` has %zu more sizes.\n", headline.n_omitted);
         if (headline.n == 0)
