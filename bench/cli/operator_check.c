@@ -8,6 +8,7 @@
 #include "cli/operator_print.h"
 #include "io/table.h"
 #include "measure/contender.h"
+#include "measure/progress.h"
 #include "sweep/sweep.h"
 #include "worker/pool.h"
 #include "workloads/operator/operators.h"
@@ -206,17 +207,26 @@ static void note(findings_t *found, const case_t *spec, char *reason) {
     free(reason);
 }
 
+typedef struct variant {
+    const char *name, *precision; /* NULL: the case's dtype */
+} variant_t;
+
 /* In float64, as the oracle, and in the case's dtype. */
 static void try_case(const workload_t *workload, const case_t *spec, bool smallest,
-                     worker_link_t *worker, findings_t *found) {
+                     worker_link_t *worker, progress_t *progress, findings_t *found) {
     error_t impossible = ERROR_INIT;
     if (!workload->allows(spec))
         return;
     if (workload->validate(spec, &impossible) != STATUS_OK)
         return note(found, spec, mem_text(impossible.text));
-    static const char *const VARIANTS[] = {"oracle", "eager"};
+    static const variant_t VARIANTS[] = {{"oracle", "float64"}, {"eager", NULL}};
     for (size_t i = 0; i < 2 && worker->running; i++) {
-        char *reason = try_variant(spec, VARIANTS[i], worker, smallest);
+        char *sizes = sizes_text(spec);
+        const char *precision = VARIANTS[i].precision;
+        progress_say(progress, "reference in %s on the CPU, %s",
+                     precision != NULL ? precision : spec->dtype, sizes);
+        free(sizes);
+        char *reason = try_variant(spec, VARIANTS[i].name, worker, smallest);
         if (worker->running || reason == NULL)
             note(found, spec, reason);
         else
@@ -236,14 +246,19 @@ static status_t check_reference(const workload_t *workload, const char *root, er
     workers_t workers = {.root = root};
     worker_link_t *worker;
     findings_t found = {0};
+    progress_t progress;
+    progress_start(&progress, false, 0);
     case_t defaults = make_case(d, workload, d->dtypes.items[0], false);
+    progress_say(&progress, "starting Python with PyTorch");
     status_t status = start_worker(&workers, &defaults, &worker, err);
     for (size_t i = 0; status == STATUS_OK && worker->running && i < 2 * d->dtypes.n; i++) {
         case_t spec = make_case(d, workload, d->dtypes.items[i / 2], i % 2 == 0);
-        try_case(workload, &spec, i % 2 == 0, worker, &found);
+        try_case(workload, &spec, i % 2 == 0, worker, &progress, &found);
         case_free(&spec);
     }
     workers_free(&workers);
+    progress_end(&progress);
+    progress_free(&progress);
     if (status != STATUS_OK)
         error_within(err, "the reference cannot be run");
     for (size_t i = 0; i < found.problems.n; i++)

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "measure/progress.h"
 #include "worker/pool.h"
 
 #include <stdlib.h>
@@ -66,6 +67,14 @@ static status_t write_folder(const operator_options_t *options, const char *fold
     return status;
 }
 
+/* Is --quiet among the options of bench run? */
+static bool is_quiet(const operator_options_t *options) {
+    bool quiet = false;
+    for (size_t i = 1; i < options->n_operands; i++)
+        quiet |= strcmp(options->operands[i], "--quiet") == 0;
+    return quiet;
+}
+
 /* `bench run --operator FOLDER`, with the options after "--". */
 static status_t run_folder(const operator_options_t *options, const char *folder, error_t *err) {
     text_list_t words = {0};
@@ -99,6 +108,30 @@ static status_t check_oracle(const operator_options_t *options, const char *fold
                      strstr(notes, TRAIN) != NULL ? TRAIN : "");
 }
 
+/* Write the folder, and see that its reference is one. */
+static status_t make_folder(const operator_options_t *options, const char *folder, error_t *err) {
+    const char *slash = strrchr(options->operands[0], '/');
+    const char *name = slash != NULL ? slash + 1 : options->operands[0];
+    char *notes = NULL;
+    progress_t progress;
+    progress_start(&progress, is_quiet(options), 0);
+    progress_say(&progress, "importing %s: Python loads PyTorch and runs Model", name);
+    status_t status = write_folder(options, folder, &notes, err);
+    progress_clear(&progress);
+    if (status == STATUS_OK) {
+        fputs(notes, stderr);
+        progress_say(&progress, "checking %s: reference in float64 on the CPU, on two inputs",
+                     name);
+        status = check_oracle(options, folder, notes, err);
+        if (status != STATUS_OK)
+            fs_remove_tree(folder, NULL);
+    }
+    progress_end(&progress);
+    progress_free(&progress);
+    free(notes);
+    return status;
+}
+
 status_t operator_import(const operator_options_t *options, error_t *err) {
     if (options->n_operands == 0)
         return error_set(err, STATUS_USAGE, "bench operator import: expected PROBLEM.py");
@@ -109,17 +142,9 @@ status_t operator_import(const operator_options_t *options, error_t *err) {
         TRY(fs_temporary_folder(&temporary, err));
     /* Messages name the last part. */
     char *folder = options->out != NULL ? mem_text(options->out) : fs_join(temporary, "imported");
-    char *notes = NULL;
-    status_t status = write_folder(options, folder, &notes, err);
-    if (status == STATUS_OK) {
-        fputs(notes, stderr);
-        status = check_oracle(options, folder, notes, err);
-        if (status != STATUS_OK)
-            fs_remove_tree(folder, NULL);
-    }
+    status_t status = make_folder(options, folder, err);
     if (status == STATUS_OK)
         status = run_folder(options, folder, err);
-    free(notes);
     if (temporary != NULL)
         fs_remove_tree(temporary, NULL);
     free(temporary);

@@ -245,6 +245,19 @@ static char *captured_text(capture_t *capture) {
     return capture->text;
 }
 
+static void (*watch)(void *context);
+static void *watch_context;
+
+void subprocess_watch(void (*function)(void *context), void *context) {
+    watch = function;
+    watch_context = context;
+}
+
+void subprocess_waiting(void) {
+    if (watch != NULL)
+        watch(watch_context);
+}
+
 status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
                         subprocess_result_t *result, error_t *err) {
     *result = (subprocess_result_t){.exit_code = -1};
@@ -263,6 +276,7 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
             break;
         }
         bool happened = serve(&child, &streams, wait_ms);
+        subprocess_waiting();
         wait_ms = happened ? 1 : wait_ms < 32 ? wait_ms * 2 : wait_ms;
     }
     /* Kill what it left running, then read the rest of the pipes. The limit is for a process that

@@ -39,6 +39,12 @@ bool subprocess_has_ended(const subprocess_t *child);
  * fault)", "still running, killed") into `how[64]`. Safe to call twice. */
 void subprocess_stop(subprocess_t *child, char how[64]);
 
+/* Call `watch(context)` several times a second while this process waits for a child, from whichever thread does; NULL: nothing.
+ * Waiting for the answer of a worker (worker/client.h) is such a wait. */
+void subprocess_watch(void (*watch)(void *context), void *context);
+/* This process waits: call it. */
+void subprocess_waiting(void);
+
 /* Seconds for time-outs: real time, even if a test has replaced the measuring clock. */
 double subprocess_now_s(void);
 

@@ -5,7 +5,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "io/subprocess.h"
+#include "io/table.h" /* text_width() */
+#include "worker/client.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +17,34 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { DEFAULT_COLUMNS = 100, LINE_BYTES = 512 };
+enum {
+    DEFAULT_COLUMNS = 100,
+    MOST_COLUMNS = 400, /* of a line in a log */
+    SECOND_NS = 1000000000,
+    STEP_NS = SECOND_NS / 10, /* steps may be faster than a terminal */
+};
 
 void progress_start(progress_t *p, bool quiet, size_t total) {
     *p = (progress_t){.quiet = quiet,
                       .terminal = !quiet && isatty(STDERR_FILENO),
                       .total = total,
-                      .start_ns = clock_ns()};
+                      .estimate = estimate_make(),
+                      .since_ns = clock_ns()};
+    p->printed_ns = p->since_ns - (int64_t)SECOND_NS * 3600;
+    if (!quiet)
+        subprocess_watch(progress_tick, p);
 }
+
+void progress_free(progress_t *p) {
+    if (!p->quiet)
+        subprocess_watch(NULL, NULL);
+    text_list_free(&p->reasons);
+    free(p->n_skipped);
+    p->n_skipped = NULL;
+    estimate_free(&p->estimate);
+}
+
+/* ---- the line -------------------------------------------------------------------------------- */
 
 static int columns(void) {
     struct winsize size;
@@ -28,24 +52,128 @@ static int columns(void) {
                                                                             : DEFAULT_COLUMNS;
 }
 
+static double seconds(int64_t ns) {
+    return (double)ns / 1e9;
+}
+
+/* " · 12 s · about 20 s left" */
+static char *times_text(const progress_t *p, int64_t now_ns) {
+    char so_far[UNITS_TEXT], rest[UNITS_TEXT];
+    const double so_far_s = seconds(now_ns - p->since_ns);
+    const time_left_t left = estimate_left(&p->estimate, seconds(now_ns));
+    text_list_t parts = {0};
+    text_list_add(&parts, "");
+    if (so_far_s >= 1)
+        text_list_add(&parts, units_duration(so_far, so_far_s));
+    if (left.s >= 1)
+        text_list_add_format(&parts, "%s %s left", left.is_more ? "over" : "about",
+                             units_duration(rest, left.s));
+    char *joined = text_list_join(&parts, " · ");
+    text_list_free(&parts);
+    return joined;
+}
+
+/* Cut what is wider, at the end of a character. */
+static void cut(char *text, size_t width) {
+    size_t n_characters = 0;
+    char *at = text;
+    for (; *at != '\0'; at++)
+        if (((unsigned char)*at & 0xc0) != 0x80 && n_characters++ == width)
+            break;
+    *at = '\0';
+}
+
+char *progress_text(const progress_t *p, const char *starting, int64_t now_ns, int columns) {
+    char *times = times_text(p, now_ns);
+    char *count = p->total > 0 ? mem_format("[%zu/%zu] ", p->done, p->total) : mem_text("");
+    char *what =
+        starting != NULL ? mem_format("starting %s, %s", starting, p->what) : mem_text(p->what);
+    const size_t taken = text_width(count) + text_width(times);
+    cut(what, taken < (size_t)columns ? (size_t)columns - taken : 0);
+    char *line = mem_format("%s%s%s", count, what, times);
+    cut(line, (size_t)columns);
+    free(what);
+    free(count);
+    free(times);
+    return line;
+}
+
+bool progress_is_due(double so_far_s, double since_line_s) {
+    return so_far_s >= 5 && since_line_s >= fmax(10, so_far_s / 2);
+}
+
 void progress_clear(const progress_t *p) {
     if (p->terminal)
         fputs("\r\033[K", stderr);
 }
 
-void progress_now(progress_t *p, const char *what) {
-    if (!p->terminal)
-        return;
-    char eta[UNITS_TEXT] = "", left[UNITS_TEXT], line[LINE_BYTES];
-    if (p->done > 0) {
-        double elapsed_s = (double)(clock_ns() - p->start_ns) / 1e9;
-        double left_s = elapsed_s / (double)p->done * (double)(p->total - p->done);
-        snprintf(eta, sizeof eta, "  %s left", units_duration(left, left_s));
-    }
-    snprintf(line, sizeof line, "[%zu/%zu] %s%s", p->done, p->total, what, eta);
-    fprintf(stderr, "\r\033[K%.*s", columns() - 1, line);
+static void show(progress_t *p, int64_t now_ns) {
+    if (p->describe != NULL)
+        p->describe(p, p->context);
+    char *line = progress_text(p, worker_link_starting(), now_ns,
+                               p->terminal ? columns() - 1 : MOST_COLUMNS);
+    fprintf(stderr, p->terminal ? "\r\033[K%s" : "%s\n", line);
     fflush(stderr);
+    free(line);
+    p->printed_ns = now_ns;
 }
+
+static void say(progress_t *p, const char *what, int64_t now_ns) {
+    snprintf(p->what, sizeof p->what, "%s", what);
+    p->since_ns = now_ns;
+    if (p->terminal && now_ns - p->printed_ns >= STEP_NS)
+        show(p, now_ns);
+}
+
+static void begin(progress_t *p, step_t step, const char *engine, size_t n, const char *what) {
+    const int64_t now_ns = clock_ns();
+    estimate_begin(&p->estimate, step, engine, n, seconds(now_ns));
+    p->describe = NULL;
+    say(p, what, now_ns);
+}
+
+static void tick(progress_t *p) {
+    const int64_t now_ns = clock_ns();
+    estimate_starts(&p->estimate, worker_link_starting() != NULL, seconds(now_ns));
+    const bool is_new = p->since_ns > p->printed_ns;
+    const int64_t since_ns = now_ns - p->printed_ns;
+    if (p->what[0] == '\0' || p->quiet)
+        return;
+    if (p->terminal ? since_ns >= (is_new ? STEP_NS : SECOND_NS)
+                    : progress_is_due(seconds(now_ns - p->since_ns), seconds(since_ns)))
+        show(p, now_ns);
+}
+
+/* Programs are compiled by several threads, each of which may wait for a child process. */
+
+void progress_step(progress_t *p, step_t step, const char *engine, size_t n, const char *what) {
+#pragma omp critical(progress)
+    begin(p, step, engine, n, what);
+}
+
+void progress_now(progress_t *p, const char *what) {
+#pragma omp critical(progress)
+    say(p, what, clock_ns());
+}
+
+void progress_tick(void *progress) {
+#pragma omp critical(progress)
+    tick(progress);
+}
+
+void progress_compiled(void *progress, size_t done, size_t total) {
+#pragma omp critical(progress)
+    {
+        progress_t *p = progress;
+        const double so_far_s = seconds(clock_ns() - p->since_ns);
+        const double left_s = so_far_s / (double)done * (double)(total - done);
+        estimate_know(&p->estimate, left_s, left_s);
+        snprintf(p->what, sizeof p->what, "compile %zu of %zu programs", done, total);
+        tick(p);
+    }
+}
+
+/* ---- lines that stay ------------------------------------------------------------------------- */
 
 static void count_skipped(progress_t *p, const char *reason) {
     size_t at = 0;
@@ -80,6 +208,7 @@ void progress_case(progress_t *p, const case_result_t *result) {
         (p->terminal && result->status == CASE_OK && retried == NULL))
         return progress_now(p, result->spec.id);
     progress_clear(p);
+    p->printed_ns = clock_ns();
     fprintf(stderr, "[%zu/%zu] %-9s %s", p->done, p->total, case_status_name(result->status),
             result->spec.id);
     if (result_has_times(result))
@@ -91,10 +220,23 @@ void progress_case(progress_t *p, const case_result_t *result) {
     free(text);
 }
 
+void progress_say(progress_t *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *what = mem_format_args(format, args);
+    va_end(args);
+    text_make_plain(what); /* a file's name may hold anything */
+    if (!p->terminal)
+        progress_note(p, "%s", what);
+    progress_step(p, STEP_OTHER, "", 1, what);
+    free(what);
+}
+
 void progress_note(progress_t *p, const char *format, ...) {
     if (p->quiet)
         return;
     progress_clear(p);
+    p->printed_ns = clock_ns();
     va_list args;
     va_start(args, format);
     vfprintf(stderr, format, args);
@@ -107,7 +249,6 @@ void progress_end(progress_t *p) {
     for (size_t i = 0; i < p->reasons.n && !p->quiet; i++)
         fprintf(stderr, "skipped %zu of %zu cases: %s\n", p->n_skipped[i], p->total,
                 p->reasons.items[i]);
-    text_list_free(&p->reasons);
-    free(p->n_skipped);
-    p->n_skipped = NULL;
+    p->what[0] = '\0';
+    p->describe = NULL;
 }

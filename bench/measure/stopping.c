@@ -46,3 +46,21 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
         return STOP_TIME_LIMIT;
     return enough && stopping->rounds >= STOPPING_MOST_ROUNDS ? STOP_MOST_ROUNDS : STOP_NONE;
 }
+
+static double round_s(const stopping_t *stopping) {
+    return stopping->rounds > 0 ? stopping->spent_s / stopping->rounds : 0;
+}
+
+double stopping_least_s(const stopping_t *stopping) {
+    const measure_options_t *measure = stopping->measure;
+    const double needed = (double)measure->min_rounds + stopping->n_void - stopping->rounds;
+    const double patient_s = STOPPING_PATIENCE * measure->time_limit_s - stopping->spent_s;
+    return fmax(0, fmin(needed * round_s(stopping), patient_s));
+}
+
+double stopping_most_s(const stopping_t *stopping) {
+    const double limit_s = stopping->measure->time_limit_s - stopping->spent_s;
+    const double rounds_s = ((double)STOPPING_MOST_ROUNDS - stopping->rounds) * round_s(stopping);
+    return fmax(stopping_least_s(stopping),
+                stopping->rounds > 0 ? fmin(limit_s, rounds_s) : limit_s);
+}

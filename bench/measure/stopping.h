@@ -27,6 +27,11 @@ void stopping_init(stopping_t *stopping, const measure_options_t *measure);
 stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *result,
                                    double round_s);
 
+/* How much longer its rounds take at least, and at most, if they go on as so far: those up to min_rounds, and up to
+ * whatever ends them but precision. */
+double stopping_least_s(const stopping_t *stopping);
+double stopping_most_s(const stopping_t *stopping);
+
 /* What remains of a case's limits for one of its passes. */
 measure_options_t stopping_share(const measure_options_t *measure);
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "workloads/device/descriptor.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -47,6 +48,9 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
                            .n = 1,
                            .measure = &measure};
     run->progress.total++;
+    char *name = mem_format("calibration %zu of %d: %s", index + 1, N_CALIBRATIONS, spec.id);
+    progress_step(&run->progress, STEP_CALIBRATE, "", 1, name);
+    free(name);
     note_before(run, &spec, &run->calibrations[index]);
     status_t status = run_measure(run, &group, err);
     case_free(&spec);
@@ -54,8 +58,8 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
 }
 
 status_t run_calibrate(run_t *run, error_t *err) {
-    if (run->arch == NULL || run->options->profile || run->options->cold)
-        return STATUS_OK; /* nothing uses the rates */
+    if (!run_calibrates(run))
+        return STATUS_OK;
     const calibration_t ALL[N_CALIBRATIONS] = {
         {"device", "copy", "bytes", IN_DRAM_BYTES, false},
         {"device", "bus", "bytes", OVER_BUS_BYTES, false},
@@ -68,6 +72,8 @@ status_t run_calibrate(run_t *run, error_t *err) {
         const bool has_size = ALL[i].value > 0 || strcmp(ALL[i].param, "bytes") != 0;
         if (possible && has_size)
             TRY(calibrate_with(run, i, &ALL[i], err));
+        else
+            estimate_skip(&run->progress.estimate, STEP_CALIBRATE, "", 1);
     }
     return STATUS_OK;
 }

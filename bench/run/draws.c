@@ -5,6 +5,7 @@
 #include "run/entrants.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "measure/open_request.h"
 
 #include <stdlib.h>
@@ -33,6 +34,9 @@ static status_t add_tuned(entrants_t *entrants, const group_t *group, unsigned d
         const bool drawn = (state->drawn >> (draw - 1) & 1) != 0;
         if (drawn || state->finished != 0 || state->dropped || !is_tuned(run, group, i))
             continue;
+        if (state->drawn == 0) /* the same are drawn again */
+            estimate_expect(&run->progress.estimate, STEP_DRAW, "",
+                            group->measure->draws + 1 - draw);
         TRY(entrants_add(entrants, run, group, i, err));
         run->progress.total++;
     }
@@ -42,9 +46,14 @@ static status_t add_tuned(entrants_t *entrants, const group_t *group, unsigned d
 static status_t draw_group(run_t *run, const group_t *group, unsigned draw, error_t *err) {
     entrants_t entrants = entrants_make(run, group, group->n);
     run->settings.measure = stopping_share(group->measure);
+    char *what = mem_format("draw %u of %u, %s", draw, group->measure->draws, entrants.name);
+    progress_step(&run->progress, STEP_OTHER, "", 1, what);
     status_t status = add_tuned(&entrants, group, draw, err);
-    if (status == STATUS_OK && entrants.n > 0)
+    if (status == STATUS_OK && entrants.n > 0) {
+        progress_step(&run->progress, STEP_DRAW, "", entrants.n, what);
         status = entrants_measure(&entrants, false, err);
+    }
+    free(what);
     entrants_free(&entrants);
     return status;
 }

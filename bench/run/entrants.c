@@ -202,6 +202,7 @@ status_t entrant_make(run_t *run, const case_t *spec, const char *role, contende
 entrants_t entrants_make(run_t *run, const group_t *group, size_t most) {
     return (entrants_t){.run = run,
                         .group = group,
+                        .name = workload_group(group->workload, &group->cases[0]),
                         .contenders = mem_zeroed(most, sizeof(contender_t)),
                         .sides = mem_zeroed(most, sizeof(run_t *)),
                         .states = mem_zeroed(most, sizeof(case_state_t *))};
@@ -232,9 +233,100 @@ bool entrant_is_done(const run_t *side, const case_state_t *state) {
 void entrants_free(entrants_t *entrants) {
     for (size_t i = 0; i < entrants->n; i++)
         contender_free(&entrants->contenders[i]);
+    free(entrants->name);
     free(entrants->contenders);
     free(entrants->sides);
     free(entrants->states);
+}
+
+/* ---- what is done now ------------------------------------------------------------------------ */
+
+/* The draw and the calibration are steps of their own. */
+static bool is_within_step(const entrants_t *entrants) {
+    return entrants->run->settings.pass == 0 || is_calibration(&entrants->group->cases[0]);
+}
+
+/* Takes the text. */
+static void begin(entrants_t *entrants, step_t step, const char *engine, size_t n, char *what) {
+    run_t *run = entrants->run;
+    if (!is_within_step(entrants)) {
+        progress_step(&run->progress, step, engine, n > 0 ? n : 1, what);
+    } else if (run->settings.pass == 0) {
+        char *of_draw = mem_format("draw %u: %s", run->settings.draw, what);
+        progress_now(&run->progress, of_draw);
+        free(of_draw);
+    }
+    free(what);
+}
+
+static void say_reference(entrants_t *entrants) {
+    begin(entrants, STEP_REFERENCE, "", 1,
+          mem_format("reference in float64 on the CPU, %s", entrants->name));
+}
+
+/* "opening 4 of 14: pytorch-cpu compile, mlp_infer/…" */
+static char *which(const entrants_t *entrants, const char *does, size_t i) {
+    const case_t *spec = &entrants->contenders[i].result.spec;
+    char engine[32];
+    return mem_format("%s %zu of %zu: %s %s, %s", does, i + 1, entrants->n,
+                      case_engine_label(spec, engine), spec->variant, entrants->name);
+}
+
+static void say_opening(entrants_t *entrants, size_t i) {
+    char engine[32];
+    const case_t *spec = &entrants->contenders[i].result.spec;
+    begin(entrants, run_opening(entrants->run), case_engine_label(spec, engine), 1,
+          which(entrants, "opening", i));
+}
+
+static void say_measuring(entrants_t *entrants) {
+    begin(entrants, STEP_MEASURE, "", entrants->group->n,
+          mem_format("measuring %s", entrants->name));
+}
+
+static void say(entrants_t *entrants, const char *does, size_t i) {
+    progress_t *progress = &entrants->run->progress;
+    char *what = which(entrants, does, i);
+    if (!is_within_step(entrants))
+        progress_now(progress, what);
+    free(what);
+}
+
+/* What is left of the rounds as each contender's limits have it. */
+static void describe_rounds(progress_t *progress, void *context) {
+    const entrants_t *entrants = context;
+    const run_t *run = entrants->run;
+    double least_s = 0, most_s = 0;
+    unsigned round = 0;
+    for (size_t i = 0; i < entrants->n; i++) {
+        const contender_t *contender = &entrants->contenders[i];
+        if (!contender->active || contender->result.stop != STOP_NONE)
+            continue;
+        least_s += stopping_least_s(&contender->stopping);
+        most_s += stopping_most_s(&contender->stopping);
+        round = contender->stopping.rounds > round ? contender->stopping.rounds : round;
+    }
+    estimate_know(&progress->estimate, least_s, most_s);
+    if (round == 0)
+        snprintf(progress->what, sizeof progress->what, "warming up, %s", entrants->name);
+    else
+        snprintf(progress->what, sizeof progress->what, "pass %u of %u, round %u, %s",
+                 run->settings.pass, run_passes(run), round + 1, entrants->name);
+}
+
+static void say_rounds(entrants_t *entrants, bool begin) {
+    progress_t *progress = &entrants->run->progress;
+    if (is_within_step(entrants))
+        return;
+    progress->describe = begin ? describe_rounds : NULL;
+    progress->context = entrants;
+    if (!begin)
+        estimate_know(&progress->estimate, 0, 0);
+    progress_now(progress, entrants->name);
+}
+
+static void say_end(entrants_t *entrants) {
+    begin(entrants, STEP_OTHER, "", 1, mem_text(entrants->name));
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
@@ -248,9 +340,10 @@ static bool is_any_active(const entrants_t *entrants) {
 
 static void open_all(entrants_t *entrants, bool backward) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
-        contender_t *contender = &entrants->contenders[backward ? entrants->n - 1 - i : i];
-        if (contender->active)
-            contender_open(contender);
+        const size_t at = backward ? entrants->n - 1 - i : i;
+        say_opening(entrants, at);
+        if (entrants->contenders[at].active)
+            contender_open(&entrants->contenders[at]);
     }
 }
 
@@ -275,6 +368,7 @@ static bool check_files(entrants_t *entrants) {
  * verified, so nothing is timed: then all contenders that can be opened are dropped, and it is NULL. */
 static const kept_reference_t *open_entrants(entrants_t *entrants, bool backward) {
     error_t why = ERROR_INIT;
+    say_reference(entrants);
     if (!is_any_active(entrants) || !check_files(entrants))
         return NULL;
     const kept_reference_t *kept = find_reference(entrants, &why);
@@ -297,6 +391,8 @@ static void check_all(entrants_t *entrants, const reference_t *reference, bool a
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         contender_t *contender = &entrants->contenders[i];
         const expectation_t expected = expectation(entrants, contender, reference, 0);
+        if (contender->active)
+            say(entrants, "checking", i);
         contender_check(contender, &expected,
                         after ? &contender->result.after : &contender->result.before);
     }
@@ -319,6 +415,7 @@ static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
 static void take_cold_rounds(entrants_t *entrants, const reference_t *reference) {
     run_t *run = entrants->run;
     check_all(entrants, reference, false);
+    progress_now(&run->progress, entrants->name);
     cold_rounds(entrants->contenders, entrants->n, &run->workers, run->options->seed,
                 run->n_groups++, run->interrupted);
     check_all(entrants, reference, true);
@@ -330,11 +427,15 @@ static void take_rounds(entrants_t *entrants, const kept_reference_t *kept) {
         check_all(entrants, &kept->reference, false);
         plan_audits(entrants, kept);
     }
+    say_rounds(entrants, true);
     schedule_rounds(entrants->contenders, entrants->n, run->options->seed, run->n_groups++,
                     run->interrupted);
+    say_rounds(entrants, false);
     const bool audited = !run->options->profile;
     for (size_t i = 0; i < entrants->n; i++) {
         contender_t *contender = &entrants->contenders[i];
+        if (audited && contender->active)
+            say(entrants, "auditing", i);
         if (audited && !*run->interrupted)
             contender_audit(contender);
         contender_settle(contender);
@@ -386,6 +487,7 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
             TRY(run_note_pass(entrants->sides[i], err));
     }
     const kept_reference_t *kept = open_entrants(entrants, backward);
+    say_measuring(entrants);
     if (kept != NULL && entrants->run->options->cold)
         take_cold_rounds(entrants, &kept->reference);
     else if (kept != NULL)
@@ -398,6 +500,7 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
             contender_finish(&entrants->contenders[i]);
         run_note_workers(entrants->sides[i]);
     }
+    say_end(entrants);
     for (size_t i = 0; i < entrants->n; i++)
         if (is_result(entrants->run, &entrants->contenders[i]))
             TRY(write_result(entrants, i, err));
@@ -409,24 +512,25 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
 static status_t add_all(entrants_t *entrants, const group_t *group, error_t *err) {
     run_t *run = entrants->run;
     for (size_t i = 0; i < group->n; i++)
-        if (entrant_is_done(run, &group->states[i]))
+        if (entrant_is_done(run, &group->states[i])) {
             run->progress.done++;
-        else
+            run_skip_case(run, &group->cases[i]);
+        } else {
             TRY(entrants_add(entrants, run, group, i, err));
+        }
     return STATUS_OK;
 }
 
 status_t run_measure(run_t *run, const group_t *group, error_t *err) {
     entrants_t entrants = entrants_make(run, group, group->n);
-    char *name = workload_group(group->workload, &group->cases[0]);
-    progress_now(&run->progress, name);
-    nvtx_push(name);
+    nvtx_push(entrants.name);
     run->settings.measure = stopping_share(group->measure);
     status_t status = add_all(&entrants, group, err);
     if (status == STATUS_OK && entrants.n > 0)
         status = entrants_measure(&entrants, false, err);
+    else
+        run_skip_group(run, group);
     nvtx_pop();
-    free(name);
     entrants_free(&entrants);
     return status;
 }

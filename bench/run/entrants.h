@@ -7,6 +7,7 @@
 typedef struct entrants {
     run_t *run; /* its oracle, seed and rates apply to all */
     const group_t *group;
+    char *name; /* of the group */
     contender_t *contenders;
     run_t **sides;         /* the run of each contender */
     case_state_t **states; /* of each contender's case */

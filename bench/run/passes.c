@@ -37,6 +37,9 @@ static void replace_processes(run_t *run) {
 }
 
 void run_start_pass(run_t *run, unsigned pass) {
+    char what[64];
+    snprintf(what, sizeof what, "pass %u of %u", pass, run_passes(run));
+    progress_step(&run->progress, STEP_START, "", 1, what);
     replace_processes(run);
     run->settings.pass = pass;
 }

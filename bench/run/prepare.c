@@ -111,17 +111,13 @@ static void describe_run(run_t *run) {
     environment_set(&record->environment, "measure.pair", run->pair);
 }
 
-static bool one_walk(const run_t *run) {
-    return run->options->cold || run->options->profile || run->options->trace;
-}
-
 /* What this command measures, so that `bench merge` can tell what is missing. */
 static void describe_plan(run_t *run) {
     record_t *record = &run->record;
     for (size_t i = 0; i < record->n_sweeps; i++)
         for (size_t s = 0; s < run->n_sweeps; s++)
             if (strcmp(record->sweeps[i].text, run->sweeps[s].text) == 0)
-                record->sweeps[i].passes = one_walk(run) ? 1 : run->sweeps[s].measure.passes;
+                record->sweeps[i].passes = run_walks_once(run) ? 1 : run->sweeps[s].measure.passes;
     text_list_free(&record->left_out);
     run_left_out(run->options, &record->left_out);
 }
@@ -129,7 +125,7 @@ static void describe_plan(run_t *run) {
 void run_choose_folder(run_t *run) {
     size_t total = 0;
     for (size_t s = 0; s < run->n_sweeps; s++)
-        total += run->sweeps[s].n_cases * (one_walk(run) ? 1 : run->sweeps[s].measure.passes);
+        total += run->sweeps[s].n_cases * (run_walks_once(run) ? 1 : run->sweeps[s].measure.passes);
     progress_start(&run->progress, run->options->quiet, total);
     run->folder = run->options->out != NULL ? mem_text(run->options->out) : default_folder(run);
 }
@@ -187,6 +183,7 @@ status_t run_begin(run_t *run, error_t *err) {
     fs_remove_orphans(run->folder);
     run_make_states(run);
     note_lost_draws(run);
+    run_expect_steps(run);
     record_declare_all(&run->record);
     TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
@@ -291,6 +288,7 @@ static void find_walls(run_t *run) {
 
 status_t run_survey(run_t *run, error_t *err) {
     const run_options_t *options = run->options;
+    progress_step(&run->progress, STEP_OTHER, "", 1, "looking at the machine");
     if (options->isolate)
         find_walls(run);
     run->workers = (workers_t){.root = options->root,

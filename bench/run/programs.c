@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void on_compiled(void *context, size_t done, size_t total) {
-    char text[64];
-    snprintf(text, sizeof text, "compiling %zu/%zu", done, total);
-    progress_now(context, text);
-}
-
 case_t run_calibration_case(const char *workload, const char *variant) {
     return (case_t){.workload = mem_text(workload),
                     .engine = mem_text("cuda"),
@@ -77,7 +71,7 @@ status_t run_compile(run_t *run, error_t *err) {
         return STATUS_OK;
     compile_options_t compile = {.root = run->options->root,
                                  .compiler = run->options->compiler,
-                                 .progress = on_compiled,
+                                 .progress = progress_compiled,
                                  .context = &run->progress};
     TRY(add_programs(run, &compile, err));
     error_t why = ERROR_INIT;
@@ -95,6 +89,7 @@ status_t run_compile(run_t *run, error_t *err) {
     }
     environment_set(&run->here, "versions.cuda_compiler", described);
     free(described);
+    progress_step(&run->progress, STEP_OTHER, "", 1, "compile");
     compile_refill(run, compile);
     return compile_all(&compile, &run->programs, err);
 }

@@ -223,3 +223,54 @@ unsigned run_passes(const run_t *run) {
             most = run->sweeps[s].measure.passes;
     return most;
 }
+
+bool run_walks_once(const run_t *run) {
+    return run->options->cold || run->options->profile || run->options->trace;
+}
+
+bool run_calibrates(const run_t *run) {
+    return run->arch != NULL && !run->options->profile && !run->options->cold;
+}
+
+/* ---- what is to come ------------------------------------------------------------------------- */
+
+/* Of both builds, each case is opened. */
+static size_t n_sides(const run_t *run) {
+    return run->options->against != NULL ? 2 : 1;
+}
+
+step_t run_opening(const run_t *run) {
+    return run->settings.pass <= 1 ? STEP_OPEN : STEP_REOPEN;
+}
+
+void run_expect_steps(run_t *run) {
+    estimate_t *estimate = &run->progress.estimate;
+    const unsigned n_passes = run_passes(run);
+    estimate_expect(estimate, STEP_START, "", n_passes);
+    if (run_calibrates(run))
+        estimate_expect(estimate, STEP_CALIBRATE, "", (size_t)N_CALIBRATIONS * n_passes);
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t at = 0; at < run->sweeps[s].n_cases;) {
+            const group_t group = run_next_group(run, s, &at);
+            const size_t n = run_walks_once(run) ? 1 : group.measure->passes;
+            estimate_expect(estimate, STEP_REFERENCE, "", n);
+            estimate_expect(estimate, STEP_MEASURE, "", n * group.n);
+            for (size_t i = 0; i < group.n; i++) {
+                char engine[32];
+                const char *label = case_engine_label(&group.cases[i], engine);
+                estimate_expect(estimate, STEP_OPEN, label, n_sides(run));
+                estimate_expect(estimate, STEP_REOPEN, label, n_sides(run) * (n - 1));
+            }
+        }
+}
+
+void run_skip_case(run_t *run, const case_t *spec) {
+    char engine[32];
+    estimate_skip(&run->progress.estimate, run_opening(run), case_engine_label(spec, engine),
+                  n_sides(run));
+}
+
+void run_skip_group(run_t *run, const group_t *group) {
+    estimate_skip(&run->progress.estimate, STEP_REFERENCE, "", 1);
+    estimate_skip(&run->progress.estimate, STEP_MEASURE, "", group->n);
+}

@@ -40,6 +40,7 @@ void run_free_sweeps(run_t *run) {
 }
 
 void run_free(run_t *run) {
+    progress_free(&run->progress);
     run_free_sweeps(run);
     record_free(&run->record);
     environment_free(&run->here);

@@ -135,6 +135,17 @@ bool run_is_retried(const run_t *run, const case_result_t *before);
 size_t run_count(const run_t *run, bool (*is)(const case_state_t *state));
 /* The most passes of any sweep. */
 unsigned run_passes(const run_t *run);
+/* One walk over the cases, not passes? */
+bool run_walks_once(const run_t *run);
+/* Is the device measured, too? Not if nothing would use the rates. */
+bool run_calibrates(const run_t *run);
+/* Tell the progress all steps of all passes (stats/estimate.h), which each then begins or skips. */
+void run_expect_steps(run_t *run);
+/* The kind of step that opening a case is in this pass. */
+step_t run_opening(const run_t *run);
+/* The case is not opened in this pass, nor anything of the group measured. */
+void run_skip_case(run_t *run, const case_t *spec);
+void run_skip_group(run_t *run, const group_t *group);
 
 /* prepare.c */
 /* Set the run's folder and start the progress line. */

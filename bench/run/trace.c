@@ -239,7 +239,7 @@ static status_t trace_file_write(const trace_file_t *file, const char *path, err
 static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, trace_file_t *file,
                            error_t *err) {
     contender_t contender;
-    progress_now(&run->progress, spec->id);
+    progress_step(&run->progress, STEP_MEASURE, "", 1, spec->id);
     TRY(entrant_make(run, spec, "", &contender, err));
     trace_file_add(file, &contender);
     state->finished = 1;
@@ -278,6 +278,7 @@ status_t run_trace(run_t *run, error_t *err) {
     TRY(run_load_sweeps(run, err));
     run_choose_folder(run);
     run_make_states(run);
+    estimate_expect(&run->progress.estimate, STEP_MEASURE, "", run->progress.total);
     trace_file_init(&file, clock_ns());
     status_t status = run_survey(run, err);
     if (status == STATUS_OK)

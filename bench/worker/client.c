@@ -159,7 +159,8 @@ static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *
             interrupted_ns = deadline_in(INTERRUPT_PATIENCE_S);
         struct pollfd both[2] = {{.fd = link->child.out_fd, .events = POLLIN},
                                  {.fd = link->child.err_fd, .events = POLLIN}};
-        poll(both, 2, 100);
+        if (poll(both, 2, 100) == 0)
+            subprocess_waiting();
         keep_stderr(link);
     }
     return STATUS_OK;
@@ -224,6 +225,7 @@ static status_t exchange(worker_link_t *link, const json_t *request, double time
     const int64_t deadline_ns = deadline_in(timeout_s);
     keep_stderr(link);
     stderr_tail_begin_request(&link->tail);
+    subprocess_waiting(); /* before the request: the answer may be a time */
     TRY(send_request(link, request, deadline_ns, err));
     return receive_answer(link, request, deadline_ns, answer, err);
 }
@@ -315,17 +317,30 @@ static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) 
     return status;
 }
 
+static const char *starting;
+
+const char *worker_link_starting(void) {
+    return starting;
+}
+
+static void set_starting(const char *label) {
+    starting = label;
+    subprocess_waiting();
+}
+
 status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) {
     if (link->cannot != NULL)
         return error_set(err, STATUS_FAILED, "%s", link->cannot);
     if (link->hello != NULL)
         return STATUS_OK;
     error_t why = ERROR_INIT;
+    set_starting(link->label);
     status_t status = start_once(link, timeout_s, &why);
     if (status != STATUS_OK && link->killed_by_signal && !link->has_run) {
         error_clear(&why);
         status = start_once(link, timeout_s, &why);
     }
+    set_starting(NULL);
     link->has_run = link->has_run || status == STATUS_OK;
     if (status == STATUS_OK)
         return STATUS_OK;

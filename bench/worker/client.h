@@ -60,6 +60,9 @@ status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s,
 /* Once `*flag` is not 0, give up workers that have not answered a few seconds later. */
 void worker_links_heed(const volatile sig_atomic_t *flag);
 
+/* The label of the worker that is being started; NULL: none is. */
+const char *worker_link_starting(void);
+
 bool worker_answer_is_ok(const json_t *answer);
 const char *worker_answer_reason(const json_t *answer); /* never NULL */
 /* The reason of an answer that is not ok, and what the request left on stderr. The caller frees it. */

@@ -77,7 +77,15 @@ def test_what_new_writes_compiles(tmp_path: Path) -> None:
 @needs_torch
 def test_what_new_writes_is_right(tmp_path: Path) -> None:
     bench("operator", "new", "mine", "--dir", tmp_path)
-    assert "\nok: " in bench("operator", "check", tmp_path / "mine").stdout
+    checked = bench("operator", "check", tmp_path / "mine")
+    assert "\nok: " in checked.stdout
+    begun = [line for line in checked.stderr.splitlines() if " · " not in line]  # those took long
+    assert begun == ["starting Python with PyTorch"] + [
+        f"reference in {precision} on the CPU, rows={size} cols={size} {dtype}"
+        for dtype in ("f32", "f16")
+        for size in (1, 1024)
+        for precision in ("float64", dtype)
+    ]
     sizes = ["--set", "rows=5", "--set", "cols=7", "--set", "dtype=f32,f16", "--set", "device=cpu"]
     options = ["--variant", "01_element_per_thread,eager,spelled_out", "--quick", "--quiet"]
     run = tmp_path / "run"
@@ -131,7 +139,7 @@ def test_check_lists_what_it_found(tmp_path: Path) -> None:
 def test_check_without_pytorch_says_so(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "mine")
     done = bench("operator", "check", folder, expect=2, BENCH_PYTHON="none")
-    assert done.stderr.startswith("bench: the reference cannot be run: ")
+    assert "\nbench: the reference cannot be run: " in done.stderr
     assert "ok:" not in done.stdout
 
 

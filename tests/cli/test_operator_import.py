@@ -19,6 +19,7 @@ pytest.importorskip("torch")
 
 PROBLEMS = FIXTURES / "problems"
 CANDIDATES = sorted((PROBLEMS / "candidates").glob("*/*.py"))
+IMPORTS = "Python loads PyTorch and runs Model"
 QUICK = ("--quick", "--time-limit", "50ms", "--set", "device=cpu", "--engine", "python")
 
 
@@ -36,7 +37,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
         given = [part for file in files for part in ("--candidate", file)]
         as_they_are = ["--variant", ",".join(file.stem for file in files)]  # not compiled, too
         out = ["--out", top / "operator", "--", *QUICK, *as_they_are, "--out", top / "run"]
-        bench("operator", "import", PROBLEMS / f"{name}.py", *given, *out, expect=1)
+        done = bench("operator", "import", PROBLEMS / f"{name}.py", *given, *out, expect=1)
+        (top / "stderr").write_text(done.stderr, "utf-8")
         return top
 
     return run
@@ -88,6 +90,26 @@ def test_the_folder_is_kept_with_unedited_files(imported: Imported) -> None:
     assert "import" in read_header(kept.parent / "run")["argv"]
     done = bench("operator", "import", PROBLEMS / "linear.py", "--out", kept, expect=2)
     assert done.stderr == f"bench: --out {kept}: exists already\n"
+
+
+def test_each_step_is_told_as_it_begins(imported: Imported) -> None:
+    lines = (imported("linear") / "stderr").read_text("utf-8").splitlines()
+    steps = [
+        lines.index(f"importing linear.py: {IMPORTS}"),
+        lines.index("checking linear.py: reference in float64 on the CPU, on two inputs"),
+        next(i for i, line in enumerate(lines) if line.startswith("[1/")),
+    ]
+    assert steps == sorted(steps)
+
+
+def test_quiet_tells_no_step(tmp_path: Path) -> None:
+    (tmp_path / "none.py").write_text("raise ValueError('no problem')\n", "utf-8")
+    told = f"importing none.py: {IMPORTS}\n"
+    for words, expected in (((), told), (("--", "--quiet"), "")):
+        done = bench("operator", "import", tmp_path / "none.py", *words, expect=2)
+        lines = [line for line in done.stderr.splitlines(keepends=True) if " · " not in line]
+        assert lines[:-1] == [expected] * bool(expected)
+        assert lines[-1].startswith("bench: ")
 
 
 def test_bad_command_lines(tmp_path: Path) -> None:

@@ -16,46 +16,182 @@
 
 static const int64_t SECOND_NS = 1000000000;
 
-/* What progress_now() prints when `done` of `total` cases took `elapsed_s`. */
-static char *line_of(bool terminal, size_t done, size_t total, int64_t elapsed_s) {
-    progress_t progress = {.terminal = terminal,
-                           .done = done,
-                           .total = total,
-                           .start_ns = clock_ns() - elapsed_s * SECOND_NS};
+static int64_t now_ns;
+
+static int64_t now(void *context) {
+    (void)context;
+    return now_ns;
+}
+
+static int set_clock(void **state) {
+    (void)state;
+    now_ns = 1000 * SECOND_NS;
+    clock_inject(now, NULL);
+    return 0;
+}
+
+static int reset_clock(void **state) {
+    (void)state;
+    clock_inject(NULL, NULL);
+    return 0;
+}
+
+/* What the function prints; the caller frees it. */
+static char *printed(void (*print)(progress_t *progress), progress_t *progress) {
     char *text = NULL;
     size_t size = 0;
     FILE *real = stderr, *kept = open_memstream(&text, &size);
     assert_non_null(kept);
     stderr = kept;
-    progress_now(&progress, "what");
+    print(progress);
     stderr = real;
     fclose(kept);
     return text;
 }
 
-static void test_time_left_is_that_of_what_is_missing(void **state) {
-    (void)state;
-    static const struct {
-        size_t done, total;
-        const char *line;
-    } CASES[] = {
-        {0, 4, "\r\033[K[0/4] what"}, /* nothing to judge by */
-        {1, 4, "\r\033[K[1/4] what  10 min 00 s left"},
-        {2, 4, "\r\033[K[2/4] what  3 min 20 s left"},
-        {3, 4, "\r\033[K[3/4] what  1 min 07 s left"},
-    };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        char *line = line_of(true, CASES[i].done, CASES[i].total, 200);
-        assert_string_equal(line, CASES[i].line);
-        free(line);
-    }
+static void expect_printed(void (*print)(progress_t *progress), progress_t *progress,
+                           const char *expected) {
+    char *text = printed(print, progress);
+    assert_string_equal(text, expected);
+    free(text);
 }
 
-static void test_no_line_where_there_is_no_terminal(void **state) {
+static progress_t make(bool terminal, size_t done, size_t total) {
+    return (progress_t){.terminal = terminal,
+                        .done = done,
+                        .total = total,
+                        .estimate = estimate_make(),
+                        .since_ns = now_ns,
+                        .printed_ns = now_ns - 3600 * SECOND_NS};
+}
+
+static void expect_text(const progress_t *progress, const char *starting, int columns,
+                        const char *expected) {
+    char *text = progress_text(progress, starting, now_ns, columns);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_the_line_says_what_takes_how_long(void **state) {
     (void)state;
-    char *line = line_of(false, 1, 4, 200);
-    assert_string_equal(line, "");
-    free(line);
+    progress_t progress = make(true, 3, 84);
+    estimate_expect(&progress.estimate, STEP_OPEN, "pytorch-cpu", 4);
+    progress.quiet = true; /* only its text is looked at */
+    progress.terminal = false;
+    progress_step(&progress, STEP_OPEN, "pytorch-cpu", 1, "opening 1 of 4: pytorch-cpu eager");
+    expect_text(&progress, NULL, 100, "[3/84] opening 1 of 4: pytorch-cpu eager");
+    now_ns += 10 * SECOND_NS;
+    expect_text(&progress, "pytorch-cpu", 100,
+                "[3/84] starting pytorch-cpu, opening 1 of 4: pytorch-cpu eager · 10 s");
+    progress_step(&progress, STEP_OPEN, "pytorch-cpu", 1, "opening 2 of 4: pytorch-cpu compile");
+    estimate_expect(&progress.estimate, STEP_MEASURE, "", 4);
+    expect_text(&progress, NULL, 100,
+                "[3/84] opening 2 of 4: pytorch-cpu compile · over 30 s left");
+    estimate_skip(&progress.estimate, STEP_MEASURE, "", 4);
+    now_ns += 2 * SECOND_NS;
+    expect_text(&progress, NULL, 100,
+                "[3/84] opening 2 of 4: pytorch-cpu compile · 2.0 s · about 28 s left");
+    /* The time left is what must be read. */
+    expect_text(&progress, NULL, 50, "[3/84] opening 2 of 4: p · 2.0 s · about 28 s left");
+    progress_now(&progress, "größer");
+    expect_text(&progress, NULL, 28, "[3/84] grö · about 28 s left");
+    progress.total = 0;
+    expect_text(&progress, NULL, 28, "größer · about 28 s left");
+    progress_free(&progress);
+}
+
+static void begin(progress_t *progress) {
+    progress_step(progress, STEP_OTHER, "", 1, "what");
+}
+
+static void tick(progress_t *progress) {
+    progress_tick(progress);
+}
+
+static void test_a_terminal_has_one_line_that_is_renewed(void **state) {
+    (void)state;
+    progress_t progress = make(true, 0, 4);
+    expect_printed(begin, &progress, "\r\033[K[0/4] what");
+    expect_printed(begin, &progress, ""); /* faster than anybody reads */
+    expect_printed(tick, &progress, "");
+    now_ns += SECOND_NS;
+    expect_printed(tick, &progress, "\r\033[K[0/4] what · 1.0 s");
+    now_ns += SECOND_NS / 10;
+    expect_printed(tick, &progress, "");
+    now_ns += SECOND_NS;
+    expect_printed(tick, &progress, "\r\033[K[0/4] what · 2.1 s");
+    progress_free(&progress);
+}
+
+static void test_a_log_has_a_line_for_what_takes_long(void **state) {
+    (void)state;
+    progress_t progress = make(false, 1, 4);
+    expect_printed(begin, &progress, "");
+    for (int s = 1; s <= 100; s++) {
+        now_ns += SECOND_NS;
+        char *text = printed(tick, &progress);
+        const bool expected = s == 5 || s == 15 || s == 30 || s == 60;
+        assert_int_equal(text[0] != '\0', expected);
+        if (s == 30)
+            assert_string_equal(text, "[1/4] what · 30 s\n");
+        free(text);
+    }
+    expect_printed(begin, &progress, "");
+    now_ns += 5 * SECOND_NS; /* 45 s after the last line */
+    expect_printed(tick, &progress, "[1/4] what · 5.0 s\n");
+    expect_printed(begin, &progress, "");
+    now_ns += 6 * SECOND_NS; /* only 6 */
+    expect_printed(tick, &progress, "");
+    progress_free(&progress);
+}
+
+static void test_quiet_is_quiet(void **state) {
+    (void)state;
+    progress_t progress = make(false, 1, 4);
+    progress.quiet = true;
+    expect_printed(begin, &progress, "");
+    now_ns += 1000 * SECOND_NS;
+    expect_printed(tick, &progress, "");
+    progress_free(&progress);
+}
+
+static void say_round(progress_t *progress, void *context) {
+    snprintf(progress->what, sizeof progress->what, "round %d", ++*(int *)context);
+    estimate_know(&progress->estimate, 3, 20);
+}
+
+static void test_rounds_are_described_when_a_line_is_due(void **state) {
+    (void)state;
+    int rounds = 0;
+    progress_t progress = make(true, 1, 4);
+    expect_printed(begin, &progress, "\r\033[K[1/4] what");
+    progress.describe = say_round;
+    progress.context = &rounds;
+    now_ns += SECOND_NS / 2;
+    expect_printed(tick, &progress, "");
+    now_ns += SECOND_NS / 2;
+    expect_printed(tick, &progress, "\r\033[K[1/4] round 1 · 1.0 s · about 20 s left");
+    now_ns += SECOND_NS;
+    expect_printed(begin, &progress, "\r\033[K[1/4] what"); /* another step */
+    progress_free(&progress);
+}
+
+static void compile_3_of_22(progress_t *progress) {
+    progress_compiled(progress, 3, 22);
+}
+
+static void test_programs_that_are_compiled_are_counted(void **state) {
+    (void)state;
+    progress_t progress = make(true, 0, 4);
+    expect_printed(begin, &progress, "\r\033[K[0/4] what");
+    now_ns += 12 * SECOND_NS;
+    expect_printed(compile_3_of_22, &progress,
+                   "\r\033[K[0/4] compile 3 of 22 programs · 12 s · about 1 min 16 s left");
+    estimate_expect(&progress.estimate, STEP_MEASURE, "", 4);
+    now_ns += 2 * SECOND_NS;
+    expect_printed(compile_3_of_22, &progress,
+                   "\r\033[K[0/4] compile 3 of 22 programs · 14 s · over 1 min 29 s left");
+    progress_free(&progress);
 }
 
 /* Whoever reads the log must not take a time for one that can win. */
@@ -83,9 +219,18 @@ static void test_a_claim_is_marked_in_the_log(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time_left_is_that_of_what_is_missing),
+        cmocka_unit_test_setup_teardown(test_the_line_says_what_takes_how_long, set_clock,
+                                        reset_clock),
+        cmocka_unit_test_setup_teardown(test_a_terminal_has_one_line_that_is_renewed, set_clock,
+                                        reset_clock),
+        cmocka_unit_test_setup_teardown(test_a_log_has_a_line_for_what_takes_long, set_clock,
+                                        reset_clock),
+        cmocka_unit_test_setup_teardown(test_quiet_is_quiet, set_clock, reset_clock),
+        cmocka_unit_test_setup_teardown(test_rounds_are_described_when_a_line_is_due, set_clock,
+                                        reset_clock),
+        cmocka_unit_test_setup_teardown(test_programs_that_are_compiled_are_counted, set_clock,
+                                        reset_clock),
         cmocka_unit_test(test_a_claim_is_marked_in_the_log),
-        cmocka_unit_test(test_no_line_where_there_is_no_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

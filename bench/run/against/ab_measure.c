@@ -92,6 +92,7 @@ static status_t add_pair(ab_t *ab, const ab_group_t *group, size_t ours, size_t 
     if (done || is_dropped(&group->ours, ours) || is_dropped(&group->theirs, theirs)) {
         ab->ours->progress.done += ours < group->ours.n;
         ab->theirs.progress.done += theirs < group->theirs.n;
+        run_skip_case(ab->ours, either);
         return STATUS_OK;
     }
     TRY(add_side(ab->ours, &group->ours, ours, entrants, err));
@@ -122,19 +123,18 @@ static status_t add_all(ab_t *ab, const ab_group_t *group, entrants_t *entrants,
 static status_t measure(ab_t *ab, const ab_group_t *group, error_t *err) {
     run_t *ours = ab->ours;
     const group_t *any = group->ours.n > 0 ? &group->ours : &group->theirs;
-    char *name = workload_group(any->workload, &any->cases[0]);
-    progress_now(&ours->progress, name);
-    nvtx_push(name);
     ours->settings.measure = ab->theirs.settings.measure = stopping_share(any->measure);
     entrants_t entrants;
     status_t status = add_all(ab, group, &entrants, err);
+    nvtx_push(entrants.name);
     if (group->recheck_ids != NULL)
         for (size_t i = 0; i < entrants.n; i++)
             entrants.sides[i]->progress.total++;
     if (status == STATUS_OK && entrants.n > 0)
         status = entrants_measure(&entrants, ours->settings.pass % 2 == 0, err);
+    else
+        run_skip_group(ours, any);
     nvtx_pop();
-    free(name);
     entrants_free(&entrants);
     return status;
 }

@@ -1,0 +1,58 @@
+/* How long a run still takes, from how long its steps took so far. Every time is an argument, in seconds from any
+ * start: this file reads no clock. */
+#ifndef BENCH_STATS_ESTIMATE_H
+#define BENCH_STATS_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum step {
+    STEP_OTHER,     /* what no estimate counts */
+    STEP_START,     /* processes of workers, once in a pass */
+    STEP_CALIBRATE, /* one case of the calibration */
+    STEP_DRAW,      /* one draw of one case */
+    STEP_REFERENCE, /* of one group in one pass */
+    STEP_OPEN,      /* one case of an engine in the first pass, when it is compiled */
+    STEP_REOPEN,  /* the same in a later pass; until one is known, it takes as long as the first */
+    STEP_MEASURE, /* one case in one pass: checks, warm-up, rounds */
+} step_t;
+
+typedef struct step_kind {
+    step_t step;
+    char engine[32]; /* "pytorch-cpu"; "": any */
+    size_t left, done;
+    double spent_s; /* in those that are done */
+} step_kind_t;
+
+typedef struct estimate {
+    step_kind_t *kinds;
+    size_t n_kinds;
+    size_t now, n_now; /* index of the kind that is under way, and how many of it; n_now 0: none */
+    double began_s;    /* when they began, without the time in which workers started since */
+    double start_s;    /* when a worker began to start; NaN: none is starting */
+    double least_s, most_s; /* that they still take, if they know it themselves; else NaN */
+} estimate_t;
+
+typedef struct time_left {
+    double s;
+    bool is_more; /* something is left of which nothing is known: it takes longer than `s` */
+} time_left_t;
+
+estimate_t estimate_make(void);
+void estimate_free(estimate_t *estimate);
+
+/* `n` more such steps are to come. */
+void estimate_expect(estimate_t *estimate, step_t step, const char *engine, size_t n);
+/* `n` of them do not come after all, or took no time. */
+void estimate_skip(estimate_t *estimate, step_t step, const char *engine, size_t n);
+/* `n` of them begin, to end together. What was under way has ended. */
+void estimate_begin(estimate_t *estimate, step_t step, const char *engine, size_t n, double now_s);
+void estimate_end(estimate_t *estimate, double now_s);
+/* A worker starts, or has started: this is not time of the step under way. */
+void estimate_starts(estimate_t *estimate, bool starts, double now_s);
+/* What is under way takes at least and at most so much longer. */
+void estimate_know(estimate_t *estimate, double least_s, double most_s);
+
+time_left_t estimate_left(const estimate_t *estimate, double now_s);
+
+#endif
