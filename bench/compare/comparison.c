@@ -336,7 +336,9 @@ status_t comparison_make(const record_t *base, const record_t *candidate,
                                  .n_floor_runs = floors_runs(options->floors)};
     TRY(guard_check_allow(allow, err));
     TRY(guard_runs(base, candidate, allow, &comparison->allowed, err));
-    cause_of_runs(base, candidate, &comparison->changes);
+    comparison->differing = conditions_changed(&base->environment, &candidate->environment);
+    for (size_t i = 0; i < comparison->differing.n; i++)
+        text_list_take(&comparison->changes, run_difference_text(&comparison->differing.items[i]));
     make_pairs(comparison, phases, allow);
     comparison_decide(comparison, options->floors);
     finish_pairs(comparison);
@@ -351,6 +353,7 @@ void comparison_free(comparison_t *comparison) {
     arena_free(&comparison->texts);
     text_list_free(&comparison->allowed);
     text_list_free(&comparison->changes);
+    conditions_free(&comparison->differing);
     *comparison = (comparison_t){0};
 }
 

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { TIMEOUT_S = 20 };
+/* Of files that git does not know: data in a work tree may be larger than memory. */
+enum { TIMEOUT_S = 20, READ_MOST_BYTES = 64 << 20 };
 
 /* "# branch.oid HASH", then other lines with "#", then one for each changed or unknown file. */
 static bool parse_status(const char *text, git_state_t *state) {
@@ -52,21 +54,45 @@ static char *output_of(const char *const *argv) {
     return text;
 }
 
-/* Of files that git does not know only the names count. */
-static void hash_changes(const char *folder, const char *spec, const char *status,
-                         git_state_t *state) {
-    const char *const argv[] = {"git",      "--no-optional-locks", "-C", folder, "diff", "HEAD",
-                                "--binary", "--no-ext-diff",       "--", ".",    spec,   NULL};
-    char *diff = output_of(argv);
-    hash_t *hash = hash_new();
-    for (const char *line = status; line != NULL; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (*line == '?')
-            hash_add(hash, line, strcspn(line, "\n"));
+/* Its name, and its contents if these are no more than `*left_bytes`; else its size. */
+static void hash_unknown(hash_t *hash, const char *path, long long *left_bytes) {
+    struct stat file;
+    error_t ignored = ERROR_INIT;
+    char *data = NULL;
+    size_t size;
+    hash_add_text(hash, path);
+    if (lstat(path, &file) != 0 || !S_ISREG(file.st_mode))
+        return;
+    if (file.st_size <= *left_bytes && fs_read(path, &data, &size, &ignored) == STATUS_OK) {
+        *left_bytes -= file.st_size;
+        hash_add(hash, data, size);
+        free(data);
+    } else {
+        hash_add(hash, &file.st_size, sizeof file.st_size);
     }
-    hash_add_text(hash, diff != NULL ? diff : "");
+}
+
+/* Not from `git status`, which does not name the files in a folder that is new. */
+static void hash_changes(const char *folder, const char *spec, git_state_t *state) {
+    const char *const diff[] = {"git",      "--no-optional-locks", "-C", folder, "diff", "HEAD",
+                                "--binary", "--no-ext-diff",       "--", ".",    spec,   NULL};
+    const char *const list[] = {"git",      "-c",       "core.quotePath=false", "-C", folder,
+                                "ls-files", "--others", "--exclude-standard",   "--", ".",
+                                spec,       NULL};
+    char *changed = output_of(diff), *unknown = output_of(list);
+    long long left_bytes = READ_MOST_BYTES;
+    hash_t *hash = hash_new();
+    hash_add_text(hash, changed != NULL ? changed : "");
+    char *rest = unknown;
+    for (char *name; rest != NULL && *rest != '\0';) {
+        name = strsep(&rest, "\n");
+        char *path = fs_join(folder, name);
+        hash_unknown(hash, path, &left_bytes);
+        free(path);
+    }
     hash_finish(hash, state->changes);
-    free(diff);
+    free(changed);
+    free(unknown);
 }
 
 bool git_read(const char *folder, const char *except, git_state_t *state) {
@@ -77,7 +103,7 @@ bool git_read(const char *folder, const char *except, git_state_t *state) {
     char *status = fs_exists(git) ? output_of(argv) : NULL;
     const bool read = status != NULL && parse_status(status, state);
     if (read && state->dirty)
-        hash_changes(folder, spec, status, state);
+        hash_changes(folder, spec, state);
     free(status);
     free(spec);
     free(git);
