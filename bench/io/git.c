@@ -10,8 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of files that git does not know: data in a work tree may be larger than memory. */
-enum { TIMEOUT_S = 20, READ_MOST_BYTES = 64 << 20 };
+enum { TIMEOUT_S = 20 };
 
 /* "# branch.oid HASH", then other lines with "#", then one for each changed or unknown file. */
 static bool parse_status(const char *text, git_state_t *state) {
@@ -54,22 +53,21 @@ static char *output_of(const char *const *argv) {
     return text;
 }
 
-/* Its name, and its contents if these are no more than `*left_bytes`; else its size. */
-static void hash_unknown(hash_t *hash, const char *path, long long *left_bytes) {
+/* Its name, and what it says if it is source: a log that grows is no other code. */
+static void hash_unknown(hash_t *hash, const char *path) {
+    static const char *const SOURCES[] = {".c", ".h", ".cpp", ".hpp", ".cu", ".cuh", ".py"};
     struct stat file;
     error_t ignored = ERROR_INIT;
     char *data = NULL;
-    size_t size;
+    size_t size, i = 0;
     hash_add_text(hash, path);
-    if (lstat(path, &file) != 0 || !S_ISREG(file.st_mode))
+    while (i < sizeof SOURCES / sizeof *SOURCES && !text_ends(path, SOURCES[i]))
+        i++;
+    if (i == sizeof SOURCES / sizeof *SOURCES || lstat(path, &file) != 0 ||
+        !S_ISREG(file.st_mode) || fs_read(path, &data, &size, &ignored) != STATUS_OK)
         return;
-    if (file.st_size <= *left_bytes && fs_read(path, &data, &size, &ignored) == STATUS_OK) {
-        *left_bytes -= file.st_size;
-        hash_add(hash, data, size);
-        free(data);
-    } else {
-        hash_add(hash, &file.st_size, sizeof file.st_size);
-    }
+    hash_add(hash, data, size);
+    free(data);
 }
 
 /* Not from `git status`, which does not name the files in a folder that is new. */
@@ -80,14 +78,13 @@ static void hash_changes(const char *folder, const char *spec, git_state_t *stat
                                 "ls-files", "--others", "--exclude-standard",   "--", ".",
                                 spec,       NULL};
     char *changed = output_of(diff), *unknown = output_of(list);
-    long long left_bytes = READ_MOST_BYTES;
     hash_t *hash = hash_new();
     hash_add_text(hash, changed != NULL ? changed : "");
     char *rest = unknown;
     for (char *name; rest != NULL && *rest != '\0';) {
         name = strsep(&rest, "\n");
         char *path = fs_join(folder, name);
-        hash_unknown(hash, path, &left_bytes);
+        hash_unknown(hash, path);
         free(path);
     }
     hash_finish(hash, state->changes);

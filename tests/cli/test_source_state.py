@@ -65,6 +65,7 @@ def test_edited_file_that_git_does_not_know_is_another_change(root: Path) -> Non
     new.parent.mkdir(parents=True)
     found = []
     for text in ("1", "2", "1"):
+        (root / "log").write_text(str(len(found)), encoding="utf-8")  # no source
         new.write_text(text, encoding="utf-8")
         found.append(run_in(root)[0]["folder"]["changes"])
         shutil.rmtree(root.parent / "run")
