@@ -115,6 +115,9 @@ static void add_environment(text_list_t *parts, const comparison_t *comparison,
     for (size_t i = 0; i < b->throttle.n; i++)
         if (!text_list_has(&a->throttle, b->throttle.items[i]))
             text_list_add_format(parts, "throttled now: %s", b->throttle.items[i]);
+    if (fabs(candidate->cpu_taken_frac - base->cpu_taken_frac) > BUSY_FRAC) /* NaN: unknown */
+        text_list_add_format(parts, "other programs took %.0f → %.0f %% of its CPU time",
+                             base->cpu_taken_frac * 100, candidate->cpu_taken_frac * 100);
     text_list_t names = {0};
     add_names(&names, comparison, &base->spec);
     add_joined(parts, "the runs differ in ", &names);

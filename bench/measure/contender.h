@@ -9,6 +9,7 @@
 #include "measure/stopping.h"
 #include "measure/verify.h"
 #include "worker/client.h"
+#include "worker/cpu_share.h"
 #include "worker/guard.h"
 
 #include <limits.h>
@@ -77,6 +78,7 @@ struct contender {
     bool is_void;                   /* the current round */
     char *foul;                     /* why its next round is void (guard.h); NULL: it is not */
     char *void_reason;              /* of the first void round; NULL: there was none */
+    cpu_share_t share;              /* of its worker, in all its rounds */
     contender_t *paired;            /* the same case in another build, or NULL; both take adjacent
                                        rounds until both have enough */
 };

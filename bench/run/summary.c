@@ -2,6 +2,7 @@
  * workload once it is measured. */
 #include "run/state.h"
 
+#include "analysis/busy.h"
 #include "analysis/contenders.h"
 #include "analysis/labels.h"
 #include "base/memory.h"
@@ -100,6 +101,14 @@ static void print_isolation(const run_t *run) {
                 run->isolation.walls.detail);
 }
 
+/* Even with --quiet: it affects the times. */
+static void print_busy(const record_t *record) {
+    char *sentence = busy_sentence(record);
+    if (sentence != NULL)
+        fprintf(stderr, "busy machine: %s (docs/measuring.md#a-busy-machine)\n", sentence);
+    free(sentence);
+}
+
 /* "trust: 12 sealed, 9 audited, 2 self-reported (numpy-cpu matmul)"; nothing if all are sealed. */
 static void print_trusts(const record_t *record) {
     size_t counts[TRUST_SELF_REPORTED + 1] = {0};
@@ -152,6 +161,7 @@ status_t run_print(const run_t *run, error_t *err) {
     fflush(stdout); /* what follows on stderr may go to the same file */
     if (!run->options->quiet && !prints_cases(run)) /* which has it in each case */
         print_trusts(&record);
+    print_busy(&record);
     if (!run->options->quiet)
         print_unknown_versions(&record);
     record_free(&record);

@@ -145,6 +145,16 @@ def test_conditions_that_differ_are_the_cause(base: Run) -> None:
     assert said == "code may have changed: different files of the operator"
 
 
+def test_a_busy_machine_is_the_cause(base: Run) -> None:
+    candidate = rerun(base)
+    candidate.scale(CPU, 1.2)
+    base.cases[CPU]["cpu_taken_frac"] = 0.01
+    base.write()
+    candidate.cases[CPU]["cpu_taken_frac"] = 0.48
+    said = case_of(compare(base, candidate, expect=1), CPU)["cause"]
+    assert said.endswith("; other programs took 1 → 48 % of its CPU time")
+
+
 def test_uncommitted_changes_of_an_older_run_may_be_others(base: Run) -> None:
     base.environment["git"] = {"revision": "a" * 12, "dirty": True}
     base.write()

@@ -143,6 +143,7 @@ static status_t verdict(const ab_t *ab, error_t *err) {
 static status_t steps(ab_t *ab, error_t *err) {
     run_t *ours = ab->ours;
     TRY(run_load_sweeps(ours, err));
+    run_note_load(ours);
     TRY(load(ab, err));
     TRY(cores_init(&ours->cores, ours->options->cpus, err));
     TRY(run_prepare_folder(ours, err));

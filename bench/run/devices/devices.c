@@ -332,6 +332,7 @@ static status_t steps(devices_t *devices, char **program, error_t *err) {
     bool broken = false;
     TRY(read_list(devices, err));
     TRY(run_load_sweeps(run, err));
+    run_note_load(run);
     run_choose_folder(run);
     TRY(survey(devices, err));
     TRY(share_cores(devices, err));
