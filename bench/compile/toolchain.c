@@ -194,10 +194,9 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
     }
     if (output->ok)
         status = fs_read(cubin, &output->cubin, &output->cubin_bytes, err);
-    fs_remove_tree(folder, NULL);
+    fs_remove_temporary(&folder);
     text_list_free(&argv);
     free(cubin);
-    free(folder);
     return status;
 }
 
