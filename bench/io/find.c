@@ -54,6 +54,7 @@ char *package_install(const package_t *package) {
 
 status_t fs_executable(char **path, error_t *err) {
     char target[PATH_MAX];
+    *path = NULL;
     ssize_t length = readlink("/proc/self/exe", target, sizeof target);
     if (length < 0 || (size_t)length == sizeof target)
         return error_set(err, STATUS_USAGE, "/proc/self/exe: cannot read link: %s",
@@ -83,6 +84,7 @@ static void cut_two_parts(char *path) {
 
 status_t fs_project_root(char **root, error_t *err) {
     const char *wanted = fs_variable("BENCH_ROOT");
+    *root = NULL;
     if (wanted != NULL) {
         *root = fs_project_at(wanted);
         return *root != NULL ? STATUS_OK
