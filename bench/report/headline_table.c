@@ -12,15 +12,7 @@
 
 /* What the rows of the table have in common, above it; what only some have, above those rows. */
 enum { ABOVE_WORKLOAD, ABOVE_MACHINE, ABOVE_WHEN, ABOVE_PHASE, N_ABOVE };
-enum {
-    COLUMN_FASTER,
-    COLUMN_SIZE,
-    COLUMN_OURS,
-    COLUMN_OURS_NAME,
-    COLUMN_RIVAL,
-    COLUMN_RIVAL_NAME,
-    N_COLUMNS
-};
+enum { COLUMN_FASTER, COLUMN_SIZE, COLUMN_OURS, COLUMN_RIVAL, N_COLUMNS };
 enum { WIDTH = 100 };
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -153,12 +145,6 @@ const char *headline_eager(const report_t *report, const size_row_t *row) {
                        lead_text(report, speedup));
 }
 
-/* The range over boots of a row where one boot has another leader than the next, else "". */
-static const char *boots_that_disagree(const report_t *report, const headline_row_t *row) {
-    const char *range = headline_range(report, row, true);
-    return strstr(range, "disagree") != NULL ? range : "";
-}
-
 const char *headline_range_title(const report_t *report, const headline_t *headline) {
     size_t fewest = SIZE_MAX, most = 0;
     for (size_t i = 0; i < headline->n; i++) {
@@ -224,8 +210,35 @@ static void print_wrapped(const report_t *report, const char *text) {
     free(words);
 }
 
+/* "batch 64"; with `full`, what else tells rows apart: "softmax rows=16, f32, CPU, cols 32768". */
+static const char *row_name(const report_t *report, const headline_row_t *row, bool full) {
+    const char *size = size_name(report, row->set, row->row->size);
+    const bool on_cpu = strcmp(row->set->platform->device, "cpu") == 0;
+    return !full ? size
+                 : report_text(report, "%s %s, %s%s", row->set->workload,
+                               headline_setting(report, row), on_cpu ? "CPU, " : "", size);
+}
+
+/* "over 3 boots: batch 64 1.60–1.64×, batch 2^24 1.04–1.08×" */
+static void print_boots(const report_t *report, const headline_t *headline, bool full) {
+    text_list_t ranges = {0};
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const char *range = headline_range(report, row, true);
+        if (range[0] != '\0' && strcmp(range, "–") != 0)
+            text_list_add_format(&ranges, "%s %s", row_name(report, row, full), range);
+    }
+    const char *list = report_join(report, &ranges, full ? "; " : ", ");
+    if (list == NULL)
+        return;
+    print(report, "\n");
+    print_wrapped(
+        report, report_text(report, "%s: %s. The interval of a ratio covers its range over boots.",
+                            headline_range_title(report, headline), list));
+}
+
 /* What belongs to a row and has no column: without the rivals that did not lead if the table is of several workloads. */
-static void print_notes(const report_t *report, const headline_t *headline, bool of_one_setting) {
+static void print_notes(const report_t *report, const headline_t *headline, bool full) {
     bool first = true;
     for (size_t i = 0; i < headline->n; i++) {
         const headline_row_t *row = &headline->rows[i];
@@ -234,18 +247,13 @@ static void print_notes(const report_t *report, const headline_t *headline, bool
             const char *title, *text;
         } notes[] = {{"faster, but not compared", excluded_text(report, row)},
                      {"other rivals", of_one ? others_text(report, row) : ""},
-                     {"one eager call of each", of_one ? headline_eager(report, row->row) : ""},
-                     {headline_range_title(report, headline), boots_that_disagree(report, row)}};
-        const char *size = size_name(report, row->set, row->row->size);
-        if (!of_one_setting)
-            size = report_text(report, "%s %s, %s", row->set->workload,
-                               headline_setting(report, row), size);
+                     {"one eager call of each", of_one ? headline_eager(report, row->row) : ""}};
         for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
             if (notes[k].text[0] == '\0')
                 continue;
             print(report, "%s", first ? "\n" : "");
-            print_wrapped(report,
-                          report_text(report, "%s, %s: %s", size, notes[k].title, notes[k].text));
+            print_wrapped(report, report_text(report, "%s, %s: %s", row_name(report, row, full),
+                                              notes[k].title, notes[k].text));
             first = false;
         }
     }
@@ -268,28 +276,50 @@ static const char *common_engine(const headline_t *headline, bool ours) {
     return engine != NULL ? engine_name(engine) : NULL;
 }
 
-static const char *side_name(const report_t *report, const case_result_t *result,
-                             const char *common) {
-    if (result == NULL || common == NULL)
-        return marked_contender(report, result);
-    return report_text(report, "%s%s", result->spec.variant,
-                       is_self_reported(result) ? " (self-reported)" : "");
+/* Its time and its name; the times of a column end below each other. */
+static const char *side_cell(const report_t *report, const case_result_t *result, const char *phase,
+                             const char *common, size_t widest) {
+    const char *time = time_cell(report, result, phase), *name = marked_contender(report, result);
+    if (result != NULL && common != NULL)
+        name = report_text(report, "%s%s", result->spec.variant,
+                           is_self_reported(result) ? " (self-reported)" : "");
+    return report_text(report, "%*s%s %s", (int)(widest - text_width(time)), "", time, name);
+}
+
+static size_t widest_time(const report_t *report, const headline_t *headline, bool ours) {
+    size_t widest = 0;
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const case_result_t *shown = standing_shown(ours ? &row->row->ours : &row->row->theirs);
+        const size_t width = text_width(time_cell(report, shown, row->set->phase));
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+/* As headline_faster(), but short. */
+static const char *faster_cell(const report_t *report, const headline_row_t *row) {
+    const speedup_t *speedup = &row->row->headline;
+    return speedup->verdict == VERDICT_NO_DIFFERENCE
+               ? report_text(report, "none, %s", lead_text(report, speedup))
+               : headline_faster(report, row);
 }
 
 static void add_rows(columns_t *table, const headline_t *headline, const char *ours,
                      const char *rival) {
     const report_t *report = table->report;
+    const size_t own = widest_time(report, headline, true),
+                 other = widest_time(report, headline, false);
     for (size_t i = 0; i < headline->n; i++) {
         const headline_row_t *row = &headline->rows[i];
-        const case_result_t *own = standing_shown(&row->row->ours);
-        const case_result_t *other = standing_shown(&row->row->theirs);
+        const char *phase = row->set->phase;
         columns_row(table, (const char *[N_COLUMNS]){
-                               [COLUMN_FASTER] = headline_faster(report, row),
+                               [COLUMN_FASTER] = faster_cell(report, row),
                                [COLUMN_SIZE] = size_name(report, row->set, row->row->size),
-                               [COLUMN_OURS] = time_cell(report, own, row->set->phase),
-                               [COLUMN_OURS_NAME] = side_name(report, own, ours),
-                               [COLUMN_RIVAL] = time_cell(report, other, row->set->phase),
-                               [COLUMN_RIVAL_NAME] = side_name(report, other, rival)});
+                               [COLUMN_OURS] = side_cell(report, standing_shown(&row->row->ours),
+                                                         phase, ours, own),
+                               [COLUMN_RIVAL] = side_cell(report, standing_shown(&row->row->theirs),
+                                                          phase, rival, other)});
     }
 }
 
@@ -313,10 +343,8 @@ static void print_table(const report_t *report, const headline_t *headline, pass
     const column_t columns[N_COLUMNS] = {
         {passes_have_intervals(passes) ? "faster (95 % interval)" : "lower time", 'l', false},
         {"size", 'l', false},
-        {"ours", 'r', false},
-        {ours != NULL ? ours : "", 'l', false},
-        {"best rival", 'r', false},
-        {rival != NULL ? rival : "", 'l', false},
+        {ours != NULL ? report_text(report, "ours: %s", ours) : "ours", 'l', false},
+        {rival != NULL ? report_text(report, "best rival: %s", rival) : "best rival", 'l', false},
     };
     columns_t table = columns_begin(report, columns, N_COLUMNS);
     add_rows(&table, headline, ours, rival);
@@ -326,11 +354,19 @@ static void print_table(const report_t *report, const headline_t *headline, pass
     free(text);
 }
 
-static bool has_boots(const report_t *report, const headline_t *headline) {
-    for (size_t i = 0; i < headline->n; i++)
-        if (*headline_range(report, &headline->rows[i], true) != '\0')
-            return true;
-    return false;
+/* A table for the rows on each kind of device, the GPU's first. */
+static void print_tables(const report_t *report, const headline_t *headline, passes_t passes,
+                         const char *const (*above)[N_ABOVE], const bool *is_shared) {
+    for (size_t at = 0; at < headline->n;) {
+        headline_t rows = {.rows = headline->rows + at, .n = 1};
+        const char *device = rows.rows->set->platform->device;
+        while (at + rows.n < headline->n &&
+               strcmp(rows.rows[rows.n].set->platform->device, device) == 0)
+            rows.n++;
+        print(report, "%s", at > 0 ? "\n" : "");
+        print_table(report, &rows, passes, above + at, is_shared);
+        at += rows.n;
+    }
 }
 
 char *headline_text(const headline_t *headline) {
@@ -353,16 +389,14 @@ char *headline_text(const headline_t *headline) {
     if (title != NULL || caveat != NULL)
         print(report, "%s%s%s\n\n", title != NULL ? title : "",
               title != NULL && caveat != NULL ? ", " : "", caveat != NULL ? caveat : "");
-    print_table(report, headline, passes, (const char *const(*)[N_ABOVE])above, is_shared);
-    print_notes(report, headline, is_shared[ABOVE_WORKLOAD]);
+    print_tables(report, headline, passes, (const char *const(*)[N_ABOVE])above, is_shared);
+    const bool full = !is_shared[ABOVE_WORKLOAD] || !is_shared[ABOVE_MACHINE];
+    print_notes(report, headline, full);
+    print_boots(report, headline, full);
     const char *note = passes_note(report, passes);
     if (*note != '\0') {
         print(report, "\n");
-        print_wrapped(report,
-                      report_text(report, "%s%s", note,
-                                  has_boots(report, headline)
-                                      ? " The interval of a ratio covers its range over boots."
-                                      : ""));
+        print_wrapped(report, note);
     }
     free(above);
     return page_close(&page);

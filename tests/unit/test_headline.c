@@ -56,9 +56,8 @@ static void test_sizes_that_matter_come_first(void **state) {
     assert_int_equal(all.headline.n, 11);
     assert_has(all.text, "mlp_infer f32, GPU, median host_to_host\n\nfaster (95 % interval) ");
     assert_has(all.text, "batch 1 ");
-    assert_has(all.text, "  ours  CUDA      best rival  PyTorch\n");
-    assert_has(all.text, "  01_study ");
-    assert_has(all.text, "  eager\n");
+    assert_has(all.text, "  ours: CUDA        best rival: PyTorch\n");
+    assert_has(all.text, " 01_study  2.00 µs eager\n");
     assert_has(all.text, "\nCUDA 2.0");
     assert_has(all.text, "\nPyTorch 2.0");
     shown_free(&all);
@@ -106,7 +105,7 @@ static void test_two_values_are_marked(void **state) {
     phase_summarise(phase);
     assert_true(phase->bimodal.found);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, " µs ‡  01_study");
+    assert_has(shown.text, " µs ‡ 01_study");
     assert_has(shown.text, "× (1.5–3.0) ‡ "); /* 3000 over either value */
     assert_has(shown.text, "‡: it has two values; the");
     shown_free(&shown);
@@ -123,9 +122,8 @@ static void test_boots_have_a_range(void **state) {
     const headline_part_t part = {&run, &sets, NULL, &boots};
     headline_t headline = headline_select(&part, 1, 10);
     char *text = headline_text(&headline);
-    assert_has(text, "\nbatch 2, over 3 boots: 0.50–2.00× (in 2 of 3), they disagree\n");
-    assert_has(text, " covers its range over boots.\n");
-    assert_null(strstr(text, "batch 1, over 3 boots"));
+    assert_has(text, "\nover 3 boots: batch 1 2.0–4.0×, batch 2 0.50–2.00× (in 2 of 3), they "
+                     "disagree. The interval ");
     free(text);
     headline_free(&headline);
     comparison_set_list_free(&sets);
@@ -138,7 +136,7 @@ static void test_no_difference_is_no_win(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){1}, 1);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, "no difference, ");
+    assert_has(shown.text, "\nnone, ");
     shown_free(&shown);
     record_free(&run);
 }
@@ -149,7 +147,7 @@ static void test_best_rival_is_whoever_is_fastest(void **state) {
     record_t run = plant_ratios((double[]){4}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 500, CASE_OK, NULL}, 9);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, "  501 ns  jit\n");
+    assert_has(shown.text, "  501 ns jit\n");
     assert_int_equal(shown.headline.rows[0].row->headline.verdict, VERDICT_THEIRS);
     assert_has(shown.text, "\nbatch 1, other rivals: PyTorch eager 4.0");
     assert_has(shown.text, "\nmine 2.0");
@@ -194,7 +192,7 @@ static void test_sizes_without_a_ratio_say_why(void **state) {
     assert_int_equal(shown.headline.n, 2 + N);
     for (size_t i = 0; i < N; i++)
         assert_has(shown.text, SIZES[i].reason);
-    assert_has(shown.text, "batch 128      skipped  01_study");
+    assert_has(shown.text, "batch 128      skipped 01_study");
     shown_free(&shown);
     shown = show(&run, 3); /* those with a ratio come first */
     assert_sizes(&shown.headline, (int64_t[]){1, 2, 64}, 3);
@@ -256,7 +254,7 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     char *text = headline_text(&both);
     assert_has(text, "mlp_infer f32, median host_to_host\n\nfaster");
     assert_has(text, "\nCPU, 2026-11-22\n");
-    assert_has(text, "\n\nGPU, saved 2026-11-21\n");
+    assert_has(text, "\nGPU, saved 2026-11-21\n");
     free(text);
     headline_free(&alone);
     headline_free(&both);
@@ -275,10 +273,8 @@ static void test_a_candidate_stands_for_ours(void **state) {
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 4000, CASE_OK, NULL}, 3);
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 1000, CASE_OK, NULL}, 4);
     shown_t shown = show(&run, 10);
-    assert_has(
-        shown.text,
-        "Python 1.99× (1.97–2.01)  batch 1  1.00 µs  Python mine       1.99 µs  PyTorch eager");
-    assert_has(shown.text, " 4.00 µs  CUDA 01_study     1.00 µs  Python mine\n");
+    assert_has(shown.text, "\nPython 1.99× (1.97–2.01)  batch 1  1.00 µs mine  1.99 µs eager\n");
+    assert_has(shown.text, "  4.00 µs 01_study  1.00 µs mine\n");
     shown_free(&shown);
     record_free(&run);
 }
@@ -302,7 +298,7 @@ static void test_eager_calls_have_a_line(void **state) {
     char *text = headline_text(&headline);
     assert_string_equal(row.row->best->spec.variant, "mine+graph");
     assert_string_equal(row.row->plain->spec.variant, "mine");
-    assert_has(text, "  499 ns  mine+graph      399 ns  graph\n");
+    assert_has(text, "  499 ns mine+graph  399 ns graph\n");
     assert_has(text,
                "\nbatch 1, one eager call of each: mine 1.00 µs, PyTorch 2.00 µs: Python 2.0");
     free(text);
