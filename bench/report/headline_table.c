@@ -63,6 +63,10 @@ static const char *no_ratio(const report_t *report, const headline_row_t *row) {
         side_without(report, "the rival", "no rival was run", &row->row->theirs, row->set->phase);
     if (ours == NULL || theirs == NULL)
         return ours != NULL ? ours : theirs != NULL ? theirs : "–";
+    static const char OURS_IS[] = "ours is ", RIVAL_IS[] = "the rival is ";
+    if (text_starts(ours, OURS_IS) && text_starts(theirs, RIVAL_IS) &&
+        strcmp(ours + strlen(OURS_IS), theirs + strlen(RIVAL_IS)) == 0)
+        return report_text(report, "both are %s", ours + strlen(OURS_IS));
     return report_text(report, "%s, %s", ours, theirs);
 }
 
