@@ -6,6 +6,7 @@
 #include "base/secret.h"
 #include "base/units.h"
 #include "cli/operator_print.h"
+#include "io/fs.h"
 #include "io/table.h"
 #include "measure/contender.h"
 #include "sweep/sweep.h"
@@ -302,6 +303,7 @@ status_t operator_check(const operator_options_t *options, error_t *err) {
         return error_set(err, STATUS_USAGE,
                          "bench operator check: expected the folder of an "
                          "operator");
+    TRY(fs_check_temporary(err));
     text_list_t others = {0}; /* what is wrong with them is not asked for */
     workload_add_operators(options->root, &others);
     text_list_free(&others);

@@ -104,6 +104,7 @@ status_t operator_import(const operator_options_t *options, error_t *err) {
         return error_set(err, STATUS_USAGE, "bench operator import: expected PROBLEM.py");
     if (options->out != NULL && fs_exists(options->out))
         return error_set(err, STATUS_USAGE, "--out %s: exists already", options->out);
+    TRY(fs_check_temporary(err)); /* with --out it is needed later */
     char *temporary = NULL;
     if (options->out == NULL)
         TRY(fs_temporary_folder(&temporary, err));
@@ -115,14 +116,12 @@ status_t operator_import(const operator_options_t *options, error_t *err) {
         fputs(notes, stderr);
         status = check_oracle(options, folder, notes, err);
         if (status != STATUS_OK)
-            fs_remove_tree(folder, NULL);
+            fs_remove_marked(folder, "operator.json", NULL);
     }
     if (status == STATUS_OK)
         status = run_folder(options, folder, err);
     free(notes);
-    if (temporary != NULL)
-        fs_remove_tree(temporary, NULL);
-    free(temporary);
+    fs_remove_temporary(&temporary);
     free(folder);
     return status;
 }

@@ -70,6 +70,7 @@ static int by_number(const void *a, const void *b) {
 static status_t ask_nvcc(const char *nvcc, const char *option, char **answer, error_t *err) {
     const char *const argv[] = {nvcc, option, NULL};
     subprocess_result_t result;
+    *answer = NULL;
     TRY(subprocess_run(argv, NULL, NVCC_TIMEOUT_S, &result, err));
     status_t status = STATUS_OK;
     if (result.exit_code != 0)
@@ -194,10 +195,9 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
     }
     if (output->ok)
         status = fs_read(cubin, &output->cubin, &output->cubin_bytes, err);
-    fs_remove_tree(folder, NULL);
+    fs_remove_temporary(&folder);
     text_list_free(&argv);
     free(cubin);
-    free(folder);
     return status;
 }
 

@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 #include "compile/compiler_log.h"
+#include "io/find.h"
 #include "io/fs.h"
-#include "io/package.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -177,7 +177,7 @@ void subprocess_stop(subprocess_t *child, char how[64]) {
 /* One output stream of subprocess_run(). */
 typedef struct capture {
     char *text;
-    size_t n, capacity;
+    size_t n, capacity, most;
 } capture_t;
 
 /* Read what is available; closes `*fd` at the end of the stream. True if anything happened. */
@@ -190,7 +190,7 @@ static bool drain(int *fd, capture_t *capture) {
         close_fd(fd);
         return true;
     }
-    size_t room = KEPT_BYTES - capture->n;
+    size_t room = capture->most - capture->n;
     size_t kept = (size_t)got < room ? (size_t)got : room;
     if (kept > 0) {
         mem_grow(&capture->text, capture->n + kept, &capture->capacity, 1);
@@ -245,12 +245,12 @@ static char *captured_text(capture_t *capture) {
     return capture->text;
 }
 
-status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
-                        subprocess_result_t *result, error_t *err) {
+/* `streams` have the input, and how much to keep. */
+static status_t run_with(const char *const *argv, streams_t streams, double timeout_s,
+                         subprocess_result_t *result, error_t *err) {
     *result = (subprocess_result_t){.exit_code = -1};
     subprocess_t child;
     TRY(subprocess_start(argv, &child, err));
-    streams_t streams = {.input = input, .input_left = input == NULL ? 0 : strlen(input)};
     double deadline_s = timeout_s > 0 ? subprocess_now_s() + timeout_s : INFINITY;
 
     /* Poll for the child's end rather than wait for the end of its output: a grandchild may hold
@@ -276,9 +276,25 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
         result->exit_code = WEXITSTATUS(wait_status);
     else
         result->signal = WTERMSIG(wait_status);
+    result->n_out = streams.out.n;
     result->out = captured_text(&streams.out);
     result->err = captured_text(&streams.err);
     return STATUS_OK;
+}
+
+status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
+                        subprocess_result_t *result, error_t *err) {
+    const streams_t streams = {.input = input,
+                               .input_left = input == NULL ? 0 : strlen(input),
+                               .out.most = KEPT_BYTES,
+                               .err.most = KEPT_BYTES};
+    return run_with(argv, streams, timeout_s, result, err);
+}
+
+status_t subprocess_run_keep(const char *const *argv, size_t most, double timeout_s,
+                             subprocess_result_t *result, error_t *err) {
+    const streams_t streams = {.out.most = most, .err.most = KEPT_BYTES};
+    return run_with(argv, streams, timeout_s, result, err);
 }
 
 void subprocess_result_free(subprocess_result_t *result) {

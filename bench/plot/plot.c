@@ -63,7 +63,7 @@ static status_t remove_older(const chart_set_t *set, const char *name, error_t *
     arena_t *texts = &set->plotter->texts;
     for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
         const char *file = arena_format(texts, "%s.%s", name, ENDS[i]);
-        TRY(fs_remove_tree(arena_keep(texts, fs_join(set->folder, file)), err));
+        TRY(fs_remove_file(arena_keep(texts, fs_join(set->folder, file)), err));
     }
     return STATUS_OK;
 }

@@ -395,7 +395,7 @@ status_t run_close(run_t *run, error_t *err) {
     note_rates(run, &finished);
     if (run->progress.done == run->progress.total && run->journal_changed == NULL) {
         run->record.finished = mem_text(clock_timestamp(now));
-        fs_remove_tree(run->compiled, NULL);
+        fs_remove_marked(run->compiled, "../cases.jsonl", NULL);
     }
     status_t status = results_write_derived(&finished, err);
     if (status == STATUS_OK)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "io/json_text.h"
+#include "io/output.h"
 #include "io/table.h"
 #include "model/result_json.h"
 #include "report/case_text.h"
@@ -168,6 +169,6 @@ status_t run_print(const run_t *run, error_t *err) {
     print_lock(run);
     print_isolation(run);
     if (!run->options->quiet)
-        fprintf(stderr, "results: %s\n", run->folder);
+        output_print(stderr, "results: %s\n", run->folder);
     return STATUS_OK;
 }

@@ -218,6 +218,7 @@ static json_t *scalars_to_json(const operator_description_t *d) {
 status_t operators_request(const operator_description_t *d, const case_t *spec, json_t **request,
                            error_t *err) {
     json_t *arrays = json_array();
+    *request = NULL;
     for (size_t i = 0; i < d->n_arrays; i++) {
         operator_shape_t shape;
         if (description_shape(d, i, spec, &shape, err) != STATUS_OK) {
