@@ -241,6 +241,9 @@ static const char *doubt_of(const cell_t *cell, bool paired, arena_t *texts) {
     const phase_t *const sides[] = {cell->base, cell->candidate};
     static const char *const NAMES[] = {"BASE", "CANDIDATE"};
     char low[UNITS_TEXT], high[UNITS_TEXT], share[UNITS_TEXT];
+    for (size_t i = 0; i < 2; i++)
+        if (sides[i]->summary.median == 0)
+            return arena_format(texts, "the median in %s is 0: there is no ratio", NAMES[i]);
     if (isnan(cell->gate.low) && !cell->gate.change.are_passes)
         return arena_format(texts,
                             "%zu and %zu passes: the spread between processes is unknown with "

@@ -141,6 +141,7 @@ static status_t run_gnuplot(chart_t *chart, const chart_target_t *target, const 
     enum { MOST_BYTES = 64 << 20 };
     const char *script = plain_path(chart, target->scripts, chart->script, ".gp");
     const char *argv[] = {target->gnuplot,
+                          "-d", /* no settings of ~/.gnuplot or of the machine */
                           "-e",
                           arena_keep(&chart->texts, text_list_join(&chart->numbers, "; ")),
                           "-c",

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/output.h"
+#include "plot/folder.h"
 #include "results/digest.h"
 
 #include <libgen.h>
@@ -188,7 +189,7 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
 }
 
 static void note_run(const record_t *run, const char *root, report_files_t *files) {
-    char *charts = report_charts_folder(root, run);
+    char *charts = charts_folder(root, NULL, run);
     text_list_t edits = record_edits(run, charts);
     for (size_t i = 0; i < edits.n; i++)
         text_list_add(&files->edits, edits.items[i]);
