@@ -180,12 +180,13 @@ static void add_folder(reader_t *reader, char *path) {
     free(path);
 }
 
-/* The source's own, and the project's; kernels/common may be a link. */
+/* The source's own, with common/ beside it, and the project's; kernels/common may be a link. */
 static void add_folders(reader_t *reader, const char *path) {
     char *copy = mem_text(path);
     add_folder(reader, mem_text(dirname(copy)));
     add_folder(reader, mem_format("%s/kernels", reader->root));
     add_folder(reader, mem_format("%s/kernels/common", reader->root));
+    add_folder(reader, mem_format("%s/../common", reader->folders.items[0]));
     free(copy);
 }
 
