@@ -20,7 +20,7 @@ const cli_option_t OPERATOR_OPTIONS[] = {
     {"train", NULL, "import: in training mode (batch norm by the batch's statistics)",
      CLI_FIELD(cli_flag, operator_options_t, train)},
     {"emulate", NULL,
-     "check: run the rungs on the CPU at small sizes: right or wrong without a GPU",
+     "check: run the rungs on the CPU, at small sizes: are they right?",
      CLI_FIELD(cli_flag, operator_options_t, emulate)},
     {"variant", "NAME", "check --emulate: only this rung",
      CLI_FIELD(cli_text, operator_options_t, variant)},

@@ -172,10 +172,11 @@ static void set_reason(host_program_t *program, const char *log, const char *fol
 
 /* What decides whether a compiled header fits comes first. */
 static void list_options(const host_tools_t *tools, const char *language, text_list_t *argv) {
-    /* Its messages are read. */
-    const char *const options[] = {"env", "LC_ALL=C", tools->compiler,        "-std=c++17",
-                                   "-O1", "-w",       "-fno-strict-aliasing", "-pthread",
-                                   "-x",  language};
+    /* Its messages are read. Fibers jump between stacks, which _FORTIFY_SOURCE, the default of some, takes for an error. */
+    const char *const options[] = {
+        "env",   "LC_ALL=C",          tools->compiler,        "-std=c++17", "-O1",
+        "-w",    "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-pthread",   "-x",
+        language};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         text_list_add(argv, options[i]);
 }

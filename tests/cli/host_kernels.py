@@ -18,7 +18,7 @@ import pytest
 from project import BENCH, ROOT
 
 KEPT = BENCH.parent / "host_cuda"
-OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC"]
+OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-U_FORTIFY_SOURCE"]
 SM_COUNT = 3
 TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
 LAUNCH_TEXTS = (64, 64, 64, 64, 32, 32, 32, 64, 16, 16, 16)  # operator_launch: texts, then a flag
