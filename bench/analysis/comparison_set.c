@@ -154,7 +154,11 @@ static const char *call_phase(const comparison_set_t *set) {
     const bool scripts = strcmp(set->platform->device, "cuda") == 0 &&
                          !case_engine_is_built_in(set->platform->engine);
     const bool alike = has_call_made_ahead(set, OURS) && has_call_made_ahead(set, RIVALS);
-    return strcmp(phase, ONE_CALL) == 0 && scripts && !alike ? EAGER_CALL : phase;
+    if (strcmp(phase, ONE_CALL) == 0 && scripts && !alike)
+        return EAGER_CALL;
+    /* By the name that everybody's phase has, if it is one. */
+    const bool on_cpu = strcmp(set->platform->device, "cpu") == 0;
+    return strcmp(phase, ONE_CALL) == 0 && on_cpu ? shared_phase(set, HOST_CALL, ONE_CALL) : phase;
 }
 
 static const char *headline_phase(const comparison_set_t *set) {

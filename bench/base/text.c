@@ -1,6 +1,5 @@
 #include "base/text.h"
 
-#include "base/hash.h"
 #include "base/memory.h"
 
 #include <stdarg.h>
@@ -242,25 +241,4 @@ bool text_is_name(const char *text) {
         if (!is_word_char(*c) && *c != '.' && *c != '+' && *c != '-')
             return false;
     return strstr(text, "..") == NULL;
-}
-
-char *text_file_name(const char *text) {
-    enum { LONGEST = 120 };
-    char *name = mem_text(text), digits[HASH_TEXT];
-    bool lost = name[0] == '\0' || strlen(name) > LONGEST || strstr(name, "..") != NULL;
-    for (char *c = name; *c != '\0'; c++)
-        if (!is_word_char(*c) && (c == name || strchr(".+=-", *c) == NULL)) {
-            lost = lost || *c != '/';
-            *c = '_';
-        }
-    if (!lost)
-        return name;
-    hash_t *hash = hash_new();
-    hash_add_text(hash, text);
-    hash_finish(hash, digits);
-    char *distinct = mem_format("%.*s_%.8s", LONGEST, name, digits);
-    for (char *dots = distinct; (dots = strstr(dots, "..")) != NULL;)
-        dots[1] = '_';
-    free(name);
-    return distinct;
 }

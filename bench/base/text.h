@@ -49,8 +49,5 @@ bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 /* Is it safe as a file name and in an id: [A-Za-z0-9_][A-Za-z0-9_.+-]*, no ".."? */
 bool text_is_name(const char *text);
-/* A file name for a text, the same if it is one already: "/" and unsafe characters become "_", and
- * digits of a hash keep the names of texts apart that lose more than slashes. The caller frees it. */
-char *text_file_name(const char *text);
 
 #endif

@@ -78,6 +78,8 @@ static const cli_option_t REPORT_OPTIONS[] = {
      CLI_FIELD(cli_text, report_command_options_t, report.pages)},
     {"html", "FILE", "write one HTML file of all pages, charts and cases instead; -: stdout",
      CLI_FIELD(cli_text, report_command_options_t, report.html)},
+    {"picture", "FILE", "draw the speed-ups of all workloads instead, into FILE.svg or .png",
+     CLI_FIELD(cli_text, report_command_options_t, report.picture)},
     {"check", "FILE", "is this report, with its pages, what its runs give? exit code 1 if not",
      CLI_FIELD(cli_text, report_command_options_t, check)},
     {"print", "WHAT", "print headline (one table over all runs) or workloads; write no report",
@@ -86,7 +88,7 @@ static const cli_option_t REPORT_OPTIONS[] = {
 };
 
 static status_t check_report(const cli_args_t *args, const char *path, error_t *err) {
-    static const char *const OTHERS[] = {"out", "pages", "html", "print", NULL};
+    static const char *const OTHERS[] = {"out", "pages", "html", "picture", "print", NULL};
     const char *other = cli_first(args, OTHERS);
     report_check_t found;
     if (args->operands.n > 0)
@@ -107,12 +109,13 @@ static status_t check_report(const cli_args_t *args, const char *path, error_t *
     return STATUS_OK;
 }
 
-static status_t refuse_beside_html(const cli_args_t *args, const report_options_t *report,
-                                   error_t *err) {
-    static const char *const OTHERS[] = {"out", "pages", "print", NULL};
-    const char *other = cli_first(args, OTHERS);
-    if (report->html != NULL && other != NULL)
-        return error_set(err, STATUS_USAGE, "bench report: --html and --%s exclude each other",
+/* --html and --picture write one file instead of a report. */
+static status_t refuse_beside(const cli_args_t *args, error_t *err) {
+    static const char *const ONE[] = {"html", "picture", NULL};
+    static const char *const OTHERS[] = {"out", "pages", "print", "picture", NULL};
+    const char *one = cli_first(args, ONE), *other = cli_first(args, OTHERS);
+    if (one != NULL && other != NULL && strcmp(one, other) != 0)
+        return error_set(err, STATUS_USAGE, "bench report: --%s and --%s exclude each other", one,
                          other);
     return STATUS_OK;
 }
@@ -133,11 +136,13 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
         return check_report(args, options.check, err);
     if (report->n_runs == 0)
         return error_set(err, STATUS_USAGE, "bench report: expected at least one run folder");
-    TRY(refuse_beside_html(args, report, err));
+    TRY(refuse_beside(args, err));
     if (options.view >= 0)
         return report_print(report->runs, report->n_runs, (report_view_t)options.view, stdout, err);
-    TRY(report_write(report, err));
-    const char *file = report->html != NULL ? report->html : report->out;
+    TRY(report->picture != NULL ? report_picture(report, err) : report_write(report, err));
+    const char *file = report->picture != NULL ? report->picture
+                       : report->html != NULL  ? report->html
+                                               : report->out;
     if (strcmp(file, "-") != 0)
         printf("%s\n", file);
     return STATUS_OK;

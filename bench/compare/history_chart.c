@@ -64,7 +64,7 @@ static status_t draw(const history_series_t *series, const record_t *runs, chart
     chart_size(&chart, 0, HEIGHT);
     write_axes(series, &chart);
     write_runs(series, runs, &chart);
-    char *title = mem_format("%s_%s", series->id, series->phase), *name = text_file_name(title);
+    char *title = mem_format("%s_%s", series->id, series->phase), *name = fs_file_name(title);
     free(title);
     char *footer = mem_format("%zu runs, from %s to %s", series->n_runs, runs[0].name,
                               runs[series->n_runs - 1].name);

@@ -1,5 +1,6 @@
 #include "io/path.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -21,4 +22,27 @@ char *fs_stem(const char *path) {
     const char *dot = strrchr(name, '.');
     /* A leading dot marks a hidden file, not an extension. */
     return dot == NULL || dot == name ? mem_text(name) : mem_text_n(name, (size_t)(dot - name));
+}
+
+char *fs_file_name(const char *text) {
+    static const char SAFE[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+=-";
+    enum { LONGEST = 120, N_FIRST = 63 }; /* letters, digits and "_": a name may begin with them */
+    char *name = mem_text(text), digits[HASH_TEXT];
+    bool lost = name[0] == '\0' || strlen(name) > LONGEST || strstr(name, "..") != NULL;
+    for (char *c = name; *c != '\0'; c++) {
+        const char *safe = strchr(SAFE, *c);
+        if (safe != NULL && (c > name || safe < SAFE + N_FIRST) && (c[0] != '.' || c[1] != '.'))
+            continue;
+        lost = lost || *c != '/';
+        *c = '_';
+    }
+    if (!lost)
+        return name;
+    hash_t *hash = hash_new();
+    hash_add_text(hash, text);
+    hash_finish(hash, digits);
+    char *distinct = mem_format("%.*s_%.8s", LONGEST, name, digits);
+    free(name);
+    return distinct;
 }

@@ -7,5 +7,8 @@ const char *fs_variable(const char *name);
 char *fs_join(const char *folder, const char *name); /* "folder/name"; owned by the caller */
 /* File name without folder and without its last extension; owned by the caller. */
 char *fs_stem(const char *path);
+/* A file name for a text, the same if it is one already: "/" and unsafe characters become "_", and
+ * digits of a hash keep the names of texts apart that lose more than slashes. Owned by the caller. */
+char *fs_file_name(const char *text);
 
 #endif

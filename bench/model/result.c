@@ -112,7 +112,7 @@ static const phase_t *first_with_times(const case_result_t *result, const char *
 
 bool phase_is_call(const char *name) {
     return strcmp(name, CALL_IN_GRAPH) == 0 || strcmp(name, ONE_CALL) == 0 ||
-           strcmp(name, EAGER_CALL) == 0;
+           strcmp(name, HOST_CALL) == 0 || strcmp(name, EAGER_CALL) == 0;
 }
 
 /* Scripts say how long they took to capture or compile; the engines of this program have no calls but

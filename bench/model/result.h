@@ -207,6 +207,7 @@ unsigned result_stops(const case_result_t *result, stop_reason_t stop);
  *   COMPUTATION    the former, else the latter. */
 const phase_t *result_phase(const case_result_t *result, const char *name);
 #define CALL_IN_GRAPH "call_in_graph"
+#define HOST_CALL "forward" /* one call on a CPU */
 #define ONE_CALL "one_call"
 #define EAGER_CALL "eager_call"
 #define COMPUTATION "computation"
@@ -216,7 +217,7 @@ bool phase_can_take(const case_result_t *result, const phase_t *phase, double ns
 /* Do the result's parts agree: its status with its checks, its times with what can be, its trust with its claims?
  * What this program writes does; the error names the key. */
 status_t result_check(const case_result_t *result, error_t *err);
-/* Is it CALL_IN_GRAPH, ONE_CALL or EAGER_CALL: the computation alone, without copies? */
+/* Is it CALL_IN_GRAPH, ONE_CALL, EAGER_CALL or HOST_CALL: the computation alone, without copies? */
 bool phase_is_call(const char *name);
 /* Median of a phase in ns; NaN without times or without the phase. */
 double result_median(const case_result_t *result, const char *phase);

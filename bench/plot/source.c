@@ -210,7 +210,7 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
     TRY(record_load(folder, &source->run, err));
     record_tell_incomplete(&source->run);
     device_rates_set_limits_again(&source->run);
-    source->name = text_file_name(source->run.name); /* of a folder */
+    source->name = fs_file_name(source->run.name); /* of a folder */
     source->footer = footer_of(&source->run);
     group_by_shape(source);
     return STATUS_OK;

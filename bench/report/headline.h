@@ -43,9 +43,9 @@ bool headline_omits(const comparison_set_list_t *sets, size_t index);
 const char *headline_caveat(const char *workload); /* see workload_t; or NULL */
 void headline_free(headline_t *headline);
 
-/* Values common to all rows are in the line above the table, not in a column. "" if there are no
- * rows. The caller frees it. */
-char *headline_text(const headline_t *headline, table_style_t style);
+/* A table for a terminal: what rows have in common stands above them, what has no column in lines below. "" if there
+ * are no rows. The caller frees it. */
+char *headline_text(const headline_t *headline);
 
 /* Cells, as plain text: "f32", "depth=3, tf32" (only parameters that differ from the default); "CUDA
  * 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)", or why there is no ratio, "ours is

@@ -1,4 +1,5 @@
 #include "report/report.h"
+#include "report/picture.h"
 
 #include "report/html/html.h"
 #include "report/sections/sections.h"
@@ -303,29 +304,35 @@ static size_t print_machine(const report_t *report, const headline_t *headline, 
     while (at + rows.n < headline->n &&
            strcmp(machine, shown_machine(report, rows.rows[rows.n].part->run)) == 0)
         rows.n++;
-    print(report, "%s%s", at > 0 ? "\n" : "",
-          report_keep(report, headline_text(&rows, TABLE_TERMINAL)));
+    print(report, "%s%s", at > 0 ? "\n" : "", report_keep(report, headline_text(&rows)));
     return at + rows.n;
 }
 
-/* The workloads of all runs, each labelled with its date. */
-static void print_headline(const report_t *report, const shown_list_t *runs) {
+/* The workloads of all runs, each labelled with its date. The caller frees the array. */
+static headline_part_t *saved_parts(const report_t *report, const shown_list_t *runs, size_t *n) {
     headline_part_t *parts = NULL;
-    size_t n = 0, capacity = 0;
+    size_t capacity = 0;
     const shown_run_t **ordered = by_machine(report, runs);
+    *n = 0;
     for (size_t r = 0; r < runs->n; r++)
         for (size_t p = 0; p < ordered[r]->n_parts; p++) {
             const shown_run_t *shown = ordered[r];
-            mem_grow(&parts, n, &capacity, sizeof *parts);
-            parts[n] = shown_headline_part(&shown->parts[p]);
-            parts[n++].when = report_text(report, "saved %s", shown_date(report, &shown->whole));
+            mem_grow(&parts, *n, &capacity, sizeof *parts);
+            parts[*n] = shown_headline_part(&shown->parts[p]);
+            parts[(*n)++].when = report_text(report, "saved %s", shown_date(report, &shown->whole));
         }
+    free(ordered);
+    return parts;
+}
+
+static void print_headline(const report_t *report, const shown_list_t *runs) {
+    size_t n;
+    headline_part_t *parts = saved_parts(report, runs, &n);
     headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
     for (size_t at = 0; at < headline.n;)
         at = print_machine(report, &headline, at);
     headline_free(&headline);
     free(parts);
-    free(ordered);
 }
 
 /* "mlp_train: nothing to compare (29 skipped)". */
@@ -349,8 +356,7 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
         if (shown->parts[p].n_cases == 0)
             continue;
         headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
-        print(report, "%s%s", n++ > 0 ? "\n" : "",
-              report_keep(report, headline_text(&headline, TABLE_TERMINAL)));
+        print(report, "%s%s", n++ > 0 ? "\n" : "", report_keep(report, headline_text(&headline)));
         if (headline.n_omitted > 0)
             print(report, "\n`bench report` has %zu more sizes.\n", headline.n_omitted);
         if (headline.n == 0)
@@ -382,4 +388,20 @@ status_t report_print(const char *const *folders, size_t n, report_view_t view, 
     arena_free(&texts);
     shown_list_free(&runs);
     return STATUS_OK;
+}
+
+status_t report_picture(const report_options_t *options, error_t *err) {
+    shown_list_t runs;
+    page_t page;
+    size_t n;
+    TRY(shown_load(options->runs, options->n_runs, &runs, err));
+    page_open(&page);
+    headline_part_t *parts = saved_parts(&page.report, &runs, &n);
+    headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
+    status_t status = picture_draw(&page.report, &headline, options->root, options->picture, err);
+    headline_free(&headline);
+    free(parts);
+    free(page_close(&page));
+    shown_list_free(&runs);
+    return status;
 }

@@ -15,7 +15,8 @@ typedef struct report_options {
     const char
         *pages; /* NULL: a page is RUN/WORKLOAD.md; else PAGES/<name of the run>/WORKLOAD.md */
     const char *html; /* NULL: as above; else the only file, of all pages and cases; "-": stdout */
-    const char *root; /* the project's folder, for links and plots/<run>/ */
+    const char *picture; /* NULL, or the only file: the speed-ups of all runs, .svg or .png */
+    const char *root;    /* the project's folder, for links and plots/<run>/ */
 } report_options_t;
 
 /* The files of a report, REPORT.md first. */
@@ -36,6 +37,9 @@ status_t report_render(const report_options_t *options, report_files_t *files, e
 void report_files_free(report_files_t *files);
 /* Write them; those that would not change stay untouched. Of "-" the first is printed. */
 status_t report_write(const report_options_t *options, error_t *err);
+
+/* Draw options->picture instead. */
+status_t report_picture(const report_options_t *options, error_t *err);
 
 /* Tables for a terminal: of one workload of the run, or of all (NULL). The caller frees them. */
 char *report_workload_tables(const record_t *run, const char *workload);

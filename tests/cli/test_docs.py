@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from charts import needs_gnuplot
 from docs_tables import Table, compare, paths, text_of
 from project import BENCH, ROOT, bench, compiler_options, saved_runs, write_sweep
 
@@ -98,7 +99,7 @@ def test_pages_for_users_have_commands_of_every_kind() -> None:
     """The test above would pass on pages without commands."""
     pages = text_of(ROOT / "README.md") + text_of(ROOT / "docs" / "using.md")
     called = {words[0] for words in command_lines(pages)}
-    assert {"run", "plan", "plot", "report", "compile", "list", "doctor", "help"} <= called
+    assert {"run", "plan", "plot", "report", "compile", "operator", "doctor", "help"} <= called
 
 
 def test_table_of_run_options(options: dict[str, set[str]]) -> None:
@@ -109,9 +110,24 @@ def test_table_of_run_options(options: dict[str, set[str]]) -> None:
     assert named <= options["run"]
 
 
-def test_readme_shows_the_headline_of_the_saved_runs() -> None:
-    table = ok("report", *saved_runs(), "--print", "headline")
-    assert f"```text\n{table}```" in text_of(ROOT / "README.md")
+def test_readme_shows_a_table_of_a_saved_run() -> None:
+    tables = ok("report", ROOT / "results" / "h200_operators", "--print", "workloads")
+    shown = re.findall(r"```text\n(.*?)```", text_of(ROOT / "README.md"), re.DOTALL)[0]
+    assert tables.startswith(shown)
+    assert max(len(line) for line in tables.splitlines()) <= 100
+
+
+@needs_gnuplot
+def test_readme_shows_the_picture_of_the_saved_runs(tmp_path: Path) -> None:
+    """By its data: gnuplot's SVG differs from version to version."""
+    kept = ROOT / "plots" / "headline.svg"
+    assert "](plots/headline.svg)" in text_of(ROOT / "README.md")
+    ok("report", *saved_runs(), "--picture", tmp_path / kept.name)
+    assert (tmp_path / kept.name).stat().st_size > 0
+    drawn = (tmp_path / kept.name).with_suffix(".dat").read_text()
+    assert kept.exists() and kept.with_suffix(".dat").read_text() == drawn
+    ratios = [float(row.split()[1]) for row in drawn.splitlines()[2:]]
+    assert len(ratios) > 8 and ratios == sorted(ratios, reverse=True)
 
 
 def test_readme_shows_the_screen_of_a_single_variant(tmp_path: Path) -> None:

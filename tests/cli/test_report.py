@@ -303,3 +303,12 @@ def test_the_top_page_is_short(tmp_path: Path) -> None:
     ):
         assert f"\n- {more}" in losses
     assert len(top_of(report)) <= 60
+
+
+def test_a_picture_is_refused_with_the_reason(tmp_path: Path) -> None:
+    run = FIXTURES / "report" / "gpu"
+    refused = bench("report", run, "--picture", tmp_path / "a.txt", expect=2).stderr
+    assert f"{tmp_path}/a.txt: expected a name that ends in .svg or .png" in refused
+    refused = bench("report", run, "--picture", tmp_path / "a.svg", "--print", "headline", expect=2)
+    assert "--picture and --print exclude each other" in refused.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -386,8 +386,34 @@ static void temporary_folders_follow_tmpdir(void **state) {
     free(old);
 }
 
+static void file_names(void **state) {
+    (void)state;
+    static const char *const same[] = {"a", "03_vectorized", "h200-2026.11.28", "c++", "b=8"};
+    static const char *const odd[] = {"",        ".",     "..",   "-x",       ".gcc", "my run",
+                                      "run (2)", "t%w o", "a..b", "\xc3\xa4", "a$b"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char *name = fs_file_name(same[i]);
+        assert_string_equal(name, same[i]);
+        free(name);
+    }
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        char *name = fs_file_name(odd[i]);
+        if (!text_is_name(name) || strlen(name) < strlen(odd[i]) + 8)
+            fail_msg("\"%s\" became \"%s\"", odd[i], name);
+        free(name);
+    }
+    char *slashes = fs_file_name("mlp/cuda/batch=1");
+    assert_string_equal(slashes, "mlp_cuda_batch=1");
+    free(slashes);
+    char *one = fs_file_name("my run"), *other = fs_file_name("my\trun");
+    assert_string_not_equal(one, other);
+    free(one);
+    free(other);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(file_names),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(files_follow_the_umask),
         cmocka_unit_test(a_failed_write_leaves_nothing),

@@ -15,7 +15,7 @@ static shown_t show(const record_t *run, size_t most) {
     shown_t shown = {.sets = comparison_sets_of(run, "mlp_infer")};
     const headline_part_t part = {run, &shown.sets, NULL, NULL};
     shown.headline = headline_select(&part, 1, most);
-    shown.text = headline_text(&shown.headline, TABLE_TERMINAL);
+    shown.text = headline_text(&shown.headline);
     return shown;
 }
 
@@ -54,12 +54,12 @@ static void test_sizes_that_matter_come_first(void **state) {
     }
     shown_t all = show(&run, 100);
     assert_int_equal(all.headline.n, 11);
-    assert_has(all.text, "mlp_infer f32, GPU, median host_to_host\n\nsize ");
+    assert_has(all.text, "mlp_infer f32, GPU, median host_to_host\n\nfaster (95 % interval) ");
     assert_has(all.text, "batch 1 ");
-    assert_has(all.text, "CUDA 01_study ");
-    assert_has(all.text, "PyTorch eager ");
-    assert_has(all.text, "CUDA 2.0");
-    assert_has(all.text, "PyTorch 2.0");
+    assert_has(all.text, "  ours: CUDA        best rival: PyTorch\n");
+    assert_has(all.text, " 01_study  2.00 µs eager\n");
+    assert_has(all.text, "\nCUDA 2.0");
+    assert_has(all.text, "\nPyTorch 2.0");
     shown_free(&all);
     record_free(&run);
 }
@@ -69,15 +69,15 @@ static void test_one_pass_has_no_interval(void **state) {
     (void)state;
     record_t run = plant_one_pass();
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, " lower time\n");
-    assert_has(shown.text, "CUDA ≈ 3.4×\n");
-    assert_has(shown.text, "PyTorch ≈ 5.0×\n");
+    assert_has(shown.text, "\nlower time ");
+    assert_has(shown.text, "\nCUDA ≈ 3.4× ");
+    assert_has(shown.text, "\nPyTorch ≈ 5.0× ");
     assert_has(shown.text, "\n\nOne pass: the spread between processes is unknown.\n");
     shown_free(&shown);
     record_free(&run);
     run = plant_ratios((double[]){2}, 1);
     shown = show(&run, 10);
-    assert_has(shown.text, " faster (95 % interval)\n");
+    assert_has(shown.text, "\nfaster (95 % interval)  size ");
     assert_has(shown.text, "\n\n6 passes; 95 % intervals are over passes.\n");
     shown_free(&shown);
     record_free(&run);
@@ -105,9 +105,9 @@ static void test_two_values_are_marked(void **state) {
     phase_summarise(phase);
     assert_true(phase->bimodal.found);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, " µs ‡  CUDA 01_study");
-    assert_has(shown.text, "× (1.5–3.0) ‡\n"); /* 3000 over either value */
-    assert_has(shown.text, "‡: it has two values; the interval of a ratio covers both.");
+    assert_has(shown.text, " µs ‡ 01_study");
+    assert_has(shown.text, "× (1.5–3.0) ‡ "); /* 3000 over either value */
+    assert_has(shown.text, "‡: it has two values; the");
     shown_free(&shown);
     record_free(&run);
 }
@@ -121,10 +121,9 @@ static void test_boots_have_a_range(void **state) {
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const headline_part_t part = {&run, &sets, NULL, &boots};
     headline_t headline = headline_select(&part, 1, 10);
-    char *text = headline_text(&headline, TABLE_TERMINAL);
-    assert_has(text, "over 3 boots\n");
-    assert_has(text, "  2.0–4.0×\n");
-    assert_has(text, "  0.50–2.00× (in 2 of 3), they disagree\n");
+    char *text = headline_text(&headline);
+    assert_has(text, "\nover 3 boots: batch 1 2.0–4.0×, batch 2 0.50–2.00× (in 2 of 3), they "
+                     "disagree. The interval ");
     free(text);
     headline_free(&headline);
     comparison_set_list_free(&sets);
@@ -137,7 +136,7 @@ static void test_no_difference_is_no_win(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){1}, 1);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, "no difference, ");
+    assert_has(shown.text, "\nnone, ");
     shown_free(&shown);
     record_free(&run);
 }
@@ -148,11 +147,10 @@ static void test_best_rival_is_whoever_is_fastest(void **state) {
     record_t run = plant_ratios((double[]){4}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 500, CASE_OK, NULL}, 9);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, "mine jit ");
+    assert_has(shown.text, "  501 ns jit\n");
     assert_int_equal(shown.headline.rows[0].row->headline.verdict, VERDICT_THEIRS);
-    assert_has(shown.text, "  other rivals\n");
-    assert_has(shown.text, "mine 2.0");
-    assert_has(shown.text, "  PyTorch eager 4.0");
+    assert_has(shown.text, "\nbatch 1, other rivals: PyTorch eager 4.0");
+    assert_has(shown.text, "\nmine 2.0");
     shown_free(&shown);
     record_free(&run);
     run = plant_ratios((double[]){4}, 1);
@@ -179,10 +177,10 @@ static void test_sizes_without_a_ratio_say_why(void **state) {
     static const struct {
         case_status_t ours, theirs;
         const char *reason;
-    } SIZES[] = {{CASE_OK, CASE_WRONG, "the rival is wrong\n"},
-                 {CASE_SKIPPED, CASE_OK, "ours was skipped\n"},
-                 {CASE_OK, CASE_THROTTLED, "the rival was throttled\n"},
-                 {CASE_IMPLAUSIBLE, CASE_FAILED, "ours is implausible, the rival failed\n"}};
+    } SIZES[] = {{CASE_OK, CASE_WRONG, "the rival is wrong "},
+                 {CASE_SKIPPED, CASE_OK, "ours was skipped "},
+                 {CASE_OK, CASE_THROTTLED, "the rival was throttled "},
+                 {CASE_IMPLAUSIBLE, CASE_FAILED, "ours is implausible, the rival failed "}};
     enum { N = sizeof SIZES / sizeof *SIZES };
     record_t run = plant_ratios((double[]){2, 2}, 2);
     for (size_t i = 0; i < N; i++) {
@@ -194,7 +192,7 @@ static void test_sizes_without_a_ratio_say_why(void **state) {
     assert_int_equal(shown.headline.n, 2 + N);
     for (size_t i = 0; i < N; i++)
         assert_has(shown.text, SIZES[i].reason);
-    assert_has(shown.text, "batch 128      skipped  CUDA 01_study");
+    assert_has(shown.text, "batch 128      skipped 01_study");
     shown_free(&shown);
     shown = show(&run, 3); /* those with a ratio come first */
     assert_sizes(&shown.headline, (int64_t[]){1, 2, 64}, 3);
@@ -221,7 +219,8 @@ static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
     plant(&run, (planted_t){"pytorch", "cuda", "sums", 1, 100, CASE_OK, NULL}, 4);
     run.cases[3].results_json = mem_text("{\"algorithmic\":true}");
     shown = show(&run, 10);
-    assert_has(shown.text, "  PyTorch sums 100 ns is another algorithm\n");
+    assert_has(shown.text,
+               "\nbatch 1, faster, but not compared: PyTorch sums 100 ns is another algorithm\n");
     assert_has_not(shown.text, "02_sums");
     shown_free(&shown);
     record_free(&run);
@@ -252,11 +251,10 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     headline_t alone = headline_select(&parts[1], 1, 10), both = headline_select(parts, 2, 10);
     assert_int_equal(alone.n, 2);
     assert_int_equal(both.n, 2);
-    char *text = headline_text(&both, TABLE_MARKDOWN);
-    assert_tables_are_whole(text);
-    assert_has(text, "mlp_infer f32, median host_to_host\n\n| on");
-    assert_has(text, "| CPU | 2026-11-22 ");
-    assert_has(text, "| GPU | saved 2026-11-21 ");
+    char *text = headline_text(&both);
+    assert_has(text, "mlp_infer f32, median host_to_host\n\nfaster");
+    assert_has(text, "\nCPU, 2026-11-22\n");
+    assert_has(text, "\nGPU, saved 2026-11-21\n");
     free(text);
     headline_free(&alone);
     headline_free(&both);
@@ -275,15 +273,15 @@ static void test_a_candidate_stands_for_ours(void **state) {
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 4000, CASE_OK, NULL}, 3);
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 1000, CASE_OK, NULL}, 4);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, "Python mine       1.99 µs  PyTorch eager  Python 1.99× (1.97–2.01)");
-    assert_has(shown.text, "CUDA 01_study     1.00 µs  Python mine    Python 4.00×");
+    assert_has(shown.text, "\nPython 1.99× (1.97–2.01)  batch 1  1.00 µs mine  1.99 µs eager\n");
+    assert_has(shown.text, "  4.00 µs 01_study  1.00 µs mine\n");
     shown_free(&shown);
     record_free(&run);
 }
 
 /* One eager call of each; what the harness makes of a file, NAME+graph, is none. By what both can do in a graph
  * the order is the reverse. */
-static void test_eager_calls_have_a_column(void **state) {
+static void test_eager_calls_have_a_line(void **state) {
     (void)state;
     record_t run = {.name = mem_text("")};
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 2000, CASE_OK, NULL}, 1);
@@ -297,19 +295,19 @@ static void test_eager_calls_have_a_column(void **state) {
     const headline_part_t part = {&run, &sets, NULL, NULL};
     const headline_row_t row = {&part, &calls, &calls.rows[0]};
     const headline_t headline = {(headline_row_t *)&row, 1, 0};
-    char *text = headline_text(&headline, TABLE_TERMINAL);
+    char *text = headline_text(&headline);
     assert_string_equal(row.row->best->spec.variant, "mine+graph");
     assert_string_equal(row.row->plain->spec.variant, "mine");
-    assert_has(text, "Python mine+graph      399 ns  PyTorch graph  PyTorch 1.25×");
-    assert_has(text, "  one eager call of each\n");
-    assert_has(text, "  mine 1.00 µs, PyTorch 2.00 µs: Python 2.0");
+    assert_has(text, "  499 ns mine+graph  399 ns graph\n");
+    assert_has(text,
+               "\nbatch 1, one eager call of each: mine 1.00 µs, PyTorch 2.00 µs: Python 2.0");
     free(text);
     result_add_claim(&run.cases[0], 20);
     comparison_set_free_rows(&calls);
     calls = comparison_set_by(&sets.items[0], CALL_IN_GRAPH);
     const headline_row_t claimed = {&part, &calls, &calls.rows[0]};
-    text = headline_text(&(headline_t){(headline_row_t *)&claimed, 1, 0}, TABLE_TERMINAL);
-    assert_has(text, "  mine 1.00 µs, PyTorch 2.00 µs: one is self-reported\n");
+    text = headline_text(&(headline_t){(headline_row_t *)&claimed, 1, 0});
+    assert_has(text, ": mine 1.00 µs, PyTorch 2.00 µs: one is self-reported\n");
     free(text);
     comparison_set_free_rows(&calls);
     comparison_set_list_free(&sets);
@@ -344,7 +342,7 @@ int main(void) {
         cmocka_unit_test(test_alone_there_is_no_rival),
         cmocka_unit_test(test_cpu_is_no_headline_where_a_gpu_is),
         cmocka_unit_test(test_a_candidate_stands_for_ours),
-        cmocka_unit_test(test_eager_calls_have_a_column),
+        cmocka_unit_test(test_eager_calls_have_a_line),
         cmocka_unit_test(test_a_rung_is_no_eager_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,23 +241,24 @@ static void test_hostile_text_stays_text(void **state) {
 
 static void test_charts_are_linked_from_the_reports_folder(void **state) {
     error_t err = ERROR_INIT;
-    char *run = save_run(plant_ratios((double[]){2}, 1), *state, "a run", "NVIDIA H200");
-    char *plots = mem_format("%s/root/plots/a run", (char *)*state);
+    char *run = save_run(plant_ratios((double[]){2}, 1), *state, "own", "NVIDIA H200");
+    char *plots = mem_format("%s/a root/plots/own", (char *)*state);
     char *chart = fs_join(plots, "total.svg");
-    char *root = fs_join(*state, "root");
+    char *root = fs_join(*state, "a root");
     succeed(fs_make_folders(plots, &err), &err);
     char *speed = fs_join(plots, "speed.svg");
     succeed(fs_write_atomic(chart, "<svg/>", 6, &err), &err);
     succeed(fs_write_atomic(speed, "<svg/>", 6, &err), &err);
     char *text = report_of(*state, root, run, NULL);
-    assert_has(text, "at its best](../root/plots/a%20run/total.svg)"); /* from the page */
-    assert_has(text, "- Speed-up over size: [speed](root/plots/a%20run/speed.svg)\n");
+    assert_has(text, "at its best](../a%20root/plots/own/total.svg)"); /* from the page */
+    assert_has(text, "- Speed-up over size: [speed](a%20root/plots/own/speed.svg)\n");
     free(text);
     char *deep = fs_join(*state, "docs/deep");
     succeed(fs_make_folders(deep, &err), &err);
     text = report_of(deep, root, run, NULL);
-    assert_has(text, "![total: each engine, as in the study and at its best](../root/plots/a%20");
-    assert_has(text, ": [speed](../../root/plots/a%20run/speed.svg)\n");
+    assert_has(text,
+               "![total: each engine, as in the study and at its best](../a%20root/plots/own/");
+    assert_has(text, ": [speed](../../a%20root/plots/own/speed.svg)\n");
     free(text);
     free(deep);
     free(speed);

@@ -94,9 +94,8 @@ static void tables_show_it_with_a_mark(void **state) {
     assert_has(text, "|      failed | fused  "); /* without a time its status */
     free(text);
     text = report_workload_tables(&run, NULL);
-    assert_has(text,
-               "batch 64    1.00 µs  CUDA 01_study      100 ns  triton claims (self-reported)  "
-               "the rival is self-reported");
+    assert_has(text, "\nthe rival is self-reported  batch 64    1.00 µs 01_study   100 ns claims "
+                     "(self-reported)\n");
     assert_has(text, "tvm claims 50.0 ns is self-reported\n");
     free(text);
     record_free(&run);
@@ -114,9 +113,10 @@ static void ours_is_not_left_out(void **state) {
     }
     plant(&run, (planted_t){"python", "cpu", "other", 4, 3000, CASE_OK, NULL}, 3);
     char *text = report_workload_tables(&run, NULL);
-    assert_has(text, "\nbatch 2  1.00 µs  Python mine (self-reported)     1.99 µs  PyTorch eager  "
-                     "ours is self-reported");
-    assert_has(text, "\nbatch 4  3.00 µs  Python other");
+    assert_has(
+        text,
+        "\nours is self-reported      batch 2  1.00 µs mine (self-reported)  1.99 µs eager\n");
+    assert_has(text, "  batch 4  3.00 µs other  ");
     assert_has(text, "Python mine 1.00 µs is self-reported\n");
     free(text);
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
@@ -141,9 +141,9 @@ static void a_weaker_rival_is_not_alone(void **state) {
     plant(&run, (planted_t){"pytorch", "cpu", "compile", 1, 938, CASE_OK, NULL}, 3);
     result_add_claim(&run.cases[2], 20);
     char *text = report_workload_tables(&run, NULL);
-    assert_has(text, "PyTorch inference  Python 4.47×");
-    assert_has(text, "  faster, but not compared\n");
-    assert_has(text, "  PyTorch compile 937 ns is self-reported\n");
+    assert_has(text, "\nPython 4.47×");
+    assert_has(text, " inference\n\nbatch 1, faster, but not compared: PyTorch compile 937 ns is "
+                     "self-reported\n");
     free(text);
     text = printed_sets(inference_findings, &run, "mlp_infer");
     assert_has(text, " PyTorch compile takes 937 ns and is not compared: it is self-reported.\n");

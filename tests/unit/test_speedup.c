@@ -351,6 +351,28 @@ static void test_a_candidate_is_compared_by_what_it_was_given(void **state) {
     expect_call(compiled, 3, "eager_call", 105.0 / 132);
 }
 
+/* One call on a CPU has the name that the cases and the log have. */
+static void test_calls_on_a_cpu_are_named_as_the_cases_do(void **state) {
+    (void)state;
+    timed_t ours[] = {{"host_to_host", 9000}, {"forward", 3000}, {NULL, 0}};
+    timed_t theirs[] = {{"host_to_host", 9100}, {"forward", 12000}, {NULL, 0}};
+    case_result_t results[] = {make_result("softmax", "cpu", 8, ours),
+                               make_result("softmax", "pytorch", 8, theirs)};
+    for (size_t i = 0; i < 2; i++) {
+        free(results[i].spec.device);
+        results[i].spec.device = mem_text("cpu");
+    }
+    const record_t run = {.cases = results, .n_cases = 2};
+    comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
+    assert_int_equal(sets.n, 1);
+    assert_string_equal(sets.items[0].phase, "forward");
+    assert_true(phase_is_call(sets.items[0].phase));
+    assert_near(sets.items[0].rows[0].headline.ratio.centre, 4, 1e-9);
+    comparison_set_list_free(&sets);
+    result_free(&results[0]);
+    result_free(&results[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_candidate_is_compared_by_what_it_was_given),
@@ -364,6 +386,7 @@ int main(void) {
         cmocka_unit_test(test_a_tally_counts_lower_times_apart),
         cmocka_unit_test(test_key_rows),
         cmocka_unit_test(test_contender_names),
+        cmocka_unit_test(test_calls_on_a_cpu_are_named_as_the_cases_do),
         cmocka_unit_test(test_operators_are_compared_by_like_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

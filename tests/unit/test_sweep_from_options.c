@@ -61,6 +61,11 @@ static void test_options_that_work(void **state) {
          .expected = "mlp_infer/cuda/01_study/batch=64\n"
                      "mlp_infer/cuda/02_thread_per_sample/batch=64\n"
                      "mlp_infer/cuda/03_vectorized/batch=64"},
+        /* Of all variants, those on the device that was asked for. */
+        {.workload = "allocate",
+         .sets = {"device=cpu"},
+         .expected = "allocate/cpu/caching/live=100\nallocate/cpu/arena/live=100\n"
+                     "allocate/pytorch-cpu/caching/live=100"},
         {.workload = "null",
          .variant = "noop",
          .sets = {"work_ns=1000"},

@@ -121,31 +121,6 @@ static void names(void **state) {
             fail_msg("\"%s\" was accepted", bad[i]);
 }
 
-static void file_names(void **state) {
-    (void)state;
-    static const char *const same[] = {"a", "03_vectorized", "h200-2026.11.28", "c++", "b=8"};
-    static const char *const odd[] = {"",        ".",     "..",   "-x",       ".gcc", "my run",
-                                      "run (2)", "t%w o", "a..b", "\xc3\xa4", "a$b"};
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        char *name = text_file_name(same[i]);
-        assert_string_equal(name, same[i]);
-        free(name);
-    }
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        char *name = text_file_name(odd[i]);
-        if (!text_is_name(name) || strlen(name) < strlen(odd[i]) + 8)
-            fail_msg("\"%s\" became \"%s\"", odd[i], name);
-        free(name);
-    }
-    char *slashes = text_file_name("mlp/cuda/batch=1");
-    assert_string_equal(slashes, "mlp_cuda_batch=1");
-    free(slashes);
-    char *one = text_file_name("my run"), *other = text_file_name("my\trun");
-    assert_string_not_equal(one, other);
-    free(one);
-    free(other);
-}
-
 /* Pairs: any bytes, and what is left of them. Limits from RFC 3629. */
 static void utf8(void **state) {
     (void)state;
@@ -196,7 +171,6 @@ int main(void) {
         cmocka_unit_test(nearest_prefers_the_closer_and_then_the_first),
         cmocka_unit_test(prefixes_and_suffixes),
         cmocka_unit_test(names),
-        cmocka_unit_test(file_names),
         cmocka_unit_test(utf8),
         cmocka_unit_test(shell),
     };

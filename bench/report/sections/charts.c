@@ -43,7 +43,7 @@ static size_t rank_of(const report_t *report, const char *file, const char *work
 }
 
 char *report_charts_folder(const char *root, const record_t *run) {
-    char *parent = fs_join(root, "plots"), *name = text_file_name(run->name),
+    char *parent = fs_join(root, "plots"), *name = fs_file_name(run->name),
          *folder = fs_join(parent, name);
     free(parent);
     free(name);
