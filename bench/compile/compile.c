@@ -136,10 +136,18 @@ static void set_failed(program_t *program, char *reason) {
     program->reason = arena_keep(&program->texts, reason);
 }
 
+static char *why_not_compiled(const toolchain_t *tools, const char *log) {
+    char *reason = compile_log_reason(log), *hint = toolchain_hint(tools, log);
+    char *both = hint != NULL ? mem_format("%s\n%s", reason, hint) : mem_text(reason);
+    free(reason);
+    free(hint);
+    return both;
+}
+
 /* It does not compile. Not cached: what is missing on this machine may be installed later. */
 static void set_not_compiled(const toolchain_t *tools, program_t *program, const char *log) {
     char *lacks = toolchain_lacks(tools, log);
-    set_failed(program, lacks != NULL ? lacks : compile_log_reason(log));
+    set_failed(program, lacks != NULL ? lacks : why_not_compiled(tools, log));
     program->lacking = lacks != NULL;
     if (program->lacking)
         program->status = PROGRAM_SKIPPED;

@@ -102,6 +102,10 @@ status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *re
  * Leaves the oracle with other inputs. */
 status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
                                 const reference_t *other, error_t *err);
+/* Are the outputs in `folder`, of the inputs as opened, right by `reference` of this oracle? Sets `check`; the caller frees
+ * `*reason`, NULL if they are. */
+status_t contender_judge(contender_t *oracle, const reference_t *reference, const char *folder,
+                         check_t *check, char **reason, error_t *err);
 /* Run once, with outputs filled at random before, and compare them with what is expected. Of an operator's contender this
  * runs a second time, and finds result.determinism. */
 void contender_check(contender_t *contender, const expectation_t *expected, check_t *check);

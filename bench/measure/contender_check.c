@@ -250,6 +250,24 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
     return STATUS_OK;
 }
 
+status_t contender_judge(contender_t *oracle, const reference_t *reference, const char *folder,
+                         check_t *check, char **reason, error_t *err) {
+    const workload_t *workload = workload_find(oracle->result.spec.workload);
+    bool defined;
+    *reason = NULL;
+    verify_outputs(reference, folder, workload->tolerance(&oracle->result.spec), check, reason);
+    if (!check->ok || !reference->verified)
+        return STATUS_OK;
+    char *complaint = NULL;
+    if (!ask_verify(oracle, folder, &defined, &complaint))
+        return error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
+    check->ok = complaint == NULL;
+    if (complaint != NULL)
+        *reason = mem_format("verify: %s", complaint);
+    free(complaint);
+    return STATUS_OK;
+}
+
 /* ---- right? ---------------------------------------------------------------------------------- */
 
 /* Compare what is in `folder`, and let the judge decide. Drops a contender that is wrong; the caller frees the reason, and

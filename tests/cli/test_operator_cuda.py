@@ -131,7 +131,7 @@ def refill_on_host(folder: Path) -> Path:
     source = (kernels / "common" / "refill.cu").read_text("utf-8")
     program = folder / "refill.cc"
     program.write_text(
-        f'#include "common/host_cuda.h"\n#define refill refill_kernel\n{source}\n'
+        f'#include "emulation/host_cuda.h"\n#define refill refill_kernel\n{source}\n'
         'extern "C" void refill_on_host(void **arguments) {\n'
         "unsigned long long n = *(unsigned long long *)arguments[1], a_block = THREADS * WORDS;\n"
         "launch_on_host(refill_kernel, arguments, (n + a_block - 1) / a_block, THREADS, 1); }\n",

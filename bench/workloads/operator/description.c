@@ -12,6 +12,34 @@
 
 /* ---- values of a case ------------------------------------------------------------------------- */
 
+void description_order(const operator_description_t *d, size_t order[OPERATOR_ARRAYS]) {
+    size_t n = 0;
+    for (int pass = 0; pass < 3; pass++)
+        for (size_t i = 0; i < d->n_arrays; i++) {
+            const operator_array_t *array = &d->arrays[i];
+            if (pass == (!array->is_input ? 2 : array->is_output ? 1 : 0))
+                order[n++] = i;
+        }
+}
+
+operator_value_t description_scalar(const operator_scalar_t *scalar) {
+    operator_value_t value = {.i64 = 0};
+    switch (scalar->element) {
+    case ELEMENT_F32:
+        value.f32 = (float)scalar->value;
+        break;
+    case ELEMENT_I32:
+        value.i32 = (int32_t)scalar->value;
+        break;
+    case ELEMENT_I64:
+        value.i64 = (int64_t)scalar->value;
+        break;
+    default:
+        value.f64 = scalar->value;
+    }
+    return value;
+}
+
 void description_values(const operator_description_t *description, const case_t *spec, int sm_count,
                         operator_values_t *values) {
     const size_t n = description->params.n;

@@ -90,6 +90,18 @@ typedef struct operator_shape {
     element_t element;
 } operator_shape_t;
 
+/* Numbers of the arrays in the order of a kernel's parameters: inputs, arrays in place, outputs. */
+void description_order(const operator_description_t *description, size_t order[OPERATOR_ARRAYS]);
+
+/* A scalar's value as a kernel gets it, in its first bytes. */
+typedef union operator_value {
+    float f32;
+    double f64;
+    int32_t i32;
+    int64_t i64;
+} operator_value_t;
+operator_value_t description_scalar(const operator_scalar_t *scalar);
+
 /* Values of a case's params in the order of description->params; sm_count 0: unknown here. */
 typedef struct operator_values {
     int64_t params[OPERATOR_PARAMS + 1]; /* and sm_count */

@@ -127,17 +127,14 @@ static void add_upper(text_list_t *defines, const char *name, int64_t value) {
     free(upper);
 }
 
-/* In the order of kernel parameters: inputs, arrays in place, outputs. */
 static void add_arrays(const operator_description_t *d, text_list_t *parameters) {
-    for (int pass = 0; pass < 3; pass++)
-        for (size_t i = 0; i < d->n_arrays; i++) {
-            const operator_array_t *array = &d->arrays[i];
-            const int kind = !array->is_input ? 2 : array->is_output ? 1 : 0;
-            if (kind == pass)
-                text_list_add_format(parameters, "%s%s *__restrict__ %s", kind == 0 ? "const " : "",
-                                     array->of_case ? "OPERATOR_T" : C_TYPES[array->element],
-                                     array->name);
-        }
+    size_t order[OPERATOR_ARRAYS];
+    description_order(d, order);
+    for (size_t o = 0; o < d->n_arrays; o++) {
+        const operator_array_t *array = &d->arrays[order[o]];
+        text_list_add_format(parameters, "%s%s *__restrict__ %s", array->is_output ? "" : "const ",
+                             array->of_case ? "OPERATOR_T" : C_TYPES[array->element], array->name);
+    }
 }
 
 static char *parameters_of(const operator_description_t *d) {
