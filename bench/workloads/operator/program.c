@@ -56,20 +56,22 @@ status_t operator_launch(gpu_sample_t *sample, error_t *err) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static void set_scalar(operator_cuda_t *s, size_t i) {
-    const operator_scalar_t *scalar = &s->description->scalars[i];
-    switch (scalar->element) {
+static void set_scalar(operator_cuda_t *s, size_t i, const case_t *spec) {
+    error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
+    double value = 0;
+    description_scalar(s->description, i, spec, &value, &ignored);
+    switch (s->description->scalars[i].element) {
     case ELEMENT_F32:
-        s->scalars[i].f32 = (float)scalar->value;
+        s->scalars[i].f32 = (float)value;
         break;
     case ELEMENT_I32:
-        s->scalars[i].i32 = (int32_t)scalar->value;
+        s->scalars[i].i32 = (int32_t)value;
         break;
     case ELEMENT_I64:
-        s->scalars[i].i64 = (int64_t)scalar->value;
+        s->scalars[i].i64 = (int64_t)value;
         break;
     default:
-        s->scalars[i].f64 = scalar->value;
+        s->scalars[i].f64 = value;
     }
 }
 
@@ -84,7 +86,7 @@ void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
             if (s->arrays[i].role == ORDER[o])
                 s->arguments[n++] = &s->arrays[i].current;
     for (size_t i = 0; i < d->n_scalars; i++) {
-        set_scalar(s, i);
+        set_scalar(s, i, spec);
         s->arguments[n++] = &s->scalars[i];
     }
     for (size_t i = 0; i < d->params.n; i++) {
