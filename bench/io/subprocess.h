@@ -24,6 +24,9 @@ typedef struct subprocess_result {
  * program leaves running in its group at its end. */
 status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
                         subprocess_result_t *result, error_t *err);
+/* The same, and what it prints on stderr in lines that start with `mark` goes to our stderr at once. */
+status_t subprocess_run_told(const char *const *argv, const char *mark, double timeout_s,
+                             subprocess_result_t *result, error_t *err);
 void subprocess_result_free(subprocess_result_t *result);
 
 /* A long-running child with pipes on its standard streams. */
