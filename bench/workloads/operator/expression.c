@@ -76,7 +76,10 @@ typedef union number {
 } number_t;
 
 static number_t number_from(int64_t integer, bool real) {
-    return real ? (number_t){.real = (double)integer} : (number_t){.integer = integer};
+    number_t number = {.integer = integer};
+    if (real)
+        number.real = (double)integer;
+    return number;
 }
 
 static bool is_true(number_t of, bool real) {
