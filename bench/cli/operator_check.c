@@ -33,9 +33,8 @@ static char *shape_text(const operator_array_t *array, const operator_shape_t *s
     return joined;
 }
 
-static char *fill_text(const operator_array_t *array) {
-    const fill_t *fill = &array->fill;
-    if (!array->is_input)
+static char *fill_text(const fill_t *fill, bool is_input) {
+    if (!is_input)
         return mem_text("–");
     switch (fill->kind) {
     case FILL_UNIFORM:
@@ -86,7 +85,7 @@ static void print_arrays(const operator_description_t *d, const case_t *defaults
         table_add(&table, !array->is_output ? "input" : array->is_input ? "in place" : "output");
         table_add(&table, array->of_case ? "T" : element_name(array->element));
         table_take(&table, shape_text(array, &shape));
-        table_take(&table, fill_text(array));
+        table_take(&table, fill_text(&shape.fill, array->is_input));
         table_take(&table, bounds_text(d, array));
     }
     table_print(&table, "", stdout);

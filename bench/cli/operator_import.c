@@ -39,6 +39,8 @@ static status_t check_answer(const char *problem, const subprocess_result_t *ans
 static status_t write_folder(const operator_options_t *options, const char *folder, char **notes,
                              error_t *err) {
     char *python, *script = fs_join(options->root, "reference_operator/import_problem.py");
+    const char *slash = strrchr(options->operands[0], '/');
+    char *mark = mem_format("import %s: ", slash != NULL ? slash + 1 : options->operands[0]);
     subprocess_result_t answer = {0};
     status_t status = workers_find_python(options->root, NULL, "pytorch", &python, err);
     if (status == STATUS_OK) {
@@ -52,7 +54,7 @@ static status_t write_folder(const operator_options_t *options, const char *fold
         argv[n++] = options->operands[0];
         for (size_t i = 0; i < options->candidates.n; i++)
             argv[n++] = options->candidates.items[i];
-        status = subprocess_run(argv, NULL, TIMEOUT_S, &answer, err);
+        status = subprocess_run_told(argv, mark, TIMEOUT_S, &answer, err);
         free(argv);
         free(python);
     }
@@ -62,6 +64,7 @@ static status_t write_folder(const operator_options_t *options, const char *fold
             *notes = mem_text(answer.out);
         subprocess_result_free(&answer);
     }
+    free(mark);
     free(script);
     return status;
 }

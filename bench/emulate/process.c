@@ -96,7 +96,7 @@ static status_t add_arrays(const operator_data_t *data, const char *folder, size
 static void add_values(const operator_description_t *d, const case_t *spec, text_list_t *plan) {
     for (size_t i = 0; i < d->n_scalars; i++)
         text_list_add_format(plan, "value %" PRIu64,
-                             (uint64_t)description_scalar(&d->scalars[i]).i64);
+                             (uint64_t)description_scalar_value(d, i, spec).i64);
     for (size_t i = 0; i < d->params.n; i++)
         if (!d->constant[i])
             text_list_add_format(plan, "value %" PRIu64,

@@ -219,7 +219,22 @@ typedef struct streams {
     const char *input;
     size_t input_left;
     capture_t out, err;
+    const char *mark; /* of lines that are passed on; NULL: none */
+    size_t n_told;    /* bytes of `err` that have been looked at */
 } streams_t;
+
+static void pass_on(streams_t *streams) {
+    const capture_t *err = &streams->err;
+    const size_t length = strlen(streams->mark);
+    const char *line, *end;
+    while (line = err->text + streams->n_told,
+           (end = memchr(line, '\n', err->n - streams->n_told)) != NULL) {
+        const size_t n = (size_t)(end + 1 - line);
+        if (n > length && memcmp(line, streams->mark, length) == 0)
+            fwrite(line, 1, n, stderr);
+        streams->n_told += n;
+    }
+}
 
 /* Wait up to `wait_ms` for any stream and serve it. True if anything happened. */
 static bool serve(subprocess_t *child, streams_t *streams, int wait_ms) {
@@ -236,6 +251,8 @@ static bool serve(subprocess_t *child, streams_t *streams, int wait_ms) {
         happened |= drain(&child->out_fd, &streams->out);
     if (fds[2].revents != 0)
         happened |= drain(&child->err_fd, &streams->err);
+    if (streams->mark != NULL && streams->err.n > streams->n_told)
+        pass_on(streams);
     return happened;
 }
 
@@ -294,6 +311,12 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
 status_t subprocess_run_keep(const char *const *argv, size_t most, double timeout_s,
                              subprocess_result_t *result, error_t *err) {
     const streams_t streams = {.out.most = most, .err.most = KEPT_BYTES};
+    return run_with(argv, streams, timeout_s, result, err);
+}
+
+status_t subprocess_run_told(const char *const *argv, const char *mark, double timeout_s,
+                             subprocess_result_t *result, error_t *err) {
+    const streams_t streams = {.mark = mark, .out.most = KEPT_BYTES, .err.most = KEPT_BYTES};
     return run_with(argv, streams, timeout_s, result, err);
 }
 

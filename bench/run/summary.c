@@ -1,5 +1,5 @@
-/* The output of `bench run`: details of each case for a few cases; for many, a table of each
- * workload once it is measured. */
+/* The output of `bench run`: a table of each workload once it is measured, if there are many cases or
+ * two sides to compare; details of each case for a few. */
 #include "run/state.h"
 
 #include "analysis/busy.h"
@@ -70,9 +70,25 @@ static void print_record(const run_t *run, const record_t *record) {
     }
 }
 
+/* Are there two sides of a workload (NULL: of any) to compare? Few cases have the table of a verdict, too, then. */
+static bool is_compared(const run_t *run, const char *workload) {
+    const char *engine = NULL;
+    bool rival = false, others = false;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
+            const case_t *spec = &run->sweeps[s].cases[i];
+            if (workload != NULL && strcmp(spec->workload, workload) != 0)
+                continue;
+            engine = engine == NULL ? spec->engine : engine;
+            others |= strcmp(spec->engine, engine) != 0;
+            rival |= engine_is_rival(spec->engine);
+        }
+    return rival && others;
+}
+
 status_t run_print_workload(const run_t *run, const char *workload, error_t *err) {
     const run_options_t *options = run->options;
-    if (options->json || options->cold || prints_cases(run))
+    if (options->json || options->cold || (prints_cases(run) && !is_compared(run, workload)))
         return STATUS_OK;
     record_t record;
     TRY(record_load(run->folder, &record, err));

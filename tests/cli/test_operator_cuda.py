@@ -33,8 +33,8 @@ MIXED = {
         X,
     ],
     "scalars": [
-        {"name": "a", "dtype": "f32", "value": 2},
-        {"name": "b", "dtype": "i64", "value": 5},
+        {"name": "a", "dtype": "f32", "value": "6 / k"},
+        {"name": "b", "dtype": "i64", "value": "2 * k - 1"},
     ],
 }
 MIXED_REFERENCE = "def reference(p, x, a, b): return p + x, a * x + b * 3"
@@ -404,9 +404,9 @@ def test_inputs_do_not_change_without_memory_for_a_copy(tmp_path: Path) -> None:
 FILLED = {
     "inputs": [
         X,
-        {"name": "k", "shape": ["n"], "dtype": "i32", "fill": {"integers": [-9, 9]}},
+        {"name": "k", "shape": ["n"], "dtype": "i32", "fill": {"integers": [-9, "n / 100"]}},
         {"name": "order", "shape": ["n"], "dtype": "i32", "fill": "permutation"},
-        {"name": "one", "shape": ["n"], "dtype": "T", "fill": {"constant": 1}},
+        {"name": "one", "shape": ["n"], "dtype": "T", "fill": {"constant": "n / 1000"}},
     ]
 }
 FILLED_REFERENCE = "def reference(x, k, order, one): return x + k + order + one"

@@ -80,7 +80,7 @@ def test_the_documentation_has_the_verdicts() -> None:
 def test_the_folder_is_kept_with_unedited_files(imported: Imported) -> None:
     kept, candidates = imported("linear") / "operator", PROBLEMS / "candidates" / "linear"
     assert (kept / "_problem.py").read_bytes() == (PROBLEMS / "linear.py").read_bytes()
-    assert (kept / "_right.py").read_bytes() == (candidates / "right.py").read_bytes()
+    assert (kept / "_candidate_right.py").read_bytes() == (candidates / "right.py").read_bytes()
     plan = bench("plan", "--operator", kept, "--engine", "python", "--set", "device=cpu").stdout
     assert sorted(re.findall(r"imported_linear/python-cpu/(\w+)/", plan)) == [
         file.stem for file in sorted(candidates.glob("*.py"))
@@ -88,6 +88,21 @@ def test_the_folder_is_kept_with_unedited_files(imported: Imported) -> None:
     assert "import" in read_header(kept.parent / "run")["argv"]
     done = bench("operator", "import", PROBLEMS / "linear.py", "--out", kept, expect=2)
     assert done.stderr == f"bench: --out {kept}: exists already\n"
+
+
+def test_one_candidate_has_a_verdict(tmp_path: Path) -> None:
+    """As few cases are printed one by one, too, and steps are told before them."""
+    files = [PROBLEMS / "linear.py", "--candidate", PROBLEMS / "candidates/linear/right.py"]
+    quick = ["--quick", "--time-limit", "50ms", "--set", "device=cpu"]
+    variants = ["--variant", "inference,right", "--out", tmp_path / "run"]
+    done = bench("operator", "import", *files, "--", *quick, *variants)
+    assert done.stderr.startswith("import linear.py: Model runs on the CPU, as it is\n")
+    # A busy machine may leave nothing to compare: times that the supervisor's clock does not confirm.
+    verdict = re.search(
+        r"^imported_linear( f32, CPU|: nothing to compare)", done.stdout, re.MULTILINE
+    )
+    assert verdict is not None
+    assert "imported_linear/python-cpu/right/elements=131072  ok" in done.stdout[verdict.end() :]
 
 
 def test_bad_command_lines(tmp_path: Path) -> None:

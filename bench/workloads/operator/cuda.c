@@ -50,7 +50,7 @@ static status_t refill_fixed(gpu_sample_t *sample, size_t i, uint64_t seed, bool
                              error_t *err) {
     operator_cuda_t *s = (operator_cuda_t *)sample;
     const operator_shape_t *shape = &s->data->shapes[i];
-    const fill_t *fill = &s->description->arrays[i].fill;
+    const fill_t *fill = &shape->fill;
     cu_pointer_t values = s->arrays[i].fixed;
     uint64_t n = shape->n, key = fill_key(s->data->seed, seed);
     uint32_t stream = OPERATOR_STREAM + (uint32_t)i, element = shape->element, kind = fill->kind;

@@ -18,12 +18,11 @@ static void *make(const void *shape) {
     *data = *(const operator_data_t *)shape;
     data->key = mem_text(data->key);
     for (size_t i = 0; i < data->description->n_arrays; i++) {
-        const operator_array_t *array = &data->description->arrays[i];
         const operator_shape_t *size = &data->shapes[i];
-        if (!array->is_input)
+        if (!data->description->arrays[i].is_input)
             continue;
         data->values[i] = mem_alloc(size->bytes);
-        fill_array(data->values[i], size->n, size->element, &array->fill, data->seed, (uint32_t)i);
+        fill_array(data->values[i], size->n, size->element, &size->fill, data->seed, (uint32_t)i);
     }
     return data;
 }
@@ -37,8 +36,9 @@ static void free_data(void *dead) {
 }
 
 void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill) {
-    fill_again(values, data->shapes[i].n, data->shapes[i].element,
-               &data->description->arrays[i].fill, fill_key(data->seed, refill), (uint32_t)i);
+    const operator_shape_t *size = &data->shapes[i];
+    fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
+               (uint32_t)i);
 }
 
 static void refill(void *refilled, uint64_t from, uint64_t to) {

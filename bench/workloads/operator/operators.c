@@ -60,6 +60,10 @@ static status_t validate(const case_t *spec, error_t *err) {
         operator_shape_t shape;
         TRY(description_shape(d, i, spec, &shape, err));
     }
+    for (size_t i = 0; i < d->n_scalars; i++) {
+        double value;
+        TRY(description_scalar(d, i, spec, &value, err));
+    }
     return STATUS_OK;
 }
 
@@ -198,17 +202,21 @@ static json_t *array_to_json(const operator_array_t *array, const operator_shape
                              "output", array->is_output);
     if (array->is_input)
         json_object_set_new(json, "fill",
-                            json_pack("{s:s, s:f, s:f}", "kind", FILLS[array->fill.kind], "low",
-                                      array->fill.low, "high", array->fill.high));
+                            json_pack("{s:s, s:f, s:f}", "kind", FILLS[shape->fill.kind], "low",
+                                      shape->fill.low, "high", shape->fill.high));
     return json;
 }
 
-static json_t *scalars_to_json(const operator_description_t *d) {
+static json_t *scalars_to_json(const operator_description_t *d, const case_t *spec) {
     json_t *list = json_array();
-    for (size_t i = 0; i < d->n_scalars; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:f}", "name", d->scalars[i].name,
-                                              "dtype", element_name(d->scalars[i].element), "value",
-                                              d->scalars[i].value));
+    for (size_t i = 0; i < d->n_scalars; i++) {
+        error_t ignored = ERROR_INIT; /* validate() reports it */
+        double value = 0;
+        description_scalar(d, i, spec, &value, &ignored);
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:f}", "name", d->scalars[i].name, "dtype",
+                                        element_name(d->scalars[i].element), "value", value));
+    }
     return list;
 }
 
@@ -225,7 +233,7 @@ status_t operators_request(const operator_description_t *d, const case_t *spec, 
         json_array_append_new(arrays, array_to_json(&d->arrays[i], &shape));
     }
     *request = json_pack("{s:s?, s:s, s:s, s:o, s:o, s:b}", "folder", d->folder, "hash", d->hash,
-                         "name", d->name, "arrays", arrays, "scalars", scalars_to_json(d),
+                         "name", d->name, "arrays", arrays, "scalars", scalars_to_json(d, spec),
                          "deterministic", d->deterministic);
     return STATUS_OK;
 }

@@ -65,7 +65,7 @@ void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
     for (size_t o = 0; o <= d->n_arrays; o++)
         s->arguments[n++] = &s->arrays[order[o]].current;
     for (size_t i = 0; i < d->n_scalars; i++) {
-        s->scalars[i] = description_scalar(&d->scalars[i]);
+        s->scalars[i] = description_scalar_value(d, i, spec);
         s->arguments[n++] = &s->scalars[i];
     }
     for (size_t i = 0; i < d->params.n; i++) {
