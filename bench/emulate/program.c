@@ -4,7 +4,6 @@
 #include "compile/compiler_log.h"
 #include "io/find.h"
 #include "io/fs.h"
-#include "io/package.h"
 #include "io/subprocess.h"
 
 #include <libgen.h>
