@@ -170,6 +170,10 @@ check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the float6
 harness-cost: $(BUILD)/bench ## cost of the harness itself: a sample, an answer, a round, a case
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/harness_cost.py $(BUILD)/bench
 
+.PHONY: report-cost
+report-cost: $(BUILD)/bench ## how long a report takes of 500 to 10,000 sizes
+	$(Q)"$$(tests/tools/python.sh)" tests/tools/report_cost.py $(BUILD)/bench
+
 $(BUILD)/gate_truth $(BUILD)/fleet_truth $(BUILD)/interval_truth $(BUILD)/operator_fill: $(BUILD)/%: tests/tools/%.c $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LIBRARY) $(LIBS)

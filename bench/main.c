@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "io/find.h"
+#include "io/output.h"
 #include "results/record.h"
 #include "version.h"
 #include "workloads/common/workload.h"
@@ -67,7 +68,7 @@ static void add_operators(const char *root) {
     text_list_t problems = {0};
     workload_add_operators(root, &problems);
     for (size_t i = 0; i < problems.n; i++)
-        fprintf(stderr, "bench: left out: %s\n", problems.items[i]);
+        output_print(stderr, "bench: left out: %s\n", problems.items[i]);
     text_list_free(&problems);
 }
 
@@ -109,11 +110,13 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
 }
 
 int main(int argc, char **argv) {
-    error_t err = ERROR_INIT;
-    status_t status = dispatch(argc, argv, &err);
-    if (fflush(stdout) != 0 && status == STATUS_OK)
-        status = error_set(&err, STATUS_USAGE, "cannot write to stdout");
+    error_t err = ERROR_INIT, lost = ERROR_INIT;
+    output_begin();
+    const status_t status = dispatch(argc, argv, &err);
+    const int written = output_finish(&lost); /* before messages, which may go to the same file */
     if (err.text[0] != '\0')
         fprintf(stderr, "bench: %s\n", err.text);
-    return (int)status;
+    if (lost.text[0] != '\0')
+        fprintf(stderr, "bench: %s\n", lost.text);
+    return status != STATUS_OK ? (int)status : written;
 }

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +20,23 @@ OLDEST_PYTHON = (3, 10)
 
 class Unavailable(Exception):
     """Something is missing on this machine; the message says what and how to install it."""
+
+
+class Lack(str):
+    """What is missing, "reason: cure", and the two parts: an error's message has colons of its own."""
+
+    reason: str
+    cure: str
+
+    def __new__(cls, reason: str, cure: str) -> Lack:
+        lack = super().__new__(cls, f"{reason}: {cure}")
+        lack.reason, lack.cure = reason, cure
+        return lack
+
+
+def pip_install(package: str, *options: str) -> str:
+    """Return the command that installs a package for this Python, as a shell takes it."""
+    return shlex.join([sys.executable, "-m", "pip", "install", *options, package])
 
 
 def install(apt: str, dnf: str, pacman: str) -> str:
@@ -41,17 +60,24 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
+def visible_devices() -> str:
+    """Return ", with CUDA_VISIBLE_DEVICES=…", which may hide every GPU; "" if it is not set."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "" if visible is None else f", with CUDA_VISIBLE_DEVICES={visible}"
+
+
 # ---- Python and its packages ---------------------------------------------------------------------
 
 
-def python_lacks(engine: str, variable: str = "BENCH_PYTHON") -> str | None:
+def python_lacks(engine: str, variable: str = "BENCH_PYTHON") -> Lack | None:
     """Return why this Python cannot run the worker; None: it can."""
     if sys.version_info >= OLDEST_PYTHON:
         return None
     oldest, found = (
         ".".join(map(str, version[:2])) for version in (OLDEST_PYTHON, sys.version_info)
     )
-    return f"{engine} cases need Python {oldest} or newer, found {found}: set ${variable} to one"
+    reason = f"{engine} cases need Python {oldest} or newer, found {found}"
+    return Lack(reason, f"set ${variable} to one")
 
 
 def start(lacks: str | None, findings: Callable[[], list[dict]]) -> None:
@@ -77,21 +103,21 @@ def decline(reason: str) -> int:
     return 0
 
 
-def missing(module: str, name: str, install: Callable[[str], str]) -> str | None:
+def missing(module: str, name: str, install: Callable[..., str]) -> Lack | None:
     """Return that a package is not installed, without importing it: imports are timed."""
     if importlib.util.find_spec(module) is None:
-        return f"{name} is not installed for this Python: {install(module)}"
+        return Lack(f"{name} is not installed for this Python", install(module))
     return None
 
 
 def version_lacks(
     name: str, version: str, oldest: tuple[int, int], install: Callable[[], str]
-) -> str | None:
+) -> Lack | None:
     """Return that a package's version is too old; None: it is not."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers is None or tuple(map(int, numbers.groups())) >= oldest:
         return None
-    return f"{name} {version} is older than {'.'.join(map(str, oldest))}: {install()}"
+    return Lack(f"{name} {version} is older than {'.'.join(map(str, oldest))}", install())
 
 
 def expect_module(name: str) -> None:
@@ -106,21 +132,22 @@ def expect_module(name: str) -> None:
 # ---- for bench doctor ----------------------------------------------------------------------------
 
 
-def finding(what: str, lacks: str | None, detail: str, costs: str) -> dict:
-    """Return a line of `bench doctor`; `lacks` is "reason: cure", or None if it was found."""
-    reason, _, cure = (lacks or "").partition(": ")
+def finding(what: str, lacks: Lack | None, detail: str, costs: str) -> dict:
+    """Return a line of `bench doctor`; `lacks` is None if it was found."""
     return {
         "what": what,
         "found": lacks is None,
-        "detail": detail if lacks is None else reason,
+        "detail": detail if lacks is None else lacks.reason,
         "costs": costs,
-        "install": cure,
+        "install": "" if lacks is None else lacks.cure,
     }
 
 
-def module_version(name: str, install: Callable[[str], str]) -> str:
-    """Import a module and return its version, or raise `Unavailable` with the cure."""
+def module_version(name: str, install: Callable[..., str]) -> tuple[str, Lack | None]:
+    """Import a module; return its version, or why it cannot be imported."""
     try:
-        return str(importlib.import_module(name).__version__)
+        return str(importlib.import_module(name).__version__), None
     except Exception as error:  # any error keeps the worker from starting
-        raise Unavailable(f"{first_line(error)}: {install(name)}") from error
+        # pip would leave a broken package as it is.
+        options = [] if importlib.util.find_spec(name) is None else ["--force-reinstall"]
+        return "", Lack(first_line(error), install(name, *options))

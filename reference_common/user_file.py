@@ -39,6 +39,7 @@ def load(folder: Path, stem: str, version: str) -> ModuleType:
     except BaseException:
         del sys.modules[name]
         raise
+    _name_apart(folder)
     return module
 
 
@@ -60,6 +61,19 @@ def located(error: BaseException) -> str | None:
                 text = cause.msg if isinstance(cause, SyntaxError) else needs.first_line(cause)
                 return f"{path.parent.name}/{path.name}:{line}: {type(cause).__name__}: {text}"
     return None
+
+
+def _name_apart(folder: Path) -> None:
+    """Give what was imported from a folder names that nothing in another folder has.
+
+    `torch.compile` finds the globals of a function by the name of its module, also once another
+    folder's module stands under the name that the import has.
+    """
+    for name, module in list(sys.modules.items()):
+        path = Path(getattr(module, "__file__", None) or "/")
+        if path.parent == folder and path.stem == name == module.__name__:
+            module.__name__ = re.sub(r"\W", "_", f"{folder}_{name}")
+            sys.modules[module.__name__] = module
 
 
 def _enter(folder: Path) -> None:

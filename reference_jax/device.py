@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from compute_device import Device
 from jax_needs import built_for, pip_install
-from needs import Unavailable, causes, first_line
+from needs import Unavailable, causes, first_line, visible_devices
 from protocol import DeviceLost
 from timing import now_ns
 
@@ -102,4 +102,4 @@ def _why_no_cuda(error: BaseException) -> str:
     if built_for() == "the CPU":
         cure = f": {pip_install('jax[cuda13]')}" if shutil.which("nvidia-smi") else ""
         return f"no CUDA device ({name} is a CPU build){cure}"
-    return f"no CUDA device ({name}: {first_line(error)})"
+    return f"no CUDA device ({name}: {first_line(error)}{visible_devices()})"

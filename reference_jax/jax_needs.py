@@ -9,7 +9,8 @@ import importlib.util
 import os
 import sys
 
-from needs import Unavailable, finding, missing, module_version, python_lacks, version_lacks
+import needs
+from needs import Lack, finding, missing, module_version, python_lacks, version_lacks
 
 OLDEST_JAX = (0, 6)
 # The environment of its own that JAX may have, and the variable that names another Python.
@@ -17,23 +18,21 @@ VENV = ".venv-jax"
 VARIABLE = "BENCH_JAX_PYTHON"
 
 
-def pip_install(package: str) -> str:
+def pip_install(package: str, *options: str) -> str:
     """Return how to install a package for this Python or for the project's own environment."""
     chosen = os.environ.get(VARIABLE) or os.path.basename(sys.prefix) == VENV
     return (
-        f"{sys.executable} -m pip install {package}"
-        if chosen
-        else f"./run_all.sh sets up {VENV} with it"
+        needs.pip_install(package, *options) if chosen else f"./run_all.sh sets up {VENV} with it"
     )
 
 
-def packages_lack() -> str | None:
+def packages_lack() -> Lack | None:
     """Return which package is not installed, without importing any."""
     packages = (("jax", "JAX"), ("numpy", "NumPy"))
     return next(filter(None, (missing(*package, pip_install) for package in packages)), None)
 
 
-def jax_lacks(version: str) -> str | None:
+def jax_lacks(version: str) -> Lack | None:
     """Return that this version of JAX is too old; None: it is not."""
     oldest = ".".join(map(str, OLDEST_JAX))
     return version_lacks("JAX", version, OLDEST_JAX, lambda: pip_install(f"jax>={oldest}"))
@@ -49,11 +48,7 @@ def built_for() -> str:
 
 def findings() -> list[dict]:
     """Return what is installed and what is missing, for `bench doctor`."""
-    lacks, detail = python_lacks("JAX", VARIABLE), ""
-    try:
-        version = module_version("jax", pip_install)
-        lacks = lacks or jax_lacks(version)
-        detail = f"JAX {version} for {built_for()} {sys.executable}"
-    except Unavailable as error:
-        lacks = lacks or str(error)
+    version, broken = module_version("jax", pip_install)
+    lacks = python_lacks("JAX", VARIABLE) or broken or jax_lacks(version)
+    detail = f"JAX {version} for {built_for()} {sys.executable}"
     return [finding("JAX", lacks, detail, "JAX cases are skipped")]

@@ -3,7 +3,8 @@
 
     python3 reference_operator/import_problem.py [--train] FOLDER PROBLEM.py [CANDIDATE.py…]
 
-It prints what is to be known about the result; after an error, the reason (exit code 1).
+It prints what is to be known about the result; after an error, the reason (exit code 1). On stderr it
+says what it does next: a large problem takes a minute.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
@@ -31,17 +33,24 @@ def name_of(path: Path) -> str:
     return re.sub(r"\W", "_", path.stem, flags=re.ASCII)
 
 
-def write(folder: Path, problem: Path, candidates: list[Path], *, train: bool = False) -> list[str]:
-    """Write the folder and return the notes."""
+def write(
+    folder: Path,
+    problem: Path,
+    candidates: list[Path],
+    *,
+    train: bool = False,
+    tell: Callable[[str], None] = print,
+) -> list[str]:
+    """Write the folder and return the notes; `tell` gets what is done next."""
     stems = [name_of(path) for path in candidates]
     for stem in stems:
-        if stem in (PROBLEM, "reference") or stems.count(stem) > 1:
+        if stem == "reference" or stems.count(stem) > 1:
             raise CaseError(f"{stem}.py: this name is taken: rename the candidate")
     for path in (problem, *candidates):
         path.read_bytes()  # before anything is imported
     from problem import Problem
 
-    found = Problem(problem, train=train)
+    found = Problem(problem, train=train, tell=tell)
     about = found.describe(f"imported_{name_of(problem)}")
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
@@ -50,7 +59,7 @@ def write(folder: Path, problem: Path, candidates: list[Path], *, train: bool = 
         "reference.py": problem_files.reference(problem.name, found),
     }
     for stem, path in zip(stems, candidates, strict=True):
-        texts[f"_{stem}.py"] = path.read_text(encoding="utf-8")
+        texts[f"_candidate_{stem}.py"] = path.read_text(encoding="utf-8")
         texts[f"{stem}.py"] = problem_files.candidate(path.name, stem, found)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -71,8 +80,12 @@ def main(arguments: list[str]) -> int:
     os.dup2(2, 1)
     train = arguments[0] == TRAIN
     folder, problem, *candidates = (Path(path).absolute() for path in arguments[train:])
+
+    def tell(what: str) -> None:
+        print(f"import {problem.name}: {what}", file=sys.stderr, flush=True)
+
     try:
-        notes = write(folder, problem, candidates, train=train)
+        notes = write(folder, problem, candidates, train=train, tell=tell)
     except BaseException as error:  # what users' files raise, SystemExit too
         traceback.print_exc(file=sys.stderr)
         print(reason(error), file=answers, flush=True)

@@ -29,8 +29,8 @@ _is_lazy_copy = getattr(torch._C, "_is_cow_tensor", lambda _y: False)
 class Function:
     """A function as it is called for one case: with the inputs, the scalars and its state."""
 
-    def __init__(self, operator: Operator, stem: str, name: str, state: dict[str, Any]) -> None:
-        self.operator = operator
+    def __init__(self, inputs: OperatorInputs, stem: str, name: str, state: dict[str, Any]) -> None:
+        self.operator = operator = inputs.operator
         self.name = name
         function = getattr(load(operator, stem), name, None)
         if not callable(function):
@@ -42,14 +42,15 @@ class Function:
         self._first: list[dict[str, Any]] = []
         self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
         self.state = state
+        self._keywords = {**state, **params_of(function, inputs)}
         self._expect_parameters()
 
     def bound(self) -> Callable[[list[Tensor]], Any]:
         """Return it as a function of the inputs alone."""
-        call, scalars, state = self._call, self._scalars, self.state
+        call, scalars, keywords = self._call, self._scalars, self._keywords
 
         def forward(inputs: list[Tensor]) -> Any:
-            return call(*inputs, *scalars, **state)
+            return call(*inputs, *scalars, **keywords)
 
         return forward
 
@@ -149,9 +150,9 @@ class Function:
             return
         names = self.operator.parameters
         try:
-            signature.bind(*names, **self.state)
+            signature.bind(*names, **self._keywords)
         except TypeError as error:
-            keywords = [f"{name}=…" for name in self.state]
+            keywords = [f"{name}=…" for name in self._keywords]
             expected = ", ".join([*names, *keywords])
             raise CaseError(
                 f"{self.place}{signature} is called as {self.name}({expected}): {error}"
@@ -201,6 +202,16 @@ def _about(y: Tensor, given: list[Tensor]) -> dict[str, Any]:
 def in_place_of(operator: Operator, given: list[Tensor]) -> list[Tensor]:
     """Return those of the inputs that are outputs, too."""
     return [x for x, array in zip(given, operator.inputs, strict=True) if array.in_place]
+
+
+def params_of(function: Callable[..., Any], inputs: OperatorInputs) -> dict[str, Any]:
+    """Return the keyword `params`, the case's params by name, if the function has it."""
+    try:
+        named = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of a built-in function
+        return {}
+    takes = "params" in named and "params" not in inputs.operator.parameters
+    return {"params": dict(inputs.params)} if takes else {}
 
 
 def state_of(inputs: OperatorInputs, stem: str, device: torch.device, wide: bool) -> dict[str, Any]:

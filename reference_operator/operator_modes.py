@@ -66,7 +66,7 @@ class Eager(ForwardCase):
 
     def _load(self, device: torch.device) -> Function:
         state = state_of(self._inputs, REFERENCE, device, wide=False)
-        return Function(self._inputs.operator, REFERENCE, REFERENCE, state)
+        return Function(self._inputs, REFERENCE, REFERENCE, state)
 
     def _callable(self) -> Forward:
         return self._user_function.bound()

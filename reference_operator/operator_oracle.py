@@ -17,7 +17,7 @@ import user_file
 from case import Case
 from device import Device
 from operator_files import REFERENCE, load
-from operator_function import Function, state_of
+from operator_function import Function, params_of, state_of
 from operator_request import FLOATS, Array
 from operator_tensors import DTYPES, OperatorInputs, same_bits, widened, written
 from timing import Mark, Sample, now_ns
@@ -44,7 +44,7 @@ class Oracle(Case):
         self._module = load(operator, REFERENCE)
         name = "oracle" if hasattr(self._module, "oracle") else REFERENCE
         self._state = state_of(inputs, REFERENCE, device.torch_device, wide=True)
-        self._function = Function(operator, REFERENCE, name, self._state)
+        self._function = Function(inputs, REFERENCE, name, self._state)
         with torch.inference_mode():
             # The first run; the next one must give the same bits.
             self._expected = self._function.checked(inputs, self._widened(), wide=True)
@@ -81,7 +81,7 @@ class Oracle(Case):
             return {"defined": False, "complaint": None}
         outputs = [self._found(folder, array) for array in self._operator.outputs]
         try:
-            complaint = verify(self._widened(), outputs)
+            complaint = verify(self._widened(), outputs, **params_of(verify, self._inputs))
         except Exception as error:
             # It accepts what the reference returns, so the outputs are the cause.
             traceback.print_exc(file=sys.stderr)
@@ -162,7 +162,7 @@ class Oracle(Case):
         """Return, by `NAME.scale`, how large the terms are that an output is summed from."""
         if not hasattr(self._module, "scale"):
             return {}
-        function = Function(self._operator, REFERENCE, "scale", self._state)
+        function = Function(self._inputs, REFERENCE, "scale", self._state)
         with torch.inference_mode():
             given = self._widened()
             sizes = function.outputs_of(function.bound()(given), given)

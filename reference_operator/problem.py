@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import precision
 import problem_cost
 import problem_draws
 import user_file
-from operator_request import FLOATS
+from operator_request import FLOATS, MOST_ARRAYS, MOST_DIMENSIONS
 from operator_tensors import dtype_name, same_bits, seed_all, widened
 from workload import CaseError
 
@@ -27,18 +28,29 @@ REL_L2 = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}
 # summation have other errors.
 _OF_OWN_ERROR = 4
 _CASTS = {"f32": "float", "f16": "half", "bf16": "bfloat16", "f64": "double"}
-_DIMENSIONS = 4
 # The rate of products of each dtype, without TF32.
 _MATHS = {"f32": "fp32", "f16": "f16", "bf16": "bf16"}
 _PARTS = ("Model", "get_inputs", "get_init_inputs")
 _SEED = 1
 
 
+def _nobody(_what: str) -> None:
+    return None
+
+
+def fast_device() -> str | None:
+    """Return the GPU, if there is one."""
+    return "cuda" if torch.cuda.is_available() else None
+
+
 class Problem:
     """A file with Model, get_inputs() and get_init_inputs()."""
 
-    def __init__(self, path: Path, *, train: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, train: bool = False, tell: Callable[[str], None] = _nobody
+    ) -> None:
         self.file = path.name
+        self._tell = tell
         self.train = train
         self._path = path
         self.module = user_file.load(path.parent, path.stem, "")
@@ -52,7 +64,9 @@ class Problem:
         self._expect_fresh_inputs()
         self._name_inputs()
         self._expect_no_dropout()
+        self._tell("Model runs on the CPU, as it is")
         self._outputs = self._run(self._tensors())
+        self._expect_few()
         self.tolerances: list[float | None] = [None] * len(self._outputs)
         self.narrow = self._complaint_in_float64()
         if self.narrow:
@@ -64,6 +78,7 @@ class Problem:
 
     def describe(self, name: str) -> dict[str, Any]:
         """Return operator.json."""
+        self._tell("what Model reads and multiplies is counted")
         elements = sum(x.numel() for x in self._tensors())
         arrays = zip(self._names(self._tensors(), "x"), self._tensors(), strict=True)
         about = {
@@ -77,6 +92,17 @@ class Problem:
             "cost": self._cost(),
         }
         return {**about, "scalars": self._scalars} if self._scalars else about
+
+    def _expect_few(self) -> None:
+        inputs, outputs = len(self._tensors()), len(self._outputs)
+        for n, what in (
+            (inputs + outputs, f"tensors as inputs and outputs ({inputs} + {outputs})"),
+            (len(self._scalars), "numbers as inputs"),
+        ):
+            if n > MOST_ARRAYS:
+                raise CaseError(
+                    f"{self.file}: Model has {n} {what}, expected at most {MOST_ARRAYS}"
+                )
 
     def _dtype(self) -> str:
         floats = [y for y in (*self._outputs, *self._tensors()) if y.is_floating_point()]
@@ -119,10 +145,10 @@ class Problem:
             raise CaseError(f"{where} is {_kind(x)}, expected a tensor")
         if dtype_name(x.dtype) not in (*FLOATS, "i32", "i64", "u8", "bool"):
             raise CaseError(f"{where} is {dtype_name(x.dtype)}, which operators do not have")
-        if x.layout != torch.strided or x.dim() > _DIMENSIONS or x.numel() == 0:
+        if x.layout != torch.strided or x.dim() > MOST_DIMENSIONS or x.numel() == 0:
             raise CaseError(
                 f"{where} has shape {list(x.shape)}, expected a dense tensor of at most "
-                f"{_DIMENSIONS} dimensions that is not empty"
+                f"{MOST_DIMENSIONS} dimensions that is not empty"
             )
 
     def _name_inputs(self) -> None:
@@ -210,8 +236,7 @@ class Problem:
     def _complaint_in_float64(self) -> str:
         """Return why the reference cannot run in float64, "" if it can."""
         try:
-            model = self._model(self.train).double()
-            outputs = self._call(model, [widened(x) for x in self._tensors()])
+            outputs = self._run_in_float64()
         except Exception as error:  # whatever Model raises
             return f"{type(error).__name__}: {needs.first_line(error)}"[:120]
         floats = [y for y in outputs if isinstance(y, Tensor) and y.is_floating_point()]
@@ -220,6 +245,21 @@ class Problem:
             return f"it casts to {', '.join(sorted(found))}"
         self._compare_errors(outputs)
         return ""
+
+    def _run_in_float64(self) -> list[Any]:
+        """Run Model on a GPU if there is one; else, or if that fails, on the CPU, which decides."""
+        model = self._model(self.train).double()
+        arrays = (*self._tensors(), *model.parameters(), *model.buffers())
+        size = f"{sum(8 * x.numel() for x in arrays) / 1e6:,.1f} MB of inputs and weights"
+        if device := fast_device():
+            self._tell(f"Model runs on {device}, in float64 ({size})")
+            try:
+                given = [widened(x).to(device) for x in self._tensors()]
+                return [y.cpu() for y in self._call(model.to(device), given)]
+            except Exception:  # out of memory, say, or a constant that Model makes on the CPU
+                model = self._model(self.train).double()
+        self._tell(f"Model runs on the CPU, in float64 ({size})")
+        return self._call(model, [widened(x) for x in self._tensors()])
 
     def _compare_errors(self, expected: list[Tensor]) -> None:
         """Allow more where Model's own error is above the default bound, as of a sum that cancels."""

@@ -36,15 +36,15 @@ _NOTES = """
 def results(state):
     return {{"notes": {notes}}}
 """
-_CANDIDATE = '''"""ModelNew of {file}, which is here as _{stem}.py (docs/importing-a-problem.md)."""
+_CANDIDATE = '''"""ModelNew of {file}: _candidate_{stem}.py (docs/importing-a-problem.md)."""
 
+import _candidate_{stem}
 import _problem
-import _{stem}
 import imported
 
 
 def setup(params, device, dtype):
-    return imported.candidate(_{stem}, _problem{train})
+    return imported.candidate(_candidate_{stem}, _problem{train})
 
 
 def run({parameters}, *, state):

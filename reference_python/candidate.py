@@ -19,6 +19,8 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
+import extensions
+import interpreted
 import needs
 import user_file
 from capturing import Captured, leave_capture
@@ -65,6 +67,13 @@ class Candidate(Inference):
         self._stem = stem
         super().__init__(inputs, device, mark)
 
+    def results(self) -> dict[str, Any]:
+        results = super().results()
+        notes = [] if self._on_gpu else interpreted.notes(Path(self._inputs.operator.folder))
+        if notes:
+            results["notes"] = [*results.get("notes", []), *notes]
+        return results
+
     def read(self) -> dict[str, np.ndarray]:
         self._user_function.expect_no_mode()
         self._user_function.expect_unchanged(self._inputs, self._x)
@@ -74,7 +83,7 @@ class Candidate(Inference):
         operator = self._inputs.operator
         with _missing_module_skips(operator):
             state = state_of(self._inputs, self._stem, device, wide=False)
-            return Function(operator, self._stem, _RUN, state)
+            return Function(self._inputs, self._stem, _RUN, state)
 
     def _callable(self) -> Forward:
         return self._watched(self._user_function.bound())
@@ -282,10 +291,16 @@ class CandidateWorkload:
     def open(self, spec: CaseSpec, inputs: OperatorInputs, device: Device, mark: Mark) -> Candidate:
         """Build a case."""
         stem, way = self.modes.split(spec.variant)
-        with _missing_module_skips(self._operator):
-            file = load(self._operator, stem)
-        kind = kind_of(way, file, on_gpu=device.kind == "cuda")
-        return kind(stem, inputs, device, mark)
+        on_gpu, folder = device.kind == "cuda", Path(self._operator.folder)
+        if not on_gpu:
+            interpreted.choose(folder)
+        with extensions.watched(folder, stem) as build:
+            with _missing_module_skips(self._operator):
+                file = load(self._operator, stem)
+            case = kind_of(way, file, on_gpu=on_gpu)(stem, inputs, device, mark)
+        if build.ns > 0:
+            case.once_ns["build"] = build.ns
+        return case
 
 
 def _why_not_captured(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from compute_device import Device as ComputeDevice
-from needs import Unavailable, causes, first_line
+from needs import Unavailable, causes, first_line, visible_devices
 from protocol import DeviceLost
 from timing import now_ns
 
@@ -187,5 +187,5 @@ def _why_no_cuda() -> str:
             return f"NVIDIA's driver is too old for {name}, which needs CUDA {torch.version.cuda}"
         if "no NVIDIA driver" in message:
             return f"{name} finds no NVIDIA driver"
-        return f"{name}: {message}"
-    return f"{name} finds none"
+        return f"{name}: {message}{visible_devices()}"
+    return f"{name} finds none{visible_devices()}"

@@ -14,8 +14,9 @@ import subprocess
 import sys
 import sysconfig
 
+import needs
 from needs import (
-    Unavailable,
+    Lack,
     causes,
     finding,
     first_line,
@@ -31,23 +32,19 @@ OLDEST_TORCH = (2, 4)
 PREPROCESS_TIMEOUT_S = 60
 
 
-def pip_install(package: str) -> str:
+def pip_install(package: str, *options: str) -> str:
     """Return how to install a package for this Python or for the project's .venv."""
     chosen = os.environ.get("BENCH_PYTHON") or sys.prefix != sys.base_prefix
-    return (
-        f"{sys.executable} -m pip install {package}"
-        if chosen
-        else "./run_all.sh sets up .venv with it"
-    )
+    return needs.pip_install(package, *options) if chosen else "./run_all.sh sets up .venv with it"
 
 
-def packages_lack() -> str | None:
+def packages_lack() -> Lack | None:
     """Return which package is not installed, without importing any."""
     packages = (("torch", "PyTorch"), ("numpy", "NumPy"))
     return next(filter(None, (missing(*package, pip_install) for package in packages)), None)
 
 
-def torch_lacks(version: str) -> str | None:
+def torch_lacks(version: str) -> Lack | None:
     """Return that this version of PyTorch is too old; None: it is not."""
     oldest = ".".join(map(str, OLDEST_TORCH))
     return version_lacks("PyTorch", version, OLDEST_TORCH, lambda: pip_install(f"torch>={oldest}"))
@@ -56,17 +53,17 @@ def torch_lacks(version: str) -> str | None:
 # ---- torch.compile -------------------------------------------------------------------------------
 
 
-def compile_lacks(device_kind: str) -> str | None:
+def compile_lacks(device_kind: str) -> Lack | None:
     """Return what `torch.compile` lacks on this kind of device; None: nothing found."""
     if device_kind == "cuda":
         return triton_lacks() or _c_lacks()
     return _cpp_lacks()
 
 
-def triton_lacks() -> str | None:
+def triton_lacks() -> Lack | None:
     """Return that Triton, which `torch.compile` needs for a GPU, is missing; None: it is not."""
     if importlib.util.find_spec("triton") is None:
-        return f"torch.compile needs Triton for a GPU: {pip_install('triton')}"
+        return Lack("torch.compile needs Triton for a GPU", pip_install("triton"))
     return None
 
 
@@ -85,7 +82,7 @@ def compile_cause(error: BaseException, device_kind: str) -> str | None:
     return compile_lacks(device_kind)
 
 
-def _cpp_lacks() -> str | None:
+def _cpp_lacks() -> Lack | None:
     # The same choice as in torch._inductor.config.
     compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if os.environ.get("TORCH_INDUCTOR_INSTALL_GXX"):
@@ -93,21 +90,25 @@ def _cpp_lacks() -> str | None:
     if shutil.which(compiler):
         return _header_lacks(compiler, "c++")
     if "CXX" in os.environ:
-        return f"torch.compile needs a C++ compiler, but $CXX is not one ({compiler}): unset it"
-    return f"torch.compile needs a C++ compiler: {install('g++', 'gcc-c++', 'gcc')}"
+        return Lack(
+            f"torch.compile needs a C++ compiler, but $CXX is not one ({compiler})", "unset it"
+        )
+    return Lack("torch.compile needs a C++ compiler", install("g++", "gcc-c++", "gcc"))
 
 
-def _c_lacks() -> str | None:
+def _c_lacks() -> Lack | None:
     # Triton's choice of compiler for its launch code.
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
     if compiler and shutil.which(compiler):
         return _header_lacks(compiler, "c")
     if compiler:
-        return f"torch.compile needs a C compiler, but $CC is not one ({compiler}): unset it"
-    return f"torch.compile needs a C compiler: {install('gcc', 'gcc', 'gcc')}"
+        return Lack(
+            f"torch.compile needs a C compiler, but $CC is not one ({compiler})", "unset it"
+        )
+    return Lack("torch.compile needs a C compiler", install("gcc", "gcc", "gcc"))
 
 
-def _header_lacks(compiler: str, language: str) -> str | None:
+def _header_lacks(compiler: str, language: str) -> Lack | None:
     folders = [sysconfig.get_path("include"), sysconfig.get_path("include", "posix_prefix")]
     if any(os.path.exists(os.path.join(folder, "Python.h")) for folder in folders):
         return None
@@ -123,7 +124,7 @@ def _header_lacks(compiler: str, language: str) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return f"torch.compile needs Python.h: {_install_headers()}" if done.returncode else None
+    return Lack("torch.compile needs Python.h", _install_headers()) if done.returncode else None
 
 
 def _install_headers() -> str:
@@ -145,22 +146,14 @@ def findings() -> list[dict]:
 
 
 def _find_numpy() -> dict:
-    lacks, detail = None, ""
-    try:
-        detail = f"NumPy {module_version('numpy', pip_install)}"
-    except Unavailable as error:
-        lacks = str(error)
-    return finding("NumPy", lacks, detail, "PyTorch cases are skipped")
+    version, lacks = module_version("numpy", pip_install)
+    return finding("NumPy", lacks, f"NumPy {version}", "PyTorch cases are skipped")
 
 
 def _find_torch() -> dict:
-    lacks, detail = python_lacks("PyTorch"), ""
-    try:
-        version = module_version("torch", pip_install)
-        lacks = lacks or torch_lacks(version)
-        detail = f"PyTorch {version} {sys.executable}"
-    except Unavailable as error:
-        lacks = lacks or str(error)
+    version, broken = module_version("torch", pip_install)
+    lacks = python_lacks("PyTorch") or broken or torch_lacks(version)
+    detail = f"PyTorch {version} {sys.executable}"
     costs = "nothing to compare CUDA with: PyTorch cases are skipped"
     return finding("PyTorch", lacks, detail, costs)
 
@@ -172,7 +165,9 @@ def _find_compile() -> dict:
         kinds.append("cuda")
     lacks = next(filter(None, map(compile_lacks, kinds)), None)
     if torch is None:
-        lacks = f"PyTorch is not installed: {pip_install('torch')}"
+        lacks = missing("torch", "PyTorch", pip_install) or Lack(
+            "PyTorch cannot be imported", "as for PyTorch"
+        )
     where = " and ".join({"cpu": "CPU", "cuda": "GPU"}[kind] for kind in kinds)
     detail = f"has a compiler and Python.h for the {where}"
     return finding("torch.compile", lacks, detail, "PyTorch's compile modes are skipped")

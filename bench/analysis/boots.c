@@ -43,7 +43,7 @@ bool boots_same_sweeps(const record_t *first, const record_t *run) {
 }
 
 size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shared) {
-    if (!same_machine(first, run) || !same_fact(first, run, "measure.quick"))
+    if (!same_machine(first, run))
         return 0;
     text_list_t differences = differences_of(first, run);
     const bool same = differences.n == 0;
@@ -115,19 +115,25 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
 }
 
 boots_t boots_with(const boots_t *boots, const char *workload) {
-    boots_t found = {.runs = mem_zeroed(boots->n + 1, sizeof *found.runs)};
+    boots_t found = {.runs = mem_zeroed(boots->n + 1, sizeof *found.runs),
+                     .indexes = mem_zeroed(boots->n + 1, sizeof *found.indexes)};
     for (size_t i = 0; i < boots->n; i++) {
         const case_result_t *result = NULL;
         while ((result = record_next(boots->runs[i], result)) != NULL &&
                (is_calibration(&result->spec) || strcmp(result->spec.workload, workload) != 0))
             ;
-        if (result != NULL)
-            found.runs[found.n++] = boots->runs[i];
+        if (result == NULL)
+            continue;
+        found.runs[found.n] = boots->runs[i];
+        found.indexes[found.n++] = record_index_make(boots->runs[i]);
     }
     return found;
 }
 
 void boots_free(boots_t *boots) {
+    for (size_t i = 0; boots->indexes != NULL && i < boots->n; i++)
+        record_index_free(&boots->indexes[i]);
+    free(boots->indexes);
     free(boots->runs);
     *boots = (boots_t){0};
 }
@@ -145,9 +151,12 @@ static bool are_comparable(const case_result_t *first, const case_result_t *foun
 }
 
 /* The same case of another boot; NULL if it has none that can be compared, or runs other machine code. */
-static const case_result_t *same_case(const record_t *run, const case_result_t *first,
+static const case_result_t *same_case(const boots_t *boots, size_t i, const case_result_t *first,
                                       const char *phase) {
-    const case_result_t *found = first != NULL ? record_find(run, first->spec.id) : NULL;
+    const case_result_t *found = NULL;
+    if (first != NULL)
+        found = boots->indexes != NULL ? record_index_find(&boots->indexes[i], first->spec.id)
+                                       : record_find(boots->runs[i], first->spec.id);
     if (found == NULL || !are_comparable(first, found, phase))
         return NULL;
     const char *hash = first->resources.code_hash;
@@ -176,8 +185,7 @@ boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
         return range;
     take(&range, ours, theirs, phase);
     for (size_t i = 0; i < boots->n; i++)
-        take(&range, same_case(boots->runs[i], ours, phase),
-             same_case(boots->runs[i], theirs, phase), phase);
+        take(&range, same_case(boots, i, ours, phase), same_case(boots, i, theirs, phase), phase);
     return range;
 }
 
@@ -187,8 +195,8 @@ void boots_widen(const boots_t *boots, const case_result_t *ours, const case_res
     if (speedup->verdict == VERDICT_NONE || speedup->verdict == VERDICT_UNDECIDED)
         return;
     for (size_t i = 0; i < boots->n; i++) {
-        const speedup_t other = speedup_make(same_case(boots->runs[i], ours, phase), phase,
-                                             same_case(boots->runs[i], theirs, phase), phase);
+        const speedup_t other = speedup_make(same_case(boots, i, ours, phase), phase,
+                                             same_case(boots, i, theirs, phase), phase);
         ratio->low = fmin(ratio->low, other.ratio.centre); /* none: NAN, which is ignored */
         ratio->high = fmax(ratio->high, other.ratio.centre);
     }

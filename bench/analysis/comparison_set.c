@@ -73,15 +73,57 @@ int64_t size_of_case(const comparison_set_t *set, const case_t *spec) {
     return case_param_int(spec, set->size_param, -1);
 }
 
+/* ---- walking over the cases ------------------------------------------------------------------ */
+
+static int by_size_and_place(const void *a, const void *b) {
+    const sized_case_t *x = a, *y = b;
+    return x->size != y->size ? (x->size > y->size) - (x->size < y->size)
+                              : (x->place > y->place) - (x->place < y->place);
+}
+
+/* A report asks for the cases at each of thousands of sizes. */
+static void index_sizes(comparison_set_t *set) {
+    set->sized = mem_zeroed(set->run->n_cases + 1, sizeof *set->sized);
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_t *spec = &set->run->cases[i].spec;
+        if (comparison_set_shares_work(set, spec))
+            set->sized[set->n_sized++] = (sized_case_t){size_of_case(set, spec), i};
+    }
+    qsort(set->sized, set->n_sized, sizeof *set->sized, by_size_and_place);
+}
+
+const case_result_t *comparison_set_next_at(const comparison_set_t *set, const case_result_t *after,
+                                            int64_t size) {
+    const sized_case_t first = {size, after != NULL ? (size_t)(after - set->run->cases) + 1 : 0};
+    size_t low = 0, high = set->n_sized;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (by_size_and_place(&set->sized[middle], &first) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->n_sized && set->sized[low].size == size
+               ? &set->run->cases[set->sized[low].place]
+               : NULL;
+}
+
 const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
                                          const char *whose, int64_t size) {
-    const case_result_t *next = after != NULL ? after + 1 : set->run->cases;
-    for (; next < set->run->cases + set->run->n_cases; next++)
-        if ((size == EVERY_SIZE || size_of_case(set, &next->spec) == size) &&
-            comparison_set_has(set, next, whose))
+    const case_result_t *next = after;
+    if (size != EVERY_SIZE) {
+        while ((next = comparison_set_next_at(set, next, size)) != NULL)
+            if (is_whose(set->platform, &next->spec, whose))
+                return next;
+        return NULL;
+    }
+    while ((next = record_next(set->run, next)) != NULL)
+        if (comparison_set_has(set, next, whose))
             return next;
     return NULL;
 }
+
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 comparison_set_count_t comparison_set_count(const comparison_set_t *set) {
     comparison_set_count_t count = {0};
@@ -211,7 +253,7 @@ static void fill_row(const comparison_set_t *set, size_row_t *row) {
         row->plain = plain_call(set, row->size);
     if (gpu) {
         comparison_set_t host = *set;
-        host.platform = platform_of(set->run, set->workload, "cpu");
+        host.platform = set->host;
         row->host = comparison_set_fastest(&host, row->size, OURS, phase);
         row->host_rival = comparison_set_fastest(&host, row->size, RIVALS, phase);
     }
@@ -243,24 +285,16 @@ static void find_rivals(comparison_set_t *set) {
         qsort(set->rivals, set->n_rivals, sizeof *set->rivals, by_engine);
 }
 
-static int by_size(const void *a, const void *b) {
-    int64_t x = ((const size_row_t *)a)->size, y = ((const size_row_t *)b)->size;
-    return (x > y) - (x < y);
-}
-
 static void fill_rows(comparison_set_t *set) {
     size_t capacity = 0;
-    const case_result_t *result = NULL;
-    while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL) {
-        size_t known = 0;
-        while (known < set->n_rows && set->rows[known].size != size_of_case(set, &result->spec))
-            known++;
-        if (known < set->n_rows)
+    for (size_t i = 0; i < set->n_sized; i++) {
+        const int64_t size = set->sized[i].size;
+        if (!is_whose(set->platform, &set->run->cases[set->sized[i].place].spec, ANYONE) ||
+            (set->n_rows > 0 && set->rows[set->n_rows - 1].size == size))
             continue;
         mem_grow(&set->rows, set->n_rows, &capacity, sizeof *set->rows);
-        set->rows[set->n_rows++] = (size_row_t){.size = size_of_case(set, &result->spec)};
+        set->rows[set->n_rows++] = (size_row_t){.size = size};
     }
-    qsort(set->rows, set->n_rows, sizeof *set->rows, by_size);
     for (size_t i = 0; i < set->n_rows; i++)
         fill_row(set, &set->rows[i]);
 }
@@ -279,6 +313,8 @@ static void add_set(comparison_set_list_t *list, const record_t *run, const plat
             return;
         }
     set.shape = comparison_set_key(spec, false);
+    set.host = platform_of(run, set.workload, "cpu");
+    index_sizes(&set);
     set.phase = headline_phase(&set);
     find_rivals(&set);
     fill_rows(&set);
@@ -343,6 +379,7 @@ void comparison_set_list_free(comparison_set_list_t *list) {
         free(list->items[i].key);
         free(list->items[i].shape);
         free(list->items[i].rivals);
+        free(list->items[i].sized);
         comparison_set_free_rows(&list->items[i]);
     }
     free(list->items);

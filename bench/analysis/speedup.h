@@ -78,20 +78,28 @@ typedef struct size_row {
     speedup_t study_total;         /* study against eager by `total`, as in the study */
 } size_row_t;
 
+typedef struct sized_case {
+    int64_t size;
+    size_t place; /* in the run */
+} sized_case_t;
+
 /* Cases of one workload that differ only in size, contender and technique, on one platform. */
 typedef struct comparison_set {
     const record_t *run;
-    const platform_t *platform;
-    const char *workload;   /* borrowed */
-    const char *size_param; /* "batch" */
-    int64_t reference_size; /* shown in findings with the smallest and largest size */
-    char *key;              /* "4-5-1, seed=1, f32" */
-    char *shape;            /* the same without the seed: "4-5-1, f32" */
-    const char *phase;      /* compared: the workload's, else "host_to_host", else "total" */
-    const char **rivals;    /* their engines by engine_order(); names borrowed */
+    const platform_t *platform, *host; /* host: the CPU's */
+    const char *workload;              /* borrowed */
+    const char *size_param;            /* "batch" */
+    int64_t reference_size;            /* shown in findings with the smallest and largest size */
+    char *key;                         /* "4-5-1, seed=1, f32" */
+    char *shape;                       /* the same without the seed: "4-5-1, f32" */
+    const char *phase;   /* compared: the workload's, else "host_to_host", else "total" */
+    const char **rivals; /* their engines by engine_order(); names borrowed */
     size_t n_rivals;
     size_row_t *rows; /* ascending */
     size_t n_rows;
+    /* Of comparison_set_next_at(): by size, then as in the run. comparison_set_by() and …_against() borrow them. */
+    sized_case_t *sized;
+    size_t n_sized;
 } comparison_set_t;
 
 typedef struct comparison_set_list {
@@ -121,6 +129,10 @@ int64_t size_of_case(const comparison_set_t *set, const case_t *spec);
 #define EVERY_SIZE INT64_MIN
 const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
                                          const char *whose, int64_t size);
+/* Likewise of the cases that share the set's work, by any contender and on any device, at one size, which takes
+ * logarithmic time. */
+const case_result_t *comparison_set_next_at(const comparison_set_t *set, const case_result_t *after,
+                                            int64_t size);
 /* Who stands for them by `phase` at `size`. */
 standing_t comparison_set_standing(const comparison_set_t *set, int64_t size, const char *whose,
                                    const char *phase);

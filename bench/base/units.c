@@ -102,12 +102,21 @@ const char *units_median(char *text, double median_ns, double low_ns, double hig
     return text;
 }
 
+/* From here on a larger unit reads better, whatever that of the median. */
+static const double FEW_DIGITS = 10e3;
+
 const char *units_interval(char *text, double median_ns, double low_ns, double high_ns) {
     if (isnan(median_ns) || isnan(low_ns) || isnan(high_ns))
         return dash(text);
     int decimals = 1; /* ends of a narrow interval differ in the fourth digit */
     const unit_t *unit = time_unit(median_ns, low_ns, high_ns, &decimals);
     const int shown = decimals > 0 ? decimals : 0;
+    const bool vanishes = low_ns > 0 && low_ns / unit->size < pow(10, -decimals) / 2;
+    if (vanishes || high_ns / unit->size >= FEW_DIGITS) { /* not "0–536080 µs" */
+        char low[UNITS_TEXT], high[UNITS_TEXT];
+        snprintf(text, UNITS_TEXT, "%s–%s", units_time(low, low_ns), units_time(high, high_ns));
+        return text;
+    }
     snprintf(text, UNITS_TEXT, "%.*f–%.*f %s", shown, rounded(low_ns / unit->size, decimals), shown,
              rounded(high_ns / unit->size, decimals), unit->name);
     return text;

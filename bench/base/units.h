@@ -18,7 +18,7 @@ const char *units_time(char *text, double ns);
 /* A median and its 95 % interval, with no digit beyond the first of half the interval's width:
  * "12.6 µs" or "13 µs"; without an interval (an end is NaN) as units_time() */
 const char *units_median(char *text, double median_ns, double low_ns, double high_ns);
-/* "12.5–12.7 µs", "–" without an interval */
+/* "12.5–12.7 µs", "912 ns–536 ms" if it is that wide, "–" without an interval */
 const char *units_interval(char *text, double median_ns, double low_ns, double high_ns);
 /* "84.0 MB", powers of 1000 */
 const char *units_bytes(char *text, double bytes);

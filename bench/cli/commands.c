@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include "base/memory.h"
+#include "io/output.h"
 #include "model/chart_kinds.h"
 #include "plot/plot.h"
 #include "report/check.h"
@@ -56,9 +57,9 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
     chart_list_t charts = {0};
     status_t status = plot_charts(&options, &charts, err);
     for (size_t i = 0; status == STATUS_OK && i < charts.n; i++)
-        printf("%s\n", charts.items[i].file);
+        output_print(stdout, "%s\n", charts.items[i].file);
     for (size_t i = 0; status == STATUS_OK && i < charts.skipped.n; i++)
-        fprintf(stderr, "not drawn: %s\n", charts.skipped.items[i]);
+        output_print(stderr, "not drawn: %s\n", charts.skipped.items[i]);
     chart_list_free(&charts);
     return status;
 }
@@ -72,7 +73,7 @@ typedef struct report_command_options {
 static const char *const VIEWS[] = {"headline", "workloads", NULL};
 
 static const cli_option_t REPORT_OPTIONS[] = {
-    {"out", "FILE", "file to write, new or a report (REPORT.md); -: stdout, without pages",
+    {"out", "FILE", "file to write, new or a report (REPORT.md); - or a pipe: without pages",
      CLI_FIELD(cli_text, report_command_options_t, report.out)},
     {"pages", "DIR", "folder for the pages, DIR/RUN/WORKLOAD.md (each in its run's folder)",
      CLI_FIELD(cli_text, report_command_options_t, report.pages)},
@@ -99,8 +100,8 @@ static status_t check_report(const cli_args_t *args, const char *path, error_t *
         return error_set(err, STATUS_USAGE, "bench report: --check and --%s exclude each other",
                          other);
     TRY(report_check(path, args->root, &found, err));
-    printf("%s: with its %zu page%s, it is what its runs give\n", path, found.n_files - 1,
-           found.n_files == 2 ? "" : "s");
+    output_print(stdout, "%s: with its %zu page%s, it is what its runs give\n", path,
+                 found.n_files - 1, found.n_files == 2 ? "" : "s");
     if (found.n_unsealed > 0)
         printf(
             "%zu of its %zu runs %s unsealed: run.json has no digest, so that edits of lines and "
@@ -130,7 +131,7 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
     report_options_t *report = &options.report;
     const char *by_default = report->out;
     TRY(cli_read(args, &options, err));
-    if (strcmp(report->out, by_default) != 0 && strcmp(report->out, "-") != 0)
+    if (strcmp(report->out, by_default) != 0 && !output_is_stream(report->out))
         report->out_named = report->out;
     if (options.check != NULL)
         return check_report(args, options.check, err);
@@ -143,8 +144,8 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
     const char *file = report->picture != NULL ? report->picture
                        : report->html != NULL  ? report->html
                                                : report->out;
-    if (strcmp(file, "-") != 0)
-        printf("%s\n", file);
+    if (!output_is_stream(file))
+        output_print(stdout, "%s\n", file);
     return STATUS_OK;
 }
 

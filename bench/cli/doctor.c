@@ -83,7 +83,10 @@ static finding_t *add(finding_list_t *findings, const finding_t *finding, bool f
 static void find_device(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *device = describe_device(root, "cuda", 0, ", ", &why);
-    add(findings, &COMPONENTS[DEVICE], device != NULL, device != NULL ? device : why.text);
+    finding_t *finding =
+        add(findings, &COMPONENTS[DEVICE], device != NULL, device != NULL ? device : why.text);
+    if (strstr(finding->detail, "CUDA_VISIBLE_DEVICES=") != NULL)
+        finding->install = "unset CUDA_VISIBLE_DEVICES, or name a GPU in it";
     free(device);
 }
 

@@ -19,6 +19,12 @@ const cli_option_t OPERATOR_OPTIONS[] = {
      CLI_FIELD(cli_text, operator_options_t, out)},
     {"train", NULL, "import: in training mode (batch norm by the batch's statistics)",
      CLI_FIELD(cli_flag, operator_options_t, train)},
+    {"emulate", NULL, "check: run the rungs on the CPU, at small sizes: are they right?",
+     CLI_FIELD(cli_flag, operator_options_t, emulate)},
+    {"variant", "NAME", "check --emulate: only this rung",
+     CLI_FIELD(cli_text, operator_options_t, variant)},
+    {"set", "NAME=VALUE", "check --emulate: a param in every case (repeatable)",
+     CLI_FIELD(cli_texts, operator_options_t, sets)},
     {0},
 };
 
@@ -30,7 +36,7 @@ static const struct {
     {"new", "NAME", "write an example as kernels/NAME that runs at once, to be changed",
      NAMES("dir"), operator_new},
     {"check", "DIR…", "is the description right, and the reference on small and default sizes?",
-     NAMES(NULL), operator_check},
+     NAMES("emulate", "variant", "set"), operator_check},
     {"import", "FILE", "measure a problem of a kernel benchmark (-- options of bench run)",
      NAMES("candidate", "out", "train"), operator_import},
 };

@@ -13,6 +13,9 @@ typedef struct operator_options {
     text_list_t candidates; /* import */
     const char *out;        /* import: NULL: a temporary folder */
     bool train;             /* import: in training mode */
+    bool emulate;           /* check: the rungs, too */
+    const char *variant;    /* check: of these only this one; NULL: all */
+    text_list_t sets;       /* check: params of the rungs' cases */
     const cli_args_t *args; /* the complete command line */
 } operator_options_t;
 

@@ -6,6 +6,9 @@
 #include "base/secret.h"
 #include "base/units.h"
 #include "cli/operator_print.h"
+#include "emulate/emulate.h"
+#include "emulate/examples.h"
+#include "io/fs.h"
 #include "io/table.h"
 #include "measure/contender.h"
 #include "measure/progress.h"
@@ -31,9 +34,8 @@ static char *shape_text(const operator_array_t *array, const operator_shape_t *s
     return joined;
 }
 
-static char *fill_text(const operator_array_t *array) {
-    const fill_t *fill = &array->fill;
-    if (!array->is_input)
+static char *fill_text(const fill_t *fill, bool is_input) {
+    if (!is_input)
         return mem_text("–");
     switch (fill->kind) {
     case FILL_UNIFORM:
@@ -84,7 +86,7 @@ static void print_arrays(const operator_description_t *d, const case_t *defaults
         table_add(&table, !array->is_output ? "input" : array->is_input ? "in place" : "output");
         table_add(&table, array->of_case ? "T" : element_name(array->element));
         table_take(&table, shape_text(array, &shape));
-        table_take(&table, fill_text(array));
+        table_take(&table, fill_text(&shape.fill, array->is_input));
         table_take(&table, bounds_text(d, array));
     }
     table_print(&table, "", stdout);
@@ -127,31 +129,6 @@ static status_t print_sweeps(const workload_t *workload, const char *root, error
 }
 
 /* ---- what the reference does ------------------------------------------------------------------ */
-
-/* A case of PyTorch's worker on the CPU: the default sizes, or the smallest. */
-static case_t make_case(const operator_description_t *d, const workload_t *workload,
-                        const char *dtype, bool smallest) {
-    case_t spec = {.engine = mem_text("pytorch"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text(""),
-                   .dtype = mem_text(dtype)};
-    for (size_t i = 0; smallest && i < d->params.n; i++)
-        case_add_param(&spec, d->params.items[i],
-                       &(value_t){.kind = VALUE_INT, .integer = d->least[i]});
-    workload_complete(workload, &spec);
-    return spec;
-}
-
-static char *sizes_text(const case_t *spec) {
-    text_list_t parts = {0};
-    for (size_t i = 0; i < spec->n_params; i++)
-        text_list_add_format(&parts, "%s=%lld", spec->params[i].name,
-                             (long long)spec->params[i].value.integer);
-    text_list_add(&parts, spec->dtype);
-    char *joined = text_list_join(&parts, " ");
-    text_list_free(&parts);
-    return joined;
-}
 
 /* Its outputs on two inputs, and whether they can be checked; not at the smallest sizes, where they may be few or the
  * same for all inputs (a softmax of one number). */
@@ -199,7 +176,7 @@ typedef struct findings {
 
 static void note(findings_t *found, const case_t *spec, char *reason) {
     if (reason != NULL && !text_list_has(&found->reasons, reason)) {
-        char *sizes = sizes_text(spec);
+        char *sizes = example_sizes_text(spec);
         text_list_add(&found->reasons, reason);
         text_list_add_format(&found->problems, "%s: %s", sizes, reason);
         free(sizes);
@@ -221,7 +198,7 @@ static void try_case(const workload_t *workload, const case_t *spec, bool smalle
         return note(found, spec, mem_text(impossible.text));
     static const variant_t VARIANTS[] = {{"oracle", "float64"}, {"eager", NULL}};
     for (size_t i = 0; i < 2 && worker->running; i++) {
-        char *sizes = sizes_text(spec);
+        char *sizes = example_sizes_text(spec);
         const char *precision = VARIANTS[i].precision;
         progress_say(progress, "reference in %s on the CPU, %s",
                      precision != NULL ? precision : spec->dtype, sizes);
@@ -248,11 +225,11 @@ static status_t check_reference(const workload_t *workload, const char *root, er
     findings_t found = {0};
     progress_t progress;
     progress_start(&progress, false, 0);
-    case_t defaults = make_case(d, workload, d->dtypes.items[0], false);
+    case_t defaults = example_case(workload, d->dtypes.items[0], false);
     progress_say(&progress, "starting Python with PyTorch");
     status_t status = start_worker(&workers, &defaults, &worker, err);
     for (size_t i = 0; status == STATUS_OK && worker->running && i < 2 * d->dtypes.n; i++) {
-        case_t spec = make_case(d, workload, d->dtypes.items[i / 2], i % 2 == 0);
+        case_t spec = example_case(workload, d->dtypes.items[i / 2], i % 2 == 0);
         try_case(workload, &spec, i % 2 == 0, worker, &progress, &found);
         case_free(&spec);
     }
@@ -275,7 +252,7 @@ status_t operator_check_oracle(const workload_t *workload, const char *root, err
     const operator_description_t *d = operators_find(workload->name);
     workers_t workers = {.root = root};
     worker_link_t *worker;
-    case_t spec = make_case(d, workload, d->dtypes.items[0], false);
+    case_t spec = example_case(workload, d->dtypes.items[0], false);
     status_t status = start_worker(&workers, &spec, &worker, err);
     char *reason = status == STATUS_OK ? try_variant(&spec, "oracle", worker, false) : NULL;
     if (reason != NULL)
@@ -288,7 +265,8 @@ status_t operator_check_oracle(const workload_t *workload, const char *root, err
 
 /* ---- the command ------------------------------------------------------------------------------ */
 
-static status_t check_folder(const char *folder, const char *root, error_t *err) {
+static status_t check_folder(const char *folder, const operator_options_t *options, error_t *err) {
+    const char *root = options->root;
     const workload_t *workload;
     TRY(workload_add_operator(folder, &workload, err));
     const operator_description_t *d = operators_find(workload->name);
@@ -303,6 +281,12 @@ static status_t check_folder(const char *folder, const char *root, error_t *err)
     fflush(stdout);
     if (status == STATUS_OK)
         status = check_reference(workload, root, err);
+    if (status == STATUS_OK && options->emulate)
+        status = emulate_rungs(&(emulate_options_t){.workload = workload,
+                                                    .root = root,
+                                                    .variant = options->variant,
+                                                    .sets = &options->sets},
+                               err);
     char *word = text_shell(folder);
     if (status == STATUS_OK)
         printf("ok: the description, and the reference at the smallest and the default sizes.\n"
@@ -317,13 +301,16 @@ status_t operator_check(const operator_options_t *options, error_t *err) {
         return error_set(err, STATUS_USAGE,
                          "bench operator check: expected the folder of an "
                          "operator");
+    TRY(fs_check_temporary(err));
+    if ((options->variant != NULL || options->sets.n > 0) && !options->emulate)
+        return error_set(err, STATUS_USAGE, "--variant and --set are for --emulate");
     text_list_t others = {0}; /* what is wrong with them is not asked for */
     workload_add_operators(options->root, &others);
     text_list_free(&others);
     for (size_t i = 0; i < options->n_operands; i++) {
         if (i > 0)
             putchar('\n');
-        TRY(check_folder(options->operands[i], options->root, err));
+        TRY(check_folder(options->operands[i], options, err));
     }
     return STATUS_OK;
 }

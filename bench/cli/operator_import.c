@@ -36,10 +36,20 @@ static status_t check_answer(const char *problem, const subprocess_result_t *ans
     return STATUS_USAGE;
 }
 
+/* Is --quiet among the options of bench run? */
+static bool is_quiet(const operator_options_t *options) {
+    bool quiet = false;
+    for (size_t i = 1; i < options->n_operands; i++)
+        quiet |= strcmp(options->operands[i], "--quiet") == 0;
+    return quiet;
+}
+
 /* `*notes` are those of import_problem.py; the caller frees them. */
 static status_t write_folder(const operator_options_t *options, const char *folder, char **notes,
                              error_t *err) {
     char *python, *script = fs_join(options->root, "reference_operator/import_problem.py");
+    const char *slash = strrchr(options->operands[0], '/');
+    char *mark = mem_format("import %s: ", slash != NULL ? slash + 1 : options->operands[0]);
     subprocess_result_t answer = {0};
     status_t status = workers_find_python(options->root, NULL, "pytorch", &python, err);
     if (status == STATUS_OK) {
@@ -53,7 +63,8 @@ static status_t write_folder(const operator_options_t *options, const char *fold
         argv[n++] = options->operands[0];
         for (size_t i = 0; i < options->candidates.n; i++)
             argv[n++] = options->candidates.items[i];
-        status = subprocess_run(argv, NULL, TIMEOUT_S, &answer, err);
+        status =
+            subprocess_run_told(argv, is_quiet(options) ? NULL : mark, TIMEOUT_S, &answer, err);
         free(argv);
         free(python);
     }
@@ -63,16 +74,9 @@ static status_t write_folder(const operator_options_t *options, const char *fold
             *notes = mem_text(answer.out);
         subprocess_result_free(&answer);
     }
+    free(mark);
     free(script);
     return status;
-}
-
-/* Is --quiet among the options of bench run? */
-static bool is_quiet(const operator_options_t *options) {
-    bool quiet = false;
-    for (size_t i = 1; i < options->n_operands; i++)
-        quiet |= strcmp(options->operands[i], "--quiet") == 0;
-    return quiet;
 }
 
 /* `bench run --operator FOLDER`, with the options after "--". */
@@ -115,16 +119,14 @@ static status_t make_folder(const operator_options_t *options, const char *folde
     char *notes = NULL;
     progress_t progress;
     progress_start(&progress, is_quiet(options), 0);
-    progress_say(&progress, "importing %s: Python loads PyTorch and runs Model", name);
+    progress_note(&progress, "import %s: Python loads PyTorch", name); /* which then tells more */
     status_t status = write_folder(options, folder, &notes, err);
-    progress_clear(&progress);
     if (status == STATUS_OK) {
         fputs(notes, stderr);
-        progress_say(&progress, "checking %s: reference in float64 on the CPU, on two inputs",
-                     name);
+        progress_say(&progress, "import %s: reference in float64 on the CPU, on two inputs", name);
         status = check_oracle(options, folder, notes, err);
         if (status != STATUS_OK)
-            fs_remove_tree(folder, NULL);
+            fs_remove_marked(folder, "operator.json", NULL);
     }
     progress_end(&progress);
     progress_free(&progress);
@@ -137,6 +139,7 @@ status_t operator_import(const operator_options_t *options, error_t *err) {
         return error_set(err, STATUS_USAGE, "bench operator import: expected PROBLEM.py");
     if (options->out != NULL && fs_exists(options->out))
         return error_set(err, STATUS_USAGE, "--out %s: exists already", options->out);
+    TRY(fs_check_temporary(err)); /* with --out it is needed later */
     char *temporary = NULL;
     if (options->out == NULL)
         TRY(fs_temporary_folder(&temporary, err));
@@ -145,9 +148,7 @@ status_t operator_import(const operator_options_t *options, error_t *err) {
     status_t status = make_folder(options, folder, err);
     if (status == STATUS_OK)
         status = run_folder(options, folder, err);
-    if (temporary != NULL)
-        fs_remove_tree(temporary, NULL);
-    free(temporary);
+    fs_remove_temporary(&temporary);
     free(folder);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cli/operator_print.h"
 #include "io/fs.h"
+#include "io/output.h"
 #include "workloads/common/workload.h"
 
 #include <stdlib.h>
@@ -56,14 +57,14 @@ static status_t write_folder(const char *root, const char *folder, const char *n
     TRY(fs_make_folders(folder, err));
     for (size_t i = 0; i < N_FILES; i++)
         if (write_file(root, FILES[i].name, folder, name, err) != STATUS_OK) {
-            fs_remove_tree(folder, NULL);
+            fs_remove_marked(folder, FILES[0].name, NULL);
             return STATUS_USAGE;
         }
     return STATUS_OK;
 }
 
 static void print_folder(const char *folder) {
-    printf("%s/\n", folder);
+    output_print(stdout, "%s/\n", folder);
     for (size_t i = 0; i < N_FILES; i++)
         printf("  %-25s %s\n", FILES[i].name, FILES[i].what);
     char *word = text_shell(folder);

@@ -202,6 +202,7 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
 }
 
 status_t run_command(const cli_args_t *args, error_t *err) {
+    TRY(fs_check_temporary(err)); /* else each case would fail */
     return read_and(run, args, err);
 }
 

@@ -36,9 +36,24 @@ static status_t check_path(const char *path, error_t *err) {
 
 static char *absolute(const char *path, const char *here) {
     char *text = path[0] == '/' ? mem_text(path) : fs_join(here, path);
-    for (size_t n = strlen(text); n > 1 && text[n - 1] == '/'; n--)
+    for (size_t n = strlen(text); n > 1 && (text[n - 1] == '/' || text_ends(text, "/.")); n--)
         text[n - 1] = '\0';
     return text;
+}
+
+/* Jobs and merged runs are named after it. "..": that of the folder there. */
+static status_t name_out(char **out, error_t *err) {
+    if (text_ends(*out, "/..")) {
+        char *real = realpath(*out, NULL);
+        if (real == NULL)
+            return error_set(err, STATUS_USAGE, "--out %s: %s", *out, strerror(errno));
+        free(*out);
+        *out = real;
+    }
+    return (*out)[1] != '\0'
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE, "--out %s: expected a folder with a name of its own",
+                           *out);
 }
 
 static status_t find_paths(const cluster_options_t *options, cluster_paths_t *paths,
@@ -48,8 +63,10 @@ static status_t find_paths(const cluster_options_t *options, cluster_paths_t *pa
     if (here == NULL)
         return error_set(err, STATUS_USAGE, "the current folder: %s", strerror(errno));
     char *out = absolute(options->out, here);
+    status_t status = name_out(&out, err);
     const char *all[] = {here, out, options->root};
-    status_t status = fs_executable(&program, err);
+    if (status == STATUS_OK)
+        status = fs_executable(&program, err);
     for (size_t i = 0; i < sizeof all / sizeof *all && status == STATUS_OK; i++)
         status = check_path(all[i], err);
     if (status == STATUS_OK) {

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "compare/comparison.h"
-#include "io/fs.h"
+#include "io/output.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -32,7 +32,7 @@ static status_t write_file(const char *path, print_t print, const comparison_t *
     FILE *out = open_memstream(&text, &size);
     print(comparison, out);
     fclose(out);
-    status_t status = fs_write_atomic(path, text, size, err);
+    status_t status = output_write_file(path, text, size, err);
     free(text);
     return status;
 }

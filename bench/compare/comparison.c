@@ -241,6 +241,9 @@ static const char *doubt_of(const cell_t *cell, bool paired, arena_t *texts) {
     const phase_t *const sides[] = {cell->base, cell->candidate};
     static const char *const NAMES[] = {"BASE", "CANDIDATE"};
     char low[UNITS_TEXT], high[UNITS_TEXT], share[UNITS_TEXT];
+    for (size_t i = 0; i < 2; i++)
+        if (sides[i]->summary.median == 0)
+            return arena_format(texts, "the median in %s is 0: there is no ratio", NAMES[i]);
     if (isnan(cell->gate.low) && !cell->gate.change.are_passes)
         return arena_format(texts,
                             "%zu and %zu passes: the spread between processes is unknown with "
@@ -336,7 +339,9 @@ status_t comparison_make(const record_t *base, const record_t *candidate,
                                  .n_floor_runs = floors_runs(options->floors)};
     TRY(guard_check_allow(allow, err));
     TRY(guard_runs(base, candidate, allow, &comparison->allowed, err));
-    cause_of_runs(base, candidate, &comparison->changes);
+    comparison->differing = conditions_changed(&base->environment, &candidate->environment);
+    for (size_t i = 0; i < comparison->differing.n; i++)
+        text_list_take(&comparison->changes, run_difference_text(&comparison->differing.items[i]));
     make_pairs(comparison, phases, allow);
     comparison_decide(comparison, options->floors);
     finish_pairs(comparison);
@@ -351,6 +356,7 @@ void comparison_free(comparison_t *comparison) {
     arena_free(&comparison->texts);
     text_list_free(&comparison->allowed);
     text_list_free(&comparison->changes);
+    conditions_free(&comparison->differing);
     *comparison = (comparison_t){0};
 }
 

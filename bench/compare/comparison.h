@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "gate/sweep_test.h"
+#include "results/conditions.h"
 #include "results/record.h"
 
 /* In the order of tables: the worst first. */
@@ -55,12 +56,13 @@ char *pair_why(const pair_t *pair);
 typedef struct comparison {
     const record_t *base, *candidate;
     double threshold_frac;
-    bool paired;         /* the runs were interleaved */
-    size_t n_passes[2];  /* of BASE and CANDIDATE: the most of any cell */
-    size_t n_floor_runs; /* runs used for the noise floors, BASE included; 0: no floors */
-    text_list_t allowed; /* "driver: 580.1 in BASE, 590.2 in CANDIDATE" */
-    text_list_t changes; /* other facts that differ between the runs */
-    pair_t *pairs;       /* by verdict, then by size of the change */
+    bool paired;                 /* the runs were interleaved */
+    size_t n_passes[2];          /* of BASE and CANDIDATE: the most of any cell */
+    size_t n_floor_runs;         /* runs used for the noise floors, BASE included; 0: no floors */
+    text_list_t allowed;         /* "driver: 580.1 in BASE, 590.2 in CANDIDATE" */
+    run_differences_t differing; /* other facts in which the runs differ */
+    text_list_t changes;         /* these as texts: "git.revision: a → b" */
+    pair_t *pairs;               /* by verdict, then by size of the change */
     size_t n_pairs;
     size_t counts[PAIR_VERDICTS];
     size_t n_cells;
@@ -99,8 +101,6 @@ char *guard_pair(const case_result_t *base, const case_result_t *candidate,
 /* STATUS_USAGE for a name unknown to --allow. */
 status_t guard_check_allow(const text_list_t *allow, error_t *err);
 
-/* Facts that differ between the runs: "git.revision: a → b". */
-void cause_of_runs(const record_t *base, const record_t *candidate, text_list_t *changes);
 /* Likely cause of a case's change: "code: registers 40 → 72", "same machine code; SM clock 1980 →
  * 1755 MHz". The caller frees it. */
 char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,

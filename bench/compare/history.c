@@ -6,6 +6,7 @@
 #include "compare/history_chart.h"
 #include "compare/history_series.h"
 #include "io/json_text.h"
+#include "io/output.h"
 #include "io/table.h"
 
 #include <jansson.h>
@@ -112,7 +113,7 @@ static status_t report(const history_options_t *options, history_list_t *list, c
     text_list_t files = {0};
     status_t status = history_draw(options, list, runs, &files, err);
     for (size_t i = 0; i < files.n && !options->json; i++)
-        fprintf(options->print, "%s\n", files.items[i]);
+        output_print(options->print, "%s\n", files.items[i]);
     text_list_free(&files);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "io/find.h"
 #include "io/foreground.h"
 #include "io/fs.h"
+#include "io/output.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -89,7 +90,7 @@ status_t repeat_sweeps(const repeat_options_t *options, error_t *err) {
     for (unsigned k = 1; k <= options->times && status == STATUS_OK; k++) {
         text_list_add_format(&runs, "%s/%u", top, k);
         if (!options->quiet)
-            fprintf(stderr, "run %u of %u: %s\n", k, options->times, runs.items[k - 1]);
+            output_print(stderr, "run %u of %u: %s\n", k, options->times, runs.items[k - 1]);
         status = make_run(options, program, runs.items[k - 1], &broken, err);
     }
     saved.operands = &runs;

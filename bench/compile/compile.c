@@ -136,10 +136,18 @@ static void set_failed(program_t *program, char *reason) {
     program->reason = arena_keep(&program->texts, reason);
 }
 
+static char *why_not_compiled(const toolchain_t *tools, const char *log) {
+    char *reason = compile_log_reason(log), *hint = toolchain_hint(tools, log);
+    char *both = hint != NULL ? mem_format("%s\n%s", reason, hint) : mem_text(reason);
+    free(reason);
+    free(hint);
+    return both;
+}
+
 /* It does not compile. Not cached: what is missing on this machine may be installed later. */
 static void set_not_compiled(const toolchain_t *tools, program_t *program, const char *log) {
     char *lacks = toolchain_lacks(tools, log);
-    set_failed(program, lacks != NULL ? lacks : compile_log_reason(log));
+    set_failed(program, lacks != NULL ? lacks : why_not_compiled(tools, log));
     program->lacking = lacks != NULL;
     if (program->lacking)
         program->status = PROGRAM_SKIPPED;
@@ -168,9 +176,10 @@ static status_t check_launch(const program_t *program, const cubin_t *cubin, err
     return launch_check(cubin, program->workload, workload->has_stages, arch, err);
 }
 
-/* Compile one program and store it. If that fails, only this program is marked as failed. */
-static void build(const toolchain_t *tools, const char *cache, const cache_inputs_t *inputs,
-                  program_t *program) {
+/* Compile one program and store it. If it does not compile, only this program is marked as failed; a cache that cannot be
+ * written is no fault of the program. */
+static status_t build(const toolchain_t *tools, const char *cache, const cache_inputs_t *inputs,
+                      program_t *program, error_t *unwritable) {
     error_t err = ERROR_INIT;
     cache_entry_t entry = {0};
     compiled_t output;
@@ -191,16 +200,18 @@ static void build(const toolchain_t *tools, const char *cache, const cache_input
         entry.skip = compile_log_skip(output.log);
     }
     const bool rejected = status == STATUS_OK && !output.ok && entry.skip == NULL;
-    if (status == STATUS_OK && !rejected)
-        status = compile_cache_store(cache, program->key, inputs, &output, &entry, &err);
+    status_t stored = STATUS_OK;
     if (status != STATUS_OK)
         set_failed(program, mem_text(err.text));
     else if (rejected)
         set_not_compiled(tools, program, output.log);
     else
+        stored = compile_cache_store(cache, program->key, inputs, &output, &entry, unwritable);
+    if (status == STATUS_OK && !rejected && stored == STATUS_OK)
         take_entry(program, &entry);
     cache_entry_free(&entry);
     compiled_free(&output);
+    return stored;
 }
 
 /* Include paths are left out: they differ between machines and do not affect the code. */
@@ -212,13 +223,14 @@ static void note_flags(program_t *program, const text_list_t *options) {
         text_list_add_format(&program->flags, "-D%s", program->defines.items[i]);
 }
 
-static void compile_one(const toolchain_t *tools, const char *cache, const source_t *source,
-                        program_t *program) {
+static status_t compile_one(const toolchain_t *tools, const char *cache, const source_t *source,
+                            program_t *program, error_t *unwritable) {
+    status_t status = STATUS_OK;
     reset_result(program);
     program->reason = arena_keep(&program->texts, toolchain_refuses(tools, program->arch));
     if (program->reason != NULL) {
         program->status = PROGRAM_SKIPPED;
-        return;
+        return STATUS_OK;
     }
     text_list_t options = {0};
     toolchain_options(tools, source, &options);
@@ -237,11 +249,12 @@ static void compile_one(const toolchain_t *tools, const char *cache, const sourc
         take_entry(program, &entry);
         program->cached = true;
     } else {
-        build(tools, cache, &inputs, program);
+        status = build(tools, cache, &inputs, program, unwritable);
     }
     cache_entry_free(&entry);
     free(compiler);
     text_list_free(&options);
+    return status;
 }
 
 char *compile_cache_folder(const compile_options_t *options) {
@@ -265,9 +278,14 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
     size_t jobs = options->jobs != 0 ? options->jobs : (size_t)omp_get_num_procs();
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)(jobs < n ? jobs : n)) if (n > 0)
     for (size_t i = 0; i < n; i++) {
-        compile_one(&tools, cache, sources[i], &programs->items[i]);
+        error_t unwritable = ERROR_INIT;
+        const status_t stored =
+            compile_one(&tools, cache, sources[i], &programs->items[i], &unwritable);
 #pragma omp critical(compile_progress)
         {
+            if (stored != STATUS_OK)
+                status = error_set(err, stored, "%s (BENCH_CACHE names another folder)",
+                                   unwritable.text);
             done++;
             if (options->progress != NULL)
                 options->progress(options->context, done, n);

@@ -65,7 +65,7 @@ status_t compile_add_common(const compile_options_t *options, const char *name, 
                             program_list_t *programs, error_t *err);
 
 /* Compile what the cache does not hold. Fails only if nothing can be compiled (no compiler: the
- * message says how to install one); a program that does not compile is PROGRAM_FAILED. */
+ * message says how to install one) or the cache cannot be written; a program that does not compile is PROGRAM_FAILED. */
 status_t compile_all(const compile_options_t *options, program_list_t *programs, error_t *err);
 void program_list_free(program_list_t *programs);
 

@@ -83,6 +83,15 @@ char *compile_log_missing_header(const char *log) {
     return header;
 }
 
+char *compile_log_undefined(const char *log) {
+    text_list_t lines = text_split(log, '\n');
+    size_t i = first_error(&lines);
+    char *name =
+        i < lines.n ? between(lines.items[i], "error: identifier \"", "\" is undefined") : NULL;
+    text_list_free(&lines);
+    return name;
+}
+
 char *compile_log_reason(const char *log) {
     text_list_t lines = text_split(log, '\n'), kept = {0};
     size_t first = first_error(&lines), bytes = 0;

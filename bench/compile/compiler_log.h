@@ -22,6 +22,9 @@ char *compile_log_skip(const char *log);
  * it. */
 char *compile_log_missing_header(const char *log);
 
+/* "FLT_MAX" if the first error is that this name is not defined, else NULL. The caller frees it. */
+char *compile_log_undefined(const char *log);
+
 /* The first lines from the first error on, without ptxas info; the caller frees it. */
 char *compile_log_reason(const char *log);
 

@@ -10,7 +10,8 @@
 
 /* State of reading one source and its headers. */
 typedef struct reader {
-    char *root; /* resolved */
+    char *root;          /* resolved */
+    text_list_t folders; /* resolved, of kernels: nothing outside them is read */
     source_t *source;
     text_list_t files;   /* resolved paths, in the order of inclusion */
     text_list_t written; /* headers as spelled in #include "…" … */
@@ -69,42 +70,76 @@ static void append_code(reader_t *reader, const char *code) {
     reader->code_bytes += length + 1;
 }
 
+static bool is_below(const text_list_t *folders, const char *path) {
+    for (size_t i = 0; i < folders->n; i++)
+        if (name_below(folders->items[i], path) != path)
+            return true;
+    return false;
+}
+
+/* Compilers print the lines that they read: an #include of any file would show it. */
+static status_t refuse_include(const reader_t *reader, const char *includer, const char *line,
+                               const char *name, error_t *err) {
+    return error_set(
+        err, STATUS_USAGE,
+        "%s:%s: #include \"%s\" is outside of kernel folders; expected a file in %s or "
+        "%s, or a CUDA header",
+        name_below(reader->root, includer), line, name, reader->folders.items[0],
+        reader->folders.items[1]);
+}
+
+/* Note header number `i` of the includes of `includer`. One that is not found is the compiler's. */
+static status_t note_header(reader_t *reader, const char *includer, const includes_t *includes,
+                            size_t i, error_t *err) {
+    const char *name = includes->quoted.items[i], *line = includes->lines.items[i];
+    char *path = resolve(reader, includer, name);
+    status_t status = STATUS_OK;
+    if (path == NULL)
+        reader->source->system_includes = true;
+    if (path == NULL ? source_leaves_folder(name) : !is_below(&reader->folders, path)) {
+        status = refuse_include(reader, includer, line, name, err);
+    } else if (path != NULL) {
+        text_list_add_new(&reader->files, path);
+        status = note_spelling(reader, name, name_below(reader->root, path), err);
+    }
+    free(path);
+    return status;
+}
+
 /* Read file number `index` and queue the headers that it includes. */
 static status_t read_file(reader_t *reader, size_t index, error_t *err) {
-    char *text;
+    char *text, *path = mem_text(reader->files.items[index]); /* the list grows */
     size_t size;
-    TRY(fs_read(reader->files.items[index], &text, &size, err));
-    status_t status = STATUS_OK;
-    text_list_t quoted = {0};
+    status_t status = fs_read(path, &text, &size, err);
+    if (status != STATUS_OK) {
+        free(path);
+        return status;
+    }
+    includes_t includes = {0};
     if (strlen(text) != size) {
-        status = error_set(err, STATUS_USAGE, "%s: a NUL byte in a source file",
-                           reader->files.items[index]);
+        status = error_set(err, STATUS_USAGE, "%s: a NUL byte in a source file", path);
         goto cleanup;
     }
-    char *code = source_strip(text, &quoted, &reader->source->system_includes);
+    char *code = source_strip(text, &includes);
     append_code(reader, code);
     free(code);
-    for (size_t i = 0; i < quoted.n && status == STATUS_OK; i++) {
-        char *path = resolve(reader, reader->files.items[index], quoted.items[i]);
-        if (path == NULL) {
-            reader->source->system_includes = true;
-            continue;
-        }
-        text_list_add_new(&reader->files, path);
-        status = note_spelling(reader, quoted.items[i], name_below(reader->root, path), err);
-        free(path);
-    }
+    if (includes.refused != NULL)
+        status =
+            error_set(err, STATUS_USAGE, "%s:%s", name_below(reader->root, path), includes.refused);
+    reader->source->system_includes = reader->source->system_includes || includes.system;
+    for (size_t i = 0; i < includes.quoted.n && status == STATUS_OK; i++)
+        status = note_header(reader, path, &includes, i, err);
     if (index == 0) {
         reader->source->text = text;
         text = NULL;
     } else {
-        text_list_add(&reader->source->header_names,
-                      name_below(reader->root, reader->files.items[index]));
+        text_list_add(&reader->source->header_names, name_below(reader->root, path));
         text_list_add(&reader->source->header_texts, text);
     }
 cleanup:
+    includes_free(&includes);
     free(text);
-    text_list_free(&quoted);
+    free(path);
     return status;
 }
 
@@ -138,6 +173,23 @@ static void source_free(source_t *source) {
     free(source);
 }
 
+static void add_folder(reader_t *reader, char *path) {
+    char *resolved = realpath(path, NULL);
+    text_list_add(&reader->folders, resolved != NULL ? resolved : path);
+    free(resolved);
+    free(path);
+}
+
+/* The source's own, with common/ beside it, and the project's; kernels/common may be a link. */
+static void add_folders(reader_t *reader, const char *path) {
+    char *copy = mem_text(path);
+    add_folder(reader, mem_text(dirname(copy)));
+    add_folder(reader, mem_format("%s/kernels", reader->root));
+    add_folder(reader, mem_format("%s/kernels/common", reader->root));
+    add_folder(reader, mem_format("%s/../common", reader->folders.items[0]));
+    free(copy);
+}
+
 static status_t read_source(const char *root, const char *path, source_t *source, error_t *err) {
     reader_t reader = {.root = realpath(root, NULL), .source = source};
     char *resolved = realpath(path, NULL);
@@ -148,6 +200,12 @@ static status_t read_source(const char *root, const char *path, source_t *source
     }
     source->path = mem_text(path);
     source->name = mem_text(name_below(reader.root, resolved));
+    add_folders(&reader, path);
+    if (!is_below(&reader.folders, resolved)) {
+        status = error_set(err, STATUS_USAGE, "%s: a link to %s, outside of kernel folders", path,
+                           resolved);
+        goto cleanup;
+    }
     text_list_add(&reader.files, resolved);
     for (size_t i = 0; i < reader.files.n && status == STATUS_OK; i++)
         status = read_file(&reader, i, err);
@@ -160,6 +218,7 @@ cleanup:
     free(resolved);
     free(reader.root);
     text_list_free(&reader.files);
+    text_list_free(&reader.folders);
     text_list_free(&reader.written);
     text_list_free(&reader.meant);
     return status;

@@ -29,7 +29,9 @@ typedef struct source_set {
 } source_set_t;
 
 /* The source at `path`, read unless the set has it; valid as long as the set. An #include "…" is
- * searched beside the including file, then in <root>/kernels. */
+ * searched beside the including file, then in <root>/kernels. STATUS_USAGE with file and line for an #include of what is
+ * neither in the source's folder nor in <root>/kernels nor searched among the compiler's headers: compilers quote the
+ * files that they read. */
 status_t source_get(source_set_t *set, const char *root, const char *path, const source_t **source,
                     error_t *err);
 void source_set_free(source_set_t *set);
@@ -37,8 +39,18 @@ void source_set_free(source_set_t *set);
 /* Does `name` occur in the code as an identifier? */
 bool source_mentions(const source_t *source, const char *name);
 
-/* For source_get() and its test: `text` with comments and literals blanked, which the caller frees.
- * Names in #include "…" are added to `quoted`; an #include <…> sets `*system` to true. */
-char *source_strip(const char *text, text_list_t *quoted, bool *system);
+/* For source_get() and its test: what one file includes. Zero-initialise. */
+typedef struct includes {
+    text_list_t quoted, lines; /* names in #include "…", each once, and the line of each */
+    bool system;               /* there is an #include <…> */
+    char *
+        refused; /* "3: …", with the line: an #include that may be of any file; NULL: there is none */
+} includes_t;
+
+/* `text` with comments and literals blanked, which the caller frees, and what it includes. */
+char *source_strip(const char *text, includes_t *includes);
+void includes_free(includes_t *includes);
+/* Is a header's name absolute, or has it a part ".."? */
+bool source_leaves_folder(const char *name);
 
 #endif

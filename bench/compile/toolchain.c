@@ -12,23 +12,65 @@
 
 static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this ends a hang */
 
+static void hash_file(hash_t *hash, const char *folder, const char *name) {
+    char *path = fs_join(folder, name), *text;
+    size_t bytes;
+    error_t ignored = ERROR_INIT;
+    if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK) {
+        hash_add(hash, text, bytes);
+        free(text);
+    }
+    free(path);
+}
+
 /* Hash contents, not the path: upgrading a wheel may keep the path. */
-static char *headers_digest(const char *include) {
-    static const char *const names[] = {"cuda_fp16.h", "cuda_fp16.hpp"};
+static char *headers_digest(const toolchain_t *tools) {
     hash_t *hash = hash_new();
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = fs_join(include, names[i]), *text;
-        size_t bytes;
-        error_t ignored = ERROR_INIT;
-        if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK) {
-            hash_add(hash, text, bytes);
-            free(text);
-        }
-        free(path);
+    if (tools->include != NULL) {
+        hash_file(hash, tools->include, "cuda_fp16.h");
+        hash_file(hash, tools->include, "cuda_fp16.hpp");
+    }
+    if (tools->cccl != NULL)
+        hash_file(hash, tools->cccl, "cuda/std/__cccl/version.h");
+    for (size_t i = 0; i < tools->standard_texts.n; i++) {
+        hash_add_text(hash, tools->standard_names.items[i]);
+        hash_add_text(hash, tools->standard_texts.items[i]);
     }
     char *digest = mem_alloc(HASH_TEXT);
     hash_finish(hash, digest);
     return digest;
+}
+
+/* NVRTC has no <cstdint>, <cfloat>, …; without the folder, they stay missing. */
+static void read_standard_headers(toolchain_t *tools) {
+    char *folder = mem_format("%s/kernels/common/nvrtc", tools->root);
+    text_list_t names = {0};
+    fs_list(folder, "", &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = fs_join(folder, names.items[i]), *text;
+        size_t bytes;
+        error_t ignored = ERROR_INIT;
+        if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK) {
+            text_list_add(&tools->standard_names, names.items[i]);
+            text_list_take(&tools->standard_texts, text);
+        }
+        free(path);
+    }
+    text_list_free(&names);
+    free(folder);
+}
+
+/* A toolkit and wheels from CUDA 13 on have CCCL in a folder of its own, which nvcc knows. */
+static void find_headers(toolchain_t *tools) {
+    tools->include = tools->nvrtc->include;
+    if (tools->include != NULL) {
+        char *cccl = fs_join(tools->include, "cccl");
+        if (fs_is_folder(cccl))
+            tools->cccl = arena_format(&tools->texts, "%s", cccl);
+        free(cccl);
+    }
+    read_standard_headers(tools);
+    tools->headers = arena_keep(&tools->texts, headers_digest(tools));
 }
 
 static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
@@ -40,9 +82,7 @@ static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
     tools->label = arena_format(&tools->texts, "NVRTC %d.%d", nvrtc->major, nvrtc->minor);
     tools->fingerprint =
         arena_format(&tools->texts, "%s (%zu bytes)", tools->label, nvrtc->library_bytes);
-    tools->include = nvrtc->include;
-    if (tools->include != NULL)
-        tools->headers = arena_keep(&tools->texts, headers_digest(tools->include));
+    find_headers(tools);
     for (size_t i = 0; i < nvrtc->n_archs; i++)
         text_list_add_format(&tools->archs, "sm_%d", nvrtc->archs[i]);
     return STATUS_OK;
@@ -70,6 +110,7 @@ static int by_number(const void *a, const void *b) {
 static status_t ask_nvcc(const char *nvcc, const char *option, char **answer, error_t *err) {
     const char *const argv[] = {nvcc, option, NULL};
     subprocess_result_t result;
+    *answer = NULL;
     TRY(subprocess_run(argv, NULL, NVCC_TIMEOUT_S, &result, err));
     status_t status = STATUS_OK;
     if (result.exit_code != 0)
@@ -123,6 +164,8 @@ void toolchain_close(toolchain_t *tools) {
     nvrtc_close(tools->nvrtc);
     arena_free(&tools->texts);
     text_list_free(&tools->archs);
+    text_list_free(&tools->standard_names);
+    text_list_free(&tools->standard_texts);
     *tools = (toolchain_t){0};
 }
 
@@ -151,6 +194,8 @@ void toolchain_options(const toolchain_t *tools, const source_t *source, text_li
     text_list_add(options, "--ptxas-options=-v");
     if (tools->include != NULL && source->system_includes)
         text_list_add_format(options, "--include-path=%s", tools->include);
+    if (tools->cccl != NULL && source->system_includes)
+        text_list_add_format(options, "--include-path=%s", tools->cccl);
 }
 
 /* nvcc takes -D for a list of definitions, separated by commas. */
@@ -194,10 +239,34 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
     }
     if (output->ok)
         status = fs_read(cubin, &output->cubin, &output->cubin_bytes, err);
-    fs_remove_tree(folder, NULL);
+    fs_remove_temporary(&folder);
     text_list_free(&argv);
     free(cubin);
-    free(folder);
+    return status;
+}
+
+static void add_all(text_list_t *list, const text_list_t *more) {
+    for (size_t i = 0; i < more->n; i++)
+        text_list_add(list, more->items[i]);
+}
+
+static status_t compile_nvrtc(const toolchain_t *tools, const source_t *source,
+                              const text_list_t *options, compiled_t *output, error_t *err) {
+    text_list_t names = {0}, texts = {0};
+    add_all(&names, &source->header_names);
+    add_all(&texts, &source->header_texts);
+    if (source->system_includes) {
+        add_all(&names, &tools->standard_names);
+        add_all(&texts, &tools->standard_texts);
+    }
+    const nvrtc_input_t input = {.name = source->name,
+                                 .text = source->text,
+                                 .header_names = &names,
+                                 .header_texts = &texts,
+                                 .options = options};
+    const status_t status = nvrtc_compile(tools->nvrtc, &input, output, err);
+    text_list_free(&names);
+    text_list_free(&texts);
     return status;
 }
 
@@ -209,14 +278,8 @@ status_t toolchain_compile(const toolchain_t *tools, const source_t *source, con
     text_list_add_format(&options, "--gpu-architecture=%s", arch);
     for (size_t i = 0; i < defines->n; i++)
         text_list_add_format(&options, "-D%s", defines->items[i]);
-    const nvrtc_input_t input = {.name = source->name,
-                                 .text = source->text,
-                                 .header_names = &source->header_names,
-                                 .header_texts = &source->header_texts,
-                                 .options = &options};
-    status_t status = tools->kind == COMPILER_NVCC
-                          ? compile_nvcc(tools, source, &options, output, err)
-                          : nvrtc_compile(tools->nvrtc, &input, output, err);
+    const status_t status = (tools->kind == COMPILER_NVCC ? compile_nvcc : compile_nvrtc)(
+        tools, source, &options, output, err);
     text_list_free(&options);
     if (status != STATUS_OK)
         compiled_free(output);

@@ -22,8 +22,11 @@ typedef struct toolchain {
     text_list_t archs;       /* "sm_75", …, ascending */
     const char *include;     /* folder of the CUDA headers for NVRTC, or NULL; nvcc finds its own */
     int major, minor;        /* of NVRTC */
-    const char *headers;     /* hash of the CUDA headers, or NULL */
-    arena_t texts;           /* owns the strings above */
+    const char
+        *cccl; /* folder of <cuda/std/…> and others of CCCL, or NULL: in `include`, or missing */
+    const char *headers; /* hash of the CUDA headers, and of NVRTC's standard headers */
+    text_list_t standard_names, standard_texts; /* for NVRTC: kernels/common/nvrtc */
+    arena_t texts;                              /* owns the strings above */
     nvrtc_t *nvrtc;
 } toolchain_t;
 
@@ -41,6 +44,9 @@ char *toolchain_refuses(const toolchain_t *tools, const char *arch);
 /* What this machine lacks according to the log of a failed compilation (a CUDA header, nvcc's host
  * compiler), and how to install it; NULL if the program is at fault. The caller frees it. */
 char *toolchain_lacks(const toolchain_t *tools, const char *log);
+/* What to write instead, if NVRTC does not know a header or a macro that the log names; NULL: nothing to say. The caller
+ * frees it. */
+char *toolchain_hint(const toolchain_t *tools, const char *log);
 /* The command that installs the CUDA headers in a wheel ("nvidia-cuda-runtime") of NVRTC's version;
  * the caller frees it. */
 char *toolchain_headers_install(const toolchain_t *tools, const char *wheel);

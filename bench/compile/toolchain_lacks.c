@@ -1,10 +1,10 @@
-/* Recognises programs that fail to compile because something is missing on this machine. */
+/* Recognises programs that fail to compile because something is missing: on this machine, or with NVRTC. */
 #include "compile/toolchain.h"
 
 #include "base/memory.h"
 #include "compile/compiler_log.h"
+#include "io/find.h"
 #include "io/fs.h"
-#include "io/package.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +34,13 @@ static bool is_package_missing(const toolchain_t *tools, const char *header) {
     size_t length = strcspn(header, "/");
     if (header[length] == '\0')
         return false;
-    char *folder = mem_format("%s/%.*s", tools->include, (int)length, header);
-    bool missing = !fs_exists(folder);
-    free(folder);
+    const char *const places[] = {tools->include, tools->cccl};
+    bool missing = true;
+    for (size_t i = 0; i < 2 && places[i] != NULL; i++) {
+        char *folder = mem_format("%s/%.*s", places[i], (int)length, header);
+        missing = missing && !fs_exists(folder);
+        free(folder);
+    }
     return missing;
 }
 
@@ -63,4 +67,42 @@ char *toolchain_lacks(const toolchain_t *tools, const char *log) {
     free(install);
     free(header);
     return reason;
+}
+
+/* Names that neither compiler knows without a header. */
+static const struct {
+    const char *prefix, *header;
+} HEADERS[] = {
+    {"CUDART_", "math_constants.h"},
+    {"FLT_", "cfloat"},
+    {"DBL_", "cfloat"},
+    {"INT_M", "climits"},
+    {"UINT_MAX", "climits"},
+    {"LLONG_M", "climits"},
+    {"int8_t", "cstdint"},
+    {"int16_t", "cstdint"},
+    {"int32_t", "cstdint"},
+    {"int64_t", "cstdint"},
+    {"uint8_t", "cstdint"},
+    {"uint16_t", "cstdint"},
+    {"uint32_t", "cstdint"},
+    {"uint64_t", "cstdint"},
+    {"intptr_t", "cstdint"},
+    {"uintptr_t", "cstdint"},
+    {"ptrdiff_t", "cstddef"},
+};
+
+char *toolchain_hint(const toolchain_t *tools, const char *log) {
+    char *header = compile_log_missing_header(log), *name = compile_log_undefined(log);
+    char *hint = NULL;
+    if (header != NULL && tools->kind == COMPILER_NVRTC && strchr(header, '.') == NULL)
+        hint = mem_format("NVRTC has no C++ standard library: use <cuda/std/%s> if it exists, or "
+                          "--compiler nvcc",
+                          header);
+    for (size_t i = 0; name != NULL && hint == NULL && i < sizeof HEADERS / sizeof *HEADERS; i++)
+        if (text_starts(name, HEADERS[i].prefix))
+            hint = mem_format("%s is in <%s>", name, HEADERS[i].header);
+    free(header);
+    free(name);
+    return hint;
 }

@@ -50,16 +50,20 @@ static status_t describe(gpu_t *gpu, environment_t *facts, error_t *err) {
 }
 
 static status_t open_device(int index, gpu_t *gpu, error_t *err) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"); /* also an empty one hides them */
     int count = 0;
     cu_result_t result = gpu->api.init(0);
     if (result == CU_SUCCESS)
         result = gpu->api.device_count(&count);
     if (result == CU_ERROR_NO_DEVICE || (result == CU_SUCCESS && count == 0))
-        return error_set(err, STATUS_USAGE, "the CUDA driver is installed but finds no device");
+        return error_set(err, STATUS_USAGE, "the CUDA driver is installed but finds no device%s%s",
+                         visible != NULL ? ": the environment has CUDA_VISIBLE_DEVICES=" : "",
+                         visible != NULL ? visible : "");
     TRY(cuda_check(&gpu->api, result, "init", err));
     if (index < 0 || index >= count)
-        return error_set(err, STATUS_USAGE, "no CUDA device %d: there are %d, counted from 0",
-                         index, count);
+        return error_set(err, STATUS_USAGE, "no CUDA device %d: there are %d, counted from 0%s%s",
+                         index, count, visible != NULL ? ", with CUDA_VISIBLE_DEVICES=" : "",
+                         visible != NULL ? visible : "");
     CUDA(device_get(&gpu->device, index));
     return STATUS_OK;
 }

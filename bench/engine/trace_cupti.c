@@ -119,6 +119,7 @@ status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err) {
     text_list_t paths = {0};
     char *root;
     uint32_t version = 0;
+    *source = NULL;
     TRY(fs_project_root(&root, err));
     cupti_candidates(root, &paths);
     free(root);

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "compare/comparison.h"
+#include "results/conditions.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -109,9 +109,6 @@ static void add_throttled(text_list_t *parts, const fleet_machine_t *machine) {
     free(reasons);
 }
 
-/* Smaller differences of clocks explain nothing. */
-static const double NOTABLE_FRAC = 0.03;
-
 /* "at the power limit in 9 cases, not 2; SM clock down to 1410 MHz, not 1755 MHz" */
 static void add_clocks(text_list_t *parts, const fleet_machine_t *machine,
                        const fleet_machine_t *like) {
@@ -119,36 +116,31 @@ static void add_clocks(text_list_t *parts, const fleet_machine_t *machine,
         text_list_add_format(parts, "at the power limit in %zu case%s, not %zu",
                              machine->n_power_limited, machine->n_power_limited == 1 ? "" : "s",
                              like->n_power_limited);
-    const double ratio = machine->lowest_sm_mhz / like->lowest_sm_mhz; /* NaN: not read */
-    if (fabs(ratio - 1) > NOTABLE_FRAC)
+    if (condition_is_notable(machine->lowest_sm_mhz, like->lowest_sm_mhz)) /* NaN: not read */
         text_list_add_format(parts, "SM clock down to %.0f MHz, not %.0f MHz",
                              machine->lowest_sm_mhz, like->lowest_sm_mhz);
 }
 
 /* What differs from a machine that is no outlier. */
 static void add_facts(text_list_t *parts, const fleet_t *fleet, size_t machine) {
-    static const char *const EXPECTED[] = {"host.name:", "gpu.uuid:", "host.load:"};
     size_t like = 0;
     while (like < fleet->evidence.n_machines && fleet_is_outlier(fleet, like))
         like++;
     if (like == fleet->evidence.n_machines)
         return;
-    text_list_t changes = {0}, notable = {0};
+    text_list_t notable = {0};
     add_clocks(&notable, &fleet->machines[machine], &fleet->machines[like]);
-    cause_of_runs(&fleet->runs[like], &fleet->runs[machine], &changes);
-    for (size_t i = 0; i < changes.n; i++) {
-        bool expected = false;
-        for (size_t k = 0; k < sizeof EXPECTED / sizeof *EXPECTED; k++)
-            expected |= text_starts(changes.items[i], EXPECTED[k]);
-        if (!expected)
-            text_list_add(&notable, changes.items[i]);
-    }
+    run_differences_t differing =
+        conditions_changed(&fleet->runs[like].environment, &fleet->runs[machine].environment);
+    for (size_t i = 0; i < differing.n; i++)
+        if (!condition_is_of_machine(differing.items[i].key))
+            text_list_take(&notable, run_difference_text(&differing.items[i]));
     char *list = text_list_join(&notable, ", ");
     if (notable.n > 0)
         text_list_add_format(parts, "unlike %s: %s", fleet->machines[like].name, list);
     free(list);
     text_list_free(&notable);
-    text_list_free(&changes);
+    conditions_free(&differing);
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */

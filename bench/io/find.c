@@ -34,8 +34,27 @@ char *fs_find_program(const char *name) {
     return found;
 }
 
+char *package_install(const package_t *package) {
+    const struct {
+        const char *manager, *command, *name;
+    } choices[] = {
+        {"apt-get", "apt-get install", package->apt},
+        {"dnf", "dnf install", package->dnf},
+        {"pacman", "pacman -S", package->pacman},
+    };
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        char *path = fs_find_program(choices[i].manager);
+        bool found = path != NULL;
+        free(path);
+        if (found)
+            return mem_format("%s %s", choices[i].command, choices[i].name);
+    }
+    return mem_format("%s %s", choices[0].command, choices[0].name);
+}
+
 status_t fs_executable(char **path, error_t *err) {
     char target[PATH_MAX];
+    *path = NULL;
     ssize_t length = readlink("/proc/self/exe", target, sizeof target);
     if (length < 0 || (size_t)length == sizeof target)
         return error_set(err, STATUS_USAGE, "/proc/self/exe: cannot read link: %s",
@@ -65,6 +84,7 @@ static void cut_two_parts(char *path) {
 
 status_t fs_project_root(char **root, error_t *err) {
     const char *wanted = fs_variable("BENCH_ROOT");
+    *root = NULL;
     if (wanted != NULL) {
         *root = fs_project_at(wanted);
         return *root != NULL ? STATUS_OK

@@ -1,4 +1,4 @@
-/* Find programs and the project's folder. */
+/* Find programs and the project's folder; how to install what is missing. */
 #ifndef BENCH_IO_FIND_H
 #define BENCH_IO_FIND_H
 
@@ -6,6 +6,14 @@
 
 /* First program `name` on $PATH, or NULL; owned by the caller. */
 char *fs_find_program(const char *name);
+
+typedef struct package {
+    const char *apt, *dnf, *pacman; /* its name in each */
+} package_t;
+
+/* "apt-get install g++", for the package manager on $PATH, or apt-get if there is none; for messages. The caller
+ * frees it. reference_common/needs.py does the same. */
+char *package_install(const package_t *package);
 
 /* The project's folder (it holds kernels/ and sweeps/): $BENCH_ROOT, else the folder above the
  * executable's, else the current one. Owned by the caller. */

@@ -72,6 +72,7 @@ status_t fs_open_file(const char *path, int *fd, size_t *size, error_t *err) {
     struct stat info;
     /* A pipe that nobody writes to must not block. */
     *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    *size = 0;
     if (*fd < 0)
         return system_error(path, "open", err);
     status_t status = STATUS_OK;
@@ -83,15 +84,20 @@ status_t fs_open_file(const char *path, int *fd, size_t *size, error_t *err) {
     } else if (!S_ISREG(info.st_mode)) {
         status = error_set(err, STATUS_USAGE, "%s: not a file, but a pipe or device", path);
     }
-    *size = (size_t)info.st_size;
-    if (status != STATUS_OK)
+    if (status == STATUS_OK) {
+        *size = (size_t)info.st_size;
+    } else {
         close(*fd);
+        *fd = -1;
+    }
     return status;
 }
 
 status_t fs_read_up_to(const char *path, size_t most, char **data, size_t *size, error_t *err) {
     int fd;
     room_t room = {.most = most};
+    *data = NULL;
+    *size = 0;
     TRY(fs_open_file(path, &fd, &room.expected, err));
     if (room.expected > most) {
         close(fd);
@@ -160,14 +166,14 @@ void fs_remove_orphans(const char *folder) {
     text_list_free(&names);
 }
 
-static bool write_all(int fd, const char *data, size_t size) {
-    while (size > 0) {
-        ssize_t written = write(fd, data, size);
+bool fs_write_all(int fd, const void *data, size_t size) {
+    for (const char *at = data; size > 0;) {
+        ssize_t written = write(fd, at, size);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
             return false;
-        data += written;
+        at += written;
         size -= (size_t)written;
     }
     return true;
@@ -178,15 +184,26 @@ static status_t write_beside(const char *path, const void *data, size_t size, ch
                              error_t *err) {
     const int fd = create_beside(path, temporary);
     status_t status = STATUS_OK;
-    if (fd < 0 || !write_all(fd, data, size) || fsync(fd) != 0)
+    if (fd < 0 || !fs_write_all(fd, data, size) || fsync(fd) != 0)
         status = system_error(path, "write", err);
     if (fd >= 0 && close(fd) != 0)
         status = system_error(path, "write", err); /* the first error wins */
     return status;
 }
 
+/* As root, a rename would leave the machine without its /dev/null. */
+static status_t refuse_device(const char *path, error_t *err) {
+    struct stat info;
+    return lstat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) ||
+                   S_ISDIR(info.st_mode)
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE,
+                           "%s: a pipe or device, expected a file: it is not replaced", path);
+}
+
 status_t fs_write_atomic(const char *path, const void *data, size_t size, error_t *err) {
     char *temporary;
+    TRY(refuse_device(path, err));
     status_t status = write_beside(path, data, size, &temporary, err);
     if (status == STATUS_OK && rename(temporary, path) != 0)
         status = system_error(path, "write", err);
@@ -204,7 +221,7 @@ static status_t write_exclusive(const char *path, const void *data, size_t size,
     if (*exists)
         return STATUS_OK;
     status_t status = STATUS_OK;
-    if (fd < 0 || !write_all(fd, data, size))
+    if (fd < 0 || !fs_write_all(fd, data, size))
         status = system_error(path, "write", err);
     if (fd >= 0) {
         close(fd);
@@ -256,53 +273,8 @@ bool fs_is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static status_t remove_at(int parent_fd, const char *name, const char *path, error_t *err);
-
-/* Always closes `folder_fd`. */
-static status_t remove_contents(int folder_fd, const char *path, error_t *err) {
-    DIR *folder = fdopendir(folder_fd);
-    if (folder == NULL) {
-        status_t failed = system_error(path, "read folder", err);
-        close(folder_fd);
-        return failed;
-    }
-    status_t status = STATUS_OK;
-    for (struct dirent *entry; status == STATUS_OK && (entry = readdir(folder)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        char *child = fs_join(path, entry->d_name);
-        status = remove_at(folder_fd, entry->d_name, child, err);
-        free(child);
-    }
-    closedir(folder);
-    return status;
-}
-
-/* Uses file descriptors and O_NOFOLLOW: a symbolic link is removed, never followed, even if it
- * replaces a folder meanwhile. */
-static status_t remove_at(int parent_fd, const char *name, const char *path, error_t *err) {
-    if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
-        return STATUS_OK;
-    if (errno != EISDIR && errno != EPERM) /* Linux and POSIX: it is a folder */
-        return system_error(path, "remove", err);
-    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return system_error(path, "remove", err);
-    TRY(remove_contents(fd, path, err));
-    if (unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-        return system_error(path, "remove", err);
-    return STATUS_OK;
-}
-
-status_t fs_remove_tree(const char *path, error_t *err) {
-    /* "link/" would mean the link's target. */
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    char *trimmed = mem_text_n(path, length);
-    status_t status = remove_at(AT_FDCWD, trimmed, trimmed, err);
-    free(trimmed);
-    return status;
+status_t fs_remove_file(const char *path, error_t *err) {
+    return unlink(path) == 0 || errno == ENOENT ? STATUS_OK : system_error(path, "remove", err);
 }
 
 status_t fs_list(const char *folder, const char *suffix, text_list_t *names, error_t *err) {

@@ -12,30 +12,42 @@
 /* Open a file for reading: no folder, pipe or device. `*size`: in bytes. */
 status_t fs_open_file(const char *path, int *fd, size_t *size, error_t *err);
 
-/* Read a whole file; `*data` has a NUL after `*size` bytes and is owned by the caller. A gzip file
+/* Read a whole file; `*data` has a NUL after `*size` bytes and is owned by the caller; NULL on failure. A gzip file
  * is unpacked (zlib). Refused: what is over 256 MiB unpacked, and what unpacks to 32 times its size. */
 status_t fs_read(const char *path, char **data, size_t *size, error_t *err);
 /* The same for files that may be larger: up to `most` bytes. */
 status_t fs_read_up_to(const char *path, size_t most, char **data, size_t *size, error_t *err);
 
 /* Write a temporary file beside `path`, flush, rename it: readers see the old or the new file,
- * never a partial one. */
+ * never a partial one. A pipe or device is never replaced: it is refused. For a path that the user names, which may be
+ * one: output_write_file(). */
 status_t fs_write_atomic(const char *path, const void *data, size_t size, error_t *err);
 /* The same for a path that must not exist, also if another machine creates it at the same time. If it does,
  * `*exists` is set and nothing is written. */
 status_t fs_write_new(const char *path, const void *data, size_t size, bool *exists, error_t *err);
+bool fs_write_all(int fd, const void *data, size_t size); /* false: errno says why */
 /* Remove temporary files that killed processes left in `folder`. */
 void fs_remove_orphans(const char *folder);
 
 status_t fs_make_folders(const char *path, error_t *err); /* like mkdir -p */
 bool fs_exists(const char *path);
 bool fs_is_folder(const char *path);
-status_t fs_remove_tree(const char *path, error_t *err); /* a missing path is no error */
 
-/* A new private folder under $TMPDIR or /tmp; the caller frees `*path` and removes the folder. */
+/* Remove what is missing: no error, in all four. */
+status_t fs_remove_file(const char *path, error_t *err);
+/* A temporary folder of bench's own, or what is in one: anything else is refused. */
+status_t fs_remove_tree(const char *path, error_t *err);
+/* A folder in which, or beside which ("../run.json"), the file `mark` says that bench made it. Without it only an
+ * empty folder is removed. */
+status_t fs_remove_marked(const char *path, const char *mark, error_t *err);
+void fs_remove_temporary(char **path); /* the tree; then frees `*path` and makes it NULL */
+
+/* A new private folder under $TMPDIR or /tmp, for fs_remove_temporary(); NULL on failure. */
 status_t fs_temporary_folder(char **path, error_t *err);
 /* The same in `base`; NULL: as above. */
 status_t fs_temporary_folder_in(const char *base, char **path, error_t *err);
+/* Can one be made? For commands that take long before they need it. */
+status_t fs_check_temporary(error_t *err);
 /* Remove those of this user's processes that were killed. */
 void fs_remove_dead_folders(void);
 

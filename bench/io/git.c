@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { TIMEOUT_S = 20 };
 
@@ -52,21 +53,43 @@ static char *output_of(const char *const *argv) {
     return text;
 }
 
-/* Of files that git does not know only the names count. */
-static void hash_changes(const char *folder, const char *spec, const char *status,
-                         git_state_t *state) {
-    const char *const argv[] = {"git",      "--no-optional-locks", "-C", folder, "diff", "HEAD",
+/* Its name, and what it says if it is source: a log that grows is no other code. */
+static void hash_unknown(hash_t *hash, const char *path) {
+    static const char *const SOURCES[] = {".c", ".h", ".cpp", ".hpp", ".cu", ".cuh", ".py"};
+    struct stat file;
+    error_t ignored = ERROR_INIT;
+    char *data = NULL;
+    size_t size, i = 0;
+    hash_add_text(hash, path);
+    while (i < sizeof SOURCES / sizeof *SOURCES && !text_ends(path, SOURCES[i]))
+        i++;
+    if (i == sizeof SOURCES / sizeof *SOURCES || lstat(path, &file) != 0 ||
+        !S_ISREG(file.st_mode) || fs_read(path, &data, &size, &ignored) != STATUS_OK)
+        return;
+    hash_add(hash, data, size);
+    free(data);
+}
+
+/* Not from `git status`, which does not name the files in a folder that is new. */
+static void hash_changes(const char *folder, const char *spec, git_state_t *state) {
+    const char *const diff[] = {"git",      "--no-optional-locks", "-C", folder, "diff", "HEAD",
                                 "--binary", "--no-ext-diff",       "--", ".",    spec,   NULL};
-    char *diff = output_of(argv);
+    const char *const list[] = {"git",      "-c",       "core.quotePath=false", "-C", folder,
+                                "ls-files", "--others", "--exclude-standard",   "--", ".",
+                                spec,       NULL};
+    char *changed = output_of(diff), *unknown = output_of(list);
     hash_t *hash = hash_new();
-    for (const char *line = status; line != NULL; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (*line == '?')
-            hash_add(hash, line, strcspn(line, "\n"));
+    hash_add_text(hash, changed != NULL ? changed : "");
+    char *rest = unknown;
+    for (char *name; rest != NULL && *rest != '\0';) {
+        name = strsep(&rest, "\n");
+        char *path = fs_join(folder, name);
+        hash_unknown(hash, path);
+        free(path);
     }
-    hash_add_text(hash, diff != NULL ? diff : "");
     hash_finish(hash, state->changes);
-    free(diff);
+    free(changed);
+    free(unknown);
 }
 
 bool git_read(const char *folder, const char *except, git_state_t *state) {
@@ -77,7 +100,7 @@ bool git_read(const char *folder, const char *except, git_state_t *state) {
     char *status = fs_exists(git) ? output_of(argv) : NULL;
     const bool read = status != NULL && parse_status(status, state);
     if (read && state->dirty)
-        hash_changes(folder, spec, status, state);
+        hash_changes(folder, spec, state);
     free(status);
     free(spec);
     free(git);

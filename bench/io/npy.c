@@ -318,7 +318,7 @@ status_t npy_write(const char *path, const char *type, const void *values, const
     size_t bytes = (size_t)(type[1] - '0');
     for (unsigned d = 0; d < n_dimensions; d++)
         bytes *= shape[d];
-    char header[4 * ALIGNMENT];
+    char header[(1 + NPY_MAX_DIMENSIONS) * ALIGNMENT];
     size_t header_bytes = write_header(header, sizeof header, type, shape, n_dimensions);
 
     FILE *file = fopen(path, "we");

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { NPY_MAX_DIMENSIONS = 4 };
+enum { NPY_MAX_DIMENSIONS = 8 };
 
 /* Widened to double, exactly: an i8 beyond 2^53 is refused. npy_free() frees `values`. */
 typedef struct npy {

@@ -177,7 +177,7 @@ void subprocess_stop(subprocess_t *child, char how[64]) {
 /* One output stream of subprocess_run(). */
 typedef struct capture {
     char *text;
-    size_t n, capacity;
+    size_t n, capacity, most;
 } capture_t;
 
 /* Read what is available; closes `*fd` at the end of the stream. True if anything happened. */
@@ -190,7 +190,7 @@ static bool drain(int *fd, capture_t *capture) {
         close_fd(fd);
         return true;
     }
-    size_t room = KEPT_BYTES - capture->n;
+    size_t room = capture->most - capture->n;
     size_t kept = (size_t)got < room ? (size_t)got : room;
     if (kept > 0) {
         mem_grow(&capture->text, capture->n + kept, &capture->capacity, 1);
@@ -219,7 +219,22 @@ typedef struct streams {
     const char *input;
     size_t input_left;
     capture_t out, err;
+    const char *mark; /* of lines that are passed on; NULL: none */
+    size_t n_told;    /* bytes of `err` that have been looked at */
 } streams_t;
+
+static void pass_on(streams_t *streams) {
+    const capture_t *err = &streams->err;
+    const size_t length = strlen(streams->mark);
+    const char *line, *end;
+    while (line = err->text + streams->n_told,
+           (end = memchr(line, '\n', err->n - streams->n_told)) != NULL) {
+        const size_t n = (size_t)(end + 1 - line);
+        if (n > length && memcmp(line, streams->mark, length) == 0)
+            fwrite(line, 1, n, stderr);
+        streams->n_told += n;
+    }
+}
 
 /* Wait up to `wait_ms` for any stream and serve it. True if anything happened. */
 static bool serve(subprocess_t *child, streams_t *streams, int wait_ms) {
@@ -236,6 +251,8 @@ static bool serve(subprocess_t *child, streams_t *streams, int wait_ms) {
         happened |= drain(&child->out_fd, &streams->out);
     if (fds[2].revents != 0)
         happened |= drain(&child->err_fd, &streams->err);
+    if (streams->mark != NULL && streams->err.n > streams->n_told)
+        pass_on(streams);
     return happened;
 }
 
@@ -258,12 +275,12 @@ void subprocess_waiting(void) {
         watch(watch_context);
 }
 
-status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
-                        subprocess_result_t *result, error_t *err) {
+/* `streams` have the input, and how much to keep. */
+static status_t run_with(const char *const *argv, streams_t streams, double timeout_s,
+                         subprocess_result_t *result, error_t *err) {
     *result = (subprocess_result_t){.exit_code = -1};
     subprocess_t child;
     TRY(subprocess_start(argv, &child, err));
-    streams_t streams = {.input = input, .input_left = input == NULL ? 0 : strlen(input)};
     double deadline_s = timeout_s > 0 ? subprocess_now_s() + timeout_s : INFINITY;
 
     /* Poll for the child's end rather than wait for the end of its output: a grandchild may hold
@@ -290,9 +307,31 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
         result->exit_code = WEXITSTATUS(wait_status);
     else
         result->signal = WTERMSIG(wait_status);
+    result->n_out = streams.out.n;
     result->out = captured_text(&streams.out);
     result->err = captured_text(&streams.err);
     return STATUS_OK;
+}
+
+status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
+                        subprocess_result_t *result, error_t *err) {
+    const streams_t streams = {.input = input,
+                               .input_left = input == NULL ? 0 : strlen(input),
+                               .out.most = KEPT_BYTES,
+                               .err.most = KEPT_BYTES};
+    return run_with(argv, streams, timeout_s, result, err);
+}
+
+status_t subprocess_run_keep(const char *const *argv, size_t most, double timeout_s,
+                             subprocess_result_t *result, error_t *err) {
+    const streams_t streams = {.out.most = most, .err.most = KEPT_BYTES};
+    return run_with(argv, streams, timeout_s, result, err);
+}
+
+status_t subprocess_run_told(const char *const *argv, const char *mark, double timeout_s,
+                             subprocess_result_t *result, error_t *err) {
+    const streams_t streams = {.mark = mark, .out.most = KEPT_BYTES, .err.most = KEPT_BYTES};
+    return run_with(argv, streams, timeout_s, result, err);
 }
 
 void subprocess_result_free(subprocess_result_t *result) {

@@ -11,12 +11,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Result of a complete run. Each output stream is kept up to 1 MiB, the rest is dropped. */
+/* Result of a complete run. Each output stream is kept up to 1 MiB (subprocess_run_keep(): more of stdout), the rest is
+ * dropped. */
 typedef struct subprocess_result {
     int exit_code; /* -1 if a signal killed it */
     int signal;    /* 0, or the signal's number */
     bool timed_out;
     char *out, *err; /* NUL-terminated, owned by the caller (subprocess_result_free) */
+    size_t n_out;    /* bytes kept of stdout */
 } subprocess_result_t;
 
 /* Fails only if the program cannot be started; a non-zero exit is a result. `input` (may be NULL)
@@ -24,6 +26,12 @@ typedef struct subprocess_result {
  * program leaves running in its group at its end. */
 status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
                         subprocess_result_t *result, error_t *err);
+/* The same for a program that prints up to `most` bytes. */
+status_t subprocess_run_keep(const char *const *argv, size_t most, double timeout_s,
+                             subprocess_result_t *result, error_t *err);
+/* The same, and what it prints on stderr in lines that start with `mark` goes to our stderr at once. */
+status_t subprocess_run_told(const char *const *argv, const char *mark, double timeout_s,
+                             subprocess_result_t *result, error_t *err);
 void subprocess_result_free(subprocess_result_t *result);
 
 /* A long-running child with pipes on its standard streams. */

@@ -22,6 +22,7 @@ void table_set_align(table_t *table, const char *letters) {
 }
 
 void table_take(table_t *table, char *text) {
+    text_make_plain(text); /* cells quote names of folders */
     mem_grow(&table->cells, table->n_cells, &table->capacity, sizeof *table->cells);
     table->cells[table->n_cells++] = text;
 }

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     ROUND_MOST_SAMPLES =
@@ -192,6 +193,12 @@ static bool is_fair(contender_t *c) {
     return false;
 }
 
+/* That its worker may use. */
+static size_t n_cores(const contender_t *c) {
+    const cores_t *cores = c->settings->cores;
+    return cores != NULL && cores->n > 0 ? cores->n : (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static void take_samples(contender_t *c, exchange_t *exchange) {
     if (!contender_reopen(c))
         return;
@@ -199,7 +206,9 @@ static void take_samples(contender_t *c, exchange_t *exchange) {
     const int64_t start_ns = clock_ns();
     exchange->answer = sample_on_fast_core(c, exchange->limits, &exchange->slow);
     exchange->took_ns = (double)(clock_ns() - start_ns);
-    exchange->waited_ns = run_queue_waited_ns(&before, c->worker->pid);
+    const cpu_use_t use = run_queue_since(&before, c->worker->pid);
+    exchange->waited_ns = use.waited_ns;
+    cpu_share_add(&c->share, &use, exchange->took_ns, n_cores(c));
     exchange->is_fair = is_fair(c);
 }
 
@@ -376,6 +385,7 @@ void contender_settle(contender_t *c) {
     if (c->active)
         clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
     settle_void_rounds(c);
+    cpu_share_settle(&c->share, &c->result);
 }
 
 /* A machine that interrupts two thirds of the fresh samples makes one case in five slow on all of four

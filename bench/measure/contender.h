@@ -9,6 +9,7 @@
 #include "measure/stopping.h"
 #include "measure/verify.h"
 #include "worker/client.h"
+#include "worker/cpu_share.h"
 #include "worker/guard.h"
 
 #include <limits.h>
@@ -77,6 +78,7 @@ struct contender {
     bool is_void;                   /* the current round */
     char *foul;                     /* why its next round is void (guard.h); NULL: it is not */
     char *void_reason;              /* of the first void round; NULL: there was none */
+    cpu_share_t share;              /* of its worker, in all its rounds */
     contender_t *paired;            /* the same case in another build, or NULL; both take adjacent
                                        rounds until both have enough */
 };
@@ -100,6 +102,10 @@ status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *re
  * Leaves the oracle with other inputs. */
 status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
                                 const reference_t *other, error_t *err);
+/* Are the outputs in `folder`, of the inputs as opened, right by `reference` of this oracle? Sets `check`; the caller frees
+ * `*reason`, NULL if they are. */
+status_t contender_judge(contender_t *oracle, const reference_t *reference, const char *folder,
+                         check_t *check, char **reason, error_t *err);
 /* Run once, with outputs filled at random before, and compare them with what is expected. Of an operator's contender this
  * runs a second time, and finds result.determinism. */
 void contender_check(contender_t *contender, const expectation_t *expected, check_t *check);

@@ -99,8 +99,7 @@ status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *re
                                 ? read_reference(oracle, answer, folder, reference, err)
                                 : error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
     json_decref(answer);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     return status;
 }
 
@@ -176,8 +175,7 @@ static status_t ask_whether_right(const pair_t *pair, fake_t fake, bool *right, 
         status = error_set(err, STATUS_FAILED, "%s", pair->oracle->result.reason);
     *right = complaint == NULL;
     free(complaint);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     return status;
 }
 
@@ -252,6 +250,24 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
     return STATUS_OK;
 }
 
+status_t contender_judge(contender_t *oracle, const reference_t *reference, const char *folder,
+                         check_t *check, char **reason, error_t *err) {
+    const workload_t *workload = workload_find(oracle->result.spec.workload);
+    bool defined;
+    *reason = NULL;
+    verify_outputs(reference, folder, workload->tolerance(&oracle->result.spec), check, reason);
+    if (!check->ok || !reference->verified)
+        return STATUS_OK;
+    char *complaint = NULL;
+    if (!ask_verify(oracle, folder, &defined, &complaint))
+        return error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
+    check->ok = complaint == NULL;
+    if (complaint != NULL)
+        *reason = mem_format("verify: %s", complaint);
+    free(complaint);
+    return STATUS_OK;
+}
+
 /* ---- right? ---------------------------------------------------------------------------------- */
 
 /* Compare what is in `folder`, and let the judge decide. Drops a contender that is wrong; the caller frees the reason, and
@@ -308,8 +324,7 @@ static void run_again(contender_t *c, const reference_t *reference, const char *
     }
     free(difference);
     json_decref(answer);
-    fs_remove_tree(again, NULL);
-    free(again);
+    fs_remove_temporary(&again);
 }
 
 void contender_check(contender_t *c, const expectation_t *expected, check_t *check) {
@@ -334,8 +349,7 @@ void contender_check(contender_t *c, const expectation_t *expected, check_t *che
         c->result.determinism == DETERMINISM_UNKNOWN)
         run_again(c, expected->reference, folder);
     json_decref(answer);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 /* ---- the last timed sample ------------------------------------------------------------------- */
@@ -443,6 +457,5 @@ void contender_check_last(contender_t *c, const char *phase) {
         free(why);
     }
     json_decref(answer);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "io/output.h"
 #include "io/subprocess.h"
 #include "io/table.h" /* text_width() */
 #include "worker/client.h"
@@ -214,7 +215,7 @@ void progress_case(progress_t *p, const case_result_t *result) {
     if (result_has_times(result))
         print_compared(result);
     if (result->reason != NULL)
-        fprintf(stderr, ": %s", result->reason);
+        output_print(stderr, ": %s", result->reason);
     char *text = retried != NULL ? flag_text(retried) : NULL;
     fprintf(stderr, "%s%s\n", text != NULL ? "; " : "", text != NULL ? text : "");
     free(text);
@@ -235,20 +236,21 @@ void progress_say(progress_t *p, const char *format, ...) {
 void progress_note(progress_t *p, const char *format, ...) {
     if (p->quiet)
         return;
-    progress_clear(p);
     p->printed_ns = clock_ns();
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    char *text = mem_format_args(format, args);
     va_end(args);
-    fputc('\n', stderr);
+    progress_clear(p);
+    output_print(stderr, "%s\n", text);
+    free(text);
 }
 
 void progress_end(progress_t *p) {
     progress_clear(p);
     for (size_t i = 0; i < p->reasons.n && !p->quiet; i++)
-        fprintf(stderr, "skipped %zu of %zu cases: %s\n", p->n_skipped[i], p->total,
-                p->reasons.items[i]);
+        output_print(stderr, "skipped %zu of %zu cases: %s\n", p->n_skipped[i], p->total,
+                     p->reasons.items[i]);
     p->what[0] = '\0';
     p->describe = NULL;
 }

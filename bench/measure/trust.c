@@ -87,6 +87,10 @@ static double time_a_long_run(contender_t *c, audit_times_t *times) {
     return ns;
 }
 
+/* Of the time of a request, so much at most is no run: a script that makes the shorter of two requests longer would
+ * make their difference as small as it likes. */
+static const double MOST_COST_FRAC = 0.25;
+
 /* One more try; the time of a run by all of them, or NaN. */
 static double time_a_run(contender_t *c, audit_times_t *times) {
     if (times->runs == 0 && times->guess_ns >= LONG_NS)
@@ -97,7 +101,8 @@ static double time_a_run(contender_t *c, audit_times_t *times) {
         if (!keep_shorter(&times->once_ns, time_runs(c, times->runs, times)) ||
             !keep_shorter(&times->twice_ns, time_runs(c, 2 * times->runs, times)))
             return NAN;
-    return (times->twice_ns - times->once_ns) / times->runs;
+    return fmax((times->twice_ns - times->once_ns) / times->runs,
+                (1 - MOST_COST_FRAC) * times->twice_ns / (2 * times->runs));
 }
 
 /* The third quartile, but near the median: that is what a script may want to be low. */

@@ -33,6 +33,7 @@ static const char *const SENTENCES[] = {
     [FLAG_WEIGHTS_UNCHECKED] = "check: what a timed training learned was not compared (%w)",
     [FLAG_BESIDE] = "trust: something may have worked while no clock ran (%w)",
     [FLAG_VOID_ROUNDS] = "void rounds: %n (%w)",
+    [FLAG_BUSY] = "busy: other programs took %p of the CPU time that its worker could have had",
     [FLAG_OTHER] = "%w",
 };
 

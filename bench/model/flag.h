@@ -22,6 +22,7 @@ typedef enum flag_kind {
     FLAG_WEIGHTS_UNCHECKED, /* word: why */
     FLAG_BESIDE,            /* word: what may have worked while no clock ran */
     FLAG_VOID_ROUNDS,       /* how many; word: what another program did, in the first */
+    FLAG_BUSY,              /* share of the CPU time that other programs took */
     FLAG_OTHER,             /* word: the complete text, from another version */
 } flag_kind_t;
 

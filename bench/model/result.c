@@ -88,6 +88,10 @@ bool result_has_times(const case_result_t *result) {
     return result->status == CASE_OK || result->status == CASE_THROTTLED;
 }
 
+bool result_is_busy(const case_result_t *result) {
+    return result_has_times(result) && flag_list_find(&result->flags, FLAG_BUSY) != NULL;
+}
+
 bool result_is_broken(const case_result_t *result) {
     return result->status == CASE_WRONG || result->status == CASE_FAILED ||
            result->status == CASE_IMPLAUSIBLE;
@@ -191,6 +195,7 @@ void result_init(case_result_t *result, const case_t *spec) {
     result->resources.occupancy_frac = NAN;
     result->limit.limit_ns = NAN;
     result->limit.frac = NAN;
+    result->cpu_taken_frac = NAN;
     for (int i = 0; i < 2; i++) {
         result->device.sm_mhz[i] = NAN;
         result->device.power_w[i] = NAN;

@@ -50,6 +50,10 @@ typedef enum clock_domain { CLOCK_HOST, CLOCK_DEVICE } clock_domain_t;
 
 #define PHASE_UNIT "ns"
 
+/* A case from which other programs took more than this share of the CPU time is flagged (FLAG_BUSY): its times may be
+ * too long by more than that, as threads that wait for each other at barriers all wait for the one without a core. */
+#define BUSY_FRAC 0.05
+
 /* Times in ns; NaN without samples. */
 typedef struct summary {
     size_t n;
@@ -169,6 +173,9 @@ typedef struct case_result {
     unsigned stops[STOP_SINGLE + 1]; /* joined passes by their reason; see result_stops() */
     double warmup_ns;
     double worker_ns; /* in which its worker answered requests for it; NaN: unknown */
+    double
+        cpu_taken_frac; /* of the CPU time that its worker could have had while samples were taken, what other
+                              programs took; joined: in the worst pass; NaN: unknown */
 } case_result_t;
 
 const char *case_status_name(case_status_t status); /* "ok", … */
@@ -193,6 +200,8 @@ bool claim_agrees(double ratio);
 bool sanitize_is_finding(const char *verdict);
 void sanitize_free(sanitize_t *sanitize);
 
+/* Has it times, of a machine that was busy (BUSY_FRAC)? */
+bool result_is_busy(const case_result_t *result);
 /* May the times be shown (ok, or throttled: then marked)? */
 bool result_has_times(const case_result_t *result);
 /* Wrong or failed? */

@@ -88,6 +88,9 @@ status_t result_check(const case_result_t *result, error_t *err) {
     TRY(check_outputs(result, &result->before, "before", err));
     TRY(check_outputs(result, &result->after, "after", err));
     TRY(check_trust(result, err));
+    if (result->cpu_taken_frac < 0 || result->cpu_taken_frac > 1)
+        return error_set(err, STATUS_USAGE, "\"cpu_taken_frac\" is %g, expected 0 to 1",
+                         result->cpu_taken_frac);
     for (size_t i = 0; i < result->n_phases; i++)
         TRY(check_times(result, &result->phases[i], err));
     return STATUS_OK;

@@ -177,6 +177,8 @@ json_t *result_to_json(const case_result_t *result) {
                   "device", device_to_json(&result->device), "rounds", (int)result->rounds, "stop",
                   stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
     json_object_set_new(rest, "worker_ns", number(result->worker_ns));
+    if (isfinite(result->cpu_taken_frac))
+        json_object_set_new(rest, "cpu_taken_frac", number(result->cpu_taken_frac));
     json_object_set_new(rest, "trust", json_text(trust_name(result->trust)));
     json_object_set_new(rest, "claims", claims_to_json(&result->claims));
     if (result->determinism != DETERMINISM_UNKNOWN)

@@ -273,5 +273,6 @@ void result_add_passes(case_result_t *result, const case_result_t *more) {
     result->rounds += more->rounds;
     result->warmup_ns += more->warmup_ns;
     result->worker_ns += more->worker_ns;
+    result->cpu_taken_frac = fmax(result->cpu_taken_frac, more->cpu_taken_frac); /* ignores NaN */
     result->pass = 0;
 }

@@ -293,6 +293,7 @@ static void get_details(const json_t *json, case_result_t *result) {
     result->rounds = (unsigned)get_integer(json, "rounds");
     result->warmup_ns = get_number(json, "warmup_ns");
     result->worker_ns = get_number(json, "worker_ns");
+    result->cpu_taken_frac = get_number(json, "cpu_taken_frac");
 }
 
 static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,

@@ -5,12 +5,10 @@
 #include "io/fs.h"
 #include "io/subprocess.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const double TIMEOUT_S = 60;
 
@@ -137,59 +135,54 @@ static const char *plain_path(chart_t *chart, const char *folder, const char *na
     return chart_format(chart, "%s%s/%s%s", absolute ? "" : "./", folder, name, suffix);
 }
 
+/* The picture comes by a pipe: gnuplot ends with exit code 0 also if the disk is full. */
 static status_t run_gnuplot(chart_t *chart, const chart_target_t *target, const char *data,
-                            const char *picture, const char *format, error_t *err) {
+                            const char *format, subprocess_result_t *result, error_t *err) {
+    enum { MOST_BYTES = 64 << 20 };
     const char *script = plain_path(chart, target->scripts, chart->script, ".gp");
     const char *argv[] = {target->gnuplot,
+                          "-d", /* no settings of ~/.gnuplot or of the machine */
                           "-e",
                           arena_keep(&chart->texts, text_list_join(&chart->numbers, "; ")),
                           "-c",
                           plain_path(chart, target->scripts, "style", ".gp"),
                           script,
                           data,
-                          picture,
+                          "/dev/stdout",
                           format,
                           chart->title,
                           chart->note != NULL ? chart->note : "",
                           target->footer,
                           target->size_title,
                           NULL};
-    subprocess_result_t result;
-    TRY(subprocess_run(argv, NULL, TIMEOUT_S, &result, err));
-    status_t status = STATUS_OK;
-    if (result.timed_out)
-        status = error_set(err, STATUS_FAILED, "%s: gnuplot took over %g s", script, TIMEOUT_S);
-    else if (result.exit_code != 0)
-        status = error_set(err, STATUS_FAILED, "%s: gnuplot failed: %.1500s", script, result.err);
-    subprocess_result_free(&result);
-    return status;
+    TRY(subprocess_run_keep(argv, MOST_BYTES, TIMEOUT_S, result, err));
+    if (result->timed_out)
+        return error_set(err, STATUS_FAILED, "%s: gnuplot took over %g s", script, TIMEOUT_S);
+    if (result->exit_code != 0)
+        return error_set(err, STATUS_FAILED, "%s: gnuplot failed: %.1500s", script, result->err);
+    if (result->n_out == 0 || result->n_out == MOST_BYTES)
+        return error_set(err, STATUS_FAILED, "%s: gnuplot printed %zu bytes, expected a picture",
+                         script, result->n_out);
+    return STATUS_OK;
 }
 
 /* gnuplot writes ">" as it is, but "]]>" must not be in XML. */
-static status_t mend_xml(const char *path, error_t *err) {
-    char *text, *at;
-    size_t size;
-    TRY(fs_read(path, &text, &size, err));
-    const bool is_broken = strstr(text, "]]>") != NULL;
-    for (at = text; (at = strstr(at, "]]>")) != NULL; at += 3)
+static void mend_xml(char *text) {
+    for (char *at = text; (at = strstr(at, "]]>")) != NULL; at += 3)
         at[1] = ' ';
-    status_t status = is_broken ? fs_write_atomic(path, text, size, err) : STATUS_OK;
-    free(text);
-    return status;
 }
 
 static status_t draw(chart_t *chart, const chart_target_t *target, const char *data,
                      const char *format, error_t *err) {
     const char *suffix = chart_format(chart, ".%s", format);
     const char *picture = plain_path(chart, target->folder, target->name, suffix);
-    const char *unfinished = chart_format(chart, "%s.tmp", picture);
-    status_t status = run_gnuplot(chart, target, data, unfinished, format, err);
+    subprocess_result_t result;
+    status_t status = run_gnuplot(chart, target, data, format, &result, err);
     if (status == STATUS_OK && strcmp(format, "svg") == 0)
-        status = mend_xml(unfinished, err);
-    if (status == STATUS_OK && rename(unfinished, picture) != 0)
-        status = error_set(err, STATUS_USAGE, "%s: %s", picture, strerror(errno));
-    if (status != STATUS_OK)
-        unlink(unfinished);
+        mend_xml(result.out);
+    if (status == STATUS_OK)
+        status = fs_write_atomic(picture, result.out, result.n_out, err);
+    subprocess_result_free(&result);
     return status;
 }
 

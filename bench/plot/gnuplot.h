@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "io/package.h"
+#include "io/find.h"
 
 #include <stdio.h>
 

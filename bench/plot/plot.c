@@ -1,6 +1,7 @@
 #include "plot/plot.h"
 
 #include "plot/axes.h"
+#include "plot/folder.h"
 #include "plot/gnuplot.h"
 #include "plot/section.h"
 #include "plot/source.h"
@@ -63,7 +64,7 @@ static status_t remove_older(const chart_set_t *set, const char *name, error_t *
     arena_t *texts = &set->plotter->texts;
     for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
         const char *file = arena_format(texts, "%s.%s", name, ENDS[i]);
-        TRY(fs_remove_tree(arena_keep(texts, fs_join(set->folder, file)), err));
+        TRY(fs_remove_file(arena_keep(texts, fs_join(set->folder, file)), err));
     }
     return STATUS_OK;
 }
@@ -101,10 +102,10 @@ static status_t draw_samples(const chart_set_t *set, error_t *err) {
     const char *case_id = set->plotter->options->case_id, *phase = set->plotter->options->phase;
     const case_result_t *result = record_find(&set->source->run, case_id);
     if (result == NULL)
-        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->name,
+        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->run.name,
                          case_id);
     if (phase != NULL && result_phase(result, phase) == NULL)
-        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", set->source->name,
+        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", set->source->run.name,
                          case_id, phase);
     chart_t chart = {0};
     char *why = chart_samples(result, phase, &chart);
@@ -233,14 +234,13 @@ static status_t draw_phases(const chart_set_t *set, const workload_section_t *se
     return status;
 }
 
-/* Visits every workload, so that older charts of workloads outside this run are removed. */
+/* The folder is there. Visits every workload, so that older charts of workloads outside this run are removed. */
 static status_t draw_all(const chart_set_t *set, error_t *err) {
-    TRY(fs_make_folders(set->folder, err));
     if (set->plotter->options->case_id != NULL)
         return draw_samples(set, err);
     if (set->source->n_shapes == 0)
         text_list_add_format(&set->plotter->charts->skipped, "%s: no case to show in a chart",
-                             set->source->name);
+                             set->source->run.name);
     status_t status = STATUS_OK;
     const workload_t *workload;
     for (size_t w = 0; (workload = workload_at(w)) != NULL && status == STATUS_OK; w++) {
@@ -257,16 +257,13 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
 
 /* Where a report of the run looks for its charts: there they are what run.json has digests of. */
 static bool is_of_reports(const chart_set_t *set) {
-    const plotter_t *plotter = set->plotter;
-    char *parent = fs_join(plotter->options->root, "plots"),
-         *folder = fs_join(parent, set->source->name), *there = realpath(folder, NULL),
-         *here = realpath(set->folder, NULL);
+    char *folder = charts_folder(set->plotter->options->root, NULL, &set->source->run),
+         *there = realpath(folder, NULL), *here = realpath(set->folder, NULL);
     const bool same = there != NULL && here != NULL && strcmp(there, here) == 0;
-    free(parent);
     free(folder);
     free(there);
     free(here);
-    return same && !set->source->study_csv;
+    return same;
 }
 
 /* Of those from number `first` on. They are drawn, whether or not the run's folder may be written. */
@@ -276,7 +273,7 @@ static void note_digests(const chart_set_t *set, size_t first) {
     error_t why = ERROR_INIT;
     for (size_t i = first; i < charts->n; i++)
         text_list_add_new(&names, charts->items[i].name);
-    if (is_of_reports(set) &&
+    if (!set->source->study_csv && is_of_reports(set) &&
         record_note_charts(set->source->run.folder, set->folder, &names, &why) != STATUS_OK)
         text_list_add_format(&charts->skipped, "%sdigests of the charts: %s", set->prefix,
                              why.text);
@@ -286,15 +283,22 @@ static void note_digests(const chart_set_t *set, size_t first) {
 /* Draw one set of charts into the requested folder, into a subfolder of it if there are several
  * sets, else into <root>/plots/<name>. Frees `source`. */
 static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several, error_t *err) {
-    const char *out = plotter->options->out;
+    const char *out = plotter->options->out, *root = plotter->options->root;
+    const bool chosen = out == NULL || several;
     chart_set_t set = {.plotter = plotter, .source = source, .folder = out, .prefix = ""};
-    if (out == NULL || several)
-        set.folder = arena_keep(&plotter->texts,
-                                fs_join(out != NULL ? out : plotter->scripts, source->name));
-    if (several)
-        set.prefix = arena_format(&plotter->texts, "%s/", source->name);
+    if (chosen) {
+        set.folder = arena_keep(&plotter->texts, charts_folder(root, out, &source->run));
+        const char *last = strrchr(set.folder, '/') + 1,
+                   *name = arena_keep(&plotter->texts, fs_file_name(source->run.name));
+        if (several || strcmp(last, name) != 0) /* else it is where the run's name says */
+            set.prefix = arena_format(&plotter->texts, "%s/", last);
+    }
     const size_t first = plotter->charts->n;
-    status_t status = draw_all(&set, err);
+    status_t status = fs_make_folders(set.folder, err);
+    if (status == STATUS_OK && (chosen || is_of_reports(&set) || charts_are_signed(set.folder)))
+        status = charts_sign(root, set.folder, &source->run, err);
+    if (status == STATUS_OK)
+        status = draw_all(&set, err);
     if (status == STATUS_OK)
         note_digests(&set, first);
     plot_source_free(source);

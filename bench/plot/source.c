@@ -210,7 +210,6 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
     TRY(record_load(folder, &source->run, err));
     record_tell_incomplete(&source->run);
     device_rates_set_limits_again(&source->run);
-    source->name = fs_file_name(source->run.name); /* of a folder */
     source->footer = footer_of(&source->run);
     group_by_shape(source);
     return STATUS_OK;
@@ -235,9 +234,34 @@ status_t plot_source_add_boot(plot_source_t *source, const char *folder, error_t
     return status;
 }
 
+/* As which their charts are known: by the files' names, places and contents. A file that cannot be read is refused
+ * elsewhere. */
+static void note_files(record_t *run, const char *const *paths, size_t n) {
+    text_list_t stems = {0}, places = {0};
+    hash_t *contents = hash_new();
+    for (size_t i = 0; i < n; i++) {
+        char *data, *stem = fs_stem(paths[i]), *place = realpath(paths[i], NULL);
+        size_t size;
+        error_t none = ERROR_INIT;
+        text_list_add(&stems, stem);
+        text_list_add(&places, place != NULL ? place : paths[i]);
+        if (fs_read(paths[i], &data, &size, &none) == STATUS_OK) {
+            hash_add(contents, data, size);
+            free(data);
+        }
+        free(stem);
+        free(place);
+    }
+    run->name = text_list_join(&stems, "+");
+    run->folder = text_list_join(&places, ", ");
+    hash_finish(contents, run->lines_digest);
+    text_list_free(&stems);
+    text_list_free(&places);
+}
+
 status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
                                error_t *err) {
-    *source = (plot_source_t){.study_csv = true, .name = mem_text("study")};
+    *source = (plot_source_t){.study_csv = true};
     record_t *run = &source->run;
     const char *seen[] = {[STUDY_CUDA] = NULL, [STUDY_PYTORCH] = NULL};
     text_list_t names = {0};
@@ -261,6 +285,7 @@ status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_so
         const char *slash = strrchr(paths[i], '/');
         text_list_add(&names, slash != NULL ? slash + 1 : paths[i]);
     }
+    note_files(run, paths, n_paths);
     char *list = text_list_join(&names, ", ");
     source->footer = mem_format("GPU and date are not recorded in the file  ·  %s", list);
     free(list);
@@ -276,7 +301,6 @@ void plot_source_free(plot_source_t *source) {
     for (size_t i = 0; i < source->n_shapes; i++)
         plot_data_free(&source->shapes[i]);
     free(source->shapes);
-    free(source->name);
     free(source->footer);
     for (size_t i = 0; i < source->boots.n; i++) {
         record_free((record_t *)source->boots.runs[i]);

@@ -56,9 +56,8 @@ typedef struct plot_data {
 
 /* The input of one set of charts: a run, or the study's CSVs. */
 typedef struct plot_source {
-    record_t run;
+    record_t run;  /* of CSVs: `name` is made of their names, `folder` of their paths */
     boots_t boots; /* owns its runs here */
-    char *name;    /* of the set of charts: the run's name, or "study" */
     char *footer;  /* device, date, source */
     bool study_csv;
     plot_data_t *shapes; /* workloads in run order; the shape with the most sizes first */

@@ -54,7 +54,10 @@ void columns_end_under(columns_t *columns, unsigned level, const char *heading, 
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase) {
     if (result != NULL && !result_has_times(result))
         return case_link(report, result, case_status_name(result->status));
-    const char *mark = result != NULL && result->status == CASE_THROTTLED ? " †" : "";
+    const char *mark = result == NULL                     ? ""
+                       : result->status == CASE_THROTTLED ? " †"
+                       : result_is_busy(result)           ? " §"
+                                                          : "";
     const phase_t *timed = result != NULL ? result_phase(result, phase) : NULL;
     return timed != NULL ? case_link(report, result,
                                      report_text(report, "%s%s", median_text(report, timed), mark))

@@ -27,7 +27,7 @@ void columns_end_under(columns_t *columns, unsigned level, const char *heading, 
                        ...) __attribute__((format(printf, 4, 5)));
 
 /* Cells: owned by the report and safe for markdown. A NULL result gives "–". */
-/* "12.6 µs †" if throttled, "12.6 µs ‡" with two values, the status if the case has no times, "–" if
+/* "12.6 µs †" if throttled, "12.6 µs §" of a busy machine, "12.6 µs ‡" with two values, the status if the case has no times, "–" if
  * it lacks the phase. */
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase);
 /* "3.4× (3.3–3.6)"; "≈ 3.4×" without an interval; "–" without a ratio. */

@@ -64,20 +64,30 @@ typedef struct ranking_list {
     size_t n, capacity;
 } ranking_list_t;
 
-/* From row `i` to the nearest ranked row; 0 if it is ranked itself. */
-static size_t distance(const ranking_t *ranking, size_t i) {
-    size_t least = ranking->n;
-    for (size_t k = 0; k < ranking->n; k++) {
-        const size_t gap = k > i ? k - i : i - k;
-        if (ranking->places[k] > 0 && gap < least)
-            least = gap;
-    }
-    return least;
-}
-
 static void rank(ranking_t *ranking, size_t i) {
     if (ranking->places[i] == 0)
         ranking->places[i] = ++ranking->n_ranked;
+}
+
+/* A row that is not ranked yet: how far it is from the nearest ranked one when its turn comes. */
+typedef struct waiting {
+    size_t distance, row;
+} waiting_t;
+
+static int farthest_first(const void *a, const void *b) {
+    const waiting_t *x = a, *y = b;
+    return x->distance != y->distance ? (x->distance < y->distance) - (x->distance > y->distance)
+                                      : (x->row > y->row) - (x->row < y->row);
+}
+
+/* Between two ranked rows the one in the middle is the farthest, and makes two such gaps of one. */
+static void halve(size_t first, size_t last, waiting_t *waiting, size_t *n) {
+    const size_t distance = (last - first) / 2;
+    if (distance == 0)
+        return;
+    waiting[(*n)++] = (waiting_t){distance, first + distance};
+    halve(first, first + distance, waiting, n);
+    halve(first + distance, last, waiting, n);
 }
 
 /* The reference size, the largest, the smallest, those around a change of lead; then repeatedly the
@@ -95,13 +105,17 @@ static void rank_sizes(ranking_t *ranking) {
             rank(ranking, i - 1);
             rank(ranking, i);
         }
-    while (ranking->n_ranked < ranking->n) {
-        size_t farthest = 0;
-        for (size_t i = 1; i < ranking->n; i++)
-            if (distance(ranking, i) > distance(ranking, farthest))
-                farthest = i;
-        rank(ranking, farthest);
-    }
+    waiting_t *waiting = mem_zeroed(ranking->n + 1, sizeof *waiting);
+    size_t n = 0, last = 0;
+    for (size_t i = 1; i < ranking->n; i++)
+        if (ranking->places[i] > 0) {
+            halve(last, i, waiting, &n);
+            last = i;
+        }
+    qsort(waiting, n, sizeof *waiting, farthest_first);
+    for (size_t i = 0; i < n; i++)
+        rank(ranking, waiting[i].row);
+    free(waiting);
 }
 
 /* The rows that `fits`, and with `with_tried` others that is_tried(), which are selected last. */

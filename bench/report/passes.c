@@ -19,6 +19,7 @@ passes_t passes_join(passes_t a, passes_t b) {
     return (passes_t){.fewest = a.fewest < b.fewest ? a.fewest : b.fewest,
                       .most = a.most > b.most ? a.most : b.most,
                       .bimodal = a.bimodal || b.bimodal,
+                      .busy = a.busy || b.busy,
                       .quick = a.quick || b.quick,
                       .devices = a.devices != NULL ? a.devices : b.devices,
                       .devices_differ =
@@ -33,7 +34,7 @@ bool has_two_values(const case_result_t *result) {
 }
 
 static passes_t passes_of_case(const case_result_t *result) {
-    passes_t passes = {.bimodal = has_two_values(result)};
+    passes_t passes = {.bimodal = has_two_values(result), .busy = result_is_busy(result)};
     for (size_t i = 0; i < result->n_phases; i++) {
         const phase_t *phase = &result->phases[i];
         passes.most = phase->n_passes > passes.most ? phase->n_passes : passes.most;
@@ -87,9 +88,14 @@ const char *passes_note(const report_t *report, passes_t passes) {
     const char *text = passes_text(report, passes);
     if (*text == '\0')
         return "";
+    const char *busy = passes.busy ? report_text(report,
+                                                 " §: on a busy machine; other programs took over "
+                                                 "%s of its CPU time.",
+                                                 percent_text(report, BUSY_FRAC))
+                                   : "";
     return report_text(
-        report, "%c%s.%s", toupper((unsigned char)*text), text + 1,
-        passes.bimodal ? " ‡: it has two values; the interval of a ratio covers both." : "");
+        report, "%c%s.%s%s", toupper((unsigned char)*text), text + 1,
+        passes.bimodal ? " ‡: it has two values; the interval of a ratio covers both." : "", busy);
 }
 
 /* The passes on the machine of `passes[at]`; NULL if an earlier one is on it. */

@@ -8,6 +8,7 @@
 typedef struct passes {
     size_t fewest, most;
     bool bimodal;        /* does a phase have two values? */
+    bool busy;           /* did other programs take CPU time from a case? */
     bool quick;          /* measured with --quick */
     const char *devices; /* measured on these GPUs, "0,1 at once"; NULL: on one at a time */
     bool devices_differ; /* … in one of the runs, and on others or one at a time in another */
@@ -24,7 +25,7 @@ bool passes_have_intervals(passes_t passes);
 const char *passes_text(const report_t *report, passes_t passes);
 /* "6 passes, on GPUs 0,1 at once": its beginning. */
 const char *passes_counted(const report_t *report, passes_t passes);
-/* That and the meaning of ‡ as sentences, for below a table with ratios; "" without times. */
+/* That and the meaning of ‡ and § as sentences, for below a table with ratios; "" without times. */
 const char *passes_note(const report_t *report, passes_t passes);
 /* A sentence on which passes ran where, if not all on one GPU; else NULL. */
 const char *machines_text(const report_t *report);

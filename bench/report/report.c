@@ -9,6 +9,8 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "io/output.h"
+#include "plot/folder.h"
 #include "results/digest.h"
 
 #include <libgen.h>
@@ -110,7 +112,8 @@ static text_list_t command_of(const report_options_t *options) {
     if (options->pages != NULL)
         text_list_add_format(&command, "--pages=%s", options->pages);
     if (options->html != NULL)
-        text_list_add_format(&command, "--html=%s", options->html);
+        text_list_add_format(&command, "--html=%s",
+                             output_is_stream(options->html) ? "-" : options->html);
     return command;
 }
 
@@ -119,7 +122,7 @@ static void render_top(const report_options_t *options, const shown_list_t *runs
     page_t page;
     char *path = mem_text(options->out);
     text_list_t command = command_of(options);
-    open_in(&page, options, dirname(path));
+    open_in(&page, options, output_is_stream(options->out) ? "." : dirname(path));
     top_t top = {.runs = runs, .command = command.items, .n_command = command.n};
     top_part_t *parts = top_parts_of(&page.report, options, runs, &top.n_parts);
     top.parts = parts;
@@ -186,7 +189,7 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
 }
 
 static void note_run(const record_t *run, const char *root, report_files_t *files) {
-    char *charts = report_charts_folder(root, run);
+    char *charts = charts_folder(root, NULL, run);
     text_list_t edits = record_edits(run, charts);
     for (size_t i = 0; i < edits.n; i++)
         text_list_add(&files->edits, edits.items[i]);
@@ -218,14 +221,10 @@ static status_t refuse_name(const shown_list_t *runs, error_t *err) {
     return STATUS_OK;
 }
 
-static bool is_stdout(const char *path) {
-    return strcmp(path, "-") == 0;
-}
-
 static status_t refuse_files(const report_options_t *options, const report_files_t *files,
                              error_t *err) {
     const char *begin = options->html != NULL ? HTML_BEGIN : REPORT_TITLE;
-    for (size_t i = 0; i < files->n && !is_stdout(files->items[0].path); i++) {
+    for (size_t i = 0; i < files->n && !output_is_stream(files->items[0].path); i++) {
         const char *path = files->items[i].path;
         TRY(record_refuse_own_file(path, err));
         TRY(record_refuse_other_file(path, begin, err));
@@ -269,28 +268,30 @@ static bool is_there(const report_file_t *file) {
     return same;
 }
 
-static status_t write_file(const report_file_t *file, error_t *err) {
+/* Only the top page has a name that the user gave: a link in a run's folder is replaced, not followed. */
+static status_t write_file(const report_file_t *file, bool is_top, error_t *err) {
     if (is_there(file))
         return STATUS_OK;
     char *path = mem_text(file->path);
     status_t status = fs_make_folders(dirname(path), err);
     free(path);
-    return status == STATUS_OK ? fs_write_atomic(file->path, file->text, strlen(file->text), err)
-                               : status;
+    if (status != STATUS_OK)
+        return status;
+    return (is_top ? output_write_file : fs_write_atomic)(file->path, file->text,
+                                                          strlen(file->text), err);
 }
 
 status_t report_write(const report_options_t *options, error_t *err) {
     report_files_t files;
     TRY(report_render(options, &files, err));
     status_t status = STATUS_OK;
-    if (is_stdout(files.items[0].path)) {
-        fputs(files.items[0].text, stdout);
-        report_files_free(&files);
-        return STATUS_OK;
-    }
     /* The report last: it is there only with all its pages. */
-    for (size_t i = files.n; i-- > 0 && status == STATUS_OK;)
-        status = write_file(&files.items[i], err);
+    const report_file_t *top = &files.items[0];
+    if (output_is_stream(top->path))
+        status = output_write_file(top->path, top->text, strlen(top->text), err);
+    else
+        for (size_t i = files.n; i-- > 0 && status == STATUS_OK;)
+            status = write_file(&files.items[i], i == 0, err);
     report_files_free(&files);
     return status;
 }

@@ -10,11 +10,12 @@
 typedef struct report_options {
     const char *const *runs; /* folders: see shown_load() */
     size_t n_runs;
-    const char *out;       /* REPORT.md; "-": stdout, and no page is written */
+    const char *out;       /* REPORT.md; "-", a pipe or device: no page is written */
     const char *out_named; /* what the report's own command says of it; NULL: nothing */
     const char
         *pages; /* NULL: a page is RUN/WORKLOAD.md; else PAGES/<name of the run>/WORKLOAD.md */
-    const char *html; /* NULL: as above; else the only file, of all pages and cases; "-": stdout */
+    const char
+        *html; /* NULL: as above; else the only file, of all pages and cases; "-": as above */
     const char *picture; /* NULL, or the only file: the speed-ups of all runs, .svg or .png */
     const char *root;    /* the project's folder, for links and plots/<run>/ */
 } report_options_t;
@@ -35,7 +36,7 @@ typedef struct report_files {
  * the files with report_files_free(). */
 status_t report_render(const report_options_t *options, report_files_t *files, error_t *err);
 void report_files_free(report_files_t *files);
-/* Write them; those that would not change stay untouched. Of "-" the first is printed. */
+/* Write them; those that would not change stay untouched. To a pipe or device, the first only. */
 status_t report_write(const report_options_t *options, error_t *err);
 
 /* Draw options->picture instead. */

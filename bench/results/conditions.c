@@ -14,16 +14,19 @@ enum {
     MEASURED,                 /* in each run, and never the same: a likely cause if far apart */
 };
 
-/* Every fact of a run has a row here, the first with its key, or with the beginning of its key up to a dot: nothing
- * that is recorded goes unnoticed when it differs. */
+/* Every fact of a run has a row here, the first with its key, with the beginning of its key up to a dot, or with its
+ * end from a dot on: nothing that is recorded goes unnoticed when it differs. */
 typedef struct condition {
     const char *key;
     int must_agree;    /* relation_t: in that and all below it; or one of the above */
     const char *allow; /* its name in --allow: of all that must agree in runs that are compared */
     const char *otherwise; /* of a run that is older than the fact */
     bool code;             /* about what is measured, not the machine */
-    bool optional;         /* of software that a run need not have: lacking it is no change */
+    bool optional;         /* a run need not have it: lacking it is no difference */
     bool both;             /* in parts of a run: that only one has it is a difference */
+    bool in_boots;         /* must agree in boots, too; parts of a run may be measured elsewhere */
+    bool cores;            /* a list of cores: how many must agree, not which */
+    bool own;              /* which machine, or when: no news between machines */
     bool is_name;          /* which run it is: no cause of anything */
 } condition_t;
 
@@ -42,31 +45,35 @@ static const condition_t CONDITIONS[] = {
     {.key = "versions.cuda_compiler", .must_agree = BOOTS, .code = true},
     {.key = "versions.cuda_driver", .must_agree = BOOTS, .code = true},
     {.key = "versions.", .must_agree = BOOTS, .code = true, .optional = true},
-    {.key = "workers.", .must_agree = PARTS, .code = true, .optional = true},
-    {.key = "operators.", .must_agree = PARTS, .code = true, .optional = true},
+    {.key = ".openmp_threads", .must_agree = BOOTS, .optional = true},
+    {.key = ".threads", .must_agree = BOOTS, .optional = true},
+    {.key = "workers.", .must_agree = BOOTS, .code = true, .optional = true},
+    {.key = "operators.", .must_agree = BOOTS, .code = true, .optional = true},
     {.key = "measure.pair", .must_agree = PARTS, .is_name = true},
     {.key = "measure.side", .must_agree = PARTS, .is_name = true},
     {.key = "measure.devices", .must_agree = PARTS, .both = true},
-    {.key = "measure.quick", .must_agree = PARTS, .both = true},
-    {.key = "measure.", .must_agree = PARTS},
+    {.key = "measure.quick", .must_agree = BOOTS, .both = true},
+    {.key = "measure.lock_clocks.", .must_agree = PARTS},
+    {.key = "measure.", .must_agree = BOOTS},
     {.key = "measured.", .must_agree = MEASURED},
-    {.key = "host.load", .must_agree = MEASURED},
-    {.key = "host.", .must_agree = MAY_DIFFER},
-    {.key = "gpu.power_limit_w", .must_agree = PARTS},
-    {.key = "gpu.", .must_agree = MAY_DIFFER},
+    {.key = "host.load", .must_agree = MEASURED, .own = true},
+    {.key = "host.name", .must_agree = MAY_DIFFER, .own = true},
+    {.key = "host.cpus", .must_agree = MAY_DIFFER, .optional = true, .in_boots = true, .cores = true},
+    {.key = "host.governor", .must_agree = MAY_DIFFER, .optional = true, .in_boots = true},
+    {.key = "gpu.power_limit_w", .must_agree = BOOTS},
+    {.key = "gpu.uuid", .must_agree = MAY_DIFFER, .own = true},
     {.key = "", .must_agree = MAY_DIFFER},
 };
 /* clang-format on */
 enum { N_CONDITIONS = sizeof CONDITIONS / sizeof *CONDITIONS };
 
-/* Smaller differences of what is measured explain nothing. */
-static const double NOTABLE_FRAC = 0.03;
-
 static const condition_t *condition_of(const char *key) {
     size_t i = 0;
     for (; i + 1 < N_CONDITIONS; i++) {
         const char *known = CONDITIONS[i].key;
-        if (text_ends(known, ".") ? text_starts(key, known) : strcmp(key, known) == 0)
+        if (*known == '.'           ? text_ends(key, known)
+            : text_ends(known, ".") ? text_starts(key, known)
+                                    : strcmp(key, known) == 0)
             break;
     }
     return &CONDITIONS[i];
@@ -90,14 +97,35 @@ static void add(run_differences_t *list, const condition_t *condition, const cha
 typedef bool differs_t(const condition_t *condition, const char *first, const char *other,
                        relation_t relation);
 
+/* Of "0-15,32". */
+static long count_cores(const char *list) {
+    long n = 0;
+    for (char *end; *list != '\0'; list = *end == ',' ? end + 1 : "") {
+        const long first = strtol(list, &end, 10);
+        n += *end == '-' ? strtol(end + 1, &end, 10) - first + 1 : 1;
+    }
+    return n;
+}
+
+static bool same_value(const condition_t *condition, const char *first, const char *other) {
+    return strcmp(first, other) == 0 ||
+           (condition->cores && count_cores(first) == count_cores(other));
+}
+
 static bool is_broken(const condition_t *condition, const char *first, const char *other,
                       relation_t relation) {
-    const bool both = first != NULL && other != NULL;
-    if (condition->must_agree > (int)relation)
+    if (condition->must_agree > (int)relation && !(condition->in_boots && relation == BOOTS))
         return false;
-    if (relation >= PARTS && !both)
-        return condition->both && relation == PARTS && first != other;
-    return both ? strcmp(first, other) != 0 : first != other;
+    if (first != NULL && other != NULL)
+        return !same_value(condition, first, other);
+    const bool is_needed =
+        relation < PARTS ? !condition->optional : condition->both && relation == PARTS;
+    return is_needed && first != other;
+}
+
+bool condition_is_notable(double a, double b) {
+    static const double NOTABLE_FRAC = 0.03; /* less explains nothing */
+    return fabs(a - b) > NOTABLE_FRAC * fmax(fabs(a), fabs(b));
 }
 
 static bool is_changed(const condition_t *condition, const char *first, const char *other,
@@ -108,8 +136,7 @@ static bool is_changed(const condition_t *condition, const char *first, const ch
         return false;
     if (condition->must_agree != MEASURED)
         return both ? strcmp(first, other) != 0 : first != other;
-    const double a = both ? strtod(first, NULL) : NAN, b = both ? strtod(other, NULL) : NAN;
-    return fabs(a - b) > NOTABLE_FRAC * fmax(fabs(a), fabs(b));
+    return both && condition_is_notable(strtod(first, NULL), strtod(other, NULL));
 }
 
 /* In the order of the table; of a row's facts those of the first run, then what only the other has. */
@@ -138,8 +165,16 @@ run_differences_t conditions_changed(const environment_t *first, const environme
     return differences_of(first, other, COMPARED, is_changed);
 }
 
-bool condition_is_measured(const char *key) {
-    return condition_of(key)->must_agree == MEASURED;
+char *run_difference_text(const run_difference_t *one) {
+    if (condition_of(one->key)->must_agree == MEASURED)
+        return mem_format("%s: %.4g → %.4g", one->key, strtod(one->first, NULL),
+                          strtod(one->other, NULL));
+    return mem_format("%s: %s → %s", one->key, one->first != NULL ? one->first : "none",
+                      one->other != NULL ? one->other : "none");
+}
+
+bool condition_is_of_machine(const char *key) {
+    return condition_of(key)->own;
 }
 
 bool condition_is_of_code(const char *key) {

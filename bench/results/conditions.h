@@ -32,8 +32,12 @@ run_differences_t conditions_broken(const environment_t *first, const environmen
                                     relation_t relation);
 /* The facts that differ and may in runs that are COMPARED: likely causes of a change. */
 run_differences_t conditions_changed(const environment_t *first, const environment_t *other);
-/* Is the fact measured in each run, so that its value is a number that never repeats? */
-bool condition_is_measured(const char *key);
+/* "host.cpus: 0-15 → 0-7"; the caller frees it. */
+char *run_difference_text(const run_difference_t *difference);
+/* Do two numbers that are measured, and never the same, differ so far that it may explain something? */
+bool condition_is_notable(double a, double b);
+/* Does the fact say which machine it is, or how it was at the time? Machines of a fleet differ in it. */
+bool condition_is_of_machine(const char *key);
 /* Is it about the code that is measured, not the machine? */
 bool condition_is_of_code(const char *key);
 void conditions_free(run_differences_t *differences);

@@ -120,6 +120,13 @@ status_t record_note_charts(const char *folder, const char *charts, const text_l
     return status;
 }
 
+bool record_has_chart(const record_t *run, const char *charts, const char *file) {
+    char digest[HASH_TEXT];
+    const char *drawn =
+        json_string_value(json_object_get(json_object_get(run->digest, CHARTS), file));
+    return drawn != NULL && digest_file(charts, file, digest) && strcmp(drawn, digest) == 0;
+}
+
 /* ---- what was edited ------------------------------------------------------------------------- */
 
 /* Of the files that there are: what was removed is not shown either. */

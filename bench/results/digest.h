@@ -30,6 +30,9 @@ void record_declare_all(record_t *run);
 status_t record_note_charts(const char *folder, const char *charts, const text_list_t *names,
                             error_t *err);
 
+/* Is it one of these, and as it was drawn? `charts` is the folder that it is in. */
+bool record_has_chart(const record_t *run, const char *charts, const char *file);
+
 /* What is not as it was: "cases.jsonl", "timings.csv", "plots/h200/size.svg", each with what is wrong. `charts` is the
  * folder of the run's charts, which may be missing. */
 text_list_t record_edits(const record_t *run, const char *charts);

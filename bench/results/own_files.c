@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-status_t record_refuse_own_file(const char *path, error_t *err) {
+static bool is_own_file(const char *path) {
     static const char *const OWN[] = {HEADER, JOURNAL, JOURNAL_GZIP, "timings.csv"};
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     char *folder = slash != NULL ? mem_text_n(path, (size_t)(slash - path + 1)) : mem_text("./");
@@ -19,6 +19,13 @@ status_t record_refuse_own_file(const char *path, error_t *err) {
     is_own = is_own && fs_exists(header);
     free(header);
     free(folder);
+    return is_own;
+}
+
+status_t record_refuse_own_file(const char *path, error_t *err) {
+    char *target = realpath(path, NULL); /* a link is followed when it is written */
+    const bool is_own = is_own_file(path) || (target != NULL && is_own_file(target));
+    free(target);
     return is_own ? error_set(err, STATUS_USAGE,
                               "%s: would overwrite a file of the run itself: choose another name",
                               path)

@@ -10,6 +10,7 @@
 #include "limits/device_rates.h"
 #include "results/digest.h"
 #include "version.h"
+#include "worker/cpu_share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -187,6 +188,18 @@ status_t run_begin(run_t *run, error_t *err) {
     record_declare_all(&run->record);
     TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
+}
+
+/* Not by a process of several that measure at once: they load each other. */
+void run_note_load(run_t *run) {
+    const load_t load = load_read();
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (run->options->quiet || run->options->is_one_device || !load_is_high(&load, (size_t)n_cores))
+        return;
+    progress_note(&run->progress,
+                  "busy machine: load %.2f on %ld cores, and %ld other thread%s run now: times may "
+                  "be too long (docs/measuring.md#a-busy-machine)",
+                  load.average, n_cores, load.running, load.running == 1 ? "" : "s");
 }
 
 /* ---- workers and devices --------------------------------------------------------------------- */
@@ -380,7 +393,7 @@ status_t run_close(run_t *run, error_t *err) {
     note_rates(run, &finished);
     if (run->progress.done == run->progress.total && run->journal_changed == NULL) {
         run->record.finished = mem_text(clock_timestamp(now));
-        fs_remove_tree(run->compiled, NULL);
+        fs_remove_marked(run->compiled, "../cases.jsonl", NULL);
     }
     status_t status = results_write_derived(&finished, err);
     if (status == STATUS_OK)

@@ -156,6 +156,8 @@ status_t run_prepare_folder(run_t *run, error_t *err);
 status_t run_begin(run_t *run, error_t *err);
 /* Start the CUDA worker if a case needs it, and describe the device. No GPU is not an error. */
 status_t run_survey(run_t *run, error_t *err);
+/* Tell who looks on that other programs load the machine now. */
+void run_note_load(run_t *run);
 /* Why this case cannot run, with status skipped or failed; NULL if it can. The caller frees it. */
 char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *status);
 /* Record versions and devices of the workers started so far. */

@@ -1,12 +1,14 @@
-/* The output of `bench run`: details of each case for a few cases; for many, a table of each
- * workload once it is measured. */
+/* The output of `bench run`: a table of each workload once it is measured, if there are many cases or
+ * two sides to compare; details of each case for a few. */
 #include "run/state.h"
 
+#include "analysis/busy.h"
 #include "analysis/contenders.h"
 #include "analysis/labels.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "io/json_text.h"
+#include "io/output.h"
 #include "io/table.h"
 #include "model/result_json.h"
 #include "report/case_text.h"
@@ -68,9 +70,25 @@ static void print_record(const run_t *run, const record_t *record) {
     }
 }
 
+/* Are there two sides of a workload (NULL: of any) to compare? Few cases have the table of a verdict, too, then. */
+static bool is_compared(const run_t *run, const char *workload) {
+    const char *engine = NULL;
+    bool rival = false, others = false;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
+            const case_t *spec = &run->sweeps[s].cases[i];
+            if (workload != NULL && strcmp(spec->workload, workload) != 0)
+                continue;
+            engine = engine == NULL ? spec->engine : engine;
+            others |= strcmp(spec->engine, engine) != 0;
+            rival |= engine_is_rival(spec->engine);
+        }
+    return rival && others;
+}
+
 status_t run_print_workload(const run_t *run, const char *workload, error_t *err) {
     const run_options_t *options = run->options;
-    if (options->json || options->cold || prints_cases(run))
+    if (options->json || options->cold || (prints_cases(run) && !is_compared(run, workload)))
         return STATUS_OK;
     record_t record;
     TRY(record_load(run->folder, &record, err));
@@ -98,6 +116,14 @@ static void print_isolation(const run_t *run) {
                 "not isolated: each contender had a process, but no walls: %s "
                 "(docs/cheating.md#what---isolate-does)\n",
                 run->isolation.walls.detail);
+}
+
+/* Even with --quiet: it affects the times. */
+static void print_busy(const record_t *record) {
+    char *sentence = busy_sentence(record);
+    if (sentence != NULL)
+        fprintf(stderr, "busy machine: %s (docs/measuring.md#a-busy-machine)\n", sentence);
+    free(sentence);
 }
 
 /* "trust: 12 sealed, 9 audited, 2 self-reported (numpy-cpu matmul)"; nothing if all are sealed. */
@@ -152,12 +178,13 @@ status_t run_print(const run_t *run, error_t *err) {
     fflush(stdout); /* what follows on stderr may go to the same file */
     if (!run->options->quiet && !prints_cases(run)) /* which has it in each case */
         print_trusts(&record);
+    print_busy(&record);
     if (!run->options->quiet)
         print_unknown_versions(&record);
     record_free(&record);
     print_lock(run);
     print_isolation(run);
     if (!run->options->quiet)
-        fprintf(stderr, "results: %s\n", run->folder);
+        output_print(stderr, "results: %s\n", run->folder);
     return STATUS_OK;
 }

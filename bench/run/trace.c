@@ -213,16 +213,14 @@ static void trace_file_add(trace_file_t *file, contender_t *c) {
     char *folder = NULL, *reason = NULL;
     bool traced = false;
     error_t err = ERROR_INIT;
-    if (fs_temporary_folder(&folder, &err) == STATUS_OK) {
+    if (fs_temporary_folder(&folder, &err) == STATUS_OK)
         traced = trace_contender(file, c, folder, &reason);
-        fs_remove_tree(folder, NULL);
-    } else {
+    else
         contender_drop(c, CASE_FAILED, err.text);
-    }
     if (!traced)
         add_reason_row(file, c->result.spec.id, reason != NULL ? reason : c->result.reason);
     free(reason);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 static status_t trace_file_write(const trace_file_t *file, const char *path, error_t *err) {

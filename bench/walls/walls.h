@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "io/package.h"
+#include "io/find.h"
 
 #include <sys/types.h>
 

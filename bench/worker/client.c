@@ -195,17 +195,28 @@ static status_t printed(worker_link_t *link, const char *line, const char *when,
                    line, when);
 }
 
+/* What begins as an answer is meant as one; Python's json writes numbers that are none in JSON. */
+static status_t no_answer(worker_link_t *link, const json_error_t *why, error_t *err) {
+    const bool no_number = strstr(why->text, "NaN") != NULL || strstr(why->text, "Inf") != NULL;
+    if (link->line[strspn(link->line, " \t")] != '{' || why->text[0] == '\0')
+        return printed(link, link->line, "instead of an answer", err);
+    return give_up(link, err, "gave an answer that is no JSON: %.120s, at column %d of \"%.80s\"%s",
+                   why->text, why->column, link->line,
+                   no_number ? ": JSON has no NaN or Infinity, expected a number or null" : "");
+}
+
 static status_t receive_answer(worker_link_t *link, const json_t *request, int64_t deadline_ns,
                                json_t **answer, error_t *err) {
     TRY(receive_line(link, deadline_ns, err));
     const size_t length = strlen(link->line);
-    *answer = json_loads(link->line, JSON_REJECT_DUPLICATES, NULL);
+    json_error_t why = {.text = ""};
+    *answer = json_loads(link->line, JSON_REJECT_DUPLICATES, &why);
     const char *id = json_string_value(json_object_get(request, "id"));
     if (id == NULL)
         id = json_string_value(json_object_get(json_object_get(request, "case"), "id"));
     status_t status;
     if (!json_is_object(*answer)) {
-        status = printed(link, link->line, "instead of an answer", err);
+        status = no_answer(link, &why, err);
     } else if (link->line_bytes > length + 1) {
         link->line[link->line_bytes] = '\0';
         link->line[length + 1 + strcspn(link->line + length + 1, "\n")] = '\0';

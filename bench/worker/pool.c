@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "io/find.h"
 #include "io/fs.h"
-#include "io/package.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -284,9 +283,7 @@ void workers_free(workers_t *workers) {
         worker_link_free(workers->items[i]);
         free(workers->items[i]);
     }
-    if (workers->scratch != NULL)
-        fs_remove_tree(workers->scratch, NULL);
-    free(workers->scratch);
+    fs_remove_temporary(&workers->scratch);
     free(workers->items);
     *workers = (workers_t){0};
 }

@@ -5,21 +5,24 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* How long each thread of a process has waited for a core since it started, in ns: the second number of
+/* How long a thread has run and has waited for a core since it started, in ns, and how often it ran: the numbers of
  * /proc/PID/task/TID/schedstat (Linux, Documentation/scheduler/sched-stats.rst). */
+typedef struct cpu_use {
+    double ran_ns, waited_ns, times;
+} cpu_use_t;
+
 typedef struct run_queue {
     pid_t pid;
-    struct thread_wait {
+    struct thread_use {
         pid_t thread;
-        double waited_ns;
+        cpu_use_t use;
     } * items;
     size_t n, capacity;
 } run_queue_t;
 
 /* Empty if it cannot be read. */
 run_queue_t run_queue_read(pid_t pid);
-/* How long the threads that process `pid` has now have waited since, together; 0 if it is another process.
- * Frees `before`. */
-double run_queue_waited_ns(run_queue_t *before, pid_t pid);
+/* Of the threads that process `pid` has now, since then, together; 0 if it is another process. Frees `before`. */
+cpu_use_t run_queue_since(run_queue_t *before, pid_t pid);
 
 #endif

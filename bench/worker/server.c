@@ -310,9 +310,11 @@ static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) 
     if (id != NULL && json_object_get(answer, "id") == NULL)
         json_object_set(answer, "id", (json_t *)id);
     json_print(answer, JSON_COMPACT, worker->answers);
-    fflush(worker->answers);
     json_decref(request);
-    return STATUS_OK;
+    /* Also of an earlier answer. */
+    return fflush(worker->answers) == 0 && ferror(worker->answers) == 0
+               ? STATUS_OK
+               : error_set(fatal, STATUS_USAGE, "cannot write an answer to stdout");
 }
 
 /* Move stdout to a new descriptor for answers; other output to stdout then goes to stderr. */

@@ -61,8 +61,7 @@ static status_t run_output(session_t *session, error_t *err) {
     status_t status = session->ops->output(session, folder, &arrays, err);
     nvtx_pop();
     text_list_free(&arrays);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     return status;
 }
 

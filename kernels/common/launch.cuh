@@ -2,6 +2,9 @@
 // rung is one .cu file and no C. bench/engine/launch.h mirrors this layout; a test compares the two.
 // A rung that does not support a case contains `#error SKIP: reason`: the case is then skipped with that reason.
 #pragma once
+#ifdef __CUDACC_RTC__
+#include "nvrtc/math.h"
+#endif
 
 enum weights_as {
     WEIGHTS_IN_BUFFERS = 0,   // one device buffer per matrix and per bias vector

@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 from project import BENCH, ROOT
 
-HOST_CUDA = ROOT / "tests" / "host_cuda"
 KEPT = BENCH.parent / "host_cuda"
-OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC"]
+OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-U_FORTIFY_SOURCE"]
 SM_COUNT = 3
 TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
 LAUNCH_TEXTS = (64, 64, 64, 64, 32, 32, 32, 64, 16, 16, 16)  # operator_launch: texts, then a flag
@@ -39,11 +38,13 @@ def kernels_for_host(folder: Path) -> Path:
     copy = folder / "kernels"
     if not copy.exists():
         shutil.copytree(ROOT / "kernels", copy)
-        for header in HOST_CUDA.glob("**/*.*h"):
-            shutil.copy(header, copy / (header.parent.relative_to(HOST_CUDA).name or "common"))
-        header = HOST_CUDA / "host_cuda.h"
-        ready = compiled(digest(header.read_bytes()), ".gch", "-x", "c++-header", header)
-        (copy / "common" / "host_cuda.h.gch").symlink_to(ready)
+        emulation = copy / "emulation"
+        for header in emulation.glob("*/*.cuh"):
+            shutil.copy(header, copy / header.parent.name)
+        texts = [path.read_bytes() for path in sorted(emulation.glob("*.h"))]
+        header = emulation / "host_cuda.h"
+        ready = compiled(digest(*texts), ".gch", "-x", "c++-header", header)
+        (emulation / "host_cuda.h.gch").symlink_to(ready)
     return copy
 
 
@@ -83,7 +84,8 @@ def compiled(name: str, suffix: str, *arguments: str | Path) -> Path:
 def library_of(program: Path, headers: list[Path], defines: dict[str, Any]) -> ctypes.CDLL:
     """Compile a program and load it; the first of `headers` is the folder kernels_for_host()."""
     options = [f"-D{name}={value}" for name, value in defines.items()]
-    options += [f"-I{folder}" for folder in headers]
+    emulation = headers[0] / "emulation"
+    options += [f"-I{folder}" for folder in [*headers, emulation, emulation / "cuda"]]
     files = sorted(path for path in headers[0].rglob("*") if path.suffix in {".cu", ".cuh", ".h"})
     texts = [" ".join(options).replace(str(headers[0]), "").encode(), program.read_bytes()]
     name = digest(*texts, *(path.read_bytes() for path in files))
@@ -116,7 +118,7 @@ class Rung:
         stem = f"{rung}_{dtype}_{'_'.join(map(str, constants.values()))}".replace("/", "_")
         program = folder / f"{stem}{'' if edit is None else '_edited'}.cc"
         program.write_text(
-            f'#include "common/host_cuda.h"\n{source}\n{launchers}', encoding="utf-8"
+            f'#include "emulation/host_cuda.h"\n{source}\n{launchers}', encoding="utf-8"
         )
         defines = {
             **{f"DTYPE_{name.upper()}": int(name == dtype) for name in TYPES},

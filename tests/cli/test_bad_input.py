@@ -144,7 +144,7 @@ ODD = {
     "other_id": 'answered for case "mlp_infer/another/case" when asked for',
     "no_phase": 'the worker\'s answer has no numbers for phase "total"',
     "text_for_times": 'the worker\'s answer has no numbers for phase "total"',
-    "nan_for_times": "instead of an answer",
+    "nan_for_times": "JSON has no NaN or Infinity, expected a number or null",
     "negative": 'sample 2 of phase "host_to_host" is -5 ns: expected a time over 0',
     "zero": 'sample 1 of phase "host_to_host" is 0 ns: expected a time over 0',
     "too_large": 'sample 1 of phase "host_to_host" is 1e+300 ns, but the request took ',

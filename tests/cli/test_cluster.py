@@ -108,6 +108,33 @@ def test_scripts_measure_merge_and_report(fake: Path, root: Path, tmp_path: Path
     bench("report", "--check", out / "REPORT.md", root=root)
 
 
+@pytest.mark.parametrize("out", [".", "./", "..", "new/.", "new/./"])
+def test_the_folder_has_a_name_whatever_it_is_called(
+    fake: Path, root: Path, tmp_path: Path, out: str
+) -> None:
+    """The merged run is named after it, and replaced by the next merge."""
+    here = tmp_path / "above" / "here"
+    here.mkdir(parents=True)
+    null_sweep(here)
+    top = {".": here, "./": here, "..": here.parent}.get(out, here / "new")
+    command = ("cluster", here / "s.json", "--shards", "1", "--out", out)
+    bench(*command, root=root, cwd=here, PATH=path_with(fake))
+    assert script(top / "shard.sh", 1).returncode == 0
+    for _ in range(2):
+        done = script(top / "merge.sh", 0)
+        assert done.returncode == 0, done.stderr
+    assert (top / "merged" / top.name / "run.json").exists()
+    assert (top / "REPORT.md").exists()
+
+
+def test_a_folder_without_a_name_is_refused(fake: Path, root: Path, tmp_path: Path) -> None:
+    null_sweep(tmp_path)
+    for out, said in (("/", "expected a folder with a name"), ("no/..", "No such file")):
+        command = ("cluster", "s.json", "--shards", "1", "--dry-run", "--out", out)
+        done = bench(*command, root=root, cwd=tmp_path, expect=2, PATH=path_with(fake))
+        assert said in done.stderr
+
+
 def test_without_a_shard_there_is_no_report(fake: Path, root: Path, tmp_path: Path) -> None:
     null_sweep(tmp_path)
     command = ("cluster", "s.json", "--shards", "2", "--out", "out")

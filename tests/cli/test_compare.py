@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 from compare_runs import (
@@ -100,6 +101,75 @@ def test_code_without_a_hash_is_explained_by_its_versions(base: Run) -> None:
     )
     assert case_of(answer, TORCH)["cause"].startswith("code: different PyTorch")
     assert "host.governor: performance → powersave" in answer["changes"]
+
+
+def cause_after(base: Run, environment: dict[str, Any], case: str = CPU) -> str:
+    """Return the cause told of a slower case in a run with these facts, by dotted keys."""
+    n_runs = len(list(base.folder.parent.iterdir()))
+    candidate = rerun(base, f"candidate-{n_runs}")
+    candidate.scale(case, 1.2)
+    for key, value in environment.items():
+        *parts, last = key.split("/")
+        facts = candidate.environment
+        for part in parts:
+            facts = facts.setdefault(part, {})
+        facts[last] = value
+    return case_of(compare(base, candidate, expect=1), case)["cause"]
+
+
+def test_conditions_that_differ_are_the_cause(base: Run) -> None:
+    base.environment["workers"] = {"cpu": {"openmp_threads": 16}, "cpu-oracle": {"a": "1"}}
+    base.environment["git"] |= {"revision": "a" * 12, "dirty": True, "changes": "1"}
+    base.environment["git"]["folder"] = copy.deepcopy(base.environment["git"])
+    base.environment["host"]["cpus"] = "0-1"
+    base.environment["operators"] = {"mlp_infer": "a"}
+    base.write()
+    for key, value in (
+        ("workers/cpu/openmp_threads", 1),
+        ("measure/quick", True),
+        ("host/cpus", "0"),
+        ("host/cores", 3),
+        ("host/a fact of a later version", "a"),
+    ):
+        said = cause_after(base, {key: value})
+        expected = "same revision, and the same uncommitted changes; the runs differ in "
+        assert said == expected + key.replace("/", ".")
+    for key in "workers/cpu-oracle/a", "workers/pytorch-cuda/threads", "measured/x":
+        assert "differ" not in cause_after(base, {key: "2"})
+    for key in "git/changes", "git/folder/changes":
+        said = cause_after(base, {key: "2"})
+        assert said == "code may have changed: different uncommitted changes"
+    said = cause_after(base, {"git/folder/revision": "b" * 12})
+    assert said == "code may have changed: different revision"
+    said = cause_after(base, {"operators/mlp_infer": "b"})
+    assert said == "code may have changed: different files of the operator"
+
+
+def test_a_busy_machine_is_the_cause(base: Run) -> None:
+    candidate = rerun(base)
+    candidate.scale(CPU, 1.2)
+    base.cases[CPU]["cpu_taken_frac"] = 0.01
+    base.write()
+    candidate.cases[CPU]["cpu_taken_frac"] = 0.48
+    said = case_of(compare(base, candidate, expect=1), CPU)["cause"]
+    assert said.endswith("; other programs took 1 → 48 % of its CPU time")
+
+
+def test_uncommitted_changes_of_an_older_run_may_be_others(base: Run) -> None:
+    base.environment["git"] = {"revision": "a" * 12, "dirty": True}
+    base.write()
+    assert cause_after(base, {}) == "code may have changed: uncommitted changes"
+
+
+def test_versions_of_a_worker_concern_its_cases(base: Run) -> None:
+    base.environment["workers"] = {"pytorch-cuda": {"torch": "2.11.0", "triton": "3.6"}}
+    base.environment["versions"]["pytorch"] = "2.11.0"
+    base.write()
+    news = {"versions/pytorch": "2.12", "workers/pytorch-cuda/torch": "2.12"}
+    news["workers/pytorch-cuda/triton"] = "3.7"
+    said = cause_after(base, news, TORCH)
+    assert said == "code: different PyTorch; the runs differ in workers.pytorch-cuda.triton"
+    assert "differ" not in cause_after(base, news, CPU)
 
 
 def test_any_rival_is_explained_by_its_version(base: Run) -> None:

@@ -457,6 +457,10 @@ def test_a_chart_of_another_run_is_told(drawn: tuple[Path, Path]) -> None:
     bench("report", run, "--out", root / "R.md", root=root)
     done = bench("report", "--check", root / "R.md", root=root, expect=1)
     assert "plots/mine/speed.svg: not of this run: run.json has no digest of it" in done.stderr
+    page = (run / "mlp_infer.md").read_text(encoding="utf-8")
+    assert "plots/mine/size.svg)" in page
+    assert "plots/mine/speed.svg)" not in page
+    assert "Left out: 1 chart in `plots/`, not drawn from this run as it is." in page
 
 
 @needs_gnuplot

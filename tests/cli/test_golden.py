@@ -107,4 +107,7 @@ def test_full_disk_is_reported() -> None:
         done = subprocess.run(
             [BENCH, "help"], stdout=stream, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (done.returncode, done.stderr) == (2, "bench: cannot write to stdout\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "bench: cannot write to stdout: No space left on device\n",
+    )

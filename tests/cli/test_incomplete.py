@@ -53,6 +53,22 @@ def test_told_once_by(name: str, runs: tuple[Path, Path], tmp_path: Path) -> Non
     assert (killed / "cases.jsonl").read_text(encoding="utf-8").endswith(HALF_LINE)
 
 
+def test_cases_with_fewer_passes_are_counted(tmp_path: Path) -> None:
+    """As of a run whose time was over before its last pass: a published boot."""
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000, 3000]), tmp_path / "run"
+    bench("run", sweep, "--out", run, "--passes", "2")
+    header = read_header(run)
+    header["finished"] = None
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "cases.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
+    done = bench("report", run, "--print", "workloads")
+    assert (
+        f"{run}: the run did not finish: 1 of its 3 cases with times has fewer than 2 passes, "
+        "1 or more\n" in done.stderr
+    )
+
+
 def test_resume_tells_the_line_in_the_same_words(runs: tuple[Path, Path], tmp_path: Path) -> None:
     sweep, run = runs[0].parent / "s.json", tmp_path / "run"
     shutil.copytree(runs[1], run)

@@ -12,7 +12,7 @@ POINTS, BLOCKS, THREADS, LOSS_EVERY = 60001, 64, 128, 10
 W, B, RATE = 0.83, 0.7645, 0.01
 
 PROGRAM = """
-#include "common/host_cuda.h"
+#include "emulation/host_cuda.h"
 extern thread_local float4 shared_memory[] asm("dynamic_shared");
 #include "linreg_train/08_lean_epochs.cu"
 extern "C" unsigned in_registers() { return REGISTER_POINTS; }

@@ -153,7 +153,7 @@ def library(folder: Path, training: Training, program: str, defines: dict[str, A
     kernels = kernels_for_host(folder)
     files = kernels / "mnist_train"
     source = folder / "program.cc"
-    source.write_text('#include "common/host_cuda.h"\n' + program, encoding="utf-8")
+    source.write_text('#include "emulation/host_cuda.h"\n' + program, encoding="utf-8")
     defines = {
         **defines,
         "HIDDEN": training.hidden,

@@ -14,7 +14,7 @@ PIXELS, CLASSES, IMAGES, RATE = 784, 10, 300, 0.1
 POINTERS = ["x", "order", "w", "b", "y", "dy", "dx", "dw", "db", "labels", "loss"]
 
 PROGRAM = """
-#include "common/host_cuda.h"
+#include "emulation/host_cuda.h"
 extern thread_local float4 shared_memory[] asm("dynamic_shared");
 #include "mlp_train/on_chip_steps.cuh"
 static_assert(sizeof(block_t) <= sizeof dynamic_shared, "a block's memory");

@@ -31,6 +31,49 @@ def refused(*arguments: str | Path, root: Path = ROOT) -> str:
     return bench(*arguments, root=root, expect=2).stderr.strip().removeprefix("bench: ")
 
 
+# ---- params ----------------------------------------------------------------------------------------
+
+PICK = {
+    "params": {"n": {"default": 64}, "k": {"default": 3}},
+    "inputs": [
+        {
+            "name": "x",
+            "shape": [1, 2, 1, 2, 1, 2, 1, "n"],
+            "dtype": "T",
+            "fill": {"normal": ["k", 1]},
+        },
+        {"name": "at", "shape": [5], "dtype": "i64", "fill": {"integers": [0, "n"]}},
+    ],
+    "outputs": [
+        {"name": "y", "shape": [1, 2, 1, 2, 1, 2, 1, "k"], "dtype": "T"},
+        {"name": "z", "shape": [1, 2, 1, 2, 1, 2, 1, 5], "dtype": "T"},
+    ],
+    "scalars": [{"name": "share", "dtype": "f32", "value": "1 / n"}],
+}
+PICKED = (
+    "def {name}(x, at, share, params): "
+    "return x.topk(params['k']).values * share, x[..., at] * share"
+)
+
+
+@needs_torch
+def test_what_follows_from_params(tmp_path: Path) -> None:
+    """Fills, scalars, functions; and arrays of eight dimensions: as the supervisor evaluates them."""
+    names = {"reference": "reference", "other": "run"}
+    files = {stem: PICKED.format(name=name) for stem, name in names.items()}
+    folder = write_operator(tmp_path / "pick", files, **PICK)
+    printed = bench("operator", "check", folder).stdout
+    assert re.search(
+        r"^x +input +T +1 × 2 × 1 × 2 × 1 × 2 × 1 × 64 +normal, mean 3,", printed, re.M
+    )
+    assert re.search(r"^at +input +i64 +5 +integers 0…63$", printed, re.MULTILINE)
+    options = ["--quick", "--time-limit", "50ms", "--set", "device=cpu", "--set", "k=7"]
+    variants = ["--variant", "other", "--out", tmp_path / "run"]
+    bench("run", "--operator", folder, *options, *variants)
+    (case,) = read_cases(tmp_path / "run").values()
+    assert (case["status"], case["params"]["k"]) == ("ok", 7), case["reason"]
+
+
 # ---- new -------------------------------------------------------------------------------------------
 
 

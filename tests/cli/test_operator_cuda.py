@@ -33,8 +33,8 @@ MIXED = {
         X,
     ],
     "scalars": [
-        {"name": "a", "dtype": "f32", "value": 2},
-        {"name": "b", "dtype": "i64", "value": 5},
+        {"name": "a", "dtype": "f32", "value": "6 / k"},
+        {"name": "b", "dtype": "i64", "value": "2 * k - 1"},
     ],
 }
 MIXED_REFERENCE = "def reference(p, x, a, b): return p + x, a * x + b * 3"
@@ -131,7 +131,7 @@ def refill_on_host(folder: Path) -> Path:
     source = (kernels / "common" / "refill.cu").read_text("utf-8")
     program = folder / "refill.cc"
     program.write_text(
-        f'#include "common/host_cuda.h"\n#define refill refill_kernel\n{source}\n'
+        f'#include "emulation/host_cuda.h"\n#define refill refill_kernel\n{source}\n'
         'extern "C" void refill_on_host(void **arguments) {\n'
         "unsigned long long n = *(unsigned long long *)arguments[1], a_block = THREADS * WORDS;\n"
         "launch_on_host(refill_kernel, arguments, (n + a_block - 1) / a_block, THREADS, 1); }\n",
@@ -404,9 +404,9 @@ def test_inputs_do_not_change_without_memory_for_a_copy(tmp_path: Path) -> None:
 FILLED = {
     "inputs": [
         X,
-        {"name": "k", "shape": ["n"], "dtype": "i32", "fill": {"integers": [-9, 9]}},
+        {"name": "k", "shape": ["n"], "dtype": "i32", "fill": {"integers": [-9, "n / 100"]}},
         {"name": "order", "shape": ["n"], "dtype": "i32", "fill": "permutation"},
-        {"name": "one", "shape": ["n"], "dtype": "T", "fill": {"constant": 1}},
+        {"name": "one", "shape": ["n"], "dtype": "T", "fill": {"constant": "n / 1000"}},
     ]
 }
 FILLED_REFERENCE = "def reference(x, k, order, one): return x + k + order + one"

@@ -91,7 +91,7 @@ def test_one_study_csv_draws_its_side(tmp_path: Path) -> None:
 def test_several_inputs_get_separate_folders(cpu_only: Drawn, tmp_path: Path) -> None:
     out = draw(tmp_path, cpu_only.run, FIXTURES / "plot/study_cuda.csv")
     assert (out / "h200" / "total.svg").exists()
-    assert (out / "study" / "total.svg").exists()
+    assert (out / "study_cuda" / "total.svg").exists()
 
 
 @pytest.mark.parametrize("name", refusals("invalid_csv.txt"))

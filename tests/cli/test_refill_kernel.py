@@ -31,7 +31,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     kernels = kernels_for_host(folder)
     program = folder / "refill.cc"
     program.write_text(
-        f'#include "common/host_cuda.h"\n{(kernels / "common" / "refill.cu").read_text("utf-8")}\n'
+        f'#include "emulation/host_cuda.h"\n{(kernels / "common" / "refill.cu").read_text("utf-8")}\n'
         'extern "C" void launch_refill(void **arguments, unsigned grid) '
         "{ launch_on_host(refill, arguments, grid, THREADS, 1); }\n",
         encoding="utf-8",

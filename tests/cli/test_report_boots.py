@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from project import FIXTURES, bench, rename_gpu, report_of
 
 SIX_PASSES = FIXTURES / "report" / "gpu"
@@ -241,6 +242,40 @@ def test_runs_measured_alike_are_told_at_once() -> None:
     assert measured(fixtures / "training", SIX_PASSES, fixtures / "mnist") == (
         "linreg_train, mnist_train: 2026-03-02, one pass; mlp_infer: 2026-03-02, 6 passes"
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("measure/quick", True, "measure.quick: none and true"),
+        ("measure/isolate", "namespaces", "measure.isolate: none and namespaces"),
+        ("workers/cpu/openmp_threads", 1, "workers.cpu.openmp_threads: 16 and 1"),
+        ("workers/jax-cpu/jax", "2", "workers.jax-cpu.jax: 1 and 2"),
+        ("host/cpus", "0", "host.cpus: 0-15 and 0"),
+        ("host/governor", "powersave", "host.governor: performance and powersave"),
+        ("gpu/power_limit_w", 350, "gpu.power_limit_w: 700 and 350"),
+    ],
+)
+def test_boots_have_the_same_conditions(key: str, value: Any, told: str, tmp_path: Path) -> None:
+    def base(header: dict[str, Any]) -> None:
+        facts = header["environment"]
+        facts["workers"] = {"cpu": {"openmp_threads": 16}, "jax-cpu": {"jax": "1"}}
+        facts["host"] |= {"cpus": "0-15", "governor": "performance"}
+        facts["gpu"]["power_limit_w"] = 700
+
+    def changed(header: dict[str, Any]) -> None:
+        base(header)
+        part, name = key.rsplit("/", 1)
+        facts = header["environment"]
+        for at in part.split("/"):
+            facts = facts.setdefault(at, {})
+        facts[name] = value
+
+    first, same = (another_boot(tmp_path / name, base) for name in ("first", "same"))
+    boot = another_boot(tmp_path / "boot", changed)
+    bench("report", first, same, "--print", "headline")
+    refused = bench("report", first, boot, "--print", "headline", expect=3)
+    assert f"no boots of one machine: {told}\n" in refused.stderr
 
 
 def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import bench, make_root, null_sweep, read_header, report_of
+from project import ROOT, bench, make_root, null_sweep, read_header, report_of
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -55,6 +56,35 @@ def test_folder_in_another_state_than_the_build(root: Path, dirty: bool) -> None
     advice = "; make builds bench anew"
     assert note.endswith(advice)
     assert note.removesuffix(advice).endswith(" with uncommitted changes") == dirty
+
+
+def test_edited_file_that_git_does_not_know_is_another_change(root: Path) -> None:
+    git(root, "init", "--quiet")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "none")
+    new = root / "mine" / "01.cu"
+    new.parent.mkdir(parents=True)
+    found = []
+    for text in ("1", "2", "1"):
+        (root / "log").write_text(str(len(found)), encoding="utf-8")  # no source
+        new.write_text(text, encoding="utf-8")
+        found.append(run_in(root)[0]["folder"]["changes"])
+        shutil.rmtree(root.parent / "run")
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+def test_version_tells_an_edited_file_that_git_does_not_know(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "none")
+    headers = []
+    for text in ("1", "2", "1"):
+        (tmp_path / "a b.c").write_text(text, encoding="utf-8")
+        made = subprocess.run(
+            [ROOT / "tests" / "tools" / "version.sh"], cwd=tmp_path, capture_output=True, check=True
+        )
+        headers.append(made.stdout)
+    assert headers[0] != headers[1]
+    assert headers[0] == headers[2]
 
 
 def test_repository_without_a_commit(root: Path) -> None:

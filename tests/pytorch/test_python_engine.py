@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -17,6 +19,7 @@ from session import Session  # noqa: E402
 
 PYTHON_WORKER = Path(__file__).parents[2] / "reference_python" / "worker.py"
 COPY = "def reference(x): return x.clone()"
+TRIPLED = "def reference(x): return x * 3"
 ARRAYS = [given("x", 4, 3), output("y", 4, 3)]
 
 
@@ -250,6 +253,90 @@ def test_variants_are_the_files_beside_the_reference(python_worker, tmp_path):
     missing = {**operator, "folder": str(tmp_path / "none")}
     reason = f"operator.folder: {tmp_path}/none is not a folder"
     assert Candidate(python_worker, missing, "one").answer["reason"] == reason
+
+
+def test_an_implementation_may_take_params(opened):
+    case, _ = opened("def run(x, params): return x * params['cols']", reference=TRIPLED)
+    assert case.answer["status"] == "ok", case.answer
+
+
+def test_what_a_file_builds_is_a_cost_of_its_own(opened):
+    """The call does not get as far as compiling, which takes minutes."""
+    source = """
+        from torch.utils import cpp_extension
+        try:
+            cpp_extension._jit_compile("my_extension")
+        except TypeError:
+            pass
+        def run(x): return x * 1
+        """
+    case, _ = opened(source)
+    assert case.answer["status"] == "ok", case.answer
+    assert case.answer["once_ns"]["build"] > 0
+    case, _ = opened("def run(x): return x * 1")
+    assert "build" not in case.answer["once_ns"]
+
+
+def test_extensions_of_one_name_are_built_in_folders_of_their_own(tmp_path, monkeypatch, capfd):
+    monkeypatch.syspath_prepend(PYTHON_WORKER.parent)
+    from torch.utils import cpp_extension
+
+    import extensions
+
+    built = []
+    monkeypatch.setattr(
+        cpp_extension,
+        "_jit_compile",
+        lambda name, *_, **__: built.append((name, os.environ["TORCH_EXTENSIONS_DIR"])),
+    )
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "built"))
+    (tmp_path / "a.py").write_text("import torch.utils.cpp_extension", encoding="utf-8")
+    for stem in "ab":
+        with extensions.watched(tmp_path, stem) as build:
+            cpp_extension.load_inline("fused", "// empty", functions=[])
+        assert build.ns > 0
+    assert built == [("fused", str(tmp_path / "built" / stem)) for stem in "ab"]
+    said = [f"building the extension fused ({stem}.py)" for stem in "ab"]
+    assert capfd.readouterr().err.splitlines() == said
+    assert os.environ["TORCH_EXTENSIONS_DIR"] == str(tmp_path / "built")
+
+
+TRITON = """
+    import os
+    class Kernel:
+        def __init__(self, function):
+            if os.environ.get("TRITON_INTERPRET") != "1":
+                raise RuntimeError("0 active drivers ([]). There should only be one.")
+            self.function = function
+    jit = Kernel
+    """
+
+
+def test_triton_is_interpreted_on_the_cpu(tmp_path, monkeypatch):
+    """Triton is not installed with PyTorch for the CPU: this stands in for it."""
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").write_text(dedent(TRITON), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    kernel = "import triton\n@triton.jit\ndef copy(x): return x * 1\n"
+    files = {
+        "reference": COPY,
+        "kernel": kernel + "def run(x): return copy.function(x)",
+        "plain": "def run(x): return x * 1",
+    }
+    operator = operators.write(tmp_path / "op", files, ARRAYS)
+    notes = {}
+    for variant in ("kernel", "plain"):
+        worker = WorkerProcess("cpu", program=PYTHON_WORKER)
+        worker.hello()
+        case = Candidate(worker, operator, variant)
+        assert case.answer["status"] == "ok", case.answer
+        notes[variant] = worker.ask("close", id=case.id)["results"].get("notes", [])
+        worker.ask("bye")
+        worker.process.wait()
+    assert notes["plain"] == []
+    assert len(notes["kernel"]) == 1
+    assert notes["kernel"][0].startswith("triton: run by its interpreter on the CPU")
 
 
 def test_the_python_engine_has_no_other_workloads(python_worker):

@@ -91,6 +91,52 @@ def test_problem(session, tmp_path, name):
     assert eager.case.results() == ({"notes": notes} if notes else {})
 
 
+def test_limits_are_those_of_descriptions():
+    from operator_request import MOST_ARRAYS, MOST_DIMENSIONS
+
+    path = PROBLEMS.parents[2] / "kernels/operator.schema.json"
+    schema = json.loads(path.read_text("utf-8"))
+    assert schema["properties"]["inputs"]["maxItems"] == MOST_ARRAYS
+    assert schema["$defs"]["input"]["properties"]["shape"]["maxItems"] == MOST_DIMENSIONS
+
+
+def test_each_step_is_told_before_it_begins(tmp_path, monkeypatch):
+    import problem
+
+    told: list[str] = []
+
+    def steps() -> list[str]:
+        notes = import_problem.write(tmp_path / "out", PROBLEMS / "linear.py", [], tell=told.append)
+        assert notes == []
+        found = told.copy()
+        told.clear()
+        return found
+
+    expected = [
+        "Model runs on the CPU, as it is",
+        "Model runs on the CPU, in float64 (2.6 MB of inputs and weights)",
+        "what Model reads and multiplies is counted",
+    ]
+    assert steps() == expected
+    # A device that holds no values: what fails there is computed on the CPU.
+    monkeypatch.setattr(problem, "fast_device", lambda: "meta")
+    expected.insert(1, expected[1].replace("the CPU", "meta"))
+    assert steps() == expected
+    monkeypatch.setattr(problem, "fast_device", lambda: "cpu")
+    del expected[2]
+    assert steps() == [step.replace("on meta", "on cpu") for step in expected]
+
+
+def test_a_candidate_may_have_the_name_of_a_module(session, tmp_path):
+    """Python has a module _thread, which is built in."""
+    new = tmp_path / "thread.py"
+    text = (PROBLEMS / "gelu.py").read_text("utf-8").replace("Model", "ModelNew")
+    new.write_text(text, encoding="utf-8")
+    _, operator = imported(tmp_path / "op", PROBLEMS / "gelu.py", [new])
+    module = user_file.load(tmp_path / "op", "thread", operator["hash"])
+    assert type(module.setup({}, "cpu", torch.float32)).__name__ == "ModelNew"
+
+
 def test_tolerances(tmp_path):
     elements = {}
     for name in ("casts", "logsumexp", "linear"):
@@ -217,6 +263,18 @@ BAD = {
     "empty": (
         ("rand(3)", "rand(0)"),
         "get_inputs()[0] has shape [0], expected a dense tensor of a",
+    ),
+    "nine": (
+        ("rand(3)", "rand(1, 1, 1, 1, 1, 1, 1, 1, 3)"),
+        "get_inputs()[0] has shape [1, 1, 1, 1, 1, 1, 1, 1, 3], expected a dense tensor of at most 8 d",
+    ),
+    "many": (
+        ("[torch.rand(3)]", "[torch.rand(3)] * 17"),
+        "p.py: Model has 18 tensors as inputs and outputs (17 + 1), expected at most 16",
+    ),
+    "numbers": (
+        ("[torch.rand(3)]", "[torch.rand(3)] + [1] * 17"),
+        "p.py: Model has 17 numbers as inputs, expected at most 16",
     ),
     "raises": (("return given[0]", "return given[1]"), "p.py:5: IndexError: tuple index out of ra"),
     "ends": (("return given[0]", "exit(3)"), "p.py:5: SystemExit: 3"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,7 @@ import forward  # noqa: E402
 import operator_data  # noqa: E402
 import operator_request  # noqa: E402
 import protocol  # noqa: E402
+import user_file  # noqa: E402
 from session import Session  # noqa: E402
 
 SEED = 987654321
@@ -312,6 +314,41 @@ def test_setup_gets_params_and_dtype_and_all_modes_the_same_state(session, tmp_p
     assert set(map(str, module.seen)) == {str((PARAMS, "cpu", torch.float16))}
 
 
+@pytest.mark.parametrize("mode", ["eager", "compile", "oracle"])
+def test_functions_that_name_params_get_them(session, tmp_path, mode):
+    """A top-k needs its k, which no input has."""
+    source = """
+        import torch
+        def setup(params, device, dtype):
+            return 2
+        def reference(x, a, *, state, params):
+            return torch.topk(x, params["k"]).values * a * state
+        def scale(x, a, state, params):
+            return params["k"]
+        def verify(inputs, outputs, params):
+            return None if outputs[0].shape[-1] == params["k"] else "y has not k columns"
+        """
+    arrays = [operators.given("x", 4, 9), operators.output("y", 4, 3)]
+    scalars = [operators.scalar("a", 3)]
+    operator = operators.write(tmp_path / "top", {"reference": source}, arrays, scalars)
+    opened = Opened(session, operator, mode, params={"k": 3})
+    found = opened.output()
+    expected = -np.sort(-opened.case._inputs.arrays[0])[:, :3] * 6
+    assert np.allclose(found["y"], expected)
+    if mode == "oracle":
+        assert opened.case.output()["y.scale"] == 3
+        answer = opened.ok(protocol.VerifyRequest(opened.id, str(opened.folder)))
+        assert (answer["defined"], answer["complaint"]) == (True, None)
+
+
+def test_an_input_may_have_the_name_of_params(session, tmp_path):
+    arrays = [operators.given("params", 5), operators.output("y", 5)]
+    files = {"reference": "def reference(params): return params + 1"}
+    operator = operators.write(tmp_path / "plus", files, arrays)
+    opened = open_ok(session, operator, "eager")
+    assert np.allclose(opened.output()["y"], opened.case._inputs.arrays[0] + 1)
+
+
 def test_the_state_is_from_the_seed(session, tmp_path):
     source = """
         import torch
@@ -354,6 +391,23 @@ def test_a_helper_beside_the_reference_is_that_of_its_folder(session, tmp_path):
         operator = operators.write(tmp_path / name, files, arrays)
         found.append(open_ok(session, operator, "inference").output()["y"][0])
     assert found == [1, 2]
+
+
+def test_functions_of_two_folders_are_compiled(tmp_path):
+    """The compiler finds their globals by the name of the module, which both folders have."""
+    functions = []
+    for name, number in (("math", "math.pi"), ("cmath", "cmath.e")):
+        (tmp_path / name).mkdir()
+        files = {
+            "shared": f"import {name}\ndef scaled(x): return x * {number}",
+            "reference": "import shared\ndef reference(x): return shared.scaled(x)",
+        }
+        for stem, source in files.items():
+            (tmp_path / name / f"{stem}.py").write_text(source, encoding="utf-8")
+        functions.append(user_file.load(tmp_path / name, "reference", "1").reference)
+    for function, number in zip(functions, (math.pi, math.e), strict=True):
+        compiled = torch.compile(function, backend="eager", fullgraph=True)
+        assert compiled(torch.ones(1)) == torch.tensor(number)
 
 
 def test_a_changed_file_is_read_again(session, tmp_path):

@@ -191,14 +191,20 @@ install_jax() {
     say "could not install JAX: its cases will be skipped"
 }
 
-# NVRTC's wheel has no headers; the runtime's wheel installs them into the same folder.
+# NVRTC's wheel has no headers; other wheels install them into the same folder: the runtime's, CCCL's (cooperative groups,
+# <cuda/std/…>), and crt's (mma.h).
 install_nvrtc() {
-    local found packages=()
+    local found folder packages=()
     # Without JAX, whose import takes a second: PyTorch's Python is where the wheels are.
     found=$(BENCH_JAX_PYTHON=none build/bench doctor --json 2>/dev/null | tr -d '\n')
     has() { grep -q "\"$1\", *\"found\": true" <<<"$found"; }
     has NVRTC || packages+=("nvidia-cuda-nvrtc==$cuda_version")
     has "CUDA headers" || packages+=("nvidia-cuda-runtime==$cuda_version")
+    folder=$(sed -n 's/.*"detail": *"\([^"]*\/nvidia\/cu13\/include\)".*/\1/p' <<<"${found//\}/$'\n'}" | head -n 1)
+    # What was set up before these wheels were: only into our own environment, and beside CUDA's headers.
+    if [ ${#packages[@]} -gt 0 ] || [[ $folder == "$PWD/.venv/"* && ! -e $folder/cccl/nv/target ]]; then
+        packages+=("nvidia-cuda-cccl==${cuda_version%.*}.*" "nvidia-cuda-crt==$cuda_version")
+    fi
     [ ${#packages[@]} -eq 0 ] && return
     make_venv
     pip_install "${packages[@]}" || {

@@ -3,10 +3,15 @@
 revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 dirty=true
 [ "$revision" != unknown ] && [ -z "$(git status --porcelain 2>/dev/null)" ] && dirty=false
-# As git_read() in bench/io/git.c: the changes of known files, the names of others.
+# As git_read() in bench/io/git.c: the changes of known files, the names of others, and of those what sources say.
 changes=
 [ $dirty = true ] && [ "$revision" != unknown ] &&
-    changes=$({ git ls-files --others --exclude-standard; git diff HEAD --binary; } | git hash-object --stdin | cut -c-12)
+    changes=$({
+        git diff HEAD --binary
+        git ls-files --others --exclude-standard
+        git ls-files -z --others --exclude-standard -- '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' '*.py' |
+            xargs -0r git hash-object --no-filters --
+    } | git hash-object --stdin | cut -c-12)
 cat <<EOF
 #define BENCH_VERSION "0.1.0"
 #define BENCH_REVISION "$revision"

@@ -40,14 +40,14 @@ static void test_strip(void **state) {
         {"", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        text_list_t quoted = {0};
-        bool has_system = false;
-        char *code = source_strip(cases[i].text, &quoted, &has_system);
+        includes_t includes = {0};
+        char *code = source_strip(cases[i].text, &includes);
         assert_string_equal(code, cases[i].code);
-        assert_int_equal(quoted.n, 0);
-        assert_false(has_system);
+        assert_int_equal(includes.quoted.n, 0);
+        assert_false(includes.system);
+        assert_null(includes.refused);
         free(code);
-        text_list_free(&quoted);
+        includes_free(&includes);
     }
 }
 
@@ -67,18 +67,55 @@ static void test_includes(void **state) {
         {"/*\n#include \"a.cuh\"\n*/", "", false},
         {"x #include \"a.cuh\"", "", false},
         {"#included \"a.cuh\"", "", false},
-        {"#include HEADER", "", false},
         {"#include \"unfinished\n\"", "", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        text_list_t quoted = {0};
-        bool has_system = false;
-        free(source_strip(cases[i].text, &quoted, &has_system));
-        char *found = text_list_join(&quoted, ",");
+        includes_t includes = {0};
+        free(source_strip(cases[i].text, &includes));
+        char *found = text_list_join(&includes.quoted, ",");
         assert_string_equal(found, cases[i].quoted);
-        assert_int_equal(has_system, cases[i].has_system);
+        assert_int_equal(includes.system, cases[i].has_system);
+        assert_null(includes.refused);
         free(found);
-        text_list_free(&quoted);
+        includes_free(&includes);
+    }
+}
+
+/* However it is written: what one compiler takes for an #include is one, or refused. */
+static void test_hidden_includes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *found; /* names with their lines, or what is refused */
+    } cases[] = {
+        {"#in\\\nclude \"a.cuh\"", "a.cuh:2"},
+        {"int a; \\\n\n%:include \"a.cuh\"", "a.cuh:3"},
+        {"#/* b\n */include/**/\"a.cuh\"", "a.cuh:2"},
+        {"/\\\n* \" */#include \"a.cuh\"", "a.cuh:2"},
+        {"/* *\\\n/#include \"a.cuh\"", "a.cuh:2"},
+        {"// a \\\r\n#include \"b.cuh\"\n#include \"a.cuh\"", "a.cuh:3"},
+        {"R\\\n\"(\n)\"\n#include \"a.cuh\"", "a.cuh:4"},
+        {"R\"x()\\\nx\" /* )x\"\n#include \"a.cuh\" */",
+         "1: a raw literal with a backslash at the end of a line: write it without"},
+        {"\n// a \\ \n#include \"a.cuh\"",
+         "2: blanks after a backslash that ends the line: remove them"},
+        {"// a\r#include \"a.cuh\"", "1: a carriage return inside a line: remove it"},
+        {"#define A \"a.cuh\"\n#include A", "2: #include of a macro: expected the file's name"},
+        {"#import \"a.cuh\"", "1: expected #include"},
+        {"#include_next <a.cuh>", "1: expected #include"},
+        {"#include </etc/passwd>", "1: #include <…> of a path: expected a CUDA header"},
+        {"#include <cuda/../../a>", "1: #include <…> of a path: expected a CUDA header"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        includes_t includes = {0};
+        free(source_strip(cases[i].text, &includes));
+        char *found =
+            includes.refused != NULL
+                ? mem_text(includes.refused)
+                : mem_format("%s:%s", includes.quoted.n > 0 ? includes.quoted.items[0] : "",
+                             includes.quoted.n > 0 ? includes.lines.items[0] : "");
+        assert_string_equal(found, cases[i].found);
+        free(found);
+        includes_free(&includes);
     }
 }
 
@@ -243,6 +280,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strip),
         cmocka_unit_test(test_includes),
+        cmocka_unit_test(test_hidden_includes),
         cmocka_unit_test(test_mentions),
         cmocka_unit_test(test_headers_are_collected),
         cmocka_unit_test(test_the_digest_is_of_the_headers_too),

@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-enum { NEVER = RESUMED + 1 };
+enum { NEVER = RESUMED + 1, IN_BOOTS };
 
 /* A fact that differs, or that one run lacks: from which relation on is that a difference? */
 static const struct {
     const char *key;
-    int differs, lacks; /* relation_t; NEVER */
+    int differs, lacks; /* relation_t; NEVER; IN_BOOTS: only there */
     bool code;
     bool is_in_all_parts; /* or in none */
 } FACTS[] = {
@@ -24,23 +24,31 @@ static const struct {
     {"host.cpu", COMPARED, COMPARED, false, false},
     {"measure.mode", COMPARED, COMPARED, false, false},
     {"measure.lock_clocks.locked_mhz", COMPARED, COMPARED, false, true},
-    {"versions.pytorch", BOOTS, BOOTS, true, false},
+    {"versions.pytorch", BOOTS, NEVER, true, false},
     {"versions.cuda_compiler", BOOTS, BOOTS, true, false},
     {"git.revision", PARTS, NEVER, true, false},
     {"git.folder.changes", PARTS, NEVER, true, false},
-    {"workers.pytorch-cuda.torch", PARTS, NEVER, true, false},
-    {"operators.softmax", PARTS, NEVER, true, false},
-    {"gpu.power_limit_w", PARTS, NEVER, false, false},
-    {"measure.quick", PARTS, PARTS, false, true},
+    {"workers.pytorch-cuda.torch", BOOTS, NEVER, true, false},
+    {"workers.cpu.openmp_threads", BOOTS, NEVER, false, false},
+    {"workers.pytorch-cpu.threads", BOOTS, NEVER, false, false},
+    {"operators.softmax", BOOTS, NEVER, true, false},
+    {"gpu.power_limit_w", BOOTS, BOOTS, false, false},
+    {"measure.quick", BOOTS, BOOTS, false, true},
+    {"measure.isolate", BOOTS, BOOTS, false, false},
     {"measure.devices", PARTS, PARTS, false, true},
     {"measure.lock_clocks.reason", PARTS, NEVER, false, false},
     {"host.name", NEVER, NEVER, false, false},
-    {"host.cpus", NEVER, NEVER, false, false},
+    {"host.cpus", IN_BOOTS, NEVER, false, false},
+    {"host.governor", IN_BOOTS, NEVER, false, false},
     {"gpu.uuid", NEVER, NEVER, false, false},
     {"measured.copy_bytes_per_s", NEVER, NEVER, false, false},
     {"of a later version", NEVER, NEVER, false, false},
 };
 enum { N_FACTS = sizeof FACTS / sizeof *FACTS };
+
+static bool begins(int from, int relation) {
+    return from == IN_BOOTS ? relation == BOOTS : relation >= from;
+}
 
 static environment_t with(const char *key, const char *value) {
     environment_t env = {0};
@@ -58,7 +66,7 @@ static size_t count_broken(const environment_t *a, const environment_t *b, relat
 static void test_relations_are_nested(void **state) {
     (void)state;
     for (size_t i = 0; i < N_FACTS; i++) {
-        environment_t one = with(FACTS[i].key, "1"), other = with(FACTS[i].key, "2"), none = {0};
+        environment_t one = with(FACTS[i].key, "1"), other = with(FACTS[i].key, "2-3"), none = {0};
         for (int relation = COMPARED; relation <= RESUMED; relation++) {
             const bool differs = count_broken(&one, &other, (relation_t)relation) == 1;
             const bool lacks = count_broken(&none, &one, (relation_t)relation) == 1;
@@ -66,7 +74,7 @@ static void test_relations_are_nested(void **state) {
             /* Parts may lack what one of them has no use for; of a machine that goes on not all is known yet. */
             const bool must_have = relation < PARTS || strstr(FACTS[i].key, "mode") != NULL ||
                                    (relation == PARTS && FACTS[i].is_in_all_parts);
-            if (differs != (relation >= FACTS[i].differs))
+            if (differs != begins(FACTS[i].differs, relation))
                 fail_msg("%s: relation %d, differs: %d", FACTS[i].key, relation, differs);
             if (lacks != (relation >= FACTS[i].lacks && must_have) || lacks != is_new)
                 fail_msg("%s: relation %d, lacks: %d", FACTS[i].key, relation, lacks);
@@ -84,9 +92,8 @@ static void test_the_rest_is_named(void **state) {
     for (size_t i = 0; i < N_FACTS; i++) {
         environment_t one = with(FACTS[i].key, "100"), other = with(FACTS[i].key, "102");
         run_differences_t list = conditions_changed(&one, &other);
-        const bool measured = condition_is_measured(FACTS[i].key); /* 2 % apart is nothing */
+        const bool measured = strncmp(FACTS[i].key, "measured.", 9) == 0; /* 2 % apart is nothing */
         assert_int_equal(list.n, FACTS[i].differs != COMPARED && !measured);
-        assert_int_equal(measured, strncmp(FACTS[i].key, "measured.", 9) == 0);
         conditions_free(&list);
         environment_free(&one);
         environment_free(&other);
@@ -96,7 +103,9 @@ static void test_the_rest_is_named(void **state) {
                   none = {0};
     run_differences_t list = conditions_changed(&slow, &fast);
     assert_int_equal(list.n, 1);
-    assert_string_equal(list.items[0].first, "90");
+    char *text = run_difference_text(&list.items[0]);
+    assert_string_equal(text, "measured.copy_bytes_per_s: 90 → 100");
+    free(text);
     conditions_free(&list);
     list = conditions_changed(&pair, &none);
     assert_int_equal(list.n, 0);
@@ -104,6 +113,33 @@ static void test_the_rest_is_named(void **state) {
     environment_free(&slow);
     environment_free(&fast);
     environment_free(&pair);
+}
+
+/* Slurm gives a job the cores that are free: which they are is no condition, how many is. */
+static void test_boots_have_as_many_cores(void **state) {
+    (void)state;
+    environment_t base = with("host.cpus", "0-3,8"), moved = with("host.cpus", "1,4-7"),
+                  fewer = with("host.cpus", "0-3");
+    assert_int_equal(count_broken(&base, &moved, BOOTS), 0);
+    assert_int_equal(count_broken(&base, &fewer, BOOTS), 1);
+    assert_int_equal(count_broken(&base, &fewer, PARTS), 0);
+    run_differences_t list = conditions_changed(&base, &moved);
+    assert_int_equal(list.n, 1);
+    conditions_free(&list);
+    environment_free(&base);
+    environment_free(&moved);
+    environment_free(&fewer);
+}
+
+static void test_what_machines_differ_in(void **state) {
+    (void)state;
+    assert_true(condition_is_of_machine("host.name"));
+    assert_true(condition_is_of_machine("host.load"));
+    assert_true(condition_is_of_machine("gpu.uuid"));
+    assert_false(condition_is_of_machine("host.cores"));
+    assert_false(condition_is_notable(100, 98));
+    assert_true(condition_is_notable(90, 100));
+    assert_false(condition_is_notable(NAN, 100));
 }
 
 static void test_older_runs_are_steady(void **state) {
@@ -140,6 +176,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_relations_are_nested),
         cmocka_unit_test(test_the_rest_is_named),
+        cmocka_unit_test(test_boots_have_as_many_cores),
+        cmocka_unit_test(test_what_machines_differ_in),
         cmocka_unit_test(test_older_runs_are_steady),
         cmocka_unit_test(test_null_is_none),
         cmocka_unit_test(test_names_are_those_of_both_tables),

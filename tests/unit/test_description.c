@@ -321,6 +321,56 @@ static void test_hash(void **state) {
     free(folder);
 }
 
+/* Fills and scalars of a case follow its params; and a shape has up to eight sizes. */
+static void test_expressions_over_params(void **state) {
+    (void)state;
+    static const char TEXT[] =
+        "{\"schema\": 1, \"name\": \"n\", \"params\": {\"rows\": {\"default\": 4}, \"cols\": "
+        "{\"default\": 16}}, \"dtypes\": [\"f32\"], \"inputs\": [{\"name\": \"x\", \"dtype\": "
+        "\"T\", "
+        "\"shape\": [1, 1, 1, 1, 1, 1, \"rows\", \"cols\"], \"fill\": {\"normal\": [0, \"1 / "
+        "cols\"]}}, "
+        "{\"name\": \"i\", \"dtype\": \"i64\", \"shape\": [], \"fill\": {\"integers\": [-2, \"cols "
+        "/ 3\"]}}, "
+        "{\"name\": \"c\", \"dtype\": \"u8\", \"shape\": [], \"fill\": {\"constant\": \"cols / "
+        "3\"}}], "
+        "\"outputs\": [{\"name\": \"y\", \"dtype\": \"T\", \"shape\": [\"rows\"]}], \"scalars\": "
+        "[{\"name\": "
+        "\"scale\", \"dtype\": \"f32\", \"value\": \"cols ** -(1 / 2)\"}, {\"name\": \"half\", "
+        "\"dtype\": "
+        "\"i32\", \"value\": \"cols / 2\"}]}";
+    static const fill_t FILLS[] = {
+        {FILL_NORMAL, 0, 0.01}, {FILL_INTEGERS, -2, 33}, {FILL_CONSTANT, 33, 0}};
+    static const double SCALARS[] = {0.1, 50};
+    operator_description_t d;
+    error_t err = ERROR_INIT;
+    json_t *json = json_loads(TEXT, 0, NULL);
+    if (description_parse("n.json", json, &d, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    case_t spec = make_case("f32", 4, 100);
+    for (size_t i = 0; i < 3; i++) {
+        operator_shape_t shape;
+        assert_int_equal(description_shape(&d, i, &spec, &shape, &err), STATUS_OK);
+        assert_int_equal(shape.n, i == 0 ? 400 : 1);
+        assert_int_equal(shape.fill.kind, FILLS[i].kind);
+        assert_true(shape.fill.low == FILLS[i].low);
+        assert_true(shape.fill.high == FILLS[i].high || shape.fill.kind == FILL_CONSTANT);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        double value;
+        assert_int_equal(description_scalar(&d, i, &spec, &value, &err), STATUS_OK);
+        assert_true(value == SCALARS[i]);
+    }
+    case_free(&spec);
+    spec = make_case("f32", 4, 1000);
+    operator_shape_t shape;
+    assert_int_equal(description_shape(&d, 2, &spec, &shape, &err), STATUS_FAILED);
+    assert_string_equal(err.text, "c: fill: found 333, expected a value of u8: 0…255");
+    case_free(&spec);
+    description_free(&d);
+    json_decref(json);
+}
+
 static void test_missing_folder(void **state) {
     (void)state;
     char *text = hash_or_error("no/such/operator");
@@ -340,6 +390,7 @@ int main(void) {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_hash),
         cmocka_unit_test(test_missing_folder),
+        cmocka_unit_test(test_expressions_over_params),
     };
     return cmocka_run_group_tests(tests, load_everything, free_everything);
 }

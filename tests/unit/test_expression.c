@@ -263,8 +263,70 @@ static void test_a_longer_scope(void **state) {
     assert_null(expression);
 }
 
+/* In float64, for scalars and fills. */
+static void test_reals(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } CASES[] = {
+        {"1 / 4", 0.25},
+        {"rows / 4 * 4", 10},
+        {"-7 % 4", -3},
+        {"ceil_div(7, 2)", 4},
+        {"rows ** -1", 0.1},
+        {"9 ** (1 / 2)", 3},
+        {"min(1 / 2, 1 / 3, 1)", 1 / 3.0},
+        {"max(zero, 1 / 8)", 0.125},
+        {"itemsize(T) / 4", 0.5},
+        {"1 / 2 > zero", 1},
+        {"1 / 3 == 1 / 3", 1},
+        {"1 / 3 != 1 / 3", 0},
+        {"1 / 3 <= 1 / 4", 0},
+        {"1 / 3 >= 1 / 4", 1},
+        {"1 / 4 < 1 / 3", 1},
+        {"1 / 2 && 1 / 4", 1},
+        {"0 * -1 || zero", 0},
+        {"zero == 0 || 1 / zero", 1},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        error_t err = ERROR_INIT;
+        expression_t *expression;
+        double value;
+        assert_int_equal(expression_parse(CASES[i].text, &SCOPE, &expression, &err), STATUS_OK);
+        if (expression_real(expression, &SCOPE, &value, &err) != STATUS_OK)
+            fail_msg("%s: %s", CASES[i].text, err.text);
+        if (value != CASES[i].value)
+            fail_msg("%s: %.17g, expected %.17g", CASES[i].text, value, CASES[i].value);
+        expression_free(expression);
+    }
+}
+
+static void test_reals_that_fail(void **state) {
+    (void)state;
+    static const char *const CASES[][2] = {
+        {"1 / zero", "1 / 0: division by zero"},
+        {"ceil_div(rows / 4, zero)", "ceil_div(2.5, 0): division by zero"},
+        {"10 ** 400", "10 ** 400: no finite number"},
+        {"(-1) ** (1 / 2)", "-1 ** 0.5: no finite number"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        error_t err = ERROR_INIT;
+        expression_t *expression;
+        double value;
+        assert_int_equal(expression_parse(CASES[i][0], &SCOPE, &expression, &err), STATUS_OK);
+        assert_int_equal(expression_real(expression, &SCOPE, &value, &err), STATUS_FAILED);
+        char *whole = mem_format("\"%s\": %s", CASES[i][0], CASES[i][1]);
+        assert_string_equal(err.text, whole);
+        free(whole);
+        expression_free(expression);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_reals_that_fail),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_operations_that_fail),
         cmocka_unit_test(test_texts_that_are_refused),

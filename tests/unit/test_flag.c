@@ -71,6 +71,9 @@ static const struct {
     {{FLAG_VOID_ROUNDS, {3, NAN}, (char[]){"another program changed the cores of bench"}},
      "void rounds: 3 (another program changed the cores of bench)",
      "void rounds: …"},
+    {{FLAG_BUSY, {0.48, NAN}, NULL},
+     "busy: other programs took 48 % of the CPU time that its worker could have had",
+     "busy: other programs took … % of the CPU time that its worker could have had"},
     {{FLAG_OTHER, {NAN, NAN}, (char[]){"odd: 5 of (7)"}}, "odd: 5 of (7)", "odd: 5 of (7)"},
 };
 

@@ -119,6 +119,20 @@ static void a_failed_write_leaves_nothing(void **state) {
     free(missing);
 }
 
+static void a_pipe_is_never_replaced(void **state) {
+    char *fifo = fs_join(*state, "fifo");
+    error_t err = ERROR_INIT;
+    struct stat info;
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(fs_write_atomic(fifo, "new", 3, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "fifo: a pipe or device"));
+    assert_int_equal(lstat(fifo, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    assert_int_equal(count_entries(*state), 1);
+    assert_int_equal(unlink(fifo), 0);
+    free(fifo);
+}
+
 static char *read_raw(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
@@ -377,13 +391,81 @@ static void temporary_folders_follow_tmpdir(void **state) {
     assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
     free(folder);
     setenv("TMPDIR", "/no/such/folder", 1);
+    folder = *state; /* neither freed nor left */
     assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_USAGE);
+    assert_null(folder);
     assert_non_null(strstr(err.text, "/no/such/folder"));
+    fs_remove_temporary(&folder);
+    error_clear(&err);
+    assert_int_equal(fs_check_temporary(&err), STATUS_USAGE);
     if (old == NULL)
         unsetenv("TMPDIR");
     else
         setenv("TMPDIR", old, 1);
     free(old);
+}
+
+static void refuses_to_remove(const char *path) {
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_remove_tree(path, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.text, "bench did not make it"));
+}
+
+static void only_what_bench_made_is_removed(void **state) {
+    error_t err = ERROR_INIT;
+    char *odd = fs_join(*state, "../bench-1-2"), *above = fs_join(*state, "x/../../..");
+    refuses_to_remove("/no/such/folder");
+    refuses_to_remove("");
+    refuses_to_remove("/tmp");
+    refuses_to_remove("/tmp/bench-1-2-abc");            /* too short */
+    refuses_to_remove("/tmp/bench-1-2-abcdefg");        /* too long */
+    refuses_to_remove("/tmp/my-bench-1-2-abcdef/file"); /* another's */
+    refuses_to_remove(odd);
+    refuses_to_remove(above);
+    assert_int_equal(fs_remove_tree("/tmp/bench-1-2-abcdef", &err), STATUS_OK); /* missing */
+    free(odd);
+    free(above);
+
+    char *folder = fs_join(*state, "run"), *part = fs_join(folder, "compiled");
+    char *mark = fs_join(folder, "run.json"), *inside = fs_join(part, "file");
+    assert_int_equal(fs_make_folders(part, &err), STATUS_OK);
+    write_ok(inside, "x", 1);
+    assert_int_equal(fs_remove_marked(part, "../run.json", &err), STATUS_FAILED);
+    assert_true(fs_exists(inside));
+    error_clear(&err);
+    write_ok(mark, "{}", 2);
+    assert_int_equal(fs_remove_marked(mark, "../run.json", &err), STATUS_FAILED); /* a file */
+    error_clear(&err);
+    assert_int_equal(fs_remove_marked(part, "../run.json", &err), STATUS_OK);
+    assert_false(fs_exists(part));
+    assert_int_equal(fs_remove_marked(part, "../run.json", &err), STATUS_OK); /* missing */
+    assert_int_equal(fs_make_folders(part, &err), STATUS_OK);
+    assert_int_equal(fs_remove_marked(part, "no mark", &err), STATUS_OK); /* empty */
+    assert_int_equal(fs_remove_file(folder, &err), STATUS_USAGE);
+    error_clear(&err);
+    assert_int_equal(fs_remove_file(mark, &err), STATUS_OK);
+    assert_int_equal(fs_remove_file(mark, &err), STATUS_OK);
+    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    free(folder);
+    free(part);
+    free(mark);
+    free(inside);
+}
+
+static void what_cannot_be_read_leaves_nothing(void **state) {
+    error_t err = ERROR_INIT;
+    char *data = *state;
+    size_t size = 1;
+    int fd = 1;
+    assert_int_equal(fs_read("/no/such/file", &data, &size, &err), STATUS_USAGE);
+    assert_null(data);
+    assert_int_equal(size, 0);
+    error_clear(&err);
+    data = *state;
+    assert_int_equal(fs_read(*state, &data, &size, &err), STATUS_USAGE); /* a folder */
+    assert_null(data);
+    assert_int_equal(fs_open_file(*state, &fd, &size, &err), STATUS_USAGE);
+    assert_int_equal(fd, -1);
 }
 
 static void file_names(void **state) {
@@ -417,6 +499,7 @@ int main(void) {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(files_follow_the_umask),
         cmocka_unit_test(a_failed_write_leaves_nothing),
+        cmocka_unit_test(a_pipe_is_never_replaced),
         cmocka_unit_test(a_new_file_replaces_none),
         cmocka_unit_test(gzip),
         cmocka_unit_test(unreadable_files),
@@ -426,6 +509,8 @@ int main(void) {
         cmocka_unit_test(programs_are_found_on_the_path),
         cmocka_unit_test(the_project_root),
         cmocka_unit_test(temporary_folders_follow_tmpdir),
+        cmocka_unit_test(only_what_bench_made_is_removed),
+        cmocka_unit_test(what_cannot_be_read_leaves_nothing),
     };
     return cmocka_run_group_tests_name("fs", tests, make_folder, remove_folder);
 }

@@ -64,6 +64,44 @@ static void test_sizes_that_matter_come_first(void **state) {
     record_free(&run);
 }
 
+/* Which of n sizes is farthest from all shown ones, as the rule says it: by looking at all of them. */
+static size_t farthest(const bool *shown, size_t n) {
+    size_t best = 0, best_distance = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t least = n;
+        for (size_t k = 0; k < n; k++)
+            if (shown[k] && (k > i ? k - i : i - k) < least)
+                least = k > i ? k - i : i - k;
+        if (least > best_distance) {
+            best_distance = least;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Sizes 1, 2, 4 …; the study's is 64, the lead changes after the ninth. */
+static void test_the_size_farthest_from_all_shown_is_next(void **state) {
+    (void)state;
+    enum { N = 40, REFERENCE = 6, CHANGE = 9, N_FIRST = 5 };
+    double ratios[N];
+    bool shown_sizes[N] = {[0] = true, [REFERENCE] = true, [N - 1] = true};
+    for (size_t i = 0; i < N; i++)
+        ratios[i] = i < CHANGE ? 2 : 0.5;
+    shown_sizes[CHANGE - 1] = shown_sizes[CHANGE] = true;
+    record_t run = plant_ratios(ratios, N);
+    for (size_t most = N_FIRST; most <= N; most++) {
+        shown_t shown = show(&run, most);
+        assert_int_equal(shown.headline.n, most);
+        for (size_t i = 0, row = 0; i < N; i++)
+            if (shown_sizes[i])
+                assert_int_equal(shown.headline.rows[row++].row->size, (int64_t)1 << i);
+        shown_free(&shown);
+        shown_sizes[farthest(shown_sizes, N)] = true; /* the last: nothing is left */
+    }
+    record_free(&run);
+}
+
 /* With one pass nobody is called faster by an interval, and the reason stands below the table. */
 static void test_one_pass_has_no_interval(void **state) {
     (void)state;
@@ -117,7 +155,7 @@ static void test_boots_have_a_range(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
     record_t more[] = {plant_ratios((double[]){4, 0.5}, 2), plant_ratios((double[]){3, 3}, 1)};
-    const boots_t boots = {(const record_t *[]){&more[0], &more[1]}, 2};
+    const boots_t boots = {.runs = (const record_t *[]){&more[0], &more[1]}, .n = 2};
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const headline_part_t part = {&run, &sets, NULL, &boots};
     headline_t headline = headline_select(&part, 1, 10);
@@ -331,6 +369,7 @@ static void test_a_rung_is_no_eager_call(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_that_matter_come_first),
+        cmocka_unit_test(test_the_size_farthest_from_all_shown_is_next),
         cmocka_unit_test(test_no_difference_is_no_win),
         cmocka_unit_test(test_one_pass_has_no_interval),
         cmocka_unit_test(test_two_values_are_marked),

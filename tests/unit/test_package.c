@@ -1,5 +1,5 @@
 /* Which command installs a package is told by the package manager that is here. */
-#include "io/package.h"
+#include "io/find.h"
 
 #include "base/memory.h"
 #include "io/fs.h"

@@ -155,7 +155,7 @@ static void side_without_times_is_one_sentence(void **state) {
     free(text);
     text = report_workload_tables(&run, NULL);
     assert_has(text, "mlp_infer f32, CPU, median host_to_host\n");
-    assert_has(text, "C omp ");
+    assert_has(text, "  ours: C ");
     assert_has_not(text, "GPU");
     free(text);
     record_free(&run);

@@ -260,7 +260,7 @@ static void charts_stand_with_their_workload(void **state) {
         assert_int_equal(fs_write_atomic(path, "<svg/>", 6, &err), STATUS_OK);
         free(path);
     }
-    record_t run = {.name = (char[]){"planted"}};
+    record_t run = {.name = (char[]){"planted"}, .folder = (char[]){"planted"}};
     char *own, *others;
     size_t size;
     arena_t texts = {0};

@@ -83,6 +83,7 @@ static case_result_t full_result(void) {
     r.stop = STOP_TIME_LIMIT;
     r.warmup_ns = 5.5e7;
     r.worker_ns = 2.5e8;
+    r.cpu_taken_frac = 0.125;
     return r;
 }
 
@@ -135,6 +136,7 @@ static void test_round_trip(void **state) {
     assert_true(isnan(result_phase(&again, "total")->summary.median));
     assert_true(isnan(again.device.temperature_c[0]));
     assert_int_equal(again.stop, STOP_TIME_LIMIT);
+    assert_true(again.cpu_taken_frac == 0.125);
     assert_string_equal(again.results_json, result.results_json);
     assert_string_equal(again.resources.flags.items[0], "-DBATCH=64");
     assert_string_equal(again.sanitize.version, "2025.3.0");
@@ -150,12 +152,12 @@ static void test_round_trip(void **state) {
 /* What every reader of cases.jsonl counts on. */
 static void test_keys_are_the_contract(void **state) {
     (void)state;
-    static const char *const KEYS[] = {"schema",    "pass",       "draw",    "seed",    "id",
-                                       "workload",  "engine",     "on",      "variant", "params",
-                                       "dtype",     "techniques", "status",  "reason",  "flags",
-                                       "check",     "once_ns",    "limit",   "device",  "resources",
-                                       "sanitize",  "phases",     "results", "rounds",  "stop",
-                                       "warmup_ns", "worker_ns",  "trust",   "claims"};
+    static const char *const KEYS[] = {
+        "schema", "pass",      "draw",      "seed",   "id",      "workload",
+        "engine", "on",        "variant",   "params", "dtype",   "techniques",
+        "status", "reason",    "flags",     "check",  "once_ns", "limit",
+        "device", "resources", "sanitize",  "phases", "results", "rounds",
+        "stop",   "warmup_ns", "worker_ns", "trust",  "claims",  "cpu_taken_frac"};
     static const char *const PHASE_KEYS[] = {
         "clock",       "unit",        "n",           "median",       "ci95",
         "q25",         "q75",         "p5",          "p95",          "p99",

@@ -39,6 +39,7 @@ static case_result_t make(double first) {
     result.rounds = 2;
     result.warmup_ns = 10;
     result.worker_ns = 30;
+    result.cpu_taken_frac = first < 50 ? (double)NAN : first / 1000;
     result.stop = STOP_PRECISE;
     result.before = result.after = (check_t){.done = true, .ok = true, .rel_l2 = first};
     return result;
@@ -177,6 +178,7 @@ static void what_passes_share(void **state) {
     assert_int_equal(whole.phases[0].n_throttled, 9);
     assert_true(whole.warmup_ns == 20);
     assert_true(whole.worker_ns == 60);
+    assert_true(whole.cpu_taken_frac == 101.0 / 1000); /* older passes do not know it */
     assert_int_equal(whole.stop, STOP_TIME_LIMIT);
     assert_int_equal(whole.status, CASE_OK);
     assert_true(whole.before.rel_l2 == 101 && whole.after.rel_l2 == 101);

@@ -74,14 +74,14 @@ static void who_shares_a_core_waits(void **state) {
     double waited_ns = 0;
     while (waited_ns < 1e6) {
         run_queue_t none = {.pid = mine};
-        waited_ns = run_queue_waited_ns(&none, mine);
+        waited_ns = run_queue_since(&none, mine).waited_ns;
         sched_yield();
     }
     alarm(0);
     kill(mine, SIGSTOP); /* its numbers stay as they are */
     assert_int_equal(waitpid(mine, NULL, WUNTRACED), mine);
-    const double first_ns = before.items[0].waited_ns, now_ns = second_number(mine);
-    assert_true(run_queue_waited_ns(&before, mine) == now_ns - first_ns);
+    const double first_ns = before.items[0].use.waited_ns, now_ns = second_number(mine);
+    assert_true(run_queue_since(&before, mine).waited_ns == now_ns - first_ns);
     stop(mine);
     stop(other);
 }
@@ -101,10 +101,14 @@ static void all_threads_are_read(void **state) {
         assert_int_equal(pthread_create(&threads[i], NULL, wait_for_end, &end), 0);
     run_queue_t queue = run_queue_read(getpid());
     assert_int_equal(queue.n, 4);
-    queue.items[0].waited_ns -= 5e18; /* as if it had waited that long since */
-    queue.items[3].waited_ns -= 7e18;
-    const double waited_ns = run_queue_waited_ns(&queue, getpid());
-    assert_true(waited_ns > 1.19e19 && waited_ns < 1.21e19);
+    queue.items[0].use.waited_ns -= 5e18; /* as if it had waited that long since */
+    queue.items[3].use.waited_ns -= 7e18;
+    queue.items[1].use.ran_ns -= 3e18;
+    queue.items[2].use.times -= 1e18;
+    const cpu_use_t use = run_queue_since(&queue, getpid());
+    assert_true(use.waited_ns > 1.19e19 && use.waited_ns < 1.21e19);
+    assert_true(use.ran_ns > 2.9e18 && use.ran_ns < 3.1e18);
+    assert_true(use.times > 0.9e18 && use.times < 1.1e18);
     pthread_mutex_unlock(&end);
     for (size_t i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
@@ -114,9 +118,9 @@ static void without_the_process_it_is_0(void **state) {
     (void)state;
     run_queue_t none = run_queue_read(0);
     assert_int_equal(none.n, 0);
-    assert_true(run_queue_waited_ns(&none, 0) == 0);
+    assert_true(run_queue_since(&none, 0).waited_ns == 0);
     run_queue_t another = run_queue_read(getppid());
-    assert_true(run_queue_waited_ns(&another, getpid()) == 0);
+    assert_true(run_queue_since(&another, getpid()).waited_ns == 0);
 }
 
 int main(void) {

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -126,6 +127,36 @@ static void input_reaches_the_child(void **state) {
     assert_string_equal(result.out, "deaf\n");
     subprocess_result_free(&result);
     free(input);
+}
+
+/* While the child waits for it: it ends once the line has been passed on. */
+static void marked_lines_are_passed_on_at_once(void **state) {
+    char *told = fs_join(*state, "told");
+    char *command =
+        mem_format("echo other >&2; echo step one >&2; until grep -q 'step one' '%s'; do :; done; "
+                   "printf 'step two\\nstep three' >&2",
+                   told);
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    subprocess_result_t result;
+    error_t err = ERROR_INIT;
+    const int before = dup(STDERR_FILENO), file = creat(told, 0600);
+    dup2(file, STDERR_FILENO);
+    const status_t status = subprocess_run_told(argv, "step ", 60, &result, &err);
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(file);
+    assert_int_equal(status, STATUS_OK);
+    assert_false(result.timed_out);
+    assert_string_equal(result.err, "other\nstep one\nstep two\nstep three");
+    char *text;
+    size_t size;
+    assert_int_equal(fs_read(told, &text, &size, &err), STATUS_OK);
+    assert_string_equal(text, "step one\nstep two\n");
+    subprocess_result_free(&result);
+    free(text);
+    free(command);
+    free(told);
 }
 
 /* Ended, and reaped by whoever is its parent now; that may take a moment after the kill. */
@@ -319,6 +350,7 @@ int main(void) {
         cmocka_unit_test(programs_that_cannot_start),
         cmocka_unit_test(much_output_on_both_streams),
         cmocka_unit_test(input_reaches_the_child),
+        cmocka_unit_test(marked_lines_are_passed_on_at_once),
         cmocka_unit_test(timeouts_kill_grandchildren_too),
         cmocka_unit_test(a_grandchild_that_holds_the_streams_does_not_hold_us),
         cmocka_unit_test(children_start_clean),

@@ -120,6 +120,8 @@ static void intervals(void **state) {
         {units_interval, 12600, 11400, 13700, "11–14 µs"},
         {units_interval, 132e3, 108e3, 152e3, "110–150 µs"},
         {units_interval, 999.7, 990, 1010, "0.99–1.01 µs"},
+        {units_interval, 12600, 912, 536080e3, "912 ns–536 ms"},
+        {units_interval, 12600, 40, 900e3, "40.0 ns–900 µs"},
         {units_interval, 12600, NAN, NAN, "–"},
         {units_ratio, 3.4, 3.3, 3.6, "3.4× (3.3–3.6)"},
         {units_ratio, 3.42, 3.40, 3.45, "3.42× (3.40–3.45)"},

@@ -135,6 +135,8 @@ char *chart_samples(const case_result_t *result, const char *phase_name, chart_t
         return mem_format("%s is %s: it has no times", case_id, case_status_name(result->status));
     const summary_t *s = &phase->summary;
     double high_ns = shown_up_to(s);
+    if (s->min == 0 && s->max == 0)
+        return mem_format("every sample of %s in %s is 0", phase->name, case_id);
     chart_init(chart, "samples");
     chart->title = chart_format(chart, "Samples of %s", case_id);
     const bool has_interval = isfinite(s->ci95[0]); /* else a band of no width */

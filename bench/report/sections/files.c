@@ -2,6 +2,7 @@
 #include "report/sections/sections.h"
 
 #include "base/memory.h"
+#include "plot/folder.h"
 #include "results/digest.h"
 #include "sweep/sweep.h"
 
@@ -33,7 +34,7 @@ static void print_edits(const report_t *report) {
               "edits cannot be told.\n");
     if (report->root == NULL || run->name == NULL)
         return;
-    char *charts = report_charts_folder(report->root, run);
+    char *charts = charts_folder(report->root, NULL, run);
     text_list_t edits = record_edits(run, charts);
     free(charts);
     if (edits.n > 0)

@@ -12,10 +12,9 @@
 /* The ok case at a size with the largest share of its limit. */
 static const case_result_t *nearest_to_limit(const comparison_set_t *set, int64_t size,
                                              const char *whose) {
-    const case_result_t *nearest = NULL;
-    for (const case_result_t *result = NULL; (result = record_next(set->run, result)) != NULL;)
-        if (isfinite(result->limit.frac) && size_of_case(set, &result->spec) == size &&
-            comparison_set_has(set, result, whose) && can_be_fastest(result) &&
+    const case_result_t *nearest = NULL, *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, size)) != NULL)
+        if (isfinite(result->limit.frac) && can_be_fastest(result) &&
             (nearest == NULL || result->limit.frac > nearest->limit.frac))
             nearest = result;
     return nearest;

@@ -41,8 +41,6 @@ void section_files(const report_t *report);
 
 /* charts.c: of one workload. */
 void section_charts(const report_t *report, const char *workload);
-/* plots/<run>/; the caller frees it. */
-char *report_charts_folder(const char *root, const record_t *run);
 
 /* method.c */
 void section_reproduce(const report_t *report);

@@ -2,6 +2,7 @@
 #include "report/columns.h"
 #include "report/sections/sections.h"
 
+#include "analysis/busy.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -386,6 +387,12 @@ static void print_header_warnings(const report_t *report) {
               "could "
               "reach other processes and files: %s.\n",
               report_safe(report, isolate + strlen("none: ")));
+    const char *busy = report_keep(report, busy_sentence(run));
+    const char *load = environment_get(&run->environment, "host.load");
+    if (busy != NULL)
+        print(report, "- **Busy machine:** %s. Load at the start: %s. %s.\n",
+              report_safe(report, busy), load != NULL ? load : "unknown",
+              doc_link(report, "docs/measuring.md", "#a-busy-machine", "What to do"));
     if (environment_get(&run->environment, "gpu.name") == NULL)
         print(report, "- This run had no GPU.\n");
 }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
+#include "plot/folder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,11 @@ static bool add_chart(const report_t *report, const top_part_t *part, const char
     const bool plain = chart_names_are_plain(part->part->workload);
     const char *stem =
         report_text(report, "%s%s%s", plain ? "" : part->part->workload, plain ? "" : "_", kind);
-    const char *path =
-        report_text(report, "%s/plots/%s/%s.svg", report->root, part->shown->whole.name, stem);
-    if (!fs_exists(path))
+    const record_t *run = &part->shown->whole;
+    const char *folder = report_keep(report, charts_folder(report->root, NULL, run));
+    const char *file = report_text(report, "%s.svg", stem);
+    const char *path = report_keep(report, fs_join(folder, file));
+    if (!fs_exists(path) || !charts_have(folder, run, file))
         return false;
     const char *name = report_safe(report, stem);
     if (*whose != '\0')

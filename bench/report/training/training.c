@@ -22,13 +22,12 @@ static bool is_chosen(const comparison_set_t *set, unsigned choice, const case_r
 
 const case_result_t *next_case(const comparison_set_t *set, unsigned choice, int64_t size,
                                const case_result_t *previous) {
-    const case_result_t *end = set->run->cases + set->run->n_cases;
-    const case_result_t *result = previous != NULL ? previous + 1 : set->run->cases;
-    for (; result < end; result++)
-        if ((size == ANY_SIZE || size_of_case(set, &result->spec) == size) &&
-            is_chosen(set, choice, result))
-            return result;
-    return NULL;
+    const case_result_t *result = previous;
+    do
+        result = size == ANY_SIZE ? record_next(set->run, result)
+                                  : comparison_set_next_at(set, result, size);
+    while (result != NULL && !is_chosen(set, choice, result));
+    return result;
 }
 
 const case_result_t *find_case(const comparison_set_t *set, unsigned choice, int64_t size,

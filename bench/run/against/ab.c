@@ -5,6 +5,7 @@
 #include "compare/compare.h"
 #include "compare/comparison.h"
 #include "io/fs.h"
+#include "io/output.h"
 #include "workloads/operator/operators.h"
 
 #include <stdlib.h>
@@ -136,13 +137,14 @@ static status_t verdict(const ab_t *ab, error_t *err) {
                                        .print = options->print};
     status_t status = compare_runs(&compare, err);
     if (!options->quiet)
-        fprintf(stderr, "results: %s, %s\n", ab->ours->folder, ab->theirs.folder);
+        output_print(stderr, "results: %s, %s\n", ab->ours->folder, ab->theirs.folder);
     return status;
 }
 
 static status_t steps(ab_t *ab, error_t *err) {
     run_t *ours = ab->ours;
     TRY(run_load_sweeps(ours, err));
+    run_note_load(ours);
     TRY(load(ab, err));
     TRY(cores_init(&ours->cores, ours->options->cpus, err));
     TRY(run_prepare_folder(ours, err));

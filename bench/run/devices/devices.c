@@ -295,11 +295,19 @@ static status_t move_file(const char *from, const char *to, const char *name, er
     return status;
 }
 
+/* It, or what was cut off of it: the folder is ours if those of the devices are beside it. */
+static status_t remove_merged(const devices_t *devices, const char *folder, error_t *err) {
+    char *mark = mem_format("../%d/run.json", devices->shares[0].device);
+    const status_t status = fs_remove_marked(folder, mark, err);
+    free(mark);
+    return status;
+}
+
 /* run.json comes last: it makes the folder a run. */
 static status_t move_files(const char *from, const char *to, error_t *err) {
     text_list_t names = {0};
     char *packed = fs_join(to, "cases.jsonl.gz"); /* of an earlier merge: it would be read too */
-    status_t status = fs_remove_tree(packed, err);
+    status_t status = fs_remove_file(packed, err);
     free(packed);
     if (status == STATUS_OK)
         status = fs_list(from, "", &names, err);
@@ -309,18 +317,20 @@ static status_t move_files(const char *from, const char *to, error_t *err) {
     if (status == STATUS_OK)
         status = move_file(from, to, "run.json", err);
     text_list_free(&names);
-    return status == STATUS_OK ? fs_remove_tree(from, err) : status;
+    return status;
 }
 
 static status_t merge(const devices_t *devices, const char *program, error_t *err) {
     char *folder = fs_join(devices->run->folder, "merging");
-    status_t status = fs_remove_tree(folder, err); /* of a merge that was cut off */
+    status_t status = remove_merged(devices, folder, err); /* of a merge that was cut off */
     if (status == STATUS_OK)
         status = merge_into(devices, program, folder, err);
     if (status == STATUS_OK)
         status = set_command_line(devices->run, folder, err);
     if (status == STATUS_OK)
         status = move_files(folder, devices->run->folder, err);
+    if (status == STATUS_OK)
+        status = remove_merged(devices, folder, err);
     free(folder);
     return status;
 }
@@ -332,6 +342,7 @@ static status_t steps(devices_t *devices, char **program, error_t *err) {
     bool broken = false;
     TRY(read_list(devices, err));
     TRY(run_load_sweeps(run, err));
+    run_note_load(run);
     run_choose_folder(run);
     TRY(survey(devices, err));
     TRY(share_cores(devices, err));

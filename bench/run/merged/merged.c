@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "io/output.h"
 #include "measure/cores.h"
 #include "results/merge.h"
 #include "run/state.h"
@@ -86,7 +87,7 @@ static void tell_shards(const merge_t *merge, const char *folder) {
             missing[n_missing++] = (int)i;
     if (n_missing > 0) {
         char *list = cores_text(missing, n_missing);
-        fprintf(stderr, "%s: missing shards: %s of %u\n", folder, list, n);
+        output_print(stderr, "%s: missing shards: %s of %u\n", folder, list, n);
         free(list);
     }
     free(missing);
@@ -95,12 +96,12 @@ static void tell_shards(const merge_t *merge, const char *folder) {
 
 static void tell_gaps(const gaps_t *gaps, const char *folder) {
     const size_t n = gaps->n_missing + gaps->n_unfinished;
-    fprintf(stderr, "%s: %zu cases: %zu missing, %zu unfinished:\n", folder, gaps->n,
-            gaps->n_missing, gaps->n_unfinished);
+    output_print(stderr, "%s: %zu cases: %zu missing, %zu unfinished:\n", folder, gaps->n,
+                 gaps->n_missing, gaps->n_unfinished);
     for (size_t i = 0; i < gaps->told.n; i++)
-        fprintf(stderr, "  %s\n", gaps->told.items[i]);
+        output_print(stderr, "  %s\n", gaps->told.items[i]);
     if (n > gaps->told.n)
-        fprintf(stderr, "  and %zu more\n", n - gaps->told.n);
+        output_print(stderr, "  and %zu more\n", n - gaps->told.n);
 }
 
 /* ---- merging ----------------------------------------------------------------------------------- */
@@ -134,8 +135,8 @@ static status_t add_all(merge_t *merge, const char *const *runs, size_t n_runs, 
         if (has_header(runs[i]))
             TRY(merge_add(merge, runs[i], err));
         else
-            fprintf(stderr, "%s: left out: %s\n", runs[i],
-                    fs_is_folder(runs[i]) ? "it has no run.json" : "no such folder");
+            output_print(stderr, "%s: left out: %s\n", runs[i],
+                         fs_is_folder(runs[i]) ? "it has no run.json" : "no such folder");
     return merge_drop_repeated(merge, err);
 }
 
@@ -153,7 +154,7 @@ static status_t write_what_is_there(merge_t *merge, const char *root, const char
     merge_sort(merge, &gaps.planned);
     status_t status = merge_write(merge, folder, err);
     if (status == STATUS_OK) {
-        printf("%s\n", folder);
+        output_print(stdout, "%s\n", folder);
         fflush(stdout);
         if (n > 0 || n_left_out > 0)
             tell_shards(merge, folder);

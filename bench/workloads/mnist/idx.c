@@ -152,6 +152,7 @@ static status_t read_opened(idx_file_t *file, uint8_t **data, error_t *err) {
 
 static status_t read_file(idx_file_t file, uint8_t **data, error_t *err) {
     const int fd = open(file.path, O_RDONLY | O_CLOEXEC);
+    *data = NULL;
     if (fd < 0 || fs_is_folder(file.path)) {
         status_t failed = error_set(err, STATUS_USAGE, "%s: cannot open: %s", file.path,
                                     strerror(fd < 0 ? errno : EISDIR));
@@ -247,6 +248,7 @@ status_t dataset_find(const char *root, char **folder, error_t *err) {
 
 status_t dataset_load(const char *root, dataset_t *set, error_t *err) {
     char *folder;
+    *set = (dataset_t){0};
     TRY(dataset_find(root, &folder, err));
     if (folder == NULL) {
         dataset_make(set);

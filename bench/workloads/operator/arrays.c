@@ -2,14 +2,19 @@
 #include "workloads/operator/description_read.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { ARRAY_REQUIRED = 3 };
 
 static status_t read_shape(const node_t *node, const operator_description_t *description,
                            operator_array_t *array, error_t *err) {
     const size_t n = node_length(node);
-    if (!json_is_array(node->json) || n > OPERATOR_DIMENSIONS)
-        return node_expected(node, err, "an array of at most 4 integers and expressions");
+    if (!json_is_array(node->json) || n > OPERATOR_DIMENSIONS) {
+        char what[80];
+        snprintf(what, sizeof what, "an array of at most %d integers and expressions",
+                 OPERATOR_DIMENSIONS);
+        return node_expected(node, err, what);
+    }
     for (size_t i = 0; i < n; i++) {
         node_t size = node_item(node, i);
         TRY(read_expression(&size, description, 1, &array->shape[i], err));

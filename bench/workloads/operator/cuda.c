@@ -1,10 +1,7 @@
 /* An operator on a GPU: opens and closes a case, and writes its outputs. */
 #include "workloads/operator/cuda.h"
 
-#include "base/bfloat16.h"
-#include "base/half.h"
 #include "base/memory.h"
-#include "io/npy.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 #include "workloads/operator/operators.h"
@@ -53,7 +50,7 @@ static status_t refill_fixed(gpu_sample_t *sample, size_t i, uint64_t seed, bool
                              error_t *err) {
     operator_cuda_t *s = (operator_cuda_t *)sample;
     const operator_shape_t *shape = &s->data->shapes[i];
-    const fill_t *fill = &s->description->arrays[i].fill;
+    const fill_t *fill = &shape->fill;
     cu_pointer_t values = s->arrays[i].fixed;
     uint64_t n = shape->n, key = fill_key(s->data->seed, seed);
     uint32_t stream = OPERATOR_STREAM + (uint32_t)i, element = shape->element, kind = fill->kind;
@@ -128,30 +125,6 @@ static void close_case(session_t *session) {
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-static const char *const NPY_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2", [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
-    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8", [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1"};
-
-static float *widened(const uint16_t *values, size_t n) {
-    float *wide = mem_zeroed(n, sizeof *wide);
-    for (size_t i = 0; i < n; i++)
-        wide[i] = bfloat16_to_float(values[i]);
-    return wide;
-}
-
-static status_t write_array(const operator_cuda_t *s, size_t i, const void *values,
-                            const char *folder, error_t *err) {
-    const operator_shape_t *shape = &s->data->shapes[i];
-    const operator_array_t *array = &s->description->arrays[i];
-    float *wide = shape->element == ELEMENT_BF16 ? widened(values, shape->n) : NULL;
-    char *path = mem_format("%s/%s.npy", folder, array->name);
-    const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
-                                      shape->sizes, array->n_dimensions, err);
-    free(path);
-    free(wide);
-    return status;
-}
-
 typedef enum left { LEFT_BY_RUN, LEFT_BY_SAMPLE, LEFT_IN_THE_MIDDLE } left_t;
 
 static status_t write_arrays(const operator_cuda_t *s, left_t left, const char *folder,
@@ -163,7 +136,7 @@ static status_t write_arrays(const operator_cuda_t *s, left_t left, const char *
         const void *values = left == LEFT_BY_RUN      ? array->to
                              : left == LEFT_BY_SAMPLE ? array->last
                                                       : array->middle;
-        TRY(write_array(s, i, values, folder, err));
+        TRY(operator_data_write(s->data, i, values, folder, err));
         text_list_add(names, s->description->arrays[i].name);
     }
     return STATUS_OK;

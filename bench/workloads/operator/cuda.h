@@ -19,12 +19,7 @@ typedef struct operator_cuda {
     cu_function_t functions[MOST_LAUNCHES];
     launch_size_t sizes[MOST_LAUNCHES];
     int64_t params[OPERATOR_PARAMS];
-    union {
-        float f32;
-        double f64;
-        int32_t i32;
-        int64_t i64;
-    } scalars[OPERATOR_ARRAYS];
+    operator_value_t scalars[OPERATOR_ARRAYS];
     void *arguments[MOST_ARGUMENTS]; /* point into the arrays, scalars and params */
 } operator_cuda_t;
 

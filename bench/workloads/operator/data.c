@@ -1,6 +1,8 @@
 #include "workloads/operator/data.h"
 
+#include "base/bfloat16.h"
 #include "base/memory.h"
+#include "io/npy.h"
 #include "workloads/common/session_parts.h"
 
 #include <stdlib.h>
@@ -16,12 +18,11 @@ static void *make(const void *shape) {
     *data = *(const operator_data_t *)shape;
     data->key = mem_text(data->key);
     for (size_t i = 0; i < data->description->n_arrays; i++) {
-        const operator_array_t *array = &data->description->arrays[i];
         const operator_shape_t *size = &data->shapes[i];
-        if (!array->is_input)
+        if (!data->description->arrays[i].is_input)
             continue;
         data->values[i] = mem_alloc(size->bytes);
-        fill_array(data->values[i], size->n, size->element, &array->fill, data->seed, (uint32_t)i);
+        fill_array(data->values[i], size->n, size->element, &size->fill, data->seed, (uint32_t)i);
     }
     return data;
 }
@@ -35,8 +36,9 @@ static void free_data(void *dead) {
 }
 
 void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill) {
-    fill_again(values, data->shapes[i].n, data->shapes[i].element,
-               &data->description->arrays[i].fill, fill_key(data->seed, refill), (uint32_t)i);
+    const operator_shape_t *size = &data->shapes[i];
+    fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
+               (uint32_t)i);
 }
 
 static void refill(void *refilled, uint64_t from, uint64_t to) {
@@ -81,4 +83,30 @@ void operator_data_refill(const operator_data_t *data, uint64_t seed) {
 
 void operator_data_release(const operator_data_t *data) {
     shared_data_release(&open_data, data);
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+static const char *const NPY_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2", [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
+    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8", [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1"};
+
+static float *widened(const uint16_t *values, size_t n) {
+    float *wide = mem_zeroed(n, sizeof *wide);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = bfloat16_to_float(values[i]);
+    return wide;
+}
+
+status_t operator_data_write(const operator_data_t *data, size_t i, const void *values,
+                             const char *folder, error_t *err) {
+    const operator_shape_t *shape = &data->shapes[i];
+    const operator_array_t *array = &data->description->arrays[i];
+    float *wide = shape->element == ELEMENT_BF16 ? widened(values, shape->n) : NULL;
+    char *path = mem_format("%s/%s.npy", folder, array->name);
+    const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
+                                      shape->sizes, array->n_dimensions, err);
+    free(path);
+    free(wide);
+    return status;
 }

@@ -24,6 +24,9 @@ const operator_data_t *operator_data_take(const operator_description_t *descript
 void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill);
 /* Refill the case's own inputs. */
 void operator_data_refill(const operator_data_t *data, uint64_t seed);
+/* Write `values` as NAME.npy of array number `i`; bf16 as f32. */
+status_t operator_data_write(const operator_data_t *data, size_t i, const void *values,
+                             const char *folder, error_t *err);
 void operator_data_release(const operator_data_t *data);
 
 #endif

@@ -12,6 +12,16 @@
 
 /* ---- values of a case ------------------------------------------------------------------------- */
 
+void description_order(const operator_description_t *d, size_t order[OPERATOR_ARRAYS]) {
+    size_t n = 0;
+    for (int pass = 0; pass < 3; pass++)
+        for (size_t i = 0; i < d->n_arrays; i++) {
+            const operator_array_t *array = &d->arrays[i];
+            if (pass == (!array->is_input ? 2 : array->is_output ? 1 : 0))
+                order[n++] = i;
+        }
+}
+
 void description_values(const operator_description_t *description, const case_t *spec, int sm_count,
                         operator_values_t *values) {
     const size_t n = description->params.n;
@@ -48,6 +58,79 @@ static status_t check_permutation(const operator_array_t *array, const operator_
                      shape->n, most, element_name(shape->element));
 }
 
+/* An expression's value, in integers or in float64; without one `value` stays as it is. */
+static status_t number_of(const expression_t *expression, const operator_values_t *values,
+                          bool real, double *value, error_t *err) {
+    int64_t integer;
+    if (expression == NULL)
+        return STATUS_OK;
+    if (real)
+        return expression_real(expression, &values->scope, value, err);
+    TRY(expression_value(expression, &values->scope, &integer, err));
+    *value = (double)integer;
+    if (fabs(*value) > OPERATOR_LARGEST)
+        return error_set(err, STATUS_FAILED, "\"%s\": %" PRId64 ", expected at most 2^53 - 1",
+                         expression_text(expression), integer);
+    return STATUS_OK;
+}
+
+static status_t compute_fill(const operator_array_t *array, const operator_values_t *values,
+                             operator_shape_t *shape, error_t *err) {
+    fill_t *fill = &shape->fill;
+    *fill = array->fill;
+    if (array->fill_low == NULL && array->fill_high == NULL)
+        return STATUS_OK;
+    const bool real = fill->kind == FILL_CONSTANT ? element_is_float(shape->element)
+                                                  : fill->kind != FILL_INTEGERS;
+    TRY(number_of(array->fill_low, values, real, &fill->low, err));
+    TRY(number_of(array->fill_high, values, real, &fill->high, err));
+    char what[FILL_LACKS];
+    const char *lacks = fill_lacks(fill, shape->element, what);
+    if (lacks == NULL)
+        return STATUS_OK;
+    return fill->kind == FILL_CONSTANT
+               ? error_set(err, STATUS_FAILED, "found %.17g, expected %s", fill->low, lacks)
+               : error_set(err, STATUS_FAILED, "found [%.17g,%.17g], expected %s", fill->low,
+                           fill->high, lacks);
+}
+
+status_t description_scalar(const operator_description_t *description, size_t scalar,
+                            const case_t *spec, double *value, error_t *err) {
+    const operator_scalar_t *of = &description->scalars[scalar];
+    const element_range_t range = element_range(of->element);
+    operator_values_t values;
+    description_values(description, spec, 0, &values);
+    *value = of->value;
+    if (number_of(of->expression, &values, element_is_float(of->element), value, err) != STATUS_OK)
+        return error_within(err, "%s: value", of->name);
+    if (*value < range.least || *value > range.most)
+        return error_set(err, STATUS_FAILED, "%s: value: found %.17g, expected %s: %.17g…%.17g",
+                         of->name, *value, element_name(of->element), range.least, range.most);
+    return STATUS_OK;
+}
+
+operator_value_t description_scalar_value(const operator_description_t *description, size_t scalar,
+                                          const case_t *spec) {
+    error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
+    operator_value_t value = {.i64 = 0};
+    double number = 0;
+    description_scalar(description, scalar, spec, &number, &ignored);
+    switch (description->scalars[scalar].element) {
+    case ELEMENT_F32:
+        value.f32 = (float)number;
+        break;
+    case ELEMENT_I32:
+        value.i32 = (int32_t)number;
+        break;
+    case ELEMENT_I64:
+        value.i64 = (int64_t)number;
+        break;
+    default:
+        value.f64 = number;
+    }
+    return value;
+}
+
 status_t description_shape(const operator_description_t *description, size_t array,
                            const case_t *spec, operator_shape_t *shape, error_t *err) {
     const operator_array_t *of = &description->arrays[array];
@@ -65,6 +148,8 @@ status_t description_shape(const operator_description_t *description, size_t arr
         shape->n *= (size_t)size;
     }
     shape->bytes = (size_t)bytes;
+    if (compute_fill(of, &values, shape, err) != STATUS_OK)
+        return error_within(err, "%s: fill", of->name);
     return check_permutation(of, shape, err);
 }
 
@@ -108,6 +193,10 @@ static status_t evaluate(const operator_description_t *description, const case_t
     for (size_t i = 0; *allowed && i < description->n_arrays; i++) {
         operator_shape_t shape;
         TRY(description_shape(description, i, spec, &shape, err));
+    }
+    for (size_t i = 0; *allowed && i < description->n_scalars; i++) {
+        double value;
+        TRY(description_scalar(description, i, spec, &value, err));
     }
     double bytes, flops;
     return *allowed ? description_cost(description, spec, &bytes, &flops, err) : STATUS_OK;
@@ -253,9 +342,13 @@ void description_free(operator_description_t *description) {
         free(array->name);
         for (size_t k = 0; k < array->n_dimensions; k++)
             expression_free(array->shape[k]);
+        expression_free(array->fill_low);
+        expression_free(array->fill_high);
     }
-    for (size_t i = 0; i < description->n_scalars; i++)
+    for (size_t i = 0; i < description->n_scalars; i++) {
         free(description->scalars[i].name);
+        expression_free(description->scalars[i].expression);
+    }
     expression_free(description->where);
     expression_free(description->cost.bytes);
     expression_free(description->cost.flops);

@@ -4,6 +4,7 @@
 #define BENCH_WORKLOADS_OPERATOR_DESCRIPTION_H
 
 #include "base/hash.h"
+#include "io/npy.h"
 #include "workloads/common/workload.h"
 #include "workloads/operator/element.h"
 #include "workloads/operator/expression.h"
@@ -11,7 +12,8 @@
 
 #include <jansson.h>
 
-enum { OPERATOR_DIMENSIONS = 4, OPERATOR_ARRAYS = 16, OPERATOR_PARAMS = 16 };
+/* A shape has as many dimensions as the files of outputs may have. */
+enum { OPERATOR_DIMENSIONS = NPY_MAX_DIMENSIONS, OPERATOR_ARRAYS = 16, OPERATOR_PARAMS = 16 };
 
 /* Of params, in both directions: their ranges are doubles, and this is the last integer that no other is rounded to. */
 #define OPERATOR_LARGEST (0x1p53 - 1)
@@ -22,8 +24,9 @@ typedef struct operator_array {
     element_t element;
     expression_t *shape[OPERATOR_DIMENSIONS];
     unsigned n_dimensions;
-    bool is_input, is_output;       /* both: in place */
-    fill_t fill;                    /* of an input */
+    bool is_input, is_output; /* both: in place */
+    fill_t fill;              /* of an input, but for these, over params; NULL: a number */
+    expression_t *fill_low, *fill_high;
     bounds_t bounds[ELEMENT_KINDS]; /* of an output, by the case's dtype */
 } operator_array_t;
 
@@ -31,6 +34,7 @@ typedef struct operator_scalar {
     char *name;
     element_t element; /* f32, f64, i32 or i64 */
     double value;
+    expression_t *expression; /* its value, over params; NULL: `value` */
 } operator_scalar_t;
 
 /* What moves and what is computed at least. */
@@ -88,7 +92,19 @@ typedef struct operator_shape {
     size_t sizes[OPERATOR_DIMENSIONS];
     size_t n, bytes; /* elements; bytes */
     element_t element;
+    fill_t fill; /* of an input */
 } operator_shape_t;
+
+/* Numbers of the arrays in the order of a kernel's parameters: inputs, arrays in place, outputs. */
+void description_order(const operator_description_t *description, size_t order[OPERATOR_ARRAYS]);
+
+/* A scalar's value as a kernel gets it, in its first bytes. */
+typedef union operator_value {
+    float f32;
+    double f64;
+    int32_t i32;
+    int64_t i64;
+} operator_value_t;
 
 /* Values of a case's params in the order of description->params; sm_count 0: unknown here. */
 typedef struct operator_values {
@@ -101,9 +117,15 @@ typedef struct operator_values {
 /* `spec` has passed workload_check(): every param in range, a dtype of the description. */
 void description_values(const operator_description_t *description, const case_t *spec, int sm_count,
                         operator_values_t *values);
-/* STATUS_FAILED with array and dimension: `x: shape[1]: "rows - 8": -4, expected at least 1`. */
+/* STATUS_FAILED with array and place: `x: shape[1]: "rows - 8": -4, expected at least 1`; so for a fill. */
 status_t description_shape(const operator_description_t *description, size_t array,
                            const case_t *spec, operator_shape_t *shape, error_t *err);
+/* STATUS_FAILED as above. */
+status_t description_scalar(const operator_description_t *description, size_t scalar,
+                            const case_t *spec, double *value, error_t *err);
+/* Of a case that has passed workload_check(). */
+operator_value_t description_scalar_value(const operator_description_t *description, size_t scalar,
+                                          const case_t *spec);
 /* Is the case one that `where` allows? STATUS_FAILED if that cannot be computed. */
 status_t description_where(const operator_description_t *description, const case_t *spec,
                            bool *allowed, error_t *err);

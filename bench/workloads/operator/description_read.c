@@ -102,7 +102,9 @@ static status_t read_scalar(const node_t *node, operator_description_t *descript
     TRY(node_choice(&dtype, &dtypes, &index, err));
     element_find(DTYPES[index], &scalar->element);
     const element_range_t range = element_range(scalar->element);
-    if (element_is_float(scalar->element)) {
+    if (json_is_string(value.json)) {
+        TRY(read_expression(&value, description, 0, &scalar->expression, err));
+    } else if (element_is_float(scalar->element)) {
         TRY(node_number(&value, range.least, range.most, &scalar->value, err));
     } else {
         TRY(node_integer(&value, range.least, range.most, &integer, err));

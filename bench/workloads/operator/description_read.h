@@ -19,6 +19,9 @@ status_t read_arrays(const node_t *top, operator_description_t *description, err
 /* "fill" of an input. */
 status_t read_fill(const node_t *node, const operator_description_t *description,
                    operator_array_t *array, error_t *err);
+/* What values of this fill would have to be for the element type, as "expected" in messages; NULL: they are. */
+enum { FILL_LACKS = 120 };
+const char *fill_lacks(const fill_t *fill, element_t element, char what[FILL_LACKS]);
 
 /* The element type of an array in cases of the description's dtype number `dtype`. */
 element_t array_element(const operator_description_t *description, const operator_array_t *array,

@@ -1,6 +1,9 @@
 #include "workloads/operator/expression_steps.h"
 
+#include "base/memory.h"
+
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -37,7 +40,7 @@ static const char *divide(step_kind_t kind, int64_t a, int64_t b, int64_t *resul
 }
 
 /* What is wrong, or NULL. */
-static const char *compute(step_kind_t kind, int64_t a, int64_t b, int64_t *result) {
+static const char *of_integers(step_kind_t kind, int64_t a, int64_t b, int64_t *result) {
     switch (kind) {
     case STEP_ADD:
         return __builtin_add_overflow(a, b, result) ? OVERFLOWS : NULL;
@@ -47,85 +50,152 @@ static const char *compute(step_kind_t kind, int64_t a, int64_t b, int64_t *resu
         return __builtin_mul_overflow(a, b, result) ? OVERFLOWS : NULL;
     case STEP_POWER:
         return power(a, b, result);
-    case STEP_DIVIDE:
-    case STEP_REMAINDER:
-    case STEP_CEIL_DIV:
+    default:
         return divide(kind, a, b, result);
-    case STEP_LESS:
-        *result = a < b;
-        return NULL;
-    case STEP_LESS_EQUAL:
-        *result = a <= b;
-        return NULL;
-    case STEP_GREATER:
-        *result = a > b;
-        return NULL;
-    case STEP_GREATER_EQUAL:
-        *result = a >= b;
-        return NULL;
-    case STEP_EQUAL:
-        *result = a == b;
-        return NULL;
-    case STEP_UNEQUAL:
-        *result = a != b;
-        return NULL;
-    case STEP_MIN:
-        *result = a < b ? a : b;
-        return NULL;
-    default: /* STEP_MAX */
-        *result = a > b ? a : b;
-        return NULL;
     }
 }
 
+static const char *of_reals(step_kind_t kind, double a, double b, double *result) {
+    const bool divides = kind == STEP_DIVIDE || kind == STEP_REMAINDER || kind == STEP_CEIL_DIV;
+    if (divides && b == 0)
+        return "division by zero";
+    *result = kind == STEP_ADD         ? a + b
+              : kind == STEP_SUBTRACT  ? a - b
+              : kind == STEP_MULTIPLY  ? a * b
+              : kind == STEP_POWER     ? pow(a, b)
+              : kind == STEP_DIVIDE    ? a / b
+              : kind == STEP_REMAINDER ? fmod(a, b)
+                                       : ceil(a / b);
+    return isfinite(*result) ? NULL : "no finite number";
+}
+
+/* Of an expression in integers or in float64. */
+typedef union number {
+    int64_t integer;
+    double real;
+} number_t;
+
+static number_t number_from(int64_t integer, bool real) {
+    number_t number = {.integer = integer};
+    if (real)
+        number.real = (double)integer;
+    return number;
+}
+
+static bool is_true(number_t of, bool real) {
+    return real ? of.real != 0 : of.integer != 0;
+}
+
+static const char *compute(step_kind_t kind, number_t a, number_t b, bool real, number_t *result) {
+    const int order = real ? (a.real > b.real) - (a.real < b.real)
+                           : (a.integer > b.integer) - (a.integer < b.integer);
+    switch (kind) {
+    case STEP_LESS:
+        *result = number_from(order < 0, real);
+        return NULL;
+    case STEP_LESS_EQUAL:
+        *result = number_from(order <= 0, real);
+        return NULL;
+    case STEP_GREATER:
+        *result = number_from(order > 0, real);
+        return NULL;
+    case STEP_GREATER_EQUAL:
+        *result = number_from(order >= 0, real);
+        return NULL;
+    case STEP_EQUAL:
+        *result = number_from(order == 0, real);
+        return NULL;
+    case STEP_UNEQUAL:
+        *result = number_from(order != 0, real);
+        return NULL;
+    case STEP_MIN:
+        *result = order < 0 ? a : b;
+        return NULL;
+    case STEP_MAX:
+        *result = order > 0 ? a : b;
+        return NULL;
+    default:
+        return real ? of_reals(kind, a.real, b.real, &result->real)
+                    : of_integers(kind, a.integer, b.integer, &result->integer);
+    }
+}
+
+/* "7", "0.5". The caller frees it. */
+static char *number_text(number_t of, bool real) {
+    return real ? mem_format("%.17g", of.real) : mem_format("%" PRId64, of.integer);
+}
+
 /* Carry out an operation on the last two numbers. */
-static status_t combine(const expression_t *expression, step_kind_t kind, int64_t operands[2],
-                        error_t *err) {
-    int64_t result;
-    const char *wrong = compute(kind, operands[0], operands[1], &result);
-    if (wrong != NULL)
-        return error_set(err, STATUS_FAILED, "\"%s\": %s%" PRId64 "%s%s %" PRId64 "%s: %s",
-                         expression->text, kind == STEP_CEIL_DIV ? "ceil_div(" : "", operands[0],
-                         kind == STEP_CEIL_DIV ? "" : " ", SIGNS[kind], operands[1],
-                         kind == STEP_CEIL_DIV ? ")" : "", wrong);
+static status_t combine(const expression_t *expression, step_kind_t kind, bool real,
+                        number_t operands[2], error_t *err) {
+    number_t result;
+    const char *wrong = compute(kind, operands[0], operands[1], real, &result);
+    if (wrong != NULL) {
+        char *a = number_text(operands[0], real), *b = number_text(operands[1], real);
+        const bool is_call = kind == STEP_CEIL_DIV;
+        error_set(err, STATUS_FAILED, "\"%s\": %s%s%s%s %s%s: %s", expression->text,
+                  is_call ? "ceil_div(" : "", a, is_call ? "" : " ", SIGNS[kind], b,
+                  is_call ? ")" : "", wrong);
+        free(a);
+        free(b);
+        return STATUS_FAILED;
+    }
     operands[0] = result;
     return STATUS_OK;
 }
 
-status_t expression_value(const expression_t *expression, const scope_t *scope, int64_t *value,
-                          error_t *err) {
-    int64_t stack[EXPRESSION_STACK] = {0};
+static status_t evaluate(const expression_t *expression, const scope_t *scope, bool real,
+                         number_t *value, error_t *err) {
+    number_t stack[EXPRESSION_STACK] = {{0}};
     size_t n = 0;
     for (size_t i = 0; i < expression->n; i++) {
         const step_t *step = &expression->steps[i];
         switch (step->kind) {
         case STEP_NUMBER:
-            stack[n++] = step->operand;
+            stack[n++] = number_from(step->operand, real);
             break;
         case STEP_NAME:
-            stack[n++] = scope->values[step->operand];
+            stack[n++] = number_from(scope->values[step->operand], real);
             break;
         case STEP_ITEMSIZE:
-            stack[n++] = scope->itemsize;
+            stack[n++] = number_from(scope->itemsize, real);
             break;
         case STEP_TRUTH:
-            stack[n - 1] = stack[n - 1] != 0;
+            stack[n - 1] = number_from(is_true(stack[n - 1], real), real);
             break;
         case STEP_AND:
-        case STEP_OR:
-            stack[n - 1] = stack[n - 1] != 0;
-            if (stack[n - 1] == (step->kind == STEP_OR))
+        case STEP_OR: {
+            const bool left = is_true(stack[n - 1], real);
+            stack[n - 1] = number_from(left, real);
+            if (left == (step->kind == STEP_OR))
                 i = (size_t)step->operand - 1;
             else
                 n--;
             break;
+        }
         default:
-            TRY(combine(expression, step->kind, &stack[n - 2], err));
+            TRY(combine(expression, step->kind, real, &stack[n - 2], err));
             n--;
             break;
         }
     }
     *value = stack[0];
+    return STATUS_OK;
+}
+
+status_t expression_value(const expression_t *expression, const scope_t *scope, int64_t *value,
+                          error_t *err) {
+    number_t number;
+    TRY(evaluate(expression, scope, false, &number, err));
+    *value = number.integer;
+    return STATUS_OK;
+}
+
+status_t expression_real(const expression_t *expression, const scope_t *scope, double *value,
+                         error_t *err) {
+    number_t number;
+    TRY(evaluate(expression, scope, true, &number, err));
+    *value = number.real;
     return STATUS_OK;
 }
 

@@ -41,6 +41,9 @@ status_t expression_parse(const char *text, const scope_t *scope, expression_t *
  * for an overflow or a division by zero. */
 status_t expression_value(const expression_t *expression, const scope_t *scope, int64_t *value,
                           error_t *err);
+/* The same in float64, for what is no size: "1 / cols" is not rounded, and "cols ** (1 / 2)" is a root. */
+status_t expression_real(const expression_t *expression, const scope_t *scope, double *value,
+                         error_t *err);
 const char *expression_text(const expression_t *expression);
 void expression_free(expression_t *expression); /* may be NULL */
 /* "min", …; `*n` gets their number. */

@@ -1,5 +1,6 @@
 #include "workloads/operator/launches.h"
 
+#include "base/memory.h"
 #include "engine/launch.h"
 
 #include <limits.h>
@@ -27,8 +28,9 @@ static bool is_complete(const operator_launch_t *launch) {
     return good;
 }
 
-status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err) {
-    const size_t bytes = cubin_object_size(cubin, "launches"), each = sizeof *launches->items;
+status_t launches_take(const void *table, size_t bytes, const char *workspace, launches_t *launches,
+                       error_t *err) {
+    const size_t each = sizeof *launches->items;
     *launches = (launches_t){.n = bytes / each};
     if (bytes == 0)
         return error_set(err, STATUS_FAILED, "it has no LAUNCHES = {…}");
@@ -36,18 +38,28 @@ status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err)
         return error_set(err, STATUS_FAILED,
                          "its LAUNCHES take %zu bytes; expected 1 to %d launches of %zu bytes",
                          bytes, MOST_LAUNCHES, each);
-    TRY(cubin_object(cubin, "launches", launches->items, bytes, err));
+    memcpy(launches->items, table, bytes);
     for (size_t i = 0; i < launches->n; i++)
         if (!is_complete(&launches->items[i]))
             return error_set(err, STATUS_FAILED, "its LAUNCHES[%zu] names no kernel", i);
-    if (cubin_object_size(cubin, "workspace_bytes") == 0)
-        return STATUS_OK;
-    TRY(cubin_object(cubin, "workspace_bytes", launches->workspace, sizeof launches->workspace,
-                     err));
+    memcpy(launches->workspace, workspace, sizeof launches->workspace);
     return is_text(launches->workspace, sizeof launches->workspace)
                ? STATUS_OK
                : error_set(err, STATUS_FAILED, "its WORKSPACE is longer than %d characters",
                            WORKSPACE_TEXT - 1);
+}
+
+status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err) {
+    const size_t bytes = cubin_object_size(cubin, "launches");
+    char workspace[WORKSPACE_TEXT] = "";
+    char *table = mem_zeroed(bytes + 1, 1);
+    status_t status = bytes > 0 ? cubin_object(cubin, "launches", table, bytes, err) : STATUS_OK;
+    if (status == STATUS_OK && cubin_object_size(cubin, "workspace_bytes") > 0)
+        status = cubin_object(cubin, "workspace_bytes", workspace, sizeof workspace, err);
+    if (status == STATUS_OK)
+        status = launches_take(table, bytes, workspace, launches, err);
+    free(table);
+    return status;
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */

@@ -28,6 +28,9 @@ typedef struct launches {
 
 /* STATUS_FAILED: what the tables lack. */
 status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err);
+/* The same from the table's bytes and the text of WORKSPACE, WORKSPACE_TEXT bytes. */
+status_t launches_take(const void *table, size_t bytes, const char *workspace, launches_t *launches,
+                       error_t *err);
 /* Can this program be launched? Checks its tables, their expressions, and that it has the kernels they name. */
 status_t launches_check(const operator_description_t *description, const cubin_t *cubin,
                         error_t *err);

@@ -60,6 +60,10 @@ static status_t validate(const case_t *spec, error_t *err) {
         operator_shape_t shape;
         TRY(description_shape(d, i, spec, &shape, err));
     }
+    for (size_t i = 0; i < d->n_scalars; i++) {
+        double value;
+        TRY(description_scalar(d, i, spec, &value, err));
+    }
     return STATUS_OK;
 }
 
@@ -127,17 +131,14 @@ static void add_upper(text_list_t *defines, const char *name, int64_t value) {
     free(upper);
 }
 
-/* In the order of kernel parameters: inputs, arrays in place, outputs. */
 static void add_arrays(const operator_description_t *d, text_list_t *parameters) {
-    for (int pass = 0; pass < 3; pass++)
-        for (size_t i = 0; i < d->n_arrays; i++) {
-            const operator_array_t *array = &d->arrays[i];
-            const int kind = !array->is_input ? 2 : array->is_output ? 1 : 0;
-            if (kind == pass)
-                text_list_add_format(parameters, "%s%s *__restrict__ %s", kind == 0 ? "const " : "",
-                                     array->of_case ? "OPERATOR_T" : C_TYPES[array->element],
-                                     array->name);
-        }
+    size_t order[OPERATOR_ARRAYS];
+    description_order(d, order);
+    for (size_t o = 0; o < d->n_arrays; o++) {
+        const operator_array_t *array = &d->arrays[order[o]];
+        text_list_add_format(parameters, "%s%s *__restrict__ %s", array->is_output ? "" : "const ",
+                             array->of_case ? "OPERATOR_T" : C_TYPES[array->element], array->name);
+    }
 }
 
 static char *parameters_of(const operator_description_t *d) {
@@ -201,23 +202,28 @@ static json_t *array_to_json(const operator_array_t *array, const operator_shape
                              "output", array->is_output);
     if (array->is_input)
         json_object_set_new(json, "fill",
-                            json_pack("{s:s, s:f, s:f}", "kind", FILLS[array->fill.kind], "low",
-                                      array->fill.low, "high", array->fill.high));
+                            json_pack("{s:s, s:f, s:f}", "kind", FILLS[shape->fill.kind], "low",
+                                      shape->fill.low, "high", shape->fill.high));
     return json;
 }
 
-static json_t *scalars_to_json(const operator_description_t *d) {
+static json_t *scalars_to_json(const operator_description_t *d, const case_t *spec) {
     json_t *list = json_array();
-    for (size_t i = 0; i < d->n_scalars; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:f}", "name", d->scalars[i].name,
-                                              "dtype", element_name(d->scalars[i].element), "value",
-                                              d->scalars[i].value));
+    for (size_t i = 0; i < d->n_scalars; i++) {
+        error_t ignored = ERROR_INIT; /* validate() reports it */
+        double value = 0;
+        description_scalar(d, i, spec, &value, &ignored);
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:f}", "name", d->scalars[i].name, "dtype",
+                                        element_name(d->scalars[i].element), "value", value));
+    }
     return list;
 }
 
 status_t operators_request(const operator_description_t *d, const case_t *spec, json_t **request,
                            error_t *err) {
     json_t *arrays = json_array();
+    *request = NULL;
     for (size_t i = 0; i < d->n_arrays; i++) {
         operator_shape_t shape;
         if (description_shape(d, i, spec, &shape, err) != STATUS_OK) {
@@ -227,7 +233,7 @@ status_t operators_request(const operator_description_t *d, const case_t *spec, 
         json_array_append_new(arrays, array_to_json(&d->arrays[i], &shape));
     }
     *request = json_pack("{s:s?, s:s, s:s, s:o, s:o, s:b}", "folder", d->folder, "hash", d->hash,
-                         "name", d->name, "arrays", arrays, "scalars", scalars_to_json(d),
+                         "name", d->name, "arrays", arrays, "scalars", scalars_to_json(d, spec),
                          "deterministic", d->deterministic);
     return STATUS_OK;
 }

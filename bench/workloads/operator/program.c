@@ -56,35 +56,16 @@ status_t operator_launch(gpu_sample_t *sample, error_t *err) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static void set_scalar(operator_cuda_t *s, size_t i) {
-    const operator_scalar_t *scalar = &s->description->scalars[i];
-    switch (scalar->element) {
-    case ELEMENT_F32:
-        s->scalars[i].f32 = (float)scalar->value;
-        break;
-    case ELEMENT_I32:
-        s->scalars[i].i32 = (int32_t)scalar->value;
-        break;
-    case ELEMENT_I64:
-        s->scalars[i].i64 = (int64_t)scalar->value;
-        break;
-    default:
-        s->scalars[i].f64 = scalar->value;
-    }
-}
-
 /* In the order of OPERATOR_ARGUMENTS (operators.c). */
 void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
-    static const array_role_t ORDER[] = {ARRAY_INPUT, ARRAY_IN_PLACE, ARRAY_OUTPUT,
-                                         ARRAY_WORKSPACE};
     const operator_description_t *d = s->description;
-    size_t n = 0;
-    for (size_t o = 0; o < sizeof ORDER / sizeof *ORDER; o++)
-        for (size_t i = 0; i <= d->n_arrays; i++)
-            if (s->arrays[i].role == ORDER[o])
-                s->arguments[n++] = &s->arrays[i].current;
+    size_t n = 0, order[OPERATOR_ARRAYS + 1];
+    description_order(d, order);
+    order[d->n_arrays] = d->n_arrays; /* the workspace */
+    for (size_t o = 0; o <= d->n_arrays; o++)
+        s->arguments[n++] = &s->arrays[order[o]].current;
     for (size_t i = 0; i < d->n_scalars; i++) {
-        set_scalar(s, i);
+        s->scalars[i] = description_scalar_value(d, i, spec);
         s->arguments[n++] = &s->scalars[i];
     }
     for (size_t i = 0; i < d->params.n; i++) {

@@ -19,7 +19,7 @@ inline void end_products() {}
 template <unsigned LEFT> void wait_for_products() {}
 
 inline void multiply_64_by_256(float (&d)[32][4], unsigned long long a, unsigned long long b) {
-    const unsigned lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4;
+    const unsigned lane = running % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4;
     for (unsigned j = 0; j < 32; j++)
         for (unsigned i = 0; i < 4; i++)
             for (unsigned k = 0; k < 16; k++)

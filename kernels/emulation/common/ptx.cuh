@@ -23,8 +23,8 @@ struct copy_t {
 static thread_local std::vector<std::vector<std::vector<copy_t>>> copy_groups;
 
 inline std::vector<std::vector<copy_t>> &own_groups() {
-    copy_groups.resize(blockDim.x);
-    std::vector<std::vector<copy_t>> &own = copy_groups[threadIdx.x];
+    copy_groups.resize(fibers->size());
+    std::vector<std::vector<copy_t>> &own = copy_groups[running];
     if (own.empty())
         own.emplace_back();
     return own;

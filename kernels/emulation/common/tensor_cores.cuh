@@ -16,7 +16,7 @@ struct words4_t {
 template <bool TRANSPOSED> void load_matrices(unsigned (&to)[4], unsigned address) {
     if (address % 16 != 0)
         abort();
-    const unsigned lane = threadIdx.x % 32;
+    const unsigned lane = running % 32;
     const words4_t own = exchange(address, [&](auto of_lane) {
         words4_t words;
         for (unsigned m = 0; m < 4; m++)
@@ -37,7 +37,7 @@ struct row_of_words_t {
 template <bool TRANSPOSED> void store_matrices(unsigned address, const unsigned (&from)[4]) {
     if (address % 16 != 0)
         abort();
-    const unsigned lane = threadIdx.x % 32;
+    const unsigned lane = running % 32;
     const row_of_words_t own = {address, {from[0], from[1], from[2], from[3]}};
     exchange(own, [&](auto of_lane) {
         for (unsigned m = 0; m < 4; m++)
@@ -51,7 +51,7 @@ template <bool TRANSPOSED> void store_matrices(unsigned address, const unsigned 
 }
 
 inline unsigned transposed(unsigned matrix) {
-    const unsigned lane = threadIdx.x % 32;
+    const unsigned lane = running % 32;
     return exchange(matrix, [&](auto of_lane) {
         unsigned word;
         for (unsigned i = 0; i < 2; i++) {
@@ -71,7 +71,7 @@ struct sums4_t {
 
 inline void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     const fragments_t own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
-    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const unsigned g = running % 32 / 4, t = threadIdx.x % 4;
     const sums4_t added = exchange(own, [&](auto of_lane) {
         sums4_t sums = {};
         for (unsigned i = 0; i < 4; i++)

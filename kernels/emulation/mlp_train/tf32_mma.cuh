@@ -1,6 +1,6 @@
 // kernels/mlp_train/tf32_mma.cuh on the host (PTX ISA, "Matrix Fragments for mma.m16n8k8").
 #pragma once
-#include "../common/host_cuda.h"
+#include "host_cuda.h"
 
 // Tensor cores ignore the last 13 bits.
 inline float tf32_of(unsigned word) {
@@ -20,7 +20,7 @@ struct tf32_sums_t {
 
 inline void multiply_add(float *d, const unsigned (&a)[4], const unsigned (&b)[2]) {
     const tf32_fragments_t own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
-    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const unsigned g = running % 32 / 4, t = threadIdx.x % 4;
     const tf32_sums_t added = exchange(own, [&](auto of_lane) {
         tf32_sums_t sums = {};
         for (unsigned i = 0; i < 4; i++)

@@ -1,0 +1,35 @@
+/* A rung compiled as C++ for this machine's CPU, with kernels/emulation in place of CUDA. */
+#ifndef BENCH_EMULATE_PROGRAM_H
+#define BENCH_EMULATE_PROGRAM_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "compile/source.h"
+
+typedef struct host_program {
+    char *path;   /* of the program; NULL: there is none … */
+    char *reason; /* … because of this … */
+    bool skips;   /* … which is the rung's own `#error SKIP: …` */
+} host_program_t;
+
+typedef struct host_tools {
+    char *compiler;
+    const char *root; /* the project's folder */
+    const char
+        *headers; /* folder of the emulation's header, compiled: programs then take half as long */
+} host_tools_t;
+
+/* Find the C++ compiler: $CXX, g++, c++ or clang++. STATUS_USAGE: there is none, and how to install one. */
+status_t host_tools_open(const char *root, host_tools_t *tools, error_t *err);
+/* Fill `headers`. */
+status_t host_tools_prepare(host_tools_t *tools, const char *headers, error_t *err);
+void host_tools_close(host_tools_t *tools);
+
+/* Compile a source with these definitions, "NAME=value". Its files go to `folder`, which is for this program alone. What
+ * cannot be emulated is no error. */
+status_t host_program_build(const host_tools_t *tools, const source_t *source,
+                            const text_list_t *defines, const char *folder, host_program_t *program,
+                            error_t *err);
+void host_program_free(host_program_t *program);
+
+#endif

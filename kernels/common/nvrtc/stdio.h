@@ -1,0 +1,2 @@
+// printf() is NVRTC's own.
+#pragma once

@@ -1,0 +1,3 @@
+// malloc(), free() and abs() are NVRTC's own.
+#pragma once
+#include "stddef.h"

@@ -1,0 +1,115 @@
+// The end of a rung's program on the host: all kernels of an operator have the same parameters. What it is told, a line
+// each, comes from bench/workloads/operator/emulation.c:
+//   tables FILE     write WORKSPACE, 64 bytes, and LAUNCHES there
+//   run             then from stdin:
+//   array ROLE BYTES NAME PATH    an argument: input, in_place, output or workspace; PATH is what it holds
+//   value BITS                    an argument: the eight bytes of a scalar or param
+//   launch ENTRY grid.x … z threads.x … z shared cluster.x … z cooperative
+// Outputs replace the files of their arrays. What is wrong but for a result is said on stderr.
+#pragma once
+#include <dlfcn.h>
+
+typedef void rung_kernel_t(OPERATOR_ARGUMENTS);
+
+// An array with a rim on both sides. Rims and outputs hold NaNs: what is read there shows in the result.
+struct emulated_array_t {
+    enum { RIM = 256, FILL = 0xFF };
+    char role[16], name[128], path[4096];
+    size_t bytes;
+    std::vector<unsigned char> memory, before;
+    unsigned char *data;
+
+    void read() {
+        memory.assign(bytes + 3 * RIM, FILL);
+        data = memory.data() + RIM + (RIM - (uintptr_t)memory.data() % RIM) % RIM;
+        unsigned dice = 1;
+        if (is("workspace"))
+            for (size_t i = 0; i < bytes; i++, dice = dice * 1664525 + 1013904223)
+                data[i] = (unsigned char)(dice >> 24);
+        FILE *file = is("input") || is("in_place") ? fopen(path, "rb") : nullptr;
+        if (file != nullptr) {
+            if (fread(data, 1, bytes, file) != bytes)
+                give_up("cannot read the inputs");
+            fclose(file);
+        }
+        before = memory;
+    }
+    void write() const {
+        FILE *file = is("in_place") || is("output") ? fopen(path, "wb") : nullptr;
+        if (file != nullptr && (fwrite(data, 1, bytes, file) != bytes || fclose(file) != 0))
+            give_up("cannot write the outputs");
+    }
+    bool is(const char *what) const { return strcmp(role, what) == 0; }
+    bool same(size_t from, size_t to) const { return memcmp(&memory[from], &before[from], to - from) == 0; }
+    void check() const {
+        const size_t start = data - memory.data(), end = start + bytes;
+        const char *wrong = !same(0, start)                   ? "is written before its beginning"
+                            : !same(end, memory.size())       ? "is written past its end"
+                            : is("input") && !same(start, end) ? "is an input, and changed"
+                                                              : nullptr;
+        if (wrong == nullptr)
+            return;
+        fprintf(stderr, "%s %s\n", name, wrong);
+        exit(1);
+    }
+};
+
+static int write_tables(const char *path) {
+    char workspace[64] = "";
+    const void *text = dlsym(RTLD_DEFAULT, "workspace_bytes");
+    if (text != nullptr)
+        memcpy(workspace, text, sizeof workspace);
+    FILE *file = fopen(path, "wb");
+    if (file == nullptr || fwrite(workspace, sizeof workspace, 1, file) != 1 ||
+        fwrite(launches, sizeof launches, 1, file) != 1 || fclose(file) != 0)
+        give_up("cannot write the tables");
+    return 0;
+}
+
+static void emulate_launch(void **arguments) {
+    char entry[64];
+    dim3 blocks, threads, clusters;
+    unsigned shared, cooperative;
+    if (scanf("%63s %u %u %u %u %u %u %u %u %u %u %u", entry, &blocks.x, &blocks.y, &blocks.z, &threads.x, &threads.y,
+              &threads.z, &shared, &clusters.x, &clusters.y, &clusters.z, &cooperative) != 12)
+        give_up("cannot read a launch");
+    rung_kernel_t *kernel = (rung_kernel_t *)dlsym(RTLD_DEFAULT, entry);
+    if (kernel == nullptr) {
+        fprintf(stderr, "LAUNCHES has \"%s\", which is no kernel of this rung\n", entry);
+        exit(1);
+    }
+    launch_on_host(kernel, arguments, blocks, threads, clusters, 1, cooperative != 0);
+}
+
+int main(int n_words, char **words) {
+    if (n_words == 3 && strcmp(words[1], "tables") == 0)
+        return write_tables(words[2]);
+    std::vector<std::unique_ptr<emulated_array_t>> arrays;
+    void *pointers[64];
+    uint64_t values[64];
+    void *arguments[64];
+    unsigned n = 0;
+    for (char what[16]; scanf("%15s", what) == 1 && n < 64;)
+        if (strcmp(what, "launch") == 0) {
+            emulate_launch(arguments);
+        } else if (strcmp(what, "array") == 0) {
+            arrays.emplace_back(new emulated_array_t);
+            emulated_array_t &array = *arrays.back();
+            if (scanf("%15s %zu %127s %4095[^\n]", array.role, &array.bytes, array.name, array.path) != 4)
+                give_up("cannot read an array");
+            array.read();
+            pointers[n] = array.bytes > 0 ? array.data : nullptr;
+            arguments[n] = &pointers[n];
+            n++;
+        } else {
+            if (scanf("%" SCNu64, &values[n]) != 1)
+                give_up("cannot read a value");
+            arguments[n] = &values[n];
+            n++;
+        }
+    for (const auto &array : arrays)
+        array->check();
+    for (const auto &array : arrays)
+        array->write();
+    return 0;
+}

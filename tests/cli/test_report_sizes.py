@@ -1,0 +1,21 @@
+"""Thousands of sizes are reported in time that grows as they do; `make report-cost` prints it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from project import ROOT, report_of
+
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
+from report_cost import plant  # noqa: E402
+
+N_SIZES = 10_000  # with a step that takes their cube it would not end in TIMEOUT_S
+
+
+def test_thousands_of_sizes_are_reported(tmp_path: Path) -> None:
+    """Of two boots: each case is looked up in the other."""
+    runs = [plant(tmp_path / name, N_SIZES, boot) for boot, name in enumerate(("run", "boot"))]
+    text = report_of(*runs, out=tmp_path / "REPORT.md")
+    assert f"at all {N_SIZES} sizes compared ours has the lower time" in text
+    assert "and 1 more boot " in text
