@@ -1,4 +1,4 @@
-/* Find programs and the project's folder. */
+/* Find programs. */
 #ifndef BENCH_IO_FIND_H
 #define BENCH_IO_FIND_H
 
@@ -7,11 +7,6 @@
 /* First program `name` on $PATH, or NULL; owned by the caller. */
 char *fs_find_program(const char *name);
 
-/* The project's folder (it holds kernels/ and sweeps/): $BENCH_ROOT, else the folder above the
- * executable's, else the current one. Owned by the caller. */
-status_t fs_project_root(char **root, error_t *err);
-/* The absolute path of `folder` if it is a project's folder, or NULL. */
-char *fs_project_at(const char *folder);
 /* Path of the running executable; owned by the caller. */
 status_t fs_executable(char **path, error_t *err);
 

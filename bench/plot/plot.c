@@ -6,6 +6,7 @@
 #include "plot/source.h"
 
 #include "base/memory.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
 #include "results/digest.h"
@@ -46,6 +47,7 @@ typedef struct plotter {
     const plot_options_t *options;
     text_list_t formats;
     const char *gnuplot, *scripts;
+    const char *charts_above; /* a run's charts are in a folder of this one */
     chart_list_t *charts;
     arena_t texts;
 } plotter_t;
@@ -258,11 +260,9 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
 /* Where a report of the run looks for its charts: there they are what run.json has digests of. */
 static bool is_of_reports(const chart_set_t *set) {
     const plotter_t *plotter = set->plotter;
-    char *parent = fs_join(plotter->options->root, "plots"),
-         *folder = fs_join(parent, set->source->name), *there = realpath(folder, NULL),
-         *here = realpath(set->folder, NULL);
+    char *folder = fs_join(plotter->charts_above, set->source->name),
+         *there = realpath(folder, NULL), *here = realpath(set->folder, NULL);
     const bool same = there != NULL && here != NULL && strcmp(there, here) == 0;
-    free(parent);
     free(folder);
     free(there);
     free(here);
@@ -284,13 +284,13 @@ static void note_digests(const chart_set_t *set, size_t first) {
 }
 
 /* Draw one set of charts into the requested folder, into a subfolder of it if there are several
- * sets, else into <root>/plots/<name>. Frees `source`. */
+ * sets, else into plots/<name> of the project. Frees `source`. */
 static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several, error_t *err) {
     const char *out = plotter->options->out;
     chart_set_t set = {.plotter = plotter, .source = source, .folder = out, .prefix = ""};
     if (out == NULL || several)
         set.folder = arena_keep(&plotter->texts,
-                                fs_join(out != NULL ? out : plotter->scripts, source->name));
+                                fs_join(out != NULL ? out : plotter->charts_above, source->name));
     if (several)
         set.prefix = arena_format(&plotter->texts, "%s/", source->name);
     const size_t first = plotter->charts->n;
@@ -355,6 +355,9 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
         status = chart_find_gnuplot(&gnuplot, err);
     plotter.gnuplot = arena_keep(&plotter.texts, gnuplot);
     plotter.scripts = arena_keep(&plotter.texts, fs_join(options->root, "plots"));
+    char *project = folders_project(options->root);
+    plotter.charts_above = arena_keep(&plotter.texts, fs_join(project, "plots"));
+    free(project);
     if (status == STATUS_OK)
         status = draw_inputs(&plotter, err);
     text_list_free(&plotter.formats);

@@ -16,7 +16,7 @@ typedef struct report_options {
         *pages; /* NULL: a page is RUN/WORKLOAD.md; else PAGES/<name of the run>/WORKLOAD.md */
     const char *html; /* NULL: as above; else the only file, of all pages and cases; "-": stdout */
     const char *picture; /* NULL, or the only file: the speed-ups of all runs, .svg or .png */
-    const char *root;    /* the project's folder, for links and plots/<run>/ */
+    const char *root;    /* the data folder, for scripts; links and plots/ are of its project */
 } report_options_t;
 
 /* The files of a report, REPORT.md first. */

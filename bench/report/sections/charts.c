@@ -1,6 +1,8 @@
 /* The charts in plots/<run>/. */
 #include "report/sections/sections.h"
 
+#include "base/memory.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
 #include "workloads/common/workload.h"
@@ -43,9 +45,9 @@ static size_t rank_of(const report_t *report, const char *file, const char *work
 }
 
 char *report_charts_folder(const char *root, const record_t *run) {
-    char *parent = fs_join(root, "plots"), *name = fs_file_name(run->name),
-         *folder = fs_join(parent, name);
-    free(parent);
+    char *project = folders_project(root), *name = fs_file_name(run->name),
+         *folder = mem_format("%s/plots/%s", project, name);
+    free(project);
     free(name);
     return folder;
 }

@@ -37,7 +37,9 @@ static bool add_chart(const report_t *report, const top_part_t *part, const char
     const char *stem =
         report_text(report, "%s%s%s", plain ? "" : part->part->workload, plain ? "" : "_", kind);
     const char *path =
-        report_text(report, "%s/plots/%s/%s.svg", report->root, part->shown->whole.name, stem);
+        report_text(report, "%s/%s.svg",
+                    report_keep(report, report_charts_folder(report->root, &part->shown->whole)),
+                    stem);
     if (!fs_exists(path))
         return false;
     const char *name = report_safe(report, stem);
