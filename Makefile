@@ -44,6 +44,15 @@ $(BUILD)/bench-portable: $(BUILD)/obj/bench/main.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PORTABLE_LIBS)
 
+PREFIX ?= /usr/local
+
+.PHONY: install uninstall
+install: $(BUILD)/bench ## bench, its data, man page and completion below PREFIX (/usr/local); DESTDIR for packages
+	$(Q)tests/tools/install.sh install $(BUILD)/bench "$(PREFIX)" "$(DESTDIR)"
+
+uninstall: ## remove what `make install` with this PREFIX and DESTDIR has written
+	$(Q)tests/tools/install.sh uninstall $(BUILD)/bench "$(PREFIX)" "$(DESTDIR)"
+
 $(LIBRARY): $(filter-out $(BUILD)/obj/bench/main.o,$(OBJECTS))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -83,7 +92,7 @@ check: ## every test that needs no GPU; installs what the tests need, or prints 
 	$(Q)tests/tools/pytest.sh --all-cores tests
 
 # A tenth of the tests: of each thing that set-up installs, some that use it.
-INSTALLED := $(patsubst %,tests/%.py,cli/test_all_cores cli/test_cuda_headers cli/test_kernels cli/test_linreg_lean \
+INSTALLED := $(patsubst %,tests/%.py,cli/test_all_cores cli/test_cuda_headers cli/test_install cli/test_kernels cli/test_linreg_lean \
   cli/test_missing_software cli/test_operator cli/test_plot cli/test_run cli/test_setup jax/test_jax_worker \
   pytorch/test_pytorch_mlp_infer_graphs pytorch/test_pytorch_needs)
 

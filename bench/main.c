@@ -2,7 +2,8 @@
  * exits or prints errors. */
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "io/find.h"
+#include "cli/help.h"
+#include "io/folders.h"
 #include "io/output.h"
 #include "results/record.h"
 #include "version.h"
@@ -11,24 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static void print_overview(FILE *out) {
-    size_t n;
-    const cli_command_t *commands = commands_all(&n);
-    fputs(
-        "usage: bench COMMAND [options]\n\n"
-        "How much faster is hand-written CUDA than PyTorch at its best, and how far are both from\n"
-        "what the hardware allows?\n\n",
-        out);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fputs(
-        "\n  bench help COMMAND lists a command's options; bench --version prints the version.\n\n"
-        "exit codes: 0 success · 1 regression or outlier, or a case wrong or failed · 2 usage "
-        "error\n"
-        "or unreadable input · 3 runs not comparable · 4 too noisy to decide (with --strict)\n",
-        out);
-}
 
 static status_t unknown_command(const char *name, error_t *err) {
     size_t n;
@@ -44,11 +27,18 @@ static status_t unknown_command(const char *name, error_t *err) {
     return error_set(err, STATUS_USAGE, "unknown command \"%s\" (see bench help)", name);
 }
 
-static status_t help(const char *name, error_t *err) {
+/* `word`: after "--completion". */
+static status_t help(const char *name, const char *word, error_t *err) {
     if (name == NULL) {
-        print_overview(stdout);
+        help_overview(stdout);
         return STATUS_OK;
     }
+    if (strcmp(name, "--man") == 0) {
+        help_man(stdout);
+        return STATUS_OK;
+    }
+    if (strcmp(name, "--completion") == 0)
+        return help_completion(word != NULL ? word : "", stdout, err);
     const cli_command_t *command = commands_find(name);
     if (command == NULL)
         return unknown_command(name, err);
@@ -75,7 +65,7 @@ static void add_operators(const char *root) {
 static status_t dispatch(int argc, char **argv, error_t *err) {
     const char *name = argc > 1 ? argv[1] : "";
     if (name[0] == '\0') {
-        print_overview(stderr);
+        help_overview(stderr);
         return error_set(err, STATUS_USAGE, "no command given");
     }
     if (strcmp(name, "--version") == 0) {
@@ -83,15 +73,16 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
         return STATUS_OK;
     }
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return help(argc > 2 ? argv[2] : NULL, err);
+        return help(argc > 2 ? argv[2] : NULL, argc > 3 ? argv[3] : NULL, err);
     const cli_command_t *command = commands_find(name);
     if (command == NULL)
         return unknown_command(name, err);
     if (asks_for_help(argc, argv))
-        return help(name, err);
+        return help(name, NULL, err);
     cli_args_t args;
     char *root;
-    TRY(fs_project_root(&root, err));
+    TRY(folders_data(&root, err));
+    folders_export(root);
     status_t status = cli_parse(command, argc, argv, 2, &args, err);
     if (status == STATUS_OK) {
         args.root = root;

@@ -207,7 +207,9 @@ def main() -> int:
         print(usage, end="", file=sys.stderr)
         say(f"unknown option {sys.argv[1]}")
         return 2
-    os.chdir(Path(__file__).resolve().parents[1])
+    data = Path(__file__).resolve().parents[1]
+    if not (data / "installed.txt").exists():  # else the current folder is the project's
+        os.chdir(data)
     try:
         say(get())
     except Stop as stop:

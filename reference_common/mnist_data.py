@@ -82,10 +82,11 @@ def _load(folder: Path | None) -> Dataset:
 
 
 def project_root() -> Path:
-    """Return the project's folder, or `$BENCH_ROOT` if set, as the supervisor does."""
+    """Return the project's folder, as the supervisor does (`bench/io/folders.h`)."""
     named = os.environ.get("BENCH_ROOT")
     # Not resolved: `../shared` is relative to a link to this folder.
-    return Path(named) if named else Path(__file__).absolute().parents[1]
+    data = Path(named) if named else Path(__file__).absolute().parents[1]
+    return Path.cwd() if (data / "installed.txt").exists() else data
 
 
 def find(root: Path) -> Path | None:

@@ -13,13 +13,14 @@
 #include "plot/gnuplot.h"
 #include "sweep/own_engines.h"
 #include "walls/walls.h"
+#include "worker/pool.h"
 #include "workloads/mnist/idx.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEVICE, NVML, NVRTC, HEADERS, NVCC, CUBLASLT, NVTX, GNUPLOT, WALLS, MNIST };
-enum { NUMPY = MNIST + 1, TORCH, TORCH_COMPILE, JAX };
+enum { PYTHON = MNIST + 1, NUMPY, TORCH, TORCH_COMPILE, JAX };
 
 #define SETS_UP_PYTHON "./run_all.sh sets up .venv with it"
 
@@ -56,6 +57,9 @@ static const finding_t COMPONENTS[] = {
     [MNIST] = {.what = "MNIST",
                .costs = "mnist_train and mlp_train use synthetic images and say so",
                .install = "reference_common/get_mnist.py"},
+    [PYTHON] = {.what = "Python",
+                .costs = "cases of PyTorch, JAX and Python files are skipped",
+                .install = "activate an environment, or set BENCH_PYTHON"},
     /* Used if the worker cannot say: */
     [NUMPY] = {.what = "NumPy", .costs = "PyTorch cases are skipped", .install = SETS_UP_PYTHON},
     [TORCH] = {.what = "PyTorch",
@@ -178,6 +182,21 @@ static void find_mnist(finding_list_t *findings, const char *root) {
     free(folder);
 }
 
+/* Which Python, and why; an engine with the same as the one before says nothing. Returns the text. */
+static const char *find_interpreter(finding_list_t *findings, const char *root, const char *engine,
+                                    const char *before) {
+    error_t why = ERROR_INIT;
+    char *text = NULL;
+    const bool found = workers_describe_python(root, engine, &text, &why) == STATUS_OK;
+    finding_t finding = COMPONENTS[PYTHON];
+    if (before != NULL)
+        finding.what = arena_format(&findings->texts, "Python, %s", engine);
+    if (before == NULL || !found || strcmp(text, before) != 0)
+        before = add(findings, &finding, found, found ? text : why.text)->detail;
+    free(text);
+    return before;
+}
+
 /* `first` … `last`: the components if the worker cannot say. */
 static void find_python(finding_list_t *findings, const char *root, const char *engine, int first,
                         int last) {
@@ -277,7 +296,9 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     find_gnuplot(&findings);
     find_walls(&findings);
     find_mnist(&findings, args->root);
+    const char *python = find_interpreter(&findings, args->root, "pytorch", NULL);
     find_python(&findings, args->root, "pytorch", NUMPY, TORCH_COMPILE);
+    find_interpreter(&findings, args->root, "jax", python);
     find_python(&findings, args->root, "jax", JAX, JAX);
     find_own_engines(&findings, args->root);
     if (cli_has(args, "json"))

@@ -11,7 +11,7 @@
 #include <string.h>
 
 const cli_option_t OPERATOR_OPTIONS[] = {
-    {"dir", "DIR", "new: folder to make NAME in (kernels/ of the project)",
+    {"dir", "DIR", "new: folder to make NAME in (kernels/; installed: the current folder)",
      CLI_FIELD(cli_text, operator_options_t, dir)},
     {"candidate", "FILE", "import: measure its ModelNew against Model (repeatable)",
      CLI_FIELD(cli_texts, operator_options_t, candidates)},

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "cli/operator_print.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "io/output.h"
 #include "workloads/common/workload.h"
@@ -103,8 +104,10 @@ static status_t check_name(const operator_options_t *options, error_t *err) {
 status_t operator_new(const operator_options_t *options, error_t *err) {
     TRY(check_name(options, err));
     const char *name = options->operands[0];
-    char *kernels = fs_join(options->root, "kernels");
-    char *folder = fs_join(options->dir != NULL ? options->dir : kernels, name);
+    char *above = options->dir != NULL             ? mem_text(options->dir)
+                  : folders_installed(options->root) ? folders_project(options->root)
+                                                     : fs_join(options->root, "kernels");
+    char *folder = fs_join(above, name);
     char *shown = path_from_here(folder);
     status_t status = fs_exists(folder) ? error_set(err, STATUS_USAGE, "%s: exists already", shown)
                                         : write_folder(options->root, folder, name, err);
@@ -112,6 +115,6 @@ status_t operator_new(const operator_options_t *options, error_t *err) {
         print_folder(shown);
     free(shown);
     free(folder);
-    free(kernels);
+    free(above);
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "io/find.h"
+#include "io/folders.h"
 #include "io/foreground.h"
 #include "io/fs.h"
 #include "io/output.h"
@@ -34,7 +35,10 @@ static char *default_folder(const repeat_options_t *options) {
     time_t now = time(NULL);
     struct tm local;
     strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    return mem_format("%s/results/repeat-%s", options->root, text);
+    char *project = folders_project(options->root);
+    char *folder = mem_format("%s/results/repeat-%s", project, text);
+    free(project);
+    return folder;
 }
 
 static text_list_t command_of(const repeat_options_t *options, const char *program,

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/find.h"
+#include "io/folders.h"
 #include "io/fs.h"
 
 #include <glob.h>
@@ -29,6 +30,12 @@ static void add_environment(const char *environment, text_list_t *patterns) {
     }
 }
 
+static void add_venv(const char *folder, text_list_t *patterns) {
+    char *venv = fs_join(folder, ".venv");
+    add_environment(venv, patterns);
+    free(venv);
+}
+
 /* A Python environment is the folder above python3's bin/. A virtual environment's python3 links to
  * its base interpreter, whose packages may be in use too: add both. */
 static void add_python_on_path(text_list_t *patterns) {
@@ -54,13 +61,14 @@ void nvrtc_find_folders(const char *root, text_list_t *patterns) {
         if (fs_variable(TOOLKITS[i]) != NULL)
             text_list_add_format(patterns, "%s/lib64", fs_variable(TOOLKITS[i]));
     text_list_add(patterns, "/usr/local/cuda*/lib64");
-    char *venv = fs_join(root, ".venv");
-    add_environment(venv, patterns);
-    free(venv);
+    char *project = folders_project(root);
     const char *active = fs_variable("VIRTUAL_ENV");
+    add_venv(root, patterns);
     if (active != NULL)
         add_environment(active, patterns);
+    add_venv(project, patterns);
     add_python_on_path(patterns);
+    free(project);
 }
 
 /* The newest match of a glob pattern by version number, or NULL; the caller frees it. */

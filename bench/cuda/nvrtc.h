@@ -19,8 +19,8 @@ typedef struct nvrtc {
 } nvrtc_t;
 
 /* Search order: $BENCH_NVRTC (a path; if set, nothing else), the loader's path, $CUDA_HOME and
- * $CUDA_PATH, /usr/local/cuda*, and the Python environments <root>/.venv, $VIRTUAL_ENV and that of
- * python3 on $PATH, where `pip install nvidia-cuda-nvrtc` installs it.
+ * $CUDA_PATH, /usr/local/cuda*, and the Python environments <root>/.venv, $VIRTUAL_ENV, .venv of the project
+ * and that of python3 on $PATH, where `pip install nvidia-cuda-nvrtc` installs it.
  *
  * The first line of an error says what is missing and how to install it, the second the
  * places searched. */

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "io/find.h"
+#include "io/folders.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +120,7 @@ status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err) {
     char *root;
     uint32_t version = 0;
     *source = NULL;
-    TRY(fs_project_root(&root, err));
+    TRY(folders_data(&root, err));
     cupti_candidates(root, &paths);
     free(root);
     error_t why = ERROR_INIT; /* of the first library, the most likely one */

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/fs.h"
+#include "io/path.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -61,47 +61,4 @@ status_t fs_executable(char **path, error_t *err) {
                          length < 0 ? strerror(errno) : "too long");
     *path = mem_text_n(target, (size_t)length);
     return STATUS_OK;
-}
-
-char *fs_project_at(const char *folder) {
-    char *kernels = fs_join(folder, "kernels"), *sweeps = fs_join(folder, "sweeps");
-    char *root = NULL;
-    if (fs_is_folder(kernels) && fs_is_folder(sweeps))
-        root = realpath(folder, NULL);
-    free(kernels);
-    free(sweeps);
-    return root;
-}
-
-/* "/a/build/bench" -> "/a" */
-static void cut_two_parts(char *path) {
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(path, '/');
-        if (slash != NULL && slash != path)
-            *slash = '\0';
-    }
-}
-
-status_t fs_project_root(char **root, error_t *err) {
-    const char *wanted = fs_variable("BENCH_ROOT");
-    *root = NULL;
-    if (wanted != NULL) {
-        *root = fs_project_at(wanted);
-        return *root != NULL ? STATUS_OK
-                             : error_set(err, STATUS_USAGE,
-                                         "BENCH_ROOT=%s: not the project's folder: expected "
-                                         "kernels/ and sweeps/ in it",
-                                         wanted);
-    }
-    char *above;
-    TRY(fs_executable(&above, err));
-    cut_two_parts(above);
-    *root = fs_project_at(above);
-    if (*root == NULL && (*root = fs_project_at(".")) == NULL)
-        error_set(err, STATUS_USAGE,
-                  "cannot find the project's folder: neither %s nor the current folder "
-                  "holds kernels/ and sweeps/; set BENCH_ROOT",
-                  above);
-    free(above);
-    return *root != NULL ? STATUS_OK : STATUS_USAGE;
 }

@@ -1,4 +1,4 @@
-/* Find programs and the project's folder; how to install what is missing. */
+/* Find programs; how to install what is missing. */
 #ifndef BENCH_IO_FIND_H
 #define BENCH_IO_FIND_H
 
@@ -15,11 +15,6 @@ typedef struct package {
  * frees it. reference_common/needs.py does the same. */
 char *package_install(const package_t *package);
 
-/* The project's folder (it holds kernels/ and sweeps/): $BENCH_ROOT, else the folder above the
- * executable's, else the current one. Owned by the caller. */
-status_t fs_project_root(char **root, error_t *err);
-/* The absolute path of `folder` if it is a project's folder, or NULL. */
-char *fs_project_at(const char *folder);
 /* Path of the running executable; owned by the caller. */
 status_t fs_executable(char **path, error_t *err);
 

@@ -1,6 +1,7 @@
 #include "plot/folder.h"
 
 #include "base/memory.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "results/digest.h"
 
@@ -56,8 +57,10 @@ bool charts_are_signed(const char *folder) {
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 static char *usual_folder(const char *root, const char *out, const record_t *run) {
-    char *plots = out != NULL ? mem_text(out) : fs_join(root, "plots"),
+    char *project = folders_project(root),
+         *plots = out != NULL ? mem_text(out) : mem_format("%s/plots", project),
          *name = fs_file_name(run->name), *folder = fs_join(plots, name);
+    free(project);
     free(plots);
     free(name);
     return folder;

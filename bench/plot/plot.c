@@ -7,6 +7,7 @@
 #include "plot/source.h"
 
 #include "base/memory.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
 #include "results/digest.h"
@@ -47,6 +48,7 @@ typedef struct plotter {
     const plot_options_t *options;
     text_list_t formats;
     const char *gnuplot, *scripts;
+    const char *charts_above; /* a run's charts are in a folder of this one */
     chart_list_t *charts;
     arena_t texts;
 } plotter_t;
@@ -281,7 +283,7 @@ static void note_digests(const chart_set_t *set, size_t first) {
 }
 
 /* Draw one set of charts into the requested folder, into a subfolder of it if there are several
- * sets, else into <root>/plots/<name>. Frees `source`. */
+ * sets, else into plots/<name> of the project. Frees `source`. */
 static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several, error_t *err) {
     const char *out = plotter->options->out, *root = plotter->options->root;
     const bool chosen = out == NULL || several;
@@ -359,6 +361,9 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
         status = chart_find_gnuplot(&gnuplot, err);
     plotter.gnuplot = arena_keep(&plotter.texts, gnuplot);
     plotter.scripts = arena_keep(&plotter.texts, fs_join(options->root, "plots"));
+    char *project = folders_project(options->root);
+    plotter.charts_above = arena_keep(&plotter.texts, fs_join(project, "plots"));
+    free(project);
     if (status == STATUS_OK)
         status = draw_inputs(&plotter, err);
     text_list_free(&plotter.formats);

@@ -11,7 +11,7 @@ typedef struct plot_options {
     text_list_t boots;   /* of the only input, a run: further starts of its machine; borrowed */
     const char *out;     /* folder for the charts; NULL: plots/<run> */
     const char *format;  /* "svg", "png" or "svg,png"; NULL: "svg" */
-    const char *root;    /* the project's folder: gnuplot scripts are in <root>/plots */
+    const char *root;    /* the data folder: gnuplot scripts are in <root>/plots */
     const char *case_id; /* draw only the distribution of this case; or NULL */
     const char *phase;   /* with case_id: the phase; NULL: host_to_host if the case has it */
 } plot_options_t;

@@ -8,6 +8,7 @@
 #include "report/workload.h"
 
 #include "base/memory.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "io/output.h"
 #include "plot/folder.h"
@@ -97,7 +98,8 @@ static void add_file(report_files_t *files, char *path, page_t *page) {
 static void open_in(page_t *page, const report_options_t *options, const char *folder) {
     page_open(page);
     page->report.root = options->root;
-    page->report.folder = options->html != NULL ? options->root : folder;
+    page->report.folder =
+        options->html != NULL ? report_keep(&page->report, folders_project(options->root)) : folder;
     page->report.links_cases = options->html != NULL;
 }
 
@@ -165,20 +167,22 @@ static void free_items(report_files_t *files) {
 /* Make one HTML file of them. */
 static void join_as_html(const report_options_t *options, const shown_list_t *runs,
                          report_files_t *files) {
-    const report_t at_root = {.folder = options->root};
+    char *project = folders_project(options->root);
+    const report_t in_project = {.folder = project};
     const size_t n = files->n - 1;
     const char **pages = mem_zeroed(n + 1, sizeof *pages);
     char **hrefs = mem_zeroed(n + 1, sizeof *hrefs);
     for (size_t i = 0; i < n; i++) {
         pages[i] = files->items[i + 1].text;
-        hrefs[i] = report_link(&at_root, files->items[i + 1].path);
+        hrefs[i] = report_link(&in_project, files->items[i + 1].path);
     }
     const html_source_t source = {.runs = runs,
-                                  .root = options->root,
+                                  .root = project,
                                   .top = files->items[0].text,
                                   .pages = pages,
                                   .hrefs = (const char *const *)hrefs};
     char *document = html_document(&source);
+    free(project);
     for (size_t i = 0; i < n; i++)
         free(hrefs[i]);
     free(hrefs);

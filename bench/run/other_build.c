@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/find.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 #include "version.h"
@@ -20,15 +21,15 @@ void build_free(build_t *build) {
     *build = (build_t){0};
 }
 
-/* The nearest project folder above the program. */
+/* The nearest data folder above the program, or what was installed with it. */
 static char *root_above(const char *program) {
     char *path = mem_text(program), *root = NULL, *slash;
     while (root == NULL && (slash = strrchr(path, '/')) != NULL && slash != path) {
         *slash = '\0';
-        root = fs_project_at(path);
+        root = folders_data_at(path);
     }
     free(path);
-    return root;
+    return root != NULL ? root : folders_data_with(program);
 }
 
 static status_t find_self(const char *own_root, build_t *build, error_t *err) {
@@ -51,7 +52,7 @@ static status_t find_files(const char *given, build_t *build, error_t *err) {
                            folder ? ": build it first (make)" : "");
     free(path);
     TRY(status);
-    build->root = folder ? fs_project_at(given) : root_above(build->bench);
+    build->root = folder ? folders_data_at(given) : root_above(build->bench);
     if (build->root != NULL)
         return STATUS_OK;
     return error_set(err, STATUS_USAGE, "%s: no project folder with kernels/ and sweeps/ found",

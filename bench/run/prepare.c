@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "engine/host_info.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "io/git.h"
 #include "limits/device_rates.h"
@@ -25,7 +26,10 @@ static char *default_folder(const run_t *run) {
     time_t now = time(NULL);
     struct tm local;
     strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    return mem_format("%s/results/%s-%s", run->options->root, run->sweeps[0].name, text);
+    char *project = folders_project(run->options->root);
+    char *folder = mem_format("%s/results/%s-%s", project, run->sweeps[0].name, text);
+    free(project);
+    return folder;
 }
 
 static void describe_folder(run_t *run) {

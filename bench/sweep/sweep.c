@@ -1,6 +1,7 @@
 #include "sweep/sweep.h"
 
 #include "base/memory.h"
+#include "io/fs.h"
 #include "model/chart_kinds.h"
 #include "model/result.h"
 #include "sweep/plan.h"
@@ -161,9 +162,12 @@ status_t sweep_parse(const char *path, const char *text, const char *root, sweep
 
 status_t sweep_load(const char *path, const char *root, sweep_t *sweep, error_t *err) {
     *sweep = (sweep_t){0};
-    char *text = NULL;
-    TRY(node_read(path, &text, err));
-    status_t status = sweep_parse(path, text, root, sweep, err);
+    char *text = NULL, *in_data = path[0] != '/' && !fs_exists(path) ? fs_join(root, path) : NULL;
+    const bool is_in_data = in_data != NULL && fs_exists(in_data);
+    status_t status = node_read(is_in_data ? in_data : path, &text, err);
+    if (status == STATUS_OK)
+        status = sweep_parse(path, text, root, sweep, err);
+    free(in_data);
     free(text);
     return status;
 }

@@ -48,7 +48,8 @@ const measure_key_t *sweep_measure_keys(size_t *n);
 /* "native", or "sm_75" and up. */
 bool sweep_arch_is_valid(const char *arch);
 
-/* `root` is the project's folder, whose kernels/ has the rungs for "variants": ["*"]. */
+/* `root` is the data folder, whose kernels/ has the rungs for "variants": ["*"]. A path that is not here is
+ * looked for there: "sweeps/gemm.json". */
 status_t sweep_load(const char *path, const char *root, sweep_t *sweep, error_t *err);
 /* The same from text; `path` is for messages. */
 status_t sweep_parse(const char *path, const char *text, const char *root, sweep_t *sweep,

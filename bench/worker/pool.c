@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/find.h"
+#include "io/folders.h"
 #include "io/fs.h"
 
 #include <ctype.h>
@@ -17,40 +18,65 @@ static char *variable_of(const char *engine) {
     return name;
 }
 
-/* What a variable holds, or NULL; `*variable` becomes its name. */
-static char *named(const char *name, const char **variable) {
-    const char *value = getenv(name);
-    if (value == NULL || value[0] == '\0')
-        return NULL;
-    *variable = name;
-    return mem_text(value);
+/* A Python and what decided for it: a variable, a folder with a .venv, or neither: $PATH. */
+typedef struct choice {
+    char *python, *variable, *folder;
+} choice_t;
+
+static void free_choice(choice_t *choice) {
+    free(choice->python);
+    free(choice->variable);
+    free(choice->folder);
 }
 
-/* `other_root` may be NULL. */
-static char *of_venv(const char *venv, const char *root, const char *other_root) {
-    const char *const roots[] = {root, other_root};
-    for (size_t i = 0; i < 2 && roots[i] != NULL; i++) {
-        char *python = mem_format("%s/%s/bin/python3", roots[i], venv);
-        if (fs_exists(python))
-            return python;
+static bool take_named(const char *name, choice_t *choice) {
+    const char *value = fs_variable(name);
+    if (value == NULL)
+        return false;
+    *choice = (choice_t){.python = mem_text(value), .variable = mem_text(name)};
+    return true;
+}
+
+/* `folder` may be NULL. */
+static bool take_venv(const char *folder, const char *venv, choice_t *choice) {
+    if (folder == NULL)
+        return false;
+    char *python = mem_format("%s/%s/bin/python3", folder, venv);
+    const bool found = fs_exists(python);
+    if (found)
+        *choice = (choice_t){.python = python, .folder = fs_join(folder, venv)};
+    else
         free(python);
-    }
-    return NULL;
+    return found;
 }
 
-static char *find_python(const char *root, const char *other_root, const char *engine_variable,
-                         const char *engine, const char **variable) {
-    char *python = named(engine_variable, variable);
-    if (python == NULL) {
-        char *venv = mem_format(".venv-%s", engine);
-        python = of_venv(venv, root, other_root);
-        free(venv);
-    }
-    if (python == NULL)
-        python = named("BENCH_PYTHON", variable);
-    if (python == NULL)
-        python = of_venv(".venv", root, other_root);
-    return python != NULL ? python : fs_find_program("python3");
+/* The environment that the user has activated. */
+static bool take_active(choice_t *choice) {
+    const char *folder = fs_variable("VIRTUAL_ENV");
+    char *python = folder != NULL ? fs_join(folder, "bin/python3") : NULL;
+    const bool found = python != NULL && fs_exists(python);
+    if (found)
+        *choice = (choice_t){python, mem_text("VIRTUAL_ENV"), mem_text(folder)};
+    else
+        free(python);
+    return found;
+}
+
+/* A checkout's own environment has what the checkout needs; that of another project comes after the one in use. */
+static choice_t choose_python(const char *root, const char *other_root, const char *engine) {
+    char *variable = variable_of(engine), *venv = mem_format(".venv-%s", engine),
+         *project = folders_project(root);
+    choice_t choice = {0};
+    if (!take_named(variable, &choice) && !take_venv(root, venv, &choice) &&
+        !take_venv(other_root, venv, &choice) && !take_venv(project, venv, &choice) &&
+        !take_named("BENCH_PYTHON", &choice) && !take_venv(root, ".venv", &choice) &&
+        !take_venv(other_root, ".venv", &choice) && !take_active(&choice) &&
+        !take_venv(project, ".venv", &choice))
+        choice.python = fs_find_program("python3");
+    free(variable);
+    free(venv);
+    free(project);
+    return choice;
 }
 
 static status_t check_python(char *python, const char *variable, error_t *err) {
@@ -73,15 +99,26 @@ static status_t check_python(char *python, const char *variable, error_t *err) {
 
 status_t workers_find_python(const char *root, const char *other_root, const char *engine,
                              char **python, error_t *err) {
-    char *engine_variable = variable_of(engine);
-    const char *variable = NULL;
-    *python = find_python(root, other_root, engine_variable, engine, &variable);
-    status_t status = check_python(*python, variable, err);
-    if (status != STATUS_OK) {
-        free(*python);
-        *python = NULL;
-    }
-    free(engine_variable);
+    choice_t choice = choose_python(root, other_root, engine);
+    const status_t status = check_python(choice.python, choice.variable, err);
+    *python = status == STATUS_OK ? mem_text(choice.python) : NULL;
+    free_choice(&choice);
+    return status;
+}
+
+status_t workers_describe_python(const char *root, const char *engine, char **text, error_t *err) {
+    choice_t choice = choose_python(root, NULL, engine);
+    const status_t status = check_python(choice.python, choice.variable, err);
+    const bool is_active = choice.variable != NULL && choice.folder != NULL;
+    *text = status != STATUS_OK ? NULL
+            : is_active         ? mem_format("%s: the active environment, $%s", choice.python,
+                                             choice.variable)
+            : choice.variable != NULL ? mem_format("%s: from $%s", choice.python, choice.variable)
+            : choice.folder != NULL
+                ? mem_format("%s: the %s's environment", choice.python,
+                             folders_installed(root) ? "current folder" : "checkout")
+                                      : mem_format("%s: python3 on $PATH", choice.python);
+    free_choice(&choice);
     return status;
 }
 
@@ -100,7 +137,7 @@ static void show_only(int device, text_list_t *argv) {
 
 static status_t python_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
                             error_t *err) {
-    char *script = mem_format("%s/reference_%s/worker.py", workers->root, spec->engine);
+    char *script = folders_worker(workers->root, spec->engine);
     char *python = NULL;
     status_t status = STATUS_OK;
     if (!fs_exists(script))

@@ -40,11 +40,13 @@ const char *workers_asked_role(const workers_t *workers);
 void workers_free(workers_t *workers);
 
 /* The Python that runs reference_NAME/worker.py for the engine NAME: $BENCH_NAME_PYTHON,
- * <root>/.venv-NAME/bin/python3, $BENCH_PYTHON, <root>/.venv/bin/python3, or python3 on $PATH; both
- * folders may also be under `other_root` (may be NULL). The error says how to install one. The
- * caller frees `*python`. */
+ * <root>/.venv-NAME/bin/python3, $BENCH_PYTHON, <root>/.venv/bin/python3, $VIRTUAL_ENV/bin/python3, or python3
+ * on $PATH; both folders of root may also be under `other_root` (may be NULL) and in the project's folder (.venv
+ * there comes after $VIRTUAL_ENV). The error says how to install one. The caller frees `*python`. */
 status_t workers_find_python(const char *root, const char *other_root, const char *engine,
                              char **python, error_t *err);
+/* The same, with why it is that one: "/usr/bin/python3: python3 on $PATH". The caller frees `*text`. */
+status_t workers_describe_python(const char *root, const char *engine, char **text, error_t *err);
 
 /* The command that starts another build, up to the subcommand. It sets $BENCH_ROOT to that build's
  * folder. */

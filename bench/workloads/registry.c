@@ -1,6 +1,7 @@
 #include "workloads/common/workload.h"
 
 #include "base/memory.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "model/result_json.h"
 #include "workloads/common/descriptors.h"
@@ -44,8 +45,8 @@ status_t workload_add_operator(const char *folder, const workload_t **added, err
     return STATUS_OK;
 }
 
-void workload_add_operators(const char *root, text_list_t *problems) {
-    char *kernels = fs_join(root, "kernels");
+static void add_operators_in(const char *above, text_list_t *problems) {
+    char *kernels = fs_join(above, "kernels");
     text_list_t folders = {0};
     error_t ignored = ERROR_INIT; /* without the folder there are none */
     fs_list(kernels, "", &folders, &ignored);
@@ -61,6 +62,14 @@ void workload_add_operators(const char *root, text_list_t *problems) {
     }
     text_list_free(&folders);
     free(kernels);
+}
+
+void workload_add_operators(const char *root, text_list_t *problems) {
+    char *project = folders_project(root);
+    add_operators_in(root, problems);
+    if (strcmp(project, root) != 0)
+        add_operators_in(project, problems);
+    free(project);
 }
 
 const workload_t *workload_at(size_t index) {

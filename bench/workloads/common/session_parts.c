@@ -4,7 +4,7 @@
 #include "base/units.h"
 #include "engine/gpu.h"
 #include "engine/host_info.h"
-#include "io/find.h"
+#include "io/folders.h"
 #include "io/npy.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ status_t session_skip(session_t *session, status_t status) {
 
 status_t session_open_cublaslt(session_t *session, cublaslt_api_t *api, error_t *err) {
     char *root, *path = NULL;
-    TRY(fs_project_root(&root, err));
+    TRY(folders_data(&root, err));
     const status_t status = cublaslt_open(root, api, &path, err);
     free(root);
     free(path);

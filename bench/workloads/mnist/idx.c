@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "io/folders.h"
 #include "io/fs.h"
 
 #include <errno.h>
@@ -236,13 +237,15 @@ status_t dataset_find(const char *root, char **folder, error_t *err) {
         *folder = mem_text(wanted);
         return STATUS_OK;
     }
+    char *project = folders_project(root);
     for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES && *folder == NULL; i++) {
-        char *place = fs_join(root, PLACES[i]);
+        char *place = fs_join(project, PLACES[i]);
         if (has_any(place))
             *folder = place;
         else
             free(place);
     }
+    free(project);
     return STATUS_OK;
 }
 

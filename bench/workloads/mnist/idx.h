@@ -35,7 +35,7 @@ status_t dataset_read(const char *folder, const dataset_shape_t *shape, dataset_
                       error_t *err);
 
 /* The folder to read: $MNIST_DIR if set, else the first of data/mnist and ../shared/data/mnist
- * below `root`, the project's folder, with one of the files, else NULL, which is not a failure. The
+ * below the project's folder, by the data folder `root`, with one of the files, else NULL, which is not a failure. The
  * caller frees it. A $MNIST_DIR without the files is an error. */
 status_t dataset_find(const char *root, char **folder, error_t *err);
 

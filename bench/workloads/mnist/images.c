@@ -1,7 +1,7 @@
 #include "workloads/mnist/images.h"
 
 #include "base/rng.h"
-#include "io/find.h"
+#include "io/folders.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static struct {
 status_t mnist_images_take(const dataset_t **set, error_t *err) {
     if (images.users == 0) {
         char *root;
-        TRY(fs_project_root(&root, err));
+        TRY(folders_data(&root, err));
         status_t status = dataset_load(root, &images.set, err);
         free(root);
         TRY(status);

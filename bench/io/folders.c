@@ -1,0 +1,135 @@
+#include "io/folders.h"
+
+#include "base/memory.h"
+#include "io/find.h"
+#include "io/fs.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What `make install` has written, in the data folder: no checkout has it. */
+static const char INSTALLED[] = "installed.txt";
+/* A folder with kernels/ and sweeps/ may be anyone's; one with this, too, is a checkout. */
+static const char OURS[] = "kernels/operator.schema.json";
+
+static bool holds(const char *folder, const char *name) {
+    char *path = fs_join(folder, name);
+    const bool found = fs_exists(path);
+    free(path);
+    return found;
+}
+
+char *folders_data_at(const char *folder) {
+    char *kernels = fs_join(folder, "kernels"), *sweeps = fs_join(folder, "sweeps");
+    char *data = NULL;
+    if (fs_is_folder(kernels) && fs_is_folder(sweeps))
+        data = realpath(folder, NULL);
+    free(kernels);
+    free(sweeps);
+    return data;
+}
+
+/* "/a/b" -> "/a"; "/a" -> "/". False if there is no folder above. */
+static bool go_up(char *path) {
+    char *slash = strrchr(path, '/');
+    if (slash == NULL || slash[1] == '\0')
+        return false;
+    slash[slash == path] = '\0';
+    return true;
+}
+
+char *folders_data_with(const char *program) {
+    char *prefix = mem_text(program), *data = NULL;
+    if (go_up(prefix) && go_up(prefix)) {
+        char *share = fs_join(prefix, "share/bench");
+        data = folders_installed(share) ? folders_data_at(share) : NULL;
+        free(share);
+    }
+    free(prefix);
+    return data;
+}
+
+static char *built_in(const char *program) {
+    char *above = mem_text(program);
+    char *data = go_up(above) && go_up(above) ? folders_data_at(above) : NULL;
+    free(above);
+    return data;
+}
+
+static char *around(const char *folder) {
+    char *above = mem_text(folder), *data = NULL;
+    do
+        data = holds(above, OURS) ? folders_data_at(above) : NULL;
+    while (data == NULL && go_up(above));
+    free(above);
+    return data;
+}
+
+status_t folders_data(char **data, error_t *err) {
+    const char *wanted = fs_variable("BENCH_ROOT");
+    *data = NULL;
+    if (wanted != NULL) {
+        *data = folders_data_at(wanted);
+        return *data != NULL ? STATUS_OK
+                             : error_set(err, STATUS_USAGE,
+                                         "BENCH_ROOT=%s: not the project's folder: expected "
+                                         "kernels/ and sweeps/ in it",
+                                         wanted);
+    }
+    char *program, *here = getcwd(NULL, 0);
+    status_t status = fs_executable(&program, err);
+    if (status == STATUS_OK && (*data = built_in(program)) == NULL &&
+        (here == NULL || (*data = around(here)) == NULL) &&
+        (*data = folders_data_with(program)) == NULL)
+        status = error_set(err, STATUS_USAGE,
+                           "cannot find the project's folder: %s is not in a checkout, the current "
+                           "folder neither, and no ../share/bench was installed with it (make "
+                           "install); set BENCH_ROOT",
+                           program);
+    free(here);
+    free(program);
+    return status;
+}
+
+bool folders_installed(const char *data) {
+    return holds(data, INSTALLED);
+}
+
+char *folders_project(const char *data) {
+    char *here = folders_installed(data) ? getcwd(NULL, 0) : NULL;
+    return here != NULL ? here : mem_text(data);
+}
+
+/* The specification of XDG's base directories: a relative path is invalid and is ignored. */
+static char *cache_of_user(void) {
+    const char *xdg = fs_variable("XDG_CACHE_HOME"), *home = fs_variable("HOME");
+    if (xdg != NULL && xdg[0] == '/')
+        return fs_join(xdg, "bench");
+    const struct passwd *user = home == NULL ? getpwuid(getuid()) : NULL;
+    if (user != NULL)
+        home = user->pw_dir;
+    return mem_format("%s/.cache/bench", home != NULL ? home : ".");
+}
+
+void folders_export(const char *data) {
+    if (!folders_installed(data))
+        return;
+    char *cache = cache_of_user();
+    setenv("BENCH_ROOT", data, 0);
+    if (fs_variable("BENCH_CACHE") == NULL)
+        setenv("BENCH_CACHE", cache, 1);
+    free(cache);
+}
+
+char *folders_worker(const char *data, const char *engine) {
+    char *project = folders_project(data);
+    char *script = mem_format("%s/reference_%s/worker.py", data, engine);
+    if (!fs_exists(script)) {
+        free(script);
+        script = mem_format("%s/reference_%s/worker.py", project, engine);
+    }
+    free(project);
+    return script;
+}

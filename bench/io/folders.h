@@ -1,0 +1,29 @@
+/* The two folders of a call. The data folder is only read: kernels/, sweeps/, the Python sides, the scripts of charts.
+ * The project's is the user's: results/, plots/, operators and contenders of their own. In a checkout both are the
+ * checkout; with the data of `make install` the project is the current folder. */
+#ifndef BENCH_IO_FOLDERS_H
+#define BENCH_IO_FOLDERS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+
+/* The data folder: $BENCH_ROOT, else the checkout that this program was built in, else the one that the current
+ * folder is in, else what was installed with this program. Owned by the caller. */
+status_t folders_data(char **data, error_t *err);
+/* The project's folder for a data folder; owned by the caller. */
+char *folders_project(const char *data);
+/* Is it the data of `make install`? */
+bool folders_installed(const char *data);
+/* For an installed program: tell the processes that it starts where the data are, and have caches in the user's
+ * folder ($BENCH_ROOT and $BENCH_CACHE, if not set). */
+void folders_export(const char *data);
+
+/* The absolute path of `folder` if it holds kernels/ and sweeps/, or NULL. */
+char *folders_data_at(const char *folder);
+/* What `make install` installed with a program, or NULL; owned by the caller. */
+char *folders_data_with(const char *program);
+/* reference_ENGINE/worker.py of the data, else the project's, whether or not it exists; owned by the caller. */
+char *folders_worker(const char *data, const char *engine);
+
+#endif
