@@ -2,7 +2,7 @@
  * exits or prints errors. */
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "cli/help.h"
+#include "help/help.h"
 #include "io/folders.h"
 #include "io/output.h"
 #include "results/record.h"

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 import needs
 from needs import (
@@ -34,7 +35,8 @@ PREPROCESS_TIMEOUT_S = 60
 
 def pip_install(package: str, *options: str) -> str:
     """Return how to install a package for this Python or for the project's .venv."""
-    chosen = os.environ.get("BENCH_PYTHON") or sys.prefix != sys.base_prefix
+    installed = (Path(__file__).parents[1] / "installed.txt").exists()  # by make install
+    chosen = os.environ.get("BENCH_PYTHON") or sys.prefix != sys.base_prefix or installed
     return needs.pip_install(package, *options) if chosen else "./run_all.sh sets up .venv with it"
 
 

@@ -30,7 +30,7 @@ const cli_option_t COMPILE_OPTIONS[] = {
      CLI_CHOICE(compile_command_options_t, compile.compiler, COMPILER_CHOICES)},
     {"jobs", "N", "compile N programs at a time (all cores)",
      CLI_RANGE(cli_number, compile_command_options_t, compile.jobs, 1, 1024)},
-    {"cache", "DIR", "folder of the cubin cache ($BENCH_CACHE, or build/cache; installed: ~/.cache/bench)",
+    {"cache", "DIR", "folder of the cubin cache ($BENCH_CACHE, build/cache or ~/.cache/bench)",
      SET(cli_text, compile.cache)},
     {"json", NULL, "print JSON", SET(cli_flag, json)},
     {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},

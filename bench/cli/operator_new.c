@@ -104,7 +104,7 @@ static status_t check_name(const operator_options_t *options, error_t *err) {
 status_t operator_new(const operator_options_t *options, error_t *err) {
     TRY(check_name(options, err));
     const char *name = options->operands[0];
-    char *above = options->dir != NULL             ? mem_text(options->dir)
+    char *above = options->dir != NULL               ? mem_text(options->dir)
                   : folders_installed(options->root) ? folders_project(options->root)
                                                      : fs_join(options->root, "kernels");
     char *folder = fs_join(above, name);

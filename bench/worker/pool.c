@@ -111,13 +111,13 @@ status_t workers_describe_python(const char *root, const char *engine, char **te
     const status_t status = check_python(choice.python, choice.variable, err);
     const bool is_active = choice.variable != NULL && choice.folder != NULL;
     *text = status != STATUS_OK ? NULL
-            : is_active         ? mem_format("%s: the active environment, $%s", choice.python,
-                                             choice.variable)
+            : is_active
+                ? mem_format("%s: the active environment, $%s", choice.python, choice.variable)
             : choice.variable != NULL ? mem_format("%s: from $%s", choice.python, choice.variable)
             : choice.folder != NULL
                 ? mem_format("%s: the %s's environment", choice.python,
                              folders_installed(root) ? "current folder" : "checkout")
-                                      : mem_format("%s: python3 on $PATH", choice.python);
+                : mem_format("%s: python3 on $PATH", choice.python);
     free_choice(&choice);
     return status;
 }

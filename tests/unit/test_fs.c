@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "gzip_file.h"
 #include "io/find.h"
+#include "io/folders.h"
 #include "io/fs.h"
 
 #include <limits.h>
@@ -345,26 +346,34 @@ static void the_project_root(void **state) {
 
     setenv("BENCH_ROOT", project, 1);
     assert_int_equal(fs_make_folders(kernels, &err), STATUS_OK);
-    assert_int_equal(fs_project_root(&root, &err), STATUS_USAGE); /* kernels/ alone is not enough */
+    assert_int_equal(folders_data(&root, &err), STATUS_USAGE); /* kernels/ alone is not enough */
     assert_null(root);
     assert_non_null(strstr(err.text, project));
     error_clear(&err);
     assert_int_equal(fs_make_folders(sweeps, &err), STATUS_OK);
-    assert_int_equal(fs_project_root(&root, &err), STATUS_OK);
+    assert_int_equal(folders_data(&root, &err), STATUS_OK);
     assert_string_equal(root, expected);
     free(root);
 
-    /* Neither the folder above this test nor the temporary one is a project; then the current one
-     * is. */
+    /* Neither the folder above this test nor the temporary one is a project; then the current one is, and the one
+     * that it is in. A folder of that shape may be anyone's. */
     unsetenv("BENCH_ROOT");
     assert_int_equal(chdir(*state), 0);
-    assert_int_equal(fs_project_root(&root, &err), STATUS_USAGE);
+    assert_int_equal(folders_data(&root, &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "set BENCH_ROOT"));
     error_clear(&err);
     assert_int_equal(chdir(project), 0);
-    assert_int_equal(fs_project_root(&root, &err), STATUS_OK);
-    assert_string_equal(root, expected);
-    free(root);
+    assert_int_equal(folders_data(&root, &err), STATUS_USAGE);
+    error_clear(&err);
+    char *ours = fs_join(kernels, "operator.schema.json");
+    assert_int_equal(fs_write_atomic(ours, "{}", 2, &err), STATUS_OK);
+    free(ours);
+    for (int below = 0; below < 2; below++) {
+        assert_int_equal(chdir(below ? "kernels" : "."), 0);
+        assert_int_equal(folders_data(&root, &err), STATUS_OK);
+        assert_string_equal(root, expected);
+        free(root);
+    }
     assert_int_equal(chdir(here), 0);
 
     char *executable = NULL;

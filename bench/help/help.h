@@ -1,7 +1,7 @@
 /* What `bench help` prints, all of it from the table of commands: the overview, the man page, and completion for
  * shells. */
-#ifndef BENCH_CLI_HELP_H
-#define BENCH_CLI_HELP_H
+#ifndef BENCH_HELP_HELP_H
+#define BENCH_HELP_HELP_H
 
 #include "cli/args.h"
 

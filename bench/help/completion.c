@@ -1,6 +1,6 @@
 /* `bench help --completion`: a script for a shell, of the commands, their options and the values that are known. What
  * is not known is a file. */
-#include "cli/help.h"
+#include "help/help.h"
 
 #include "cli/commands.h"
 
@@ -72,28 +72,26 @@ static void print_bash_command(const cli_command_t *command, FILE *out) {
 static void print_bash(FILE *out) {
     size_t n;
     const cli_command_t *commands = commands_all(&n);
-    fputs(
-        "# Completion of bench for bash, made by: bench help --completion bash\n"
-        "_bench() {\n"
-        "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
-        "    local command=${COMP_WORDS[1]}\n"
-        "    COMPREPLY=()\n"
-        "    [ \"$COMP_CWORD\" -eq 1 ] && command= before=\n"
-        "    case $command:$before:$word in\n"
-        "    ::*) words='",
-        out);
+    fputs("# Completion of bench for bash, made by: bench help --completion bash\n"
+          "_bench() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+          "    local command=${COMP_WORDS[1]}\n"
+          "    COMPREPLY=()\n"
+          "    [ \"$COMP_CWORD\" -eq 1 ] && command= before=\n"
+          "    case $command:$before:$word in\n"
+          "    ::*) words='",
+          out);
     print_names(out);
     fputs("help --version' ;;\n    help:*) words='", out);
     print_names(out);
     fputs("' ;;\n", out);
     for (size_t i = 0; i < n; i++)
         print_bash_command(&commands[i], out);
-    fputs(
-        "    esac\n"
-        "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-        "}\n"
-        "complete -o default -F _bench bench\n",
-        out);
+    fputs("    esac\n"
+          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+          "}\n"
+          "complete -o default -F _bench bench\n",
+          out);
 }
 
 /* ---- zsh --------------------------------------------------------------------------------------- */
@@ -143,36 +141,33 @@ static void print_zsh_command(const cli_command_t *command, FILE *out) {
 static void print_zsh(FILE *out) {
     size_t n;
     const cli_command_t *commands = commands_all(&n);
-    fputs(
-        "#compdef bench\n"
-        "# Completion of bench for zsh, made by: bench help --completion zsh\n"
-        "_bench() {\n"
-        "    local -a commands\n"
-        "    commands=(\n",
-        out);
+    fputs("#compdef bench\n"
+          "# Completion of bench for zsh, made by: bench help --completion zsh\n"
+          "_bench() {\n"
+          "    local -a commands\n"
+          "    commands=(\n",
+          out);
     for (size_t i = 0; i < n; i++) {
         fprintf(out, "        '%s:", commands[i].name);
         put_zsh(commands[i].summary, out);
         fputs("'\n", out);
     }
-    fputs(
-        "        'help:list the options of a command'\n"
-        "    )\n"
-        "    if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then\n"
-        "        _describe command commands\n"
-        "        return\n"
-        "    fi\n"
-        "    shift words\n"
-        "    (( CURRENT-- ))\n"
-        "    case $words[1] in\n",
-        out);
+    fputs("        'help:list the options of a command'\n"
+          "    )\n"
+          "    if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then\n"
+          "        _describe command commands\n"
+          "        return\n"
+          "    fi\n"
+          "    shift words\n"
+          "    (( CURRENT-- ))\n"
+          "    case $words[1] in\n",
+          out);
     for (size_t i = 0; i < n; i++)
         print_zsh_command(&commands[i], out);
-    fputs(
-        "    esac\n"
-        "}\n"
-        "if [ \"$funcstack[1]\" = _bench ]; then _bench \"$@\"; else compdef _bench bench; fi\n",
-        out);
+    fputs("    esac\n"
+          "}\n"
+          "if [ \"$funcstack[1]\" = _bench ]; then _bench \"$@\"; else compdef _bench bench; fi\n",
+          out);
 }
 
 status_t help_completion(const char *shell, FILE *out, error_t *err) {

@@ -1,4 +1,4 @@
-#include "cli/help.h"
+#include "help/help.h"
 
 #include "cli/commands.h"
 #include "version.h"
@@ -16,9 +16,8 @@ static const char EXIT_CODES[] =
 static const struct {
     const char *name, *meaning;
 } VARIABLES[] = {
-    {"BENCH_PYTHON",
-     "Python for workers; without it .venv of the checkout, the active environment "
-     "($VIRTUAL_ENV), .venv of the current folder, or python3"},
+    {"BENCH_PYTHON", "Python for workers; without it .venv of the checkout, the active environment "
+                     "($VIRTUAL_ENV), .venv of the current folder, or python3"},
     {"BENCH_NAME_PYTHON", "the same for one engine, e.g. BENCH_JAX_PYTHON"},
     {"BENCH_CACHE", "folder for compiled programs"},
     {"BENCH_ROOT", "folder with kernels/ and sweeps/, e.g. a checkout's"},

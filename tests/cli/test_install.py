@@ -1,0 +1,132 @@
+"""`make install`: all of bench from a folder that is not ours, with results and charts there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from charts import needs_gnuplot
+from project import BENCH, ROOT
+
+PREFIX = "/usr"
+MEASURE = ("--quick", "--time-limit", "50ms", "--set", "device=cpu", "--set", "rows=64")
+
+
+def install(what: str, destination: Path) -> str:
+    script = ROOT / "tests" / "tools" / "install.sh"
+    call = [script, what, BENCH, PREFIX, destination]
+    return subprocess.run(call, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inst") / "of a package"
+    install("install", folder)
+    return folder / PREFIX.lstrip("/")
+
+
+class Own:
+    """A folder of the user's, and the installed program called there."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        self.program, self.folder, self.home = program, folder / "my kernels", folder / "home"
+        self.folder.mkdir()
+        self.home.mkdir()
+
+    def bench(self, *arguments: str | Path, expect: int = 0, **environment: str) -> str:
+        inherited = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), **environment}
+        call = [str(self.program), *map(str, arguments)]
+        done = subprocess.run(
+            call, cwd=self.folder, env=inherited, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == expect, f"{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture
+def own(installed: Path, tmp_path: Path) -> Own:
+    return Own(installed / "bin" / "bench", tmp_path)
+
+
+@needs_gnuplot
+def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) -> None:
+    own.bench("operator", "new", "my_kernel")
+    python = {"BENCH_PYTHON": str(python_with_torch)}
+    options = (*MEASURE, "--variant", "eager,spelled_out", "--out", "results/one")
+    own.bench("run", "--operator", "./my_kernel", *options, **python)
+    own.bench("plot", "results/one")
+    own.bench("report", "results/one")
+    assert sorted(path.name for path in own.folder.iterdir()) == [
+        "REPORT.md",
+        "my_kernel",
+        "plots",
+        "results",
+    ]
+    assert list(own.folder.glob("plots/one/*.svg"))
+    assert "plots/one/" in (own.folder / "results" / "one" / "my_kernel.md").read_text()
+
+
+def test_workloads_and_sweeps_are_installed(own: Own, installed: Path) -> None:
+    variants = own.bench("list", "variants", BENCH_PYTHON="none")
+    assert "mlp_infer    cuda     01_study" in variants
+    sweep = installed / "share" / "bench" / "sweeps" / "mlp_infer_quick.json"
+    assert " cases in " in own.bench("plan", sweep, "--no-pytorch", "--no-jax")
+    assert list(own.folder.iterdir()) == []
+
+
+def test_the_active_environment_is_used(own: Own, tmp_path: Path) -> None:
+    python = tmp_path / "env" / "bin" / "python3"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    told = own.bench("doctor", "--short", VIRTUAL_ENV=str(tmp_path / "env"))
+    assert f"{python}: the active environment, $VIRTUAL_ENV" in told
+
+
+def test_uninstall_removes_what_was_installed(tmp_path: Path) -> None:
+    install("install", tmp_path)
+    prefix = tmp_path / PREFIX.lstrip("/")
+    kept = prefix / "share" / "bench" / "mine.txt"
+    kept.write_text("not installed", encoding="utf-8")
+    install("install", tmp_path)  # again: nothing is left of the first
+    install("uninstall", tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [kept]
+
+
+def commands_of(program: Path) -> dict[str, list[str]]:
+    def text_of(*words: str) -> str:
+        return subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
+
+    names = re.findall(r"^  ([a-z]+)  +\S", text_of("help"), re.MULTILINE)
+    return {name: re.findall(r"^  (--[a-z-]+)", text_of("help", name), re.M) for name in names}
+
+
+def test_the_manual_has_every_command_and_option(installed: Path, own: Own) -> None:
+    page = installed / "share" / "man" / "man1" / "bench.1"
+    text = page.read_text().replace("\\-", "-")
+    for command, options in commands_of(own.program).items():
+        assert f"bench {command}" in text
+        for option in options:
+            assert option in text, f"{command} {option}"
+    if shutil.which("man"):
+        call = ["man", "--warnings", "-l", page]
+        done = subprocess.run(call, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+
+
+def completed(installed: Path, *words: str) -> list[str]:
+    script = installed / "share" / "bash-completion" / "completions" / "bench"
+    code = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bench; echo "${COMPREPLY[@]}"'
+    call = ["bash", "--norc", "-c", code, script, "bench", *words]
+    return subprocess.run(call, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_bash_completes_commands_and_options(installed: Path, own: Own) -> None:
+    commands = commands_of(own.program)
+    assert completed(installed, "ru") == ["run"]
+    assert set(commands) <= set(completed(installed, ""))
+    for command in ("run", "report"):
+        assert set(completed(installed, command, "--")) >= set(commands[command])
