@@ -72,7 +72,7 @@ static void print_folder(const char *folder) {
     printf(
         "\nIt runs as it is. Each file says what to change; docs/own-operator.md has the format. "
         "Next:\n"
-        "  bench operator check %s\n"
+        "  bench operator check %s --emulate     (is the kernel right? on the CPU)\n"
         "  bench compile --operator %s --arch sm_75,sm_90 --quick\n"
         "  bench run --operator %s --quick\n"
         "  bench run --operator %s --quick --set device=cpu     (without a GPU)\n",

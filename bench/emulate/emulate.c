@@ -25,7 +25,7 @@ typedef struct rung {
     const source_t *source;
     char *folder, *defines; /* those that `program` is compiled with; NULL: not yet */
     host_program_t program;
-    size_t right;
+    size_t right, unlaunched;
     char *wrong, *left_out; /* the first case that is wrong; that cannot be emulated, or launched */
 } rung_t;
 
@@ -128,6 +128,7 @@ static status_t run_in(rung_t *rung, const case_t *spec, const expected_t *expec
     TRY(emulation_run(rung->program.path, spec, expected->data, folder, &how, &reason, err));
     if (how == EMULATED_RUN)
         TRY(contender_judge(expected->oracle, expected->reference, folder, &check, &reason, err));
+    rung->unlaunched += how == EMULATED_SKIPPED;
     if (reason == NULL)
         rung->right++;
     else
@@ -142,8 +143,12 @@ static status_t try_rung(const emulation_t *e, rung_t *rung, const case_t *spec,
         return STATUS_OK;
     TRY(build(e, rung, spec, err));
     if (rung->program.path == NULL) {
-        const char *what = rung->program.skips ? "skipped" : "cannot be emulated";
-        note(&rung->left_out, spec, mem_format("%s: %s", what, rung->program.reason));
+        const host_program_t *program = &rung->program;
+        const char *what = program->skips    ? "skipped"
+                           : program->broken ? "does not compile"
+                                             : "cannot be emulated";
+        note(program->broken ? &rung->wrong : &rung->left_out, spec,
+             mem_format("%s: %s", what, program->reason));
         return STATUS_OK;
     }
     TRY(fs_temporary_folder_in(e->folder, &folder, err));
@@ -239,6 +244,10 @@ static status_t print_rungs(const emulation_t *e, error_t *err) {
     for (size_t i = 0; i < e->n; i++)
         width = strlen(e->rungs[i].name) > width ? strlen(e->rungs[i].name) : width;
     for (size_t i = 0; i < e->n; i++) {
+        if (e->rungs[i].unlaunched == e->cases) { /* at no size: its LAUNCHES are wrong */
+            e->rungs[i].wrong = e->rungs[i].left_out;
+            e->rungs[i].left_out = NULL;
+        }
         print_rung(&e->rungs[i], e->cases, (int)width);
         wrong += e->rungs[i].wrong != NULL;
     }

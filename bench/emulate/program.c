@@ -153,6 +153,17 @@ static char *with_own_names(const char *log, const char *folder) {
     return text;
 }
 
+/* A call or a type that the emulation may lack; by the words of GCC and Clang. */
+static bool lacks_a_name(const char *reason) {
+    static const char *const OF_GCC_AND_CLANG[] = {
+        "not declared",        "undeclared",           "has no member",    "no member named",
+        "undefined reference", "does not name a type", "unknown type name"};
+    for (size_t i = 0; i < sizeof OF_GCC_AND_CLANG / sizeof *OF_GCC_AND_CLANG; i++)
+        if (strstr(reason, OF_GCC_AND_CLANG[i]) != NULL)
+            return true;
+    return false;
+}
+
 /* The first error, in one line. */
 static void set_reason(host_program_t *program, const char *log, const char *folder) {
     char *own = with_own_names(log, folder), *header = compile_log_missing_header(own);
@@ -163,6 +174,7 @@ static void set_reason(host_program_t *program, const char *log, const char *fol
     } else if (!program->skips) {
         char *reason = compile_log_reason(own);
         program->reason = mem_text_n(reason, strcspn(reason, "\n"));
+        program->broken = !lacks_a_name(program->reason);
         free(reason);
     }
     free(header);
@@ -205,6 +217,13 @@ status_t host_tools_prepare(host_tools_t *tools, const char *headers, error_t *e
     subprocess_result_t result;
     text_list_t argv = {0};
     TRY(fs_make_folders(headers, err));
+    /* The compiled header does not fit a program whose constants have names that the header uses: then it reads this. */
+    char *beside = fs_join(headers, "host_cuda.h"),
+         *text = mem_format("#include \"%s/kernels/emulation/host_cuda.h\"\n", tools->root);
+    const status_t written = fs_write_atomic(beside, text, strlen(text), err);
+    free(beside);
+    free(text);
+    TRY(written);
     list_options(tools, "c++-header", &argv);
     text_list_add_format(&argv, "%s/kernels/emulation/host_cuda.h", tools->root);
     text_list_add(&argv, "-o");

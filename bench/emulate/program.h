@@ -10,6 +10,8 @@ typedef struct host_program {
     char *path;   /* of the program; NULL: there is none … */
     char *reason; /* … because of this … */
     bool skips;   /* … which is the rung's own `#error SKIP: …` */
+    bool
+        broken; /* … which no compiler would take: not a header or a call that the emulation lacks */
 } host_program_t;
 
 typedef struct host_tools {

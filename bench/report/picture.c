@@ -77,15 +77,25 @@ static const char *footer_of(const report_t *report, const headline_t *headline)
     return report_join(report, &parts, "  ·  ");
 }
 
+/* Without intervals nobody is called faster. */
+static const char *note_of(const headline_t *headline) {
+    passes_t passes = {0};
+    for (size_t i = 0; i < headline->n; i++)
+        passes = passes_join(passes, passes_of(headline->rows[i].part->run));
+    return passes_have_intervals(passes) ? "bar: speed-up, with its 95 % interval  ·  blue: ours "
+                                           "is faster, orange: the rival, "
+                                           "grey: no difference found"
+                                         : "bar: ratio of medians, without an interval: too few "
+                                           "passes to call anybody faster";
+}
+
 static void fill(const report_t *report, const headline_t *headline, chart_t *chart) {
     enum { FRAME = 132, A_ROW = 34 };
     headline_row_t *rows = mem_alloc(headline->n * sizeof *rows);
     memcpy(rows, headline->rows, headline->n * sizeof *rows);
     qsort(rows, headline->n, sizeof *rows, by_ratio);
     chart->title = "How many times as fast as the strongest rival";
-    chart->note =
-        "bar: speed-up, with its 95 % interval  ·  blue: ours is faster, orange: the rival, "
-        "grey: no difference found";
+    chart->note = note_of(headline);
     chart_size(chart, 0, (int)(FRAME + A_ROW * headline->n));
     write_axis(headline, chart);
     chart_row(chart, "# theirs over ours: the ratio of medians and its 95 %% interval\n"

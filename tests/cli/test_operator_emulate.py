@@ -95,6 +95,11 @@ RUNGS = {
         "not tried: at n=1 f32: cannot be emulated: <mma.h> is not emulated",
     ),
     "skips": (rung(head="#error SKIP: needs more\n"), "not tried: at n=1 f32: skipped: needs more"),
+    "syntax": (rung("return; (;"), "wrong at n=1 f32: does not compile: {folder}/syntax.cu:5:"),
+    "grid": (
+        rung().replace('"ceil_div(n, 256)"', '"rows"'),
+        'wrong at n=1 f32: kernel "twice": grid.x: "rows": character 1: unknown name "rows"',
+    ),
     "unknown": (
         rung("no_such_function();"),
         "not tried: at n=1 f32: cannot be emulated: {folder}/unknown.cu:5:",
@@ -118,7 +123,7 @@ def test_each_rung_has_a_verdict(tmp_path: Path) -> None:
     assert set(found) == set(RUNGS)
     for name, (_, said) in RUNGS.items():
         assert found[name].startswith(said.format(folder=folder)), found[name]
-    assert "bench: twice: 7 of 12 rungs wrong, see above" in done.stderr
+    assert "bench: twice: 9 of 14 rungs wrong, see above" in done.stderr
 
 
 # In place, scalars, constants, two dtypes, a verify().
