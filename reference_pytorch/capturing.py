@@ -6,6 +6,7 @@ import gc
 import hashlib
 import importlib
 import os
+import tempfile
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -67,11 +68,22 @@ def use_compile_cache(folder: str) -> None:
     """
     from torch._inductor.utils import clear_caches  # takes seconds to import
 
-    shared = os.path.dirname(folder)
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    shared = _without_spaces(os.path.dirname(folder))
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, os.path.basename(folder))
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")
     _keep_vector_checks(shared)
     clear_caches()  # those in memory
+
+
+@cache
+def _without_spaces(folder: str) -> str:
+    """Return a link to a folder with a space: PyTorch splits its compiler's command there."""
+    if " " not in folder:
+        return folder
+    os.makedirs(folder, exist_ok=True)
+    link = os.path.join(tempfile.mkdtemp(dir=os.environ.get("BENCH_SCRATCH")), "compiled")
+    os.symlink(folder, link)
+    return link
 
 
 @cache

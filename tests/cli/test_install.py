@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from charts import needs_gnuplot
-from project import BENCH, ROOT
+from project import BENCH, ROOT, compiler_options
 
 PREFIX = "/usr"
 MEASURE = ("--quick", "--time-limit", "50ms", "--set", "device=cpu", "--set", "rows=64")
@@ -70,6 +70,44 @@ def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) ->
     assert "plots/one/" in (own.folder / "results" / "one" / "my_kernel.md").read_text()
 
 
+def test_pytorch_compiles_in_a_folder_with_a_space(own: Own, python_with_torch: Path) -> None:
+    """Its compiler's command line is split at spaces: `compile` failed, wherever bench is from."""
+    own.bench("operator", "new", "my_kernel")
+    options = (*MEASURE, "--variant", "compile,eager", "--out", "results/one")
+    own.bench("run", "--operator", "my_kernel", *options, BENCH_PYTHON=str(python_with_torch))
+
+
+def test_own_contender_and_own_operator_of_the_folder(own: Own) -> None:
+    contender = own.folder / "reference_mine"
+    shutil.copytree(ROOT / "tests" / "fixtures" / "sweep_root" / "reference_mine", contender)
+    own.bench("operator", "new", "my_kernel", "--dir", "kernels")
+    assert "my_kernel" in own.bench("list", "operators")
+    told = own.bench("doctor", "--short", BENCH_PYTHON="none", BENCH_JAX_PYTHON="none")
+    assert " mine " in told
+
+
+def test_programs_are_in_the_cache_of_the_user(own: Own) -> None:
+    own.bench("operator", "new", "my_kernel")
+    call = ("compile", "--operator", "my_kernel", "--arch=sm_90", "--quick", *compiler_options())
+    # NVRTC may be in the environment of the tests.
+    own.bench(*call, VIRTUAL_ENV=str(ROOT / ".venv"))
+    assert any((own.home / ".cache" / "bench").iterdir())
+    assert [path.name for path in own.folder.iterdir()] == ["my_kernel"]
+
+
+def test_sweeps_are_found_by_their_name(own: Own) -> None:
+    assert " cases in " in own.bench("plan", "sweeps/mlp_infer_quick.json", "--no-pytorch")
+
+
+def test_in_a_checkout_it_is_the_checkout_that_counts(installed: Path, tmp_path: Path) -> None:
+    own = Own(installed / "bin" / "bench", tmp_path)
+    (own.folder / "sweeps").mkdir()
+    (own.folder / "kernels").mkdir()
+    assert "mlp_infer_quick" in own.bench("list", "sweeps"), "a folder of that shape is anyone's"
+    shutil.copy(ROOT / "kernels" / "operator.schema.json", own.folder / "kernels")
+    assert own.bench("list", "sweeps") == ""
+
+
 def test_workloads_and_sweeps_are_installed(own: Own, installed: Path) -> None:
     variants = own.bench("list", "variants", BENCH_PYTHON="none")
     assert "mlp_infer    cuda     01_study" in variants
@@ -91,9 +129,21 @@ def test_uninstall_removes_what_was_installed(tmp_path: Path) -> None:
     prefix = tmp_path / PREFIX.lstrip("/")
     kept = prefix / "share" / "bench" / "mine.txt"
     kept.write_text("not installed", encoding="utf-8")
+    old, listed = (
+        prefix / "share" / "bench" / "old.cu",
+        prefix / "share" / "bench" / "installed.txt",
+    )
+    old.write_text("of an older version", encoding="utf-8")
+    outside = tmp_path / "outside"
+    outside.write_text("not below the prefix", encoding="utf-8")
+    named = f"{listed.read_text(encoding='utf-8')}share/bench/old.cu\n../outside\n"
+    listed.write_text(named, encoding="utf-8")
+    (old.parent / "reference_common" / "__pycache__").mkdir()
+    (old.parent / "reference_common" / "__pycache__" / "timing.pyc").write_bytes(b"")
     install("install", tmp_path)  # again: nothing is left of the first
+    assert not old.exists() and outside.exists()
     install("uninstall", tmp_path)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [kept]
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == {kept, outside}
 
 
 def commands_of(program: Path) -> dict[str, list[str]]:

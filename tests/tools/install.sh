@@ -26,8 +26,7 @@ remove_installed() {
 
 # MODE FILE NAME
 put() {
-    mkdir -p -- "$top/$(dirname -- "$3")"
-    install -m "$1" -- "$2" "$top/$3"
+    install -D -m "$1" -- "$2" "$top/$3"
     printf '%s\n' "$3" >>"$listed"
 }
 
