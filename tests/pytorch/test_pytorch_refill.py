@@ -327,6 +327,19 @@ def test_an_audit_runs_what_is_timed_so_many_times(opened, device, workload, mon
     assert opened.ok(protocol.AuditRequest("c", 0))["phase"] == "batch"
 
 
+@pytest.mark.parametrize(("device", "workload", "variant"), [("cuda", "mlp_infer", "graph")])
+def test_an_audit_by_the_devices_clock_waits_once_for_all_runs(opened, monkeypatch):
+    """The time of a wait for each graph would make a true claim look too low."""
+    opened.refill(SEED)
+    done = []
+    replay, wait = opened.case._repeated.replay, opened.case._wait
+    monkeypatch.setattr(opened.case._repeated, "replay", lambda: (done.append("run"), replay()))
+    monkeypatch.setattr(opened.case, "_wait", lambda: (done.append("wait"), wait()))
+    answer = opened.ok(protocol.AuditRequest("c", 3, "forward_graph"))
+    assert answer["calls"] == opened.case._n_repeats
+    assert done == ["run", "run", "run", "wait"]
+
+
 @pytest.mark.parametrize(("device", "workload", "variant"), [("cuda", "mnist_train", "graph")])
 def test_pinned_outputs_are_filled_too(opened):
     case = opened.case
