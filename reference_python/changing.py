@@ -53,19 +53,23 @@ class Changing:
         """What the run in the middle left, without outputs that are inputs, too."""
         self._runs = runs = min(max(repeats // _PART_OF_REPEATS, _LEAST_RUNS), _MOST_RUNS)
         each = [
-            _amounts(own, runs) if may else [0] * runs
+            _amounts(own, runs + 1) if may else [0] * (runs + 1)
             for own, may in zip(x, may_rotate, strict=True)
         ]
-        changed = [[amounts[run] for amounts in each] for run in range(runs)]
+        same, *changed = [[amounts[run] for amounts in each] for run in range(runs + 1)]
         self._changed = capture(lambda: self._in_turns(changed))
-        self._same = capture(lambda: self._in_turns([changed[0]] * runs))
+        self._same = capture(lambda: self._in_turns([same] * runs))
         self._checked = capture(lambda: self._in_turns(changed, keep_middle=True))
         self._changed.replay()  # the first time takes longer
 
     def more_ns(self, events: Events) -> float:
-        """Return how much longer a run takes if its inputs change."""
+        """Return how much longer a run takes if its inputs change.
+
+        Before each graph that is timed another one keeps the device busy while the host submits it.
+        """
         for own, copy in self._pairs:
             copy.copy_(own)
+        self._same.replay()
         fill_randomly([*self._left, *self._changed.result])
         changed_ns = _time(self._changed.replay, events)
         self._same.replay()  # computes, as its outputs are elsewhere
