@@ -101,6 +101,7 @@ typedef struct group {
     const case_t *cases;
     case_state_t *states; /* of the cases */
     size_t n;
+    unsigned turn; /* sweep/turns.h */
     const measure_options_t *measure;
 } group_t;
 
@@ -232,6 +233,8 @@ status_t run_trace(run_t *run, error_t *err);
 /* summary.c */
 /* The table of a finished workload (NULL: of all); nothing if run_print() prints single cases. */
 status_t run_print_workload(const run_t *run, const char *workload, error_t *err);
+/* With --quick, before what takes longer: who leads so far, on stderr. */
+status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err);
 status_t run_print(const run_t *run, error_t *err);
 
 #endif
