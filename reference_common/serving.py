@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import bytecode
+import forked
 import needs
 import protocol
 from protocol import Answer, DeviceLost, ProtocolError
@@ -88,7 +89,10 @@ class Worker:
             raise needs.Unavailable(lacks)
         session = engine.make_session(self._device_kind)
         about = session.describe()
-        about["once_ns"] = {"import": import_ns, **about["once_ns"]}
+        once_ns = {"import": forked.import_ns.get(engine.module, import_ns)}
+        if forked.import_ns:
+            once_ns["fork"] = start_ns - forked.requested_ns
+        about["once_ns"] = {**once_ns, **about["once_ns"]}
         self._introduction = protocol.ok(protocol=protocol.VERSION, **about)
         self._session = session
         # Modules stay: without this every collection looks at all that they define.

@@ -34,6 +34,8 @@ def set_environment(device_kind: str) -> None:
     """Tell JAX before its import which device it gets, and to leave the others memory on it."""
     os.environ["JAX_PLATFORMS"] = device_kind
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    if "jax" in sys.modules:  # it has read that in the process that this one was forked from
+        sys.modules["jax"].config.update("jax_platforms", device_kind)
 
 
 def make_session(device_kind: str) -> EngineSession:

@@ -112,6 +112,8 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, sanitize)},
     {"isolate", NULL, "a process for each contender, behind the system's walls if it has any",
      SET(cli_flag, isolate)},
+    {"fresh-processes", NULL, "start Python in each worker process, do not fork (measuring.md)",
+     SET(cli_flag, fresh)},
     {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them",
      SET(cli_flag, cold)},
     {"json", NULL, "print results as JSON", SET(cli_flag, json)},

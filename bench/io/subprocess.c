@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,9 +29,8 @@ static void close_fd(int *fd) {
     *fd = -1;
 }
 
-bool subprocess_pipe(int ends[2]) {
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return false;
+/* Not to the numbers 0 to 2: see subprocess_pipe(). */
+static bool move_up(int ends[2]) {
     for (int i = 0; i < 2; i++) {
         if (ends[i] > 2)
             continue;
@@ -41,6 +41,14 @@ bool subprocess_pipe(int ends[2]) {
         ends[i] = moved;
     }
     return true;
+}
+
+bool subprocess_pipe(int ends[2]) {
+    return pipe2(ends, O_CLOEXEC) == 0 && move_up(ends);
+}
+
+static bool socket_pair(int ends[2]) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 && move_up(ends);
 }
 
 typedef struct pipes {
@@ -85,17 +93,33 @@ static int exec_failure(int fd) {
     return got == sizeof cause ? cause : 0;
 }
 
-status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t *err) {
-    *child = (subprocess_t){-1, -1, -1, -1};
+/* Take our ends out of the pipes. */
+static void keep_ends(pipes_t *pipes, subprocess_t *child) {
+    child->in_fd = pipes->in[1];
+    child->out_fd = pipes->out[0];
+    child->err_fd = pipes->err[0];
+    pipes->in[1] = pipes->out[0] = pipes->err[0] = -1;
+    fcntl(child->in_fd, F_SETFL, O_NONBLOCK);
+    fcntl(child->out_fd, F_SETFL, O_NONBLOCK);
+    fcntl(child->err_fd, F_SETFL, O_NONBLOCK);
+}
+
+static const subprocess_t NO_CHILD = {-1, -1, -1, -1};
+static const pipes_t NO_PIPES = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+
+/* `make_in` makes the child's stdin, [0], and our end of it. */
+static status_t start(const char *const *argv, bool (*make_in)(int ends[2]), subprocess_t *child,
+                      error_t *err) {
+    *child = NO_CHILD;
     char *program = fs_find_program(argv[0]);
     if (program == NULL)
         return error_set(err, STATUS_USAGE, "%s: cannot start: no such program%s", argv[0],
                          strchr(argv[0], '/') == NULL ? " on $PATH" : "");
     /* Writing to a dead child must fail, not kill us. */
     signal(SIGPIPE, SIG_IGN);
-    pipes_t pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    pipes_t pipes = NO_PIPES;
     pid_t parent = getpid(), pid = -1;
-    if (subprocess_pipe(pipes.in) && subprocess_pipe(pipes.out) && subprocess_pipe(pipes.err) &&
+    if (make_in(pipes.in) && subprocess_pipe(pipes.out) && subprocess_pipe(pipes.err) &&
         subprocess_pipe(pipes.exec))
         pid = fork();
     if (pid == 0)
@@ -112,12 +136,32 @@ status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t 
         close_pipes(&pipes);
         return error_set(err, STATUS_USAGE, "%s: cannot start: %s", argv[0], strerror(cause));
     }
-    *child = (subprocess_t){pid, pipes.in[1], pipes.out[0], pipes.err[0]};
-    pipes.in[1] = pipes.out[0] = pipes.err[0] = -1;
+    child->pid = pid;
+    keep_ends(&pipes, child);
     close_pipes(&pipes);
-    fcntl(child->in_fd, F_SETFL, O_NONBLOCK);
-    fcntl(child->out_fd, F_SETFL, O_NONBLOCK);
-    fcntl(child->err_fd, F_SETFL, O_NONBLOCK);
+    return STATUS_OK;
+}
+
+status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t *err) {
+    return start(argv, subprocess_pipe, child, err);
+}
+
+status_t subprocess_start_with_socket(const char *const *argv, subprocess_t *child, error_t *err) {
+    return start(argv, socket_pair, child, err);
+}
+
+status_t subprocess_streams(subprocess_t *child, int theirs[3], error_t *err) {
+    pipes_t pipes = NO_PIPES;
+    *child = NO_CHILD;
+    if (!subprocess_pipe(pipes.in) || !subprocess_pipe(pipes.out) || !subprocess_pipe(pipes.err)) {
+        error_set(err, STATUS_FAILED, "pipes: %s", strerror(errno));
+        close_pipes(&pipes);
+        return STATUS_FAILED;
+    }
+    keep_ends(&pipes, child);
+    theirs[0] = pipes.in[0];
+    theirs[1] = pipes.out[1];
+    theirs[2] = pipes.err[1];
     return STATUS_OK;
 }
 
@@ -131,6 +175,12 @@ bool subprocess_has_ended(const subprocess_t *child) {
     return child->pid <= 0 || has_ended(child->pid);
 }
 
+void subprocess_close(subprocess_t *child) {
+    close_fd(&child->in_fd);
+    close_fd(&child->out_fd);
+    close_fd(&child->err_fd);
+}
+
 /* Kill the rest of the group, reap the child, close our ends. Returns the wait status. */
 static int end(subprocess_t *child) {
     int wait_status = 0;
@@ -138,9 +188,7 @@ static int end(subprocess_t *child) {
     while (waitpid(child->pid, &wait_status, 0) < 0 && errno == EINTR)
         ;
     child->pid = -1;
-    close_fd(&child->in_fd);
-    close_fd(&child->out_fd);
-    close_fd(&child->err_fd);
+    subprocess_close(child);
     return wait_status;
 }
 

@@ -41,6 +41,12 @@ typedef struct subprocess {
 } subprocess_t;
 
 status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t *err);
+/* The same, but its stdin, child->in_fd, is a socket: files can be handed over. */
+status_t subprocess_start_with_socket(const char *const *argv, subprocess_t *child, error_t *err);
+/* Pipes for a child of ours that another process starts: `theirs` become its standard streams, and the caller
+ * closes them once they are handed over. Set child->pid then, or subprocess_close() it. */
+status_t subprocess_streams(subprocess_t *child, int theirs[3], error_t *err);
+void subprocess_close(subprocess_t *child);
 /* Has it ended? Call subprocess_stop() all the same: it reports how. */
 bool subprocess_has_ended(const subprocess_t *child);
 /* Kill the process group, reap, close. Writes how it ended ("exit code 3", "signal 11 (Segmentation

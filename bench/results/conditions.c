@@ -53,6 +53,7 @@ static const condition_t CONDITIONS[] = {
     {.key = "measure.side", .must_agree = PARTS, .is_name = true},
     {.key = "measure.devices", .must_agree = PARTS, .both = true},
     {.key = "measure.quick", .must_agree = BOOTS, .both = true},
+    {.key = "measure.processes", .must_agree = BOOTS, .optional = true},
     {.key = "measure.lock_clocks.", .must_agree = PARTS},
     {.key = "measure.", .must_agree = BOOTS},
     {.key = "measured.", .must_agree = MEASURED},

@@ -20,8 +20,7 @@ static const int64_t LONG_NS = 1000000000;
 
 /* ---- reference output ------------------------------------------------------------------------ */
 
-/* The oracle: float64 on the CPU, or `noop` for the null workload. False when there is none. */
-static bool oracle_case(const group_t *group, case_t *oracle) {
+bool entrants_oracle(const group_t *group, case_t *oracle) {
     const workload_t *workload = group->workload;
     const char *engine, *variant;
     if (workload->pytorch_oracle != NULL) {
@@ -92,7 +91,7 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
 static status_t compute_reference(run_t *run, const group_t *group, kept_reference_t *kept,
                                   error_t *err) {
     case_t spec;
-    if (run->options->profile || !oracle_case(group, &spec)) {
+    if (run->options->profile || !entrants_oracle(group, &spec)) {
         kept->seed = secret_seed();
         return STATUS_OK;
     }
@@ -122,7 +121,7 @@ static status_t open_judge(entrants_t *entrants, error_t *err) {
     run_t *run = entrants->run;
     case_t spec;
     worker_link_t *worker;
-    if (!oracle_case(entrants->group, &spec))
+    if (!entrants_oracle(entrants->group, &spec))
         return STATUS_OK;
     status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
@@ -329,6 +328,55 @@ static void say_end(entrants_t *entrants) {
     begin(entrants, STEP_OTHER, "", 1, mem_text(entrants->name));
 }
 
+/* ---- their workers' processes ------------------------------------------------------------------ */
+
+static void begin_of(run_t *run, const case_t *spec, const char *role) {
+    worker_link_t *link;
+    error_t ignored = ERROR_INIT; /* who opens a case will report it */
+    if (forks_know(spec->engine))
+        workers_find(&run->workers, spec, role, &link, &ignored);
+}
+
+void run_begin_imports(run_t *run) {
+    for (size_t s = 0; s < run->n_sweeps && run->workers.forked; s++) {
+        const sweep_t *sweep = &run->sweeps[s];
+        const group_t first = {.workload = sweep->workload, .cases = sweep->cases, .n = 1};
+        case_t oracle;
+        if (sweep->n_cases > 0 && entrants_oracle(&first, &oracle)) {
+            begin_of(run, &oracle, ORACLE);
+            case_free(&oracle);
+        }
+        for (size_t i = 0; i < sweep->n_cases; i++)
+            begin_of(run, &sweep->cases[i], "");
+    }
+}
+
+/* Those that run no code of a contender before a case is opened start side by side, with the oracle's. Not of two builds:
+ * there it matters which starts first. */
+static void start_all(entrants_t *entrants) {
+    run_t *run = entrants->run;
+    worker_link_t **links = NULL, *oracle;
+    size_t n = 0;
+    case_t spec;
+    error_t ignored = ERROR_INIT; /* who opens a case will report it */
+    if (run->pair != NULL)
+        return;
+    if (!run->options->profile && entrants_oracle(entrants->group, &spec)) {
+        if (workers_find(&run->workers, &spec, ORACLE, &oracle, &ignored) == STATUS_OK)
+            worker_links_add(&links, &n, oracle);
+        case_free(&spec);
+    }
+    for (size_t i = 0; i < entrants->n; i++) {
+        const char *engine = entrants->contenders[i].result.spec.engine;
+        if (entrants->contenders[i].active &&
+            (case_engine_is_built_in(engine) || forks_know(engine)))
+            worker_links_add(&links, &n, entrants->contenders[i].worker);
+    }
+    free(guard_restore(run->settings.guard, NULL)); /* new processes inherit how we are bound */
+    worker_links_start(links, n, run->options->timeout_s);
+    free(links);
+}
+
 /* ---- measuring ------------------------------------------------------------------------------- */
 
 static bool is_any_active(const entrants_t *entrants) {
@@ -371,6 +419,7 @@ static const kept_reference_t *open_entrants(entrants_t *entrants, bool backward
     say_reference(entrants);
     if (!is_any_active(entrants) || !check_files(entrants))
         return NULL;
+    start_all(entrants);
     const kept_reference_t *kept = find_reference(entrants, &why);
     open_all(entrants, backward);
     if (kept == NULL)

@@ -15,6 +15,9 @@ typedef struct entrants {
     contender_t *judge; /* the oracle while it is open for verify(); else NULL */
 } entrants_t;
 
+/* The oracle of a group: float64 on the CPU, or `noop` for the null workload. False when there is none. */
+bool entrants_oracle(const group_t *group, case_t *oracle);
+
 /* That of case `i` of a group, which the caller frees: isolated, it has the same worker in all passes, also if
  * others of the group are done, as what it compiled is there. */
 char *entrant_role(const run_t *run, size_t i);

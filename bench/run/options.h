@@ -34,6 +34,7 @@ typedef struct run_options {
     double threshold_frac;  /* of the --against comparison */
     double recheck_limit_s; /* time limit for re-measuring undecided cases; 0: off */
     bool strict;            /* STATUS_NOISY if cases stay undecided */
+    bool fresh;             /* fork no worker processes */
     bool isolate;           /* a worker process for each case of a group */
     bool resume, retry, quick, no_pytorch, no_jax, cold, profile, trace, sanitize, quiet, json;
     const char *const *argv; /* for the record */

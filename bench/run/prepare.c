@@ -71,6 +71,8 @@ static void describe_machine(run_t *run) {
     environment_set(&run->here, "measure.mode", run->options->cold ? "cold" : "steady");
     if (run->options->quick)
         environment_set_flag(&run->here, "measure.quick", true);
+    if (run->options->fresh || run_forks(run))
+        environment_set(&run->here, "measure.processes", run->options->fresh ? "fresh" : "forked");
     if (run->options->devices != NULL) {
         char *devices = mem_format("%s at once", run->options->devices);
         environment_set(&run->here, "measure.devices", devices);
@@ -245,6 +247,11 @@ void run_note_workers(run_t *run) {
             leave_out_role(prefix);
         copy_facts(env, prefix, versions);
         free(prefix);
+        if (link->unforked != NULL) {
+            char *key = mem_format("unforked.%s", link->label);
+            environment_set(env, key, link->unforked);
+            free(key);
+        }
         const json_t *torch = json_object_get(versions, "torch");
         if (json_is_string(torch))
             environment_set(env, "versions.pytorch", json_string_value(torch));
@@ -311,6 +318,7 @@ status_t run_survey(run_t *run, error_t *err) {
     run->workers = (workers_t){.root = options->root,
                                .bench = run->build != NULL ? run->build->bench : NULL,
                                .device = options->device,
+                               .forked = run_forks(run),
                                .isolation = options->isolate ? &run->isolation : NULL};
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,

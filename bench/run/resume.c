@@ -26,6 +26,7 @@ static status_t check_options(const run_t *run, error_t *err) {
     const environment_t *env = &run->record.environment;
     const char *mode = environment_get(env, "measure.mode");
     const char *pair = environment_get(env, "measure.pair");
+    const char *processes = environment_get(env, "measure.processes");
     TRY(check_option(run, "--cold", mode != NULL && strcmp(mode, "cold") == 0, run->options->cold,
                      err));
     TRY(check_option(run, "--quick", environment_get(env, "measure.quick") != NULL,
@@ -34,6 +35,8 @@ static status_t check_options(const run_t *run, error_t *err) {
                      run->options->devices != NULL, err));
     TRY(check_option(run, "--isolate", environment_get(env, "measure.isolate") != NULL,
                      run->options->isolate, err));
+    TRY(check_option(run, "--fresh-processes", processes != NULL && strcmp(processes, "fresh") == 0,
+                     run->options->fresh, err));
     TRY(check_option(run, "--against", pair != NULL, run->pair != NULL, err));
     if (run->build != NULL && strcmp(pair, run->pair) != 0)
         return error_set(err, STATUS_USAGE,
@@ -125,6 +128,8 @@ status_t run_resume(run_t *run, error_t *err) {
 
 bool run_start_left(run_t *run) {
     bool are_left = false;
+    worker_link_t **links = NULL;
+    size_t n = 0;
     run_make_states(run);
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
@@ -137,8 +142,10 @@ bool run_start_left(run_t *run) {
             if (!case_engine_is_built_in(spec->engine) &&
                 workers_find(&run->workers, spec, workers_asked_role(&run->workers), &link,
                              &ignored) == STATUS_OK)
-                worker_link_start(link, run->options->timeout_s, &ignored);
+                worker_links_add(&links, &n, link);
         }
+    worker_links_start(links, n, run->options->timeout_s);
+    free(links);
     run_free_states(run);
     return are_left;
 }

@@ -48,6 +48,7 @@ static status_t steps(run_t *run, error_t *err) {
     TRY(cores_init(&run->cores, run->options->cpus, err));
     TRY(run_prepare_folder(run, err));
     TRY(run_survey(run, err));
+    run_begin_imports(run);
     TRY(run_compile(run, err));
     TRY(run_begin(run, err));
     TRY(run_sanitize(run, err));

@@ -98,3 +98,19 @@ status_t run_add_resume_hint(const run_t *run, error_t *err) {
                      "same command and --resume --out %s",
                      cause.text, run->folder);
 }
+
+static bool uses_ours(const sweep_t *sweep) {
+    for (size_t i = 0; i < sweep->n_cases; i++)
+        if (forks_know(sweep->cases[i].engine))
+            return true;
+    return sweep->workload->pytorch_oracle != NULL;
+}
+
+bool run_forks(const run_t *run) {
+    const run_options_t *options = run->options;
+    bool any = false;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        any |= uses_ours(&run->sweeps[s]);
+    return any && !options->fresh && !options->cold && !options->profile && !options->trace &&
+           !options->isolate && options->against == NULL && run->build == NULL;
+}

@@ -157,6 +157,11 @@ status_t run_prepare_folder(run_t *run, error_t *err);
 status_t run_begin(run_t *run, error_t *err);
 /* Start the CUDA worker if a case needs it, and describe the device. No GPU is not an error. */
 status_t run_survey(run_t *run, error_t *err);
+/* Are workers of our own Python engines forked (worker/forks.h)? Not where whole processes are timed, watched from
+ * outside, or compared with those of a build that may not fork. */
+bool run_forks(const run_t *run);
+/* Begin the imports that the first workers wait for. */
+void run_begin_imports(run_t *run);
 /* Tell who looks on that other programs load the machine now. */
 void run_note_load(run_t *run);
 /* Why this case cannot run, with status skipped or failed; NULL if it can. The caller frees it. */

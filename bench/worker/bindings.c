@@ -39,6 +39,15 @@ void bindings_free(bindings_t *bindings) {
     *bindings = (bindings_t){0};
 }
 
+static bool is_same(const struct thread_binding *a, const struct thread_binding *b) {
+    return CPU_EQUAL(&a->cores, &b->cores) && a->nice == b->nice && a->policy == b->policy;
+}
+
+bool bindings_agree(pid_t a, pid_t b) {
+    struct thread_binding one, other;
+    return read_thread(a, &one) && read_thread(b, &other) && is_same(&one, &other);
+}
+
 static void set_back(const struct thread_binding *before, const struct thread_binding *now) {
     const struct sched_param none = {0};
     if (now->policy != before->policy)
@@ -56,7 +65,7 @@ const char *bindings_changed(const bindings_t *before, bool restore) {
         if (!read_thread(then->thread, &now))
             continue;
         const bool moved = !CPU_EQUAL(&now.cores, &then->cores);
-        if (!moved && now.nice == then->nice && now.policy == then->policy)
+        if (is_same(&now, then))
             continue;
         what = moved ? "cores" : what != NULL ? what : "priority";
         if (restore)

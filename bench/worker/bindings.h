@@ -26,4 +26,7 @@ void bindings_free(bindings_t *bindings);
  * nothing. With `restore` it is set back, as far as this user may. */
 const char *bindings_changed(const bindings_t *before, bool restore);
 
+/* Are the main threads of two processes bound alike? */
+bool bindings_agree(pid_t a, pid_t b);
+
 #endif

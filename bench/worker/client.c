@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -18,6 +19,7 @@ enum {
     READ_BYTES = 64 * 1024,
     BYE_S = 5,
     EXIT_POLL_NS = 100000,
+    SERVER_TAG_BYTES = 255, /* no worker's, with room for theirs: forks write it there */
 };
 
 void worker_link_init(worker_link_t *link, const char *label, text_list_t argv) {
@@ -28,6 +30,7 @@ void worker_link_free(worker_link_t *link) {
     worker_link_stop(link);
     free(link->label);
     free(link->cannot);
+    free(link->unforked);
     free(link->folder);
     free(link->tag);
     bindings_free(&link->bindings);
@@ -89,11 +92,34 @@ static int64_t deadline_in(double seconds) {
     return clock_ns() + (int64_t)(seconds * 1e9);
 }
 
+/* Some bytes of a request, the first with the files that go with it. */
+static ssize_t send_some(worker_link_t *link, const char *line, size_t left) {
+    enum { FILES = 3 * sizeof(int) };
+    if (link->handed == NULL)
+        return write(link->child.in_fd, line, left);
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(FILES)];
+    } control = {0};
+    struct iovec text = {(char *)(uintptr_t)line, left};
+    struct msghdr message = {.msg_iov = &text,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    control.header = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(FILES)};
+    memcpy(CMSG_DATA(&control.header), link->handed, FILES);
+    const ssize_t n = sendmsg(link->child.in_fd, &message, MSG_NOSIGNAL);
+    if (n > 0)
+        link->handed = NULL;
+    return n;
+}
+
 static status_t send_line(worker_link_t *link, const char *line, int64_t deadline_ns,
                           error_t *err) {
     size_t left = strlen(line);
     while (left > 0) {
-        ssize_t n = write(link->child.in_fd, line, left);
+        ssize_t n = send_some(link, line, left);
         if (n > 0) {
             line += n;
             left -= (size_t)n;
@@ -142,6 +168,10 @@ void worker_links_heed(const volatile sig_atomic_t *flag) {
     interrupted = flag;
 }
 
+static bool is_interrupted(void) {
+    return interrupted != NULL && *interrupted;
+}
+
 static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *err) {
     bool ended = false;
     int64_t interrupted_ns = INT64_MAX;
@@ -155,7 +185,7 @@ static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *
             return give_up(link, err, "did not answer in time");
         if (clock_ns() > interrupted_ns)
             return give_up(link, err, "was interrupted");
-        if (interrupted != NULL && *interrupted && interrupted_ns == INT64_MAX)
+        if (is_interrupted() && interrupted_ns == INT64_MAX)
             interrupted_ns = deadline_in(INTERRUPT_PATIENCE_S);
         struct pollfd both[2] = {{.fd = link->child.out_fd, .events = POLLIN},
                                  {.fd = link->child.err_fd, .events = POLLIN}};
@@ -273,24 +303,47 @@ static json_t *hello_request(void) {
     return json_pack("{s:s, s:i}", "op", "hello", "protocol", PROTOCOL_VERSION);
 }
 
-/* Start the process and send it hello; the answer may take seconds. */
-static status_t launch(worker_link_t *link, int64_t deadline_ns, error_t *err) {
+/* False: its server cannot, link->unforked says why. */
+static bool fork_process(worker_link_t *link, int64_t deadline_ns) {
+    error_t why = ERROR_INIT;
+    free(link->unforked);
+    link->unforked = NULL;
+    link->forked = link->server != NULL && link->fork(link->server, &link->argv, link->tag,
+                                                      (double)(deadline_ns - clock_ns()) / 1e9,
+                                                      &link->child, &why) == STATUS_OK;
+    if (link->server != NULL && !link->forked)
+        link->unforked = mem_text(why.text);
+    return link->forked;
+}
+
+static status_t start_process(worker_link_t *link, error_t *err) {
     const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
     for (size_t i = 0; i < link->argv.n; i++)
         argv[i] = link->argv.items[i];
+    setenv(WORKER_TAG, link->tag, 1);
+    const status_t status = link->is_server ? subprocess_start_with_socket(argv, &link->child, err)
+                                            : subprocess_start(argv, &link->child, err);
+    unsetenv(WORKER_TAG);
+    free(argv);
+    return status;
+}
+
+/* Start the process and send it hello; the answer may take seconds. */
+static status_t launch(worker_link_t *link, int64_t deadline_ns, error_t *err) {
     link->killed_by_signal = link->died = link->declined = false;
     link->tail = (stderr_tail_t){0};
     link->generation++;
     free(link->tag);
-    link->tag = mem_format("%s %u", link->label, link->generation);
-    setenv(WORKER_TAG, link->tag, 1);
-    status_t status = subprocess_start(argv, &link->child, err);
-    unsetenv(WORKER_TAG);
-    free(argv);
-    TRY(status);
+    link->tag = link->is_server ? mem_format("%*s", SERVER_TAG_BYTES, "")
+                                : mem_format("%s %u", link->label, link->generation);
+    if (!fork_process(link, deadline_ns)) {
+        if (link->unforked != NULL && is_interrupted())
+            return error_set(err, STATUS_FAILED, "%s", link->unforked);
+        TRY(start_process(link, err));
+    }
     link->running = true;
     json_t *request = hello_request();
-    status = send_request(link, request, deadline_ns, err);
+    status_t status = send_request(link, request, deadline_ns, err);
     json_decref(request);
     return status;
 }
@@ -345,13 +398,14 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
     if (link->hello != NULL)
         return STATUS_OK;
     error_t why = ERROR_INIT;
-    set_starting(link->label);
+    const char *outer = starting; /* a worker whose server is started */
+    set_starting(outer != NULL ? outer : link->label);
     status_t status = start_once(link, timeout_s, &why);
     if (status != STATUS_OK && link->killed_by_signal && !link->has_run) {
         error_clear(&why);
         status = start_once(link, timeout_s, &why);
     }
-    set_starting(NULL);
+    set_starting(outer);
     link->has_run = link->has_run || status == STATUS_OK;
     if (status == STATUS_OK)
         return STATUS_OK;
@@ -362,12 +416,23 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
     return error_set(err, STATUS_FAILED, "%s", why.text);
 }
 
+void worker_link_launch(worker_link_t *link, double timeout_s) {
+    error_t ignored = ERROR_INIT;
+    if (!link->running && link->cannot == NULL)
+        launch(link, deadline_in(timeout_s), &ignored);
+}
+
+void worker_links_add(worker_link_t ***links, size_t *n, worker_link_t *link) {
+    for (size_t i = 0; i < *n; i++)
+        if ((*links)[i] == link)
+            return;
+    *links = mem_resize(*links, *n + 1, sizeof(worker_link_t *));
+    (*links)[(*n)++] = link;
+}
+
 void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s) {
-    for (size_t i = 0; i < n; i++) {
-        error_t ignored = ERROR_INIT;
-        if (!links[i]->running && links[i]->cannot == NULL)
-            launch(links[i], deadline_in(timeout_s), &ignored);
-    }
+    for (size_t i = 0; i < n; i++)
+        worker_link_launch(links[i], timeout_s);
     for (size_t i = 0; i < n; i++) {
         error_t ignored = ERROR_INIT;
         worker_link_start(links[i], timeout_s, &ignored);
@@ -422,6 +487,12 @@ void worker_links_stop(worker_link_t *const *links, size_t n) {
         wait_for_exit(links[i], deadline_ns);
         reap(links[i], how);
     }
+}
+
+void worker_link_kill(worker_link_t *link) {
+    char how[64];
+    if (link->running)
+        reap(link, how);
 }
 
 void worker_link_stop(worker_link_t *link) {

@@ -15,9 +15,21 @@
 /* The variable by which processes that a worker starts are known as its own. */
 #define WORKER_TAG "BENCH_WORKER"
 
+struct fork_server;
+
+/* Have a worker's process forked; `tag`: its WORKER_TAG. */
+typedef status_t worker_fork_t(struct fork_server *server, const text_list_t *argv, const char *tag,
+                               double timeout_s, subprocess_t *child, error_t *err);
+
 typedef struct worker_link {
     char *label; /* "cuda", "pytorch-cpu" */
     text_list_t argv;
+    struct fork_server *server; /* forks it (worker/forks.h); NULL: it is started afresh */
+    worker_fork_t *fork;        /* with a server: how */
+    char *unforked;             /* why the last process was not, although there is a server */
+    bool forked;                /* the last process was */
+    bool is_server;             /* is one */
+    const int *handed; /* to hand over with the next request of a server: three files; NULL: none */
     bool running;
     bool has_run;          /* has answered hello once */
     bool killed_by_signal; /* the last process died by a signal that we did not send */
@@ -47,6 +59,13 @@ void worker_link_free(worker_link_t *link); /* stops it first */
  * signal during its first hello (out of memory, say) is restarted once. */
 status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err);
 
+/* Start the process if it is not running, and do not wait for its hello. */
+void worker_link_launch(worker_link_t *link, double timeout_s);
+/* End the process at once. */
+void worker_link_kill(worker_link_t *link);
+
+/* Append a link to an array that the caller frees, unless it is there. */
+void worker_links_add(worker_link_t ***links, size_t *n, worker_link_t *link);
 /* Start those that are not running side by side, and wait until all have said hello. One that fails
  * is not running then; its next worker_link_start says why. */
 void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s);

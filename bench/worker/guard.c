@@ -36,6 +36,9 @@ static bool is_worker(pid_t pid, const void *context) {
         for (size_t i = 0; guard->sides[side] != NULL && i < guard->sides[side]->n; i++)
             if (guard->sides[side]->items[i]->child.pid == pid)
                 return true;
+    for (size_t side = 0; side < GUARD_SIDES; side++)
+        if (guard->sides[side] != NULL && forks_have(&guard->sides[side]->forks, pid))
+            return true;
     return false;
 }
 

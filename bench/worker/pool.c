@@ -282,6 +282,8 @@ static status_t add_worker(workers_t *workers, const case_t *spec, const char *r
     worker_link_init(*link, label, argv);
     if (status == STATUS_OK && workers->isolation != NULL)
         status = isolate(workers, spec->engine, role, *link, err);
+    if (status == STATUS_OK && workers->forked && workers->isolation == NULL && !is_own)
+        forks_serve(&workers->forks, workers->root, spec->engine, *link);
     if (status == STATUS_OK) {
         workers->items = mem_resize(workers->items, workers->n + 1, sizeof *workers->items);
         workers->items[workers->n++] = *link;
@@ -320,6 +322,7 @@ void workers_free(workers_t *workers) {
         worker_link_free(workers->items[i]);
         free(workers->items[i]);
     }
+    forks_free(&workers->forks);
     fs_remove_temporary(&workers->scratch);
     free(workers->items);
     *workers = (workers_t){0};

@@ -8,6 +8,7 @@
 #include "model/case.h"
 #include "walls/walls.h"
 #include "worker/client.h"
+#include "worker/forks.h"
 
 /* What a role other than "" stands for, if each has its own process. */
 #define ORACLE "oracle"
@@ -26,7 +27,9 @@ typedef struct workers {
     const char *own_root; /* with `bench`: provides Python if root has none */
     int device;           /* index of the CUDA device */
     const isolation_t *isolation; /* NULL: workers share folders, and see all files */
-    char *scratch;                /* $BENCH_SCRATCH; NULL until needed */
+    bool forked;                  /* ours, if they are not isolated, are forked */
+    forks_t forks;
+    char *scratch; /* $BENCH_SCRATCH; NULL until needed */
     worker_link_t **items;
     size_t n;
 } workers_t;

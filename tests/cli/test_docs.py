@@ -43,6 +43,8 @@ ONE_OF_THE_ENVIRONMENT = {
     "`--isolate`",
     "`--lock-clocks`",
     "`--quick`",
+    "PyTorch, JAX",
+    "none forked",
 }
 
 

@@ -1,0 +1,202 @@
+#include "worker/forks.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Nobody waits for a server that is launched: who needs it has a limit of its own. */
+static const double LAUNCH_S = 60;
+
+typedef struct fork_server {
+    worker_link_t link;
+    char *python;
+    const char *module;
+} fork_server_t;
+
+/* What serving.py imports before it answers hello, in its order. */
+static const char *const ENGINES[][3] = {
+    {"pytorch", "torch", "numpy"}, {"python", "torch", "numpy"}, {"jax", "jax", "numpy"}};
+
+static const char *const *packages_of(const char *engine) {
+    for (size_t i = 0; i < sizeof ENGINES / sizeof *ENGINES; i++)
+        if (strcmp(engine, ENGINES[i][0]) == 0)
+            return &ENGINES[i][1];
+    return NULL;
+}
+
+bool forks_know(const char *engine) {
+    return packages_of(engine) != NULL;
+}
+
+/* The program in "env NAME=VALUE… program". */
+static size_t program_in(const text_list_t *argv) {
+    size_t at = 0;
+    if (strcmp(argv->items[0], "env") == 0)
+        for (at = 1; strchr(argv->items[at], '=') != NULL; at++)
+            ;
+    return at;
+}
+
+static fork_server_t *add_server(forks_t *forks, const char *script, const char *python,
+                                 const char *const packages[2]) {
+    fork_server_t *server = mem_zeroed(1, sizeof *server);
+    text_list_t argv = {0};
+    text_list_add(&argv, python);
+    text_list_add(&argv, script);
+    text_list_add_format(&argv, "%ld", (long)getpid());
+    text_list_add(&argv, packages[0]);
+    text_list_add(&argv, packages[1]);
+    worker_link_init(&server->link, packages[0], argv);
+    server->link.is_server = true;
+    server->python = mem_text(python);
+    server->module = packages[0];
+    forks->items = mem_resize(forks->items, forks->n + 1, sizeof *forks->items);
+    forks->items[forks->n++] = server;
+    return server;
+}
+
+bool forks_have(const forks_t *forks, pid_t pid) {
+    for (size_t i = 0; i < forks->n; i++)
+        if (forks->items[i]->link.running && forks->items[i]->link.child.pid == pid)
+            return true;
+    return false;
+}
+
+void forks_free(forks_t *forks) {
+    for (size_t i = 0; i < forks->n; i++) {
+        worker_link_kill(&forks->items[i]->link);
+        worker_link_free(&forks->items[i]->link);
+        free(forks->items[i]->python);
+        free(forks->items[i]);
+    }
+    free(forks->items);
+    *forks = (forks_t){0};
+}
+
+/* ---- one worker ---------------------------------------------------------------------------------- */
+
+static bool set_variable(json_t *variables, const char *assignment) {
+    const char *value = strchr(assignment, '=');
+    if (value == NULL)
+        return true;
+    char *name = mem_text_n(assignment, (size_t)(value - assignment));
+    const bool is_set = json_object_set_new(variables, name, json_string(value + 1)) == 0;
+    free(name);
+    return is_set;
+}
+
+/* Ours, and what the command has before the program. False: JSON cannot say it. */
+static bool add_variables(const text_list_t *argv, const char *tag, json_t *variables) {
+    char *own = mem_format(WORKER_TAG "=%s", tag);
+    bool is_text = true;
+    for (char **variable = environ; *variable != NULL; variable++)
+        is_text = is_text && set_variable(variables, *variable);
+    for (size_t i = 1; i < program_in(argv); i++)
+        is_text = is_text && set_variable(variables, argv->items[i]);
+    is_text = is_text && set_variable(variables, own);
+    free(own);
+    return is_text;
+}
+
+static bool add_words(const text_list_t *argv, json_t *words) {
+    bool is_text = true;
+    for (size_t i = program_in(argv) + 1; i < argv->n; i++)
+        is_text = is_text && json_array_append_new(words, json_string(argv->items[i])) == 0;
+    return is_text;
+}
+
+/* NULL: JSON cannot say it. */
+static json_t *fork_request(const text_list_t *argv, const char *tag) {
+    char *folder = getcwd(NULL, 0);
+    json_t *variables = json_object(), *words = json_array(), *request = NULL;
+    if (add_variables(argv, tag, variables) && add_words(argv, words))
+        request = json_pack("{s:s, s:O, s:O, s:s}", "op", "fork", "argv", words, "environment",
+                            variables, "folder", folder != NULL ? folder : ".");
+    json_decref(variables);
+    json_decref(words);
+    free(folder);
+    return request;
+}
+
+/* Libraries count the cores when they are imported. So if bench has others by now, as those near the GPU, another server
+ * imports; likewise if some program has changed the server's. */
+static status_t prepare(worker_link_t *server, double timeout_s, error_t *err) {
+    if (server->running && !bindings_agree(server->child.pid, getpid()))
+        worker_link_kill(server);
+    TRY(worker_link_start(server, timeout_s, err));
+    if (bindings_agree(server->child.pid, getpid()))
+        return STATUS_OK;
+    server->cannot =
+        mem_format("server %s has other cores or another priority than bench", server->label);
+    worker_link_kill(server);
+    return error_set(err, STATUS_FAILED, "%s", server->cannot);
+}
+
+static status_t ask(worker_link_t *server, json_t *request, double timeout_s, pid_t *pid,
+                    error_t *err) {
+    json_t *answer;
+    status_t status = worker_link_ask(server, request, timeout_s, &answer, err);
+    server->handed = NULL;
+    if (status == STATUS_OK) {
+        *pid = (pid_t)json_integer_value(json_object_get(answer, "process"));
+        if (*pid <= 0)
+            status = error_set(err, STATUS_FAILED, "server %s cannot fork", server->label);
+        json_decref(answer);
+    }
+    if (status != STATUS_OK && server->cannot == NULL)
+        server->cannot = mem_text(err->text);
+    return status;
+}
+
+static status_t start_worker(fork_server_t *server, const text_list_t *argv, const char *tag,
+                             double timeout_s, subprocess_t *child, error_t *err) {
+    int theirs[3];
+    pid_t pid = -1;
+    TRY(prepare(&server->link, timeout_s, err));
+    json_t *request = fork_request(argv, tag);
+    status_t status =
+        request != NULL
+            ? subprocess_streams(child, theirs, err)
+            : error_set(err, STATUS_FAILED, "a variable of the environment or a path is not UTF-8");
+    if (status != STATUS_OK) {
+        json_decref(request);
+        return status;
+    }
+    server->link.handed = theirs;
+    status = ask(&server->link, request, timeout_s, &pid, err);
+    for (size_t i = 0; i < 3; i++)
+        close(theirs[i]);
+    if (status == STATUS_OK)
+        child->pid = pid;
+    else
+        subprocess_close(child);
+    return status;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------- */
+
+/* NULL: this build has none. */
+static fork_server_t *find(forks_t *forks, const char *root, const char *const packages[2],
+                           const char *python) {
+    for (size_t i = 0; i < forks->n; i++)
+        if (strcmp(forks->items[i]->python, python) == 0 &&
+            strcmp(forks->items[i]->module, packages[0]) == 0)
+            return forks->items[i];
+    char *script = fs_join(root, "reference_common/fork_server.py");
+    fork_server_t *server = fs_exists(script) ? add_server(forks, script, python, packages) : NULL;
+    if (server != NULL)
+        worker_link_launch(&server->link, LAUNCH_S);
+    free(script);
+    return server;
+}
+
+void forks_serve(forks_t *forks, const char *root, const char *engine, worker_link_t *link) {
+    const char *const *packages = packages_of(engine);
+    if (packages == NULL)
+        return;
+    link->server = find(forks, root, packages, link->argv.items[program_in(&link->argv)]);
+    link->fork = start_worker;
+}
