@@ -132,7 +132,6 @@ def become_worker(server: Server, request: dict, streams: list[int], going: int)
         os.dup2(stream, to)
     for file in (going, server.answers, server.requests.detach(), *streams):
         os.close(file)
-    os.chdir(request["folder"])
     _set_environment(server, request["environment"])
     _draw_anew()
     sys.argv = request["argv"]

@@ -110,14 +110,12 @@ static bool add_words(const text_list_t *argv, json_t *words) {
 
 /* NULL: JSON cannot say it. */
 static json_t *fork_request(const text_list_t *argv, const char *tag) {
-    char *folder = getcwd(NULL, 0);
     json_t *variables = json_object(), *words = json_array(), *request = NULL;
     if (add_variables(argv, tag, variables) && add_words(argv, words))
-        request = json_pack("{s:s, s:O, s:O, s:s}", "op", "fork", "argv", words, "environment",
-                            variables, "folder", folder != NULL ? folder : ".");
+        request =
+            json_pack("{s:s, s:O, s:O}", "op", "fork", "argv", words, "environment", variables);
     json_decref(variables);
     json_decref(words);
-    free(folder);
     return request;
 }
 

@@ -43,6 +43,7 @@ static int tear_down(void **state) {
     text_list_free(&test->spared);
     unsetenv("TORCH_LEAVES_A_THREAD");
     unsetenv("TORCH_IS_BROKEN");
+    unsetenv("TORCH_BINDS_ITS_PROCESS");
     unsetenv("SET_LATE");
     free(test);
     return 0;
@@ -120,6 +121,7 @@ static void a_fork_is_as_if_it_had_been_started(void **state) {
     assert_string_equal(told(link, "folder"), here);
     assert_string_equal(told(link, "path"), folder);
     assert_true(text_starts(told(link, "main"), folder));
+    assert_string_equal(told(link, "spawned_main"), told(link, "main"));
     free(folder);
     free(here);
 }
@@ -229,6 +231,15 @@ static void threads_would_be_lost(void **state) {
     check_unforked(*state, "importing torch, numpy leaves threads running");
 }
 
+static void a_package_may_bind_its_process(void **state) {
+    cpu_set_t all;
+    sched_getaffinity(0, sizeof all, &all);
+    if (CPU_COUNT(&all) < 2)
+        skip();
+    setenv("TORCH_BINDS_ITS_PROCESS", "1", 1);
+    check_unforked(*state, "server torch has other cores or another priority than bench");
+}
+
 static void a_wrapper_is_no_parent(void **state) {
     test_t *test = *state;
     text_list_t argv = {0};
@@ -302,6 +313,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(users_engines_are_started, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_its_package_it_is_started, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_would_be_lost, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_package_may_bind_its_process, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_wrapper_is_no_parent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_server_it_is_started, set_up, tear_down),
         cmocka_unit_test_setup_teardown(with_other_cores_another_server_imports, set_up, tear_down),

@@ -1,0 +1,60 @@
+"""Workers of PyTorch and JAX are forks of a process that has imported the packages.
+
+`tests/unit/test_forks.c` shows what a fork is, with packages that are quick to import; here are the
+real ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project import NO_PYTHON, ROOT, bench, read_header, read_lines
+
+pytest.importorskip("torch")
+
+CASE = ("--workload", "mlp_infer", "--set", "device=cpu", "--set", "batch=16")
+EAGER = ("--engine", "pytorch", "--variant", "eager")
+SHORT = ("--time-limit", "100ms", "--quiet")
+
+
+@pytest.mark.parametrize(("engine", "variant"), [("pytorch", "eager"), ("jax", "jit")])
+def test_all_passes_are_of_one_import(engine: str, variant: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    if engine == "jax" and not (ROOT / ".venv-jax").exists():
+        pytest.skip("JAX is not installed: tests/tools/setup.sh check installs it into .venv-jax")
+    contender = ("--engine", engine, "--variant", variant)
+    bench("run", *CASE, *contender, *SHORT, "--passes", "2", "--out", out)
+    environment, lines = read_header(out)["environment"], read_lines(out)
+    assert [line["status"] for line in lines] == ["ok", "ok"]
+    assert environment["measure"]["processes"] == "forked"
+    assert "unforked" not in environment
+    first, second = (line["once_ns"] for line in lines)
+    assert first["import"] == second["import"] > 0
+    assert first["fork"] > 0
+    assert second["fork"] > 0
+    assert not any("void rounds" in flag for line in lines for flag in line["flags"])
+
+
+def test_fresh_processes_import_for_themselves(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    options = (*CASE, *EAGER, *SHORT, "--out", out)
+    bench("run", *options, "--passes", "2", "--fresh-processes")
+    first, second = (line["once_ns"] for line in read_lines(out))
+    assert read_header(out)["environment"]["measure"]["processes"] == "fresh"
+    assert first["import"] != second["import"]
+    assert "fork" not in first
+    told = bench("run", *options, "--passes", "3", "--resume", expect=2).stderr
+    assert "was measured with --fresh-processes: resume it with it" in told
+
+
+@pytest.mark.parametrize(
+    ("option", "processes"),
+    [("--quick", "forked"), ("--cold", None), ("--isolate", None), ("--profile", None)],
+)
+def test_processes_that_are_timed_or_apart_are_started(
+    option: str, processes: str | None, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    bench("run", *CASE, *EAGER, *SHORT, option, "--out", out, expect=None, **NO_PYTHON)
+    assert read_header(out)["environment"]["measure"].get("processes") == processes
