@@ -20,6 +20,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 import bytecode
 import forked
@@ -45,7 +46,7 @@ class Server:
         os.dup2(2, 1)  # what packages print is no answer
 
     def load(self, modules: list[str]) -> None:
-        """Import the packages. Raise an error if one leaves a thread that a fork would lack."""
+        """Import the packages; end if one leaves what a fork would lack: a thread, a GPU's context."""
         for module in modules:
             bytecode.keep(module)
             start_ns = now_ns()
@@ -58,6 +59,8 @@ class Server:
         os.waitpid(process, 0)
         if len(os.listdir("/proc/self/task")) > 1:
             raise SystemExit(f"importing {', '.join(modules)} leaves threads running")
+        if any("/dev/nvidia" in path for path in _open_files()):
+            raise SystemExit(f"importing {', '.join(modules)} opens the GPU")
         gc.collect()
         gc.freeze()
 
@@ -111,6 +114,14 @@ def _fork_twice(going: int, go: int) -> int:
     process = int(os.read(told, 16) or -1)
     os.close(told)
     return process
+
+
+def _open_files() -> list[str]:
+    found = []
+    for file in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # that of the list itself
+            found.append(os.readlink(f"/proc/self/fd/{file}"))
+    return found
 
 
 def _address_of(variable: str) -> int:

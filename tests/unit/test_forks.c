@@ -44,6 +44,7 @@ static int tear_down(void **state) {
     unsetenv("TORCH_LEAVES_A_THREAD");
     unsetenv("TORCH_IS_BROKEN");
     unsetenv("TORCH_BINDS_ITS_PROCESS");
+    unsetenv("TORCH_OPENS");
     unsetenv("SET_LATE");
     free(test);
     return 0;
@@ -231,6 +232,21 @@ static void threads_would_be_lost(void **state) {
     check_unforked(*state, "importing torch, numpy leaves threads running");
 }
 
+/* CUDA does not work in forks of a process that has used it. */
+static void a_package_may_open_the_gpu(void **state) {
+    char *folder;
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    char *devices = fs_join(folder, "dev"), *device = fs_join(devices, "nvidiactl");
+    assert_int_equal(fs_make_folders(devices, &err), STATUS_OK);
+    assert_int_equal(fs_write_atomic(device, "", 0, &err), STATUS_OK);
+    setenv("TORCH_OPENS", device, 1);
+    check_unforked(*state, "importing torch, numpy opens the GPU");
+    fs_remove_temporary(&folder);
+    free(device);
+    free(devices);
+}
+
 static void a_package_may_bind_its_process(void **state) {
     cpu_set_t all;
     sched_getaffinity(0, sizeof all, &all);
@@ -314,6 +330,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(without_its_package_it_is_started, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_would_be_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_package_may_bind_its_process, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_package_may_open_the_gpu, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_wrapper_is_no_parent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_server_it_is_started, set_up, tear_down),
         cmocka_unit_test_setup_teardown(with_other_cores_another_server_imports, set_up, tear_down),
