@@ -78,6 +78,7 @@ struct contender {
     case_result_t slow_rounds;      /* … on a core that became slow */
     case_result_t void_rounds;      /* … that count nowhere (guard.h) */
     bool is_void;                   /* the current round */
+    bool is_doubted;                /* more rounds decide whether it is plausible */
     char *foul;                     /* why its next round is void (guard.h); NULL: it is not */
     char *void_reason;              /* of the first void round; NULL: there was none */
     cpu_share_t share;              /* of its worker, in all its rounds */
