@@ -181,7 +181,9 @@ CLI_READER(cli_choice) {
         text_list_add(&known, option->field.choices[i]);
     }
     char *all = text_list_join(&known, " or ");
-    error_set(err, STATUS_USAGE, "--%s %s: expected %s", option->name, last(given), all);
+    char *hint = text_hint(last(given), (const char *const *)known.items, known.n);
+    error_set(err, STATUS_USAGE, "--%s %s: expected %s%s", option->name, last(given), all, hint);
+    free(hint);
     free(all);
     text_list_free(&known);
     return STATUS_USAGE;

@@ -270,6 +270,10 @@ static status_t check_folder(const char *folder, const operator_options_t *optio
     const workload_t *workload;
     TRY(workload_add_operator(folder, &workload, err));
     const operator_description_t *d = operators_find(workload->name);
+    const emulate_options_t emulation = {
+        .workload = workload, .root = root, .variant = options->variant, .sets = &options->sets};
+    if (options->emulate)
+        TRY(emulate_check_options(&emulation, err));
     TRY(operator_print(workload, root, stdout, err));
     case_t defaults = workload_defaults(workload);
     print_cost(d, &defaults);
@@ -282,11 +286,7 @@ static status_t check_folder(const char *folder, const operator_options_t *optio
     if (status == STATUS_OK)
         status = check_reference(workload, root, err);
     if (status == STATUS_OK && options->emulate)
-        status = emulate_rungs(&(emulate_options_t){.workload = workload,
-                                                    .root = root,
-                                                    .variant = options->variant,
-                                                    .sets = &options->sets},
-                               err);
+        status = emulate_rungs(&emulation, err);
     char *word = text_shell(folder);
     if (status == STATUS_OK)
         printf("ok: the description, and the reference at the smallest and the default sizes.\n"

@@ -1,6 +1,7 @@
 /* Command lines of run and plan. */
 #include "cli/commands.h"
 
+#include "base/memory.h"
 #include "base/secret.h"
 #include "gate/decision.h"
 #include "io/fs.h"
@@ -15,14 +16,26 @@ enum { TIMEOUT_S = 300, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, AGAINST_PASSES
 
 const char *const COMPILER_CHOICES[] = {"nvrtc", "nvcc", NULL}; /* of compiler_t */
 
+/* "sm90", "90" or "compute_90" mean "sm_90". The caller frees it. */
+static char *arch_hint(const char *found) {
+    char *likely = mem_format("sm_%s", found + strcspn(found, "0123456789"));
+    char *hint = sweep_arch_is_valid(likely) ? text_hint(likely, (const char *const[]){likely}, 1)
+                                             : text_hint(found, (const char *const[]){"native"}, 1);
+    free(likely);
+    return hint;
+}
+
 CLI_READER(cli_arch) {
     text_list_t *arch = field;
     *arch = text_split(given->items[given->n - 1], ',');
     for (size_t i = 0; i < arch->n; i++)
-        if (!sweep_arch_is_valid(arch->items[i]))
-            return error_set(err, STATUS_USAGE,
-                             "--%s: found \"%s\", expected native, or sm_75 or later", option->name,
-                             arch->items[i]);
+        if (!sweep_arch_is_valid(arch->items[i])) {
+            char *hint = arch_hint(arch->items[i]);
+            error_set(err, STATUS_USAGE, "--%s: found \"%s\", expected native, or sm_75 or later%s",
+                      option->name, arch->items[i], hint);
+            free(hint);
+            return STATUS_USAGE;
+        }
     return STATUS_OK;
 }
 

@@ -175,8 +175,12 @@ status_t help_completion(const char *shell, FILE *out, error_t *err) {
         print_bash(out);
     else if (strcmp(shell, "zsh") == 0)
         print_zsh(out);
-    else
-        return error_set(err, STATUS_USAGE,
-                         "bench help --completion: found \"%s\", expected bash or zsh", shell);
+    else {
+        char *hint = text_hint(shell, (const char *const[]){"bash", "zsh"}, 2);
+        error_set(err, STATUS_USAGE,
+                  "bench help --completion: found \"%s\", expected bash or zsh%s", shell, hint);
+        free(hint);
+        return STATUS_USAGE;
+    }
     return STATUS_OK;
 }

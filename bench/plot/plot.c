@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "io/folders.h"
 #include "io/fs.h"
+#include "io/json_node.h"
 #include "model/chart_kinds.h"
 #include "results/digest.h"
 
@@ -100,15 +101,32 @@ static status_t finish(const chart_set_t *set, const char *name, const char *siz
     return status;
 }
 
+static status_t unknown_phase(const chart_set_t *set, const case_result_t *result,
+                              const char *phase, error_t *err) {
+    const char **names = mem_zeroed(result->n_phases + 1, sizeof *names);
+    for (size_t p = 0; p < result->n_phases; p++)
+        names[p] = result->phases[p].name;
+    const vocabulary_t known = {"phase", "", names, result->n_phases};
+    char *complaint = vocabulary_complaint(&known, phase);
+    error_set(err, STATUS_USAGE, "%s: case %s: %s", set->source->run.name, result->spec.id,
+              complaint);
+    free(complaint);
+    free(names);
+    return STATUS_USAGE;
+}
+
 static status_t draw_samples(const chart_set_t *set, error_t *err) {
     const char *case_id = set->plotter->options->case_id, *phase = set->plotter->options->phase;
     const case_result_t *result = record_find(&set->source->run, case_id);
-    if (result == NULL)
-        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->run.name,
-                         case_id);
+    if (result == NULL) {
+        char *hint = record_hint(&set->source->run, case_id);
+        error_set(err, STATUS_USAGE, "%s: no case has the id %s%s", set->source->run.name, case_id,
+                  hint);
+        free(hint);
+        return STATUS_USAGE;
+    }
     if (phase != NULL && result_phase(result, phase) == NULL)
-        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", set->source->run.name,
-                         case_id, phase);
+        return unknown_phase(set, result, phase, err);
     chart_t chart = {0};
     char *why = chart_samples(result, phase, &chart);
     return finish(set, "samples", "", why, &chart, err);
