@@ -2,7 +2,6 @@
 #include "cli/operator.h"
 
 #include "base/memory.h"
-#include "cli/operator_print.h"
 #include "io/folders.h"
 #include "io/fs.h"
 #include "io/output.h"
@@ -108,7 +107,7 @@ status_t operator_new(const operator_options_t *options, error_t *err) {
                   : folders_installed(options->root) ? folders_project(options->root)
                                                      : fs_join(options->root, "kernels");
     char *folder = fs_join(above, name);
-    char *shown = path_from_here(folder);
+    char *shown = fs_from_here(folder);
     status_t status = fs_exists(folder) ? error_set(err, STATUS_USAGE, "%s: exists already", shown)
                                         : write_folder(options->root, folder, name, err);
     if (status == STATUS_OK)
