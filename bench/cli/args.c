@@ -208,6 +208,13 @@ CLI_READER(cli_percent) {
     return STATUS_OK;
 }
 
+const char *cli_units_note(const cli_command_t *command) {
+    for (const cli_option_t *option = command->options; option->name != NULL; option++)
+        if (option->argument != NULL && strcmp(option->argument, "TIME") == 0)
+            return "TIME has a unit: ns, us, ms, s, min or h; a number alone is in seconds.";
+    return NULL;
+}
+
 void cli_print_help(const cli_command_t *command, FILE *out) {
     fprintf(out, "usage: bench %s%s%s%s\n\n%s\n", command->name,
             command->operands[0] != '\0' ? " " : "", command->operands,
@@ -223,6 +230,8 @@ void cli_print_help(const cli_command_t *command, FILE *out) {
         }
         fprintf(out, "%*s%s\n", OPTION_COLUMN - used, "", option->summary);
     }
+    if (cli_units_note(command) != NULL)
+        fprintf(out, "%s\n", cli_units_note(command));
     if (command->details != NULL)
         fprintf(out, "\n%s\n", command->details);
     if (command->print_details != NULL)

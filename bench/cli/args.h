@@ -89,6 +89,8 @@ text_list_t cli_given(const cli_args_t *args, bool (*is)(const cli_option_t *opt
 /* Every value given. */
 const text_list_t *cli_all(const cli_args_t *args, const char *option);
 
+/* What its options of TIME take; NULL: it has none. */
+const char *cli_units_note(const cli_command_t *command);
 void cli_print_help(const cli_command_t *command, FILE *out);
 
 #endif

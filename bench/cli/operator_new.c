@@ -5,7 +5,7 @@
 #include "io/folders.h"
 #include "io/fs.h"
 #include "io/output.h"
-#include "workloads/common/workload.h"
+#include "workloads/operator/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +79,20 @@ static void print_folder(const char *folder) {
     free(word);
 }
 
+static status_t refuse_taken(const char *name, error_t *err) {
+    if (workload_find(name) == NULL)
+        return STATUS_OK;
+    const operator_description_t *d = operators_find(name);
+    if (d == NULL)
+        return error_set(err, STATUS_USAGE,
+                         "bench operator new: \"%s\" is the name of a workload: choose another",
+                         name);
+    char *folder = fs_from_here(d->folder);
+    error_set(err, STATUS_USAGE, "bench operator new: %s exists already: choose another name", folder);
+    free(folder);
+    return STATUS_USAGE;
+}
+
 static status_t check_name(const operator_options_t *options, error_t *err) {
     if (options->n_operands != 1)
         return error_set(err, STATUS_USAGE, "bench operator new: expected one NAME, found %zu",
@@ -93,11 +107,7 @@ static status_t check_name(const operator_options_t *options, error_t *err) {
     text_list_t ignored = {0};
     workload_add_operators(options->root, &ignored);
     text_list_free(&ignored);
-    if (workload_find(name) != NULL)
-        return error_set(err, STATUS_USAGE,
-                         "bench operator new: \"%s\" is the name of a workload: choose another",
-                         name);
-    return STATUS_OK;
+    return refuse_taken(name, err);
 }
 
 status_t operator_new(const operator_options_t *options, error_t *err) {
