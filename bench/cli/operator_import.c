@@ -89,10 +89,17 @@ static status_t run_folder(const operator_options_t *options, const char *folder
     text_list_add(&words, folder);
     status_t status = run_parse(options->root, &words, &args, err);
     if (status == STATUS_OK) {
-        args.argv = options->args->argv; /* FOLDER may be gone when the run is read */
-        args.n_argv = options->args->n_argv;
+        text_list_t paths = {0}, argv; /* FOLDER may be gone when the run is read */
+        text_list_add(&paths, options->operands[0]);
+        for (size_t i = 0; i < options->candidates.n; i++)
+            text_list_add(&paths, options->candidates.items[i]);
+        argv = run_argv(options->args, &paths);
+        args.argv = (const char *const *)argv.items;
+        args.n_argv = argv.n;
         status = run_command(&args, err);
         cli_args_free(&args);
+        text_list_free(&paths);
+        text_list_free(&argv);
     }
     text_list_free(&words);
     return status;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/secret.h"
 #include "gate/decision.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "run/against/ab_recheck.h"
 #include "run/run.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TIMEOUT_S = 300, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, AGAINST_PASSES = 8 };
 
@@ -178,9 +180,52 @@ static bool is_of_children(const cli_option_t *option) {
     return true;
 }
 
+/* Is it an option whose value is the next word? */
+static bool takes_value(const char *word) {
+    const cli_option_t *option = RUN_OPTIONS;
+    while (option->name != NULL &&
+           (!text_starts(word, "--") || strcmp(option->name, word + 2) != 0))
+        option++;
+    return option->name != NULL && option->argument != NULL;
+}
+
+/* "../mine" in PROJECT/results is "results/../mine". */
+static char *from_project(const char *project, const char *here, const char *path) {
+    char *absolute = path[0] == '/' ? mem_text(path) : fs_join(here, path);
+    const size_t n = strlen(project);
+    const bool below = strncmp(absolute, project, n) == 0 && absolute[n] == '/';
+    char *named = mem_text(below ? absolute + n + 1 : absolute);
+    free(absolute);
+    return named;
+}
+
+text_list_t run_argv(const cli_args_t *args, const text_list_t *paths) {
+    static const char OPERATOR[] = "--operator", CANDIDATE[] = "--candidate";
+    char *project = folders_project(args->root), *here = getcwd(NULL, 0);
+    const bool elsewhere = here != NULL && strcmp(project, here) != 0;
+    text_list_t argv = {0};
+    for (size_t i = 0; i < args->n_argv; i++) {
+        const char *word = args->argv[i], *before = i > 0 ? args->argv[i - 1] : "";
+        const char *equals = text_starts(word, "--") ? strchr(word, '=') : NULL;
+        const char *path = equals != NULL ? equals + 1 : word;
+        const bool named = equals != NULL
+                               ? text_starts(word, OPERATOR) || text_starts(word, CANDIDATE)
+                               : strcmp(before, OPERATOR) == 0 || !takes_value(before);
+        char *own = elsewhere && i > 1 && named && text_list_has(paths, path)
+                        ? from_project(project, here, path)
+                        : mem_text(path);
+        text_list_add_format(&argv, "%.*s%s", (int)(path - word), word, own);
+        free(own);
+    }
+    free(project);
+    free(here);
+    return argv;
+}
+
 static status_t read_and(status_t (*go)(const run_options_t *options, error_t *err),
                          const cli_args_t *args, error_t *err) {
-    const text_list_t *sets = cli_all(args, "set");
+    const text_list_t *sets = cli_all(args, "set"), *operators = cli_all(args, "operator");
+    text_list_t argv = run_argv(args, operators->n > 0 ? operators : &args->operands);
     run_options_t options = {
         .root = args->root,
         .sweeps = (const char *const *)args->operands.items,
@@ -190,8 +235,8 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         .timeout_s = TIMEOUT_S,
         .threshold_frac = GATE_THRESHOLD,
         .recheck_limit_s = RECHECK_LIMIT_S,
-        .argv = args->argv,
-        .n_argv = args->n_argv,
+        .argv = (const char *const *)argv.items,
+        .n_argv = argv.n,
         .print = stdout,
         .is_one_device = cli_has(args, "device"),
     };
@@ -211,6 +256,7 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         status = go(&options, err);
     text_list_free(&options.passed_on);
     text_list_free(&options.arch);
+    text_list_free(&argv);
     return status;
 }
 

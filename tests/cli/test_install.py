@@ -67,7 +67,13 @@ def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) ->
         "results",
     ]
     assert list(own.folder.glob("plots/one/*.svg"))
-    assert "plots/one/" in (own.folder / "results" / "one" / "my_kernel.md").read_text()
+    page = (own.folder / "results" / "one" / "my_kernel.md").read_text()
+    assert "plots/one/" in page
+    report = (own.folder / "REPORT.md").read_text()
+    assert "\n    bench run --operator ./my_kernel " in report
+    assert "\n    bench report results/one\n" in report
+    assert "build/bench" not in report + page + own.bench("report", "results/one", "--html", "-")
+    own.bench("report", "--check", "REPORT.md")
 
 
 def test_pytorch_compiles_in_a_folder_with_a_space(own: Own, python_with_torch: Path) -> None:

@@ -111,10 +111,12 @@ def test_quiet_tells_no_step(tmp_path: Path) -> None:
 
 def test_one_candidate_has_a_verdict(tmp_path: Path) -> None:
     """As few cases are printed one by one, too, and steps are told before them."""
-    files = [PROBLEMS / "linear.py", "--candidate", PROBLEMS / "candidates/linear/right.py"]
+    (tmp_path / "linear.py").symlink_to(PROBLEMS / "linear.py")
+    (tmp_path / "right.py").symlink_to(PROBLEMS / "candidates" / "linear" / "right.py")
+    files = ["linear.py", "--candidate", "right.py"]
     quick = ["--quick", "--time-limit", "50ms", "--set", "device=cpu"]
     variants = ["--variant", "inference,right", "--out", tmp_path / "run"]
-    done = bench("operator", "import", *files, "--", *quick, *variants)
+    done = bench("operator", "import", *files, "--", *quick, *variants, cwd=tmp_path)
     assert done.stderr.startswith(f"{IMPORTS}\nimport linear.py: Model runs on the CPU, as it is\n")
     # A busy machine may leave nothing to compare: times that the supervisor's clock does not confirm.
     verdict = re.search(
@@ -122,6 +124,16 @@ def test_one_candidate_has_a_verdict(tmp_path: Path) -> None:
     )
     assert verdict is not None
     assert "imported_linear/python-cpu/right/elements=131072  ok" in done.stdout[verdict.end() :]
+    check_commands(tmp_path)
+
+
+def check_commands(folder: Path) -> None:
+    """They are of any folder, and as measured: no folder of the operator is left."""
+    call = f"build/bench operator import {folder}/linear.py --candidate {folder}/right.py -- "
+    report = bench("report", "run", "--out", "-", cwd=folder).stdout
+    assert f"\n    {call}--quick --time-limit 50ms --set device=cpu " in report
+    html = bench("report", "run", "--html", "-", cwd=folder).stdout
+    assert f"  repeat       {call}--engine python --variant right --set=device=cpu " in html
 
 
 def test_bad_command_lines(tmp_path: Path) -> None:
