@@ -17,6 +17,12 @@ static size_t count_options(const cli_command_t *command) {
     return n;
 }
 
+static bool is_among(const cli_option_t *options, const char *name) {
+    while (options != NULL && options->name != NULL && strcmp(options->name, name) != 0)
+        options++;
+    return options != NULL && options->name != NULL;
+}
+
 static status_t bad_option(const cli_command_t *command, const char *given, error_t *err) {
     const char *word = given + strspn(given, "-");
     char *name = mem_text_n(word, strcspn(word, "="));
@@ -25,7 +31,11 @@ static status_t bad_option(const cli_command_t *command, const char *given, erro
     for (size_t i = 0; i < n; i++)
         names[i] = command->options[i].name;
     const char *nearest = text_nearest(name, names, n);
-    if (nearest != NULL)
+    if (is_among(command->of_run, name))
+        error_set(err, STATUS_USAGE,
+                  "bench %s: unknown option %s; options of bench run follow \"--\": -- %s",
+                  command->name, given, given);
+    else if (nearest != NULL)
         error_set(err, STATUS_USAGE, "bench %s: unknown option %s; did you mean --%s?",
                   command->name, given, nearest);
     else

@@ -59,6 +59,7 @@ typedef struct cli_command {
     const cli_option_t *options; /* ends with a NULL name */
     status_t (*handle)(const cli_args_t *args, error_t *err);
     void (*print_details)(FILE *out); /* prints them from another table; may be NULL */
+    const cli_option_t *of_run;       /* those that may follow "--", of bench run; or NULL */
 } cli_command_t;
 
 /* Parse argv[first …]. The caller frees `args` with cli_args_free(). */

@@ -273,6 +273,21 @@ status_t check_command(const cli_args_t *args, error_t *err) {
     return read_and(run_check, args, err);
 }
 
+status_t run_check_words(const char *root, const text_list_t *words, error_t *err) {
+    run_options_t options = {.single.workload = ""}; /* any: of --operator, --variant and others depend */
+    cli_args_t args;
+    TRY(run_parse(root, words, &args, err));
+    status_t status = cli_read(&args, &options, err);
+    if (status == STATUS_OK)
+        status = check(&args, &options, err);
+    if (status == STATUS_OK && args.operands.n > 0)
+        status = error_set(err, STATUS_USAGE, "bench run: found %s, expected options only",
+                           args.operands.items[0]);
+    text_list_free(&options.arch);
+    cli_args_free(&args);
+    return status;
+}
+
 status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err) {
     static const cli_command_t RUN = {.name = "run", .options = RUN_OPTIONS};
     text_list_t argv = {0};

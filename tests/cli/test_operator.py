@@ -183,7 +183,8 @@ def test_check_lists_what_it_found(tmp_path: Path) -> None:
         "x  input  T  4 × 3  normal, mean 0, sd 1\n"
         "y  output  T  4 × 3  –  f32: relative L2 1e-05, f16: relative L2 0.002\n"
         "\n"
-        "ok: the description, and the reference at the smallest and the default sizes.\n"
+        "ok: the description, and the reference at the smallest and the default sizes; each "
+        "implementation has a function run.\n"
         "Do the rungs compile?  bench compile --operator mine --arch sm_75,sm_90 --quick\n"
     )
 
