@@ -19,7 +19,9 @@ def complaint(path: Path, name: str, kind: str) -> str | None:
         return f"{place}:{error.lineno or 1}: {type(error).__name__}: {error.msg}"
     except ValueError as error:  # a NUL byte, in Python 3.11
         return f"{place}: {error}"
-    return None if any(_gives(node, name) for node in _at_top(tree)) else f"{place}: no {kind} {name}"
+    return (
+        None if any(_gives(node, name) for node in _at_top(tree)) else f"{place}: no {kind} {name}"
+    )
 
 
 def _at_top(tree: ast.AST) -> Iterator[ast.AST]:

@@ -88,7 +88,8 @@ static status_t refuse_taken(const char *name, error_t *err) {
                          "bench operator new: \"%s\" is the name of a workload: choose another",
                          name);
     char *folder = fs_from_here(d->folder);
-    error_set(err, STATUS_USAGE, "bench operator new: %s exists already: choose another name", folder);
+    error_set(err, STATUS_USAGE, "bench operator new: %s exists already: choose another name",
+              folder);
     free(folder);
     return STATUS_USAGE;
 }

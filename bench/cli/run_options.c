@@ -274,7 +274,8 @@ status_t check_command(const cli_args_t *args, error_t *err) {
 }
 
 status_t run_check_words(const char *root, const text_list_t *words, error_t *err) {
-    run_options_t options = {.single.workload = ""}; /* any: of --operator, --variant and others depend */
+    run_options_t options = {.single.workload =
+                                 ""}; /* any: of --operator, --variant and others depend */
     cli_args_t args;
     TRY(run_parse(root, words, &args, err));
     status_t status = cli_read(&args, &options, err);

@@ -127,8 +127,10 @@ status_t report_check(const char *path, const char *root, report_check_t *found,
     if (status == STATUS_OK)
         status = read_command(path, text, &program, &words, err);
     if (status == STATUS_OK) {
-        report_options_t options = {
-            .runs = (const char *const *)words.items, .out = path, .root = root, .program = program};
+        report_options_t options = {.runs = (const char *const *)words.items,
+                                    .out = path,
+                                    .root = root,
+                                    .program = program};
         while (options.n_runs < words.n && !text_starts(words.items[options.n_runs], "--"))
             options.n_runs++;
         for (size_t i = options.n_runs; i < words.n; i++) {

@@ -105,7 +105,10 @@ def test_check_of_a_wrong_reference(tmp_path: Path, what: str) -> None:
 
 SCRIPTS = {
     "no_run": ("def runs(x):\n    return x.clone()\n", "mine/no_run.py: no function run"),
-    "syntax": ("def run(x):\n    return x.clone(\n", "mine/syntax.py:2: SyntaxError: '(' was never closed"),
+    "syntax": (
+        "def run(x):\n    return x.clone(\n",
+        "mine/syntax.py:2: SyntaxError: '(' was never closed",
+    ),
     "right": (COPY.format(name="run"), None),
     "of_a_gpu": ("import torch\nrun = torch.zeros(1, device='cuda').add\n", None),
 }

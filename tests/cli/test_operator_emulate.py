@@ -193,7 +193,10 @@ def test_refused(tmp_path: Path, options: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--variant", "01_cpy"], 'unknown rung "01_cpy"; did you mean "01_copy"? (known: 01_copy)'),
+        (
+            ["--variant", "01_cpy"],
+            'unknown rung "01_cpy"; did you mean "01_copy"? (known: 01_copy)',
+        ),
         (["--set", "sizes=1"], 'unknown param "sizes"; did you mean "size"? (known: size)'),
     ],
 )
