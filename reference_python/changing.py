@@ -27,9 +27,11 @@ _random = random.SystemRandom()
 
 
 class Changing:
-    """Two graphs of copies and runs in turns; the copies of one change what runs read and write.
+    """Two graphs of copies and runs in turns, equal but for the rotations of the copies.
 
-    A third one is not timed: a run in its middle is on the inputs as opened, and its outputs are kept.
+    In one they differ from run to run, and outputs are overwritten with something else; in the other
+    all runs find the same inputs, and the outputs of the run before. A third graph is not timed: a
+    run in its middle is on the inputs as opened, and its outputs are kept.
     """
 
     def __init__(
@@ -49,50 +51,54 @@ class Changing:
         self._left = [torch.empty_like(y) for y in self._own(outputs)]
         self.middle = [torch.empty_like(y) for y in self._own(outputs)]
         """What the run in the middle left, without outputs that are inputs, too."""
-        runs = min(max(repeats // _PART_OF_REPEATS, _LEAST_RUNS), _MOST_RUNS)
+        self._runs = runs = min(max(repeats // _PART_OF_REPEATS, _LEAST_RUNS), _MOST_RUNS)
         each = [
-            _amounts(own, runs) if may else [0] * runs
+            _amounts(own, runs + 1) if may else [0] * (runs + 1)
             for own, may in zip(x, may_rotate, strict=True)
         ]
-        self._amounts = [[amounts[run] for amounts in each] for run in range(runs)]
-        self._changed = capture(lambda: self._in_turns(back=True))
-        self._same = capture(lambda: self._in_turns(back=False))
-        self._checked = capture(lambda: self._in_turns(back=True, keep_middle=True))
+        same, *changed = [[amounts[run] for amounts in each] for run in range(runs + 1)]
+        self._changed = capture(lambda: self._in_turns(changed))
+        self._same = capture(lambda: self._in_turns([same] * runs))
+        self._checked = capture(lambda: self._in_turns(changed, keep_middle=True))
         self._changed.replay()  # the first time takes longer
 
     def more_ns(self, events: Events) -> float:
-        """Return how much longer a run takes if its inputs change."""
+        """Return how much longer a run takes if its inputs change.
+
+        Before each graph that is timed another one keeps the device busy while the host submits it.
+        """
         for own, copy in self._pairs:
             copy.copy_(own)
+        self._same.replay()
         fill_randomly([*self._left, *self._changed.result])
         changed_ns = _time(self._changed.replay, events)
-        _time(self._same.replay, events)  # whose outputs are elsewhere
+        self._same.replay()  # computes, as its outputs are elsewhere
+        _copy(self._same.result, self._left)
+        self._same.replay()
         same_ns = _time(self._same.replay, events)
         fill_randomly([*self._left, *self.middle, *self._checked.result])
         self._checked.replay()
         for own, copy in self._pairs:
             own.copy_(copy)
-        return max(0.0, (changed_ns - same_ns) / len(self._amounts))
+        return max(0.0, (changed_ns - same_ns) / self._runs)
 
-    def _in_turns(self, *, back: bool, keep_middle: bool = False) -> Any:
-        """Copy `back`, which changes what runs read and write; or the other way: as much work."""
+    def _in_turns(self, amounts: Sequence[Sequence[int]], *, keep_middle: bool = False) -> Any:
+        """Return the last run's outputs; all that a run reads or writes is copied before it."""
         outputs: list[Tensor] = []
-        for run, amounts in enumerate(self._amounts):
-            is_middle = keep_middle and run == (len(self._amounts) - 1) // 2  # never the last
-            for (own, copy), by in zip(self._pairs, amounts, strict=True):
+        for run, each in enumerate(amounts):
+            is_middle = keep_middle and run == (len(amounts) - 1) // 2  # never the last
+            for (own, copy), by in zip(self._pairs, each, strict=True):
                 rest = len(own) - by
-                _copy(own[:rest], copy[by:], back=back)
-                _copy(own[rest:], copy[:by], back=back)
+                own[:rest].copy_(copy[by:])
+                own[rest:].copy_(copy[:by])
             if is_middle:
-                for own, opened in zip(self._x, self._opened, strict=True):
-                    own.copy_(opened)
+                _copy(self._opened, self._x)
+            if outputs:
+                _copy(self._left, outputs)
             outputs = []  # so that the next ones are in the same memory
             outputs = self._own(listed(self._forward(self._x)))
             if is_middle:
-                for y, kept in zip(outputs, self.middle, strict=True):
-                    kept.copy_(y)
-            for y, left in zip(outputs, self._left, strict=True):
-                _copy(y, left, back=back)
+                _copy(outputs, self.middle)
         return outputs
 
     def _own(self, outputs: Sequence[Tensor]) -> list[Tensor]:
@@ -117,9 +123,10 @@ def _amounts(x: Tensor, runs: int) -> list[int]:
     return found[1:] if places > 1 else found * runs
 
 
-def _copy(array: Tensor, copy: Tensor, *, back: bool) -> None:
-    to, source = (array, copy) if back else (copy, array)
-    to.copy_(source)
+def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
+    """Copy each; no name that stays here keeps an output's memory from the next run."""
+    for source, target in zip(sources, targets, strict=True):
+        target.copy_(source)
 
 
 def _time(work: Forward, events: Events) -> float:

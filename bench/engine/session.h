@@ -26,6 +26,7 @@ enum { LEARNED_LOSSES = 3 };
 typedef struct probe {
     const char *name;
     uint32_t phases; /* bit i: it has timed phase i of the recorder */
+    int64_t run_ns;  /* of the last run of a warm-up, all around it included */
     status_t (*run)(session_t *session, recorder_t *recorder, error_t *err);
 } probe_t;
 

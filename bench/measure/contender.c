@@ -108,7 +108,7 @@ static size_t count_runs(const json_t *answer) {
     return 1 + (size_t)json_integer_value(json_object_get(warmup, "samples"));
 }
 
-void contender_warm_up(contender_t *c) {
+static void warm_up(contender_t *c) {
     int64_t start_ns = clock_ns(), now_ns = start_ns;
     size_t samples = 0;
     double clock_mhz = clocks_read(c->settings->nvml, &c->result).sm_mhz, before_mhz;
@@ -134,6 +134,12 @@ void contender_warm_up(contender_t *c) {
             c->audit.phases[i].round = (unsigned)(secret_seed() % c->settings->measure.min_rounds);
     c->result.warmup_ns = (double)(now_ns - start_ns);
     clocks_forget(&c->result.device);
+}
+
+void contender_warm_up(contender_t *c) {
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_WARM_UP);
+    warm_up(c);
+    spent_switch(c->settings->spent, before);
 }
 
 static cores_t *cores_of(const contender_t *c) {
@@ -278,7 +284,9 @@ static bool is_due(const contender_t *c, size_t i, unsigned round) {
 }
 
 static void check_phase(contender_t *c, size_t i) {
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_CHECK);
     contender_check_last(c, c->audit.phases[i].name);
+    spent_switch(c->settings->spent, before);
     c->audit.phases[i].done = true;
 }
 
@@ -300,7 +308,9 @@ static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned r
                    .fresh = due ? c->audit.expected.seed : secret_seed(),
                    .phase = c->audit.phases[i].name,
                    .keep = due && case_engine_is_built_in(c->result.spec.engine)}};
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_FRESH);
     take_samples(c, &exchange);
+    spent_switch(c->settings->spent, before);
     if (exchange.answer == NULL)
         return false;
     merge_phases(&c->audit, i, json_object_get(exchange.answer, "phases"));
@@ -354,7 +364,9 @@ static bool take_round(contender_t *c) {
 void contender_round(contender_t *c) {
     const int64_t start_ns = clock_ns();
     c->is_void = false;
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_SAMPLES);
     const bool taken = take_round(c);
+    spent_switch(c->settings->spent, before);
     c->stopping.n_void += c->is_void;
     if (!taken)
         return;

@@ -60,12 +60,30 @@ static double time_runs(contender_t *c, int runs, audit_times_t *times) {
     return good ? took_ns : NAN;
 }
 
+/* Of the time of a request, so much at most is no run: a script that makes the shorter of two requests longer would
+ * make their difference as small as it likes. */
+static const double MOST_COST_FRAC = 0.25;
+
+/* So many that the last try's requests would have had no more than that beside their runs: a script may copy its
+ * inputs first. 0: nothing is known yet. */
+static double runs_beside_cost(const audit_times_t *times) {
+    if (times->runs == 0 || !isfinite(times->twice_ns))
+        return 0;
+    const double run_ns =
+        fmax((times->twice_ns - times->once_ns) / times->runs, times->guess_ns * times->calls);
+    const double cost_ns = fmax(2 * times->once_ns - times->twice_ns, 0);
+    const double wanted_ns = cost_ns * (1 / MOST_COST_FRAC - 1);
+    return fmin(2 * wanted_ns, MOST_LONG_AUDIT_NS) / (2 * run_ns);
+}
+
 /* So many runs that they are long, but no longer than MOST_AUDIT_NS by the shortest request so far of one
  * run. Chosen in each try: a disturbed first request would leave too few for all. */
 static void choose_runs(contender_t *c, audit_times_t *times) {
     times->one_ns = fmin(times->one_ns, time_runs(c, 1, times));
     const double most = fmin(MOST_AUDIT_NS / times->one_ns, MOST_RUNS);
-    const int runs = (int)fmax(fmin(ceil(AUDIT_NS / times->guess_ns), most), 1);
+    const double wanted =
+        fmax(fmin(ceil(AUDIT_NS / times->guess_ns), most), runs_beside_cost(times));
+    const int runs = (int)fmax(fmin(wanted, MOST_RUNS), 1);
     if (runs < 2 * times->runs)
         return;
     times->runs = runs;
@@ -86,10 +104,6 @@ static double time_a_long_run(contender_t *c, audit_times_t *times) {
         times->runs = (int)fmin(ceil(ns / times->guess_ns), most);
     return ns;
 }
-
-/* Of the time of a request, so much at most is no run: a script that makes the shorter of two requests longer would
- * make their difference as small as it likes. */
-static const double MOST_COST_FRAC = 0.25;
 
 /* One more try; the time of a run by all of them, or NaN. */
 static double time_a_run(contender_t *c, audit_times_t *times) {
@@ -198,10 +212,12 @@ static void add_claims(contender_t *c, const phase_t *whole) {
 void trust_find(contender_t *c) {
     if (!c->active)
         return;
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_AUDIT);
     const phase_t *phase = trust_audited_phase(&c->result);
     if (case_engine_is_built_in(c->result.spec.engine))
         c->result.trust = TRUST_SEALED;
     else if (phase != NULL)
         add_claims(c, phase);
+    spent_switch(c->settings->spent, before);
     result_distrust(&c->result);
 }

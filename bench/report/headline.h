@@ -47,6 +47,9 @@ void headline_free(headline_t *headline);
  * are no rows. The caller frees it. */
 char *headline_text(const headline_t *headline);
 
+/* Print a line for each row that has a ratio. */
+void headline_lines(const report_t *report, const headline_t *headline);
+
 /* Cells, as plain text: "f32", "depth=3, tf32" (only parameters that differ from the default); "CUDA
  * 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)", or why there is no ratio, "ours is
  * self-reported, the rival was skipped"; the range over boots as

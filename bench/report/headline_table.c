@@ -411,3 +411,17 @@ char *headline_text(const headline_t *headline) {
     free(above);
     return page_close(&page);
 }
+
+void headline_lines(const report_t *report, const headline_t *headline) {
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const case_result_t *ours = standing_shown(&row->row->ours),
+                            *theirs = standing_shown(&row->row->theirs);
+        if (row->row->headline.verdict != VERDICT_NONE)
+            print(report, "%s, %s%s: %s %s against %s %s\n", faster_cell(report, row),
+                  strcmp(row->set->platform->device, "cpu") == 0 ? "CPU, " : "",
+                  size_name(report, row->set, row->row->size),
+                  time_cell(report, ours, row->set->phase), ours->spec.variant,
+                  time_cell(report, theirs, row->set->phase), headline_contender(report, theirs));
+    }
+}

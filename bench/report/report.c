@@ -376,14 +376,33 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
     }
 }
 
-char *report_workload_tables(const record_t *run, const char *workload) {
+static void print_lines(const report_t *report, const shown_run_t *shown) {
+    for (size_t p = 0; p < shown->n_parts; p++) {
+        const headline_part_t part = shown_headline_part(&shown->parts[p]);
+        headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
+        headline_lines(report, &headline);
+        headline_free(&headline);
+    }
+}
+
+typedef void print_shown_t(const report_t *report, const shown_run_t *shown);
+
+static char *text_of(const record_t *run, const char *workload, print_shown_t *print_shown) {
     shown_run_t shown = {.whole = *run};
     page_t page;
     page_open(&page);
     shown_select(&shown, workload);
-    print_workloads(&page.report, &shown);
+    print_shown(&page.report, &shown);
     shown_free_parts(&shown);
     return page_close(&page);
+}
+
+char *report_workload_tables(const record_t *run, const char *workload) {
+    return text_of(run, workload, print_workloads);
+}
+
+char *report_workload_lines(const record_t *run, const char *workload) {
+    return text_of(run, workload, print_lines);
 }
 
 status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,

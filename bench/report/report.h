@@ -46,6 +46,10 @@ status_t report_picture(const report_options_t *options, error_t *err);
 /* Tables for a terminal: of one workload of the run, or of all (NULL). The caller frees them. */
 char *report_workload_tables(const record_t *run, const char *workload);
 
+/* The same rows as lines, only those with a ratio: "CUDA ≈ 2.6×, rows 64: 1.08 µs 01_study against 2.80 µs PyTorch graph".
+ * The caller frees them. */
+char *report_workload_lines(const record_t *run, const char *workload);
+
 typedef enum report_view {
     REPORT_HEADLINE,  /* one table for all runs, labelled as saved */
     REPORT_WORKLOADS, /* one table for each workload of each run */

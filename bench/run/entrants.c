@@ -170,10 +170,12 @@ static const kept_reference_t *find_reference(entrants_t *entrants, error_t *why
     run_t *run = entrants->run;
     kept_reference_t *kept = keep_reference(run, entrants->group);
     status_t status = STATUS_OK;
+    const spent_on_t before = spent_switch(run->settings.spent, SPENT_REFERENCE);
     if (!is_known(run, kept))
         status = compute_reference(run, entrants->group, kept, why);
     if (status == STATUS_OK && kept->reference.verified)
         status = open_judge(entrants, why);
+    spent_switch(run->settings.spent, before);
     if (status == STATUS_OK)
         return kept;
     return NULL;

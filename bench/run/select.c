@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "sweep/deal.h"
+#include "sweep/turns.h"
 
 #include <math.h>
 #include <search.h>
@@ -17,9 +18,11 @@ static bool is_not_engine(const sweep_t *sweep, const case_t *spec, const void *
     return strcmp(spec->engine, engine) != 0;
 }
 
-static group_t next_group(const sweep_t *sweep, size_t *at) {
-    group_t group = {
-        .workload = sweep->workload, .cases = &sweep->cases[*at], .measure = &sweep->measure};
+static group_t next_group(const sweep_t *sweep, bool quick, size_t *at) {
+    group_t group = {.workload = sweep->workload,
+                     .cases = &sweep->cases[*at],
+                     .measure = &sweep->measure,
+                     .turn = case_turn(&sweep->cases[*at], quick)};
     char *first = workload_group(sweep->workload, &sweep->cases[*at]);
     bool same = true;
     while (same) {
@@ -27,7 +30,7 @@ static group_t next_group(const sweep_t *sweep, size_t *at) {
         if (++*at == sweep->n_cases)
             break;
         char *next = workload_group(sweep->workload, &sweep->cases[*at]);
-        same = strcmp(first, next) == 0;
+        same = strcmp(first, next) == 0 && case_turn(&sweep->cases[*at], quick) == group.turn;
         free(next);
     }
     free(first);
@@ -36,7 +39,7 @@ static group_t next_group(const sweep_t *sweep, size_t *at) {
 
 group_t run_next_group(const run_t *run, size_t s, size_t *at) {
     const size_t first = *at;
-    group_t group = next_group(&run->sweeps[s], at);
+    group_t group = next_group(&run->sweeps[s], run->options->quick, at);
     group.states = &run->states[s][first];
     return group;
 }
@@ -112,6 +115,8 @@ static void select_cases(run_t *run, const text_list_t *left_out) {
     /* Last, so that all shards choose from the same groups. */
     if (run->options->shard.n > 0)
         run->n_sharded_groups = sweeps_keep_shard(run->sweeps, run->n_sweeps, &run->options->shard);
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        sweep_order(&run->sweeps[s], run->options->quick);
 }
 
 status_t run_load_sweeps(run_t *run, error_t *err) {

@@ -87,6 +87,7 @@ typedef struct run {
     uint32_t n_groups; /* so far; seeds the order of rounds */
     bool has_measured; /* in the running processes */
     int64_t began_ns;
+    spent_t spent;     /* since the last pass ended */
     char *out_of_time; /* why no further pass was begun, with --budget; else NULL */
     char *folder;
     char *real_folder; /* the same, absolute and without links */
@@ -101,6 +102,7 @@ typedef struct group {
     const case_t *cases;
     case_state_t *states; /* of the cases */
     size_t n;
+    unsigned turn; /* sweep/turns.h */
     const measure_options_t *measure;
 } group_t;
 
@@ -232,6 +234,8 @@ status_t run_trace(run_t *run, error_t *err);
 /* summary.c */
 /* The table of a finished workload (NULL: of all); nothing if run_print() prints single cases. */
 status_t run_print_workload(const run_t *run, const char *workload, error_t *err);
+/* With --quick, before what takes longer: who leads so far, on stderr. */
+status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err);
 status_t run_print(const run_t *run, error_t *err);
 
 #endif

@@ -101,6 +101,31 @@ status_t run_print_workload(const run_t *run, const char *workload, error_t *err
     return STATUS_OK;
 }
 
+static bool has_times(const case_result_t *result, const char *workload) {
+    return strcmp(result->spec.workload, workload) == 0 && result_has_times(result);
+}
+
+status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err) {
+    const run_options_t *options = run->options;
+    const char *workload = sweep->workload->name;
+    if (!options->quick || options->quiet || options->cold || !is_compared(run, workload))
+        return STATUS_OK;
+    record_t record;
+    TRY(record_load(run->folder, &record, err));
+    bool any = false;
+    for (size_t i = 0; i < record.n_cases; i++)
+        any |= has_times(&record.cases[i], workload);
+    char *lines = any ? report_workload_lines(&record, workload) : mem_text("");
+    text_list_t list = text_split(lines, '\n');
+    for (size_t i = 0; i < list.n; i++)
+        if (list.items[i][0] != '\0')
+            progress_note(&run->progress, "so far: %s", list.items[i]);
+    text_list_free(&list);
+    free(lines);
+    record_free(&record);
+    return STATUS_OK;
+}
+
 /* A failed lock is reported even with --quiet, because it affects every time. */
 static void print_lock(const run_t *run) {
     char *sentence = lock_clocks_sentence(&run->record.environment);
@@ -171,6 +196,14 @@ static void print_unknown_versions(const record_t *record) {
     text_list_free(&engines);
 }
 
+static void print_spent(const run_t *run) {
+    const spent_t spent = record_spent(&run->record);
+    char *text = spent_text(&spent);
+    if (!run->options->quiet && spent_total_ns(&spent) > 0)
+        fprintf(stderr, "time: %s\n", text);
+    free(text);
+}
+
 status_t run_print(const run_t *run, error_t *err) {
     record_t record;
     TRY(record_load(run->folder, &record, err));
@@ -186,5 +219,6 @@ status_t run_print(const run_t *run, error_t *err) {
     print_isolation(run);
     if (!run->options->quiet)
         output_print(stderr, "results: %s\n", run->folder);
+    print_spent(run);
     return STATUS_OK;
 }

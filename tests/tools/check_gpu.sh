@@ -15,6 +15,7 @@ check() { # name, workload, options
     shift 2
     "$bench" run --workload "$workload" "$@" --quick --time-limit 100ms --quiet --out "$out/$name" >"$out/$name.log" || {
         cat "$out/$name.log"
+        grep -vE '"status":"(ok|skipped)"' "$out/$name/cases.jsonl" | grep -oE '"(id|status|reason)":("[^"]*"|null)' || true
         exit 1
     }
     echo "$name: $(grep -c '"status":"ok"' "$out/$name/cases.jsonl") cases are correct"

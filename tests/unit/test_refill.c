@@ -112,6 +112,51 @@ static size_t samples_of(json_t *answer, const char *phase) {
     return n;
 }
 
+static struct run {
+    uint64_t seed;
+    bool fresh, keep;
+} runs[8];
+static size_t n_runs;
+
+static status_t note_run(session_t *session, recorder_t *recorder, error_t *err) {
+    assert_in_range(n_runs, 0, 7);
+    runs[n_runs++] = (struct run){session->seed, session->fresh, session->keep};
+    return write_nothing(session, recorder, err);
+}
+
+static json_t *fresh_of_total(uint64_t seed) {
+    json_t *request = sample_request(1, json_integer((json_int_t)seed));
+    json_object_set_new(request, "phase", json_string("total"));
+    json_object_set_new(request, "keep", json_true());
+    return request;
+}
+
+/* A driver and caches went cold while the worker waited for the request, but no run but one may see the inputs. */
+static void test_short_runs_on_old_inputs_come_before_a_fresh_one(void **state) {
+    (void)state;
+    for (unsigned is_long = 0; is_long < 2; is_long++) {
+        session_t *session = open_session(&SUBJECTS[0]);
+        for (size_t p = 0; p < session->n_probes; p++)
+            session->probes[p].run = write_nothing;
+        refill(session, REFILLED);
+        json_decref(ask(session, case_sample, sample_request(1, json_null())));
+        for (size_t p = 0; p < session->n_probes; p++) {
+            session->probes[p].run = note_run;
+            session->probes[p].run_ns = is_long ? 1000000000 : 1000;
+        }
+        n_runs = 0;
+        json_decref(ask(session, case_sample, fresh_of_total(REFILLED + 1)));
+        assert_int_equal(n_runs, is_long ? 1 : 4);
+        for (size_t i = 0; i < n_runs; i++) {
+            const bool is_last = i + 1 == n_runs;
+            assert_int_equal(runs[i].seed, is_last ? REFILLED + 1 : REFILLED);
+            assert_int_equal(runs[i].fresh, is_last);
+            assert_int_equal(runs[i].keep, is_last);
+        }
+        close_session(session);
+    }
+}
+
 static void test_number_of_samples(void **state) {
     (void)state;
     session_t *session = open_session(&SUBJECTS[0]);
@@ -140,6 +185,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refill_and_last),
         cmocka_unit_test(test_outputs_are_filled_before_a_fresh_sample),
+        cmocka_unit_test(test_short_runs_on_old_inputs_come_before_a_fresh_one),
         cmocka_unit_test(test_number_of_samples),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -6,6 +6,7 @@
 
 #include "sweep/param_node.h"
 #include "sweep/sweep.h"
+#include "sweep/turns.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,6 +172,43 @@ static void test_own_sweeps(void **state) {
     text_list_free(&names);
 }
 
+/* What runs on a GPU first; with --quick what compiles after the rest, as that takes seconds. */
+static void test_the_order_of_measuring(void **state) {
+    (void)state;
+    static const char *const TEXT =
+        "{\"schema\": 1, \"name\": \"order\", \"workload\": \"mlp_infer\", \"axes\": {\"batch\": "
+        "[1, 2]},"
+        " \"contenders\": [{\"engine\": \"cpu\", \"variants\": [\"omp\"]}, {\"engine\": "
+        "\"pytorch\","
+        " \"device\": [\"cuda\", \"cpu\"], \"variants\": [\"compile\", \"eager\"]}]}";
+    static const char *const EXPECTED[] = {"cuda compile 1, cuda eager 1, cuda compile 2, cuda "
+                                           "eager 2, cpu omp 1, cpu compile 1, cpu eager 1, "
+                                           "cpu omp 2, cpu compile 2, cpu eager 2",
+                                           "cuda eager 1, cuda eager 2, cuda compile 1, cuda "
+                                           "compile 2, cpu omp 1, cpu eager 1, cpu omp 2, "
+                                           "cpu eager 2, cpu compile 1, cpu compile 2"};
+    for (unsigned quick = 0; quick < 2; quick++) {
+        sweep_t sweep;
+        error_t err = ERROR_INIT;
+        assert_int_equal(sweep_parse("order.json", TEXT, ROOT, &sweep, &err), STATUS_OK);
+        sweep_order(&sweep, quick == 1);
+        text_list_t found = {0};
+        unsigned turn = 0;
+        for (size_t i = 0; i < sweep.n_cases; i++) {
+            const case_t *spec = &sweep.cases[i];
+            assert_in_range(case_turn(spec, quick == 1), turn, 3);
+            turn = case_turn(spec, quick == 1);
+            text_list_add_format(&found, "%s %s %lld", spec->device, spec->variant,
+                                 (long long)case_param(spec, "batch")->integer);
+        }
+        char *text = text_list_join(&found, ", ");
+        assert_string_equal(text, EXPECTED[quick]);
+        free(text);
+        text_list_free(&found);
+        sweep_free(&sweep);
+    }
+}
+
 static void test_missing_file_and_nul(void **state) {
     (void)state;
     sweep_t sweep;
@@ -214,10 +252,11 @@ static void test_real_params_stay_real(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invalid_sweeps),        cmocka_unit_test(test_valid_sweeps),
-        cmocka_unit_test(test_everything_is_kept),    cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_groups_are_contiguous), cmocka_unit_test(test_own_sweeps),
-        cmocka_unit_test(test_missing_file_and_nul),  cmocka_unit_test(test_real_params_stay_real),
+        cmocka_unit_test(test_invalid_sweeps),         cmocka_unit_test(test_valid_sweeps),
+        cmocka_unit_test(test_everything_is_kept),     cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_groups_are_contiguous),  cmocka_unit_test(test_own_sweeps),
+        cmocka_unit_test(test_the_order_of_measuring), cmocka_unit_test(test_missing_file_and_nul),
+        cmocka_unit_test(test_real_params_stay_real),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

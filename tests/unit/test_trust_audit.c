@@ -199,6 +199,23 @@ static void copies_before_long_runs_do_not_count(void **state) {
     assert_int_equal(world.most_runs, 6); /* twice as many as fit into the first request */
 }
 
+/* As a script does that copies 128 MB to a device before its runs: few runs would be a small part of a request. */
+static void what_a_request_costs_beside_its_runs_does_not_count(void **state) {
+    (void)state;
+    static const double COSTS_NS[] = {5e6, 3e7, 1e8};
+    for (size_t i = 0; i < sizeof COSTS_NS / sizeof *COSTS_NS; i++) {
+        for (unsigned is_low = 0; is_low < 2; is_low++) {
+            set_world(1e5);
+            world.request_ns = COSTS_NS[i];
+            world.knows_phases = true;
+            world.call_ns = 3e3;
+            assert_int_equal(trust_in_call(is_low ? 2e3 : 3e3),
+                             is_low ? TRUST_SELF_REPORTED : TRUST_AUDITED);
+            assert_in_range(world.now_ns, 1, 20e9);
+        }
+    }
+}
+
 static void another_phase_vouches_for_nothing(void **state) {
     (void)state;
     static const char *const PHASES[] = {"total", NULL};
@@ -250,6 +267,7 @@ int main(void) {
         cmocka_unit_test(doing_less_in_an_audit_does_not_help),
         cmocka_unit_test(making_the_shorter_audit_longer_does_not_help),
         cmocka_unit_test(copies_before_long_runs_do_not_count),
+        cmocka_unit_test(what_a_request_costs_beside_its_runs_does_not_count),
         cmocka_unit_test(another_phase_vouches_for_nothing),
         cmocka_unit_test(what_is_compared_is_audited),
         cmocka_unit_test(audits_end),
