@@ -22,6 +22,15 @@ case_result_t *record_find(const record_t *run, const char *id) {
     return NULL;
 }
 
+char *record_hint(const record_t *run, const char *id) {
+    const char **ids = mem_zeroed(run->n_cases + 1, sizeof *ids);
+    for (size_t i = 0; i < run->n_cases; i++)
+        ids[i] = run->cases[i].spec.id;
+    char *hint = text_hint(id, ids, run->n_cases);
+    free(ids);
+    return hint;
+}
+
 case_result_t *record_find_same(const record_t *run, const case_result_t *like) {
     for (size_t i = 0; i < run->n_cases; i++)
         if (record_compare_keys(&run->cases[i], like) == 0)

@@ -63,6 +63,8 @@ void record_free(record_t *run);
 const case_result_t *record_next(const record_t *run, const case_result_t *after);
 /* The case of that id, or NULL. Only the owner of the run may change it. */
 case_result_t *record_find(const record_t *run, const char *id);
+/* `; did you mean "id"?` of one of the cases, or empty; the caller frees it. */
+char *record_hint(const record_t *run, const char *id);
 /* In a run whose passes are not joined: the result of the same case, pass and draw, or NULL. */
 case_result_t *record_find_same(const record_t *run, const case_result_t *like);
 /* Was a pass measured on this machine? An unknown (NULL) host or GPU is any. */
