@@ -32,6 +32,8 @@ collect_ignore = [] if os.environ.get("CHECK_SLURM") else ["slurm"]
 # threads spin at barriers, for seconds on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# torch.compile builds and runs three programs in each process to try them, which takes seconds.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")  # no vector instructions
 # However busy the machine is, its programs find it idle (docs/testing.md).
 os.environ["BENCH_BUSY"] = "0 0.00 0.00 0.00 1/1 1"
 
