@@ -24,6 +24,7 @@ SLOWEST = (
     *("operator_cuda", "refill", "mnist_train", "cheats", "pytorch_mnist_train"),
     *("mnist_kernels", "mlp_train", "mnist_cuda", "report", "probes", "hostile_results", "faults"),
     *("lock_clocks", "shard", "resume", "cold", "pytorch_refill", "pytorch_mlp_train", "devices"),
+    *("operator_emulate", "linreg_train", "compare", "pytorch_operator", "pytorch_operator_bad"),
 )
 DESELECTED = pytest.StashKey[dict[str, int]]()
 # For make check-slurm, as they take minutes and start daemons.
