@@ -21,7 +21,9 @@ PORTABLE_LIBS := -Wl,--as-needed -Wl,-Bstatic -ljansson -lz -lxxhash -lgomp -Wl,
 SOURCES := $(sort $(shell find bench -name '*.c'))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libbench.a
-UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/test_*.c))))
+# At the end, no core waits for one of these.
+LONGEST := test_worker_client test_mnist_sessions
+UNIT := $(LONGEST) $(filter-out $(LONGEST),$(sort $(basename $(notdir $(wildcard tests/unit/test_*.c)))))
 UNIT_TESTS = $(UNIT:%=$(BUILD)/tests/%)
 # Those that take long under the sanitizers, so that make check runs them without: make check-long has both.
 COMPUTING := test_learned test_mlp_train test_refill

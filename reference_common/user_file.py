@@ -70,8 +70,8 @@ def _name_apart(folder: Path) -> None:
     folder's module stands under the name that the import has.
     """
     for name, module in list(sys.modules.items()):
-        path = Path(getattr(module, "__file__", None) or "/")
-        if path.parent == folder and path.stem == name == module.__name__:
+        # As text: there are thousands, of which a path each took longer than all else of `load`.
+        if getattr(module, "__file__", None) == f"{folder}/{name}.py" and name == module.__name__:
             module.__name__ = re.sub(r"\W", "_", f"{folder}_{name}")
             sys.modules[module.__name__] = module
 
@@ -81,10 +81,11 @@ def _enter(folder: Path) -> None:
     if folder in _folders:
         _folders.remove(folder)
         sys.path.remove(str(folder))
+    folders = {str(entered) for entered in _folders}
     for name, module in list(sys.modules.items()):
-        path = Path(getattr(module, "__file__", None) or "/")
         # Those that `load` imported have names of their own.
-        if path.parent in _folders and path.stem == name:
+        parent, _, file = str(getattr(module, "__file__", None)).rpartition("/")
+        if file == f"{name}.py" and parent in folders:
             del sys.modules[name]
     _folders.insert(0, folder)
     sys.path.insert(_first, str(folder))

@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
 sys.path.insert(2, str(Path(__file__).absolute().parents[1] / "reference_pytorch"))
 
+import defined
 import needs
 import problem_files
 import user_file
@@ -48,6 +49,9 @@ def write(
             raise CaseError(f"{stem}.py: this name is taken: rename the candidate")
     for path in (problem, *candidates):
         path.read_bytes()  # before anything is imported
+    for path in candidates:
+        if found := defined.complaint(path, "ModelNew", "class"):
+            raise CaseError(found)
     from problem import Problem
 
     found = Problem(problem, train=train, tell=tell)
@@ -68,6 +72,8 @@ def write(
 
 def reason(error: BaseException) -> str:
     """Return one line about what went wrong, with its place in a user's file."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
     if isinstance(error, (CaseError, OSError)):
         return str(error)
     return user_file.located(error) or f"{type(error).__name__}: {needs.first_line(error)}"

@@ -24,6 +24,7 @@ SLOWEST = (
     *("operator_cuda", "refill", "mnist_train", "cheats", "pytorch_mnist_train"),
     *("mnist_kernels", "mlp_train", "mnist_cuda", "report", "probes", "hostile_results", "faults"),
     *("lock_clocks", "shard", "resume", "cold", "pytorch_refill", "pytorch_mlp_train", "devices"),
+    *("operator_emulate", "linreg_train", "compare", "pytorch_operator", "pytorch_operator_bad"),
 )
 DESELECTED = pytest.StashKey[dict[str, int]]()
 # For make check-slurm, as they take minutes and start daemons.
@@ -32,6 +33,8 @@ collect_ignore = [] if os.environ.get("CHECK_SLURM") else ["slurm"]
 # threads spin at barriers, for seconds on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# torch.compile builds and runs three programs in each process to try them, which takes seconds.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")  # no vector instructions
 # However busy the machine is, its programs find it idle (docs/testing.md).
 os.environ["BENCH_BUSY"] = "0 0.00 0.00 0.00 1/1 1"
 

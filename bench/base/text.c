@@ -104,6 +104,7 @@ static size_t edit_distance(const char *a, const char *b, size_t *rows) {
 }
 
 const char *text_nearest(const char *word, const char *const *candidates, size_t n) {
+    enum { SHORTEST_PART = 3 };
     size_t length = strlen(word);
     size_t limit = length / 3 > 2 ? length / 3 : 2;
     const char *nearest = NULL;
@@ -123,7 +124,15 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
             nearest_distance = distance;
         }
     }
+    for (size_t i = 0; i < n && nearest == NULL && length >= SHORTEST_PART; i++)
+        if (strstr(candidates[i], word) != NULL)
+            nearest = candidates[i];
     return nearest;
+}
+
+char *text_hint(const char *word, const char *const *candidates, size_t n) {
+    const char *nearest = text_nearest(word, candidates, n);
+    return nearest != NULL ? mem_format("; did you mean \"%s\"?", nearest) : mem_text("");
 }
 
 /* RFC 3629, section 4. */

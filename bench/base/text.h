@@ -25,8 +25,11 @@ void text_list_free(text_list_t *list);
 text_list_t text_split(const char *text, char separator);
 
 /* The candidate nearest to `word` by edit distance (optimal string alignment), or NULL if none is a
- * plausible typo: distance at most 2, or a third of the word's length. */
+ * plausible typo: distance at most 2, or a third of the word's length. Then the first that the word, of three bytes or
+ * more, is a part of: "online" of "02_online". */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
+/* `; did you mean "near"?`, empty if none is near; the caller frees it. */
+char *text_hint(const char *word, const char *const *candidates, size_t n);
 
 /* A copy with "?" for every byte that is not valid UTF-8: for external or truncated text that is
  * written as JSON. The caller frees it. */

@@ -259,15 +259,16 @@ status_t units_parse_duration(const char *text, double *seconds, error_t *err) {
     double value;
     const char *name = parse_number(text, &value);
     if (name == NULL)
-        return error_set(err, STATUS_USAGE, "\"%s\": expected a duration such as 15, 200ms or 2min",
-                         text);
+        return error_set(err, STATUS_USAGE,
+                         "\"%s\": expected a duration such as 15s, 200ms or 2min", text);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(name, units[i].name) == 0) {
             *seconds = value * units[i].size;
             return STATUS_OK;
         }
     return error_set(err, STATUS_USAGE,
-                     "\"%s\": unknown unit \"%s\", expected ns, us, ms, s, min or h", text, name);
+                     "\"%s\": unknown unit \"%s\", expected ns, us, ms, s, min or h (none: s)",
+                     text, name);
 }
 
 status_t units_parse_percent(const char *text, double *frac, error_t *err) {

@@ -17,6 +17,12 @@ static size_t count_options(const cli_command_t *command) {
     return n;
 }
 
+static bool is_among(const cli_option_t *options, const char *name) {
+    while (options != NULL && options->name != NULL && strcmp(options->name, name) != 0)
+        options++;
+    return options != NULL && options->name != NULL;
+}
+
 static status_t bad_option(const cli_command_t *command, const char *given, error_t *err) {
     const char *word = given + strspn(given, "-");
     char *name = mem_text_n(word, strcspn(word, "="));
@@ -25,7 +31,11 @@ static status_t bad_option(const cli_command_t *command, const char *given, erro
     for (size_t i = 0; i < n; i++)
         names[i] = command->options[i].name;
     const char *nearest = text_nearest(name, names, n);
-    if (nearest != NULL)
+    if (is_among(command->of_run, name))
+        error_set(err, STATUS_USAGE,
+                  "bench %s: unknown option %s; options of bench run follow \"--\": -- %s",
+                  command->name, given, given);
+    else if (nearest != NULL)
         error_set(err, STATUS_USAGE, "bench %s: unknown option %s; did you mean --%s?",
                   command->name, given, nearest);
     else
@@ -181,7 +191,9 @@ CLI_READER(cli_choice) {
         text_list_add(&known, option->field.choices[i]);
     }
     char *all = text_list_join(&known, " or ");
-    error_set(err, STATUS_USAGE, "--%s %s: expected %s", option->name, last(given), all);
+    char *hint = text_hint(last(given), (const char *const *)known.items, known.n);
+    error_set(err, STATUS_USAGE, "--%s %s: expected %s%s", option->name, last(given), all, hint);
+    free(hint);
     free(all);
     text_list_free(&known);
     return STATUS_USAGE;
@@ -206,6 +218,13 @@ CLI_READER(cli_percent) {
     return STATUS_OK;
 }
 
+const char *cli_units_note(const cli_command_t *command) {
+    for (const cli_option_t *option = command->options; option->name != NULL; option++)
+        if (option->argument != NULL && strcmp(option->argument, "TIME") == 0)
+            return "TIME has a unit: ns, us, ms, s, min or h; a number alone is in seconds.";
+    return NULL;
+}
+
 void cli_print_help(const cli_command_t *command, FILE *out) {
     fprintf(out, "usage: bench %s%s%s%s\n\n%s\n", command->name,
             command->operands[0] != '\0' ? " " : "", command->operands,
@@ -221,6 +240,8 @@ void cli_print_help(const cli_command_t *command, FILE *out) {
         }
         fprintf(out, "%*s%s\n", OPTION_COLUMN - used, "", option->summary);
     }
+    if (cli_units_note(command) != NULL)
+        fprintf(out, "%s\n", cli_units_note(command));
     if (command->details != NULL)
         fprintf(out, "\n%s\n", command->details);
     if (command->print_details != NULL)

@@ -59,6 +59,7 @@ typedef struct cli_command {
     const cli_option_t *options; /* ends with a NULL name */
     status_t (*handle)(const cli_args_t *args, error_t *err);
     void (*print_details)(FILE *out); /* prints them from another table; may be NULL */
+    const cli_option_t *of_run;       /* those that may follow "--", of bench run; or NULL */
 } cli_command_t;
 
 /* Parse argv[first …]. The caller frees `args` with cli_args_free(). */
@@ -89,6 +90,8 @@ text_list_t cli_given(const cli_args_t *args, bool (*is)(const cli_option_t *opt
 /* Every value given. */
 const text_list_t *cli_all(const cli_args_t *args, const char *option);
 
+/* What its options of TIME take; NULL: it has none. */
+const char *cli_units_note(const cli_command_t *command);
 void cli_print_help(const cli_command_t *command, FILE *out);
 
 #endif

@@ -208,13 +208,13 @@ static const cli_command_t COMMANDS[] = {
      "  bench run sweeps/mlp_infer_quick.json --out results/mine\n"
      "  bench run --workload mlp_infer --variant 03_vectorized --set batch=64\n"
      "  bench run sweeps/mlp_infer.json --out results/mine --resume",
-     RUN_OPTIONS, run_command, NULL},
+     RUN_OPTIONS, run_command, NULL, NULL},
     {"plan", "SWEEP.json…", "list the cases of a run, and which lack a GPU here", NULL,
-     PLAN_OPTIONS, plan_command, NULL},
+     PLAN_OPTIONS, plan_command, NULL, NULL},
     {"compile", "[SWEEP.json…]", "compile every CUDA program of sweeps; needs no GPU", NULL,
-     COMPILE_OPTIONS, compile_command, NULL},
+     COMPILE_OPTIONS, compile_command, NULL, NULL},
     {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs", NULL,
-     PLOT_OPTIONS, plot_command, print_charts},
+     PLOT_OPTIONS, plot_command, print_charts, NULL},
     {"report", "RUN…", "write the report of runs: one page at the top, and a page per workload",
      "The page of a workload is RUN/WORKLOAD.md; a file that is no page of a report is never\n"
      "overwritten (exit code 2). Runs of another machine than the first's are labelled as saved.\n"
@@ -222,7 +222,7 @@ static const cli_command_t COMMANDS[] = {
      "Runs of the same sweeps on the same device are boots, separate starts of the machine: the\n"
      "first is reported, with the range of its ratios over all. Their versions and settings must\n"
      "agree (else exit code 3).",
-     REPORT_OPTIONS, report_command, NULL},
+     REPORT_OPTIONS, report_command, NULL, NULL},
     {"compare", "BASE CANDIDATE", "is the candidate slower? by case, and overall",
      "A case has regressed if a phase is slower by significantly more than the threshold: the\n"
      "larger of --threshold and the noise floor of the case and phase. Default phases:\n"
@@ -233,17 +233,17 @@ static const cli_command_t COMMANDS[] = {
      "  bench compare results/main results/mine\n"
      "  bench compare results/main results/mine --floor results/main2 --floor results/main3\n"
      "  bench compare results/main results/mine --markdown comment.md --junit compare.xml",
-     COMPARE_OPTIONS, compare_command, NULL},
+     COMPARE_OPTIONS, compare_command, NULL, NULL},
     {"history", "RUN…", "follow cases over many runs, oldest first: when did one become slower?",
      "Levels are fitted to the medians of each case, with a penalty for each step (optimal\n"
      "partitioning; docs/compare.md): gradual slowdowns are found as well as jumps.",
-     HISTORY_OPTIONS, history_command, NULL},
+     HISTORY_OPTIONS, history_command, NULL, NULL},
     {"fleet", "RUN…", "which machine of a fleet is slower or faster than the others, and in what?",
      "Each run is of another GPU (or node) of one kind, with the same sweeps; at least three. "
      "Each\n"
      "machine is compared with the fleet's median, by case and by what bounds the cases (dram,\n"
      "l2, …). Exit code 1 if one is an outlier. The method: docs/fleet.md.",
-     FLEET_OPTIONS, fleet_command, NULL},
+     FLEET_OPTIONS, fleet_command, NULL, NULL},
     {"repeat", "SWEEP.json… | RUN RUN…",
      "do runs of one sweep agree as well as their intervals say?",
      "Of sweeps (files): runs them --times times, one after the other. Of runs (folders): "
@@ -255,7 +255,7 @@ static const cli_command_t COMMANDS[] = {
      "examples:\n"
      "  bench repeat sweeps/mlp_infer_quick.json --times 3 --out results/again\n"
      "  bench repeat results/again/1 results/again/2 results/mine",
-     REPEAT_OPTIONS, repeat_command, NULL},
+     REPEAT_OPTIONS, repeat_command, NULL, NULL},
     {"cluster", "SWEEP.json… [-- OPTIONS]",
      "measure sweeps on a Slurm cluster: a job array of shards",
      "What follows \"--\" are options of bench run for each task. The guide: docs/cluster.md.\n"
@@ -264,23 +264,23 @@ static const cli_command_t COMMANDS[] = {
      "  bench cluster sweeps/mlp_infer.json --shards 8 --gres gpu:1 --out results/eight\n"
      "  bench cluster sweeps/mlp_infer.json --shards 8 --out results/two --time 4:00:00 \\\n"
      "    --kind h100=--gres=gpu:h100:1 --kind a100=\"--gres=gpu:a100:1 --qos=long\" -- --no-jax",
-     CLUSTER_OPTIONS, cluster_command, NULL},
+     CLUSTER_OPTIONS, cluster_command, NULL, RUN_OPTIONS},
     {"merge", "OUT RUN…", "join the shards of a run",
      "Folders, shards and cases that are missing are told, and the rest is merged (exit code 1).",
-     NO_OPTIONS, merge_command, NULL},
+     NO_OPTIONS, merge_command, NULL, NULL},
     {"list", "[workloads|operators|variants|sweeps|devices]", "list what can be measured", NULL,
-     NO_OPTIONS, list_command, NULL},
+     NO_OPTIONS, list_command, NULL, NULL},
     {"operator", "new NAME | check DIR… | import FILE", "begin, check or import an own operator",
-     NULL, OPERATOR_OPTIONS, operator_command, operator_print_subcommands},
+     NULL, OPERATOR_OPTIONS, operator_command, operator_print_subcommands, RUN_OPTIONS},
     {"doctor", "", "what is installed, what is missing, and how to install it", NULL,
-     DOCTOR_OPTIONS, doctor_command, NULL},
+     DOCTOR_OPTIONS, doctor_command, NULL, NULL},
     {"worker", "", "serve cases over stdin and stdout (docs/worker-protocol.md); used by run", NULL,
-     WORKER_OPTIONS, worker_command, NULL},
+     WORKER_OPTIONS, worker_command, NULL, NULL},
     {"wall", "-- COMMAND…", "run a command in namespaces of its own; used by run --isolate",
      "It sees no other process, and may read all files, but write only to folders named by "
      "--open.\n"
      "bench run takes bubblewrap (bwrap) instead, where it is installed.",
-     WALL_OPTIONS, wall_command, NULL},
+     WALL_OPTIONS, wall_command, NULL, NULL},
 };
 
 const cli_command_t *commands_all(size_t *n) {

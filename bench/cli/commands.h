@@ -25,6 +25,11 @@ void operator_print_subcommands(FILE *out);
 
 /* The words after `bench run`, as run_command() takes them. The caller frees `args` with cli_args_free(). */
 status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err);
+/* Does run_command() take these words beside --operator? The operator need not exist yet. */
+status_t run_check_words(const char *root, const text_list_t *words, error_t *err);
+/* The words of a call for the record: those of `paths` as named from the project's folder, in which a report's reader
+ * measures again. */
+text_list_t run_argv(const cli_args_t *args, const text_list_t *paths);
 /* Would run_command() measure that, and has each shard a case? */
 status_t check_command(const cli_args_t *args, error_t *err);
 

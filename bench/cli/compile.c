@@ -147,6 +147,8 @@ status_t compile_command(const cli_args_t *args, error_t *err) {
     status_t status = cli_read(args, &options, err);
     if (!options.quiet && isatty(STDERR_FILENO))
         options.compile.progress = show_progress;
+    if (status == STATUS_OK && options.arch.n > 0)
+        status = compile_check_archs(&options.compile, &options.arch, err);
     if (status == STATUS_OK)
         status = compile_sweeps(&options, &args->operands, err);
     text_list_free(&options.arch);

@@ -180,12 +180,12 @@ status_t list_command(const cli_args_t *args, error_t *err) {
         while (i < N_LISTS && strcmp(names[i], what) != 0)
             i++;
         if (i == N_LISTS) {
-            const char *nearest = text_nearest(what, names, N_LISTS);
-            return error_set(
-                err, STATUS_USAGE,
-                "bench list: no \"%s\" (workloads, operators, variants, sweeps, devices)%s%s%s",
-                what, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-                nearest != NULL ? "\"?" : "");
+            char *hint = text_hint(what, names, N_LISTS);
+            error_set(err, STATUS_USAGE,
+                      "bench list: no \"%s\" (workloads, operators, variants, sweeps, devices)%s",
+                      what, hint);
+            free(hint);
+            return STATUS_USAGE;
         }
         TRY(LISTS[i].list(args, err));
     }

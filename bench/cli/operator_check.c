@@ -9,6 +9,8 @@
 #include "emulate/emulate.h"
 #include "emulate/examples.h"
 #include "io/fs.h"
+#include "io/output.h"
+#include "io/subprocess.h"
 #include "io/table.h"
 #include "measure/contender.h"
 #include "measure/progress.h"
@@ -263,6 +265,58 @@ status_t operator_check_oracle(const workload_t *workload, const char *root, err
     return status;
 }
 
+/* ---- implementations in Python ---------------------------------------------------------------- */
+
+/* A line for each. */
+static status_t print_wrong_scripts(const char *root, const char *python, const text_list_t *paths,
+                                    error_t *err) {
+    char *script = fs_join(root, "reference_operator/check_files.py");
+    const char **argv = mem_zeroed(paths->n + 3, sizeof *argv);
+    subprocess_result_t answer = {0};
+    argv[0] = python;
+    argv[1] = script;
+    for (size_t i = 0; i < paths->n; i++)
+        argv[2 + i] = paths->items[i];
+    status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &answer, err);
+    if (status == STATUS_OK && answer.exit_code != 0)
+        status = error_set(err, STATUS_FAILED, "implementations cannot be looked at: %.300s",
+                           answer.timed_out ? "Python did not end" : answer.err);
+    text_list_t lines = {0};
+    if (status == STATUS_OK)
+        lines = text_split(answer.out, '\n');
+    const size_t n_wrong = lines.n > 0 ? lines.n - 1 : 0; /* what is after the last line's end */
+    for (size_t i = 0; i < n_wrong; i++)
+        output_print(stdout, "  %-16s %s\n", "wrong", lines.items[i]);
+    if (n_wrong > 0)
+        status = error_set(err, STATUS_FAILED, "%zu of %zu implementations wrong, see above",
+                           n_wrong, paths->n);
+    text_list_free(&lines);
+    subprocess_result_free(&answer);
+    free(argv);
+    free(script);
+    return status;
+}
+
+/* They are read, not run: one may need a GPU, or build an extension for minutes. */
+static status_t check_scripts(const workload_t *workload, const char *root, size_t *n,
+                              error_t *err) {
+    text_list_t stems = {0}, paths = {0};
+    char *python = NULL, *folder = workload_folder(root, workload);
+    status_t status = workload_scripts(workload, root, &stems, err);
+    for (size_t i = 0; i < stems.n; i++)
+        text_list_add_format(&paths, "%s/%s.py", folder, stems.items[i]);
+    *n = paths.n;
+    if (status == STATUS_OK && paths.n > 0)
+        status = workers_find_python(root, NULL, "python", &python, err);
+    if (status == STATUS_OK && paths.n > 0)
+        status = print_wrong_scripts(root, python, &paths, err);
+    free(python);
+    free(folder);
+    text_list_free(&paths);
+    text_list_free(&stems);
+    return status;
+}
+
 /* ---- the command ------------------------------------------------------------------------------ */
 
 static status_t check_folder(const char *folder, const operator_options_t *options, error_t *err) {
@@ -270,6 +324,10 @@ static status_t check_folder(const char *folder, const operator_options_t *optio
     const workload_t *workload;
     TRY(workload_add_operator(folder, &workload, err));
     const operator_description_t *d = operators_find(workload->name);
+    const emulate_options_t emulation = {
+        .workload = workload, .root = root, .variant = options->variant, .sets = &options->sets};
+    if (options->emulate)
+        TRY(emulate_check_options(&emulation, err));
     TRY(operator_print(workload, root, stdout, err));
     case_t defaults = workload_defaults(workload);
     print_cost(d, &defaults);
@@ -279,19 +337,18 @@ static status_t check_folder(const char *folder, const operator_options_t *optio
     case_free(&defaults);
     putchar('\n');
     fflush(stdout);
+    size_t n_scripts = 0;
     if (status == STATUS_OK)
         status = check_reference(workload, root, err);
+    if (status == STATUS_OK && check_scripts(workload, root, &n_scripts, err) != STATUS_OK)
+        status = error_within(err, "%s", d->name);
     if (status == STATUS_OK && options->emulate)
-        status = emulate_rungs(&(emulate_options_t){.workload = workload,
-                                                    .root = root,
-                                                    .variant = options->variant,
-                                                    .sets = &options->sets},
-                               err);
+        status = emulate_rungs(&emulation, err);
     char *word = text_shell(folder);
     if (status == STATUS_OK)
-        printf("ok: the description, and the reference at the smallest and the default sizes.\n"
+        printf("ok: the description, and the reference at the smallest and the default sizes%s.\n"
                "Do the rungs compile?  bench compile --operator %s --arch sm_75,sm_90 --quick\n",
-               word);
+               n_scripts > 0 ? "; each implementation has a function run" : "", word);
     free(word);
     return status;
 }

@@ -79,20 +79,32 @@ static status_t write_folder(const operator_options_t *options, const char *fold
     return status;
 }
 
-/* `bench run --operator FOLDER`, with the options after "--". */
-static status_t run_folder(const operator_options_t *options, const char *folder, error_t *err) {
+static text_list_t words_of_run(const operator_options_t *options) {
     text_list_t words = {0};
-    cli_args_t args;
     for (size_t i = 1; i < options->n_operands; i++)
         text_list_add(&words, options->operands[i]);
+    return words;
+}
+
+/* `bench run --operator FOLDER`, with the options after "--". */
+static status_t run_folder(const operator_options_t *options, const char *folder, error_t *err) {
+    text_list_t words = words_of_run(options);
+    cli_args_t args;
     text_list_add(&words, "--operator");
     text_list_add(&words, folder);
     status_t status = run_parse(options->root, &words, &args, err);
     if (status == STATUS_OK) {
-        args.argv = options->args->argv; /* FOLDER may be gone when the run is read */
-        args.n_argv = options->args->n_argv;
+        text_list_t paths = {0}, argv; /* FOLDER may be gone when the run is read */
+        text_list_add(&paths, options->operands[0]);
+        for (size_t i = 0; i < options->candidates.n; i++)
+            text_list_add(&paths, options->candidates.items[i]);
+        argv = run_argv(options->args, &paths);
+        args.argv = (const char *const *)argv.items;
+        args.n_argv = argv.n;
         status = run_command(&args, err);
         cli_args_free(&args);
+        text_list_free(&paths);
+        text_list_free(&argv);
     }
     text_list_free(&words);
     return status;
@@ -134,11 +146,27 @@ static status_t make_folder(const operator_options_t *options, const char *folde
     return status;
 }
 
-status_t operator_import(const operator_options_t *options, error_t *err) {
+/* What can be told at once: the rest takes a while. */
+static status_t check_call(const operator_options_t *options, error_t *err) {
     if (options->n_operands == 0)
         return error_set(err, STATUS_USAGE, "bench operator import: expected PROBLEM.py");
     if (options->out != NULL && fs_exists(options->out))
         return error_set(err, STATUS_USAGE, "--out %s: exists already", options->out);
+    if (!fs_exists(options->operands[0]))
+        return error_set(err, STATUS_USAGE, "bench operator import: %s: no such file",
+                         options->operands[0]);
+    for (size_t i = 0; i < options->candidates.n; i++)
+        if (!fs_exists(options->candidates.items[i]))
+            return error_set(err, STATUS_USAGE, "--candidate %s: no such file",
+                             options->candidates.items[i]);
+    text_list_t words = words_of_run(options);
+    const status_t status = run_check_words(options->root, &words, err);
+    text_list_free(&words);
+    return status;
+}
+
+status_t operator_import(const operator_options_t *options, error_t *err) {
+    TRY(check_call(options, err));
     TRY(fs_check_temporary(err)); /* with --out it is needed later */
     char *temporary = NULL;
     if (options->out == NULL)

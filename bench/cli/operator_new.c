@@ -2,11 +2,10 @@
 #include "cli/operator.h"
 
 #include "base/memory.h"
-#include "cli/operator_print.h"
 #include "io/folders.h"
 #include "io/fs.h"
 #include "io/output.h"
-#include "workloads/common/workload.h"
+#include "workloads/operator/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +79,21 @@ static void print_folder(const char *folder) {
     free(word);
 }
 
+static status_t refuse_taken(const char *name, error_t *err) {
+    if (workload_find(name) == NULL)
+        return STATUS_OK;
+    const operator_description_t *d = operators_find(name);
+    if (d == NULL)
+        return error_set(err, STATUS_USAGE,
+                         "bench operator new: \"%s\" is the name of a workload: choose another",
+                         name);
+    char *folder = fs_from_here(d->folder);
+    error_set(err, STATUS_USAGE, "bench operator new: %s exists already: choose another name",
+              folder);
+    free(folder);
+    return STATUS_USAGE;
+}
+
 static status_t check_name(const operator_options_t *options, error_t *err) {
     if (options->n_operands != 1)
         return error_set(err, STATUS_USAGE, "bench operator new: expected one NAME, found %zu",
@@ -94,11 +108,7 @@ static status_t check_name(const operator_options_t *options, error_t *err) {
     text_list_t ignored = {0};
     workload_add_operators(options->root, &ignored);
     text_list_free(&ignored);
-    if (workload_find(name) != NULL)
-        return error_set(err, STATUS_USAGE,
-                         "bench operator new: \"%s\" is the name of a workload: choose another",
-                         name);
-    return STATUS_OK;
+    return refuse_taken(name, err);
 }
 
 status_t operator_new(const operator_options_t *options, error_t *err) {
@@ -108,7 +118,7 @@ status_t operator_new(const operator_options_t *options, error_t *err) {
                   : folders_installed(options->root) ? folders_project(options->root)
                                                      : fs_join(options->root, "kernels");
     char *folder = fs_join(above, name);
-    char *shown = path_from_here(folder);
+    char *shown = fs_from_here(folder);
     status_t status = fs_exists(folder) ? error_set(err, STATUS_USAGE, "%s: exists already", shown)
                                         : write_folder(options->root, folder, name, err);
     if (status == STATUS_OK)

@@ -1,19 +1,11 @@
 #include "cli/operator_print.h"
 
 #include "base/memory.h"
+#include "io/path.h"
 #include "workloads/operator/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-char *path_from_here(const char *path) {
-    char *here = getcwd(NULL, 0);
-    const size_t n = here != NULL ? strlen(here) : 0;
-    const bool below = n > 0 && strncmp(path, here, n) == 0 && path[n] == '/';
-    free(here);
-    return mem_text(below ? path + n + 1 : path);
-}
 
 /* A line of what there may be none of. */
 static void print_names(const char *what, const text_list_t *names, const char *none, FILE *out) {
@@ -39,7 +31,7 @@ static status_t print_variants(const workload_t *workload, const char *root, FIL
 
 status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err) {
     const operator_description_t *d = operators_find(workload->name);
-    char *folder = path_from_here(d->folder);
+    char *folder = fs_from_here(d->folder);
     fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
             "folder", folder);
     free(folder);

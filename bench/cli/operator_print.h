@@ -8,7 +8,5 @@
 
 /* Name, summary, folder, params, rungs and implementations. */
 status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err);
-/* The path as seen from the current folder; the caller frees it. */
-char *path_from_here(const char *path);
 
 #endif

@@ -1,8 +1,10 @@
 /* Command lines of run and plan. */
 #include "cli/commands.h"
 
+#include "base/memory.h"
 #include "base/secret.h"
 #include "gate/decision.h"
+#include "io/folders.h"
 #include "io/fs.h"
 #include "run/against/ab_recheck.h"
 #include "run/run.h"
@@ -10,19 +12,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TIMEOUT_S = 300, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, AGAINST_PASSES = 8 };
 
 const char *const COMPILER_CHOICES[] = {"nvrtc", "nvcc", NULL}; /* of compiler_t */
 
+/* "sm90", "90" or "compute_90" mean "sm_90". The caller frees it. */
+static char *arch_hint(const char *found) {
+    char *likely = mem_format("sm_%s", found + strcspn(found, "0123456789"));
+    char *hint = sweep_arch_is_valid(likely) ? text_hint(likely, (const char *const[]){likely}, 1)
+                                             : text_hint(found, (const char *const[]){"native"}, 1);
+    free(likely);
+    return hint;
+}
+
 CLI_READER(cli_arch) {
     text_list_t *arch = field;
     *arch = text_split(given->items[given->n - 1], ',');
     for (size_t i = 0; i < arch->n; i++)
-        if (!sweep_arch_is_valid(arch->items[i]))
-            return error_set(err, STATUS_USAGE,
-                             "--%s: found \"%s\", expected native, or sm_75 or later", option->name,
-                             arch->items[i]);
+        if (!sweep_arch_is_valid(arch->items[i])) {
+            char *hint = arch_hint(arch->items[i]);
+            error_set(err, STATUS_USAGE, "--%s: found \"%s\", expected native, or sm_75 or later%s",
+                      option->name, arch->items[i], hint);
+            free(hint);
+            return STATUS_USAGE;
+        }
     return STATUS_OK;
 }
 
@@ -167,9 +182,52 @@ static bool is_of_children(const cli_option_t *option) {
     return true;
 }
 
+/* Is it an option whose value is the next word? */
+static bool takes_value(const char *word) {
+    const cli_option_t *option = RUN_OPTIONS;
+    while (option->name != NULL &&
+           (!text_starts(word, "--") || strcmp(option->name, word + 2) != 0))
+        option++;
+    return option->name != NULL && option->argument != NULL;
+}
+
+/* "../mine" in PROJECT/results is "results/../mine". */
+static char *from_project(const char *project, const char *here, const char *path) {
+    char *absolute = path[0] == '/' ? mem_text(path) : fs_join(here, path);
+    const size_t n = strlen(project);
+    const bool below = strncmp(absolute, project, n) == 0 && absolute[n] == '/';
+    char *named = mem_text(below ? absolute + n + 1 : absolute);
+    free(absolute);
+    return named;
+}
+
+text_list_t run_argv(const cli_args_t *args, const text_list_t *paths) {
+    static const char OPERATOR[] = "--operator", CANDIDATE[] = "--candidate";
+    char *project = folders_project(args->root), *here = getcwd(NULL, 0);
+    const bool elsewhere = here != NULL && strcmp(project, here) != 0;
+    text_list_t argv = {0};
+    for (size_t i = 0; i < args->n_argv; i++) {
+        const char *word = args->argv[i], *before = i > 0 ? args->argv[i - 1] : "";
+        const char *equals = text_starts(word, "--") ? strchr(word, '=') : NULL;
+        const char *path = equals != NULL ? equals + 1 : word;
+        const bool named = equals != NULL
+                               ? text_starts(word, OPERATOR) || text_starts(word, CANDIDATE)
+                               : strcmp(before, OPERATOR) == 0 || !takes_value(before);
+        char *own = elsewhere && i > 1 && named && text_list_has(paths, path)
+                        ? from_project(project, here, path)
+                        : mem_text(path);
+        text_list_add_format(&argv, "%.*s%s", (int)(path - word), word, own);
+        free(own);
+    }
+    free(project);
+    free(here);
+    return argv;
+}
+
 static status_t read_and(status_t (*go)(const run_options_t *options, error_t *err),
                          const cli_args_t *args, error_t *err) {
-    const text_list_t *sets = cli_all(args, "set");
+    const text_list_t *sets = cli_all(args, "set"), *operators = cli_all(args, "operator");
+    text_list_t argv = run_argv(args, operators->n > 0 ? operators : &args->operands);
     run_options_t options = {
         .root = args->root,
         .sweeps = (const char *const *)args->operands.items,
@@ -179,8 +237,8 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         .timeout_s = TIMEOUT_S,
         .threshold_frac = GATE_THRESHOLD,
         .recheck_limit_s = RECHECK_LIMIT_S,
-        .argv = args->argv,
-        .n_argv = args->n_argv,
+        .argv = (const char *const *)argv.items,
+        .n_argv = argv.n,
         .print = stdout,
         .is_one_device = cli_has(args, "device"),
     };
@@ -200,6 +258,7 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         status = go(&options, err);
     text_list_free(&options.passed_on);
     text_list_free(&options.arch);
+    text_list_free(&argv);
     return status;
 }
 
@@ -214,6 +273,22 @@ status_t plan_command(const cli_args_t *args, error_t *err) {
 
 status_t check_command(const cli_args_t *args, error_t *err) {
     return read_and(run_check, args, err);
+}
+
+status_t run_check_words(const char *root, const text_list_t *words, error_t *err) {
+    run_options_t options = {.single.workload =
+                                 ""}; /* any: of --operator, --variant and others depend */
+    cli_args_t args;
+    TRY(run_parse(root, words, &args, err));
+    status_t status = cli_read(&args, &options, err);
+    if (status == STATUS_OK)
+        status = check(&args, &options, err);
+    if (status == STATUS_OK && args.operands.n > 0)
+        status = error_set(err, STATUS_USAGE, "bench run: found %s, expected options only",
+                           args.operands.items[0]);
+    text_list_free(&options.arch);
+    cli_args_free(&args);
+    return status;
 }
 
 status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err) {

@@ -13,12 +13,12 @@ status_t guard_check_allow(const text_list_t *allow, error_t *err) {
     for (size_t i = 0; i < allow->n && status == STATUS_OK; i++) {
         if (text_list_has(&all, allow->items[i]))
             continue;
-        const char *nearest = text_nearest(allow->items[i], (const char *const *)all.items, all.n);
+        char *hint = text_hint(allow->items[i], (const char *const *)all.items, all.n);
         char *list = text_list_join(&all, ", ");
-        status = error_set(err, STATUS_USAGE, "--allow %s: expected one of %s%s%s%s",
-                           allow->items[i], list, nearest != NULL ? "; did you mean \"" : "",
-                           nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+        status = error_set(err, STATUS_USAGE, "--allow %s: expected one of %s%s", allow->items[i],
+                           list, hint);
         free(list);
+        free(hint);
     }
     text_list_free(&all);
     return status;

@@ -100,8 +100,15 @@ static void print_json(const history_options_t *options, const history_list_t *l
 
 static status_t report(const history_options_t *options, history_list_t *list, const record_t *runs,
                        error_t *err) {
-    if (list->n == 0 && options->case_id != NULL)
-        return error_set(err, STATUS_USAGE, "--case %s: no run has that case", options->case_id);
+    if (list->n == 0 && options->case_id != NULL) {
+        char *hint = record_hint(&runs[0], options->case_id);
+        error_set(err, STATUS_USAGE, "--case %s: no run has that case%s", options->case_id, hint);
+        free(hint);
+        return STATUS_USAGE;
+    }
+    if (list->n == 0 && options->phases.n > 0)
+        return error_set(err, STATUS_USAGE, "--phase %s: no case of these runs has times in it",
+                         options->phases.items[0]);
     for (size_t i = 0; i < list->n; i++)
         history_fit(&list->items[i], options->least_frac);
     if (options->json)

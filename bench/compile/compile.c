@@ -6,6 +6,7 @@
 #include "cuda/cubin.h"
 #include "engine/launch.h"
 #include "io/fs.h"
+#include "io/json_node.h"
 #include "workloads/common/workload.h"
 
 #include <omp.h>
@@ -316,6 +317,43 @@ status_t compile_describe(const compile_options_t *options, char **text, error_t
     *text = mem_format("%s (%s)", tools.label, tools.path);
     toolchain_close(&tools);
     return STATUS_OK;
+}
+
+static bool is_newer(const toolchain_t *tools, const char *arch) {
+    enum { PREFIX = sizeof "sm_" - 1 };
+    const char *newest = tools->archs.items[tools->archs.n - 1];
+    return atoi(arch + PREFIX) > atoi(newest + PREFIX);
+}
+
+static status_t unknown_arch(const toolchain_t *tools, const char *arch, error_t *err) {
+    char *where = mem_format(" of %s", tools->label);
+    const vocabulary_t known = {"architecture", where, (const char *const *)tools->archs.items,
+                                tools->archs.n};
+    char *complaint = vocabulary_complaint(&known, arch);
+    error_set(err, STATUS_USAGE, "%s", complaint);
+    free(complaint);
+    free(where);
+    return STATUS_USAGE;
+}
+
+status_t compile_check_archs(const compile_options_t *options, const text_list_t *archs,
+                             error_t *err) {
+    toolchain_t tools;
+    TRY(toolchain_open(options->compiler, options->root, &tools, err));
+    status_t status = STATUS_OK;
+    text_list_t refused = {0};
+    for (size_t i = 0; i < archs->n; i++) {
+        char *why = toolchain_refuses(&tools, archs->items[i]);
+        if (why != NULL && strcmp(archs->items[i], "native") != 0)
+            text_list_add(&refused, archs->items[i]);
+        free(why);
+    }
+    for (size_t i = 0; i < refused.n && status == STATUS_OK; i++)
+        if (refused.n == archs->n || !is_newer(&tools, refused.items[i]))
+            status = unknown_arch(&tools, refused.items[i], err);
+    text_list_free(&refused);
+    toolchain_close(&tools);
+    return status;
 }
 
 status_t compile_find_headers(const char *root, char **folder, char **install, error_t *err) {

@@ -69,6 +69,11 @@ status_t compile_add_common(const compile_options_t *options, const char *name, 
 status_t compile_all(const compile_options_t *options, program_list_t *programs, error_t *err);
 void program_list_free(program_list_t *programs);
 
+/* Does the compiler know each of these ("sm_90"; "native" is left out)? One that is newer than all that it knows may stand
+ * beside a known one, and is then skipped. Fails if the compiler is not found, too. */
+status_t compile_check_archs(const compile_options_t *options, const text_list_t *archs,
+                             error_t *err);
+
 /* The cache folder; the caller frees it. */
 char *compile_cache_folder(const compile_options_t *options);
 

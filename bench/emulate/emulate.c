@@ -43,6 +43,16 @@ typedef struct emulation {
 
 /* ---- sizes ------------------------------------------------------------------------------------- */
 
+static status_t unknown_param(const operator_description_t *d, const char *text, size_t length,
+                              error_t *err) {
+    const vocabulary_t known = {"param", "", (const char *const *)d->params.items, d->params.n};
+    char *name = mem_text_n(text, length), *complaint = vocabulary_complaint(&known, name);
+    error_set(err, STATUS_USAGE, "--set: %s", complaint);
+    free(complaint);
+    free(name);
+    return STATUS_USAGE;
+}
+
 /* NAME=INTEGER. */
 static status_t read_set(const emulation_t *e, const char *text, size_t *param, int64_t *value,
                          error_t *err) {
@@ -55,15 +65,12 @@ static status_t read_set(const emulation_t *e, const char *text, size_t *param, 
             break;
     *value = text[length] == '=' ? strtoll(text + length + 1, &end, 10) : 0;
     const size_t p = *param;
-    if (p == d->params.n || end == NULL || *end != '\0' || end == text + length + 1 ||
-        *value < d->least[p] || *value > d->most[p]) {
-        char *names = text_list_join(&d->params, ", ");
-        error_set(err, STATUS_USAGE,
-                  "--set %s: expected NAME=INTEGER in its range, with the name of a param (%s)",
-                  text, names);
-        free(names);
-        return STATUS_USAGE;
-    }
+    if (p == d->params.n)
+        return unknown_param(d, text, length, err);
+    if (end == NULL || *end != '\0' || end == text + length + 1 || *value < d->least[p] ||
+        *value > d->most[p])
+        return error_set(err, STATUS_USAGE, "--set %s: expected %s=INTEGER from %lld to %lld", text,
+                         d->params.items[p], (long long)d->least[p], (long long)d->most[p]);
     return STATUS_OK;
 }
 
@@ -271,6 +278,20 @@ static status_t choose_rungs(const emulation_t *e, const char *variant, text_lis
     text_list_free(names);
     text_list_add(names, variant);
     return STATUS_OK;
+}
+
+status_t emulate_check_options(const emulate_options_t *options, error_t *err) {
+    const emulation_t e = {
+        .workload = options->workload, .root = options->root, .sets = options->sets};
+    text_list_t names = {0};
+    status_t status = choose_rungs(&e, options->variant, &names, err);
+    for (size_t i = 0; i < e.sets->n && status == STATUS_OK; i++) {
+        size_t param;
+        int64_t value;
+        status = read_set(&e, e.sets->items[i], &param, &value, err);
+    }
+    text_list_free(&names);
+    return status;
 }
 
 static status_t open_rungs(emulation_t *e, const text_list_t *names, error_t *err) {

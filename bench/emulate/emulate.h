@@ -13,6 +13,9 @@ typedef struct emulate_options {
     const text_list_t *sets;    /* "cols=4096": in every case */
 } emulate_options_t;
 
+/* Are there such a rung and such params? To be asked first: emulation takes a while. */
+status_t emulate_check_options(const emulate_options_t *options, error_t *err);
+
 /* Prints a line for each rung. STATUS_FAILED: one is wrong; STATUS_USAGE: the options, or a C++ compiler or the reference is
  * missing. */
 status_t emulate_rungs(const emulate_options_t *options, error_t *err);

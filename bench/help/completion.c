@@ -108,27 +108,40 @@ static void put_zsh(const char *text, FILE *out) {
     }
 }
 
+static bool is_path(const char *argument) {
+    static const char *const PATHS[] = {"BUILD", "DIR", "FILE", "RUN"};
+    for (size_t i = 0; i < sizeof PATHS / sizeof *PATHS; i++)
+        if (strcmp(argument, PATHS[i]) == 0)
+            return true;
+    return false;
+}
+
+/* "--name VALUE" and "--name=VALUE". An action of a space has nothing to complete. */
+static void print_zsh_option(const cli_option_t *option, FILE *out) {
+    fprintf(out, " \\\n            '*--%s%s[", option->name, option->argument != NULL ? "=" : "");
+    put_zsh(option->summary, out);
+    fputc(']', out);
+    if (option->argument != NULL) {
+        fputc(':', out);
+        put_zsh(option->argument, out);
+        fputc(':', out);
+        if (option->field.choices != NULL) {
+            fputc('(', out);
+            print_choices(option, out);
+            fputc(')', out);
+        } else {
+            fputs(is_path(option->argument) ? "_files" : " ", out);
+        }
+    }
+    fputc('\'', out);
+}
+
 static void print_zsh_command(const cli_command_t *command, FILE *out) {
     text_list_t words = words_of(command);
     fprintf(out, "    %s)\n        _arguments", command->name);
-    for (const cli_option_t *option = command->options; option->name != NULL; option++) {
-        fprintf(out, " \\\n            '*--%s[", option->name);
-        put_zsh(option->summary, out);
-        fputc(']', out);
-        if (option->argument != NULL) {
-            fputc(':', out);
-            put_zsh(option->argument, out);
-            fputc(':', out);
-            if (option->field.choices != NULL) {
-                fputc('(', out);
-                print_choices(option, out);
-                fputc(')', out);
-            } else {
-                fputs("_files", out);
-            }
-        }
-        fputc('\'', out);
-    }
+    for (const cli_option_t *option = command->options; option->name != NULL; option++)
+        print_zsh_option(option, out);
+    fputs(" \\\n            '--help[list the options]'", out);
     if (words.n > 0) {
         fputs(" \\\n            '1:what:(", out);
         print_words(&words, out);
@@ -154,8 +167,9 @@ static void print_zsh(FILE *out) {
     }
     fputs("        'help:list the options of a command'\n"
           "    )\n"
-          "    if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then\n"
+          "    if (( CURRENT == 2 )) || [[ $words[2] == help && $CURRENT == 3 ]]; then\n"
           "        _describe command commands\n"
+          "        [[ $words[2] == -* ]] && compadd -- --help --version\n"
           "        return\n"
           "    fi\n"
           "    shift words\n"
@@ -175,8 +189,12 @@ status_t help_completion(const char *shell, FILE *out, error_t *err) {
         print_bash(out);
     else if (strcmp(shell, "zsh") == 0)
         print_zsh(out);
-    else
-        return error_set(err, STATUS_USAGE,
-                         "bench help --completion: found \"%s\", expected bash or zsh", shell);
+    else {
+        char *hint = text_hint(shell, (const char *const[]){"bash", "zsh"}, 2);
+        error_set(err, STATUS_USAGE,
+                  "bench help --completion: found \"%s\", expected bash or zsh%s", shell, hint);
+        free(hint);
+        return STATUS_USAGE;
+    }
     return STATUS_OK;
 }

@@ -106,6 +106,8 @@ static void put_command(const cli_command_t *command, FILE *out) {
         snprintf(name, sizeof name, "--%s", option->name);
         put_term(name, option->argument, option->summary, out);
     }
+    if (cli_units_note(command) != NULL)
+        put_lines(cli_units_note(command), out);
     if (command->details != NULL)
         put_lines(command->details, out);
     if (command->print_details != NULL)

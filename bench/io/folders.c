@@ -97,6 +97,10 @@ bool folders_installed(const char *data) {
     return holds(data, INSTALLED);
 }
 
+const char *folders_program(const char *data) {
+    return folders_installed(data) ? "bench" : "build/bench";
+}
+
 char *folders_project(const char *data) {
     char *here = folders_installed(data) ? getcwd(NULL, 0) : NULL;
     return here != NULL ? here : mem_text(data);

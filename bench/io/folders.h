@@ -15,6 +15,8 @@ status_t folders_data(char **data, error_t *err);
 char *folders_project(const char *data);
 /* Is it the data of `make install`? */
 bool folders_installed(const char *data);
+/* How it is called in the project's folder: "bench", or "build/bench" of a checkout. */
+const char *folders_program(const char *data);
 /* For an installed program: tell the processes that it starts where the data are, and have caches in the user's
  * folder ($BENCH_ROOT and $BENCH_CACHE, if not set). */
 void folders_export(const char *data);

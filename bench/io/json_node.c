@@ -146,12 +146,11 @@ status_t node_expected(const node_t *node, error_t *err, const char *what) {
 }
 
 char *vocabulary_complaint(const vocabulary_t *names, const char *word) {
-    const char *near = text_nearest(word, names->names, names->n);
     text_list_t known = {0};
     for (size_t i = 0; i < names->n; i++)
         text_list_add(&known, names->names[i]);
     char *all = text_list_join(&known, ", ");
-    char *hint = near != NULL ? mem_format("; did you mean \"%s\"?", near) : mem_text("");
+    char *hint = text_hint(word, names->names, names->n);
     char *bad = quoted_text(word);
     char *complaint = mem_format("unknown %s %s%s%s (known: %s)", names->what, bad, names->where,
                                  hint, names->n > 0 ? all : "none");

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *fs_variable(const char *name) {
     const char *value = getenv(name);
@@ -14,6 +15,14 @@ const char *fs_variable(const char *name) {
 
 char *fs_join(const char *folder, const char *name) {
     return mem_format("%s%s%s", folder, text_ends(folder, "/") ? "" : "/", name);
+}
+
+char *fs_from_here(const char *path) {
+    char *here = getcwd(NULL, 0);
+    const size_t n = here != NULL ? strlen(here) : 0;
+    const bool below = n > 0 && strncmp(path, here, n) == 0 && path[n] == '/';
+    free(here);
+    return mem_text(below ? path + n + 1 : path);
 }
 
 char *fs_stem(const char *path) {

@@ -26,6 +26,8 @@ enum {
     LONG_ROUND_NS = 100000000,
     LONG_SAMPLE_NS = 100000000, /* one is warm-up enough; three would take longer than a round */
     DOUBT_MOST_ROUNDS = 32,
+    ENOUGH_FRESH = 4, /* of a pass: what implausible.c judges by */
+    FRESH_EVERY = 4,
     DOUBT_MOST_S = 10,
 };
 
@@ -108,7 +110,7 @@ static size_t count_runs(const json_t *answer) {
     return 1 + (size_t)json_integer_value(json_object_get(warmup, "samples"));
 }
 
-void contender_warm_up(contender_t *c) {
+static void warm_up(contender_t *c) {
     int64_t start_ns = clock_ns(), now_ns = start_ns;
     size_t samples = 0;
     double clock_mhz = clocks_read(c->settings->nvml, &c->result).sm_mhz, before_mhz;
@@ -134,6 +136,12 @@ void contender_warm_up(contender_t *c) {
             c->audit.phases[i].round = (unsigned)(secret_seed() % c->settings->measure.min_rounds);
     c->result.warmup_ns = (double)(now_ns - start_ns);
     clocks_forget(&c->result.device);
+}
+
+void contender_warm_up(contender_t *c) {
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_WARM_UP);
+    warm_up(c);
+    spent_switch(c->settings->spent, before);
 }
 
 static cores_t *cores_of(const contender_t *c) {
@@ -278,7 +286,9 @@ static bool is_due(const contender_t *c, size_t i, unsigned round) {
 }
 
 static void check_phase(contender_t *c, size_t i) {
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_CHECK);
     contender_check_last(c, c->audit.phases[i].name);
+    spent_switch(c->settings->spent, before);
     c->audit.phases[i].done = true;
 }
 
@@ -291,6 +301,14 @@ static void merge_phases(audit_t *audit, size_t i, const json_t *phases) {
     audit->n_phases = n;
 }
 
+/* Where results are kept, the samples on new inputs stand out against all rounds, so few of them do; in which of the later
+ * rounds there are more nobody can know. */
+static bool wants_fresh(const contender_t *c, size_t i, unsigned round) {
+    const phase_t *phase = result_phase(&c->result, c->audit.phases[i].name);
+    return phase == NULL || phase->n_fresh < ENOUGH_FRESH || c->is_doubted || is_due(c, i, round) ||
+           secret_seed() % FRESH_EVERY == 0;
+}
+
 /* The seed comes after the ordinary samples, and each phase has another: what one computed is of no use to the
  * next. */
 static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned round) {
@@ -300,7 +318,9 @@ static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned r
                    .fresh = due ? c->audit.expected.seed : secret_seed(),
                    .phase = c->audit.phases[i].name,
                    .keep = due && case_engine_is_built_in(c->result.spec.engine)}};
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_FRESH);
     take_samples(c, &exchange);
+    spent_switch(c->settings->spent, before);
     if (exchange.answer == NULL)
         return false;
     merge_phases(&c->audit, i, json_object_get(exchange.answer, "phases"));
@@ -346,7 +366,8 @@ static bool take_round(contender_t *c) {
     if (due)
         check_phase(c, 0);
     for (size_t i = at_once ? 1 : 0; audited && c->active && i < c->audit.n_phases; i++)
-        if ((!at_once || is_due(c, i, round)) && !take_fresh(c, into, i, round))
+        if ((at_once ? is_due(c, i, round) : wants_fresh(c, i, round)) &&
+            !take_fresh(c, into, i, round))
             return false;
     return true;
 }
@@ -354,7 +375,9 @@ static bool take_round(contender_t *c) {
 void contender_round(contender_t *c) {
     const int64_t start_ns = clock_ns();
     c->is_void = false;
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_SAMPLES);
     const bool taken = take_round(c);
+    spent_switch(c->settings->spent, before);
     c->stopping.n_void += c->is_void;
     if (!taken)
         return;
@@ -392,6 +415,7 @@ void contender_settle(contender_t *c) {
  * inputs; with these rounds, one in 570. What keeps results is slow in them, too. */
 static void take_doubted_rounds(contender_t *c) {
     const int64_t end_ns = clock_ns() + (int64_t)DOUBT_MOST_S * 1000000000;
+    c->is_doubted = implausible_is_doubted(&c->result);
     while (c->active && c->stopping.rounds < DOUBT_MOST_ROUNDS && clock_ns() < end_ns &&
            implausible_is_doubted(&c->result))
         contender_round(c);

@@ -8,6 +8,7 @@
 #include "measure/cores.h"
 #include "measure/stopping.h"
 #include "measure/verify.h"
+#include "stats/spent.h"
 #include "worker/client.h"
 #include "worker/cpu_share.h"
 #include "worker/guard.h"
@@ -28,6 +29,7 @@ typedef struct contender_settings {
     const char *gpu_uuid; /* of the GPU that is measured; NULL: unknown */
     cores_t *cores;       /* NULL: workers run on any core */
     guard_t *guard;       /* NULL: nobody looks at what others do */
+    spent_t *spent;       /* NULL: nobody counts */
     bool profile;         /* one run only */
     bool cold;            /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
@@ -76,6 +78,7 @@ struct contender {
     case_result_t slow_rounds;      /* … on a core that became slow */
     case_result_t void_rounds;      /* … that count nowhere (guard.h) */
     bool is_void;                   /* the current round */
+    bool is_doubted;                /* more rounds decide whether it is plausible */
     char *foul;                     /* why its next round is void (guard.h); NULL: it is not */
     char *void_reason;              /* of the first void round; NULL: there was none */
     cpu_share_t share;              /* of its worker, in all its rounds */
@@ -91,6 +94,8 @@ void contender_free(contender_t *contender);
  * status and reason. Returns false. A contender whose worker dies is first opened again in a new
  * process, once, which takes the request that the other died of. */
 bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
+/* Contexts that a new worker made in its start. */
+void contender_note_contexts(spent_t *spent, const worker_link_t *link);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
 /* Load the output of an oracle, which is open, into `reference`, with its bounds: of the inputs of this seed, 0: those

@@ -327,11 +327,9 @@ static void run_again(contender_t *c, const reference_t *reference, const char *
     fs_remove_temporary(&again);
 }
 
-void contender_check(contender_t *c, const expectation_t *expected, check_t *check) {
+static void check_output(contender_t *c, const expectation_t *expected, check_t *check) {
     char *folder;
     error_t err = ERROR_INIT;
-    if (!c->active)
-        return;
     if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
         return (void)contender_drop(c, CASE_FAILED, err.text);
     json_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
@@ -350,6 +348,13 @@ void contender_check(contender_t *c, const expectation_t *expected, check_t *che
         run_again(c, expected->reference, folder);
     json_decref(answer);
     fs_remove_temporary(&folder);
+}
+
+void contender_check(contender_t *c, const expectation_t *expected, check_t *check) {
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_CHECK);
+    if (c->active)
+        check_output(c, expected, check);
+    spent_switch(c->settings->spent, before);
 }
 
 /* ---- the last timed sample ------------------------------------------------------------------- */

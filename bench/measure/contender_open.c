@@ -46,10 +46,23 @@ static bool check_gpu(contender_t *c) {
     return false;
 }
 
+void contender_note_contexts(spent_t *spent, const worker_link_t *link) {
+    const json_t *once = json_object_get(link->hello, "once_ns");
+    spent_move(spent, SPENT_START, SPENT_CONTEXT,
+               json_number_value(json_object_get(once, "context")) +
+                   json_number_value(json_object_get(once, "driver_init")));
+}
+
 static bool start_worker(contender_t *c) {
     error_t err = ERROR_INIT;
     free(guard_restore(c->settings->guard, NULL)); /* a new process inherits how we are bound */
-    if (worker_link_start(c->worker, c->settings->timeout_s, &err) == STATUS_OK)
+    const bool is_new = !c->worker->running;
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_START);
+    const status_t status = worker_link_start(c->worker, c->settings->timeout_s, &err);
+    spent_switch(c->settings->spent, before);
+    if (status == STATUS_OK && is_new)
+        contender_note_contexts(c->settings->spent, c->worker);
+    if (status == STATUS_OK)
         return check_gpu(c);
     return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
 }
@@ -206,19 +219,34 @@ static void set_cache(contender_t *c, json_t *request) {
     }
 }
 
-/* Another contender's failure may have ended the worker: then open the case again. */
-static bool ensure_open(contender_t *c, bool first) {
-    if (!first && c->worker->running && c->generation == c->worker->generation)
-        return true;
-    if (!start_worker(c))
-        return false;
+/* What tools made while the case was opened. */
+static void note_compiled(contender_t *c, const json_t *once) {
+    spent_move(c->settings->spent, SPENT_OPEN, SPENT_COMPILE,
+               json_number_value(json_object_get(once, "compile")) +
+                   json_number_value(json_object_get(once, "build")));
+}
+
+static json_t *ask_open(contender_t *c) {
     json_t *request =
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
     open_request_set_refill(request, c->settings->refill);
     set_cache(c, request);
     if (!needs_results(c))
         open_request_without_results(request, c->worker->hello);
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_OPEN);
     json_t *answer = contender_ask(c, request);
+    spent_switch(c->settings->spent, before);
+    note_compiled(c, json_object_get(answer, "once_ns"));
+    return answer;
+}
+
+/* Another contender's failure may have ended the worker: then open the case again. */
+static bool ensure_open(contender_t *c, bool first) {
+    if (!first && c->worker->running && c->generation == c->worker->generation)
+        return true;
+    if (!start_worker(c))
+        return false;
+    json_t *answer = ask_open(c);
     if (answer == NULL)
         return false;
     c->generation = c->worker->generation;

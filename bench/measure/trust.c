@@ -212,10 +212,12 @@ static void add_claims(contender_t *c, const phase_t *whole) {
 void trust_find(contender_t *c) {
     if (!c->active)
         return;
+    const spent_on_t before = spent_switch(c->settings->spent, SPENT_AUDIT);
     const phase_t *phase = trust_audited_phase(&c->result);
     if (case_engine_is_built_in(c->result.spec.engine))
         c->result.trust = TRUST_SEALED;
     else if (phase != NULL)
         add_claims(c, phase);
+    spent_switch(c->settings->spent, before);
     result_distrust(&c->result);
 }

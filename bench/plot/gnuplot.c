@@ -26,10 +26,16 @@ status_t chart_find_gnuplot(char **path, error_t *err) {
 
 status_t chart_formats(const char *text, text_list_t *formats, error_t *err) {
     *formats = text_split(text != NULL ? text : "svg", ',');
-    for (size_t i = 0; i < formats->n; i++)
-        if (strcmp(formats->items[i], "svg") != 0 && strcmp(formats->items[i], "png") != 0)
-            return error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png",
-                             formats->items[i]);
+    static const char *const KNOWN[] = {"svg", "png"};
+    for (size_t i = 0; i < formats->n; i++) {
+        const char *format = formats->items[i];
+        if (strcmp(format, KNOWN[0]) == 0 || strcmp(format, KNOWN[1]) == 0)
+            continue;
+        char *hint = text_hint(format, KNOWN, 2);
+        error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png%s", format, hint);
+        free(hint);
+        return STATUS_USAGE;
+    }
     return STATUS_OK;
 }
 

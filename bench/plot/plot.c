@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "io/folders.h"
 #include "io/fs.h"
+#include "io/json_node.h"
 #include "model/chart_kinds.h"
 #include "results/digest.h"
 
@@ -53,7 +54,7 @@ typedef struct plotter {
     arena_t texts;
 } plotter_t;
 
-/* The destination of one set of charts. `prefix` precedes file names in messages: "" or "h200/". */
+/* The destination of one set of charts. `prefix` precedes names of charts in messages: "" or "h200/". */
 typedef struct chart_set {
     plotter_t *plotter;
     const plot_source_t *source;
@@ -89,10 +90,11 @@ static status_t finish(const chart_set_t *set, const char *name, const char *siz
                                        .size_title = size_title};
         status = chart_write(chart, &target, &plotter->formats, err);
         for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++) {
+            char *path = mem_format("%s/%s.%s", set->folder, name, plotter->formats.items[i]);
             mem_grow(&charts->items, charts->n, &charts->capacity, sizeof *charts->items);
-            charts->items[charts->n++] = (drawn_chart_t){
-                mem_text(name), mem_format("%s%s.%s", set->prefix, name, plotter->formats.items[i]),
-                mem_text(chart->title)};
+            charts->items[charts->n++] =
+                (drawn_chart_t){mem_text(name), fs_from_here(path), mem_text(chart->title)};
+            free(path);
         }
     }
     free(why);
@@ -100,15 +102,39 @@ static status_t finish(const chart_set_t *set, const char *name, const char *siz
     return status;
 }
 
+static status_t unknown_phase(const record_t *run, const case_result_t *result, const char *phase,
+                              error_t *err) {
+    const char **names = mem_zeroed(result->n_phases + 1, sizeof *names);
+    for (size_t p = 0; p < result->n_phases; p++)
+        names[p] = result->phases[p].name;
+    const vocabulary_t known = {"phase", "", names, result->n_phases};
+    char *complaint = vocabulary_complaint(&known, phase);
+    error_set(err, STATUS_USAGE, "%s: case %s: %s", run->name, result->spec.id, complaint);
+    free(complaint);
+    free(names);
+    return STATUS_USAGE;
+}
+
+/* Are --case and --phase of the run? To be asked before anything in a folder changes. */
+static status_t check_case(const plot_options_t *options, const record_t *run, error_t *err) {
+    if (options->case_id == NULL)
+        return STATUS_OK;
+    const case_result_t *result = record_find(run, options->case_id);
+    if (result == NULL) {
+        char *hint = record_hint(run, options->case_id);
+        error_set(err, STATUS_USAGE, "%s: no case has the id %s%s", run->name, options->case_id,
+                  hint);
+        free(hint);
+        return STATUS_USAGE;
+    }
+    return options->phase == NULL || result_phase(result, options->phase) != NULL
+               ? STATUS_OK
+               : unknown_phase(run, result, options->phase, err);
+}
+
 static status_t draw_samples(const chart_set_t *set, error_t *err) {
     const char *case_id = set->plotter->options->case_id, *phase = set->plotter->options->phase;
     const case_result_t *result = record_find(&set->source->run, case_id);
-    if (result == NULL)
-        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->run.name,
-                         case_id);
-    if (phase != NULL && result_phase(result, phase) == NULL)
-        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", set->source->run.name,
-                         case_id, phase);
     chart_t chart = {0};
     char *why = chart_samples(result, phase, &chart);
     return finish(set, "samples", "", why, &chart, err);
@@ -296,7 +322,9 @@ static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several
             set.prefix = arena_format(&plotter->texts, "%s/", last);
     }
     const size_t first = plotter->charts->n;
-    status_t status = fs_make_folders(set.folder, err);
+    status_t status = check_case(plotter->options, &source->run, err);
+    if (status == STATUS_OK)
+        status = fs_make_folders(set.folder, err);
     if (status == STATUS_OK && (chosen || is_of_reports(&set) || charts_are_signed(set.folder)))
         status = charts_sign(root, set.folder, &source->run, err);
     if (status == STATUS_OK)

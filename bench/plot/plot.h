@@ -16,7 +16,7 @@ typedef struct plot_options {
     const char *phase;   /* with case_id: the phase; NULL: host_to_host if the case has it */
 } plot_options_t;
 
-/* A chart that was drawn: `file` relative to the output folder. */
+/* A chart that was drawn: `file` is its path as seen from the current folder. */
 typedef struct drawn_chart {
     char *name, *file, *title;
 } drawn_chart_t;

@@ -33,17 +33,22 @@ static bool words_of(const char *line, const char *end, text_list_t *words) {
     return closed;
 }
 
-/* The runs and options of the first such line: the top page has no other indented text before it but
+/* The runs and options of the first such line, and how the program was called there: the top page has no other indented text before it but
  * the command of the runs. */
-static status_t read_command(const char *path, const char *text, text_list_t *words, error_t *err) {
-    const char *line = strstr(text, "\n    " TOP_COMMAND);
-    if (line == NULL)
-        return error_set(err, STATUS_USAGE,
-                         "%s: no line \"    " TOP_COMMAND "RUN…\" names its runs", path);
-    line += strlen("\n    " TOP_COMMAND);
-    if (!words_of(line, line + strcspn(line, "\n"), words) || words->n == 0)
-        return error_set(err, STATUS_USAGE, "%s: cannot read the command \"" TOP_COMMAND "%.*s\"",
-                         path, (int)strcspn(line, "\n"), line);
+static status_t read_command(const char *path, const char *text, const char **program,
+                             text_list_t *words, error_t *err) {
+    static const char *const BEGINS[] = {"\n    build/bench report ", "\n    bench report "};
+    enum { INDENT = sizeof "\n    " - 1 };
+    const char *line = strstr(text, BEGINS[0]);
+    const size_t which = line == NULL;
+    if (line == NULL && (line = strstr(text, BEGINS[1])) == NULL)
+        return error_set(err, STATUS_USAGE, "%s: no line \"%sRUN…\" names its runs", path,
+                         BEGINS[0] + 1);
+    *program = which == 0 ? "build/bench" : "bench";
+    const char *end = line + 1 + strcspn(line + 1, "\n");
+    if (!words_of(line + strlen(BEGINS[which]), end, words) || words->n == 0)
+        return error_set(err, STATUS_USAGE, "%s: cannot read the command \"%.*s\"", path,
+                         (int)(end - line - INDENT), line + INDENT);
     return STATUS_OK;
 }
 
@@ -112,6 +117,7 @@ status_t report_check(const char *path, const char *root, report_check_t *found,
     static const char PAGES[] = "--pages=", OUT[] = "--out=";
     char *text;
     size_t size;
+    const char *program = NULL;
     text_list_t words = {0};
     report_files_t files = {0};
     TRY(fs_read(path, &text, &size, err));
@@ -119,10 +125,12 @@ status_t report_check(const char *path, const char *root, report_check_t *found,
     if (!text_starts(text, REPORT_TITLE))
         status = error_set(err, STATUS_USAGE, "%s: is not a report of bench", path);
     if (status == STATUS_OK)
-        status = read_command(path, text, &words, err);
+        status = read_command(path, text, &program, &words, err);
     if (status == STATUS_OK) {
-        report_options_t options = {
-            .runs = (const char *const *)words.items, .out = path, .root = root};
+        report_options_t options = {.runs = (const char *const *)words.items,
+                                    .out = path,
+                                    .root = root,
+                                    .program = program};
         while (options.n_runs < words.n && !text_starts(words.items[options.n_runs], "--"))
             options.n_runs++;
         for (size_t i = options.n_runs; i < words.n; i++) {

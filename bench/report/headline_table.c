@@ -241,6 +241,11 @@ static void print_boots(const report_t *report, const headline_t *headline, bool
                             headline_range_title(report, headline), list));
 }
 
+/* Is the table's own ratio that of an eager call of each? */
+static bool is_of_eager_calls(const headline_row_t *row) {
+    return row->row->best == row->row->plain && row->row->strongest == row->row->eager;
+}
+
 /* What belongs to a row and has no column: without the rivals that did not lead if the table is of several workloads. */
 static void print_notes(const report_t *report, const headline_t *headline, bool full) {
     bool first = true;
@@ -251,7 +256,8 @@ static void print_notes(const report_t *report, const headline_t *headline, bool
             const char *title, *text;
         } notes[] = {{"faster, but not compared", excluded_text(report, row)},
                      {"other rivals", of_one ? others_text(report, row) : ""},
-                     {"one eager call of each", of_one ? headline_eager(report, row->row) : ""}};
+                     {"one eager call of each",
+                      of_one && !is_of_eager_calls(row) ? headline_eager(report, row->row) : ""}};
         for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
             if (notes[k].text[0] == '\0')
                 continue;

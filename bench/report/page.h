@@ -20,6 +20,7 @@ typedef struct report {
     const record_t *whole; /* with them */
     const boots_t *boots;  /* of the run; NULL or empty: none */
     const char *root;      /* the data folder */
+    const char *program;   /* in commands: folders_program() */
     const char *folder;    /* of the page; links are relative to it */
     bool links_cases;      /* case_link() links */
 } report_t;

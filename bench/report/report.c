@@ -94,10 +94,15 @@ static void add_file(report_files_t *files, char *path, page_t *page) {
     files->items[files->n++] = (report_file_t){path, page_close(page)};
 }
 
+static const char *program_of(const report_options_t *options) {
+    return options->program != NULL ? options->program : folders_program(options->root);
+}
+
 /* The folder must outlive the page. In HTML all links are relative to the project's folder. */
 static void open_in(page_t *page, const report_options_t *options, const char *folder) {
     page_open(page);
     page->report.root = options->root;
+    page->report.program = program_of(options);
     page->report.folder =
         options->html != NULL ? report_keep(&page->report, folders_project(options->root)) : folder;
     page->report.links_cases = options->html != NULL;
@@ -105,7 +110,7 @@ static void open_in(page_t *page, const report_options_t *options, const char *f
 
 static text_list_t command_of(const report_options_t *options) {
     text_list_t command = {0};
-    text_list_add(&command, "build/bench");
+    text_list_add(&command, program_of(options));
     text_list_add(&command, "report");
     for (size_t i = 0; i < options->n_runs; i++)
         text_list_add(&command, options->runs[i]);
@@ -178,6 +183,7 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
     }
     const html_source_t source = {.runs = runs,
                                   .root = project,
+                                  .program = program_of(options),
                                   .top = files->items[0].text,
                                   .pages = pages,
                                   .hrefs = (const char *const *)hrefs};

@@ -18,6 +18,7 @@ typedef struct report_options {
         *html; /* NULL: as above; else the only file, of all pages and cases; "-": as above */
     const char *picture; /* NULL, or the only file: the speed-ups of all runs, .svg or .png */
     const char *root;    /* the data folder, for scripts; links and plots/ are of its project */
+    const char *program; /* in commands; NULL: folders_program() */
 } report_options_t;
 
 /* The files of a report, REPORT.md first. */

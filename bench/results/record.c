@@ -6,6 +6,7 @@
 #include "model/result_text.h"
 #include "results/record_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,15 @@ case_result_t *record_find(const record_t *run, const char *id) {
         if (strcmp(run->cases[i].spec.id, id) == 0)
             return &run->cases[i];
     return NULL;
+}
+
+char *record_hint(const record_t *run, const char *id) {
+    const char **ids = mem_zeroed(run->n_cases + 1, sizeof *ids);
+    for (size_t i = 0; i < run->n_cases; i++)
+        ids[i] = run->cases[i].spec.id;
+    char *hint = text_hint(id, ids, run->n_cases);
+    free(ids);
+    return hint;
 }
 
 case_result_t *record_find_same(const record_t *run, const case_result_t *like) {
@@ -239,4 +249,31 @@ status_t record_load(const char *folder, record_t *run, error_t *err) {
 
 status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
     return load(folder, NULL, false, run, err);
+}
+
+/* ---- what time was spent on ------------------------------------------------------------------ */
+
+static double spent_on(const environment_t *facts, spent_on_t on) {
+    char *key = mem_format("spent_s.%s", spent_name(on));
+    const char *s = environment_get(facts, key);
+    free(key);
+    return s != NULL ? 1e9 * strtod(s, NULL) : 0;
+}
+
+void record_add_spent(environment_t *facts, const spent_t *spent) {
+    for (spent_on_t on = 0; on < SPENT_KINDS; on++) {
+        const double ns = spent_on(facts, on) + spent->ns[on];
+        char *key = mem_format("spent_s.%s", spent_name(on));
+        if (ns > 0)
+            environment_set_number(facts, key, round(ns / 1e6) / 1e3);
+        free(key);
+    }
+}
+
+spent_t record_spent(const record_t *run) {
+    spent_t all = {0};
+    for (size_t i = 0; i < run->n_passes; i++)
+        for (spent_on_t on = 0; on < SPENT_KINDS; on++)
+            all.ns[on] += spent_on(&run->passes[i], on);
+    return all;
 }

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "model/environment.h"
 #include "model/result.h"
+#include "stats/spent.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -62,6 +63,8 @@ void record_free(record_t *run);
 const case_result_t *record_next(const record_t *run, const case_result_t *after);
 /* The case of that id, or NULL. Only the owner of the run may change it. */
 case_result_t *record_find(const record_t *run, const char *id);
+/* `; did you mean "id"?` of one of the cases, or empty; the caller frees it. */
+char *record_hint(const record_t *run, const char *id);
 /* In a run whose passes are not joined: the result of the same case, pass and draw, or NULL. */
 case_result_t *record_find_same(const record_t *run, const case_result_t *like);
 /* Was a pass measured on this machine? An unknown (NULL) host or GPU is any. */
@@ -69,6 +72,10 @@ bool record_pass_is_on(const environment_t *facts, const char *host, const char 
 /* The facts of a pass on a machine, which are added if there are none. */
 environment_t *record_pass(record_t *run, unsigned pass, const char *host, const char *gpu);
 unsigned record_pass_number(const environment_t *facts);
+
+/* What the time of a pass was spent on, added to its facts ("spent_s.samples"); and of all passes of a run. */
+void record_add_spent(environment_t *facts, const spent_t *spent);
+spent_t record_spent(const record_t *run);
 
 /* Path of the first sweep of `other` whose text is not among the sweeps of `first`; NULL if there is
  * none. */

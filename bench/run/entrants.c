@@ -169,10 +169,12 @@ static const kept_reference_t *find_reference(entrants_t *entrants, error_t *why
     run_t *run = entrants->run;
     kept_reference_t *kept = keep_reference(run, entrants->group);
     status_t status = STATUS_OK;
+    const spent_on_t before = spent_switch(run->settings.spent, SPENT_REFERENCE);
     if (!is_known(run, kept))
         status = compute_reference(run, entrants->group, kept, why);
     if (status == STATUS_OK && kept->reference.verified)
         status = open_judge(entrants, why);
+    spent_switch(run->settings.spent, before);
     if (status == STATUS_OK)
         return kept;
     return NULL;
@@ -351,6 +353,19 @@ void run_begin_imports(run_t *run) {
     }
 }
 
+static void start_links(run_t *run, worker_link_t **links, size_t n) {
+    size_t n_new = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!links[i]->running)
+            links[n_new++] = links[i];
+    const spent_on_t before = spent_switch(&run->spent, SPENT_START);
+    free(guard_restore(run->settings.guard, NULL)); /* new processes inherit how we are bound */
+    worker_links_start(links, n_new, run->options->timeout_s);
+    spent_switch(&run->spent, before);
+    for (size_t i = 0; i < n_new; i++)
+        contender_note_contexts(&run->spent, links[i]);
+}
+
 /* Those that run no code of a contender before a case is opened start side by side, with the oracle's. Not of two builds:
  * there it matters which starts first. */
 static void start_all(entrants_t *entrants) {
@@ -372,8 +387,7 @@ static void start_all(entrants_t *entrants) {
             (case_engine_is_built_in(engine) || forks_know(engine)))
             worker_links_add(&links, &n, entrants->contenders[i].worker);
     }
-    free(guard_restore(run->settings.guard, NULL)); /* new processes inherit how we are bound */
-    worker_links_start(links, n, run->options->timeout_s);
+    start_links(run, links, n);
     free(links);
 }
 

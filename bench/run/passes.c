@@ -32,7 +32,11 @@ static void replace_processes(run_t *run) {
     const size_t n = used_workers(run, links);
     worker_links_stop(links, n);
     free(guard_restore(run->settings.guard, NULL)); /* what they left is nobody's fault yet */
+    const spent_on_t before = spent_switch(&run->spent, SPENT_START);
     worker_links_start(links, n, run->options->timeout_s);
+    spent_switch(&run->spent, before);
+    for (size_t i = 0; i < n; i++)
+        contender_note_contexts(&run->spent, links[i]);
     free(links);
 }
 
@@ -58,6 +62,14 @@ static bool is_from_elsewhere(const run_t *run) {
     return known && !here;
 }
 
+/* With what a resumed pass took before. */
+static void note_spent(run_t *run, environment_t *facts) {
+    spent_switch(&run->spent, run->spent.on);
+    record_add_spent(facts, &run->spent);
+    for (size_t i = 0; i < SPENT_KINDS; i++)
+        run->spent.ns[i] = 0;
+}
+
 status_t run_end_pass(run_t *run, error_t *err) {
     char now[32];
     if (*run->interrupted || is_from_elsewhere(run))
@@ -71,6 +83,8 @@ status_t run_end_pass(run_t *run, error_t *err) {
         environment_set(facts, "gpu", environment_get(&run->here, "gpu.uuid"));
     if (environment_get(facts, "finished") == NULL) /* else it was complete before --resume */
         environment_set(facts, "finished", clock_timestamp(now));
+    if (spent_total_ns(&run->spent) > 0) /* else it is the other side's time */
+        note_spent(run, facts);
     return record_write_header(&run->record, err);
 }
 

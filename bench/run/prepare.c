@@ -327,6 +327,7 @@ status_t run_survey(run_t *run, error_t *err) {
                                            .cold = options->cold};
     run->guard = (guard_t){.spared = &run->spared, .sides = {&run->workers}};
     run->settings.guard = &run->guard;
+    run->settings.spent = &run->spent;
     run->settings.cores = &run->cores;
     run->settings.compiled = run->compiled;
     const case_t *spec = run_find_gpu_case(run);

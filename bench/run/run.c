@@ -49,7 +49,9 @@ static status_t steps(run_t *run, error_t *err) {
     TRY(run_prepare_folder(run, err));
     TRY(run_survey(run, err));
     run_begin_imports(run);
+    spent_switch(&run->spent, SPENT_COMPILE);
     TRY(run_compile(run, err));
+    spent_switch(&run->spent, SPENT_OTHER);
     TRY(run_begin(run, err));
     TRY(run_sanitize(run, err));
     return measure(run, err) == STATUS_OK ? run_print(run, err) : run_add_resume_hint(run, err);
@@ -89,6 +91,7 @@ status_t run(const run_options_t *options, error_t *err) {
     catch_interrupts();
     worker_links_heed(&interrupted);
     state.spared = orphans_adopt();
+    spent_switch(&state.spent, SPENT_OTHER);
     const bool on_devices = options->devices != NULL && !options->is_one_device;
     status_t status = options->trace             ? run_trace(&state, err)
                       : options->against != NULL ? run_against(&state, err)

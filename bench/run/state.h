@@ -87,6 +87,7 @@ typedef struct run {
     uint32_t n_groups; /* so far; seeds the order of rounds */
     bool has_measured; /* in the running processes */
     int64_t began_ns;
+    spent_t spent;     /* since the last pass ended */
     char *out_of_time; /* why no further pass was begun, with --budget; else NULL */
     char *folder;
     char *real_folder; /* the same, absolute and without links */

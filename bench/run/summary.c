@@ -196,6 +196,14 @@ static void print_unknown_versions(const record_t *record) {
     text_list_free(&engines);
 }
 
+static void print_spent(const run_t *run) {
+    const spent_t spent = record_spent(&run->record);
+    char *text = spent_text(&spent);
+    if (!run->options->quiet && spent_total_ns(&spent) > 0)
+        fprintf(stderr, "time: %s\n", text);
+    free(text);
+}
+
 status_t run_print(const run_t *run, error_t *err) {
     record_t record;
     TRY(record_load(run->folder, &record, err));
@@ -211,5 +219,6 @@ status_t run_print(const run_t *run, error_t *err) {
     print_isolation(run);
     if (!run->options->quiet)
         output_print(stderr, "results: %s\n", run->folder);
+    print_spent(run);
     return STATUS_OK;
 }

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct key {
@@ -107,10 +108,10 @@ static status_t find_op(const json_t *request, protocol_op_t *op, error_t *err) 
             return STATUS_OK;
         }
     }
-    const char *nearest = text_nearest(name, names, N_OPS);
-    return error_set(err, STATUS_FAILED, "unknown op \"%s\"%s%s%s", name,
-                     nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-                     nearest != NULL ? "\"?" : "");
+    char *hint = text_hint(name, names, N_OPS);
+    error_set(err, STATUS_FAILED, "unknown op \"%s\"%s", name, hint);
+    free(hint);
+    return STATUS_FAILED;
 }
 
 json_t *protocol_parse_request(const char *line, protocol_op_t *op, error_t *err) {

@@ -29,9 +29,11 @@ def run_in(root: Path, folder: str, boot: int = 1) -> Path:
 
 
 def plot(root: Path, *arguments: str | Path) -> list[str]:
-    """Return the charts that were drawn."""
+    """Return the charts that were drawn: paths to open from the current folder."""
     done = bench("plot", *arguments, root=root, cwd=root)
-    return sorted(done.stdout.splitlines())
+    drawn = sorted(done.stdout.splitlines())
+    assert all((root / path).is_file() for path in drawn)
+    return drawn
 
 
 def page_of(root: Path, run: Path) -> str:
@@ -48,7 +50,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_runs_of_one_name_keep_their_own_charts(root: Path) -> None:
     first, second = run_in(root, "results/x/mine", 1), run_in(root, "results/y/mine", 2)
-    assert "size.svg" in plot(root, "results/x/mine")
+    assert "plots/mine/size.svg" in plot(root, "results/x/mine")
     kept = contents(root / "plots/mine")
     page = page_of(root, second)
     assert "plots/mine" not in page
@@ -58,7 +60,7 @@ def test_runs_of_one_name_keep_their_own_charts(root: Path) -> None:
     )
     drawn = plot(root, second)  # by another path
     own = next(name for name in folders(root) if name != "mine")
-    assert f"{own}/size.svg" in drawn
+    assert f"plots/{own}/size.svg" in drawn
     assert contents(root / "plots/mine") == kept
     assert f"(plots/{own}/size.svg)" in page_of(root, second).replace("../", "")
     assert "Left out" not in page_of(root, second)
@@ -99,6 +101,28 @@ def test_several_runs_of_one_name_are_drawn_beside_each_other(root: Path, tmp_pa
     drawn = plot(root, *runs, "--out", tmp_path / "out")
     assert len({name for name in drawn if name.endswith("/size.svg")}) == 2
     assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+def test_charts_are_named_as_seen_from_the_current_folder(root: Path, tmp_path: Path) -> None:
+    run = run_in(root, "results/mine")
+    (tmp_path / "elsewhere").mkdir()
+    for options, shown in (((), root / "plots/mine"), (("--out", "../out"), Path("../out"))):
+        done = bench("plot", run, *options, root=root, cwd=tmp_path / "elsewhere")
+        assert f"{shown}/size.svg" in done.stdout.splitlines()
+
+
+def test_a_refused_case_leaves_the_charts_as_they_are(root: Path) -> None:
+    run = run_in(root, "results/mine")
+    plot(root, run)
+    kept = contents(root / "plots/mine")
+    run_in(root, "results/mine", 2)  # their charts are no longer of the run
+    known = "mlp_infer/cpu/omp/batch=1"
+    for options, said in (
+        (("--case", f"{known}0000"), f'no case has the id {known}0000; did you mean "{known}"?'),
+        (("--case", known, "--phase", "host_to_hos"), 'did you mean "host_to_host"?'),
+    ):
+        assert said in bench("plot", run, *options, root=root, expect=2).stderr
+    assert contents(root / "plots/mine") == kept
 
 
 def test_csvs_of_other_names_and_places_have_folders_of_their_own(root: Path) -> None:

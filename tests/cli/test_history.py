@@ -140,7 +140,13 @@ def test_names_cannot_escape_the_folder(runs: list[Path], tmp_path: Path) -> Non
 def test_mistakes_are_reported(runs: list[Path], tmp_path: Path) -> None:
     assert "at least two runs" in bench("history", runs[0], expect=2).stderr
     unknown = bench("history", *runs, "--case", "x", expect=2)
-    assert "--case x: no run has that case" in unknown.stderr
+    assert "--case x: no run has that case\n" in unknown.stderr
+    near = bench("history", *runs, "--case", f"{STEP}x", expect=2).stderr
+    assert near == f'bench: --case {STEP}x: no run has that case; did you mean "{STEP}"?\n'
+    assert (
+        "--phase no: no case of these runs"
+        in bench("history", *runs, "--phase", "no", expect=2).stderr
+    )
     header = json.loads((runs[1] / "run.json").read_text(encoding="utf-8"))
     header["environment"]["gpu"]["name"] = "NVIDIA H100"
     other = tmp_path / "other"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import re
 import shutil
 import subprocess
@@ -67,14 +70,22 @@ def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) ->
         "results",
     ]
     assert list(own.folder.glob("plots/one/*.svg"))
-    assert "plots/one/" in (own.folder / "results" / "one" / "my_kernel.md").read_text()
+    page = (own.folder / "results" / "one" / "my_kernel.md").read_text()
+    assert "plots/one/" in page
+    report = (own.folder / "REPORT.md").read_text()
+    assert "\n    bench run --operator ./my_kernel " in report
+    assert "\n    bench report results/one\n" in report
+    assert "build/bench" not in report + page + own.bench("report", "results/one", "--html", "-")
+    own.bench("report", "--check", "REPORT.md")
 
 
 def test_pytorch_compiles_in_a_folder_with_a_space(own: Own, python_with_torch: Path) -> None:
     """Its compiler's command line is split at spaces: `compile` failed, wherever bench is from."""
     own.bench("operator", "new", "my_kernel")
     options = (*MEASURE, "--variant", "compile,eager", "--out", "results/one")
-    own.bench("run", "--operator", "my_kernel", *options, BENCH_PYTHON=str(python_with_torch))
+    # Without programs that try which vector instructions there are: they take longer than all else.
+    python = {"BENCH_PYTHON": str(python_with_torch), "TORCHINDUCTOR_VEC_ISA_OK": "0"}
+    own.bench("run", "--operator", "my_kernel", *options, **python)
 
 
 def test_own_contender_and_own_operator_of_the_folder(own: Own) -> None:
@@ -180,3 +191,64 @@ def test_bash_completes_commands_and_options(installed: Path, own: Own) -> None:
     assert set(commands) <= set(completed(installed, ""))
     for command in ("run", "report"):
         assert set(completed(installed, command, "--")) >= set(commands[command])
+
+
+# Each line is completed by ^T, with all matches in place; then its words go to a file, not to bench.
+ZSH = """fpath=({functions} $fpath)
+autoload -Uz compinit && compinit -u -D
+all() {{ _main_complete; compstate[insert]=all }}
+zle -C all complete-word all
+bindkey '^T' all
+"""
+
+
+def completed_by_zsh(installed: Path, folder: Path, *lines: str) -> list[list[str]]:
+    """Return the words of each line after its completion, in a zsh on a terminal of its own."""
+    functions = installed / "share" / "zsh" / "site-functions"
+    (folder / "setup.zsh").write_text(ZSH.format(functions=str(functions).replace(" ", "\\ ")))
+    typed = ["source setup.zsh\r"]
+    for i, line in enumerate(lines):
+        typed.append(f"{line}\x14\x01print -rl >words{i} -- \r")  # ^A: to the line's start
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.environ.update(TERM="dumb", HOME=str(folder))
+        os.execvp("zsh", ["zsh", "-f", "-i"])
+    for text in [*typed, "exit\r"]:
+        os.write(terminal, text.encode())
+    with contextlib.suppress(OSError):  # the terminal's end
+        while os.read(terminal, 4096):
+            pass
+    os.waitpid(pid, 0)
+    return [(folder / f"words{i}").read_text().splitlines() for i in range(len(lines))]
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_zsh_completes_commands_options_and_values(
+    installed: Path, own: Own, tmp_path: Path
+) -> None:
+    commands = commands_of(own.program)
+    folder = tmp_path / "of zsh"
+    folder.mkdir()
+    (folder / "mine.json").touch()
+    some = completed_by_zsh(installed, folder, "bench ", "bench -", "bench run --", "bench help ru")
+    assert set(some[0]) == {"bench", *commands, "help"}
+    assert some[1] == ["bench", "--help", "--version"]
+    assert set(some[2]) == {"bench", "run", "--help", *commands["run"]}
+    assert some[3] == ["bench", "help", "run"]
+    expected = {
+        "bench run --compiler ": ["nvcc", "nvrtc"],
+        "bench run --compiler=nv": ["--compiler=nvcc", "--compiler=nvrtc"],
+        "bench run --quick --out=x mi": ["mine.json"],
+        "bench run mine.json --time-l": ["--time-limit"],
+        "bench run --out mi": ["mine.json"],
+        "bench run --passes ": [],
+        "bench operator check --em": ["--emulate"],
+        "bench operator ch": ["check"],
+        "bench list op": ["operators"],
+        "bench report --print=h": ["--print=headline"],
+    }
+    found = completed_by_zsh(installed, folder, *expected)
+    for (line, words), all_words in zip(expected.items(), found, strict=True):
+        given = line.split(" ")[:-1]
+        assert (line, [*given, *words]) == (line, [word for word in all_words if word])

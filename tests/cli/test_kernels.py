@@ -94,6 +94,27 @@ def test_every_program_is_compiled_once(tmp_path: Path, compiler: list[str]) -> 
         assert {**before, "cached": True} == after[before["key"]]
 
 
+@pytest.mark.parametrize("asked", ["sm_91", "sm_75,sm_91", "sm_999"])
+def test_an_unknown_architecture_is_refused(
+    tmp_path: Path, compiler: list[str], asked: str
+) -> None:
+    done = bench("compile", ladder(tmp_path), "--arch", asked, *compiler, expect=2)
+    unknown = asked.rpartition(",")[2]
+    assert done.stdout == ""
+    assert done.stderr.startswith(f'bench: unknown architecture "{unknown}" of ')
+    assert "sm_75" in done.stderr.partition("(known: ")[2]
+
+
+def test_an_architecture_that_the_compiler_is_too_old_for_is_skipped_beside_others(
+    tmp_path: Path, compiler: list[str]
+) -> None:
+    options = ["--arch", "sm_75,sm_999", "--json", "--cache", tmp_path / "cache"]
+    answer = json.loads(bench("compile", ladder(tmp_path), *options, *compiler).stdout)
+    newer = [p for p in answer["programs"] if p["arch"] == "sm_999"]
+    assert newer and all("does not support sm_999" in p["reason"] for p in newer)
+    assert answer["compiled"] > 0
+
+
 def test_table_matches_the_json(tmp_path: Path, compiler: list[str]) -> None:
     done = bench(
         "compile", ladder(tmp_path), "--arch", "sm_90", "--cache", tmp_path / "cache", *compiler

@@ -89,15 +89,16 @@ def test_points_that_exceed_host_memory_are_skipped(tmp_path: Path) -> None:
 def test_points_that_exceed_device_memory_are_skipped(tmp_path: Path) -> None:
     compiler_options()
     rungs = [{"engine": "cuda", "variants": ["01_not_fused", "04_last_block"]}]
-    sweep = write_sweep(tmp_path / "s.json", "linreg_train", rungs, axes={"points": [20_000_000]})
+    sweep = write_sweep(tmp_path / "s.json", "linreg_train", rungs, axes={"points": [2_000_000]})
+    driver = build_driver(tmp_path / "lib", "-DMEMORY_MIB=8")
     # The fake device computes nothing, so the run's measurement of the device is wrong.
-    bench("run", sweep, "--out", tmp_path / "run", expect=1, **build_driver(tmp_path / "lib"))
+    bench("run", sweep, "--out", tmp_path / "run", expect=1, **driver)
     cases = read_cases(tmp_path / "run")
     # 8 bytes per point, and 4 per training point for each of two buffers of predictions.
-    for rung, need in (("01_not_fused", "288 MB"), ("04_last_block", "160 MB")):
-        case = cases[f"linreg_train/cuda/{rung}/points=20000000"]
+    for rung, need in (("01_not_fused", "28.8 MB"), ("04_last_block", "16.0 MB")):
+        case = cases[f"linreg_train/cuda/{rung}/points=2000000"]
         assert case["status"] == "skipped"
-        expected = rf"needs {need} of device memory, [\d.]+ MB of 67.1 MB are free"
+        expected = rf"needs {need} of device memory, [\d.]+ MB of 8.39 MB are free"
         assert re.fullmatch(expected, case["reason"])
 
 

@@ -31,11 +31,11 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     """Return the cases of one run: three correct ones, skipped ones and diverging ones."""
     usual = {"width": [4], "depth": [3], "batch": [BATCH], "rate": [0.1], "dtype": ["f32"]}
     apart = {**usual, "width": [64], "depth": [4], "batch": [600], "rate": [1000]}
-    narrow = {"width": [4, 513], "depth": [3], "batch": [BATCH], "rate": [0.1]}
+    tf32 = {**usual, "dtype": ["tf32"]}
     contenders = [{**each, "axes": usual} for each in (OMP, ORACLE, EAGER)]
-    contenders += [{**OMP, "axes": apart}, {**EAGER, "axes": apart}, {**OMP, "axes": narrow}]
+    contenders += [{**OMP, "axes": apart}, {**EAGER, "axes": apart}, {**OMP, "axes": tf32}]
     axes = {
-        "width": [4, 64, 513],
+        "width": [4, 64],
         "depth": [3, 4],
         "batch": [BATCH, 600],
         "epochs": [2],
@@ -134,15 +134,13 @@ def test_contenders_agree_if_the_batch_does_not_divide_the_images(
         assert own["accuracy"] == pytest.approx(other["accuracy"], abs=2e-3)
 
 
-def test_cases_unsupported_by_omp_are_skipped(cases: dict[str, dict[str, Any]]) -> None:
-    reasons = {
-        (513, "f32"): "width 513: omp supports at most 512",
-        (4, "tf32"): "dtype tf32: only f32 is written for omp",
-        (513, "tf32"): "dtype tf32: only f32 is written for omp",
-    }
-    for (width, dtype), reason in reasons.items():
-        case = case_of(cases, "omp", width=width, dtype=dtype)
-        assert (case["status"], case["reason"]) == ("skipped", reason)
+def test_case_unsupported_by_omp_is_skipped(cases: dict[str, dict[str, Any]]) -> None:
+    """The unit tests have the other reasons: here, wide cases would need their reference first."""
+    case = case_of(cases, "omp", dtype="tf32")
+    assert (case["status"], case["reason"]) == (
+        "skipped",
+        "dtype tf32: only f32 is written for omp",
+    )
 
 
 @pytest.mark.parametrize("variant", ["omp", "eager"])

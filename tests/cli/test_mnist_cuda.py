@@ -89,7 +89,9 @@ def test_unusable_cublaslt(tmp_path: Path, fault: str, reason: str) -> None:
 def test_images_that_exceed_device_memory_are_skipped(tmp_path: Path) -> None:
     compiler_options()
     rung = [{"engine": "cuda", "variants": ["01_library"]}]
-    sweep = write_sweep(tmp_path / "s.json", "mnist_train", rung, axes={"hidden": [16]})
+    sweep = write_sweep(
+        tmp_path / "s.json", "mnist_train", rung, axes={"hidden": [16], "steps": [1]}
+    )
     bench("run", sweep, "--out", tmp_path / "run", expect=1, **build_driver(tmp_path / "lib"))
     cases = read_cases(tmp_path / "run")
     (case,) = (case for name, case in cases.items() if name.startswith("mnist_train/"))
@@ -103,7 +105,9 @@ def test_images_that_exceed_device_memory_are_skipped(tmp_path: Path) -> None:
 def test_blocks_that_wait_for_each_other_have_to_fit(tmp_path: Path, flags: str, fit: int) -> None:
     compiler_options()
     rung = [{"engine": "cuda", "variants": ["06_on_chip"]}]
-    sweep = write_sweep(tmp_path / "s.json", "mnist_train", rung, axes={"hidden": [512]})
+    sweep = write_sweep(
+        tmp_path / "s.json", "mnist_train", rung, axes={"hidden": [512], "steps": [1]}
+    )
     driver = build_driver(tmp_path / "lib", *flags.split())
     bench("run", sweep, "--out", tmp_path / "run", expect=1, **driver)
     cases = read_cases(tmp_path / "run")

@@ -98,7 +98,16 @@ def test_new_with_dir_is_outside_the_project(root: Path, tmp_path: Path) -> None
     assert not (root / "kernels" / "mine").exists()
 
 
-@pytest.mark.parametrize("name", ["mlp_infer", "null", "softmax"])
+def test_new_twice_names_the_folder(root: Path) -> None:
+    bench("operator", "new", "mine", root=root, cwd=root)
+    (root / "kernels" / "mine" / "reference.py").write_text("# changed by the user\n", "utf-8")
+    for folder, shown in ((root, "kernels/mine"), (root.parent, "project/kernels/mine")):
+        said = bench("operator", "new", "mine", root=root, cwd=folder, expect=2).stderr
+        assert said == f"bench: bench operator new: {shown} exists already: choose another name\n"
+    assert (root / "kernels" / "mine" / "reference.py").read_text() == "# changed by the user\n"
+
+
+@pytest.mark.parametrize("name", ["mlp_infer", "null"])
 def test_new_refuses_names_of_workloads(tmp_path: Path, name: str) -> None:
     message = refused("operator", "new", name, "--dir", tmp_path)
     assert message == f'bench operator new: "{name}" is the name of a workload: choose another'
@@ -174,7 +183,8 @@ def test_check_lists_what_it_found(tmp_path: Path) -> None:
         "x  input  T  4 × 3  normal, mean 0, sd 1\n"
         "y  output  T  4 × 3  –  f32: relative L2 1e-05, f16: relative L2 0.002\n"
         "\n"
-        "ok: the description, and the reference at the smallest and the default sizes.\n"
+        "ok: the description, and the reference at the smallest and the default sizes; each "
+        "implementation has a function run.\n"
         "Do the rungs compile?  bench compile --operator mine --arch sm_75,sm_90 --quick\n"
     )
 

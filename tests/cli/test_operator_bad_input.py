@@ -103,6 +103,30 @@ def test_check_of_a_wrong_reference(tmp_path: Path, what: str) -> None:
     assert "\nok:" not in done.stdout
 
 
+SCRIPTS = {
+    "no_run": ("def runs(x):\n    return x.clone()\n", "mine/no_run.py: no function run"),
+    "syntax": (
+        "def run(x):\n    return x.clone(\n",
+        "mine/syntax.py:2: SyntaxError: '(' was never closed",
+    ),
+    "right": (COPY.format(name="run"), None),
+    "of_a_gpu": ("import torch\nrun = torch.zeros(1, device='cuda').add\n", None),
+}
+
+
+def test_check_reads_implementations(tmp_path: Path) -> None:
+    files = {stem: source for stem, (source, _) in SCRIPTS.items()}
+    folder = write_operator(tmp_path / "mine", {**files, "_helper": "def helps(): pass\n"})
+    done = bench("operator", "check", folder, expect=1)
+    assert done.stderr.endswith("\nbench: mine: 2 of 4 implementations wrong, see above\n")
+    wrong = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if "wrong" in line]
+    assert wrong == [said for _, said in SCRIPTS.values() if said]
+    for stem in ("no_run", "syntax"):
+        (folder / f"{stem}.py").unlink()
+    done = bench("operator", "check", folder)
+    assert "default sizes; each implementation has a function run.\n" in done.stdout
+
+
 def run(
     folder: Path, *options: str, expect: int, **environment: str
 ) -> dict[str, tuple[str, str | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from operator_folders import X, write_operator
+from operator_folders import X, Y, write_operator
 from project import bench
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
@@ -180,7 +180,7 @@ def test_verify_decides_and_sizes_can_be_set(tmp_path: Path) -> None:
     [
         (["--variant", "a"], "--variant and --set are for --emulate"),
         (["--emulate", "--variant", "b"], '--variant: unknown rung "b" (known: a)'),
-        (["--emulate", "--set", "n=0"], "--set n=0: expected NAME=INTEGER in its range"),
+        (["--emulate", "--set", "n=0"], "--set n=0: expected n=INTEGER from 1 to 9"),
         (["--emulate", "--set", "n=99"], "no case at these sizes: n != 99"),
     ],
 )
@@ -188,6 +188,26 @@ def test_refused(tmp_path: Path, options: list[str], said: str) -> None:
     folder = write_operator(tmp_path / "twice", {"a.cu": rung()}, where="n != 99")
     done = bench("operator", "check", folder, *options, expect=2)
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--variant", "01_cpy"],
+            'unknown rung "01_cpy"; did you mean "01_copy"? (known: 01_copy)',
+        ),
+        (["--set", "sizes=1"], 'unknown param "sizes"; did you mean "size"? (known: size)'),
+    ],
+)
+def test_unknown_names_are_found_before_the_reference_runs(
+    tmp_path: Path, options: list[str], said: str
+) -> None:
+    params = {"size": {"default": 1000}}
+    arrays = {"inputs": [{**X, "shape": ["size"]}], "outputs": [{**Y, "shape": ["size"]}]}
+    folder = write_operator(tmp_path / "mine", {"01_copy.cu": rung()}, params=params, **arrays)
+    done = bench("operator", "check", folder, "--emulate", *options, expect=2)
+    assert (done.stdout, done.stderr) == ("", f"bench: {options[0]}: {said}\n")
 
 
 def test_a_compiler_is_needed(tmp_path: Path) -> None:

@@ -111,10 +111,12 @@ def test_quiet_tells_no_step(tmp_path: Path) -> None:
 
 def test_one_candidate_has_a_verdict(tmp_path: Path) -> None:
     """As few cases are printed one by one, too, and steps are told before them."""
-    files = [PROBLEMS / "linear.py", "--candidate", PROBLEMS / "candidates/linear/right.py"]
+    (tmp_path / "linear.py").symlink_to(PROBLEMS / "linear.py")
+    (tmp_path / "right.py").symlink_to(PROBLEMS / "candidates" / "linear" / "right.py")
+    files = ["linear.py", "--candidate", "right.py"]
     quick = ["--quick", "--time-limit", "50ms", "--set", "device=cpu"]
     variants = ["--variant", "inference,right", "--out", tmp_path / "run"]
-    done = bench("operator", "import", *files, "--", *quick, *variants)
+    done = bench("operator", "import", *files, "--", *quick, *variants, cwd=tmp_path)
     assert done.stderr.startswith(f"{IMPORTS}\nimport linear.py: Model runs on the CPU, as it is\n")
     # A busy machine may leave nothing to compare: times that the supervisor's clock does not confirm.
     verdict = re.search(
@@ -122,20 +124,74 @@ def test_one_candidate_has_a_verdict(tmp_path: Path) -> None:
     )
     assert verdict is not None
     assert "imported_linear/python-cpu/right/elements=131072  ok" in done.stdout[verdict.end() :]
+    check_commands(tmp_path)
+
+
+def check_commands(folder: Path) -> None:
+    """They are of any folder, and as measured: no folder of the operator is left."""
+    call = f"build/bench operator import {folder}/linear.py --candidate {folder}/right.py -- "
+    report = bench("report", "run", "--out", "-", cwd=folder).stdout
+    assert f"\n    {call}--quick --time-limit 50ms --set device=cpu " in report
+    html = bench("report", "run", "--html", "-", cwd=folder).stdout
+    assert f"  repeat       {call}--engine python --variant right --set=device=cpu " in html
 
 
 def test_bad_command_lines(tmp_path: Path) -> None:
     problem, missing = PROBLEMS / "gelu.py", tmp_path / "missing.py"
     for arguments, message in (
         ([], "bench operator import: expected PROBLEM.py"),
-        ([missing], f"No such file or directory: '{missing}'"),
-        ([problem, "--candidate", missing], f"No such file or directory: '{missing}'"),
+        ([missing], f"bench: bench operator import: {missing}: no such file\n"),
+        ([problem, "--candidate", missing], f"bench: --candidate {missing}: no such file\n"),
+        ([problem, "--quick"], '--quick; options of bench run follow "--": -- --quick\n'),
+        ([problem, "--cadidate", "x"], "unknown option --cadidate; did you mean --candidate?"),
         (
             [problem, "--candidate", PROBLEMS / "mlp.py", "--candidate", PROBLEMS / "mlp.py"],
             "mlp.py",
         ),
     ):
         assert message in bench("operator", "import", *arguments, expect=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--quik"], "bench run: unknown option --quik; did you mean --quick?"),
+        (["--time-limit", "5x"], '--time-limit: "5x": unknown unit "x", '),
+        (["--cold", "--profile"], "--cold and --profile exclude each other"),
+        (["other.py"], "bench run: found other.py, expected options only"),
+    ],
+)
+def test_options_of_run_are_read_before_the_problem(
+    tmp_path: Path, words: list[str], said: str
+) -> None:
+    (tmp_path / "no_problem.py").write_text("raise ValueError", "utf-8")
+    call = ["operator", "import", tmp_path / "no_problem.py", "--out", tmp_path / "kept", "--"]
+    done = bench(*call, *words, expect=2)
+    assert done.stderr.startswith(f"bench: {said}")
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("class Model: pass\ndef f():\n    class ModelNew: pass\n", "new/a.py: no class ModelNew"),
+        ("class ModelNew(:\n", "new/a.py:1: SyntaxError: invalid syntax"),
+        ("from other import *\n", None),
+        ("globals()['ModelNew'] = 1\n", None),
+        ("if True:\n    from b import B as ModelNew\n", None),
+        ("ModelNew = 1\n", None),
+    ],
+)
+def test_a_candidate_is_read_before_the_problem_runs(
+    tmp_path: Path, text: str, said: str | None
+) -> None:
+    problem, new = tmp_path / "no_problem.py", tmp_path / "new" / "a.py"
+    new.parent.mkdir()
+    problem.write_text("raise ValueError('as a problem runs')", "utf-8")
+    new.write_text(text, "utf-8")
+    done = bench("operator", "import", problem, "--candidate", new, expect=2)
+    last = done.stderr.splitlines()[-1]
+    assert last == f"bench: {said}" if said else last.endswith("ValueError: as a problem runs")
 
 
 def test_rungs_get_no_inputs_from_a_function(tmp_path: Path) -> None:

@@ -323,4 +323,4 @@ def test_one_phase_of_a_case(drawn: Drawn, tmp_path: Path) -> None:
     assert sum(middle) / 2 == pytest.approx(median)
     unknown = plot(drawn.run, "--case", case, "--phase", "forward", "--out", tmp_path)
     assert unknown.returncode == 2
-    assert f"case {case} has no phase forward" in unknown.stderr
+    assert f'case {case}: unknown phase "forward" (known: ' in unknown.stderr

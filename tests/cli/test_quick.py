@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from project import QUICK_MEASURE, bench, make_root, read_lines, write_sweep
+from project import QUICK_MEASURE, bench, make_root, read_header, read_lines, write_sweep
 
 # Every answer takes ROUND_S, which determines how many rounds fit into a limit.
 ROUND_S = 0.2
@@ -49,9 +49,15 @@ def test_limit_of_a_case(
     measure = {**QUICK_MEASURE, "passes": 2, "time_limit_s": sweep_s, "min_samples": 5000}
     measure["min_rounds"] = 1
     sweep, run = write_sweep(tmp_path / "s.json", "null", [mine], measure=measure), tmp_path / "run"
-    bench("run", sweep, "--out", run, *options, root=root, BENCH_PYTHON=sys.executable)
+    done = bench("run", sweep, "--out", run, *options, root=root, BENCH_PYTHON=sys.executable)
     lines = read_lines(run)
     assert [line["pass"] for line in lines] == list(range(1, passes + 1))
     for line in lines:
         assert (line["status"], line["stop"]) == ("ok", "time_limit")
         assert 1 <= line["rounds"] <= limit_s / passes / ROUND_S + 1
+    spent = [each["spent_s"] for each in read_header(run)["passes"]]
+    assert len(spent) == passes
+    rounds_s = ROUND_S * sum(line["rounds"] for line in lines)
+    assert sum(each["samples"] for each in spent) >= rounds_s * 0.999
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("time: ") and " in samples and warm-up" in told

@@ -169,6 +169,14 @@ def test_check_finds_the_first_line_that_differs(tmp_path: Path) -> None:
     assert f"{run.name}/mlp_infer.md: this page of the report is missing\n" in done.stderr
 
 
+def test_check_of_an_installed_programs_report(run: Path, tmp_path: Path) -> None:
+    bench("report", "run", "--out", "R.md", cwd=tmp_path)
+    for file in (tmp_path / "R.md", run / "mlp_infer.md"):
+        file.write_text(file.read_text("utf-8").replace("build/bench", "bench"), "utf-8")
+    assert "\n    bench report run --out=R.md\n" in (tmp_path / "R.md").read_text("utf-8")
+    bench("report", "--check", "R.md", cwd=tmp_path)
+
+
 def test_check_refuses_what_it_cannot_read(run: Path, tmp_path: Path) -> None:
     report = tmp_path / "R.md"
     report.write_text("# My notes\n", "utf-8")

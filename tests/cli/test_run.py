@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from patience import impatient
-from project import bench, null_sweep, read_cases, read_header, write_sweep
+from project import bench, make_root, null_sweep, read_cases, read_header, write_sweep
 
 CASE_KEYS = {
     "schema",
@@ -230,6 +230,24 @@ def test_profile_runs_each_case_once(tmp_path: Path) -> None:
     assert (case["rounds"], case["stop"]) == (1, "single")
     assert case["phases"]["total"]["n"] == 1
     assert case["check"] == {"before": None, "after": None}
+
+
+def test_the_call_is_recorded_as_of_the_projects_folder(tmp_path: Path) -> None:
+    """There its report says to measure again; an option of the same text is no path."""
+    root = make_root(tmp_path / "project")
+    (root / "mine").mkdir()
+    (tmp_path / "null").mkdir()
+    null_sweep(root / "mine" / "0", ["steady"], [1000])
+    null_sweep(tmp_path / "far.json", ["noop"], [1000])
+    options = ["--quick", "--cpus", "0", "--out"]
+    for here, given, named in (
+        (root / "mine", ["0", "../../far.json"], ["mine/0", "mine/../../far.json"]),
+        (tmp_path / "null", ["../far.json"], [f"{tmp_path}/null/../far.json"]),
+        (root, ["mine/0"], ["mine/0"]),
+    ):
+        run = tmp_path / f"of_{here.name}"
+        bench("run", *given, *options, run, cwd=here, root=root)
+        assert read_header(run)["argv"][1:] == ["run", *named, *options, str(run)]
 
 
 def test_arguments_that_are_not_utf8_are_kept(tmp_path: Path) -> None:

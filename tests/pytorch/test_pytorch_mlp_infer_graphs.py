@@ -265,7 +265,7 @@ def test_what_is_polled_is_random_nans_others_for_each_run(monkeypatch, dtype, s
     assert np.isnan(y).all()
     assert np.signbit(y).all(), "arithmetic on a GPU makes positive ones"
     assert len(np.unique(bits)) > min(size, 1000) * 0.5, "three of 1023 are seldom equal"
-    assert (bits != before).mean() > 0.9
+    assert (bits == before).sum() <= max(1, 0.1 * size)
     assert not polled.is_written()
     written = bits.copy()
     for place in (0, size // 2, size - 1):

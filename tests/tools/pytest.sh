@@ -12,4 +12,6 @@ if [ "${1:-}" = --all-cores ]; then
 fi
 # Not what else is installed for pytest: it would be imported by each process.
 export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
+# Each process would compile all tests anew, and every worker of PyTorch all of its modules.
+unset PYTHONDONTWRITEBYTECODE
 exec "$python" -m pytest -p xdist.plugin -q -rfEs "$@"

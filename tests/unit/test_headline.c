@@ -352,6 +352,29 @@ static void test_eager_calls_have_a_line(void **state) {
     record_free(&run);
 }
 
+/* A line of its own is for where others are faster. */
+static void test_eager_calls_of_the_table_have_no_line(void **state) {
+    (void)state;
+    for (int others = 0; others < 2; others++) {
+        record_t run = {.name = mem_text("")};
+        plant(&run, (planted_t){"python", "cpu", "mine", 1, 2000, CASE_OK, NULL}, 1);
+        plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 4000, CASE_OK, NULL}, 2);
+        if (others)
+            plant(&run, (planted_t){"pytorch", "cpu", "inference", 1, 3000, CASE_OK, NULL}, 3);
+        comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+        comparison_set_t calls = comparison_set_by(&sets.items[0], ONE_CALL);
+        const headline_part_t part = {&run, &sets, NULL, NULL};
+        headline_row_t row = {&part, &calls, &calls.rows[0]};
+        char *text = headline_text(&(headline_t){&row, 1, 0});
+        assert_has(text, others ? " inference\n" : " eager\n");
+        (others ? assert_has : assert_has_not)(text, "one eager call of each");
+        free(text);
+        comparison_set_free_rows(&calls);
+        comparison_set_list_free(&sets);
+        record_free(&run);
+    }
+}
+
 /* Rungs are launched, not called: no column. */
 static void test_a_rung_is_no_eager_call(void **state) {
     (void)state;
@@ -382,6 +405,7 @@ int main(void) {
         cmocka_unit_test(test_cpu_is_no_headline_where_a_gpu_is),
         cmocka_unit_test(test_a_candidate_stands_for_ours),
         cmocka_unit_test(test_eager_calls_have_a_line),
+        cmocka_unit_test(test_eager_calls_of_the_table_have_no_line),
         cmocka_unit_test(test_a_rung_is_no_eager_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

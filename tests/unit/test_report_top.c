@@ -142,6 +142,31 @@ static void the_cpu_is_named_where_it_takes_less(void **state) {
     free(text);
 }
 
+/* On a GPU a loss with copies is a further one; the CPU has no copies, and its loss is told already. */
+static void losses_with_copies_are_of_gpus(void **state) {
+    (void)state;
+    text_list_t problems = {0};
+    workload_add_operators(".", &problems);
+    text_list_free(&problems);
+    for (int cpu = 0; cpu < 2; cpu++) {
+        const char *device = cpu ? "cpu" : "cuda";
+        record_t run = {.name = mem_text("")};
+        plant(&run, (planted_t){cpu ? "cpu" : "cuda", device, "01", 1, 2000, CASE_OK, NULL}, 1);
+        plant(&run, (planted_t){"pytorch", device, "eager", 1, 1000, CASE_OK, NULL}, 2);
+        for (size_t i = 0; i < run.n_cases; i++) {
+            free(run.cases[i].spec.workload);
+            free(run.cases[i].spec.params[0].name);
+            run.cases[i].spec.workload = mem_text("softmax"); /* compared by its computation */
+            run.cases[i].spec.params[0].name = mem_text("cols");
+        }
+        char *text = printed_top(run, top_losses);
+        assert_has(text, cpu ? "f32, on the CPU: at cols 1 PyTorch eager is **2.0"
+                             : "f32, on the GPU: at cols 1 PyTorch eager is **2.0");
+        (cpu ? assert_has_not : assert_has)(text, "\n- With copies, a rival is faster: ");
+        free(text);
+    }
+}
+
 static void a_lower_self_reported_time_is_told(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
@@ -313,6 +338,7 @@ int main(void) {
         cmocka_unit_test(a_run_that_did_not_finish_says_so),
         cmocka_unit_test(losses_are_never_left_out),
         cmocka_unit_test(the_cpu_is_named_where_it_takes_less),
+        cmocka_unit_test(losses_with_copies_are_of_gpus),
         cmocka_unit_test(a_lower_self_reported_time_is_told),
         cmocka_unit_test(many_losses_share_a_line_and_the_worst_come_first),
         cmocka_unit_test(cases_are_counted),

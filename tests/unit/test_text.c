@@ -84,6 +84,27 @@ static void nearest(void **state) {
     assert_null(text_nearest("saxpy", NULL, 0));
 }
 
+/* A rung without its number, a chart without its workload: far by distance, and still what was meant. */
+static void nearest_may_be_a_part(void **state) {
+    (void)state;
+    static const char *const rungs[] = {"01_row_per_block", "02_online", "04_cluster", "12_online"};
+    assert_string_equal(text_nearest("online", rungs, 4), "02_online");
+    assert_string_equal(text_nearest("row_per", rungs, 4), "01_row_per_block");
+    assert_null(text_nearest("on", rungs, 4)); /* of two letters, anything has a part */
+    static const char *const closer[] = {"cpu_omp", "opm"};
+    assert_string_equal(text_nearest("omp", closer, 2), "opm");
+}
+
+static void hints(void **state) {
+    (void)state;
+    static const char *const names[] = {"nvrtc", "nvcc"};
+    char *hint = text_hint("nvc", names, 2), *none = text_hint("clang", names, 2);
+    assert_string_equal(hint, "; did you mean \"nvcc\"?");
+    assert_string_equal(none, "");
+    free(hint);
+    free(none);
+}
+
 static void nearest_prefers_the_closer_and_then_the_first(void **state) {
     (void)state;
     static const char *const closer[] = {"pinnedxx", "pinned1", "pinned2"};
@@ -168,6 +189,8 @@ int main(void) {
         cmocka_unit_test(lists),
         cmocka_unit_test(splitting),
         cmocka_unit_test(nearest),
+        cmocka_unit_test(nearest_may_be_a_part),
+        cmocka_unit_test(hints),
         cmocka_unit_test(nearest_prefers_the_closer_and_then_the_first),
         cmocka_unit_test(prefixes_and_suffixes),
         cmocka_unit_test(names),

@@ -86,7 +86,8 @@ static trust_t trust_in(double claimed_ns) {
                    .device = mem_text("cpu"),
                    .variant = mem_text("plain"),
                    .dtype = mem_text("f32")};
-    contender_t contender = {.active = true};
+    const contender_settings_t settings = {0};
+    contender_t contender = {.active = true, .settings = &settings};
     result_init(&contender.result, &spec);
     case_free(&spec);
     phase_t *phase = result_add_phase(&contender.result, "host_to_host", CLOCK_HOST);
@@ -111,7 +112,8 @@ static trust_t trust_in_call(double claimed_ns) {
                    .device = mem_text("cuda"),
                    .variant = mem_text("plain"),
                    .dtype = mem_text("f32")};
-    contender_t contender = {.active = true, .audit = {.n_phases = 2}};
+    const contender_settings_t settings = {0};
+    contender_t contender = {.active = true, .settings = &settings, .audit = {.n_phases = 2}};
     contender.audit.phases[0].name = "host_to_host";
     contender.audit.phases[1].name = "forward_graph";
     result_init(&contender.result, &spec);

@@ -1,5 +1,6 @@
 /* Every case as a row, and below it, once it is chosen, all that is known of it. */
 #include "report/case_text.h"
+#include "report/command.h"
 #include "report/html/html.h"
 
 #include "analysis/labels.h"
@@ -76,39 +77,17 @@ static void print_row(const html_t *html, const case_result_t *result, const cha
     free(hash);
 }
 
-static void add_word(text_list_t *words, char *word) {
-    text_list_take(words, text_shell(word));
-    free(word);
-}
-
-/* The command that measures this case alone. An id has what is not the default. */
-static void print_repeat(const html_t *html, const case_result_t *result) {
-    const case_t *spec = &result->spec;
-    text_list_t words = {0}, parts = text_split(spec->id, '/');
-    if (is_calibration(spec)) {
-        text_list_free(&parts);
+static void print_repeat(const html_t *html, const record_t *run, const case_t *spec) {
+    if (is_calibration(spec))
         return;
-    }
-    text_list_add(&words, "build/bench run --workload");
-    add_word(&words, mem_text(spec->workload));
-    text_list_add(&words, "--engine");
-    add_word(&words, mem_text(spec->engine));
-    text_list_add(&words, "--variant");
-    add_word(&words, mem_text(spec->variant));
-    if (!case_engine_is_built_in(spec->engine))
-        add_word(&words, mem_format("--set=device=%s", spec->device));
-    for (size_t i = 3; i < parts.n; i++)
-        add_word(&words, mem_format("--set=%s", parts.items[i]));
-    char *command = text_list_join(&words, " ");
+    char *command = command_of_case(html->program, run, spec);
     fputs("\n  repeat       ", html->out);
     html_text(html, command);
     free(command);
-    text_list_free(&words);
-    text_list_free(&parts);
 }
 
-static void print_details(const html_t *html, const case_result_t *result, bool with_samples,
-                          size_t table) {
+static void print_details(const html_t *html, const record_t *run, const case_result_t *result,
+                          bool with_samples, size_t table) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -116,7 +95,7 @@ static void print_details(const html_t *html, const case_result_t *result, bool 
     fclose(out);
     fprintf(html->out, "<tr class=\"more\"><td colspan=\"%d\"><div><pre>", N_COLUMNS);
     html_text_n(html, text, strlen(text) - 2); /* without the last line's end and the empty line */
-    print_repeat(html, result);
+    print_repeat(html, run, &result->spec);
     fputs("</pre>", html->out);
     if (with_samples && result_has_times(result) && compared_phase(result) != NULL)
         html_samples(html, compared_phase(result));
@@ -155,7 +134,7 @@ void html_cases(html_t *html, const shown_run_t *shown, size_t part, const char 
         char *linked = mem_format("](%s)", link);
         fprintf(html->out, "<tbody id=\"%s\">", link + 1);
         print_row(html, result, link + 1);
-        print_details(html, result, strstr(top, linked) != NULL, table);
+        print_details(html, &shown->whole, result, strstr(top, linked) != NULL, table);
         fputs("</tbody>\n", html->out);
         free(linked);
         free(link);

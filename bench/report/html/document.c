@@ -56,7 +56,7 @@ static void print_parts(html_t *html, const html_source_t *source) {
 }
 
 char *html_document(const html_source_t *source) {
-    html_t html = {.root = source->root};
+    html_t html = {.root = source->root, .program = source->program};
     char *parts, *document;
     size_t size;
     /* First, as the top page links to the charts in them. */

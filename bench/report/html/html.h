@@ -14,7 +14,7 @@
  * `root`, or to cases (case_link()). The caller frees the text. */
 typedef struct html_source {
     const shown_list_t *runs;
-    const char *root, *top;
+    const char *root, *program, *top;
     const char *const *pages, *const *hrefs; /* as the top page links them */
 } html_source_t;
 
@@ -29,7 +29,7 @@ typedef struct html_target {
 
 typedef struct html {
     FILE *out;
-    const char *root;
+    const char *root, *program;
     html_target_t *targets;
     size_t n_targets;
     size_t n_headings, n_charts, n_tables;

@@ -66,7 +66,7 @@ static void print_chart(const report_t *report, const char *folder, const char *
 /* Why charts that a reader may look for are not shown, and how to get them. */
 static void print_left_out(const report_t *report, const record_t *run, const char *folder,
                            size_t n_left_out) {
-    char *draw = mem_format("build/bench plot %s", run->folder),
+    char *draw = mem_format("%s plot %s", report->program, run->folder),
          *other = fs_is_folder(folder) ? NULL : charts_other_run(report->root, run);
     if (n_left_out > 0)
         print(report,

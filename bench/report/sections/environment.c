@@ -194,6 +194,13 @@ static void add_other_rows(columns_t *table, const record_t *run) {
     text_list_free(&subjects);
 }
 
+static void add_spent_row(columns_t *table, const record_t *run) {
+    const spent_t spent = record_spent(run);
+    if (spent_total_ns(&spent) > 0)
+        columns_row(table,
+                    (const char *[]){"Time", report_keep(table->report, spent_text(&spent))});
+}
+
 static void print_clocks(const report_t *report) {
     const environment_t *env = &report->run->environment;
     const char *sentence = report_keep(report, lock_clocks_sentence(env));
@@ -216,6 +223,7 @@ void section_environment(const report_t *report) {
     columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
     add_shown_rows(&table, env);
     add_other_rows(&table, report->run);
+    add_spent_row(&table, report->run);
     columns_end(&table, "");
     print_clocks(report);
 }

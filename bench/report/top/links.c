@@ -1,5 +1,6 @@
 /* Where to go from the top page: charts, commands, raw samples, the pages of all workloads. */
 #include "report/columns.h"
+#include "report/command.h"
 #include "report/sections/sections.h"
 #include "report/top/top.h"
 
@@ -101,7 +102,7 @@ static text_list_t joint_command(const report_t *report, const top_t *top) {
     text_list_t command = {0};
     passes_t passes = {0};
     bool all_files = true;
-    text_list_add(&command, "build/bench");
+    text_list_add(&command, report->program);
     text_list_add(&command, "run");
     for (size_t r = 0; r < top->runs->n; r++) {
         const record_t *run = &top->runs->items[r].whole;
@@ -134,37 +135,6 @@ static size_t n_on_first_machine(const report_t *report, const top_t *top) {
     return n;
 }
 
-/* How many words of a run's command say where it went, how long it may take or what it tells. */
-static size_t n_not_repeated(char *const *words, size_t n) {
-    static const char *const FLAGS[] = {"--resume", "--retry", "--quiet", "--json"},
-                             *const WITH_VALUE[] = {"--out", "--budget"};
-    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
-        if (strcmp(words[0], FLAGS[i]) == 0)
-            return 1;
-    for (size_t i = 0; i < sizeof WITH_VALUE / sizeof *WITH_VALUE; i++) {
-        const size_t length = strlen(WITH_VALUE[i]);
-        if (strncmp(words[0], WITH_VALUE[i], length) == 0 && words[0][length] == '=')
-            return 1;
-        if (strcmp(words[0], WITH_VALUE[i]) == 0)
-            return n > 1 ? 2 : 1;
-    }
-    return 0;
-}
-
-/* As it was called, to measure all of it in a folder of its own. */
-static text_list_t single_command(const record_t *run) {
-    text_list_t command = {0};
-    for (size_t i = 0; i < run->argv.n;) {
-        const size_t skipped = n_not_repeated(run->argv.items + i, run->argv.n - i);
-        if (skipped == 0)
-            text_list_add(&command, i == 0 ? "build/bench" : run->argv.items[i]);
-        i += skipped > 0 ? skipped : 1;
-    }
-    if (command.n > 0)
-        text_list_add(&command, "--out=results/again");
-    return command;
-}
-
 static void print_measure(const report_t *report, const top_t *top) {
     text_list_t shown = {0};
     const record_t *first = &top->runs->items[0].whole;
@@ -175,7 +145,7 @@ static void print_measure(const report_t *report, const top_t *top) {
     if (n > 1)
         shown = joint_command(report, top);
     if (shown.n == 0) {
-        shown = single_command(first);
+        shown = command_again(report->program, first);
         what = report_text(report, "%s (%s)", n > 1 ? report_code(report, first->folder) : what,
                            revision_text(report, first));
     }

@@ -134,13 +134,14 @@ static void add_host(const report_t *report, const comparison_set_t *set, const 
     free(chosen);
 }
 
-/* What is compared without copies may be lost with them. */
+/* What is compared without copies may be lost with them; on the CPU there are none. */
 static void add_with_copies(const report_t *report, const comparison_set_t *set, const char *name,
                             const boots_t *boots, text_list_t *with_copies) {
     comparison_set_t whole = comparison_set_by_whole(set);
     if (boots != NULL)
         boots_widen_set(boots, &whole);
-    const bool is_other = strcmp(whole.phase, set->phase) != 0;
+    const bool is_other =
+        strcmp(whole.phase, set->phase) != 0 && strcmp(set->platform->device, "cpu") != 0;
     const char *sizes = is_other ? top_sizes_lost(report, &whole) : NULL;
     const size_row_t *worst = is_other ? worst_of(&whole) : NULL;
     if (sizes != NULL)

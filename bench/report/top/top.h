@@ -27,9 +27,6 @@ typedef struct top {
     size_t n_command;
 } top_t;
 
-/* The command that prints the report again is an indented line, and begins with this. */
-#define TOP_COMMAND "build/bench report "
-
 void top_page(const report_t *report, const top_t *top);
 
 /* facts.c: what was measured, with what, and how far to trust it: a column per machine. */
