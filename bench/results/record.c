@@ -260,12 +260,11 @@ static double spent_on(const environment_t *facts, spent_on_t on) {
     return s != NULL ? 1e9 * strtod(s, NULL) : 0;
 }
 
-void record_add_spent(environment_t *facts, const spent_t *spent) {
+void record_set_spent(environment_t *facts, const spent_t *spent) {
     for (spent_on_t on = 0; on < SPENT_KINDS; on++) {
-        const double ns = spent_on(facts, on) + spent->ns[on];
         char *key = mem_format("spent_s.%s", spent_name(on));
-        if (ns > 0)
-            environment_set_number(facts, key, round(ns / 1e6) / 1e3);
+        if (spent->ns[on] > 0)
+            environment_set_number(facts, key, round(spent->ns[on] / 1e6) / 1e3);
         free(key);
     }
 }

@@ -73,8 +73,8 @@ bool record_pass_is_on(const environment_t *facts, const char *host, const char 
 environment_t *record_pass(record_t *run, unsigned pass, const char *host, const char *gpu);
 unsigned record_pass_number(const environment_t *facts);
 
-/* What the time of a pass was spent on, added to its facts ("spent_s.samples"); and of all passes of a run. */
-void record_add_spent(environment_t *facts, const spent_t *spent);
+/* What the time of a pass was spent on, in its facts ("spent_s.samples"); and of all passes of a run. */
+void record_set_spent(environment_t *facts, const spent_t *spent);
 spent_t record_spent(const record_t *run);
 
 /* Path of the first sweep of `other` whose text is not among the sweeps of `first`; NULL if there is

@@ -62,10 +62,12 @@ static bool is_from_elsewhere(const run_t *run) {
     return known && !here;
 }
 
-/* With what a resumed pass took before. */
+/* Since the end of the pass before. With --against one side counts. */
 static void note_spent(run_t *run, environment_t *facts) {
+    if (run->spent.since_ns == 0)
+        return;
     spent_switch(&run->spent, run->spent.on);
-    record_add_spent(facts, &run->spent);
+    record_set_spent(facts, &run->spent);
     for (size_t i = 0; i < SPENT_KINDS; i++)
         run->spent.ns[i] = 0;
 }
@@ -81,10 +83,10 @@ status_t run_end_pass(run_t *run, error_t *err) {
     free(used);
     if (environment_get(facts, "gpu") == NULL) /* a Python worker found it */
         environment_set(facts, "gpu", environment_get(&run->here, "gpu.uuid"));
-    if (environment_get(facts, "finished") == NULL) /* else it was complete before --resume */
+    if (environment_get(facts, "finished") == NULL) { /* else it was complete before --resume */
         environment_set(facts, "finished", clock_timestamp(now));
-    if (spent_total_ns(&run->spent) > 0) /* else it is the other side's time */
         note_spent(run, facts);
+    }
     return record_write_header(&run->record, err);
 }
 

@@ -280,7 +280,7 @@ NEED_TEMPORARY = [
     ("run", "--workload", "mlp_infer", "--variant", "omp", "--set", "batch=64", "--out", "run"),
     ("run", "--workload", "mlp_infer", "--variant", "omp", "--trace", "--out", "run"),
     ("operator", "check", ROOT / "kernels" / "softmax"),
-    ("operator", "import", "problem.py", "--out", "run"),
+    ("operator", "import", ROOT / "tests" / "fixtures" / "problems" / "argmax.py", "--out", "run"),
 ]
 
 
