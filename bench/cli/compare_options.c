@@ -114,7 +114,7 @@ const cli_option_t REPEAT_OPTIONS[] = {
     {"compiler", "C", "nvrtc or nvcc", CLI_ASKED},
     {"seed", "N", "seed of the data and of the order of rounds", CLI_ASKED},
     {"lock-clocks", "MHZ", "lock the GPU's SM clock (needs root)", CLI_ASKED},
-    {"fresh-processes", NULL, "start Python in each worker process, do not fork", CLI_ASKED},
+    {"processes", "P", "of Python workers: forked or fresh", CLI_ASKED},
     {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
     {"json", NULL, "print JSON", SET(cli_flag, json)},
     {0},

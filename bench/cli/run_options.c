@@ -17,6 +17,8 @@
 enum { TIMEOUT_S = 300, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, AGAINST_PASSES = 8 };
 
 const char *const COMPILER_CHOICES[] = {"nvrtc", "nvcc", NULL}; /* of compiler_t */
+static const char *const PROCESSES_CHOICES[] = {"auto", "forked", "fresh",
+                                                NULL}; /* of processes_t */
 
 /* "sm90", "90" or "compute_90" mean "sm_90". The caller frees it. */
 static char *arch_hint(const char *found) {
@@ -127,8 +129,8 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, sanitize)},
     {"isolate", NULL, "a process for each contender, behind the system's walls if it has any",
      SET(cli_flag, isolate)},
-    {"fresh-processes", NULL, "start Python in each worker process, do not fork (measuring.md)",
-     SET(cli_flag, fresh)},
+    {"processes", "P", "of Python workers: forked (default of --quick) or fresh",
+     CLI_CHOICE(run_options_t, processes, PROCESSES_CHOICES)},
     {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them",
      SET(cli_flag, cold)},
     {"json", NULL, "print results as JSON", SET(cli_flag, json)},

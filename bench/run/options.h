@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+/* AUTO: forked with --quick, else fresh, until intervals of forks are known to be as wide. */
+typedef enum processes { PROCESSES_AUTO, PROCESSES_FORKED, PROCESSES_FRESH } processes_t;
+
 typedef struct run_options {
     const char *root; /* the project folder */
     const char *const *sweeps;
@@ -34,7 +37,7 @@ typedef struct run_options {
     double threshold_frac;  /* of the --against comparison */
     double recheck_limit_s; /* time limit for re-measuring undecided cases; 0: off */
     bool strict;            /* STATUS_NOISY if cases stay undecided */
-    bool fresh;             /* fork no worker processes */
+    processes_t processes;  /* of workers */
     bool isolate;           /* a worker process for each case of a group */
     bool resume, retry, quick, no_pytorch, no_jax, cold, profile, trace, sanitize, quiet, json;
     const char *const *argv; /* for the record */

@@ -71,8 +71,8 @@ static void describe_machine(run_t *run) {
     environment_set(&run->here, "measure.mode", run->options->cold ? "cold" : "steady");
     if (run->options->quick)
         environment_set_flag(&run->here, "measure.quick", true);
-    if (run->options->fresh || run_forks(run))
-        environment_set(&run->here, "measure.processes", run->options->fresh ? "fresh" : "forked");
+    if (run_may_fork(run))
+        environment_set(&run->here, "measure.processes", run_forks(run) ? "forked" : "fresh");
     if (run->options->devices != NULL) {
         char *devices = mem_format("%s at once", run->options->devices);
         environment_set(&run->here, "measure.devices", devices);

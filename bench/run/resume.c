@@ -35,8 +35,8 @@ static status_t check_options(const run_t *run, error_t *err) {
                      run->options->devices != NULL, err));
     TRY(check_option(run, "--isolate", environment_get(env, "measure.isolate") != NULL,
                      run->options->isolate, err));
-    TRY(check_option(run, "--fresh-processes", processes != NULL && strcmp(processes, "fresh") == 0,
-                     run->options->fresh, err));
+    TRY(check_option(run, "--processes forked",
+                     processes != NULL && strcmp(processes, "forked") == 0, run_forks(run), err));
     TRY(check_option(run, "--against", pair != NULL, run->pair != NULL, err));
     if (run->build != NULL && strcmp(pair, run->pair) != 0)
         return error_set(err, STATUS_USAGE,

@@ -106,11 +106,18 @@ static bool uses_ours(const sweep_t *sweep) {
     return sweep->workload->pytorch_oracle != NULL;
 }
 
-bool run_forks(const run_t *run) {
+bool run_may_fork(const run_t *run) {
     const run_options_t *options = run->options;
     bool any = false;
     for (size_t s = 0; s < run->n_sweeps; s++)
         any |= uses_ours(&run->sweeps[s]);
-    return any && !options->fresh && !options->cold && !options->profile && !options->trace &&
-           !options->isolate && options->against == NULL && run->build == NULL;
+    return any && !options->cold && !options->profile && !options->trace && !options->isolate &&
+           options->against == NULL && run->build == NULL;
+}
+
+bool run_forks(const run_t *run) {
+    const run_options_t *options = run->options;
+    const bool wanted = options->processes == PROCESSES_FORKED ||
+                        (options->processes == PROCESSES_AUTO && options->quick);
+    return wanted && run_may_fork(run);
 }

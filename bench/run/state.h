@@ -158,8 +158,10 @@ status_t run_prepare_folder(run_t *run, error_t *err);
 status_t run_begin(run_t *run, error_t *err);
 /* Start the CUDA worker if a case needs it, and describe the device. No GPU is not an error. */
 status_t run_survey(run_t *run, error_t *err);
-/* Are workers of our own Python engines forked (worker/forks.h)? Not where whole processes are timed, watched from
- * outside, or compared with those of a build that may not fork. */
+/* Has the run workers of our own Python engines, which may be forked (worker/forks.h)? Not where whole processes are timed,
+ * watched from outside, or compared with those of a build that may not fork. */
+bool run_may_fork(const run_t *run);
+/* … and are they? */
 bool run_forks(const run_t *run);
 /* Begin the imports that the first workers wait for. */
 void run_begin_imports(run_t *run);

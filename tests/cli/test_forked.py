@@ -16,6 +16,7 @@ pytest.importorskip("torch")
 CASE = ("--workload", "mlp_infer", "--set", "device=cpu", "--set", "batch=16")
 EAGER = ("--engine", "pytorch", "--variant", "eager")
 SHORT = ("--time-limit", "100ms", "--quiet")
+FORKED = ("--passes", "2", "--processes", "forked")
 
 
 @pytest.mark.parametrize(("engine", "variant"), [("pytorch", "eager"), ("jax", "jit")])
@@ -24,7 +25,7 @@ def test_all_passes_are_of_one_import(engine: str, variant: str, tmp_path: Path)
     if engine == "jax" and not (ROOT / ".venv-jax").exists():
         pytest.skip("JAX is not installed: tests/tools/setup.sh check installs it into .venv-jax")
     contender = ("--engine", engine, "--variant", variant)
-    bench("run", *CASE, *contender, *SHORT, "--passes", "2", "--out", out)
+    bench("run", *CASE, *contender, *SHORT, *FORKED, "--out", out)
     environment, lines = read_header(out)["environment"], read_lines(out)
     assert [line["status"] for line in lines] == ["ok", "ok"]
     assert environment["measure"]["processes"] == "forked"
@@ -39,13 +40,13 @@ def test_all_passes_are_of_one_import(engine: str, variant: str, tmp_path: Path)
 def test_fresh_processes_import_for_themselves(tmp_path: Path) -> None:
     out = tmp_path / "run"
     options = (*CASE, *EAGER, *SHORT, "--out", out)
-    bench("run", *options, "--passes", "2", "--fresh-processes")
+    bench("run", *options, "--passes", "2")
     first, second = (line["once_ns"] for line in read_lines(out))
     assert read_header(out)["environment"]["measure"]["processes"] == "fresh"
     assert first["import"] != second["import"]
     assert "fork" not in first
-    told = bench("run", *options, "--passes", "3", "--resume", expect=2).stderr
-    assert "was measured with --fresh-processes: resume it with it" in told
+    told = bench("run", *options, *FORKED, "--resume", expect=2).stderr
+    assert "was measured without --processes forked: resume it without it" in told
 
 
 @pytest.mark.parametrize(
