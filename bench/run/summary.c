@@ -101,10 +101,6 @@ status_t run_print_workload(const run_t *run, const char *workload, error_t *err
     return STATUS_OK;
 }
 
-static bool has_times(const case_result_t *result, const char *workload) {
-    return strcmp(result->spec.workload, workload) == 0 && result_has_times(result);
-}
-
 status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err) {
     const run_options_t *options = run->options;
     const char *workload = sweep->workload->name;
@@ -112,10 +108,7 @@ status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err) {
         return STATUS_OK;
     record_t record;
     TRY(record_load(run->folder, &record, err));
-    bool any = false;
-    for (size_t i = 0; i < record.n_cases; i++)
-        any |= has_times(&record.cases[i], workload);
-    char *lines = any ? report_workload_lines(&record, workload) : mem_text("");
+    char *lines = report_workload_lines(&record, workload);
     text_list_t list = text_split(lines, '\n');
     for (size_t i = 0; i < list.n; i++)
         if (list.items[i][0] != '\0')
