@@ -309,7 +309,7 @@ class GraphForward(ForwardCase):
         self._is_fresh = True
 
     def _in_a_row(self) -> Sample:
-        """Time a graph directly after another: what it leaves in the caches, that one has left."""
+        """Time a graph directly after another, as in a long row: alone it takes longer."""
         with self.grad_mode(), self._mark("forward_graph"):
             self._upload()
             self._device.synchronize()

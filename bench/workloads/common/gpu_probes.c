@@ -182,9 +182,8 @@ static status_t probe_fresh_graph(session_t *session, recorder_t *recorder, erro
     return STATUS_OK;
 }
 
-/* Directly after another batch: what this one leaves in the caches to be written back, that one has left. Alone, a batch
- * of two launches that write more than the L2 cache holds took 11 % less than one in a long row. A fresh sample has none
- * before it: no untimed run may see its inputs. */
+/* Directly after another batch, as in a long row: alone, on an idle device, a batch of two launches took up to 9 % longer (H200).
+ * A fresh sample has none before it: no untimed run may see its inputs. */
 static status_t probe_kernel_graph(session_t *session, recorder_t *recorder, error_t *err) {
     gpu_sample_t *s = session->state;
     if (session->fresh)
