@@ -225,8 +225,8 @@ static status_t sample_all(session_t *session, const share_t *share, int64_t *wa
     return status;
 }
 
-/* The worker has waited for this request, and a driver and caches went cold: on an H200 a launch and a wait took 120 to
- * 200 us instead of 30. So a probe that is short runs first, on the inputs that it knows. */
+/* The worker has waited for this request, and a driver and caches went cold: on an H200 a launch and a wait took about
+ * 120 us instead of 30. So a probe that is short runs first, on the inputs that it knows. */
 static status_t warm_and_sample_fresh(session_t *session, probe_t *probe, uint64_t seed,
                                       int64_t *warmed_up, error_t *err) {
     const share_t few = {.warmup_samples = 3};
