@@ -129,7 +129,7 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, sanitize)},
     {"isolate", NULL, "a process for each contender, behind the system's walls if it has any",
      SET(cli_flag, isolate)},
-    {"processes", "P", "of Python workers: forked (default of --quick) or fresh",
+    {"processes", "P", "of Python workers: forked (default) or fresh",
      CLI_CHOICE(run_options_t, processes, PROCESSES_CHOICES)},
     {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them",
      SET(cli_flag, cold)},

@@ -319,6 +319,7 @@ status_t run_survey(run_t *run, error_t *err) {
                                .bench = run->build != NULL ? run->build->bench : NULL,
                                .device = options->device,
                                .forked = run_forks(run),
+                               .profiled = options->profile || options->trace,
                                .isolation = options->isolate ? &run->isolation : NULL};
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,

@@ -116,8 +116,5 @@ bool run_may_fork(const run_t *run) {
 }
 
 bool run_forks(const run_t *run) {
-    const run_options_t *options = run->options;
-    const bool wanted = options->processes == PROCESSES_FORKED ||
-                        (options->processes == PROCESSES_AUTO && options->quick);
-    return wanted && run_may_fork(run);
+    return run->options->processes != PROCESSES_FRESH && run_may_fork(run);
 }
