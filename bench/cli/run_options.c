@@ -138,7 +138,12 @@ const cli_option_t RUN_OPTIONS[] = {
     {0},
 };
 
-const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {0}};
+const cli_option_t PLAN_OPTIONS[] = {
+    CASE_OPTIONS,
+    {"quick", NULL, "as of run: one pass, an operator's quick sizes, no CPU beside a GPU",
+     SET(cli_flag, quick)},
+    {0},
+};
 
 /* Refuse combinations of options that contradict each other. */
 static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {

@@ -355,8 +355,20 @@ status_t run_survey(run_t *run, error_t *err) {
     return STATUS_OK;
 }
 
+static bool is_left_to_the_gpu(const run_t *run, const case_t *spec) {
+    bool is_left = false;
+    if (strcmp(spec->device, "cpu") != 0 || environment_get(&run->here, "gpu.name") == NULL)
+        return false;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        is_left |=
+            run->sweeps[s].leaves_cpu && strcmp(run->sweeps[s].workload->name, spec->workload) == 0;
+    return is_left;
+}
+
 char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *status) {
     *status = CASE_SKIPPED;
+    if (is_left_to_the_gpu(run, spec))
+        return mem_text("--quick leaves the CPU out where there is a GPU: --set device=cpu");
     if (strcmp(spec->engine, "cuda") != 0)
         return NULL;
     if (run->no_gpu == NULL)

@@ -366,6 +366,8 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
         free(text);
         json_decref(json);
     }
+    sweep->leaves_cpu = options->quick && options->engine == NULL && settings.device == NULL &&
+                        operators_find(workload->name) != NULL;
     json_decref(contenders);
     json_decref(settings.axes);
     json_decref(settings.techniques);
