@@ -113,7 +113,7 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, quick)},
     {"time-limit", "TIME", "time limit per contender, e.g. 15s (as in the sweep)",
      SET(cli_time, time_limit_s)},
-    {"budget", "TIME", "stop after it; begin no pass that would end later; --resume continues",
+    {"budget", "TIME", "begin no pass that would end later; with --quick: no case after it",
      SET(cli_time, budget_s)},
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
     {"shard", "I/N", "part I of N of the groups of cases; auto[/N]: by Slurm, MPI, …",

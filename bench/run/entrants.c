@@ -418,9 +418,13 @@ static bool is_any_active(const entrants_t *entrants) {
 static void open_all(entrants_t *entrants, bool backward) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         const size_t at = backward ? entrants->n - 1 - i : i;
+        char *no_time = run_no_time_left(entrants->run);
         say_opening(entrants, at);
-        if (entrants->contenders[at].active)
+        if (entrants->contenders[at].active && no_time != NULL)
+            contender_drop(&entrants->contenders[at], CASE_SKIPPED, no_time);
+        else if (entrants->contenders[at].active)
             contender_open(&entrants->contenders[at]);
+        free(no_time);
     }
 }
 

@@ -370,9 +370,9 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
     if (is_left_to_the_gpu(run, spec))
         return mem_text("--quick leaves the CPU out where there is a GPU: --set device=cpu");
     if (strcmp(spec->engine, "cuda") != 0)
-        return NULL;
+        return run_no_time_left(run);
     if (run->no_gpu == NULL)
-        return mem_text(run->no_compiler);
+        return run->no_compiler != NULL ? mem_text(run->no_compiler) : run_no_time_left(run);
     if (run->gpu_broken)
         *status = CASE_FAILED;
     return mem_text(run->no_gpu);
