@@ -109,7 +109,7 @@ const cli_option_t RUN_OPTIONS[] = {
     {"arch", "LIST", "native, or sm_90,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(run_options_t, compiler, COMPILER_CHOICES)},
-    {"quick", NULL, "one pass, at most 2 s per contender: times without intervals",
+    {"quick", NULL, "one pass, at most 1 s per contender: times without intervals",
      SET(cli_flag, quick)},
     {"time-limit", "TIME", "time limit per contender, e.g. 15s (as in the sweep)",
      SET(cli_time, time_limit_s)},
