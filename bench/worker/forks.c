@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@ enum {
     PACKAGES_AT = 3, /* python script pid package… */
     N_PACKAGES = 2,
     N_COMPILER = 2,
-    NEXT_MOST = 5, /* so many import side by side */
+    NEXT_MOST = 5, /* so many import side by side, and no more than there are cores */
 };
 
 typedef struct fork_server {
@@ -237,11 +238,15 @@ static void add_next(fork_server_t *server, bool compile) {
 }
 
 void forks_launch_next(forks_t *forks, size_t n) {
-    for (size_t i = 0; i < forks->n && n > 0; i++) {
+    cpu_set_t cores;
+    const size_t n_cores =
+        sched_getaffinity(0, sizeof cores, &cores) == 0 ? (size_t)CPU_COUNT(&cores) : 1;
+    const size_t most = n_cores < NEXT_MOST ? n_cores : NEXT_MOST;
+    for (size_t i = 0; i < forks->n; i++) {
         fork_server_t *server = forks->items[i];
         const bool compile = forks->compile && strcmp(server->module, "torch") == 0;
         if (server->link.running && server->n_next == 0)
-            while (server->n_next < NEXT_MOST && server->n_next < n)
+            while (server->n_next < most && server->n_next < n)
                 add_next(server, compile);
     }
 }
