@@ -33,7 +33,7 @@ typedef struct sweep {
     size_t n_cases, cases_capacity;
     text_list_t arch;   /* "native" (default), "sm_90", … */
     text_list_t charts; /* families; empty: all that apply */
-    bool leaves_cpu;    /* nobody chose devices for a quick look at an operator: a GPU will do */
+    bool leaves_cpu;    /* where there is a GPU, cases on the CPU are left out */
     measure_options_t measure;
 } sweep_t;
 
