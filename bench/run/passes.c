@@ -101,14 +101,6 @@ status_t run_end_pass(run_t *run, error_t *err) {
 
 /* ---- --budget -------------------------------------------------------------------------------- */
 
-char *run_no_time_left(const run_t *run) {
-    const run_options_t *options = run->options;
-    const double spent_s = (double)(clock_ns() - run->began_ns) / 1e9;
-    if (!options->quick || options->budget_s == 0 || spent_s <= options->budget_s)
-        return NULL;
-    return mem_format("no time was left: --budget %.3gs", options->budget_s);
-}
-
 /* The time that a pass may take beyond the one before it: its workers start anew. */
 static const double MARGIN_FRAC = 0.2;
 
