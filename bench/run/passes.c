@@ -157,13 +157,11 @@ static bool is_last_of_workload(const run_t *run, size_t sweep) {
 }
 
 static status_t measure_sweep(run_t *run, size_t s, error_t *err) {
-    unsigned turn = 0;
     for (size_t at = 0; at < run->sweeps[s].n_cases && !*run->interrupted;) {
         const group_t group = run_next_group(run, s, &at);
-        if (group.turn != turn)
-            TRY(run_print_so_far(run, &run->sweeps[s], err));
-        turn = group.turn;
         TRY(run_measure(run, &group, err));
+        if (at < run->sweeps[s].n_cases)
+            TRY(run_print_so_far(run, &run->sweeps[s], err));
     }
     return STATUS_OK;
 }

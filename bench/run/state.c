@@ -44,6 +44,7 @@ void run_free(run_t *run) {
     progress_free(&run->progress);
     run_free_sweeps(run);
     record_free(&run->record);
+    text_list_free(&run->said);
     environment_free(&run->here);
     journal_close(&run->journal);
     run_unlock(&run->folder_lock);

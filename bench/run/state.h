@@ -84,6 +84,7 @@ typedef struct run {
     progress_t progress;
     sanitize_t *sanitized; /* per program; NULL without --sanitize */
     size_t n_sanitized;
+    text_list_t said;  /* by run_print_so_far() */
     uint32_t n_groups; /* so far; seeds the order of rounds */
     bool has_measured; /* in the running processes */
     int64_t began_ns;
@@ -243,7 +244,7 @@ status_t run_trace(run_t *run, error_t *err);
 /* summary.c */
 /* The table of a finished workload (NULL: of all); nothing if run_print() prints single cases. */
 status_t run_print_workload(const run_t *run, const char *workload, error_t *err);
-/* With --quick, before what takes longer: who leads so far, on stderr. */
+/* With --quick, after a group: who leads so far, on stderr, where that is new. */
 status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err);
 status_t run_print(const run_t *run, error_t *err);
 

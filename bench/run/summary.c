@@ -110,9 +110,12 @@ status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err) {
     TRY(record_load(run->folder, &record, err));
     char *lines = report_workload_lines(&record, workload);
     text_list_t list = text_split(lines, '\n');
-    for (size_t i = 0; i < list.n; i++)
-        if (list.items[i][0] != '\0')
-            progress_note(&run->progress, "so far: %s", list.items[i]);
+    for (size_t i = 0; i < list.n; i++) {
+        if (list.items[i][0] == '\0' || text_list_has(&run->said, list.items[i]))
+            continue;
+        progress_note(&run->progress, "so far: %s", list.items[i]);
+        text_list_add(&run->said, list.items[i]);
+    }
     text_list_free(&list);
     free(lines);
     record_free(&record);
