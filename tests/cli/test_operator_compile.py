@@ -68,9 +68,12 @@ def compiled(folder: Path, *options: str, **environment: str) -> dict[str, dict[
 
 def test_tables_are_checked_with_the_file_named(tmp_path: Path) -> None:
     files = {f"{name}.cu": HEAD + text for name, (text, _) in REFUSED.items()}
-    folder = write_operator(tmp_path / "twice", files | {"good.cu": HEAD + GOOD})
+    by_type = HEAD + GOOD.replace('{"256"}', '{"1024 / itemsize(T)"}')
+    files |= {"good.cu": HEAD + GOOD, "by_type.cu": by_type}
+    folder = write_operator(tmp_path / "twice", files)
     programs = compiled(folder, *compiler_options())
-    assert programs.pop("good")["status"] == "ok"
+    for name in ("good", "by_type"):
+        assert programs.pop(name)["status"] == "ok"
     for name, (_, reason) in REFUSED.items():
         assert programs[name]["status"] == "failed"
         assert programs[name]["reason"].endswith(f"twice/{name}.cu: {reason}")
