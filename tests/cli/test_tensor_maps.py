@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from operator_folders import X, write_operator
-from project import bench, compiler_options
+from project import ROOT, bench, compiler_options
 from test_operator_cuda import Gpu, cuda, ok
 from test_operator_emulate import lines_of
-from transposes import copy_transpose
+from transposes import TRANSPOSE, copy_transpose
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -225,6 +226,13 @@ def test_tables_are_checked_where_they_are_compiled(tmp_path: Path) -> None:
 
 
 # ---- the example ---------------------------------------------------------------------------------
+
+
+def test_the_example_is_that_of_the_guide() -> None:
+    page = (ROOT / "docs" / "tensor-maps.md").read_text("utf-8")
+    shown = re.findall(r"^```(?:json|python|cuda)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    names = ("operator.json", "reference.py", "01_tma.cu")
+    assert shown == [(TRANSPOSE / name).read_text("utf-8") for name in names]
 
 
 def test_the_example_compiles_for_all_that_have_tma(tmp_path: Path, folder: Path) -> None:
