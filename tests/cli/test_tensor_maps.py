@@ -1,4 +1,4 @@
-"""Rungs with tensor maps: the transpose of docs/tensor-maps.md on the fake GPU and on the CPU, and what is refused."""
+"""Rungs with tensor maps: a transpose on the fake GPU and on the CPU, and what is refused."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ SIZES = {"rows": [8], "cols": [100]}
 
 
 def test_maps_follow_the_arrays(tmp_path: Path, folder: Path) -> None:
-    """Fixed addresses: two maps, once for each case. Else in samples, and again for launches on fixed arrays."""
+    """Once where addresses stay, else in samples, and again for launches on fixed arrays."""
     gpu = Gpu(tmp_path / "gpu", more_in_c=IN_C)
     fixed = [cuda("01_tma"), cuda("01_tma", launch=["graph"]), cuda("01_tma", copy=["mapped"])]
     for case in gpu.run(folder, fixed, axes=SIZES).values():
@@ -129,7 +129,8 @@ def test_all_that_a_map_has(tmp_path: Path) -> None:
     for case in gpu.run(folder, [cuda("four")]).values():
         ok(case)
     assert encoded(gpu) == [
-        "map type=7 sizes=4,125,2 box=4,2,1 strides=32,16 steps=1,2,1 interleave=0 swizzle=0 l2=3 fill=0",
+        "map type=7 sizes=4,125,2 box=4,2,1 strides=32,16 steps=1,2,1 "
+        "interleave=0 swizzle=0 l2=3 fill=0",
         "map type=0 sizes=1000 box=64 strides= steps=1 interleave=0 swizzle=2 l2=0 fill=0",
     ]
 
@@ -191,8 +192,14 @@ def test_sizes_that_have_no_map_are_skipped(tmp_path: Path, folder: Path) -> Non
 
 # By name: the rung, and what is said of it where it is compiled.
 REFUSED = {
-    "array": (BOX.replace('"x"', '"z"'), 'TENSOR_MAPS[0] (z): array: found "z", expected one of x, y'),
-    "box": (PLAIN.replace("BOX", "257"), 'TENSOR_MAPS[0] (x): box[0]: "257" is 257, expected 1 to 256'),
+    "array": (
+        BOX.replace('"x"', '"z"'),
+        'TENSOR_MAPS[0] (z): array: found "z", expected one of x, y',
+    ),
+    "box": (
+        PLAIN.replace("BOX", "257"),
+        'TENSOR_MAPS[0] (x): box[0]: "257" is 257, expected 1 to 256',
+    ),
     "name": (
         PLAIN.replace("BOX", '"rows"'),
         'TENSOR_MAPS[0] (x): box[0]: "rows": character 1: unknown name "rows" (known: n, sm_count)',

@@ -9,7 +9,7 @@ from project import ROOT
 
 TRANSPOSE = ROOT / "tests" / "gpu" / "transpose"
 
-# Its second kernel keeps the map; blocks that find it again return, and what the last launch stored is there.
+# Its second kernel keeps the map. Blocks that find it again return: the last output is there.
 KEEP = """
 __device__ unsigned long long kept[16];
 TMA_KERNEL(keep, (16), MAP(from), MAP(to)) {
@@ -29,7 +29,10 @@ def copy_transpose(folder: Path) -> Path:
     shutil.copytree(TRANSPOSE, folder)
     text = (folder / "01_tma.cu").read_text("utf-8")
     kernel = "TMA_KERNEL(transpose, (256), MAP(from), MAP(to)) {\n"
-    for old, new in ((kernel, KEEP + kernel + RETURN), ("{32, 8}}}", '{32, 8}}, {"keep", {1}, {16}}}')):
+    for old, new in (
+        (kernel, KEEP + kernel + RETURN),
+        ("{32, 8}}}", '{32, 8}}, {"keep", {1}, {16}}}'),
+    ):
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     (folder / "90_same_map.cu").write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""Tensor maps on a real GPU: a transpose by TMA, with maps that follow its arrays, and one that goes by its map."""
+"""Tensor maps on a real GPU: a transpose by TMA, and a rung that goes by its map."""
 
 from __future__ import annotations
 
