@@ -47,9 +47,14 @@ REFUSED = {
         'LAUNCHES = {{"twice", {"n"}, {"256"}, "2 ** 20"}};\n' + KERNEL,
         'kernel "twice": shared: "2 ** 20" is 1048576 bytes, expected 0 to 232448 (sm_100)',
     ),
+    "overlaps": (
+        'LAUNCHES = {{"twice", {"1"}, {"1"}, "", {}, 0, 1}};\n' + KERNEL,
+        "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before the last one has "
+        "ended",
+    ),
     "many": (
         "LAUNCHES = {" + '{"twice", {"1"}, {"1"}}, ' * 9 + "};\n" + KERNEL,
-        "its LAUNCHES take 4212 bytes; expected 1 to 8 launches of 468 bytes",
+        "its LAUNCHES take 4248 bytes; expected 1 to 8 launches of 472 bytes",
     ),
 }
 

@@ -39,6 +39,10 @@ status_t launches_take(const void *table, size_t bytes, const char *workspace, l
     for (size_t i = 0; i < launches->n; i++)
         if (!is_complete(&launches->items[i]))
             return error_set(err, STATUS_FAILED, "its LAUNCHES[%zu] names no kernel", i);
+    if (launches->items[0].overlaps) /* else many runs would be timed side by side */
+        return error_set(err, STATUS_FAILED,
+                         "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before "
+                         "the last one has ended");
     memcpy(launches->workspace, workspace, sizeof launches->workspace);
     return table_text_ends(launches->workspace, sizeof launches->workspace)
                ? STATUS_OK

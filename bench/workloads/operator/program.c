@@ -48,14 +48,18 @@ static unsigned product(const unsigned sizes[3]) {
     return sizes[0] * sizes[1] * sizes[2];
 }
 
+enum { MOST_ATTRIBUTES = 3 };
+
 /* Of a launch with attributes, which go to `attributes`; without one, it needs no configuration. */
 static cu_launch_config_t configuration(const operator_cuda_t *s, size_t i,
-                                        cu_launch_attribute_t attributes[2]) {
+                                        cu_launch_attribute_t attributes[MOST_ATTRIBUTES]) {
     const launch_size_t *size = &s->sizes[i];
     const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
     unsigned n = 0;
     if (s->launches.items[i].cooperative)
         attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
+    if (s->launches.items[i].overlaps && s->sample.gpu->arch >= 90)
+        attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_OVERLAPPED, .value.flag = 1};
     if (product(cluster) > 1)
         attributes[n++] = (cu_launch_attribute_t){
             .id = CU_LAUNCH_CLUSTER, .value.cluster = {cluster[0], cluster[1], cluster[2]}};
@@ -68,7 +72,7 @@ static cu_launch_config_t configuration(const operator_cuda_t *s, size_t i,
 }
 
 static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
-    cu_launch_attribute_t attributes[2];
+    cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
     const cu_launch_config_t config = configuration(s, i, attributes);
     const unsigned *grid = config.grid, *block = config.block;
     if (config.n_attributes > 0)
@@ -144,7 +148,7 @@ static status_t check_driver(const operator_cuda_t *s, error_t *err) {
                ? STATUS_OK
                : error_set(err, STATUS_FAILED,
                            "this driver has no cuLaunchKernelEx (CUDA 11.8), which clusters and "
-                           "cooperative launches need");
+                           "cooperative and overlapping launches need");
 }
 
 static status_t check_maps(const operator_cuda_t *s, error_t *err) {
@@ -174,7 +178,7 @@ static status_t check_attributes(session_t *session, const operator_cuda_t *s, s
                                  error_t *err) {
     const cuda_api_t *api = &s->sample.gpu->api;
     const launch_size_t *size = &s->sizes[i];
-    cu_launch_attribute_t attributes[2];
+    cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
     const cu_launch_config_t config = configuration(s, i, attributes);
     int n = 1;
     if (config.n_attributes == 0)

@@ -5,14 +5,14 @@
 #include "tensor_map.h"
 #include "tensor_maps.cuh"
 
-inline emulated_map_t content_of(const tensor_map_t &map) {
+inline emulated_map_t emulated_map(const tensor_map_t &map) {
     emulated_map_t content;
     memcpy(&content, &map, sizeof content);
     return content;
 }
 
 // Calls use(element of the array or NULL, bytes from the tile's beginning) for each element of a tile.
-template <class Use> void for_each_element(const emulated_map_t &map, const int (&corner)[5], Use use) {
+template <class Use> void emulated_elements(const emulated_map_t &map, const int (&corner)[5], Use use) {
     unsigned counts[5], n = 1, at = 0;
     for (unsigned d = 0; d < map.rank; d++)
         n *= counts[d] = (map.box[d] + map.steps[d] - 1) / map.steps[d];
@@ -29,7 +29,7 @@ template <class Use> void for_each_element(const emulated_map_t &map, const int 
     }
 }
 
-inline void check_tile(const emulated_map_t &map, unsigned address, unsigned rank) {
+inline void emulated_tile_check(const emulated_map_t &map, unsigned address, unsigned rank) {
     if (map.rank != rank)
         give_up("a tile with more or fewer coordinates than its map has sizes");
     if (address % 128 != 0)
@@ -40,15 +40,15 @@ inline void check_tile(const emulated_map_t &map, unsigned address, unsigned ran
 
 template <class... Coordinates>
 void load_tile(unsigned to, const tensor_map_t &map, unsigned barrier, Coordinates... coordinates) {
-    const emulated_map_t from = content_of(map);
+    const emulated_map_t from = emulated_map(map);
     std::vector<char> tile;
-    check_tile(from, to, sizeof...(coordinates));
-    for_each_element(from, {coordinates...}, [&](const unsigned char *element, unsigned at) {
+    emulated_tile_check(from, to, sizeof...(coordinates));
+    emulated_elements(from, {coordinates...}, [&](const unsigned char *element, unsigned at) {
         tile.resize(at + from.element_bytes);  // with zeros
         if (element != nullptr)
             memcpy(&tile[at], element, from.element_bytes);
     });
-    copy_tile(to, tile, from.swizzle, barrier);
+    emulated_tile_copy(to, tile, from.swizzle, barrier);
 }
 
 inline void show_to_tma() {}
@@ -60,7 +60,7 @@ struct tile_store_t {
 };
 static thread_local std::vector<std::vector<std::vector<tile_store_t>>> store_groups;  // of each thread
 
-inline std::vector<std::vector<tile_store_t>> &own_store_groups() {
+inline std::vector<std::vector<tile_store_t>> &emulated_stores() {
     store_groups.resize(fibers->size());
     std::vector<std::vector<tile_store_t>> &own = store_groups[running];
     if (own.empty())
@@ -69,20 +69,21 @@ inline std::vector<std::vector<tile_store_t>> &own_store_groups() {
 }
 template <class... Coordinates>
 void store_tile(const tensor_map_t &map, unsigned from, Coordinates... coordinates) {
-    const emulated_map_t to = content_of(map);
-    check_tile(to, from, sizeof...(coordinates));
-    own_store_groups().back().push_back({to, from, {coordinates...}});
+    const emulated_map_t to = emulated_map(map);
+    emulated_tile_check(to, from, sizeof...(coordinates));
+    emulated_stores().back().push_back({to, from, {coordinates...}});
 }
 inline void end_store_group() {
-    own_store_groups().emplace_back();
+    emulated_stores().emplace_back();
 }
 template <unsigned LEFT> void wait_for_stores() {
-    std::vector<std::vector<tile_store_t>> &groups = own_store_groups();
+    std::vector<std::vector<tile_store_t>> &groups = emulated_stores();
     while (groups.size() - 1 > LEFT) {
         for (const tile_store_t &store : groups.front())
-            for_each_element(store.to, store.corner, [&](unsigned char *element, unsigned at) {
+            emulated_elements(store.to, store.corner, [&](unsigned char *element, unsigned at) {
+                const char *from = from_shared(emulated_place(store.from + at, store.to.swizzle));
                 if (element != nullptr)
-                    memcpy(element, from_shared(swizzled(store.from + at, store.to.swizzle)), store.to.element_bytes);
+                    memcpy(element, from, store.to.element_bytes);
             });
         groups.erase(groups.begin());
     }
