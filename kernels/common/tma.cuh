@@ -21,7 +21,8 @@ __device__ __forceinline__ void load_tile(unsigned to, const tensor_map_t &map, 
                  : "memory");
 }
 
-// Writes of this thread to shared memory are visible to TMA after the block's next barrier.
+// Writes of this thread to shared memory, a new barrier too, are visible to TMA: to copies of this thread, and after the
+// block's next barrier to those of others.
 __device__ __forceinline__ void show_to_tma() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

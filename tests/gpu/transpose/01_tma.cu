@@ -25,6 +25,7 @@ TMA_KERNEL(transpose, (256), MAP(from), MAP(to)) {
     const bool copies = threadIdx.x + threadIdx.y == 0;
     if (copies) {
         barrier_init(barrier);
+        show_to_tma();
         barrier_expect(barrier, sizeof in);
         load_tile(shared_address(in), from, barrier, column, row);
     }
