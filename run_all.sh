@@ -10,7 +10,7 @@ usage() {
 usage: ./run_all.sh [--full | --quick] [--no-pytorch] [--no-jax] [--out DIR]
 
   --full         all sizes and contenders of the sweeps (default with a GPU)
-  --quick        few sizes, at most 2 s per contender (default without a GPU)
+  --quick        few sizes, at most 1 s per contender (default without a GPU)
   --no-pytorch   do not install or measure PyTorch
   --no-jax       do not install or measure JAX
   --out DIR      folder of the run (default results/HOST-TIME); an unfinished run there is resumed

@@ -69,8 +69,9 @@ class Changing:
         """
         for own, copy in self._pairs:
             copy.copy_(own)
+        fill_randomly(self._left)  # waits for the device
         self._same.replay()
-        fill_randomly([*self._left, *self._changed.result])
+        _copy(self._left, self._changed.result)
         changed_ns = _time(self._changed.replay, events)
         self._same.replay()  # computes, as its outputs are elsewhere
         _copy(self._same.result, self._left)

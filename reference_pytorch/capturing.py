@@ -64,15 +64,27 @@ def use_compile_cache(folder: str) -> None:
     """Have the compiler read and keep generated code and tuning results in this folder.
 
     Triton's binaries are kept beside it, for all draws and cases: the same source gives the same
-    binary, so a later draw times all candidates anew without building them anew.
+    binary, so a later draw times all candidates anew without building them anew. What another
+    process has compiled is only loaded: no processes that compile are started then, one per core.
     """
+    from torch._inductor import config
     from torch._inductor.utils import clear_caches  # takes seconds to import
 
+    threads = _compile_threads()
+    config.compile_threads = 1 if os.path.isdir(folder) else threads
     shared = _without_spaces(os.path.dirname(folder))
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, os.path.basename(folder))
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")
     _keep_vector_checks(shared)
     clear_caches()  # those in memory
+
+
+@cache
+def _compile_threads() -> int:
+    """Return how many the compiler would use."""
+    from torch._inductor import config
+
+    return config.compile_threads
 
 
 @cache

@@ -109,11 +109,11 @@ const cli_option_t RUN_OPTIONS[] = {
     {"arch", "LIST", "native, or sm_90,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(run_options_t, compiler, COMPILER_CHOICES)},
-    {"quick", NULL, "one pass, at most 2 s per contender: times without intervals",
+    {"quick", NULL, "one pass, at most 1 s per contender: times without intervals",
      SET(cli_flag, quick)},
     {"time-limit", "TIME", "time limit per contender, e.g. 15s (as in the sweep)",
      SET(cli_time, time_limit_s)},
-    {"budget", "TIME", "stop after it; begin no pass that would end later; --resume continues",
+    {"budget", "TIME", "begin no pass that would end later; with --quick: no case after it",
      SET(cli_time, budget_s)},
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
     {"shard", "I/N", "part I of N of the groups of cases; auto[/N]: by Slurm, MPI, …",
@@ -129,7 +129,7 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, sanitize)},
     {"isolate", NULL, "a process for each contender, behind the system's walls if it has any",
      SET(cli_flag, isolate)},
-    {"processes", "P", "of Python workers: forked (default of --quick) or fresh",
+    {"processes", "P", "of Python workers: forked (default) or fresh",
      CLI_CHOICE(run_options_t, processes, PROCESSES_CHOICES)},
     {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them",
      SET(cli_flag, cold)},
@@ -138,7 +138,12 @@ const cli_option_t RUN_OPTIONS[] = {
     {0},
 };
 
-const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {0}};
+const cli_option_t PLAN_OPTIONS[] = {
+    CASE_OPTIONS,
+    {"quick", NULL, "as of run: one pass, an operator's quick sizes, no CPU beside a GPU",
+     SET(cli_flag, quick)},
+    {0},
+};
 
 /* Refuse combinations of options that contradict each other. */
 static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {

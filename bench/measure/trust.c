@@ -65,13 +65,13 @@ static double time_runs(contender_t *c, int runs, audit_times_t *times) {
 static const double MOST_COST_FRAC = 0.25;
 
 /* So many that the last try's requests would have had no more than that beside their runs: a script may copy its
- * inputs first. 0: nothing is known yet. */
+ * inputs first. That is in a request of one run, too, unlike what other processes do. 0: nothing is known yet. */
 static double runs_beside_cost(const audit_times_t *times) {
     if (times->runs == 0 || !isfinite(times->twice_ns))
         return 0;
     const double run_ns =
         fmax((times->twice_ns - times->once_ns) / times->runs, times->guess_ns * times->calls);
-    const double cost_ns = fmax(2 * times->once_ns - times->twice_ns, 0);
+    const double cost_ns = fmin(fmax(2 * times->once_ns - times->twice_ns, 0), times->one_ns);
     const double wanted_ns = cost_ns * (1 / MOST_COST_FRAC - 1);
     return fmin(2 * wanted_ns, MOST_LONG_AUDIT_NS) / (2 * run_ns);
 }

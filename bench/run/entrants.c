@@ -5,6 +5,7 @@
 #include "base/secret.h"
 #include "cuda/nvtx.h"
 #include "measure/cold_start.h"
+#include "measure/open_request.h"
 #include "measure/schedule.h"
 #include "measure/trust.h"
 #include "model/implausible.h"
@@ -366,6 +367,19 @@ static void start_links(run_t *run, worker_link_t **links, size_t n) {
         contender_note_contexts(&run->spent, links[i]);
 }
 
+/* Servers for the next pass: with the compiler, if one of these compiles. */
+static void launch_next_servers(entrants_t *entrants) {
+    run_t *run = entrants->run;
+    for (size_t i = 0; i < entrants->n; i++) {
+        const contender_t *contender = &entrants->contenders[i];
+        const case_t *spec = &contender->result.spec;
+        if (contender->active && contender->worker->hello != NULL)
+            run->workers.forks.compile |= strstr(spec->variant, "compile") != NULL ||
+                                          open_request_is_tuned(contender->worker->hello, spec);
+    }
+    forks_launch_next(&run->workers.forks, run_passes(run) - run->settings.pass);
+}
+
 /* Those that run no code of a contender before a case is opened start side by side, with the oracle's. Not of two builds:
  * there it matters which starts first. */
 static void start_all(entrants_t *entrants) {
@@ -388,6 +402,7 @@ static void start_all(entrants_t *entrants) {
             worker_links_add(&links, &n, entrants->contenders[i].worker);
     }
     start_links(run, links, n);
+    launch_next_servers(entrants);
     free(links);
 }
 
@@ -403,9 +418,13 @@ static bool is_any_active(const entrants_t *entrants) {
 static void open_all(entrants_t *entrants, bool backward) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         const size_t at = backward ? entrants->n - 1 - i : i;
+        char *no_time = run_no_time_left(entrants->run);
         say_opening(entrants, at);
-        if (entrants->contenders[at].active)
+        if (entrants->contenders[at].active && no_time != NULL)
+            contender_drop(&entrants->contenders[at], CASE_SKIPPED, no_time);
+        else if (entrants->contenders[at].active)
             contender_open(&entrants->contenders[at]);
+        free(no_time);
     }
 }
 
@@ -436,6 +455,7 @@ static const kept_reference_t *open_entrants(entrants_t *entrants, bool backward
     start_all(entrants);
     const kept_reference_t *kept = find_reference(entrants, &why);
     open_all(entrants, backward);
+    forks_await_next(&entrants->run->workers.forks); /* it keeps a core busy */
     if (kept == NULL)
         drop_all(entrants, why.text);
     return check_files(entrants) && is_any_active(entrants) ? kept : NULL;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* AUTO: forked with --quick, else fresh, until intervals of forks are known to be as wide. */
+/* AUTO: forked, where they may be. */
 typedef enum processes { PROCESSES_AUTO, PROCESSES_FORKED, PROCESSES_FRESH } processes_t;
 
 typedef struct run_options {

@@ -19,19 +19,28 @@ static size_t used_workers(run_t *run, worker_link_t **links) {
     return n;
 }
 
+/* `links`: has room for all, and gets those that were ended. */
+static size_t end_processes(run_t *run, worker_link_t **links) {
+    const spent_on_t before = spent_switch(&run->spent, SPENT_STOP);
+    const size_t n = used_workers(run, links);
+    worker_links_stop(links, n);
+    free(guard_restore(run->settings.guard, NULL)); /* what they left is nobody's fault yet */
+    if (n > 0)
+        forks_take_next(&run->workers.forks);
+    spent_switch(&run->spent, before);
+    return n;
+}
+
 void run_end_processes(run_t *run) {
     worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
-    worker_links_stop(links, used_workers(run, links));
-    free(guard_restore(run->settings.guard, NULL));
+    end_processes(run, links);
     free(links);
 }
 
 /* All at once, as their imports take seconds. */
 static void replace_processes(run_t *run) {
     worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
-    const size_t n = used_workers(run, links);
-    worker_links_stop(links, n);
-    free(guard_restore(run->settings.guard, NULL)); /* what they left is nobody's fault yet */
+    const size_t n = end_processes(run, links);
     const spent_on_t before = spent_switch(&run->spent, SPENT_START);
     worker_links_start(links, n, run->options->timeout_s);
     spent_switch(&run->spent, before);
@@ -122,7 +131,7 @@ static bool has_time(run_t *run, const char *what, unsigned number, double neede
     const double budget_s = run->options->budget_s;
     const double spent_s = (double)(clock_ns() - run->began_ns) / 1e9;
     needed_s *= 1 + MARGIN_FRAC;
-    if (budget_s == 0 || spent_s + needed_s <= budget_s)
+    if (budget_s == 0 || run->options->quick || spent_s + needed_s <= budget_s)
         return true;
     run->out_of_time =
         mem_format("%.0f of %.0f s are left, and %s %u may take %.0f s",

@@ -319,6 +319,7 @@ status_t run_survey(run_t *run, error_t *err) {
                                .bench = run->build != NULL ? run->build->bench : NULL,
                                .device = options->device,
                                .forked = run_forks(run),
+                               .profiled = options->profile || options->trace,
                                .isolation = options->isolate ? &run->isolation : NULL};
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,
@@ -354,12 +355,25 @@ status_t run_survey(run_t *run, error_t *err) {
     return STATUS_OK;
 }
 
+static bool is_left_to_the_gpu(const run_t *run, const case_t *spec) {
+    bool is_left = false;
+    if (strcmp(spec->device, "cpu") != 0 || environment_get(&run->here, "gpu.name") == NULL)
+        return false;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        is_left |=
+            run->sweeps[s].leaves_cpu && strcmp(run->sweeps[s].workload->name, spec->workload) == 0;
+    return is_left;
+}
+
 char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *status) {
     *status = CASE_SKIPPED;
+    if (is_left_to_the_gpu(run, spec))
+        return mem_text("there is a GPU, and the sweep has \"cpu\": \"without_gpu\" (of an "
+                        "operator's quick one, --set device=cpu decides)");
     if (strcmp(spec->engine, "cuda") != 0)
-        return NULL;
+        return run_no_time_left(run);
     if (run->no_gpu == NULL)
-        return mem_text(run->no_compiler);
+        return run->no_compiler != NULL ? mem_text(run->no_compiler) : run_no_time_left(run);
     if (run->gpu_broken)
         *status = CASE_FAILED;
     return mem_text(run->no_gpu);

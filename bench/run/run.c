@@ -42,7 +42,8 @@ static status_t measure(run_t *run, error_t *err) {
 
 static status_t steps(run_t *run, error_t *err) {
     /* A command that outlasts the time of a lent machine loses what it measured. */
-    alarm((unsigned)ceil(run->options->budget_s)); /* 0: never */
+    if (!run->options->quick)
+        alarm((unsigned)ceil(run->options->budget_s)); /* 0: never */
     TRY(run_load_sweeps(run, err));
     run_note_load(run);
     TRY(cores_init(&run->cores, run->options->cpus, err));

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUICK_TIME_LIMIT_S = 2, QUICK_PASSES = 1 };
+enum { QUICK_TIME_LIMIT_S = 1, QUICK_PASSES = 1 };
 
 static bool is_not_engine(const sweep_t *sweep, const case_t *spec, const void *engine) {
     (void)sweep;

@@ -2,6 +2,7 @@
 
 #include "analysis/labels.h"
 #include "base/clock.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -116,8 +117,13 @@ bool run_may_fork(const run_t *run) {
 }
 
 bool run_forks(const run_t *run) {
+    return run->options->processes != PROCESSES_FRESH && run_may_fork(run);
+}
+
+char *run_no_time_left(const run_t *run) {
     const run_options_t *options = run->options;
-    const bool wanted = options->processes == PROCESSES_FORKED ||
-                        (options->processes == PROCESSES_AUTO && options->quick);
-    return wanted && run_may_fork(run);
+    const double spent_s = (double)(clock_ns() - run->began_ns) / 1e9;
+    if (!options->quick || options->budget_s == 0 || spent_s <= options->budget_s)
+        return NULL;
+    return mem_format("no time was left: --budget %.3gs", options->budget_s);
 }

@@ -212,6 +212,8 @@ void run_start_pass(run_t *run, unsigned pass);
 /* Record the end of the current pass. */
 status_t run_end_pass(run_t *run, error_t *err);
 
+/* With --quick and --budget, once its time is over: why no other case is opened. The caller frees it. */
+char *run_no_time_left(const run_t *run);
 /* With --budget: may a pass, or a draw after one that took `before_s`, begin? If not, out_of_time is set. */
 bool run_has_time_for_pass(run_t *run, unsigned pass);
 bool run_has_time_for_draw(run_t *run, unsigned draw, double before_s);

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 static const char *const NAMES[SPENT_KINDS] = {
-    [SPENT_OTHER] = "other",     [SPENT_START] = "start",     [SPENT_CONTEXT] = "context",
-    [SPENT_COMPILE] = "compile", [SPENT_OPEN] = "open",       [SPENT_REFERENCE] = "reference",
-    [SPENT_CHECK] = "check",     [SPENT_WARM_UP] = "warm_up", [SPENT_SAMPLES] = "samples",
-    [SPENT_FRESH] = "fresh",     [SPENT_AUDIT] = "audit",
+    [SPENT_OTHER] = "other",         [SPENT_START] = "start",     [SPENT_STOP] = "stop",
+    [SPENT_CONTEXT] = "context",     [SPENT_COMPILE] = "compile", [SPENT_OPEN] = "open",
+    [SPENT_REFERENCE] = "reference", [SPENT_CHECK] = "check",     [SPENT_WARM_UP] = "warm_up",
+    [SPENT_SAMPLES] = "samples",     [SPENT_FRESH] = "fresh",     [SPENT_AUDIT] = "audit",
 };
 
 /* What is less is not worth a word. */

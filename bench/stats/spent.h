@@ -7,6 +7,7 @@
 typedef enum spent_on {
     SPENT_OTHER,     /* files, the order of rounds, closing cases */
     SPENT_START,     /* new processes and their imports */
+    SPENT_STOP,      /* the end of those before */
     SPENT_CONTEXT,   /* contexts on devices */
     SPENT_COMPILE,   /* NVRTC, nvcc, torch.compile, Triton, JAX */
     SPENT_OPEN,      /* the rest of opening a case: inputs, buffers, captures, first runs */

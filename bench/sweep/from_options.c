@@ -359,6 +359,9 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
                                  "workload", workload->name, "contenders", contenders);
         if (json_object_size(settings.axes) > 0)
             json_object_set(json, "axes", settings.axes);
+        if (options->quick && options->engine == NULL && settings.device == NULL &&
+            operators_find(workload->name) != NULL)
+            json_object_set_new(json, "cpu", json_string("without_gpu"));
         char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         status = sweep_parse(SOURCE, text, root, sweep, err);
         if (status != STATUS_OK)

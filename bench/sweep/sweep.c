@@ -100,6 +100,17 @@ static status_t read_charts(const node_t *top, text_list_t *charts, error_t *err
     return status;
 }
 
+static status_t read_cpu(const node_t *top, bool *leaves_cpu, error_t *err) {
+    static const char *const NAMES[] = {"always", "without_gpu"};
+    const vocabulary_t known = {"value", "", NAMES, sizeof NAMES / sizeof *NAMES};
+    node_t when = node_member(top, "cpu");
+    size_t chosen = 0;
+    if (node_exists(&when))
+        TRY(node_choice(&when, &known, &chosen, err));
+    *leaves_cpu = chosen == 1;
+    return STATUS_OK;
+}
+
 char *sweep_unknown_workload(const char *name) {
     text_list_t names = {0};
     const workload_t *workload;
@@ -121,7 +132,7 @@ static status_t read_workload(const node_t *top, const workload_t **workload, er
 
 static status_t read_sweep(const node_t *top, const char *root, sweep_t *sweep, error_t *err) {
     static const char *const KEYS[] = {"schema", "name",    "workload", "contenders", "$schema",
-                                       "axes",   "measure", "arch",     "charts"};
+                                       "axes",   "measure", "arch",     "charts",     "cpu"};
     TRY(node_object(top, KEYS, sizeof KEYS / sizeof KEYS[0], 4, err));
     node_t schema = node_member(top, "schema"), name = node_member(top, "name");
     node_t dollar_schema = node_member(top, "$schema");
@@ -136,6 +147,7 @@ static status_t read_sweep(const node_t *top, const char *root, sweep_t *sweep, 
     TRY(read_measure(top, &sweep->measure, err));
     TRY(read_arch(top, &sweep->arch, err));
     TRY(read_charts(top, &sweep->charts, err));
+    TRY(read_cpu(top, &sweep->leaves_cpu, err));
 
     sweep_plan_t plan;
     status_t status = sweep_plan_read(top, sweep->workload, root, &plan, err);

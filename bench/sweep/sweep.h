@@ -33,6 +33,7 @@ typedef struct sweep {
     size_t n_cases, cases_capacity;
     text_list_t arch;   /* "native" (default), "sm_90", … */
     text_list_t charts; /* families; empty: all that apply */
+    bool leaves_cpu;    /* where there is a GPU, cases on the CPU are left out */
     measure_options_t measure;
 } sweep_t;
 

@@ -447,7 +447,7 @@ static status_t say_bye(worker_link_t *link, double timeout_s, error_t *err) {
     return status;
 }
 
-/* After bye a process still releases its device or writes a profiler's report. False: too late. */
+/* After bye a process still writes a profiler's report. False: too late. */
 static bool wait_for_exit(worker_link_t *link, int64_t deadline_ns) {
     while (!subprocess_has_ended(&link->child)) {
         if (clock_ns() > deadline_ns)
@@ -484,7 +484,8 @@ void worker_links_stop(worker_link_t *const *links, size_t n) {
         char how[64];
         if (!links[i]->running)
             continue;
-        wait_for_exit(links[i], deadline_ns);
+        if (!links[i]->ends_at_once)
+            wait_for_exit(links[i], deadline_ns);
         reap(links[i], how);
     }
 }

@@ -42,6 +42,7 @@ typedef struct worker_link {
     pid_t pid; /* of the worker itself, once it has said hello: child.pid, or behind walls */
     char *tag; /* of this process; NULL: not started */
     bindings_t bindings; /* as its last request left them; worker/guard.h */
+    bool ends_at_once;   /* after bye: it writes nothing more, and what it holds goes with it */
     bool is_walled;      /* child.pid is a process of the walls (walls/walls.h) */
     char *folder;        /* what it writes goes here, and no other worker sees it; NULL: anywhere */
     char *compiled;      /* for compile caches, instead of the run's folder; NULL: there */
@@ -91,7 +92,7 @@ char *worker_failure(worker_link_t *link, const json_t *answer);
  * are failures. */
 status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err);
 
-/* Say bye; kill the process if it is still running a few seconds later. */
+/* Say bye; kill the process if it is still running a few seconds later, or at once if it may be. */
 void worker_link_stop(worker_link_t *link);
 void worker_links_stop(worker_link_t *const *links, size_t n);
 

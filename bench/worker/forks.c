@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,15 +11,27 @@
 /* Nobody waits for a server that is launched: who needs it has a limit of its own. */
 static const double LAUNCH_S = 60;
 
+enum {
+    PACKAGES_AT = 3, /* python script pid package… */
+    N_PACKAGES = 2,
+    N_COMPILER = 2,
+    NEXT_MOST = 5, /* so many import side by side, and no more than there are cores */
+};
+
 typedef struct fork_server {
     worker_link_t link;
+    worker_link_t next[NEXT_MOST]; /* each takes its place for a pass, the last first */
+    size_t n_next;
     char *python;
     const char *module;
 } fork_server_t;
 
 /* What serving.py imports before it answers hello, in its order. */
-static const char *const ENGINES[][3] = {
+static const char *const ENGINES[][1 + N_PACKAGES] = {
     {"pytorch", "torch", "numpy"}, {"python", "torch", "numpy"}, {"jax", "jax", "numpy"}};
+
+/* What torch.compile imports when it is called first. */
+static const char *const COMPILER[N_COMPILER] = {"torch._dynamo", "torch._inductor.compile_fx"};
 
 static const char *const *packages_of(const char *engine) {
     for (size_t i = 0; i < sizeof ENGINES / sizeof *ENGINES; i++)
@@ -41,14 +54,14 @@ static size_t program_in(const text_list_t *argv) {
 }
 
 static fork_server_t *add_server(forks_t *forks, const char *script, const char *python,
-                                 const char *const packages[2]) {
+                                 const char *const packages[N_PACKAGES]) {
     fork_server_t *server = mem_zeroed(1, sizeof *server);
     text_list_t argv = {0};
     text_list_add(&argv, python);
     text_list_add(&argv, script);
     text_list_add_format(&argv, "%ld", (long)getpid());
-    text_list_add(&argv, packages[0]);
-    text_list_add(&argv, packages[1]);
+    for (size_t i = 0; i < N_PACKAGES; i++)
+        text_list_add(&argv, packages[i]);
     worker_link_init(&server->link, packages[0], argv);
     server->link.is_server = true;
     server->python = mem_text(python);
@@ -59,16 +72,27 @@ static fork_server_t *add_server(forks_t *forks, const char *script, const char 
 }
 
 bool forks_have(const forks_t *forks, pid_t pid) {
-    for (size_t i = 0; i < forks->n; i++)
-        if (forks->items[i]->link.running && forks->items[i]->link.child.pid == pid)
+    for (size_t i = 0; i < forks->n; i++) {
+        const fork_server_t *server = forks->items[i];
+        if (server->link.running && server->link.child.pid == pid)
             return true;
+        for (size_t k = 0; k < server->n_next; k++)
+            if (server->next[k].running && server->next[k].child.pid == pid)
+                return true;
+    }
     return false;
+}
+
+static void end_server(worker_link_t *link) {
+    worker_link_kill(link);
+    worker_link_free(link);
 }
 
 void forks_free(forks_t *forks) {
     for (size_t i = 0; i < forks->n; i++) {
-        worker_link_kill(&forks->items[i]->link);
-        worker_link_free(&forks->items[i]->link);
+        end_server(&forks->items[i]->link);
+        for (size_t k = 0; k < forks->items[i]->n_next; k++)
+            end_server(&forks->items[i]->next[k]);
         free(forks->items[i]->python);
         free(forks->items[i]);
     }
@@ -177,7 +201,7 @@ static status_t start_worker(fork_server_t *server, const text_list_t *argv, con
 /* ---- all ----------------------------------------------------------------------------------------- */
 
 /* NULL: this build has none. */
-static fork_server_t *find(forks_t *forks, const char *root, const char *const packages[2],
+static fork_server_t *find(forks_t *forks, const char *root, const char *const packages[N_PACKAGES],
                            const char *python) {
     for (size_t i = 0; i < forks->n; i++)
         if (strcmp(forks->items[i]->python, python) == 0 &&
@@ -197,4 +221,55 @@ void forks_serve(forks_t *forks, const char *root, const char *engine, worker_li
         return;
     link->server = find(forks, root, packages, link->argv.items[program_in(&link->argv)]);
     link->fork = start_worker;
+}
+
+/* ---- pass after pass ------------------------------------------------------------------------------ */
+
+static void add_next(fork_server_t *server, bool compile) {
+    worker_link_t *next = &server->next[server->n_next++];
+    text_list_t argv = {0};
+    for (size_t i = 0; i < server->link.argv.n && i < PACKAGES_AT + N_PACKAGES; i++)
+        text_list_add(&argv, server->link.argv.items[i]);
+    for (size_t i = 0; compile && i < N_COMPILER; i++)
+        text_list_add(&argv, COMPILER[i]);
+    worker_link_init(next, server->link.label, argv);
+    next->is_server = true;
+    worker_link_launch(next, LAUNCH_S);
+}
+
+void forks_launch_next(forks_t *forks, size_t n) {
+    cpu_set_t cores;
+    const size_t n_cores =
+        sched_getaffinity(0, sizeof cores, &cores) == 0 ? (size_t)CPU_COUNT(&cores) : 1;
+    const size_t most = n_cores < NEXT_MOST ? n_cores : NEXT_MOST;
+    for (size_t i = 0; i < forks->n; i++) {
+        fork_server_t *server = forks->items[i];
+        const bool compile = forks->compile && strcmp(server->module, "torch") == 0;
+        if (server->link.running && server->n_next == 0)
+            while (server->n_next < most && server->n_next < n)
+                add_next(server, compile);
+    }
+}
+
+void forks_await_next(forks_t *forks) {
+    for (size_t i = 0; i < forks->n; i++)
+        for (size_t k = 0; k < forks->items[i]->n_next; k++) {
+            error_t ignored = ERROR_INIT; /* it is not running then, and taken no more */
+            if (worker_link_start(&forks->items[i]->next[k], LAUNCH_S, &ignored) != STATUS_OK)
+                forks->compile = false; /* it leaves a thread, say: forks import it themselves */
+        }
+}
+
+void forks_take_next(forks_t *forks) {
+    for (size_t i = 0; i < forks->n; i++) {
+        fork_server_t *server = forks->items[i];
+        while (server->n_next > 0 && !server->next[server->n_next - 1].running)
+            end_server(&server->next[--server->n_next]);
+        if (server->n_next > 0) {
+            end_server(&server->link);
+            server->link = server->next[--server->n_next];
+        } else {
+            worker_link_kill(&server->link); /* who needs a fork starts it anew */
+        }
+    }
 }

@@ -8,6 +8,7 @@
 
 /* The processes that fork, one for each Python and set of packages. */
 typedef struct forks {
+    bool compile; /* those that are launched from now on import PyTorch's compiler, too */
     struct fork_server **items;
     size_t n;
 } forks_t;
@@ -18,6 +19,13 @@ void forks_serve(forks_t *forks, const char *root, const char *engine, worker_li
 /* Is it one of our engines, whose script runs nothing of a user's before a case is opened? */
 bool forks_know(const char *engine);
 bool forks_have(const forks_t *forks, pid_t pid);
+
+/* Forks of one process have the same layout of memory. So each pass has servers of its own. They import side by side, while
+ * cases are opened: launch those of `n` further passes, wait for them before anything is timed, and after each pass let
+ * others take over. */
+void forks_launch_next(forks_t *forks, size_t n);
+void forks_await_next(forks_t *forks);
+void forks_take_next(forks_t *forks);
 void forks_free(forks_t *forks);
 
 #endif

@@ -280,6 +280,7 @@ static status_t add_worker(workers_t *workers, const case_t *spec, const char *r
         status = make_scratch(workers, err);
     *link = mem_zeroed(1, sizeof **link);
     worker_link_init(*link, label, argv);
+    (*link)->ends_at_once = !is_own && !workers->profiled;
     if (status == STATUS_OK && workers->isolation != NULL)
         status = isolate(workers, spec->engine, role, *link, err);
     if (status == STATUS_OK && workers->forked && workers->isolation == NULL && !is_own)

@@ -28,6 +28,7 @@ typedef struct workers {
     int device;           /* index of the CUDA device */
     const isolation_t *isolation; /* NULL: workers share folders, and see all files */
     bool forked;                  /* ours, if they are not isolated, are forked */
+    bool profiled;                /* something in their processes writes a report at their exit */
     forks_t forks;
     char *scratch; /* $BENCH_SCRATCH; NULL until needed */
     worker_link_t **items;

@@ -14,7 +14,18 @@ from pathlib import Path
 
 import pytest
 from patience import wait_for_a_hang, watched
-from project import BENCH, ROOT, TIMEOUT_S, bench, make_root, null_sweep, read_header, read_passes
+from project import (
+    BENCH,
+    ROOT,
+    TIMEOUT_S,
+    bench,
+    make_root,
+    null_sweep,
+    read_cases,
+    read_header,
+    read_lines,
+    read_passes,
+)
 
 RECORD = ROOT / "tests/tools/record.py"
 
@@ -70,6 +81,20 @@ def test_finished_passes_need_no_time(tmp_path: Path) -> None:
     bench("run", sweep, "--passes", "2", "--out", run)
     make_passes_long(run, 100)
     bench("run", sweep, "--passes", "2", "--out", run, "--resume", "--budget", "60s")
+
+
+def test_a_quick_run_opens_no_case_after_its_time(tmp_path: Path) -> None:
+    """What is left is skipped, and the run is complete."""
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
+    quick = ("run", sweep, "--quick", "--out", run)
+    printed = bench(*quick, "--budget", "1ms").stderr  # mood: over before the first case, always
+    assert "skipped" in printed, printed
+    cases = read_cases(run)
+    no_time = "no time was left: --budget 0.001s"  # mood: as above
+    assert {case["reason"] for case in cases.values()} == {no_time}
+    assert read_header(run)["finished"]
+    bench(*quick, "--budget", "1h", "--resume", "--retry")
+    assert {line["id"]: line["status"] for line in read_lines(run)} == dict.fromkeys(cases, "ok")
 
 
 def test_budget_is_of_a_run_alone(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fake_driver import build_driver
 from operators import write_operator
 from project import ROOT, bench, compiler_options, make_root, read_cases, write_sweep
 
@@ -270,6 +271,24 @@ def test_plan_of_an_operator(tmp_path: Path) -> None:
         "mine/pytorch-cpu/eager/rows=2/cols=3",
         "mine/pytorch-cpu/eager/rows=5/cols=3",
     ]
+
+
+def test_a_quick_look_leaves_the_cpu_out_where_there_is_a_gpu(tmp_path: Path) -> None:
+    """`torch.compile` for the CPU took over half of it, with a rung for the GPU."""
+    gpu = {**build_driver(tmp_path / "lib"), "FAKE_CUDA": ""}
+
+    def cpu_cases(*options: str, **environment: str) -> set[str]:
+        done = bench("plan", "--workload", "softmax", "--set", "cols=1024", *options, **environment)
+        return {line.partition("  ")[0] for line in done.stdout.splitlines() if "-cpu/" in line}
+
+    assert cpu_cases("--quick", **gpu) == {"skip"}
+    for options in [
+        ("--quick", "--set", "device=cpu"),
+        ("--quick", "--set", "device=cpu,cuda"),
+        (),
+    ]:
+        assert cpu_cases(*options, **gpu) == {"run"}
+    assert cpu_cases("--quick") == {"run"}
 
 
 def test_the_device_of_an_implementation_is_set_without_its_engine(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def stages_of(rung: str) -> set[str]:
 def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the trace of all CUDA rungs and the process of each case."""
     run = tmp_path_factory.mktemp("trace") / "run"
-    options = ("--set", "epochs=1", "--set", "points=10000")
+    options = ("--set", "epochs=1", "--set", "points=400000")  # rung 08 does not take fewer
     bench(
         "run", "--trace", "--workload", "linreg_train", "--engine", "cuda", *options, "--out", run
     )

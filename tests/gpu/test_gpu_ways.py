@@ -53,5 +53,5 @@ def test_the_reason_is_told(measured: Any) -> None:
 
 
 def test_no_call_is_held_against_a_graph(measured: Any) -> None:
-    assert "median call_in_graph" in measured[1]
+    assert "median forward_graph" in measured[1]
     assert re.search(r"(\+graph|\+compile)\b", measured[1])

@@ -97,16 +97,33 @@ def test_draws_share_binaries_and_no_choices(tmp_path):
     assert found == [[str(tmp_path / "1"), shared], [str(tmp_path / "2"), shared]]
 
 
+@pytest.mark.usefixtures("unpatched")
+def test_what_is_only_loaded_starts_no_processes_that_compile(monkeypatch, tmp_path):
+    from torch._inductor import config
+
+    (tmp_path / "compiled").mkdir()
+    monkeypatch.setattr(config, "compile_threads", 7)
+    found = []
+    for folder in ("new", "compiled", "new"):
+        use_compile_cache(str(tmp_path / folder))
+        found.append(config.compile_threads)
+    assert found == [7, 1, 7]
+
+
 @pytest.fixture
 def unpatched(monkeypatch):
-    """Forget what a compile cache changes: environment, and the compiler's check."""
+    """Forget what a compile cache changes: environment, the compiler's check, its processes."""
     vector_instructions = pytest.importorskip("torch._inductor.cpu_vec_isa", exc_type=ImportError)
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
     monkeypatch.setenv("TRITON_CACHE_DIR", "")
     monkeypatch.setattr(vector_instructions.VecISA, "check_build", lambda _self, _code: True)
-    capturing._keep_vector_checks.cache_clear()
+    inductor = pytest.importorskip("torch._inductor.config", exc_type=ImportError)
+    monkeypatch.setattr(inductor, "compile_threads", inductor.compile_threads)
+    for cached in (capturing._keep_vector_checks, capturing._compile_threads):
+        cached.cache_clear()
     yield vector_instructions
-    capturing._keep_vector_checks.cache_clear()
+    for cached in (capturing._keep_vector_checks, capturing._compile_threads):
+        cached.cache_clear()
 
 
 def test_what_was_built_with_vector_instructions_is_not_built_again(

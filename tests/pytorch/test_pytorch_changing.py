@@ -113,6 +113,24 @@ def test_what_a_file_gains_by_remembering_is_in_its_fresh_sample(opened, name):
     assert np.array_equal(case.last()["y"], case.output(SEED)["y"])
 
 
+def test_no_graph_is_timed_on_an_idle_device(opened, monkeypatch):
+    """A copy from the host waits for the device, which then has nothing to do until the launch."""
+    changing = import_module("changing")
+    case, did = opened("always"), []
+    replay, time, fill = fake_gpu.Replay.replay, changing._time, changing.fill_randomly
+    monkeypatch.setattr(
+        fake_gpu.Replay, "replay", lambda graph: (did.append("replay"), replay(graph))
+    )
+    monkeypatch.setattr(changing, "_time", lambda *given: (did.append("timed"), time(*given))[1])
+    monkeypatch.setattr(
+        changing, "fill_randomly", lambda outputs: (did.append("fill"), fill(outputs))
+    )
+    case.case._changing.more_ns(case.case._events)
+    before = [first for first, then in pairwise(did) if then == "timed"]
+    assert before == ["replay", "replay"]
+    assert did.index("fill") < did.index("timed")
+
+
 def test_inputs_are_restored_also_where_one_is_returned(opened):
     case = opened("input", reference="def reference(x): return x")
     assert len(set(fresh_of(case))) == 1

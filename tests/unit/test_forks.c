@@ -318,6 +318,39 @@ static void one_server_for_all_of_its_packages(void **state) {
     assert_false(forks_have(&test->forks, getpid()));
 }
 
+static void each_pass_has_another_server(void **state) {
+    test_t *test = *state;
+    worker_link_t *link = make_link(test, NONE, "pytorch");
+    pid_t before = 0;
+    start(link);
+    forks_launch_next(&test->forks, 2);
+    for (size_t pass = 1; pass <= 4; pass++) { /* the last one has no server that waits for it */
+        forks_await_next(&test->forks);
+        start(link);
+        assert_forked(link, true);
+        assert_int_not_equal(server_of(link), before);
+        before = server_of(link);
+        worker_link_stop(link);
+        forks_take_next(&test->forks);
+        assert_false(forks_have(&test->forks, before));
+    }
+}
+
+/* The stand-in for torch has no compiler. */
+static void a_server_that_cannot_import_the_compiler_is_not_taken(void **state) {
+    test_t *test = *state;
+    worker_link_t *link = make_link(test, NONE, "pytorch");
+    start(link);
+    worker_link_stop(link);
+    test->forks.compile = true;
+    forks_launch_next(&test->forks, 2);
+    forks_await_next(&test->forks);
+    assert_false(test->forks.compile);
+    forks_take_next(&test->forks);
+    start(link);
+    assert_forked(link, true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_fork_is_as_if_it_had_been_started, set_up, tear_down),
@@ -335,6 +368,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(without_a_server_it_is_started, set_up, tear_down),
         cmocka_unit_test_setup_teardown(with_other_cores_another_server_imports, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_server_for_all_of_its_packages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_pass_has_another_server, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_server_that_cannot_import_the_compiler_is_not_taken,
+                                        set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

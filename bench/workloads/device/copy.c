@@ -122,20 +122,32 @@ static status_t open_cpu(session_t *session, const open_request_t *request, erro
     return session_open(session, request, sizeof(state_t), prepare_cpu, err);
 }
 
-static status_t copy_again(state_t *s, char *copied, error_t *err) {
-    TRY(gpu_random_fill(s->gpu, s->device_to, s->bytes, RANDOM_F32, err));
-    TRY(copy_batch(s, err));
-    TRY(gpu_sync(s->gpu, err));
-    return gpu_copy_out(s->gpu, copied, s->device_to, s->bytes, err);
-}
-
-static status_t check_copied(const char *copied, size_t bytes, error_t *err) {
+static size_t count_wrong(const char *copied, size_t bytes) {
     size_t wrong = 0;
     for (size_t i = 0; i < bytes; i++)
         wrong += copied[i] != 0x5A;
+    return wrong;
+}
+
+static status_t refuse(size_t wrong, size_t bytes, error_t *err) {
     return wrong == 0
                ? STATUS_OK
                : error_set(err, STATUS_FAILED, "%zu of %zu bytes were not copied", wrong, bytes);
+}
+
+/* Part by part: to allocate memory for all of it would take longer than the copies. */
+enum { PART_BYTES = 16 << 20 };
+
+static status_t count_wrong_on_device(state_t *s, char *part, size_t *wrong, error_t *err) {
+    TRY(gpu_random_fill(s->gpu, s->device_to, s->bytes, RANDOM_F32, err));
+    TRY(copy_batch(s, err));
+    TRY(gpu_sync(s->gpu, err));
+    for (size_t done = 0, n; done < s->bytes; done += n) {
+        n = s->bytes - done < PART_BYTES ? s->bytes - done : PART_BYTES;
+        TRY(gpu_copy_out(s->gpu, part, s->device_to + done, n, err));
+        *wrong += count_wrong(part, n);
+    }
+    return STATUS_OK;
 }
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
@@ -145,14 +157,13 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     if (s->gpu == NULL) {
         random_fill(s->to, s->bytes, RANDOM_F32);
         copy_host(s);
-        return check_copied(s->to, s->bytes, err);
+        return refuse(count_wrong(s->to, s->bytes), s->bytes, err);
     }
-    char *copied = mem_alloc(s->bytes);
-    status_t status = copy_again(s, copied, err);
-    if (status == STATUS_OK)
-        status = check_copied(copied, s->bytes, err);
-    free(copied);
-    return status;
+    char *part = mem_alloc(PART_BYTES);
+    size_t wrong = 0;
+    status_t status = count_wrong_on_device(s, part, &wrong, err);
+    free(part);
+    return status == STATUS_OK ? refuse(wrong, s->bytes, err) : status;
 }
 
 const session_ops_t device_copy_cuda = {
