@@ -18,6 +18,7 @@ import numpy as np
 
 import needs
 import protocol
+import turns
 import user_file
 from compute_device import Device
 from operator_request import Operator
@@ -146,6 +147,13 @@ class EngineSession(ABC):
     def prepare(self, request: protocol.OpenRequest) -> None:  # noqa: B027 -- optional
         """Set what a case needs before it is built; raises `Skip` if it cannot be had here."""
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Return what surrounds the opening of a case: the time in which it may choose by timing.
+
+        Only an engine that takes turns in something shorter need not wait for all of it.
+        """
+        return turns.alone()
+
     def built(self, request: protocol.OpenRequest) -> None:  # noqa: B027 -- optional
         """Keep what building a case has left."""
 
@@ -236,7 +244,7 @@ class EngineSession(ABC):
         workload = self._workload_for(request)
         mark = self.marks() if request.profile else no_mark
         self._device.watch_memory()
-        with mark(f"{spec.id} open"):
+        with mark(f"{spec.id} open"), self.turn():
             inputs = self._inputs_for(workload, request)
             self.prepare(request)
             case = workload.open(spec, inputs, self._device, mark)

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
+import turns
 from timing import no_garbage_collection
 from workload import Skip
 
@@ -71,12 +72,27 @@ def use_compile_cache(folder: str) -> None:
     from torch._inductor.utils import clear_caches  # takes seconds to import
 
     threads = _compile_threads()
-    config.compile_threads = 1 if os.path.isdir(folder) else threads
+    config.compile_threads = 1 if os.path.isdir(folder) or turns.are_taken() else threads
     shared = _without_spaces(os.path.dirname(folder))
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, os.path.basename(folder))
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")
     _keep_vector_checks(shared)
     clear_caches()  # those in memory
+
+
+@cache
+def tunes_in_turns() -> bool:
+    """Have the compiler time candidates while no other process does; return whether it can be had."""
+    try:
+        from torch._inductor.runtime import benchmarking
+    except ImportError:  # before PyTorch 2.6
+        return False
+    kinds = [kind for kind in vars(benchmarking).values() if isinstance(kind, type)]
+    for kind in kinds:
+        for name in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph"):
+            if name in vars(kind):
+                setattr(kind, name, turns.in_turn(vars(kind)[name]))
+    return any("benchmark_gpu" in vars(kind) for kind in kinds)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from abc import abstractmethod
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,8 +17,9 @@ import precision
 import protocol
 import torch_needs
 import tracing
+import turns
 import user_file
-from capturing import use_compile_cache
+from capturing import tunes_in_turns, use_compile_cache
 from device import DEVICES, out_of_memory_reason
 from engine_session import EngineSession
 from protocol import Answer, CaseRequest
@@ -84,6 +85,11 @@ class CompilingSession(TorchSession):
             if request.compile_cache:
                 compile_choices.restore(request.compile_cache)
                 use_compile_cache(request.compile_cache)
+
+    def turn(self) -> AbstractContextManager[None]:
+        if turns.are_taken() and tunes_in_turns():
+            return nullcontext()
+        return super().turn()
 
     def built(self, request: protocol.OpenRequest) -> None:
         if request.compile_cache and self.uses_compiler(request.case.variant):

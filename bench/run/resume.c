@@ -35,8 +35,9 @@ static status_t check_options(const run_t *run, error_t *err) {
                      run->options->devices != NULL, err));
     TRY(check_option(run, "--isolate", environment_get(env, "measure.isolate") != NULL,
                      run->options->isolate, err));
-    TRY(check_option(run, "--processes forked",
-                     processes != NULL && strcmp(processes, "forked") == 0, run_forks(run), err));
+    const bool was_forked = processes != NULL && strcmp(processes, "forked") == 0;
+    if (run_may_fork(run))
+        TRY(check_option(run, "--processes fresh", !was_forked, !run_forks(run), err));
     TRY(check_option(run, "--against", pair != NULL, run->pair != NULL, err));
     if (run->build != NULL && strcmp(pair, run->pair) != 0)
         return error_set(err, STATUS_USAGE,

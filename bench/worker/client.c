@@ -261,24 +261,49 @@ static status_t receive_answer(worker_link_t *link, const json_t *request, int64
     return status;
 }
 
-static status_t exchange(worker_link_t *link, const json_t *request, double timeout_s,
-                         json_t **answer, error_t *err) {
-    const int64_t deadline_ns = deadline_in(timeout_s);
+status_t worker_link_send(worker_link_t *link, const json_t *request, double timeout_s,
+                          error_t *err) {
+    if (!link->running)
+        return error_set(err, STATUS_FAILED, "worker %s is not running", link->label);
+    link->deadline_ns = deadline_in(timeout_s);
     keep_stderr(link);
     stderr_tail_begin_request(&link->tail);
     subprocess_waiting(); /* before the request: the answer may be a time */
-    TRY(send_request(link, request, deadline_ns, err));
-    return receive_answer(link, request, deadline_ns, answer, err);
+    return send_request(link, request, link->deadline_ns, err);
+}
+
+status_t worker_link_receive(worker_link_t *link, const json_t *request, json_t **answer,
+                             error_t *err) {
+    *answer = NULL;
+    return receive_answer(link, request, link->deadline_ns, answer, err);
 }
 
 status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
                          error_t *err) {
     *answer = NULL;
-    status_t status = link->running
-                          ? exchange(link, request, timeout_s, answer, err)
-                          : error_set(err, STATUS_FAILED, "worker %s is not running", link->label);
+    status_t status = worker_link_send(link, request, timeout_s, err);
+    if (status == STATUS_OK)
+        status = worker_link_receive(link, request, answer, err);
     json_decref(request);
     return status;
+}
+
+size_t worker_links_await(worker_link_t *const *links, size_t n) {
+    struct pollfd *answers = mem_alloc(n * sizeof *answers);
+    size_t found = n;
+    while (found == n && !is_interrupted()) {
+        for (size_t i = 0; i < n; i++)
+            answers[i] = (struct pollfd){.fd = links[i]->child.out_fd, .events = POLLIN};
+        if (poll(answers, n, 100) == 0)
+            subprocess_waiting();
+        for (size_t i = 0; i < n; i++) {
+            keep_stderr(links[i]);
+            if (found == n && (answers[i].revents != 0 || clock_ns() > links[i]->deadline_ns))
+                found = i;
+        }
+    }
+    free(answers);
+    return found;
 }
 
 bool worker_answer_is_ok(const json_t *answer) {

@@ -46,6 +46,7 @@ typedef struct worker_link {
     bool is_walled;      /* child.pid is a process of the walls (walls/walls.h) */
     char *folder;        /* what it writes goes here, and no other worker sees it; NULL: anywhere */
     char *compiled;      /* for compile caches, instead of the run's folder; NULL: there */
+    int64_t deadline_ns; /* of the answer to the last request */
     char *line;          /* the answer, as far as it was read */
     size_t line_bytes, line_capacity;
     stderr_tail_t tail;
@@ -76,6 +77,14 @@ void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s)
  * link->died tells the first of these apart. An answer with status failed or skipped is no error here. The caller owns `*answer`. */
 status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
                          error_t *err);
+
+/* The same in two steps, with other workers asked between them; `request` stays the caller's. */
+status_t worker_link_send(worker_link_t *link, const json_t *request, double timeout_s,
+                          error_t *err);
+status_t worker_link_receive(worker_link_t *link, const json_t *request, json_t **answer,
+                             error_t *err);
+/* Wait for one of those to which a request was sent: the index of one that has answered, or is late; n: interrupted. */
+size_t worker_links_await(worker_link_t *const *links, size_t n);
 
 /* Once `*flag` is not 0, give up workers that have not answered a few seconds later. */
 void worker_links_heed(const volatile sig_atomic_t *flag);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -73,6 +74,16 @@ def test_every_pass_runs_the_fastest_draw(root: Path, tmp_path: Path) -> None:
     assert re.search(
         r"/fused/.* 3\.00 µs, \*\*1\.00 µs\*\*, 2\.00 µs \| +1\.00 µs \| +3\.00× \|", text
     )
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core compiles one after another")
+def test_other_draws_are_compiled_side_by_side(root: Path, tmp_path: Path) -> None:
+    """The first one alone, as how long a compilation takes is said of it."""
+    out = tmp_path / "out"
+    bench("run", sweep_of(tmp_path, "paired"), "--out", out, root=root)
+    lines = read_lines(out)
+    assert [line["draw"] for line in lines[:3]] == [1, 2, 3]
+    assert [line["once_ns"]["compile"] for line in lines] == [5000, 10, 10, 10, 10]
 
 
 def compile_times(run: Path) -> list[float | None]:

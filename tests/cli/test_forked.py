@@ -49,7 +49,7 @@ def test_fresh_processes_import_for_themselves(tmp_path: Path) -> None:
     assert first["import"] != second["import"]
     assert "fork" not in first
     told = bench("run", *options, *TWICE, "--resume", expect=2).stderr
-    assert "was measured without --processes forked: resume it without it" in told
+    assert "was measured with --processes fresh: resume it with it" in told
 
 
 @pytest.mark.parametrize(

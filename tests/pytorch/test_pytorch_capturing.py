@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import weakref
@@ -14,6 +15,7 @@ torch = pytest.importorskip("torch")
 from conftest import needs_gpu  # noqa: E402 -- these need PyTorch
 
 import capturing  # noqa: E402
+import turns  # noqa: E402
 from capturing import capture, compiled, run_on_side_stream, use_compile_cache  # noqa: E402
 from workload import Skip  # noqa: E402
 
@@ -108,6 +110,37 @@ def test_what_is_only_loaded_starts_no_processes_that_compile(monkeypatch, tmp_p
         use_compile_cache(str(tmp_path / folder))
         found.append(config.compile_threads)
     assert found == [7, 1, 7]
+
+
+def test_candidates_are_timed_by_one_process_at_a_time(monkeypatch, tmp_path):
+    benchmarking = pytest.importorskip("torch._inductor.runtime.benchmarking", exc_type=ImportError)
+    file = tmp_path / "turns"
+
+    def is_taken() -> bool:
+        with file.open("ab") as other:
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    class Kind:
+        def benchmark_gpu(self):
+            return is_taken()
+
+    for kind in [kind for kind in vars(benchmarking).values() if isinstance(kind, type)]:
+        for name in {"benchmark_gpu", "benchmark_gpu_with_cuda_graph"} & vars(kind).keys():
+            monkeypatch.setattr(kind, name, vars(kind)[name])  # set again at the end
+    monkeypatch.setattr(benchmarking, "Kind", Kind, raising=False)
+    monkeypatch.setenv("BENCH_TUNES_IN_TURNS", str(file))
+    capturing.tunes_in_turns.cache_clear()
+    assert capturing.tunes_in_turns()
+    assert Kind().benchmark_gpu()
+    assert not is_taken()
+    with turns.alone():
+        assert is_taken()
+        assert Kind().benchmark_gpu()
+        assert is_taken()
 
 
 @pytest.fixture
