@@ -48,6 +48,7 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuLaunchKernel", offsetof(cuda_api_t, launch), false},
     {"cuLaunchKernelEx", offsetof(cuda_api_t, launch_ex), true},
     {"cuOccupancyMaxActiveClusters", offsetof(cuda_api_t, max_clusters), true},
+    {"cuTensorMapEncodeTiled", offsetof(cuda_api_t, tensor_map_encode), true},
     {"cuStreamCreate", offsetof(cuda_api_t, stream_create), false},
     {"cuStreamDestroy_v2", offsetof(cuda_api_t, stream_destroy), false},
     {"cuStreamSynchronize", offsetof(cuda_api_t, stream_sync), false},

@@ -48,7 +48,22 @@ enum {
     CU_LAUNCH_COOPERATIVE = 2,
     CU_LAUNCH_CLUSTER = 4,
     CU_LAUNCH_OVERLAPPED = 6, /* programmatic stream serialization */
+    CU_TENSOR_MAP_UINT8 = 0,  /* types of a tensor map's elements */
+    CU_TENSOR_MAP_INT32 = 3,
+    CU_TENSOR_MAP_INT64 = 5,
+    CU_TENSOR_MAP_FLOAT16 = 6,
+    CU_TENSOR_MAP_FLOAT32 = 7,
+    CU_TENSOR_MAP_FLOAT64 = 8,
+    CU_TENSOR_MAP_BFLOAT16 = 9,
+    CU_TENSOR_MAP_NOT_INTERLEAVED = 0,
+    CU_TENSOR_MAP_FILL_ZEROS = 0, /* for elements outside of the array */
 };
+
+/* CUtensorMap: opaque; encoded at a multiple of CU_TENSOR_MAP_ALIGNMENT. */
+enum { CU_TENSOR_MAP_ALIGNMENT = 128 };
+typedef struct cu_tensor_map {
+    uint64_t opaque[16];
+} cu_tensor_map_t;
 
 /* CUlaunchAttribute: only some attributes are used. */
 typedef struct cu_launch_attribute {
@@ -127,6 +142,10 @@ typedef struct cuda_api {
                              void **extra); /* may be NULL */
     cu_result_t (*max_clusters)(int *clusters, cu_function_t,
                                 const cu_launch_config_t *); /* may be NULL */
+    cu_result_t (*tensor_map_encode)(cu_tensor_map_t *, int type, unsigned rank, cu_pointer_t,
+                                     const uint64_t *sizes, const uint64_t *strides_bytes,
+                                     const unsigned *box, const unsigned *steps, int interleave,
+                                     int swizzle, int l2, int fill); /* may be NULL */
     cu_result_t (*stream_create)(cu_stream_t *, unsigned flags);
     cu_result_t (*stream_destroy)(cu_stream_t);
     cu_result_t (*stream_sync)(cu_stream_t);

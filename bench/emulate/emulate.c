@@ -239,7 +239,7 @@ static void print_rung(const rung_t *rung, size_t cases, int width) {
     if (rung->wrong != NULL)
         printf("wrong at %s\n", rung->wrong);
     else if (rung->left_out == NULL)
-        printf("right in %zu cases\n", rung->right);
+        printf("right in %zu case%s\n", rung->right, rung->right == 1 ? "" : "s");
     else if (rung->right > 0)
         printf("right in %zu of %zu cases; not at %s\n", rung->right, cases, rung->left_out);
     else

@@ -4,6 +4,7 @@
 #include "io/fs.h"
 #include "io/subprocess.h"
 #include "workloads/operator/launches.h"
+#include "workloads/operator/tensor_maps.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -47,20 +48,39 @@ static status_t run_program(const char *const *argv, const char *input, char **r
     return STATUS_OK;
 }
 
-static status_t read_tables(const char *program, const char *folder, launches_t *launches,
+typedef struct tables {
+    launches_t launches;
+    tensor_maps_t maps;
+} tables_t;
+
+/* From the files that the program has written. */
+static status_t take_tables(const char *launches_path, const char *maps_path, tables_t *tables,
                             char **reason, error_t *err) {
-    char *path = fs_join(folder, "tables"), *tables = NULL;
-    const char *const argv[] = {program, "tables", path, NULL};
-    size_t bytes = 0;
+    char *launches = NULL, *maps = NULL;
+    size_t bytes, maps_bytes;
+    error_t wrong = ERROR_INIT;
+    status_t status = fs_read(launches_path, &launches, &bytes, err);
+    if (status == STATUS_OK)
+        status = fs_read(maps_path, &maps, &maps_bytes, err);
+    if (status == STATUS_OK &&
+        (launches_take(launches + WORKSPACE_TEXT, bytes - WORKSPACE_TEXT, launches,
+                       &tables->launches, &wrong) != STATUS_OK ||
+         tensor_maps_take(maps, maps_bytes, &tables->maps, &wrong) != STATUS_OK))
+        *reason = mem_text(wrong.text);
+    free(launches);
+    free(maps);
+    return status;
+}
+
+static status_t read_tables(const char *program, const char *folder, tables_t *tables,
+                            char **reason, error_t *err) {
+    char *launches = fs_join(folder, "launches"), *maps = fs_join(folder, "maps");
+    const char *const argv[] = {program, "tables", launches, maps, NULL};
     status_t status = run_program(argv, NULL, reason, err);
     if (status == STATUS_OK && *reason == NULL)
-        status = fs_read(path, &tables, &bytes, err);
-    error_t wrong = ERROR_INIT;
-    if (tables != NULL && launches_take(tables + WORKSPACE_TEXT, bytes - WORKSPACE_TEXT, tables,
-                                        launches, &wrong) != STATUS_OK)
-        *reason = mem_text(wrong.text);
-    free(tables);
-    free(path);
+        status = take_tables(launches, maps, tables, reason, err);
+    free(launches);
+    free(maps);
     return status;
 }
 
@@ -111,15 +131,38 @@ static void add_launch(const operator_launch_t *launch, const launch_size_t *siz
                          cluster[0], cluster[1], cluster[2], launch->cooperative);
 }
 
+static void add_map(const operator_description_t *d, const tensor_map_size_t *size,
+                    text_list_t *plan) {
+    size_t order[OPERATOR_ARRAYS], argument = 0;
+    text_list_t words = {0};
+    description_order(d, order);
+    while (order[argument] != size->array)
+        argument++;
+    text_list_add_format(&words, "map %zu %zu %u %u", argument, element_bytes(size->element),
+                         size->swizzle, size->rank);
+    for (unsigned i = 0; i < size->rank; i++)
+        text_list_add_format(&words, "%" PRIu64 " %u %u %" PRIu64, size->sizes[i], size->box[i],
+                             size->steps[i], i + 1 < size->rank ? size->strides[i] : 0);
+    text_list_take(plan, text_list_join(&words, " "));
+    text_list_free(&words);
+}
+
+/* The sizes of a case's launches and maps. */
+typedef struct sizes {
+    launch_size_t launches[MOST_LAUNCHES];
+    tensor_map_size_t maps[MOST_TENSOR_MAPS];
+    size_t workspace_bytes;
+} sizes_t;
+
 /* STATUS_FAILED: a GPU cannot launch it at these sizes, and why. */
-static status_t evaluate(const launches_t *launches, const operator_description_t *d,
-                         const case_t *spec, launch_size_t *sizes, size_t *workspace_bytes,
-                         error_t *why) {
+static status_t evaluate(const tables_t *tables, const operator_description_t *d,
+                         const case_t *spec, sizes_t *sizes, error_t *why) {
     operator_values_t values;
     description_values(d, spec, MULTIPROCESSORS, &values);
-    for (size_t i = 0; i < launches->n; i++)
-        TRY(launches_size(&launches->items[i], &values, ARCH, &sizes[i], why));
-    return launches_workspace(launches, &values, workspace_bytes, why);
+    for (size_t i = 0; i < tables->launches.n; i++)
+        TRY(launches_size(&tables->launches.items[i], &values, ARCH, &sizes->launches[i], why));
+    TRY(tensor_maps_size(&tables->maps, d, spec, MULTIPROCESSORS, sizes->maps, why));
+    return launches_workspace(&tables->launches, &values, &sizes->workspace_bytes, why);
 }
 
 /* ---- a run ------------------------------------------------------------------------------------- */
@@ -143,24 +186,25 @@ static status_t take_outputs(const operator_data_t *data, const char *folder, er
 
 status_t emulation_run(const char *program, const case_t *spec, const operator_data_t *data,
                        const char *folder, emulated_t *how, char **reason, error_t *err) {
-    launches_t launches;
-    launch_size_t sizes[MOST_LAUNCHES];
-    size_t workspace_bytes;
+    tables_t tables;
+    sizes_t sizes;
     text_list_t plan = {0};
     error_t why = ERROR_INIT;
     *how = EMULATED_FAILED;
-    TRY(read_tables(program, folder, &launches, reason, err));
+    TRY(read_tables(program, folder, &tables, reason, err));
     if (*reason != NULL)
         return STATUS_OK;
-    if (evaluate(&launches, data->description, spec, sizes, &workspace_bytes, &why) != STATUS_OK) {
+    if (evaluate(&tables, data->description, spec, &sizes, &why) != STATUS_OK) {
         *how = EMULATED_SKIPPED;
         *reason = mem_text(why.text);
         return STATUS_OK;
     }
-    status_t status = add_arrays(data, folder, workspace_bytes, &plan, err);
+    status_t status = add_arrays(data, folder, sizes.workspace_bytes, &plan, err);
     add_values(data->description, spec, &plan);
-    for (size_t i = 0; i < launches.n; i++)
-        add_launch(&launches.items[i], &sizes[i], &plan);
+    for (size_t i = 0; i < tables.maps.n; i++)
+        add_map(data->description, &sizes.maps[i], &plan);
+    for (size_t i = 0; i < tables.launches.n; i++)
+        add_launch(&tables.launches.items[i], &sizes.launches[i], &plan);
     char *input = text_list_join(&plan, "\n");
     const char *const argv[] = {program, "run", NULL};
     if (status == STATUS_OK)

@@ -57,8 +57,9 @@ struct operator_launch {
     operator_text<64> shared;     // dynamic shared memory, in bytes
     operator_text<16> cluster[3]; // blocks per cluster; sm_90 and up
     unsigned cooperative;         // 1: all blocks are resident, so they may wait for each other
+    unsigned overlaps;            // 1: may start before the launch above it ends, and waits for it itself (sm_90)
 };
-static_assert(sizeof(operator_launch) == 468, "texts as in launches.h, without a byte more");
+static_assert(sizeof(operator_launch) == 472, "texts as in launches.h, without a byte more");
 
 // All launches of a run, in order:   LAUNCHES = {{"softmax", {"rows"}, {THREADS}}};
 #define LAUNCHES extern "C" __device__ const operator_launch launches[]

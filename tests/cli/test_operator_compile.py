@@ -47,9 +47,14 @@ REFUSED = {
         'LAUNCHES = {{"twice", {"n"}, {"256"}, "2 ** 20"}};\n' + KERNEL,
         'kernel "twice": shared: "2 ** 20" is 1048576 bytes, expected 0 to 232448 (sm_100)',
     ),
+    "overlaps": (
+        'LAUNCHES = {{"twice", {"1"}, {"1"}, "", {}, 0, 1}};\n' + KERNEL,
+        "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before the last one has "
+        "ended",
+    ),
     "many": (
         "LAUNCHES = {" + '{"twice", {"1"}, {"1"}}, ' * 9 + "};\n" + KERNEL,
-        "its LAUNCHES take 4212 bytes; expected 1 to 8 launches of 468 bytes",
+        "its LAUNCHES take 4248 bytes; expected 1 to 8 launches of 472 bytes",
     ),
 }
 
@@ -68,9 +73,12 @@ def compiled(folder: Path, *options: str, **environment: str) -> dict[str, dict[
 
 def test_tables_are_checked_with_the_file_named(tmp_path: Path) -> None:
     files = {f"{name}.cu": HEAD + text for name, (text, _) in REFUSED.items()}
-    folder = write_operator(tmp_path / "twice", files | {"good.cu": HEAD + GOOD})
+    by_type = HEAD + GOOD.replace('{"256"}', '{"1024 / itemsize(T)"}')
+    files |= {"good.cu": HEAD + GOOD, "by_type.cu": by_type}
+    folder = write_operator(tmp_path / "twice", files)
     programs = compiled(folder, *compiler_options())
-    assert programs.pop("good")["status"] == "ok"
+    for name in ("good", "by_type"):
+        assert programs.pop(name)["status"] == "ok"
     for name, (_, reason) in REFUSED.items():
         assert programs[name]["status"] == "failed"
         assert programs[name]["reason"].endswith(f"twice/{name}.cu: {reason}")

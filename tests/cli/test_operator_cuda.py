@@ -268,6 +268,24 @@ def test_arguments_workspace_and_arrays_in_place(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("arch", [80, 90])
+def test_launches_that_overlap_the_one_before(tmp_path: Path, arch: int) -> None:
+    launches = '{{"mixed_first", {1}, {1}}, {"mixed_second", {1}, {1}, "", {}, 0, 1}}'
+    two = f'WORKSPACE = "4 * n";\nLAUNCHES = {launches};\nKERNEL(mixed_first) {{}}\n'
+    two += "KERNEL(mixed_second) { y[0] = a; }\n"
+    files = {"reference.py": MIXED_REFERENCE, "two.cu": HEAD + two}
+    folder = write_operator(tmp_path / "mixed", files, **MIXED)
+    gpu = Gpu(tmp_path / "gpu", f"-DARCH={arch}")
+    for case in gpu.run(folder, [cuda("two")]).values():
+        ok(case)
+    same = "grid=1,1,1 threads=1,1,1 shared=0 cluster=1,1,1 cooperative=0"
+    assert gpu.launches() == {
+        "the workspace has random bytes",
+        f"mixed_first {same}",
+        f"mixed_second {same}{' overlaps=1' if arch >= 90 else ''}",
+    }
+
+
 def test_launches_that_are_not_possible_are_skipped(tmp_path: Path) -> None:
     files = {f"{name}.cu": rung(launches) for name, (launches, _) in SKIPPED.items()}
     static = 'LAUNCHES = {{"twice", {"1"}, {"1"}, "200000"}};\nKERNEL(twice) {'

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/memory.h"
-#include "workloads/operator/expression.h"
+#include "expression/expression.h"
 
 #include <stdlib.h>
 #include <string.h>

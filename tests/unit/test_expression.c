@@ -1,7 +1,7 @@
 /* Expressions of operators: values, and the message for each kind of mistake. */
 #include "base/memory.h"
 #include "base/text.h"
-#include "workloads/operator/expression.h"
+#include "expression/expression.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -37,17 +37,27 @@ static char *without_templates(char *fields) {
     return fields;
 }
 
-static void test_tables_of_host_and_device(void **state) {
-    (void)state;
-    char *host = fields("bench/workloads/operator/launches.h", "typedef struct operator_launch");
-    char *device =
-        without_templates(fields("kernels/common/operator.cuh", "struct operator_launch"));
-    char *respelled = strstr(host, "uint32_tcooperative");
-    assert_non_null(respelled);
-    memcpy(respelled, "unsigned", strlen("uint32_t"));
+/* The same struct for host and device, but for the spelling of types. */
+static void compare_structs(const char *host_path, const char *device_path, const char *name) {
+    static const char HOSTS[] = "uint32_t", DEVICES[] = "unsigned";
+    char *opening = mem_format("struct %s {", name), *host = fields(host_path, opening),
+         *device = without_templates(fields(device_path, opening));
+    size_t n = 0;
+    for (char *at = host; (at = strstr(at, HOSTS)) != NULL; n++)
+        memcpy(at, DEVICES, strlen(HOSTS));
+    assert_true(n > 0);
     assert_string_equal(host, device);
+    free(opening);
     free(host);
     free(device);
+}
+
+static void test_tables_of_host_and_device(void **state) {
+    (void)state;
+    compare_structs("bench/workloads/operator/launches.h", "kernels/common/operator.cuh",
+                    "operator_launch");
+    compare_structs("bench/workloads/operator/tensor_maps.h", "kernels/common/tensor_maps.cuh",
+                    "operator_tensor_map");
     char *header = read_text("kernels/common/operator.cuh"),
          *size = mem_format("workspace_bytes[%d]", WORKSPACE_TEXT);
     assert_non_null(strstr(header, size));

@@ -4,10 +4,10 @@
 #define BENCH_WORKLOADS_OPERATOR_DESCRIPTION_H
 
 #include "base/hash.h"
+#include "expression/element.h"
+#include "expression/expression.h"
 #include "io/npy.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/element.h"
-#include "workloads/operator/expression.h"
 #include "workloads/operator/fill.h"
 
 #include <jansson.h>

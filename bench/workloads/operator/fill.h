@@ -3,7 +3,7 @@
 #ifndef BENCH_WORKLOADS_OPERATOR_FILL_H
 #define BENCH_WORKLOADS_OPERATOR_FILL_H
 
-#include "workloads/operator/element.h"
+#include "expression/element.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "engine/launch.h"
+#include "workloads/operator/table_text.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -14,17 +15,13 @@ static const char AXES[] = "xyz";
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static bool is_text(const char *text, size_t size) {
-    return memchr(text, '\0', size) != NULL;
-}
-
 static bool is_complete(const operator_launch_t *launch) {
-    bool good = is_text(launch->entry, sizeof launch->entry) && launch->entry[0] != '\0' &&
-                is_text(launch->shared, sizeof launch->shared);
+    bool good = table_text_ends(launch->entry, sizeof launch->entry) && launch->entry[0] != '\0' &&
+                table_text_ends(launch->shared, sizeof launch->shared);
     for (size_t i = 0; i < 3; i++)
-        good = good && is_text(launch->grid[i], sizeof launch->grid[i]) &&
-               is_text(launch->threads[i], sizeof launch->threads[i]) &&
-               is_text(launch->cluster[i], sizeof launch->cluster[i]);
+        good = good && table_text_ends(launch->grid[i], sizeof launch->grid[i]) &&
+               table_text_ends(launch->threads[i], sizeof launch->threads[i]) &&
+               table_text_ends(launch->cluster[i], sizeof launch->cluster[i]);
     return good;
 }
 
@@ -42,8 +39,12 @@ status_t launches_take(const void *table, size_t bytes, const char *workspace, l
     for (size_t i = 0; i < launches->n; i++)
         if (!is_complete(&launches->items[i]))
             return error_set(err, STATUS_FAILED, "its LAUNCHES[%zu] names no kernel", i);
+    if (launches->items[0].overlaps) /* else many runs would be timed side by side */
+        return error_set(err, STATUS_FAILED,
+                         "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before "
+                         "the last one has ended");
     memcpy(launches->workspace, workspace, sizeof launches->workspace);
-    return is_text(launches->workspace, sizeof launches->workspace)
+    return table_text_ends(launches->workspace, sizeof launches->workspace)
                ? STATUS_OK
                : error_set(err, STATUS_FAILED, "its WORKSPACE is longer than %d characters",
                            WORKSPACE_TEXT - 1);
@@ -64,25 +65,12 @@ status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* `otherwise` stands for "". */
-static status_t evaluate(const char *text, const operator_values_t *values, int64_t otherwise,
-                         int64_t *value, error_t *err) {
-    expression_t *expression;
-    *value = otherwise;
-    if (text[0] == '\0')
-        return STATUS_OK;
-    TRY(expression_parse(text, &values->scope, &expression, err));
-    const status_t status = expression_value(expression, &values->scope, value, err);
-    expression_free(expression);
-    return status;
-}
-
 /* A size of 1 … most: "grid.x". */
 static status_t evaluate_axis(const char *what, size_t axis, const char *text,
                               const operator_values_t *values, int64_t most, unsigned *size,
                               error_t *err) {
     int64_t value;
-    status_t status = evaluate(text, values, 1, &value, err);
+    status_t status = table_text_value(text, values, 1, &value, err);
     if (status == STATUS_OK && (value < 1 || value > most))
         status = error_set(err, STATUS_FAILED, "\"%s\" is %lld, expected 1 to %lld", text,
                            (long long)value, (long long)most);
@@ -93,7 +81,7 @@ static status_t evaluate_axis(const char *what, size_t axis, const char *text,
 static status_t evaluate_shared(const char *text, const operator_values_t *values, unsigned arch,
                                 unsigned *size, error_t *err) {
     int64_t bytes;
-    status_t status = evaluate(text, values, 0, &bytes, err);
+    status_t status = table_text_value(text, values, 0, &bytes, err);
     const uint32_t most = launch_shared_limit(arch);
     if (status == STATUS_OK && (bytes < 0 || bytes > most))
         status = error_set(err, STATUS_FAILED, "\"%s\" is %lld bytes, expected 0 to %u (sm_%u)",
@@ -150,7 +138,7 @@ status_t launches_size(const operator_launch_t *launch, const operator_values_t 
 status_t launches_workspace(const launches_t *launches, const operator_values_t *values,
                             size_t *bytes, error_t *err) {
     int64_t value;
-    status_t status = evaluate(launches->workspace, values, 0, &value, err);
+    status_t status = table_text_value(launches->workspace, values, 0, &value, err);
     if (status == STATUS_OK && value < 0)
         status = error_set(err, STATUS_FAILED, "\"%s\" is %lld bytes", launches->workspace,
                            (long long)value);
@@ -160,15 +148,6 @@ status_t launches_workspace(const launches_t *launches, const operator_values_t 
 
 /* ---- at compile time ------------------------------------------------------------------------- */
 
-static status_t check_expression(const char *text, const scope_t *scope, error_t *err) {
-    expression_t *expression;
-    if (text[0] == '\0')
-        return STATUS_OK;
-    TRY(expression_parse(text, scope, &expression, err));
-    expression_free(expression);
-    return STATUS_OK;
-}
-
 static status_t check_expressions(const operator_launch_t *launch, const scope_t *scope,
                                   error_t *err) {
     const char *const texts[] = {launch->grid[0],    launch->grid[1],    launch->grid[2],
@@ -176,16 +155,9 @@ static status_t check_expressions(const operator_launch_t *launch, const scope_t
                                  launch->cluster[0], launch->cluster[1], launch->cluster[2],
                                  launch->shared};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (check_expression(texts[i], scope, err) != STATUS_OK)
+        if (table_text_check(texts[i], scope, err) != STATUS_OK)
             return error_within(err, "kernel \"%s\"", launch->entry);
     return STATUS_OK;
-}
-
-/* Does it use neither params nor sm_count? What is left out is as it should be. */
-static bool is_constant(const char *text) {
-    static const scope_t NO_NAMES;
-    error_t ignored = ERROR_INIT;
-    return text[0] != '\0' && check_expression(text, &NO_NAMES, &ignored) == STATUS_OK;
 }
 
 /* What no size can change and no GPU can launch is wrong; what only some cases ask for is skipped there. */
@@ -195,18 +167,18 @@ static status_t check_constants(const operator_launch_t *launch, error_t *err) {
     launch_size_t size;
     bool all = true;
     for (size_t i = 0; i < 3; i++) {
-        if (is_constant(launch->grid[i]))
+        if (table_text_is_constant(launch->grid[i]))
             TRY(evaluate_axis("grid", i, launch->grid[i], &NO_VALUES,
                               i == 0 ? INT_MAX : MOST_GRID_YZ, &size.grid[i], err));
-        all = all && (launch->threads[i][0] == '\0' || is_constant(launch->threads[i]));
-        if (launch->threads[i][0] == '\0' || is_constant(launch->threads[i]))
+        all = all && (launch->threads[i][0] == '\0' || table_text_is_constant(launch->threads[i]));
+        if (launch->threads[i][0] == '\0' || table_text_is_constant(launch->threads[i]))
             TRY(evaluate_axis("threads", i, launch->threads[i], &NO_VALUES,
                               i == 2 ? MOST_THREADS_Z : MOST_THREADS, &size.threads[i], err));
-        if (is_constant(launch->cluster[i]))
+        if (table_text_is_constant(launch->cluster[i]))
             TRY(evaluate_axis("cluster", i, launch->cluster[i], &NO_VALUES, MOST_CLUSTER,
                               &size.cluster[i], err));
     }
-    if (is_constant(launch->shared))
+    if (table_text_is_constant(launch->shared))
         TRY(evaluate_shared(launch->shared, &NO_VALUES, LARGEST_ARCH, &size.shared, err));
     return all ? check_threads(&size, err) : STATUS_OK;
 }
@@ -215,12 +187,9 @@ status_t launches_check(const operator_description_t *description, const cubin_t
                         error_t *err) {
     launches_t launches;
     const char *names[OPERATOR_PARAMS + 1];
-    const scope_t scope = {.names = names, .n = description->params.n + 1};
+    const scope_t scope = table_text_scope(description, names);
     text_list_t kernels = {0};
     TRY(launches_read(cubin, &launches, err));
-    for (size_t i = 0; i < description->params.n; i++)
-        names[i] = description->params.items[i];
-    names[description->params.n] = "sm_count";
     status_t status = cubin_kernels(cubin, &kernels, err);
     for (size_t i = 0; i < launches.n && status == STATUS_OK; i++) {
         const operator_launch_t *launch = &launches.items[i];
@@ -235,7 +204,7 @@ status_t launches_check(const operator_description_t *description, const cubin_t
         free(found);
     }
     text_list_free(&kernels);
-    if (status == STATUS_OK && check_expression(launches.workspace, &scope, err) != STATUS_OK)
+    if (status == STATUS_OK && table_text_check(launches.workspace, &scope, err) != STATUS_OK)
         status = error_within(err, "WORKSPACE");
     return status;
 }

@@ -18,6 +18,7 @@ typedef struct operator_launch {
     char shared[64];
     char cluster[3][16];
     uint32_t cooperative;
+    uint32_t overlaps;
 } operator_launch_t;
 
 typedef struct launches {

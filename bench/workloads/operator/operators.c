@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "model/result.h"
 #include "workloads/operator/launches.h"
+#include "workloads/operator/tensor_maps.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -184,7 +185,9 @@ static void constants(const case_t *spec, text_list_t *defines) {
 }
 
 static status_t check_program(const workload_t *workload, const cubin_t *cubin, error_t *err) {
-    return launches_check(&((const operator_entry_t *)workload)->description, cubin, err);
+    const operator_description_t *description = &((const operator_entry_t *)workload)->description;
+    TRY(launches_check(description, cubin, err));
+    return tensor_maps_check(description, cubin, err);
 }
 
 /* ---- for workers in other languages ----------------------------------------------------------- */

@@ -9,20 +9,57 @@
 
 #define CUDA(call) TRY(cuda_check(&s->sample.gpu->api, s->sample.gpu->api.call, #call, err))
 
+/* ---- tensor maps ----------------------------------------------------------------------------- */
+
+static const int MAP_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = CU_TENSOR_MAP_FLOAT32,   [ELEMENT_F16] = CU_TENSOR_MAP_FLOAT16,
+    [ELEMENT_BF16] = CU_TENSOR_MAP_BFLOAT16, [ELEMENT_F64] = CU_TENSOR_MAP_FLOAT64,
+    [ELEMENT_I32] = CU_TENSOR_MAP_INT32,     [ELEMENT_I64] = CU_TENSOR_MAP_INT64,
+    [ELEMENT_U8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_BOOL] = CU_TENSOR_MAP_UINT8};
+
+static status_t encode_map(operator_cuda_t *s, size_t i, cu_pointer_t at, error_t *err) {
+    const tensor_map_size_t *of = &s->map_sizes[i];
+    _Alignas(CU_TENSOR_MAP_ALIGNMENT) cu_tensor_map_t map;
+    if (at % TENSOR_MAP_ALIGNMENT != 0)
+        return error_set(err, STATUS_FAILED,
+                         "address: found 0x%llx, expected a multiple of %d bytes",
+                         (unsigned long long)at, TENSOR_MAP_ALIGNMENT);
+    CUDA(tensor_map_encode(&map, MAP_TYPES[of->element], of->rank, at, of->sizes, of->strides,
+                           of->box, of->steps, CU_TENSOR_MAP_NOT_INTERLEAVED, (int)of->swizzle,
+                           (int)of->l2, CU_TENSOR_MAP_FILL_ZEROS));
+    s->encoded[i] = map;
+    s->encoded_for[i] = at;
+    return STATUS_OK;
+}
+
+/* Samples have arrays at other addresses than launches of a batch; a launch takes a copy of its maps. */
+static status_t encode_maps(operator_cuda_t *s, error_t *err) {
+    for (size_t i = 0; i < s->maps.n; i++) {
+        const cu_pointer_t at = s->arrays[s->map_sizes[i].array].current;
+        if (at != s->encoded_for[i] && encode_map(s, i, at, err) != STATUS_OK)
+            return tensor_maps_within(&s->maps, i, err);
+    }
+    return STATUS_OK;
+}
+
 /* ---- launch ---------------------------------------------------------------------------------- */
 
 static unsigned product(const unsigned sizes[3]) {
     return sizes[0] * sizes[1] * sizes[2];
 }
 
+enum { MOST_ATTRIBUTES = 3 };
+
 /* Of a launch with attributes, which go to `attributes`; without one, it needs no configuration. */
 static cu_launch_config_t configuration(const operator_cuda_t *s, size_t i,
-                                        cu_launch_attribute_t attributes[2]) {
+                                        cu_launch_attribute_t attributes[MOST_ATTRIBUTES]) {
     const launch_size_t *size = &s->sizes[i];
     const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
     unsigned n = 0;
     if (s->launches.items[i].cooperative)
         attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
+    if (s->launches.items[i].overlaps && s->sample.gpu->arch >= 90)
+        attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_OVERLAPPED, .value.flag = 1};
     if (product(cluster) > 1)
         attributes[n++] = (cu_launch_attribute_t){
             .id = CU_LAUNCH_CLUSTER, .value.cluster = {cluster[0], cluster[1], cluster[2]}};
@@ -35,7 +72,7 @@ static cu_launch_config_t configuration(const operator_cuda_t *s, size_t i,
 }
 
 static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
-    cu_launch_attribute_t attributes[2];
+    cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
     const cu_launch_config_t config = configuration(s, i, attributes);
     const unsigned *grid = config.grid, *block = config.block;
     if (config.n_attributes > 0)
@@ -48,6 +85,7 @@ static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
 
 status_t operator_launch(gpu_sample_t *sample, error_t *err) {
     operator_cuda_t *s = (operator_cuda_t *)sample;
+    TRY(encode_maps(s, err));
     for (size_t i = 0; i < s->launches.n; i++)
         if (launch_one(s, i, err) != STATUS_OK)
             return error_within(err, "kernel \"%s\"", s->launches.items[i].entry);
@@ -56,7 +94,7 @@ status_t operator_launch(gpu_sample_t *sample, error_t *err) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* In the order of OPERATOR_ARGUMENTS (operators.c). */
+/* In the order of OPERATOR_ARGUMENTS (operators.c), then the maps; a kernel without them takes the first ones alone. */
 void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
     const operator_description_t *d = s->description;
     size_t n = 0, order[OPERATOR_ARRAYS + 1];
@@ -73,6 +111,8 @@ void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
         if (!d->constant[i])
             s->arguments[n++] = &s->params[i];
     }
+    for (size_t i = 0; i < s->maps.n; i++)
+        s->arguments[n++] = &s->encoded[i];
 }
 
 /* ---- room on the device ---------------------------------------------------------------------- */
@@ -108,7 +148,20 @@ static status_t check_driver(const operator_cuda_t *s, error_t *err) {
                ? STATUS_OK
                : error_set(err, STATUS_FAILED,
                            "this driver has no cuLaunchKernelEx (CUDA 11.8), which clusters and "
-                           "cooperative launches need");
+                           "cooperative and overlapping launches need");
+}
+
+static status_t check_maps(const operator_cuda_t *s, error_t *err) {
+    if (s->maps.n == 0)
+        return STATUS_OK;
+    if (s->sample.gpu->arch < 90)
+        return error_set(err, STATUS_FAILED, "TENSOR_MAPS need sm_90; this is sm_%d",
+                         s->sample.gpu->arch);
+    return s->sample.gpu->api.tensor_map_encode != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "this driver has no cuTensorMapEncodeTiled (CUDA 12.0), which "
+                           "TENSOR_MAPS need");
 }
 
 static status_t check_cluster(const operator_cuda_t *s, size_t i, int resident, error_t *err) {
@@ -125,7 +178,7 @@ static status_t check_attributes(session_t *session, const operator_cuda_t *s, s
                                  error_t *err) {
     const cuda_api_t *api = &s->sample.gpu->api;
     const launch_size_t *size = &s->sizes[i];
-    cu_launch_attribute_t attributes[2];
+    cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
     const cu_launch_config_t config = configuration(s, i, attributes);
     int n = 1;
     if (config.n_attributes == 0)
@@ -177,6 +230,9 @@ static status_t evaluate(session_t *session, operator_cuda_t *s, const case_t *s
     for (size_t i = 0; i < s->launches.n; i++)
         TRY(session_skip(session, launches_size(&s->launches.items[i], &values,
                                                 (unsigned)s->sample.gpu->arch, &s->sizes[i], err)));
+    TRY(session_skip(session, check_maps(s, err)));
+    TRY(session_skip(session, tensor_maps_size(&s->maps, s->description, spec,
+                                               s->sample.gpu->multiprocessors, s->map_sizes, err)));
     return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
 }
 
@@ -187,6 +243,7 @@ static status_t load_image(session_t *session, const char *image, size_t bytes,
     const int64_t start_ns = clock_ns();
     TRY(cubin_open(image, bytes, &cubin, err));
     TRY(launches_read(&cubin, &s->launches, err));
+    TRY(tensor_maps_read(&cubin, &s->maps, err));
     TRY(evaluate(session, s, &session->spec, workspace_bytes, err));
     TRY(load_functions(session, s, &cubin, image, err));
     session_add_once(session, "module_load", (double)(clock_ns() - start_ns));

@@ -46,6 +46,10 @@ template <unsigned LEFT> void wait_for_copies() {
     }
 }
 
+// ---- kernels that overlap ---------------------------------------------------------------------
+
+inline void wait_for_earlier_kernels() {}
+
 // ---- clusters ---------------------------------------------------------------------------------
 
 // The lower half of an offset from the other block's memory; store_in() is for float only.
@@ -113,24 +117,34 @@ struct bulk_copy_t {
     const void *from;
     unsigned bytes, barrier, polls;
     std::vector<char> early;
+    unsigned swizzle;  // of a tile (tma.cuh)
 };
 struct bulk_copies_t : std::vector<bulk_copy_t> {
     ~bulk_copies_t() {
-        if (!empty())  // the block has ended
-            abort();
+        if (!empty())
+            give_up("a block ends before all that it loads is there");
     }
 };
 static thread_local bulk_copies_t bulk_copies;
 static thread_local unsigned copy_dice = 1;
 
+inline unsigned emulated_polls() {
+    copy_dice = copy_dice * 1664525 + 1013904223;
+    return copy_dice % (copy_dice >> 8 & 15 ? 2000 : 400000);  // some much longer
+}
 inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
     if (to % 16 != 0 || (uintptr_t)from % 16 != 0 || bytes % 16 != 0)
         abort();
-    copy_dice = copy_dice * 1664525 + 1013904223;
-    const unsigned most = copy_dice >> 8 & 15 ? 2000 : 400000;  // some much longer
-    bulk_copies.push_back({to, from, bytes, barrier, copy_dice % most});
+    bulk_copies.push_back({to, from, bytes, barrier, emulated_polls(), {}, 0});
     if (copy_dice >> 12 & 1)
         bulk_copies.back().early.assign((const char *)from, (const char *)from + bytes);
+}
+inline void emulated_tile_copy(unsigned to, const std::vector<char> &tile, unsigned swizzle, unsigned barrier) {
+    bulk_copies.push_back({to, nullptr, (unsigned)tile.size(), barrier, emulated_polls(), tile, swizzle});
+}
+// Where the byte of an address stands in a swizzled tile: 0 is not swizzled, 3 has a span of 128 bytes.
+inline unsigned emulated_place(unsigned address, unsigned swizzle) {
+    return address ^ (address >> 7 & ((1u << swizzle) - 1)) << 4;
 }
 inline void end_bulk_copies() {
     for (size_t i = 0; i < bulk_copies.size();) {
@@ -140,7 +154,10 @@ inline void end_bulk_copies() {
         }
         const bulk_copy_t copy = bulk_copies[i];
         bulk_copies.erase(bulk_copies.begin() + i);
-        memcpy(from_shared(copy.to), copy.early.empty() ? copy.from : copy.early.data(), copy.bytes);
+        const char *from = copy.early.empty() ? (const char *)copy.from : copy.early.data();
+        const unsigned each = copy.swizzle > 0 ? 16 : copy.bytes;
+        for (unsigned at = 0; at < copy.bytes; at += each)
+            memcpy(from_shared(emulated_place(copy.to + at, copy.swizzle)), from + at, each);
         barrier_count(from_shared(copy.barrier), -(int32_t)copy.bytes, 0);
     }
 }

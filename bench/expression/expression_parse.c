@@ -1,8 +1,8 @@
 #include "base/memory.h"
 #include "base/text.h"
+#include "expression/element.h"
+#include "expression/expression_steps.h"
 #include "io/json_node.h"
-#include "workloads/operator/element.h"
-#include "workloads/operator/expression_steps.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* A parsed expression: steps that a stack of numbers carries out, so that evaluation does not recurse. */
-#ifndef BENCH_WORKLOADS_OPERATOR_EXPRESSION_STEPS_H
-#define BENCH_WORKLOADS_OPERATOR_EXPRESSION_STEPS_H
+#ifndef BENCH_EXPRESSION_STEPS_H
+#define BENCH_EXPRESSION_STEPS_H
 
-#include "workloads/operator/expression.h"
+#include "expression/expression.h"
 
 typedef enum step_kind {
     STEP_NUMBER,   /* push `operand` */

@@ -1,6 +1,6 @@
 /* Element types of an operator's arrays. */
-#ifndef BENCH_WORKLOADS_OPERATOR_ELEMENT_H
-#define BENCH_WORKLOADS_OPERATOR_ELEMENT_H
+#ifndef BENCH_EXPRESSION_ELEMENT_H
+#define BENCH_EXPRESSION_ELEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

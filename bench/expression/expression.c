@@ -1,4 +1,4 @@
-#include "workloads/operator/expression_steps.h"
+#include "expression/expression_steps.h"
 
 #include "base/memory.h"
 

@@ -1,4 +1,4 @@
-#include "workloads/operator/element.h"
+#include "expression/element.h"
 
 #include <float.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  * Division rounds toward zero, as in C. The right side of "&&" and "||" is computed only where it counts:
  * `cols == 0 || rows / cols > 1` never divides by zero. Functions: min(a, b, …), max(a, b, …), ceil_div(a, b)
  * (toward positive infinity), itemsize(DTYPE), where DTYPE is "T", the case's, or a name such as f16. */
-#ifndef BENCH_WORKLOADS_OPERATOR_EXPRESSION_H
-#define BENCH_WORKLOADS_OPERATOR_EXPRESSION_H
+#ifndef BENCH_EXPRESSION_EXPRESSION_H
+#define BENCH_EXPRESSION_EXPRESSION_H
 
 #include "base/error.h"
 
