@@ -52,6 +52,29 @@ static CLI_READER(read_shard) {
     return shard_read(given->items[given->n - 1], in_environment, NULL, field, err);
 }
 
+/* "6", or "5-12". */
+static CLI_READER(read_passes) {
+    passes_asked_t *passes = field;
+    const char *text = given->items[given->n - 1];
+    const char *dash = strchr(text, '-');
+    if (dash == NULL || dash == text) {
+        TRY(cli_number(option, given, &passes->most, err));
+        passes->least = passes->most;
+        return STATUS_OK;
+    }
+    const long long high = option->field.high;
+    char *end_least, *end_most;
+    const long long least = strtoll(text, &end_least, 10), most = strtoll(dash + 1, &end_most, 10);
+    if (end_least != dash || *end_most != '\0' || dash[1] < '0' || dash[1] > '9' ||
+        least < STATS_FEWEST_PASSES || most < least || most > high)
+        return error_set(err, STATUS_USAGE,
+                         "--%s %s: expected a number from 1 to %lld, or two of %d to %lld, such as "
+                         "5-12",
+                         option->name, text, high, STATS_FEWEST_PASSES, high);
+    *passes = (passes_asked_t){.least = (unsigned)least, .most = (unsigned)most};
+    return STATUS_OK;
+}
+
 CLI_READER(cli_operator) {
     const workload_t *workload;
     const char *folder;
@@ -97,8 +120,8 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_text, floor)},
     {"strict", NULL, "with --against: exit with 4 if a case is undecided or missing",
      SET(cli_flag, strict)},
-    {"passes", "N", "passes over the cases in new processes (6; --against 8; --quick 1)",
-     RANGE(cli_number, passes, 1, RECHECK_MOST_PASSES)},
+    {"passes", "N", "passes: N, or N-M, as each case needs (5-12; --against 8; --quick 1)",
+     RANGE(read_passes, passes, 1, RECHECK_MOST_PASSES)},
     {"draws", "N", "compile each torch.compile case N times, use the fastest (3)",
      RANGE(cli_number, draws, 1, MOST_DRAWS)},
     {"cpus", "LIST", "cores to use, e.g. 0-7,12 (all; GPU workers: those near the GPU)",
@@ -154,6 +177,7 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
     static const char *const NOT_WITH_TRACE[] = {"cold", "profile",     "resume", "sanitize",
                                                  "json", "lock-clocks", "budget", NULL};
     static const char *const NOT_WITH_DEVICES[] = {"against", "trace", "shard", "json", NULL};
+    static const char *const NOT_WITH_OPEN[] = {"against", "cold", "profile", "trace", NULL};
     const char *name;
     if (options->devices != NULL && !options->is_one_device &&
         (name = cli_first(args, NOT_WITH_DEVICES)) != NULL)
@@ -171,8 +195,14 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
         return error_set(err, STATUS_USAGE, "--%s needs --against", name);
     if (options->against != NULL && (name = cli_first(args, NOT_WITH_AGAINST)) != NULL)
         return error_set(err, STATUS_USAGE, "--against and --%s exclude each other", name);
-    if (options->against != NULL && options->passes == 1)
+    const passes_asked_t *passes = &options->passes;
+    const bool is_exact = passes->least == passes->most;
+    if (options->against != NULL && passes->most == 1)
         return error_set(err, STATUS_USAGE, "--against needs --passes of at least 2");
+    if (!is_exact && (name = cli_first(args, NOT_WITH_OPEN)) != NULL)
+        return error_set(err, STATUS_USAGE,
+                         "--%s with --passes %u-%u: expected one number of passes", name,
+                         passes->least, passes->most);
     if (options->resume && options->out == NULL)
         return error_set(err, STATUS_USAGE, "--resume needs --out: the run to continue");
     if (options->retry && !options->resume)
@@ -256,8 +286,8 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         fprintf(stderr, "shard %u/%u, from %s\n", options.shard.number, options.shard.n,
                 options.shard.from);
     options.single.quick = options.quick;
-    if (options.against != NULL && options.passes == 0)
-        options.passes = AGAINST_PASSES;
+    if (options.against != NULL && options.passes.most == 0)
+        options.passes = (passes_asked_t){AGAINST_PASSES, AGAINST_PASSES};
     if (options.against != NULL) /* both sides run the same compiled code */
         options.draws = 1;
     options.passed_on = cli_given(args, is_of_children);

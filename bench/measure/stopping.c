@@ -2,34 +2,44 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 void stopping_init(stopping_t *stopping, const measure_options_t *measure) {
-    *stopping = (stopping_t){.measure = measure};
+    *stopping = (stopping_t){.measure = measure, .variance_between = {NAN, NAN}};
 }
 
 measure_options_t stopping_share(const measure_options_t *measure) {
     measure_options_t share = *measure;
-    share.time_limit_s /= measure->passes;
-    share.min_samples = (measure->min_samples + measure->passes - 1) / measure->passes;
+    const unsigned n = measure->least_passes; /* what a case that needs no more takes */
+    share.time_limit_s /= n;
+    share.min_samples = (measure->min_samples + n - 1) / n;
     return share;
 }
 
-static const phase_t *compute_phase(const case_result_t *result) {
-    const phase_t *phase = result_phase(result, "kernel_graph");
-    return phase != NULL ? phase : result_compute_phase(result);
+const phase_t *stopping_phase(const case_result_t *result, size_t i) {
+    const phase_t *graph = result_phase(result, "kernel_graph");
+    if (i == 0)
+        return result_whole_phase(result);
+    return graph != NULL ? graph : result_compute_phase(result);
 }
 
-static bool is_precise(const phase_t *phase, const measure_options_t *measure) {
+/* STOP_PRECISE, STOP_SPREAD, or STOP_NONE: it needs more rounds. */
+static stop_reason_t judge(const phase_t *phase, double variance_between,
+                           const measure_options_t *measure) {
     if (phase == NULL)
-        return true;
+        return STOP_PRECISE;
     if (phase->n_rounds < measure->min_rounds || phase->n_samples < measure->min_samples)
-        return false;
+        return STOP_NONE;
     const double most =
         phase->clock == CLOCK_DEVICE ? measure->device_precision_frac : measure->precision_frac;
     const stats_pass_t pass = phase_pass(phase, 0);
     /* A median of 0 (a clock with coarse steps) has no relative error. */
-    return isfinite(pass.log_value) ? sqrt(pass.variance_log) <= most
-                                    : phase->samples[0] == phase->samples[phase->n_samples - 1];
+    const bool is_precise = isfinite(pass.log_value)
+                                ? sqrt(pass.variance_log) <= most
+                                : phase->samples[0] == phase->samples[phase->n_samples - 1];
+    if (is_precise)
+        return STOP_PRECISE;
+    return stats_spread_dominates(&pass, variance_between) ? STOP_SPREAD : STOP_NONE;
 }
 
 stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *result,
@@ -37,9 +47,11 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
     const measure_options_t *measure = stopping->measure;
     stopping->spent_s += round_s;
     stopping->rounds++;
-    if (is_precise(result_whole_phase(result), measure) &&
-        is_precise(compute_phase(result), measure))
-        return STOP_PRECISE;
+    stop_reason_t found[STOPPING_PHASES];
+    for (size_t i = 0; i < STOPPING_PHASES; i++)
+        found[i] = judge(stopping_phase(result, i), stopping->variance_between[i], measure);
+    if (found[0] != STOP_NONE && found[1] != STOP_NONE)
+        return found[0] > found[1] ? found[0] : found[1];
     const bool enough = stopping->rounds - stopping->n_void >= measure->min_rounds;
     /* A slow case may exceed the limit to reach min_rounds. */
     if (stopping->spent_s >= measure->time_limit_s * (enough ? 1 : STOPPING_PATIENCE))

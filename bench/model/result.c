@@ -10,8 +10,8 @@
 /* Indexed by the enums. */
 static const char *const STATUS_NAMES[] = {"ok",     "skipped",   "wrong",
                                            "failed", "throttled", "implausible"};
-static const char *const STOP_NAMES[] = {"none",       "precise",     "noise_floor", "most_rounds",
-                                         "time_limit", "fixed_count", "single"};
+static const char *const STOP_NAMES[] = {"none",        "precise",    "spread",      "noise_floor",
+                                         "most_rounds", "time_limit", "fixed_count", "single"};
 static const char *const CLOCK_NAMES[] = {"host", "device"};
 static const char *const UNITS[] = {PHASE_UNIT, "us", "ms", "s"};
 static const char *const TRUST_NAMES[] = {NULL, "sealed", "audited", "self-reported"};

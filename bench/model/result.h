@@ -28,6 +28,7 @@ typedef enum case_status {
 typedef enum stop_reason {
     STOP_NONE,
     STOP_PRECISE,
+    STOP_SPREAD,      /* precise enough beside the spread between passes */
     STOP_NOISE_FLOOR, /* schema 1 only */
     STOP_MOST_ROUNDS,
     STOP_TIME_LIMIT,

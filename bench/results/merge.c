@@ -7,6 +7,7 @@
 #include "results/digest.h"
 #include "results/record_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,14 @@ static void widen_times(record_t *merged, record_t *shard) {
     merged->n_dropped_lines += shard->n_dropped_lines;
 }
 
+static void ask_for_both(sweep_text_t *merged, const sweep_text_t *shard) {
+    if (merged->passes < shard->passes)
+        merged->passes = shard->passes;
+    if (merged->least_passes < shard->least_passes)
+        merged->least_passes = shard->least_passes;
+    merged->interval_frac = fmin(merged->interval_frac, shard->interval_frac); /* ignores NaN */
+}
+
 /* A case needs the most passes that a shard was asked for; an engine is left out if all leave it out. */
 static void take_plan(record_t *merged, const record_t *shard) {
     text_list_t left_out = {0};
@@ -89,9 +98,8 @@ static void take_plan(record_t *merged, const record_t *shard) {
     merged->left_out = left_out;
     for (size_t i = 0; i < merged->n_sweeps; i++)
         for (size_t k = 0; k < shard->n_sweeps; k++)
-            if (strcmp(merged->sweeps[i].text, shard->sweeps[k].text) == 0 &&
-                merged->sweeps[i].passes < shard->sweeps[k].passes)
-                merged->sweeps[i].passes = shard->sweeps[k].passes;
+            if (strcmp(merged->sweeps[i].text, shard->sweeps[k].text) == 0)
+                ask_for_both(&merged->sweeps[i], &shard->sweeps[k]);
 }
 
 /* What workers told of themselves and their engines: a shard may be the only one with an engine. */

@@ -17,9 +17,11 @@
 extern status_t (*record_on_operator)(const char *file, const json_t *description, error_t *err);
 
 typedef struct sweep_text {
-    char *path;      /* as given on the command line, or "(command line)" */
-    char *text;      /* the sweep's JSON, verbatim */
-    unsigned passes; /* that finish a case; 0: unknown, of an older version */
+    char *path;            /* as given on the command line, or "(command line)" */
+    char *text;            /* the sweep's JSON, verbatim */
+    unsigned passes;       /* that finish a case, at most; 0: unknown, of an older version */
+    unsigned least_passes; /* at least; `passes`: exactly those */
+    double interval_frac;  /* asked where the number is open: measure_options_t; NaN: it is not */
 } sweep_text_t;
 
 typedef struct record {

@@ -80,6 +80,10 @@ static json_t *sweeps_to_json(const record_t *run) {
         json_t *item = json_pack("{s:o, s:s}", "path", json_text(sweep->path), "text", sweep->text);
         if (sweep->passes > 0)
             json_object_set_new(item, "passes", json_integer(sweep->passes));
+        if (sweep->least_passes < sweep->passes) {
+            json_object_set_new(item, "least_passes", json_integer(sweep->least_passes));
+            json_object_set_new(item, "interval", json_real(sweep->interval_frac));
+        }
         json_array_append_new(list, item);
     }
     return list;
@@ -167,8 +171,21 @@ static status_t read_sweeps(const json_t *list, record_t *run, error_t *err) {
         if (passes != NULL && (n_passes < 1 || n_passes > STATS_MOST_PASSES))
             return error_set(err, STATUS_USAGE, "sweeps[%zu].passes: expected 1 to %d", i,
                              STATS_MOST_PASSES);
-        run->sweeps[run->n_sweeps++] =
-            (sweep_text_t){shown_text(path), mem_text(text), (unsigned)n_passes};
+        const json_t *least = json_object_get(item, "least_passes");
+        const json_int_t n_least = least != NULL ? json_integer_value(least) : n_passes;
+        if (n_least < (least != NULL) || n_least > n_passes)
+            return error_set(err, STATUS_USAGE,
+                             "sweeps[%zu].least_passes: expected 1 to its \"passes\"", i);
+        const json_t *interval = json_object_get(item, "interval");
+        if (interval != NULL && !(json_number_value(interval) > 0))
+            return error_set(err, STATUS_USAGE, "sweeps[%zu].interval: expected a number above 0",
+                             i);
+        run->sweeps[run->n_sweeps++] = (sweep_text_t){
+            .path = shown_text(path),
+            .text = mem_text(text),
+            .passes = (unsigned)n_passes,
+            .least_passes = (unsigned)n_least,
+            .interval_frac = interval != NULL ? json_number_value(interval) : (double)NAN};
     }
     return STATUS_OK;
 }

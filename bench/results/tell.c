@@ -17,7 +17,7 @@ static char *what_lacks(const record_t *run) {
     unsigned asked = 0;
     size_t n = 0, n_fewer = 0, fewest = 0;
     for (size_t i = 0; i < run->n_sweeps; i++)
-        asked = run->sweeps[i].passes > asked ? run->sweeps[i].passes : asked;
+        asked = run->sweeps[i].least_passes > asked ? run->sweeps[i].least_passes : asked;
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;) {
         const phase_t *whole = result_whole_phase(result);
         if (is_calibration(&result->spec) || result->pass > 0 || whole == NULL)

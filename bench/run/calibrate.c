@@ -26,9 +26,7 @@ static void note_before(run_t *run, const case_t *spec, case_state_t *state) {
         const case_result_t *before = record_find_same(&run->record, &key);
         if (before == NULL || run_is_retried(run, before))
             continue;
-        state->finished |= 1ULL << (pass - 1);
-        state->broken |= result_is_broken(before);
-        state->dropped |= !result_has_times(before);
+        case_note_pass(state, before);
         if (pass == run->settings.pass)
             device_rates_calibrate(before, &run->rates);
     }
@@ -37,6 +35,7 @@ static void note_before(run_t *run, const case_t *spec, case_state_t *state) {
 static status_t calibrate_with(run_t *run, size_t index, const calibration_t *what, error_t *err) {
     measure_options_t measure = MEASURE_DEFAULTS;
     measure.passes = run_passes(run);
+    measure.least_passes = run_least_passes(run);
     measure.time_limit_s = 2;
     const workload_t *workload = workload_find(what->workload);
     case_t spec = run_calibration_case(what->workload, what->variant);

@@ -223,6 +223,10 @@ status_t entrants_add(entrants_t *entrants, run_t *side, const group_t *group, s
     free(role);
     TRY(status);
     contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
+    const unsigned pass = side->settings.pass;
+    for (size_t k = 0; k < STOPPING_PHASES && pass > 1 && case_has_passes(state, pass - 1); k++)
+        contender->stopping.variance_between[k] =
+            stats_variance_between(state->stopped[k], pass - 1);
     entrants->sides[entrants->n] = side;
     entrants->states[entrants->n++] = state;
     return STATUS_OK;
@@ -294,10 +298,17 @@ static void say(entrants_t *entrants, const char *does, size_t i) {
     free(what);
 }
 
+static void describe_round(const entrants_t *entrants, unsigned round) {
+    run_t *run = entrants->run;
+    char *passes = run_passes_text(run);
+    snprintf(run->progress.what, sizeof run->progress.what, "pass %u of %s, round %u, %s",
+             run->settings.pass, passes, round, entrants->name);
+    free(passes);
+}
+
 /* What is left of the rounds as each contender's limits have it. */
 static void describe_rounds(progress_t *progress, void *context) {
     const entrants_t *entrants = context;
-    const run_t *run = entrants->run;
     double least_s = 0, most_s = 0;
     unsigned round = 0;
     for (size_t i = 0; i < entrants->n; i++) {
@@ -312,8 +323,7 @@ static void describe_rounds(progress_t *progress, void *context) {
     if (round == 0)
         snprintf(progress->what, sizeof progress->what, "warming up, %s", entrants->name);
     else
-        snprintf(progress->what, sizeof progress->what, "pass %u of %u, round %u, %s",
-                 run->settings.pass, run_passes(run), round + 1, entrants->name);
+        describe_round(entrants, round + 1);
 }
 
 static void say_rounds(entrants_t *entrants, bool begin) {
@@ -377,7 +387,9 @@ static void launch_next_servers(entrants_t *entrants) {
             run->workers.forks.compile |= strstr(spec->variant, "compile") != NULL ||
                                           open_request_is_tuned(contender->worker->hello, spec);
     }
-    forks_launch_next(&run->workers.forks, run_passes(run) - run->settings.pass);
+    /* Beyond the least there may be one more, or none. */
+    const unsigned pass = run->settings.pass, least = run_least_passes(run);
+    forks_launch_next(&run->workers.forks, pass < least ? least - pass : pass < run_passes(run));
 }
 
 /* Those that run no code of a contender before a case is opened start side by side, with the oracle's. Not of two builds:
@@ -548,9 +560,7 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
     if (result_is_draw(result)) {
         case_note_draw(state, result);
     } else {
-        state->broken |= result_is_broken(result);
-        state->dropped |= !result_has_times(result);
-        state->finished |= 1ULL << (result->pass - 1);
+        case_note_pass(state, result);
     }
     progress_case(&side->progress, result);
     return STATUS_OK;
@@ -595,7 +605,9 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
 static status_t add_all(entrants_t *entrants, const group_t *group, error_t *err) {
     run_t *run = entrants->run;
     for (size_t i = 0; i < group->n; i++)
-        if (entrant_is_done(run, &group->states[i])) {
+        if (case_has_left(&group->states[i], run->settings.pass)) {
+            continue;
+        } else if (entrant_is_done(run, &group->states[i])) {
             run->progress.done++;
             run_skip_case(run, &group->cases[i]);
         } else {
@@ -604,7 +616,16 @@ static status_t add_all(entrants_t *entrants, const group_t *group, error_t *err
     return STATUS_OK;
 }
 
+static bool is_anyone_there(const run_t *run, const group_t *group) {
+    for (size_t i = 0; i < group->n; i++)
+        if (!case_has_left(&group->states[i], run->settings.pass))
+            return true;
+    return false;
+}
+
 status_t run_measure(run_t *run, const group_t *group, error_t *err) {
+    if (!is_anyone_there(run, group))
+        return STATUS_OK;
     entrants_t entrants = entrants_make(run, group, group->n);
     nvtx_push(entrants.name);
     run->settings.measure = stopping_share(group->measure);

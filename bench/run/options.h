@@ -11,6 +11,11 @@
 /* AUTO: forked, where they may be. */
 typedef enum processes { PROCESSES_AUTO, PROCESSES_FORKED, PROCESSES_FRESH } processes_t;
 
+/* Of --passes: exactly 6, or 5 to 12, as many as each case needs; most 0: as in the sweep. */
+typedef struct passes_asked {
+    unsigned least, most;
+} passes_asked_t;
+
 typedef struct run_options {
     const char *root; /* the project folder */
     const char *const *sweeps;
@@ -29,7 +34,7 @@ typedef struct run_options {
     double timeout_s;    /* for one answer of a worker */
     double time_limit_s; /* per contender; 0: as in the sweep */
     double budget_s;     /* no pass is begun that would end later; 0: none */
-    unsigned passes;     /* over the sweeps; 0: as in the sweep */
+    passes_asked_t passes;
     unsigned draws;      /* of a compiler that tunes; 0: as in the sweep */
     unsigned lock_mhz;   /* SM clock to lock; 0: do not lock */
     const char *against; /* another build to measure in turns with this one (other_build.h); NULL */

@@ -50,9 +50,10 @@ static void replace_processes(run_t *run) {
 }
 
 void run_start_pass(run_t *run, unsigned pass) {
-    char what[64];
-    snprintf(what, sizeof what, "pass %u of %u", pass, run_passes(run));
+    char *passes = run_passes_text(run), *what = mem_format("pass %u of %s", pass, passes);
     progress_step(&run->progress, STEP_START, "", 1, what);
+    free(what);
+    free(passes);
     replace_processes(run);
     run->settings.pass = pass;
 }
@@ -121,7 +122,8 @@ static bool is_left(const run_t *run, unsigned pass) {
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
             const case_state_t *state = &run->states[s][i];
             const bool finished = (state->finished >> (pass - 1) & 1) != 0;
-            if (!state->dropped && !finished && pass <= run->sweeps[s].measure.passes)
+            if (!state->dropped && !finished && !case_has_left(state, pass) &&
+                pass <= run->sweeps[s].measure.passes)
                 return true;
         }
     return false;
@@ -166,20 +168,33 @@ static status_t measure_sweep(run_t *run, size_t s, error_t *err) {
     return STATUS_OK;
 }
 
+static status_t measure_pass(run_t *run, unsigned pass, error_t *err) {
+    const bool is_last = pass == run_passes(run);
+    run_start_pass(run, pass);
+    TRY(run_calibrate(run, err));
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        if (pass == 1 || pass <= run->sweeps[s].measure.passes)
+            TRY(measure_sweep(run, s, err));
+        if (is_last && is_last_of_workload(run, s))
+            TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
+    }
+    TRY(run_end_pass(run, err));
+    run_let_leave(run, pass);
+    return STATUS_OK;
+}
+
 status_t run_measure_all(run_t *run, error_t *err) {
     const unsigned n_passes = run_passes(run);
-    for (unsigned pass = 1; pass <= n_passes && !*run->interrupted; pass++) {
+    unsigned pass = 1;
+    for (; pass <= n_passes && !*run->interrupted; pass++) {
+        if (!run_expect_pass(run, pass))
+            break;
         if (!run_has_time_for_pass(run, pass))
             return STATUS_OK;
-        run_start_pass(run, pass);
-        TRY(run_calibrate(run, err));
-        for (size_t s = 0; s < run->n_sweeps; s++) {
-            if (pass == 1 || pass <= run->sweeps[s].measure.passes)
-                TRY(measure_sweep(run, s, err));
-            if (pass == n_passes && is_last_of_workload(run, s))
-                TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
-        }
-        TRY(run_end_pass(run, err));
+        TRY(measure_pass(run, pass, err));
     }
+    for (size_t s = 0; s < run->n_sweeps && pass <= n_passes && !*run->interrupted; s++)
+        if (is_last_of_workload(run, s))
+            TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
     return STATUS_OK;
 }

@@ -118,13 +118,22 @@ static void describe_run(run_t *run) {
     environment_set(&record->environment, "measure.pair", run->pair);
 }
 
+static void describe_passes(const run_t *run, size_t s, sweep_text_t *sweep) {
+    const measure_options_t *measure = &run->sweeps[s].measure;
+    const bool once = run_walks_once(run);
+    sweep->passes = once ? 1 : measure->passes;
+    sweep->least_passes = once ? 1 : measure->least_passes;
+    sweep->interval_frac =
+        sweep->least_passes < sweep->passes ? measure->interval_frac : (double)NAN;
+}
+
 /* What this command measures, so that `bench merge` can tell what is missing. */
 static void describe_plan(run_t *run) {
     record_t *record = &run->record;
     for (size_t i = 0; i < record->n_sweeps; i++)
         for (size_t s = 0; s < run->n_sweeps; s++)
             if (strcmp(record->sweeps[i].text, run->sweeps[s].text) == 0)
-                record->sweeps[i].passes = run_walks_once(run) ? 1 : run->sweeps[s].measure.passes;
+                describe_passes(run, s, &record->sweeps[i]);
     text_list_free(&record->left_out);
     run_left_out(run->options, &record->left_out);
 }
@@ -132,7 +141,8 @@ static void describe_plan(run_t *run) {
 void run_choose_folder(run_t *run) {
     size_t total = 0;
     for (size_t s = 0; s < run->n_sweeps; s++)
-        total += run->sweeps[s].n_cases * (run_walks_once(run) ? 1 : run->sweeps[s].measure.passes);
+        total += run->sweeps[s].n_cases *
+                 (run_walks_once(run) ? 1 : run->sweeps[s].measure.least_passes);
     progress_start(&run->progress, run->options->quiet, total);
     run->folder = run->options->out != NULL ? mem_text(run->options->out) : default_folder(run);
 }

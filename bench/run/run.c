@@ -151,9 +151,10 @@ static void print_plan(run_t *state) {
             free(reason);
         }
     }
-    const unsigned n_passes = run_passes(state);
-    fprintf(out, "%zu cases in %u pass%s: %zu to run, %zu to skip\n", n, n_passes,
-            n_passes == 1 ? "" : "es", n - skipped, skipped);
+    char *passes = run_passes_text(state);
+    fprintf(out, "%zu cases in %s pass%s: %zu to run, %zu to skip\n", n, passes,
+            run_passes(state) == 1 ? "" : "es", n - skipped, skipped);
+    free(passes);
 }
 
 status_t plan(const run_options_t *options, error_t *err) {

@@ -75,21 +75,28 @@ static void drop_repeated(const run_t *run) {
     tdestroy(ids, keep_string);
 }
 
+static void set_passes(sweep_t *sweep, unsigned least, unsigned most) {
+    sweep->measure.least_passes = least;
+    sweep->measure.passes = most;
+}
+
 static void apply_options(const run_options_t *options, sweep_t *sweep) {
     if (options->quick) {
         sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
         sweep->measure.draws = 1;
         if (!options->cold)
-            sweep->measure.passes = QUICK_PASSES;
+            set_passes(sweep, QUICK_PASSES, QUICK_PASSES);
     }
+    if (options->cold || options->trace) /* one walk */
+        set_passes(sweep, sweep->measure.least_passes, sweep->measure.least_passes);
     if (options->draws > 0)
         sweep->measure.draws = options->draws;
     if (options->cold || options->profile)
         sweep->measure.draws = 1;
-    if (options->passes > 0)
-        sweep->measure.passes = options->passes;
+    if (options->passes.most > 0)
+        set_passes(sweep, options->passes.least, options->passes.most);
     if (options->profile)
-        sweep->measure.passes = 1;
+        set_passes(sweep, 1, 1);
     if (options->time_limit_s > 0)
         sweep->measure.time_limit_s = options->time_limit_s;
 }
@@ -151,10 +158,70 @@ status_t run_load_record_sweeps(run_t *run, error_t *err) {
     for (size_t i = 0; i < record->n_sweeps; i++, run->n_sweeps++) {
         const sweep_text_t *sweep = &record->sweeps[i];
         TRY(sweep_parse(sweep->path, sweep->text, run->options->root, &run->sweeps[i], err));
-        run->sweeps[i].measure.passes = sweep->passes;
+        set_passes(&run->sweeps[i], sweep->least_passes, sweep->passes);
     }
     select_cases(run, &record->left_out);
     return STATUS_OK;
+}
+
+/* ---- passes enough ---------------------------------------------------------------------------- */
+
+/* What is decided depends on the results of the passes so far alone, so that --resume and `bench merge` find the same. */
+
+static bool is_there(const case_state_t *state) {
+    return state->left == 0 && !state->dropped;
+}
+
+static bool has_enough(const case_state_t *state, unsigned pass, const measure_options_t *measure) {
+    const stats_aim_t aim = {.half_width = measure->interval_frac,
+                             .fewest = measure->least_passes,
+                             .most = measure->passes};
+    return stats_has_enough(state->compared, pass, &aim);
+}
+
+/* Is it the fastest of its engine by the phase compared? */
+static bool leads(const group_t *group, size_t at, unsigned pass) {
+    if (!group->states[at].may_lead)
+        return false;
+    const double ns = stats_interval_of(group->states[at].compared, pass).centre;
+    for (size_t i = 0; i < group->n; i++) {
+        const case_state_t *other = &group->states[i];
+        if (i != at && !other->dropped && other->may_lead &&
+            strcmp(group->cases[i].engine, group->cases[at].engine) == 0 &&
+            stats_interval_of(other->compared, other->left > 0 ? other->left : pass).centre < ns)
+            return false;
+    }
+    return true;
+}
+
+/* A ratio is formed pass by pass, from the passes that both sides have. So the fastest of each engine, which are compared
+ * with each other, leave together. */
+static void let_group_leave(const group_t *group, unsigned pass) {
+    bool leaders_stay = false;
+    for (size_t i = 0; i < group->n; i++)
+        if (is_there(&group->states[i]) && !case_has_passes(&group->states[i], pass))
+            return; /* it was interrupted, and is not over */
+    for (size_t i = 0; i < group->n; i++)
+        leaders_stay |= is_there(&group->states[i]) && leads(group, i, pass) &&
+                        !has_enough(&group->states[i], pass, group->measure);
+    for (size_t i = 0; i < group->n; i++) {
+        case_state_t *state = &group->states[i];
+        const bool stays = is_there(state) && (!has_enough(state, pass, group->measure) ||
+                                               (leaders_stay && leads(group, i, pass)));
+        if (state->left == 0 && !stays)
+            state->left = pass;
+    }
+}
+
+void run_let_leave(run_t *run, unsigned pass) {
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        const measure_options_t *measure = &run->sweeps[s].measure;
+        const bool is_due = measure_is_open(measure) && pass >= measure->least_passes;
+        for (size_t at = 0; is_due && at < run->sweeps[s].n_cases;) {
+            const group_t group = run_next_group(run, s, &at);
+            let_group_leave(&group, pass);
+        }
+    }
 }
 
 /* ---- the state of each case ------------------------------------------------------------------ */
@@ -178,9 +245,7 @@ static void note_finished(case_state_t *state, const case_result_t *before) {
         case_note_draw(state, before);
         return;
     }
-    state->finished |= 1ULL << (before->pass - 1);
-    state->broken |= result_is_broken(before);
-    state->dropped |= !result_has_times(before);
+    case_note_pass(state, before);
 }
 
 void run_make_states(run_t *run) {
@@ -209,6 +274,8 @@ void run_make_states(run_t *run) {
             note_finished(found->state, before);
     }
     free(all);
+    for (unsigned pass = 1; pass < run_passes(run); pass++)
+        run_let_leave(run, pass);
 }
 
 size_t run_count(const run_t *run, bool (*is)(const case_state_t *state)) {
@@ -227,6 +294,19 @@ unsigned run_passes(const run_t *run) {
         if (run->sweeps[s].measure.passes > most)
             most = run->sweeps[s].measure.passes;
     return most;
+}
+
+unsigned run_least_passes(const run_t *run) {
+    unsigned most = 1;
+    for (size_t s = 0; s < run->n_sweeps && !run->options->cold; s++)
+        if (run->sweeps[s].measure.least_passes > most)
+            most = run->sweeps[s].measure.least_passes;
+    return most;
+}
+
+char *run_passes_text(const run_t *run) {
+    const unsigned least = run_least_passes(run), most = run_passes(run);
+    return least == most ? mem_format("%u", most) : mem_format("%u to %u", least, most);
 }
 
 bool run_walks_once(const run_t *run) {
@@ -248,25 +328,58 @@ step_t run_opening(const run_t *run) {
     return run->settings.pass <= 1 ? STEP_OPEN : STEP_REOPEN;
 }
 
-void run_expect_steps(run_t *run) {
+/* Returns how many cases of the sweep take the pass. */
+static size_t expect_sweep(run_t *run, size_t s, unsigned pass) {
     estimate_t *estimate = &run->progress.estimate;
-    const unsigned n_passes = run_passes(run);
-    estimate_expect(estimate, STEP_START, "", n_passes);
-    if (run_calibrates(run))
-        estimate_expect(estimate, STEP_CALIBRATE, "", (size_t)N_CALIBRATIONS * n_passes);
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t at = 0; at < run->sweeps[s].n_cases;) {
-            const group_t group = run_next_group(run, s, &at);
-            const size_t n = run_walks_once(run) ? 1 : group.measure->passes;
-            estimate_expect(estimate, STEP_REFERENCE, "", n);
-            estimate_expect(estimate, STEP_MEASURE, "", n * group.n);
-            for (size_t i = 0; i < group.n; i++) {
-                char engine[32];
-                const char *label = case_engine_label(&group.cases[i], engine);
-                estimate_expect(estimate, STEP_OPEN, label, n_sides(run));
-                estimate_expect(estimate, STEP_REOPEN, label, n_sides(run) * (n - 1));
-            }
+    size_t n_all = 0;
+    for (size_t at = 0; at < run->sweeps[s].n_cases;) {
+        const group_t group = run_next_group(run, s, &at);
+        size_t n = 0;
+        for (size_t i = 0; i < group.n; i++) {
+            char engine[32];
+            const char *label = case_engine_label(&group.cases[i], engine);
+            if (case_has_left(&group.states[i], pass))
+                continue;
+            n++;
+            estimate_expect(estimate, pass == 1 ? STEP_OPEN : STEP_REOPEN, label, n_sides(run));
         }
+        estimate_expect(estimate, STEP_REFERENCE, "", n > 0);
+        estimate_expect(estimate, STEP_MEASURE, "", n);
+        n_all += n;
+    }
+    return n_all;
+}
+
+static void expect_start(run_t *run) {
+    estimate_expect(&run->progress.estimate, STEP_START, "", 1);
+    if (run_calibrates(run))
+        estimate_expect(&run->progress.estimate, STEP_CALIBRATE, "", N_CALIBRATIONS);
+}
+
+void run_expect_steps(run_t *run) {
+    const unsigned n_passes = run_least_passes(run);
+    for (unsigned pass = 1; pass <= n_passes; pass++) {
+        expect_start(run);
+        for (size_t s = 0; s < run->n_sweeps; s++)
+            if (pass == 1 || (!run_walks_once(run) && pass <= run->sweeps[s].measure.least_passes))
+                expect_sweep(run, s, pass);
+    }
+    run->progress.estimate.is_open = n_passes < run_passes(run);
+}
+
+bool run_expect_pass(run_t *run, unsigned pass) {
+    const bool is_new = pass > run_least_passes(run);
+    size_t n = 0;
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        const measure_options_t *measure = &run->sweeps[s].measure;
+        if (pass > measure->least_passes && pass <= measure->passes)
+            n += expect_sweep(run, s, pass);
+    }
+    run->progress.total += n;
+    run->progress.estimate.is_open = pass < run_passes(run);
+    if (is_new && n > 0)
+        expect_start(run);
+    return !is_new || n > 0;
 }
 
 void run_skip_case(run_t *run, const case_t *spec) {

@@ -1,5 +1,6 @@
 #include "run/state.h"
 
+#include "analysis/contenders.h"
 #include "analysis/labels.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -22,6 +23,24 @@ void case_note_draw(case_state_t *state, const case_result_t *draw) {
         state->draw = draw->draw;
         state->draw_ns = ns;
     }
+}
+
+/* Of a result of one pass. */
+static stats_pass_t pass_of(const phase_t *phase) {
+    return phase != NULL && phase->n_passes > 0 ? phase_pass(phase, 0)
+                                                : (stats_pass_t){.log_value = NAN};
+}
+
+void case_note_pass(case_state_t *state, const case_result_t *result) {
+    const size_t at = result->pass - 1;
+    const bool has_times = result_has_times(result);
+    state->broken |= result_is_broken(result);
+    state->dropped |= !has_times;
+    state->finished |= 1ULL << at;
+    state->may_lead = can_be_fastest(result);
+    state->compared[at] = pass_of(has_times ? compared_phase(result) : NULL);
+    for (size_t i = 0; i < STOPPING_PHASES; i++)
+        state->stopped[i][at] = pass_of(has_times ? stopping_phase(result, i) : NULL);
 }
 
 void run_free_states(run_t *run) {

@@ -17,8 +17,12 @@
 
 /* What is known of a case while it is measured, pass after pass. */
 typedef struct case_state {
-    uint64_t finished; /* bit p - 1: pass p is in the journal */
-    bool dropped;      /* skipped or broken in a pass: not measured again */
+    uint64_t finished;                        /* bit p - 1: pass p is in the journal */
+    unsigned left;                            /* it has passes enough after this one; 0: not yet */
+    bool may_lead;                            /* it may be the fastest of a comparison */
+    stats_pass_t compared[STATS_MOST_PASSES]; /* of each pass: the phase that it is compared by */
+    stats_pass_t stopped[STOPPING_PHASES][STATS_MOST_PASSES]; /* … those that end a pass */
+    bool dropped; /* skipped or broken in a pass: not measured again */
     bool broken, unsound;
     bool untuned;   /* no tuning compiler makes its code */
     uint32_t drawn; /* bit d - 1: draw d is in the journal */
@@ -26,13 +30,24 @@ typedef struct case_state {
     double draw_ns;
 } case_state_t;
 
-/* Note the result of a draw. */
+/* Note the result of a draw, or of a pass. */
 void case_note_draw(case_state_t *state, const case_result_t *draw);
+void case_note_pass(case_state_t *state, const case_result_t *result);
 
-/* Does nothing remain to be measured in `n_passes` passes? */
-static inline bool case_is_complete(const case_state_t *state, unsigned n_passes) {
+/* Is this pass for others only? */
+static inline bool case_has_left(const case_state_t *state, unsigned pass) {
+    return state->left > 0 && pass > state->left;
+}
+
+/* Are all passes up to this one in the journal? */
+static inline bool case_has_passes(const case_state_t *state, unsigned n_passes) {
     const uint64_t all = ~0ULL >> (64 - n_passes);
-    return state->dropped || (state->finished & all) == all;
+    return (state->finished & all) == all;
+}
+
+/* Does nothing remain to be measured in at most `n_passes` passes? */
+static inline bool case_is_complete(const case_state_t *state, unsigned n_passes) {
+    return state->dropped || case_has_passes(state, state->left > 0 ? state->left : n_passes);
 }
 
 /* The reference outputs of a group. Those of refilled inputs are of a pass: with the same seed in each, what a case writes in
@@ -134,16 +149,23 @@ group_t run_next_group(const run_t *run, size_t s, size_t *at);
 void run_make_states(run_t *run);
 /* Is this result from before --resume measured again, as --retry asks? */
 bool run_is_retried(const run_t *run, const case_result_t *before);
+/* After this pass: where the number of passes is open, have the cases leave that have enough (docs/measuring.md). */
+void run_let_leave(run_t *run, unsigned pass);
 /* The number of cases that `is` holds for, those of the calibration too. */
 size_t run_count(const run_t *run, bool (*is)(const case_state_t *state));
-/* The most passes of any sweep. */
+/* The most passes of any sweep, and the most that any takes in any case. */
 unsigned run_passes(const run_t *run);
+unsigned run_least_passes(const run_t *run);
+/* "6", "5 to 12"; the caller frees it. */
+char *run_passes_text(const run_t *run);
 /* One walk over the cases, not passes? */
 bool run_walks_once(const run_t *run);
 /* Is the device measured, too? Not if nothing would use the rates. */
 bool run_calibrates(const run_t *run);
-/* Tell the progress all steps of all passes (stats/estimate.h), which each then begins or skips. */
+/* Tell the progress all steps of the passes that are sure (stats/estimate.h), which each then begins or skips. */
 void run_expect_steps(run_t *run);
+/* … and, before each pass, those of cases whose number of passes is open. False: nobody takes the pass. */
+bool run_expect_pass(run_t *run, unsigned pass);
 /* The kind of step that opening a case is in this pass. */
 step_t run_opening(const run_t *run);
 /* The case is not opened in this pass, nor anything of the group measured. */

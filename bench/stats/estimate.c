@@ -129,6 +129,6 @@ time_left_t estimate_left(const estimate_t *e, double now_s) {
         likely_s += left * (e->n_now > 0 && i == e->now ? now.next_s : mean);
         least_s += isnan(mean) ? 0 : left * mean;
     }
-    const bool is_more = isnan(likely_s);
-    return (time_left_t){.s = is_more ? least_s : likely_s, .is_more = is_more};
+    const bool is_unknown = isnan(likely_s);
+    return (time_left_t){.s = is_unknown ? least_s : likely_s, .is_more = is_unknown || e->is_open};
 }

@@ -31,11 +31,12 @@ typedef struct estimate {
     double began_s;    /* when they began, without the time in which workers started since */
     double start_s;    /* when a worker began to start; NaN: none is starting */
     double least_s, most_s; /* that they still take, if they know it themselves; else NaN */
+    bool is_open;           /* more steps may come than are expected so far */
 } estimate_t;
 
 typedef struct time_left {
     double s;
-    bool is_more; /* something is left of which nothing is known: it takes longer than `s` */
+    bool is_more; /* something is left, or may come, of which nothing is known: longer than `s` */
 } time_left_t;
 
 estimate_t estimate_make(void);

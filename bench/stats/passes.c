@@ -125,3 +125,44 @@ stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n) {
     interval.high = exp(fmax(mean + half, averages[n_averages - 1 - cut]));
     return interval;
 }
+
+double stats_half_width(const stats_interval_t *interval) {
+    return (interval->high - interval->low) / 2 / interval->centre;
+}
+
+/* ---- how many passes, and how much of one ---- */
+
+/* Of Student's interval of the logarithms, if `most` passes were as far apart as these. */
+static double half_width_with(const stats_interval_t *interval, double shared, size_t most) {
+    const double n = (double)interval->n_passes, se = interval->se_log;
+    const double variance = se * se / (1 / n + shared);
+    return stats_student_quantile(0.025, (double)(most - 1)) *
+           sqrt(variance * (1 / (double)most + shared));
+}
+
+bool stats_has_enough(const stats_pass_t *passes, size_t n, const stats_aim_t *aim) {
+    if (n >= aim->most || n < aim->fewest)
+        return n >= aim->most;
+    const stats_interval_t interval = stats_interval_of(passes, n);
+    double shared = 0;
+    for (size_t i = 0; i < n; i++)
+        shared = fmax(shared, passes[i].shared);
+    if (!isfinite(interval.se_log)) /* medians of 0: no pass has a value */
+        return true;
+    const bool is_fewest = interval.n_passes <= STATS_FEWEST_PASSES;
+    return stats_half_width(&interval) <= aim->half_width / (is_fewest ? 2 : 1) ||
+           (!is_fewest && half_width_with(&interval, shared, aim->most) > aim->half_width);
+}
+
+double stats_variance_between(const stats_pass_t *passes, size_t n) {
+    double values[STATS_MOST_PASSES];
+    size_t kept = 0;
+    for (size_t i = 0; i < n && kept < STATS_MOST_PASSES; i++)
+        if (isfinite(passes[i].log_value))
+            values[kept++] = passes[i].log_value;
+    return kept < 2 ? (double)NAN : variance_of(values, kept);
+}
+
+bool stats_spread_dominates(const stats_pass_t *pass, double variance_between) {
+    return 9 * pass->variance_log <= variance_between; /* false if it is not known */
+}

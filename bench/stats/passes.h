@@ -6,6 +6,8 @@
 
 #include "stats/summary.h"
 
+#include <stdbool.h>
+
 /* With fewer passes the spread between processes is unknown: three of them are in one of two equal
  * states in a quarter of all runs. */
 enum { STATS_FEWEST_PASSES = 5, STATS_MOST_PASSES = 64 };
@@ -46,5 +48,28 @@ static const double STATS_SHARED = 1.0 / 3;
  * and Tukey (Hollander & Wolfe, Nonparametric Statistical Methods, 3.3 and 3.4). Either alone
  * covers too rarely with so few passes (docs/measuring.md has the simulated coverage). */
 stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n);
+
+/* Half of its width, as a part of its centre; NaN without an interval. */
+double stats_half_width(const stats_interval_t *interval);
+
+/* ---- how many passes, and how much of one (docs/measuring.md) ---- */
+
+/* What is asked of a case whose number of passes is open. */
+typedef struct stats_aim {
+    double half_width;   /* of its interval, as a part of the centre */
+    size_t fewest, most; /* passes; `fewest` is STATS_FEWEST_PASSES or more, unless it is `most` */
+} stats_aim_t;
+
+/* Has the case passes enough after these? They are so many as asked at most; or the interval is as narrow as asked, with
+ * STATS_FEWEST_PASSES half as wide: as many lie in one of two states in one run of 13; or from STATS_FEWEST_PASSES + 1 on
+ * even the most, as far apart as these, would not make it that narrow. */
+bool stats_has_enough(const stats_pass_t *passes, size_t n, const stats_aim_t *aim);
+
+/* The variance between the passes' values; NaN with fewer than two. */
+double stats_variance_between(const stats_pass_t *passes, size_t n);
+
+/* Is the pass's own error so small beside the spread between passes that more rounds hardly narrow the interval? Its
+ * variance is at most a ninth, so that the interval is at most 1.06 times as wide as without it. */
+bool stats_spread_dominates(const stats_pass_t *pass, double variance_between);
 
 #endif

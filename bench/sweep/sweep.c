@@ -15,8 +15,8 @@ enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
 /* The ranges are wide, but catch wrong units (a precision in percent, a time limit in ms). */
 #define FIELD(member) offsetof(measure_options_t, member)
 static const measure_key_t MEASURE_KEYS[] = {
-    {"passes", VALUE_INT, 1, STATS_MOST_PASSES, FIELD(passes)},
     {"draws", VALUE_INT, 1, MOST_DRAWS, FIELD(draws)},
+    {"interval", VALUE_REAL, 1e-4, 0.5, FIELD(interval_frac)},
     {"precision", VALUE_REAL, 1e-6, 0.5, FIELD(precision_frac)},
     {"device_precision", VALUE_REAL, 1e-6, 0.5, FIELD(device_precision_frac)},
     {"time_limit_s", VALUE_REAL, 0.01, 86400, FIELD(time_limit_s)},
@@ -31,14 +31,36 @@ const measure_key_t *sweep_measure_keys(size_t *n) {
     return MEASURE_KEYS;
 }
 
+/* 6, or {"least": 5, "most": 12}. */
+static status_t read_passes(const node_t *measure, measure_options_t *options, error_t *err) {
+    static const char *const KEYS[] = {"least", "most"};
+    node_t node = node_member(measure, "passes");
+    int64_t least, most;
+    if (!node_exists(&node))
+        return STATUS_OK;
+    if (!json_is_object(node.json)) {
+        TRY(node_integer(&node, 1, STATS_MOST_PASSES, &most, err));
+        least = most;
+    } else {
+        TRY(node_object(&node, KEYS, 2, 2, err));
+        node_t first = node_member(&node, "least"), last = node_member(&node, "most");
+        TRY(node_integer(&first, STATS_FEWEST_PASSES, STATS_MOST_PASSES, &least, err));
+        TRY(node_integer(&last, (double)least, STATS_MOST_PASSES, &most, err));
+    }
+    options->least_passes = (unsigned)least;
+    options->passes = (unsigned)most;
+    return STATUS_OK;
+}
+
 static status_t read_measure(const node_t *top, measure_options_t *measure, error_t *err) {
     node_t node = node_member(top, "measure");
     if (!node_exists(&node))
         return STATUS_OK;
-    const char *names[N_MEASURE_KEYS];
+    const char *names[N_MEASURE_KEYS + 1] = {"passes"};
     for (size_t i = 0; i < N_MEASURE_KEYS; i++)
-        names[i] = MEASURE_KEYS[i].name;
-    TRY(node_object(&node, names, N_MEASURE_KEYS, 0, err));
+        names[i + 1] = MEASURE_KEYS[i].name;
+    TRY(node_object(&node, names, N_MEASURE_KEYS + 1, 0, err));
+    TRY(read_passes(&node, measure, err));
 
     for (size_t i = 0; i < N_MEASURE_KEYS; i++) {
         const measure_key_t *key = &MEASURE_KEYS[i];

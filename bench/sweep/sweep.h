@@ -8,7 +8,9 @@
 #include "workloads/common/workload.h"
 
 typedef struct measure_options {
-    unsigned passes;       /* over the sweep, each with new processes; 6 */
+    unsigned passes;       /* over the sweep, each with new processes, at most; 12 */
+    unsigned least_passes; /* further ones for cases with wide intervals; `passes`: exactly; 5 */
+    double interval_frac;  /* asked then: half the interval, as a part of the median; 0.02 */
     unsigned draws;        /* compilations, without earlier choices, by a compiler that tunes; 3 */
     double precision_frac; /* of a pass: the error of its median by the host's clock; 0.02 */
     double device_precision_frac; /* the same by the device's clock; 0.005 */
@@ -20,8 +22,9 @@ typedef struct measure_options {
 
 #define MEASURE_DEFAULTS                                                                           \
     {                                                                                              \
-        .passes = 6, .draws = 3, .precision_frac = 0.02, .device_precision_frac = 0.005,           \
-        .time_limit_s = 15, .round_s = 0.03, .min_rounds = 4, .min_samples = 30                    \
+        .passes = 12, .least_passes = 5, .interval_frac = 0.02, .draws = 3,                        \
+        .precision_frac = 0.02, .device_precision_frac = 0.005, .time_limit_s = 15,                \
+        .round_s = 0.03, .min_rounds = 4, .min_samples = 30                                        \
     }
 
 typedef struct sweep {
@@ -37,7 +40,12 @@ typedef struct sweep {
     measure_options_t measure;
 } sweep_t;
 
-/* A key of "measure": kind (VALUE_INT or VALUE_REAL), range, and field. */
+/* Is the number of passes open? */
+static inline bool measure_is_open(const measure_options_t *measure) {
+    return measure->least_passes < measure->passes;
+}
+
+/* A key of "measure" other than "passes": kind (VALUE_INT or VALUE_REAL), range, and field. */
 typedef struct measure_key {
     const char *name;
     value_kind_t kind;

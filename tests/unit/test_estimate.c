@@ -106,6 +106,19 @@ static void test_later_passes_take_as_long_as_the_first_until_one_is_known(void 
     estimate_free(&e);
 }
 
+static void test_more_steps_may_come_than_are_expected(void **state) {
+    (void)state;
+    estimate_t e = estimate_make();
+    estimate_expect(&e, STEP_MEASURE, "", 2);
+    estimate_begin(&e, STEP_MEASURE, "", 1, 0);
+    estimate_end(&e, 10);
+    e.is_open = true;
+    expect_left(&e, 10, true, 10);
+    e.is_open = false;
+    expect_left(&e, 10, false, 10);
+    estimate_free(&e);
+}
+
 static void test_a_step_of_no_kind_teaches_nothing(void **state) {
     (void)state;
     estimate_t e = estimate_make();
@@ -125,6 +138,7 @@ int main(void) {
         cmocka_unit_test(test_what_takes_longer_than_before_is_not_0_s),
         cmocka_unit_test(test_a_workers_start_is_no_time_of_the_step),
         cmocka_unit_test(test_later_passes_take_as_long_as_the_first_until_one_is_known),
+        cmocka_unit_test(test_more_steps_may_come_than_are_expected),
         cmocka_unit_test(test_a_step_of_no_kind_teaches_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,61 @@ static void passes_without_value_do_not_count(void **state) {
     assert_true(isnan(found.low));
 }
 
+/* ---- an open number of passes ---- */
+
+static const stats_aim_t AIM = {.half_width = 0.02, .fewest = 5, .most = 12};
+
+/* After how many passes, `spread` above and below 1 in turn. */
+static size_t enough_after(double spread, double shared, const stats_aim_t *aim) {
+    stats_pass_t passes[STATS_MOST_PASSES];
+    for (size_t i = 0; i < STATS_MOST_PASSES; i++)
+        passes[i] = (stats_pass_t){.log_value = i % 2 == 0 ? spread : -spread, .shared = shared};
+    size_t n = 0;
+    while (!stats_has_enough(passes, n, aim))
+        n++;
+    return n;
+}
+
+/* With 5 passes ±2.776 · 1.095 · spread / √5, with 6 ±2.571 · 1.095 · spread / √6, or the extremes. */
+static void precise_passes_are_enough(void **state) {
+    (void)state;
+    assert_int_equal(enough_after(0, 0, &AIM), 5);
+    assert_int_equal(enough_after(0.007, 0, &AIM), 5);
+    assert_int_equal(enough_after(0.0075, 0, &AIM), 6); /* 5 must be twice as precise */
+    assert_int_equal(enough_after(0.017, 0, &AIM), 6);
+    assert_int_equal(enough_after(0.018, 0, &AIM), 7);
+}
+
+static void passes_that_would_not_help_are_not_taken(void **state) {
+    (void)state;
+    assert_int_equal(enough_after(0.1, 0, &AIM), 6);
+    assert_int_equal(enough_after(0.1, STATS_SHARED, &AIM), 6);
+    assert_int_equal(enough_after(0.012, STATS_SHARED, &AIM), 9); /* they do */
+    assert_int_equal(enough_after(0.0125, STATS_SHARED, &AIM), 10);
+    assert_int_equal(enough_after(0.013, STATS_SHARED, &AIM), 6);
+}
+
+static void the_least_and_the_most_hold(void **state) {
+    (void)state;
+    assert_int_equal(enough_after(0, 0, &(stats_aim_t){0.02, 8, 12}), 8);
+    assert_int_equal(enough_after(0.1, 0, &(stats_aim_t){0.02, 8, 12}), 8);
+    assert_int_equal(enough_after(0.1, 0, &(stats_aim_t){0.02, 3, 3}), 3);
+    assert_int_equal(enough_after(0.0118, STATS_SHARED, &(stats_aim_t){0.02, 5, 7}), 6);
+    assert_int_equal(enough_after((double)NAN, 0, &AIM), 5); /* a clock with coarse steps */
+}
+
+/* A ninth of the variance between the passes is the most that rounds may leave. */
+static void rounds_matter_beside_the_spread(void **state) {
+    (void)state;
+    const stats_pass_t before[] = {{.log_value = 0.03}, {.log_value = -0.03}, {.log_value = NAN}};
+    const double between = stats_variance_between(before, 3);
+    assert_near(between, 2 * 0.03 * 0.03);
+    assert_true(isnan(stats_variance_between(before, 1)));
+    assert_true(stats_spread_dominates(&(stats_pass_t){.variance_log = between / 9.1}, between));
+    assert_false(stats_spread_dominates(&(stats_pass_t){.variance_log = between / 8.9}, between));
+    assert_false(stats_spread_dominates(&(stats_pass_t){.variance_log = 0}, NAN));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pass_of_rounds),
@@ -169,6 +224,10 @@ int main(void) {
         cmocka_unit_test(own_error_of_passes_counts),
         cmocka_unit_test(shared_variance_widens),
         cmocka_unit_test(passes_without_value_do_not_count),
+        cmocka_unit_test(precise_passes_are_enough),
+        cmocka_unit_test(passes_that_would_not_help_are_not_taken),
+        cmocka_unit_test(the_least_and_the_most_hold),
+        cmocka_unit_test(rounds_matter_beside_the_spread),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
 }

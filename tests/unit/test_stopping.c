@@ -248,18 +248,43 @@ static void test_no_samples(void **state) {
     result_free(&result);
 }
 
+/* From the third pass on: what differs between passes is so large that further rounds would not help. */
+static void test_the_spread_between_passes_ends_a_pass(void **state) {
+    (void)state;
+    static const struct {
+        double between; /* the standard deviation */
+        stop_reason_t stop;
+        unsigned rounds;
+    } TABLE[] = {{NAN, STOP_MOST_ROUNDS, 16}, {0.01, STOP_MOST_ROUNDS, 16}, {10, STOP_SPREAD, 4}};
+    for (size_t t = 0; t < sizeof TABLE / sizeof *TABLE; t++) {
+        case_result_t result = make_result(TOTAL_ONLY);
+        stopping_t stopping;
+        stopping_init(&stopping, &DEFAULTS);
+        stopping.variance_between[0] = TABLE[t].between * TABLE[t].between;
+        stop_reason_t stop = STOP_NONE;
+        for (uint64_t round = 0; stop == STOP_NONE; round++) {
+            add_round(&result, "total", 8, 0.9F, round);
+            stop = stopping_after_round(&stopping, &result, 0.001);
+        }
+        assert_int_equal(stop, TABLE[t].stop);
+        assert_int_equal(stopping.rounds, TABLE[t].rounds);
+        result_free(&result);
+    }
+}
+
 /* Passes share the time and the samples of a case; rounds and precision are those of a pass. */
 static void test_share_of_a_pass(void **state) {
     (void)state;
     measure_options_t measure = DEFAULTS;
-    measure.passes = 8;
+    measure.least_passes = 8; /* further ones have as much */
+    measure.passes = 20;
     const measure_options_t share = stopping_share(&measure);
     assert_near(share.time_limit_s, 15.0 / 8, 1e-12);
     assert_int_equal(share.min_samples, 4); /* 30 / 8, rounded up */
     assert_int_equal(share.min_rounds, measure.min_rounds);
     assert_near(share.precision_frac, measure.precision_frac, 0);
     assert_near(share.device_precision_frac, measure.device_precision_frac, 0);
-    measure.passes = 1;
+    measure.least_passes = 1;
     assert_int_equal(stopping_share(&measure).min_samples, 30);
 }
 
@@ -304,6 +329,7 @@ int main(void) {
         cmocka_unit_test(test_zero_median),
         cmocka_unit_test(test_no_samples),
         cmocka_unit_test(test_share_of_a_pass),
+        cmocka_unit_test(test_the_spread_between_passes_ends_a_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,6 +92,7 @@ static void test_everything_is_kept(void **state) {
     assert_string_equal(sweep.name, "everything");
     assert_ptr_equal(sweep.workload, workload_find("mlp_infer"));
     assert_int_equal(sweep.measure.passes, 8);
+    assert_int_equal(sweep.measure.least_passes, 8); /* a number is exact */
     assert_near(sweep.measure.precision_frac, 0.03, 0);
     assert_near(sweep.measure.device_precision_frac, 0.004, 0);
     assert_near(sweep.measure.time_limit_s, 3.5, 0);
@@ -110,6 +111,8 @@ static void test_defaults(void **state) {
     sweep_t sweep;
     load(FIXTURES "sweeps_valid/smallest.json", ROOT, &sweep);
     const measure_options_t by_default = MEASURE_DEFAULTS;
+    assert_int_equal(sweep.measure.passes, 12);
+    assert_int_equal(sweep.measure.least_passes, 5);
     size_t n_keys;
     const measure_key_t *keys = sweep_measure_keys(&n_keys);
     for (size_t i = 0; i < n_keys; i++)

@@ -168,7 +168,7 @@ static void test_engines_and_charts(void **state) {
 
 static void test_measure_keys(void **state) {
     const measure_options_t by_default = MEASURE_DEFAULTS;
-    const double defaults[] = {by_default.passes,         by_default.draws,
+    const double defaults[] = {by_default.draws,          by_default.interval_frac,
                                by_default.precision_frac, by_default.device_precision_frac,
                                by_default.time_limit_s,   by_default.round_s,
                                by_default.min_rounds,     by_default.min_samples};
@@ -176,7 +176,10 @@ static void test_measure_keys(void **state) {
     const measure_key_t *keys = sweep_measure_keys(&n);
     assert_int_equal(n, sizeof defaults / sizeof defaults[0]);
     const json_t *properties = at(state, "$defs", "measure", "properties", NULL);
-    assert_int_equal(json_object_size(properties), n);
+    assert_int_equal(json_object_size(properties), n + 1);
+    const json_t *passes = json_object_get(json_object_get(properties, "passes"), "default");
+    assert_int_equal(json_integer_value(json_object_get(passes, "least")), by_default.least_passes);
+    assert_int_equal(json_integer_value(json_object_get(passes, "most")), by_default.passes);
     for (size_t i = 0; i < n; i++) {
         const json_t *key = json_object_get(properties, keys[i].name);
         check_text(key, "type", keys[i].kind == VALUE_INT ? "integer" : "number");

@@ -232,6 +232,7 @@ static void print_stops(const report_t *report) {
         stop_reason_t stop;
         const char *words;
     } STOPS[] = {
+        {STOP_SPREAD, "were precise enough beside what differs between passes"},
         {STOP_NOISE_FLOOR,
          "stopped at their noise floor (more samples did not narrow the interval)"},
         {STOP_MOST_ROUNDS, "ended after the most rounds"},

@@ -96,6 +96,17 @@ static bool is_on_first_machine(const report_t *report, const top_t *top, const 
            0;
 }
 
+/* As many as were asked for, "5-12" where the number is open, or else as there are. */
+static void add_passes(text_list_t *command, const record_t *run, passes_t passes) {
+    const sweep_text_t *sweep = run->n_sweeps > 0 ? &run->sweeps[0] : NULL;
+    if (passes.quick)
+        text_list_add(command, "--quick");
+    else if (sweep != NULL && sweep->least_passes < sweep->passes)
+        text_list_add_format(command, "--passes=%u-%u", sweep->least_passes, sweep->passes);
+    else if (passes.most > 0)
+        text_list_add_format(command, "--passes=%zu", passes.most);
+}
+
 /* Of several runs one that measures all of them. Empty if one was not of sweep files, or two were not on
  * the same GPUs. */
 static text_list_t joint_command(const report_t *report, const top_t *top) {
@@ -115,10 +126,7 @@ static text_list_t joint_command(const report_t *report, const top_t *top) {
             all_files = all_files && run->sweeps[i].path[0] != '(';
         }
     }
-    if (passes.quick)
-        text_list_add(&command, "--quick");
-    else if (passes.most > 0)
-        text_list_add_format(&command, "--passes=%zu", passes.most);
+    add_passes(&command, &top->runs->items[0].whole, passes);
     if (passes.devices != NULL) /* "0,1 at once" */
         text_list_add_format(&command, "--devices=%.*s", (int)strcspn(passes.devices, " "),
                              passes.devices);
