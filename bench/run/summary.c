@@ -5,6 +5,7 @@
 #include "analysis/busy.h"
 #include "analysis/contenders.h"
 #include "analysis/labels.h"
+#include "analysis/precision.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "io/json_text.h"
@@ -192,6 +193,13 @@ static void print_unknown_versions(const record_t *record) {
     text_list_free(&engines);
 }
 
+static void print_precision(const record_t *record) {
+    char *text = precision_text(&(const record_t *){record}, 1);
+    if (text != NULL)
+        output_print(stderr, "precision: %s\n", text);
+    free(text);
+}
+
 static void print_spent(const run_t *run) {
     const spent_t spent = record_spent(&run->record);
     char *text = spent_text(&spent);
@@ -210,6 +218,8 @@ status_t run_print(const run_t *run, error_t *err) {
     print_busy(&record);
     if (!run->options->quiet)
         print_unknown_versions(&record);
+    if (!run->options->quiet)
+        print_precision(&record);
     record_free(&record);
     print_lock(run);
     print_isolation(run);

@@ -217,7 +217,8 @@ static void cases_are_counted(void **state) {
                "| 6: 4 agree with a float64 reference, 1 without an output to check, 1 wrong; 1 "
                "throttled, 1 with two values ");
     assert_has(text, "| Rivals         | PyTorch eager ");
-    assert_has(text, "| 1 sealed, 1 self-reported, 3 not recorded (an older run) ");
+    assert_has(text,
+               "| 1 sealed, 1 self-reported, 3 not recorded (an older run); median interval ±");
     assert_has(text, "| unknown date, 6 passes ");
     assert_has(text, "| git not recorded ");
     free(text);
