@@ -2,6 +2,8 @@
 
 #include "base/half.h"
 #include "base/memory.h"
+#include "base/parallel.h"
+#include "base/target_clones.h"
 #include "io/fs.h"
 
 #include <errno.h>
@@ -115,19 +117,27 @@ static status_t parse_header(cursor_t cursor, npy_t *array, error_t *err) {
                      "type '%s': expected <f2, <f4, <f8, <i4, <i8, |i1, |u1 or |b1", type);
 }
 
-static size_t element_bytes(const npy_t *array) {
+size_t npy_element_bytes(const npy_t *array) {
     return (size_t)(array->type[1] - '0');
+}
+
+/* `bytes` is unaligned, hence the copies; compilers turn them into plain loads. */
+WIDEST_VECTORS static void widen_singles(const char *bytes, double *values, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float single;
+        memcpy(&single, bytes + i * sizeof single, sizeof single);
+        values[i] = (double)single;
+    }
 }
 
 static void widen_floats(const char *bytes, size_t size, double *values, size_t n) {
     uint16_t half;
-    float single;
-    if (size == sizeof half)
+    if (size == sizeof(float))
+        widen_singles(bytes, values, n);
+    else if (size == sizeof half)
         for (size_t i = 0; i < n; i++)
             values[i] = half_to_float(*(uint16_t *)memcpy(&half, bytes + i * size, size));
-    else if (size == sizeof single)
-        for (size_t i = 0; i < n; i++)
-            values[i] = (double)*(float *)memcpy(&single, bytes + i * size, size);
     else
         memcpy(values, bytes, n * size);
 }
@@ -144,11 +154,11 @@ static int64_t integer_at(const char *bytes, char kind, size_t size) {
     return kind == 'u' ? (unsigned char)*bytes : (signed char)*bytes;
 }
 
-/* Elements from number `first`. `bytes` is unaligned, hence the copies; compilers turn them into plain loads. */
+/* Elements from number `first`. */
 static status_t widen(const npy_t *array, const char *bytes, double *values, size_t first, size_t n,
                       error_t *err) {
     static const int64_t EXACT = (int64_t)1 << 53;
-    const size_t size = element_bytes(array);
+    const size_t size = npy_element_bytes(array);
     if (array->type[0] == 'f') {
         widen_floats(bytes, size, values, n);
         return STATUS_OK;
@@ -167,7 +177,7 @@ static status_t widen(const npy_t *array, const char *bytes, double *values, siz
 
 /* Set the element count after checking that `available` bytes hold exactly that many. */
 static status_t check_size(npy_t *array, size_t available, error_t *err) {
-    size_t bytes = element_bytes(array);
+    size_t bytes = npy_element_bytes(array);
     bool overflow = false;
     array->n = 1;
     for (unsigned d = 0; d < array->n_dimensions; d++)
@@ -183,12 +193,20 @@ static status_t check_size(npy_t *array, size_t available, error_t *err) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static status_t read_exactly(npy_file_t *file, void *bytes, size_t n, const char *missing,
-                             error_t *err) {
-    if (fread(bytes, 1, n, file->stream) == n)
-        return STATUS_OK;
-    return ferror(file->stream) ? error_set(err, STATUS_USAGE, "cannot read: %s", strerror(errno))
-                                : error_set(err, STATUS_USAGE, "%s", missing);
+/* At a position of the file: threads have none in common. */
+static status_t read_exactly(const npy_file_t *file, void *bytes, size_t n, size_t at,
+                             const char *missing, error_t *err) {
+    for (size_t done = 0; done < n;) {
+        const ssize_t got = pread(file->fd, (char *)bytes + done, n - done, (off_t)(at + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return error_set(err, STATUS_USAGE, "cannot read: %s", strerror(errno));
+        if (got == 0)
+            return error_set(err, STATUS_USAGE, "%s", missing);
+        done += (size_t)got;
+    }
+    return STATUS_OK;
 }
 
 /* `size`: of the file */
@@ -197,7 +215,7 @@ static status_t read_header(npy_file_t *file, size_t size, error_t *err) {
     unsigned char start[12];
     if (size < MAGIC_LENGTH + 4)
         return error_set(err, STATUS_USAGE, "not a .npy file");
-    TRY(read_exactly(file, start, 10, SHORT, err));
+    TRY(read_exactly(file, start, 10, 0, SHORT, err));
     if (memcmp(start, MAGIC, MAGIC_LENGTH) != 0)
         return error_set(err, STATUS_USAGE, "not a .npy file");
     const unsigned version = start[6];
@@ -206,7 +224,7 @@ static status_t read_header(npy_file_t *file, size_t size, error_t *err) {
     const size_t used = version == 1 ? 10 : 12;
     size_t length = start[8] | (size_t)start[9] << 8;
     if (version == 2) {
-        TRY(read_exactly(file, start + 10, 2, SHORT, err));
+        TRY(read_exactly(file, start + 10, 2, 10, SHORT, err));
         length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
     }
     if (size < used || size - used < length)
@@ -215,64 +233,73 @@ static status_t read_header(npy_file_t *file, size_t size, error_t *err) {
         return error_set(err, STATUS_USAGE, "header: %zu bytes, expected at most %d", length,
                          HEADER_MOST);
     char *header = mem_alloc(length + 1);
-    status_t status = read_exactly(file, header, length, SHORT, err);
+    status_t status = read_exactly(file, header, length, used, SHORT, err);
     if (status == STATUS_OK)
         status = parse_header((cursor_t){header, header + length}, &file->array, err);
     free(header);
     TRY(status);
-    return check_size(&file->array, size - used - length, err);
+    file->start = used + length;
+    return check_size(&file->array, size - file->start, err);
 }
 
 status_t npy_open(const char *path, npy_file_t *file, error_t *err) {
-    int fd;
     size_t size;
-    *file = (npy_file_t){0};
-    TRY(fs_open_file(path, &fd, &size, err));
+    *file = (npy_file_t){.fd = -1};
+    TRY(fs_open_file(path, &file->fd, &size, err));
     file->path = mem_text(path);
-    file->stream = fdopen(fd, "r");
-    status_t status = STATUS_OK;
-    if (file->stream == NULL) {
-        close(fd);
-        status = error_set(err, STATUS_USAGE, "cannot open: %s", strerror(errno));
-    }
-    if (status == STATUS_OK)
-        status = read_header(file, size, err);
-    file->left = file->array.n;
-    if (status == STATUS_OK)
+    if (read_header(file, size, err) == STATUS_OK)
         return STATUS_OK;
+    error_within(err, "%s", path);
     npy_close(file);
-    return error_within(err, "%s", path);
+    return STATUS_USAGE;
 }
 
-status_t npy_next(npy_file_t *file, double *values, size_t *n, error_t *err) {
+status_t npy_bytes(const npy_file_t *file, size_t first, size_t n, void *bytes, error_t *err) {
+    const size_t size = npy_element_bytes(&file->array);
+    if (read_exactly(file, bytes, n * size, file->start + first * size,
+                     "it became shorter while it was read", err) == STATUS_OK)
+        return STATUS_OK;
+    return error_within(err, "%s", file->path);
+}
+
+status_t npy_values(const npy_file_t *file, size_t first, size_t n, double *values, error_t *err) {
     char bytes[NPY_BLOCK * sizeof *values];
-    *n = file->left < NPY_BLOCK ? file->left : NPY_BLOCK;
-    status_t status = read_exactly(file, bytes, *n * element_bytes(&file->array),
-                                   "it became shorter while it was read", err);
-    if (status == STATUS_OK)
-        status = widen(&file->array, bytes, values, file->array.n - file->left, *n, err);
-    if (status != STATUS_OK)
-        return error_within(err, "%s", file->path);
-    file->left -= *n;
-    return STATUS_OK;
+    TRY(npy_bytes(file, first, n, bytes, err));
+    if (widen(&file->array, bytes, values, first, n, err) == STATUS_OK)
+        return STATUS_OK;
+    return error_within(err, "%s", file->path);
 }
 
 void npy_close(npy_file_t *file) {
-    if (file->stream != NULL)
-        fclose(file->stream);
+    if (file->path != NULL)
+        close(file->fd);
     free(file->path);
-    *file = (npy_file_t){0};
+    *file = (npy_file_t){.fd = -1};
+}
+
+/* What is read in one part: enough that starting a thread is worth it. */
+enum { READ_PART = 64 * NPY_BLOCK };
+
+static status_t read_part(void *context, size_t part, error_t *err) {
+    const npy_file_t *file = context;
+    const npy_t *array = &file->array;
+    const size_t first = part * READ_PART, left = array->n - first;
+    const size_t end = first + (left < READ_PART ? left : READ_PART);
+    for (size_t at = first, n; at < end; at += n) {
+        n = end - at < NPY_BLOCK ? end - at : NPY_BLOCK;
+        TRY(npy_values(file, at, n, array->values + at, err));
+    }
+    return STATUS_OK;
 }
 
 status_t npy_read(const char *path, npy_t *array, error_t *err) {
     npy_file_t file;
     *array = (npy_t){0};
     TRY(npy_open(path, &file, err));
+    file.array.values = mem_alloc(file.array.n * sizeof *array->values);
+    const status_t status =
+        parallel_parts((file.array.n + READ_PART - 1) / READ_PART, read_part, &file, err);
     *array = file.array;
-    array->values = mem_alloc(array->n * sizeof *array->values);
-    status_t status = STATUS_OK;
-    for (size_t at = 0, n; at < array->n && status == STATUS_OK; at += n)
-        status = npy_next(&file, array->values + at, &n, err);
     npy_close(&file);
     if (status != STATUS_OK)
         npy_free(array);

@@ -6,7 +6,6 @@
 #include "base/error.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
 enum { NPY_MAX_DIMENSIONS = 8 };
 
@@ -21,21 +20,24 @@ typedef struct npy {
 
 status_t npy_read(const char *path, npy_t *array, error_t *err);
 void npy_free(npy_t *array);
+size_t npy_element_bytes(const npy_t *array);
 
-enum { NPY_BLOCK = 1 << 14 };
+enum { NPY_BLOCK = 1 << 12 };
 
-/* A file that is read in blocks: its size is known and checked before memory is spent on it. */
+/* An open file: its size is known and checked before memory is spent on it. Several threads may read it. */
 typedef struct npy_file {
     npy_t array; /* without values */
-    FILE *stream;
     char *path;
-    size_t left; /* elements */
+    int fd;
+    size_t start; /* of the elements, in bytes */
 } npy_file_t;
 
 /* Checks the header, and that the file is as long as its shape says. */
 status_t npy_open(const char *path, npy_file_t *file, error_t *err);
-/* The next elements, at most NPY_BLOCK, in `values`; `*n` is 0 at the end. */
-status_t npy_next(npy_file_t *file, double *values, size_t *n, error_t *err);
+/* Elements from number `first`, at most NPY_BLOCK, within the array, as `values` or as the file's `bytes`. */
+status_t npy_values(const npy_file_t *file, size_t first, size_t n, double *values, error_t *err);
+status_t npy_bytes(const npy_file_t *file, size_t first, size_t n, void *bytes, error_t *err);
+/* Also of one that npy_open() has refused. */
 void npy_close(npy_file_t *file);
 
 /* `type` as in npy_t, `values` of that type. */

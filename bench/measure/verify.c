@@ -1,9 +1,12 @@
 #include "measure/verify.h"
 
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "io/fs.h"
+#include "stats/difference.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +43,6 @@ static status_t read_initial(const char *folder, const char *name, npy_t *array,
     return status;
 }
 
-/* An infinity has no part in a norm: where one is expected, anything else is infinitely wrong. */
-static double square(double value) {
-    return isinf(value) ? 0 : value * value;
-}
-
 static status_t load_array(const char *folder, const char *name, npy_t *array, double *norm,
                            error_t *err) {
     double scale;
@@ -54,10 +52,7 @@ static status_t load_array(const char *folder, const char *name, npy_t *array, d
     free(path);
     if (status != STATUS_OK)
         return status;
-    *norm = 0;
-    for (size_t k = 0; k < array->n; k++)
-        *norm += square(array->values[k]);
-    *norm = fmax(*norm, scale * scale * (double)array->n);
+    *norm = fmax(difference_norm(array), scale * scale * (double)array->n);
     return STATUS_OK;
 }
 
@@ -96,121 +91,6 @@ void reference_free(reference_t *reference) {
 static bool same_shape(const npy_t *a, const npy_t *b) {
     return a->n_dimensions == b->n_dimensions &&
            memcmp(a->shape, b->shape, a->n_dimensions * sizeof *a->shape) == 0;
-}
-
-/* The worst row or column. */
-typedef struct line {
-    double squares; /* of its error, relative to its own norm or that of an average line */
-    size_t index;
-} line_t;
-
-typedef struct difference {
-    double squares, max_abs; /* NaN anywhere makes both NaN */
-    size_t worst;            /* element of max_abs */
-    double found;            /* there */
-    line_t row, column;
-} difference_t;
-
-/* A comparison, block by block. */
-typedef struct comparison {
-    const npy_t *expected;
-    double mean_square; /* of what is expected; infinite if that is all 0: no line is wrong then */
-    size_t n_columns;
-    double row_squares, row_norm;          /* of the row's elements so far */
-    double *column_squares, *column_norms; /* NULL: one column */
-    difference_t difference;
-} comparison_t;
-
-/* The columns are the last axis, the rows all others; a vector is one column. */
-static size_t columns_of(const npy_t *array) {
-    return array->n_dimensions < 2 ? 1 : array->shape[array->n_dimensions - 1];
-}
-
-static void note_line(line_t *worst, size_t index, double squares, double norm, double average) {
-    const double scale = fmax(norm, average);
-    if (squares > worst->squares * scale)
-        *worst = (line_t){squares / scale, index};
-}
-
-/* Elements `first` to `first + n` of the array, all in one row. */
-static void add_part_of_row(comparison_t *c, const double *found, size_t first, size_t n) {
-    const double *expected = c->expected->values + first;
-    difference_t *sum = &c->difference;
-    const size_t column = first % c->n_columns;
-    for (size_t i = 0; i < n; i++) {
-        const double d = found[i] == expected[i] ? 0 : found[i] - expected[i];
-        c->row_squares += d * d;
-        c->row_norm += square(expected[i]);
-        if (c->column_squares != NULL) {
-            c->column_squares[column + i] += d * d;
-            c->column_norms[column + i] += square(expected[i]);
-        }
-        if (!(fabs(d) <= sum->max_abs) && !isnan(sum->max_abs)) {
-            sum->max_abs = fabs(d);
-            sum->worst = first + i;
-            sum->found = found[i];
-        }
-    }
-    if (column + n < c->n_columns)
-        return;
-    note_line(&sum->row, first / c->n_columns, c->row_squares, c->row_norm,
-              c->mean_square * (double)c->n_columns);
-    sum->squares += c->row_squares;
-    c->row_squares = c->row_norm = 0;
-}
-
-/* What is compared with the reference: a file, or the mean of two arrays, or zeros. */
-typedef struct found {
-    npy_file_t *file;
-    const npy_t *of[2]; /* without a file; NULL: zeros */
-    size_t at;
-} found_t;
-
-static status_t next_block(found_t *found, size_t all, double block[NPY_BLOCK], size_t *n,
-                           error_t *err) {
-    if (found->file != NULL)
-        return npy_next(found->file, block, n, err);
-    *n = all - found->at < NPY_BLOCK ? all - found->at : NPY_BLOCK;
-    for (size_t i = 0; i < *n; i++) {
-        const double a = found->of[0] != NULL ? found->of[0]->values[found->at + i] : 0;
-        const double b = found->of[1] != NULL ? found->of[1]->values[found->at + i] : 0;
-        block[i] = a == b ? a : a / 2 + b / 2; /* infinities stay */
-    }
-    found->at += *n;
-    return STATUS_OK;
-}
-
-static status_t compare_rows(comparison_t *c, found_t *found, error_t *err) {
-    double block[NPY_BLOCK];
-    for (size_t at = 0, n; at < c->expected->n; at += n) {
-        TRY(next_block(found, c->expected->n, block, &n, err));
-        for (size_t i = 0, part; i < n; i += part) {
-            const size_t left = c->n_columns - (at + i) % c->n_columns;
-            part = left < n - i ? left : n - i;
-            add_part_of_row(c, block + i, at + i, part);
-        }
-    }
-    return STATUS_OK;
-}
-
-static status_t compare(found_t *found, const npy_t *expected, double norm,
-                        difference_t *difference, error_t *err) {
-    comparison_t c = {.expected = expected,
-                      .mean_square = norm > 0 ? norm / (double)expected->n : INFINITY,
-                      .n_columns = columns_of(expected)};
-    const size_t n_columns = c.n_columns;
-    if (n_columns > 1) {
-        c.column_squares = mem_zeroed(n_columns, sizeof *c.column_squares);
-        c.column_norms = mem_zeroed(n_columns, sizeof *c.column_norms);
-    }
-    const status_t status = compare_rows(&c, found, err);
-    for (size_t k = 0; k < n_columns && c.column_squares != NULL && status == STATUS_OK; k++)
-        note_line(&c.difference.column, k, c.column_squares[k], c.column_norms[k],
-                  c.mean_square * (double)(expected->n / n_columns));
-    free(c.column_squares);
-    free(c.column_norms);
-    *difference = c.difference;
-    return status;
 }
 
 /* As NumPy writes it: "(6,)", "(3, 2)". The caller frees it. */
@@ -266,7 +146,7 @@ static char *missing_text(const reference_t *reference, const char *folder) {
 
 /* "element 5: 0, expected 2.5"; with rows and columns "element 5 (row 2, column 1): …". */
 static char *worst_text(const difference_t *difference, const npy_t *expected) {
-    const size_t n_columns = columns_of(expected), at = difference->worst;
+    const size_t n_columns = difference_columns(expected), at = difference->worst;
     char text[2][32];
     const char *actual = number_text(text[0], 9, difference->found);
     const char *right = number_text(text[1], 9, expected->values[at]);
@@ -353,7 +233,7 @@ static void check_array(npy_file_t *file, const reference_t *reference, size_t i
                      mem_format("%s has shape %s, expected %s", pair.name, actual, right));
         free(actual);
         free(right);
-    } else if (compare(&found, expected, pair.norm, &difference, &err) != STATUS_OK) {
+    } else if (difference_find(&found, expected, pair.norm, &difference, &err) != STATUS_OK) {
         not_compared(check, reason, mem_format("no output: %s", err.text));
     } else {
         note_difference(&difference, &pair, check, reason);
@@ -416,26 +296,80 @@ void verify_mean(const reference_t *reference, size_t i, const npy_t *const of[2
     *reason = NULL;
     *check = check_of(reference, i, tolerance);
     check->done = true;
-    if (compare(&found, &pair.expected, pair.norm, &difference, NULL) == STATUS_OK)
+    if (difference_find(&found, &pair.expected, pair.norm, &difference, NULL) == STATUS_OK)
         note_difference(&difference, &pair, check, reason);
 }
 
 /* ---- twice ----------------------------------------------------------------------------------- */
 
-/* Of arrays with equal shapes. */
-static status_t compare_bits(const char *name, npy_file_t files[2], char **difference,
-                             error_t *err) {
-    double blocks[2][NPY_BLOCK];
-    char text[2][32];
-    for (size_t at = 0, n = 1; n > 0 && *difference == NULL; at += n) {
-        for (size_t k = 0; k < 2; k++)
-            TRY(npy_next(&files[k], blocks[k], &n, err));
-        for (size_t i = 0; i < n && *difference == NULL; i++)
-            if (memcmp(&blocks[0][i], &blocks[1][i], sizeof blocks[0][i]) != 0)
-                *difference = mem_format("%s, element %zu: %s and %s", name, at + i,
-                                         number_text(text[0], 9, blocks[0][i]),
-                                         number_text(text[1], 9, blocks[1][i]));
+/* Two arrays of one shape, part by part. */
+typedef struct both {
+    const char *name;
+    npy_file_t files[2];
+    pthread_mutex_t mutex; /* of what follows */
+    size_t at;             /* the first element that differs; n: none */
+    double found[2];       /* there */
+} both_t;
+
+enum { BITS_PART = 64 * NPY_BLOCK };
+
+static void note_element(both_t *both, size_t at, const double blocks[2][NPY_BLOCK], size_t i) {
+    pthread_mutex_lock(&both->mutex);
+    if (at + i < both->at) {
+        both->at = at + i;
+        both->found[0] = blocks[0][i];
+        both->found[1] = blocks[1][i];
     }
+    pthread_mutex_unlock(&both->mutex);
+}
+
+static status_t compare_block(both_t *both, size_t at, size_t n, bool *equal, error_t *err) {
+    double blocks[2][NPY_BLOCK];
+    *equal = false;
+    if (strcmp(both->files[0].array.type, both->files[1].array.type) == 0) {
+        for (size_t k = 0; k < 2; k++)
+            TRY(npy_bytes(&both->files[k], at, n, blocks[k], err));
+        const size_t bytes = n * npy_element_bytes(&both->files[0].array);
+        *equal = memcmp(blocks[0], blocks[1], bytes) == 0;
+    }
+    if (*equal)
+        return STATUS_OK;
+    for (size_t k = 0; k < 2; k++)
+        TRY(npy_values(&both->files[k], at, n, blocks[k], err));
+    size_t i = 0;
+    while (i < n && memcmp(&blocks[0][i], &blocks[1][i], sizeof blocks[0][i]) == 0)
+        i++;
+    *equal = i == n; /* other bytes of the same value, as of a bool */
+    if (!*equal)
+        note_element(both, at, blocks, i);
+    return STATUS_OK;
+}
+
+static status_t compare_bits(void *context, size_t part, error_t *err) {
+    both_t *both = context;
+    const size_t all = both->files[0].array.n, first = part * BITS_PART;
+    const size_t end = all - first < BITS_PART ? all : first + BITS_PART;
+    bool equal = true;
+    for (size_t at = first, n; at < end && equal; at += n) {
+        n = end - at < NPY_BLOCK ? end - at : NPY_BLOCK;
+        TRY(compare_block(both, at, n, &equal, err));
+    }
+    return STATUS_OK;
+}
+
+static status_t compare_both(both_t *both, char **difference, error_t *err) {
+    char text[2][32];
+    const size_t n = both->files[0].array.n;
+    if (!same_shape(&both->files[0].array, &both->files[1].array)) {
+        *difference = mem_format("the shape of %s", both->name);
+        return STATUS_OK;
+    }
+    both->at = n;
+    TRY(parallel_parts((n + BITS_PART - 1) / BITS_PART, compare_bits, both, err));
+    if (both->at < n)
+        *difference = mem_format("%s, element %zu: %s and %s", both->name, both->at,
+                                 number_text(text[0], 9, both->found[0]),
+                                 number_text(text[1], 9, both->found[1]));
     return STATUS_OK;
 }
 
@@ -445,18 +379,16 @@ status_t verify_same_bits(const text_list_t *names, const char *first, const cha
     status_t status = STATUS_OK;
     *difference = NULL;
     for (size_t i = 0; i < names->n && status == STATUS_OK && *difference == NULL; i++) {
-        npy_file_t files[2] = {0};
+        both_t both = {.name = names->items[i], .mutex = PTHREAD_MUTEX_INITIALIZER};
         for (size_t k = 0; k < 2 && status == STATUS_OK; k++) {
             char *path = array_path(folders[k], names->items[i]);
-            status = npy_open(path, &files[k], err);
+            status = npy_open(path, &both.files[k], err);
             free(path);
         }
-        if (status == STATUS_OK && !same_shape(&files[0].array, &files[1].array))
-            *difference = mem_format("the shape of %s", names->items[i]);
-        else if (status == STATUS_OK)
-            status = compare_bits(names->items[i], files, difference, err);
+        if (status == STATUS_OK)
+            status = compare_both(&both, difference, err);
         for (size_t k = 0; k < 2; k++)
-            npy_close(&files[k]);
+            npy_close(&both.files[k]);
     }
     return status;
 }
