@@ -3,7 +3,7 @@
 #include "base/bfloat16.h"
 #include "base/half.h"
 #include "base/memory.h"
-#include "base/rng.h"
+#include "base/target_clones.h"
 #include "workloads/operator/normal.h"
 
 #include <math.h>
@@ -26,20 +26,32 @@ static double bounded(double value, double least, double most) {
     return fmin(fmax(rint(value), least), most);
 }
 
-/* `to`: the array's start. */
-static void store(void *to, size_t first, const double *values, size_t n, element_t element) {
-    void *at = (char *)to + first * element_bytes(element);
+WIDEST_VECTORS static void store_singles(float *to, const double *values, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        to[i] = (float)values[i];
+}
+
+WIDEST_VECTORS static void store_bfloats(uint16_t *to, const double *values, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        to[i] = bfloat16_from_float((float)values[i]);
+}
+
+static void store(void *at, const double *values, size_t n, element_t element) {
 #define STORE(type, value_of)                                                                      \
     for (size_t i = 0; i < n; i++)                                                                 \
         ((type *)at)[i] = (type)(value_of);                                                        \
     break
     switch (element) {
     case ELEMENT_F32:
-        STORE(float, values[i]);
+        store_singles(at, values, n);
+        break;
     case ELEMENT_F16:
         STORE(uint16_t, half_from_float((float)values[i]));
     case ELEMENT_BF16:
-        STORE(uint16_t, bfloat16_from_float((float)values[i]));
+        store_bfloats(at, values, n);
+        break;
     case ELEMENT_F64:
         STORE(double, values[i]);
     case ELEMENT_I32:
@@ -122,13 +134,22 @@ static void fill_permutation(void *values, size_t n, element_t element, rng_posi
         const size_t count = chunk_of(first, n);
         for (size_t i = 0; i < count; i++)
             numbers[i] = order[first + i].number;
-        store(values, first, numbers, count, element);
+        store((char *)values + first * element_bytes(element), numbers, count, element);
     }
     free(order);
     free(other);
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
+
+void fill_part(void *values, size_t n, element_t element, const fill_t *fill, rng_position_t from) {
+    double numbers[CHUNK];
+    for (size_t first = 0, count; first < n; first += count, from.first += count) {
+        count = chunk_of(first, n);
+        draw(numbers, count, fill, from);
+        store((char *)values + first * element_bytes(element), numbers, count, element);
+    }
+}
 
 static void fill_from(void *values, size_t n, element_t element, const fill_t *fill,
                       rng_position_t start, bool on_all_cores) {
@@ -137,13 +158,9 @@ static void fill_from(void *values, size_t n, element_t element, const fill_t *f
         return;
     }
 #pragma omp parallel for schedule(static) if (on_all_cores && n > MIN_PARALLEL)
-    for (size_t first = 0; first < n; first += CHUNK) {
-        double numbers[CHUNK];
-        const size_t count = chunk_of(first, n);
-        const rng_position_t from = {start.seed, start.stream, first};
-        draw(numbers, count, fill, from);
-        store(values, first, numbers, count, element);
-    }
+    for (size_t first = 0; first < n; first += CHUNK)
+        fill_part((char *)values + first * element_bytes(element), chunk_of(first, n), element,
+                  fill, (rng_position_t){start.seed, start.stream, first});
 }
 
 void fill_array(void *values, size_t n, element_t element, const fill_t *fill, uint64_t seed,

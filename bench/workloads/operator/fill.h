@@ -3,6 +3,7 @@
 #ifndef BENCH_WORKLOADS_OPERATOR_FILL_H
 #define BENCH_WORKLOADS_OPERATOR_FILL_H
 
+#include "base/rng.h"
 #include "expression/element.h"
 
 #include <stddef.h>
@@ -25,6 +26,9 @@ typedef struct fill {
 
 /* Streams of inputs 0, 1, … */
 enum { OPERATOR_STREAM = 64 };
+
+/* `n` elements, which are those of a stream from a place on, on this thread; not of a permutation. */
+void fill_part(void *values, size_t n, element_t element, const fill_t *fill, rng_position_t from);
 
 /* Fill input number `input`, `n` elements, on all cores. f16 and bf16 are rounded from float32, f64 is not rounded, integers
  * go to the nearest in their range; bool: true for what is not 0. */

@@ -3,6 +3,8 @@
 #include "base/target_clones.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
 
 /* A fused x * y + z has other bits; see base/rng.c. */
 #ifdef __clang__
@@ -43,38 +45,49 @@ static const double TAIL_BELOW[COEFFICIENTS] = {1.0,
 static const double LOG_SERIES[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,
                                     1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19};
 
-static double polynomial(const double *coefficients, size_t n, double x) {
-    double sum = coefficients[n - 1];
-    for (size_t i = n - 1; i-- > 0;)
-        sum = sum * x + coefficients[i];
-    return sum;
-}
-
-/* The libraries' logarithms differ in the last bit. */
-static double natural_log(double x) {
-    static const double LOG_2 = 0.693147180559945309417, ROOT_HALF = 0.707106781186547524401;
-    int exponent;
-    double mantissa = frexp(x, &exponent);
-    if (mantissa < ROOT_HALF) {
-        mantissa = mantissa * 2;
-        exponent = exponent - 1;
-    }
-    const double s = (mantissa - 1) / (mantissa + 1);
-    const double series = polynomial(LOG_SERIES, sizeof LOG_SERIES / sizeof *LOG_SERIES, s * s);
-    return exponent * LOG_2 + 2 * s * series;
-}
-
 static const double CENTRE = 0.425; /* half the width of what the first approximation is for */
+
+enum { PART = 256 }; /* words at a time, whose tails are gathered */
 
 static inline double quantile_at(uint32_t word) {
     return (word + 0.5) * 0x1p-32;
 }
 
-static double tail(double p) {
-    const double q = p - 0.5, r = sqrt(-natural_log(q < 0 ? p : 1 - p)) - 1.6;
-    const double size =
-        polynomial(TAIL_ABOVE, COEFFICIENTS, r) / polynomial(TAIL_BELOW, COEFFICIENTS, r);
-    return q < 0 ? -size : size;
+static inline double polynomial(const double coefficients[COEFFICIENTS], double x) {
+    double sum = coefficients[COEFFICIENTS - 1];
+#pragma GCC unroll 8
+    for (int i = COEFFICIENTS - 2; i >= 0; i--)
+        sum = sum * x + coefficients[i];
+    return sum;
+}
+
+static inline double with_bits(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The libraries' logarithms differ in the last bit. Of a normal number from 2^-33 to 1/2: its exponent and its mantissa, from
+ * 1/2 to 1, are those of frexp(). The exponent becomes a double as the last bits of 2^52 and more: vectors of 64-bit integers
+ * have no conversion. */
+static inline double natural_log(double x) {
+    static const double LOG_2 = 0.693147180559945309417, ROOT_HALF = 0.707106781186547524401;
+    enum { TERMS = sizeof LOG_SERIES / sizeof *LOG_SERIES, BIAS = 1022 };
+    static const uint64_t FRACTION = (UINT64_C(1) << 52) - 1;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    double exponent = with_bits(bits >> 52 | UINT64_C(0x4330000000000000)) - (0x1p52 + BIAS);
+    double mantissa = with_bits((bits & FRACTION) | (uint64_t)BIAS << 52);
+    const bool small = mantissa < ROOT_HALF;
+    const double twice = mantissa * 2, before = exponent - 1;
+    mantissa = small ? twice : mantissa;
+    exponent = small ? before : exponent;
+    const double s = (mantissa - 1) / (mantissa + 1), s2 = s * s;
+    double series = LOG_SERIES[TERMS - 1];
+#pragma GCC unroll 16
+    for (int i = TERMS - 2; i >= 0; i--)
+        series = series * s2 + LOG_SERIES[i];
+    return exponent * LOG_2 + 2 * s * series;
 }
 
 /* Of words in the tails: anything. */
@@ -82,22 +95,48 @@ WIDEST_VECTORS static void centres(double *values, const uint32_t *words, size_t
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         const double q = quantile_at(words[i]) - 0.5, r = 0.180625 - q * q;
-        double above = CENTRE_ABOVE[COEFFICIENTS - 1], below = CENTRE_BELOW[COEFFICIENTS - 1];
-#pragma GCC unroll 8
-        for (int k = COEFFICIENTS - 2; k >= 0; k--) {
-            above = above * r + CENTRE_ABOVE[k];
-            below = below * r + CENTRE_BELOW[k];
-        }
+        const double above = polynomial(CENTRE_ABOVE, r), below = polynomial(CENTRE_BELOW, r);
         values[i] = above * q / below;
     }
 }
 
-void normal_of_words(double *values, const uint32_t *words, size_t n) {
-    centres(values, words, n);
+/* Of a few words in the tails, in three steps: a root alone is a loop of vectors. */
+WIDEST_VECTORS static void tails(double *values, const uint32_t *words, size_t n) {
+    double roots[PART];
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        const double p = quantile_at(words[i]);
-        if (fabs(p - 0.5) > CENTRE)
-            values[i] = tail(p);
+        const double p = quantile_at(words[i]), from_above = 1 - p;
+        roots[i] = -natural_log(p < 0.5 ? p : from_above);
+    }
+    for (size_t i = 0; i < n; i++)
+        roots[i] = sqrt(roots[i]);
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        const double r = roots[i] - 1.6;
+        const double size = polynomial(TAIL_ABOVE, r) / polynomial(TAIL_BELOW, r);
+        values[i] = quantile_at(words[i]) < 0.5 ? -size : size;
+    }
+}
+
+static void part_of_words(double *values, const uint32_t *words, size_t n) {
+    uint32_t outer[PART], at[PART];
+    double of_outer[PART];
+    size_t n_outer = 0;
+    centres(values, words, n);
+    for (size_t i = 0; i < n; i++) { /* without a branch, which nobody could predict */
+        outer[n_outer] = words[i];
+        at[n_outer] = (uint32_t)i;
+        n_outer += fabs(quantile_at(words[i]) - 0.5) > CENTRE;
+    }
+    tails(of_outer, outer, n_outer);
+    for (size_t i = 0; i < n_outer; i++)
+        values[at[i]] = of_outer[i];
+}
+
+void normal_of_words(double *values, const uint32_t *words, size_t n) {
+    for (size_t at = 0, part; at < n; at += part) {
+        part = n - at < PART ? n - at : PART;
+        part_of_words(values + at, words + at, part);
     }
 }
 
