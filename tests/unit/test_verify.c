@@ -328,6 +328,64 @@ static void test_means(void **state) {
     free(y);
 }
 
+/* Of two runs, in `found` and `expected`. The caller frees it; NULL: they are the same. */
+static char *difference_of(const folders_t *f) {
+    text_list_t names = text_split("y", ',');
+    char *difference;
+    error_t err = ERROR_INIT;
+    assert_int_equal(verify_same_bits(&names, f->found, f->expected, &difference, &err), STATUS_OK);
+    text_list_free(&names);
+    return difference;
+}
+
+/* In arrays of several parts, that are read by several threads. */
+static void test_the_first_other_bit_of_two_runs(void **state) {
+    const folders_t *f = *state;
+    enum { N = 1000003 };
+    double *y = mem_zeroed(N, sizeof *y);
+    write_vector(f->found, "y", y, N);
+    write_vector(f->expected, "y", y, N);
+    assert_null(difference_of(f));
+    for (size_t at = N - 1; at > 100000; at -= 99999) {
+        y[at] = -0.0;
+        write_vector(f->expected, "y", y, N);
+        char *expected = mem_format("y, element %zu: 0 and -0", at), *found = difference_of(f);
+        assert_string_equal(found, expected);
+        free(found);
+        free(expected);
+    }
+    write_vector(f->expected, "y", y, N - 1);
+    assert_says(difference_of(f), "the shape of y");
+    free(y);
+}
+
+/* What is compared is what the bits mean. */
+static void test_types_of_two_runs(void **state) {
+    const folders_t *f = *state;
+    char *found = fs_join(f->found, "y.npy"), *expected = fs_join(f->expected, "y.npy");
+    error_t err = ERROR_INIT;
+    const size_t n = 2;
+    npy_write_f32(found, (float[]){1, 2}, &n, 1, &err);
+    npy_write_f64(expected, (double[]){1, 2}, &n, 1, &err);
+    assert_null(difference_of(f));
+    npy_write_f64(expected, (double[]){1, 2.5}, &n, 1, &err);
+    assert_says(difference_of(f), "y, element 1: 2 and 2.5");
+    const size_t many = 2 * NPY_BLOCK;
+    char *bools = mem_zeroed(many, 1);
+    bools[1] = 2;
+    npy_write(found, "b1", bools, &many, 1, &err);
+    bools[1] = 1;
+    npy_write(expected, "b1", bools, &many, 1, &err);
+    assert_null(difference_of(f));
+    bools[1] = 0;
+    npy_write(expected, "b1", bools, &many, 1, &err);
+    assert_says(difference_of(f), "y, element 1: 1 and 0");
+    free(bools);
+    assert_int_equal(err.status, STATUS_OK);
+    free(found);
+    free(expected);
+}
+
 #define with_folders(test) cmocka_unit_test_setup_teardown(test, make_folders, remove_folders)
 
 int main(void) {
@@ -348,6 +406,8 @@ int main(void) {
         with_folders(test_nothing_to_compare),
         with_folders(test_reference_that_is_not_there),
         with_folders(test_means),
+        with_folders(test_the_first_other_bit_of_two_runs),
+        with_folders(test_types_of_two_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
