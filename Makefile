@@ -31,9 +31,21 @@ COMPUTING := test_learned test_mlp_train test_refill
 .PHONY: all
 all: $(BUILD)/bench features ## build build/bench and list the optional software found
 
-$(BUILD)/bench: $(BUILD)/obj/bench/main.o $(LIBRARY)
+$(BUILD)/bench: $(BUILD)/obj/bench/main.o $(LIBRARY) | $(BUILD)/libinputs.so
 	$(call say,LINK,$@)
 	$(Q)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# For workers in Python (reference_common/native.py), without OpenMP: they have threads of their own.
+INPUTS := $(addprefix bench/,base/half.c base/memory.c base/rng.c $(addprefix workloads/operator/,element.c fill.c normal.c))
+
+$(BUILD)/libinputs.so: $(INPUTS:%.c=$(BUILD)/pic/%.o)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,-Bsymbolic $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+$(BUILD)/pic/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(filter-out -fopenmp,$(ALL_CFLAGS)) -fopenmp-simd -fPIC -MMD -MP -c -o $@ $<
 
 .PHONY: features
 features: $(BUILD)/bench
@@ -248,4 +260,4 @@ clean: ## remove build/ (programs, cached cubins)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
--include $(OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(INPUTS:%.c=$(BUILD)/pic/%.d)

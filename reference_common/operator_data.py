@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import native
 import philox
 
 Array = npt.NDArray[Any]
@@ -93,7 +94,7 @@ class OperatorInputs:
 
     def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
         """Fill input `number` under this key."""
-        array[...] = filled(spec, key, number)
+        fill_array(array, spec, key, number)
 
 
 def fill_key(seed: int, refill: int) -> int:
@@ -103,24 +104,32 @@ def fill_key(seed: int, refill: int) -> int:
 
 def filled(spec: ArraySpec, seed: int, number: int) -> Array:
     """Return input `number` of a case."""
+    array = np.empty(spec.shape, STORED[spec.dtype])
+    fill_array(array, spec, seed, number)
+    return array
+
+
+def fill_array(array: Array, spec: ArraySpec, seed: int, number: int) -> None:
+    """Fill the contiguous array of input `number` of a case."""
     fill = spec.fill
     assert fill is not None, f"{spec.name}: an input without a fill"
-    array = np.empty(spec.shape, STORED[spec.dtype])
     if fill.kind == "function":  # the caller's
-        return array
+        return
     flat = array.reshape(-1)
     stream = STREAM + number
     keys = _sorted_keys(flat.size, seed, stream) if fill.kind == "permutation" else None
 
     def draw(first: int, count: int) -> None:
+        part = flat[first : first + count]
         if keys is not None:
             values = (keys[first : first + count] & np.uint64(0xFFFFFFFF)).astype(np.float64)
+        elif native.fill(part, spec.dtype, fill, native.Position(seed, stream, first)):
+            return
         else:
             values = _drawn(fill, count, seed, stream, first)
-        flat[first : first + count] = _rounded(values, spec.dtype)
+        part[:] = _rounded(values, spec.dtype)
 
     philox.in_chunks(flat.size, draw)
-    return array
 
 
 def widened(array: Array) -> Array:

@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
+import native
+
 _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
@@ -56,8 +58,9 @@ def words(seed: int, stream: int, first: int, count: int) -> npt.NDArray[np.uint
     Element i is word i % 4 of the block with counter {i / 4 low, i / 4 high, stream, 0} and key
     {seed low, seed high}.
     """
-    if count == 0:
-        return np.empty(0, dtype=np.uint32)
+    found = np.empty(count, dtype=np.uint32)
+    if count == 0 or native.words(found, native.Position(seed, stream, first)):
+        return found
     first_block, skip = divmod(first, 4)
     n_blocks = (skip + count + 3) // 4
     block = np.uint64(first_block) + np.arange(n_blocks, dtype=np.uint64)
@@ -96,6 +99,8 @@ def fill_uniform(
 
     def fill(start: int, count: int) -> None:
         part = flat[start : start + count]
+        if native.uniform(part, native.Position(seed, stream, first + start), low, high):
+            return
         part[:] = words(seed, stream, first + start, count) >> np.uint32(8)
         part *= np.float32(2.0**-24)
         part *= high32 - low32

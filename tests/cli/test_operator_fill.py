@@ -11,7 +11,8 @@ import pytest
 from project import built
 
 np = pytest.importorskip("numpy")
-import operator_data  # noqa: E402 -- these need NumPy
+import native  # noqa: E402 -- these need NumPy
+import operator_data  # noqa: E402
 import philox  # noqa: E402
 from operator_data import (  # noqa: E402
     ArraySpec,
@@ -45,6 +46,16 @@ SIZES = (0, 1, 5, 4095, 4097, 65535, 65536, 65537, 131073)
 every_dtype = pytest.mark.parametrize("dtype", operator_data.STORED)
 
 
+@pytest.fixture(params=["C", "NumPy"])
+def filled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Python call C where `make` has built it, or do all by itself."""
+    if request.param == "NumPy":
+        for name in ("_words", "_uniform", "_fill"):
+            monkeypatch.setattr(native, name, None)
+    elif native._fill is None:
+        pytest.fail("there is no build/libinputs.so: make builds it with bench")
+
+
 @pytest.fixture(scope="module")
 def program() -> Path:
     return built("operator_fill")
@@ -67,6 +78,7 @@ def bytes_of(program: Path, lines: list[str]) -> bytes:
     ).stdout
 
 
+@pytest.mark.usefixtures("filled_by")
 @every_dtype
 @pytest.mark.parametrize("fill", FILLS, ids=str)
 def test_c_and_numpy_agree_to_the_bit(program: Path, dtype: str, fill: Fill) -> None:
@@ -98,6 +110,7 @@ def test_a_refill_does_not_depend_on_the_one_before(program: Path, dtype: str, f
 
 
 # The unit tests of rng.c and fill.c have the same numbers.
+@pytest.mark.usefixtures("filled_by")
 def test_keys_and_refills_to_the_bit() -> None:
     assert philox.mix(0) == 0xE220A8397B1DCDAF
     assert fill_key(42, 0) == 42

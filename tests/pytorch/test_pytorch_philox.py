@@ -1,4 +1,4 @@
-"""Philox in NumPy against the numbers that all implementations share."""
+"""Philox in Python, by C and by NumPy, against the numbers that all implementations share."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 
 np = pytest.importorskip("numpy")
-import philox  # noqa: E402 -- needs NumPy
+import native  # noqa: E402 -- these need NumPy
+import philox  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "philox.json").read_text())
+
+
+@pytest.fixture(autouse=True, params=["C", "NumPy"])
+def computed_by(request, monkeypatch):
+    if request.param == "NumPy":
+        for name in ("_words", "_uniform"):
+            monkeypatch.setattr(native, name, None)
+    elif native._words is None:
+        pytest.fail("there is no build/libinputs.so: make builds it with bench")
 
 
 def hexadecimal(words: str) -> list[int]:

@@ -19,7 +19,7 @@ remove_installed() {
     done <"$top/$list"
     rm -f -- "$top/$list"
     find "$top/$data" -type d -name __pycache__ -prune -exec rm -rf -- {} +
-    for folder in "$top/$data" "$top/share/doc/bench"; do
+    for folder in "$top/$data" "$top/lib/bench" "$top/share/doc/bench"; do
         [ ! -d "$folder" ] || find "$folder" -depth -type d -empty -delete
     done
 }
@@ -42,6 +42,8 @@ made=$(mktemp)
 trap 'rm -f "$listed" "$made"' EXIT
 remove_installed
 put 755 "$program" bin/bench
+library=$(dirname "$program")/libinputs.so
+[ ! -f "$library" ] || put 644 "$library" lib/bench/libinputs.so
 find kernels sweeps reference_* plots/*.gp -type f ! -path '*/__pycache__/*' ! -name '.*' | sort >"$made"
 while IFS= read -r file; do
     put 644 "$file" "$data/$file"

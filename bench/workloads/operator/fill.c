@@ -151,22 +151,17 @@ void fill_part(void *values, size_t n, element_t element, const fill_t *fill, rn
     }
 }
 
-static void fill_from(void *values, size_t n, element_t element, const fill_t *fill,
-                      rng_position_t start, bool on_all_cores) {
-    if (fill->kind == FILL_PERMUTATION) {
-        fill_permutation(values, n, element, start);
-        return;
-    }
-#pragma omp parallel for schedule(static) if (on_all_cores && n > MIN_PARALLEL)
-    for (size_t first = 0; first < n; first += CHUNK)
-        fill_part((char *)values + first * element_bytes(element), chunk_of(first, n), element,
-                  fill, (rng_position_t){start.seed, start.stream, first});
-}
-
 void fill_array(void *values, size_t n, element_t element, const fill_t *fill, uint64_t seed,
                 uint32_t input) {
-    const rng_position_t start = {.seed = seed, .stream = OPERATOR_STREAM + input};
-    fill_from(values, n, element, fill, start, true);
+    const uint32_t stream = OPERATOR_STREAM + input;
+    if (fill->kind == FILL_PERMUTATION) {
+        fill_permutation(values, n, element, (rng_position_t){.seed = seed, .stream = stream});
+        return;
+    }
+#pragma omp parallel for schedule(static) if (n > MIN_PARALLEL)
+    for (size_t first = 0; first < n; first += CHUNK)
+        fill_part((char *)values + first * element_bytes(element), chunk_of(first, n), element,
+                  fill, (rng_position_t){seed, stream, first});
 }
 
 uint64_t fill_key(uint64_t seed, uint64_t refill) {
@@ -176,6 +171,8 @@ uint64_t fill_key(uint64_t seed, uint64_t refill) {
 void fill_again(void *values, size_t n, element_t element, const fill_t *fill, uint64_t key,
                 uint32_t input) {
     const rng_position_t start = {.seed = key, .stream = OPERATOR_STREAM + input};
-    if (fill->kind != FILL_CONSTANT)
-        fill_from(values, n, element, fill, start, false);
+    if (fill->kind == FILL_PERMUTATION)
+        fill_permutation(values, n, element, start);
+    else if (fill->kind != FILL_CONSTANT)
+        fill_part(values, n, element, fill, start);
 }
