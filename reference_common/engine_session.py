@@ -37,6 +37,8 @@ from timing import (
 )
 from workload import COMPARED, INITIAL, SCALE, CaseError, OpenCase, Skip, Workload
 
+Arrays = Callable[[], dict[str, np.ndarray] | None]
+
 
 @dataclass
 class Opened:
@@ -49,10 +51,10 @@ class Opened:
     """The probe that times each phase."""
     wake: Callable[[], None]
     """Has the device work on something else, as it did before ordinary samples."""
-    last: dict[str, np.ndarray] | None = None
-    """What the last fresh sample left; of a round, that of the compared phase."""
-    middle: dict[str, np.ndarray] | None = None
-    """What a run in the middle of a graph left beside that, on the inputs as opened."""
+    last: Arrays | None = None
+    """Gives what the last fresh sample left; of a round, that of the compared phase."""
+    middle: Arrays | None = None
+    """Gives what a run in the middle of a graph left beside that, on the inputs as opened, if any."""
 
     @property
     def compared(self) -> str:
@@ -75,7 +77,14 @@ class Opened:
     def keep(self, ns: Mapping[str, float]) -> None:
         """Keep what a probe left that took these times, if it is the compared one."""
         if self.compared in ns:
-            self.last = self.case.read()
+            self.last = self.kept()
+
+    def kept(self) -> Arrays:
+        """Keep what the last run left until it is asked for, which it rarely is."""
+        if (keep := getattr(self.case, "keep", None)) is not None:
+            return keep()
+        arrays = self.case.read()
+        return lambda: arrays
 
     def probe_of(self, phase: str) -> Probe:
         """Return the probe that times a phase."""
@@ -89,10 +98,10 @@ class Opened:
         with no_garbage_collection():
             self.prepare(seed)
             ns = probe().ns
-            self.last = self.case.read()
+            self.last = self.kept()
             changed = self.changing(ns)
             if changed:
-                self.middle = getattr(self.case, "middle", _nothing)()
+                self.middle = getattr(self.case, "middle", None)
         ns = {**ns, **changed}
         return Round({name: [value] for name, value in ns.items()}, 0, 0)
 
@@ -314,7 +323,8 @@ class EngineSession(ABC):
 
     def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
         opened, seed = self._opened(request.id), request.fresh
-        opened.last = opened.middle = None
+        for other in self._cases.values():  # what they keep is on the device
+            other.last = other.middle = None
         limits = Limits(
             request.budget_ns, request.max_samples, request.warmup_samples, request.warmup_ns
         )
@@ -335,10 +345,11 @@ class EngineSession(ABC):
         if opened.last is None:
             raise CaseError('last before sample with "fresh"')
         folder = _folder(request.path)
-        answer = _save(opened.last, folder)
-        if opened.middle is not None:
+        answer = _save(opened.last(), folder)
+        middle = None if opened.middle is None else opened.middle()
+        if middle is not None:
             (folder / "middle").mkdir()
-            _save(opened.middle, folder / "middle")
+            _save(middle, folder / "middle")
             answer["middle"] = True
         return answer
 
@@ -378,10 +389,6 @@ class EngineSession(ABC):
         if not self._cases:  # else of no use to others; it takes 50 ms once a compiler is loaded
             self._device.release_unused()
         return {"results": results}
-
-
-def _nothing() -> None:
-    return None
 
 
 def _folder(path: str) -> Path:

@@ -77,7 +77,8 @@ class OpenCase(Protocol):
     def read(self) -> dict[str, np.ndarray]:
         """Return, as new arrays, those of `output` that the last run of a probe left.
 
-        Runs nothing.
+        Runs nothing. A case that need not read them from the device at once has the optional method
+        `keep`, which returns a function of no arguments: it gives these arrays, whatever runs later.
         """
         ...
 

@@ -35,8 +35,7 @@ class Eager(ForwardCase):
         self._inputs.filled_on = self._device.torch_device
         self._sources = inputs.tensors()
 
-    def read(self) -> dict[str, np.ndarray]:
-        outputs = listed(self._left)
+    def _arrays(self, outputs: list[Tensor]) -> dict[str, np.ndarray]:
         arrays = self._inputs.operator.outputs
         return {a.name: written(y) for a, y in zip(arrays, outputs, strict=True)}
 

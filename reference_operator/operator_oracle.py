@@ -16,10 +16,11 @@ from torch import Tensor
 import user_file
 from case import Case
 from device import Device
+from kept import same_bits
 from operator_files import REFERENCE, load
 from operator_function import Function, params_of, state_of
 from operator_request import FLOATS, Array
-from operator_tensors import DTYPES, OperatorInputs, same_bits, widened, written
+from operator_tensors import DTYPES, OperatorInputs, widened, written
 from timing import Mark, Sample, now_ns
 from workload import INITIAL, SCALE, CaseError, ClockDomain
 

@@ -112,20 +112,14 @@ def widened(tensor: Tensor) -> Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor
 
 
-def same_bits(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors of one dtype are equal bit for bit."""
-    return a.shape == b.shape and torch.equal(_bytes(a), _bytes(b))
-
-
-def _bytes(tensor: Tensor) -> Tensor:
-    return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
-
-
 def written(tensor: Tensor) -> np.ndarray:
-    """Return a new array of a type that `.npy` files of outputs may have (`bench/io/npy.c`)."""
+    """Return an array of a type that `.npy` files of outputs may have (`bench/io/npy.c`).
+
+    It may be in the tensor's memory.
+    """
     host = tensor.detach().cpu()
     if host.dtype == torch.bfloat16:
         host = host.float()
     elif host.dtype in (torch.bool, torch.uint8):
         host = host.int()
-    return np.array(host.numpy(), order="C", copy=True)
+    return np.ascontiguousarray(host.numpy())

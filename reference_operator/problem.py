@@ -16,8 +16,9 @@ import precision
 import problem_cost
 import problem_draws
 import user_file
+from kept import same_bits
 from operator_request import FLOATS, MOST_ARRAYS, MOST_DIMENSIONS
-from operator_tensors import dtype_name, same_bits, seed_all, widened
+from operator_tensors import dtype_name, seed_all, widened
 from workload import CaseError
 
 # The default bounds of the relative L2 error: description_bounds() in

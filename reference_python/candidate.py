@@ -28,6 +28,7 @@ from case import fill_randomly
 from changing import Changing, fits
 from device import Device, out_of_memory_reason
 from forward import CompiledForward, CompiledGraphForward, Forward, difference, listed
+from kept import Kept
 from operator_files import REFERENCE, load
 from operator_function import Function, state_of
 from operator_modes import Graph, Inference
@@ -74,10 +75,10 @@ class Candidate(Inference):
             results["notes"] = [*results.get("notes", []), *notes]
         return results
 
-    def read(self) -> dict[str, np.ndarray]:
+    def keep(self) -> Kept:
         self._user_function.expect_no_mode()
-        self._user_function.expect_unchanged(self._inputs, self._x)
-        return super().read()
+        self._user_function.expect_unchanged(self._inputs, self._x, self._sources)
+        return super().keep()
 
     def _load(self, device: torch.device) -> Function:
         operator = self._inputs.operator

@@ -29,7 +29,7 @@ _USED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (sys, ("_current_frames", "getprofile", "gettrace")),
     (threading, ("enumerate", "main_thread")),
     (signal, ("getitimer",)),
-    (np, ("save", "asarray", "array", "empty", "frombuffer")),
+    (np, ("save", "asarray", "array", "ascontiguousarray", "empty", "frombuffer")),
     (torch, ("from_numpy", "empty", "empty_like", "no_grad", "inference_mode")),
     (
         torch.Tensor,

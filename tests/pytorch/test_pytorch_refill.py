@@ -201,6 +201,23 @@ def test_cases_that_share_inputs_are_refilled_alone(opened):
     assert same(other.output(), before)
 
 
+@pytest.mark.parametrize(
+    ("device", "workload", "variant"),
+    [case for case in CASES if case[1:] == ("mlp_infer", "eager")],
+)
+def test_only_what_the_last_sample_left_is_kept(opened):
+    """It is on the device: with many cases open, that would be a lot."""
+    spec = opened.spec.__class__(**{**vars(opened.spec), "id": "other"})
+    assert opened.session.handle(protocol.OpenRequest(spec, 42))["status"] == "ok"
+    opened.sample(SEED)
+    assert opened.last()
+    limits = {"budget_ns": 0, "max_samples": 1, "warmup_samples": 0, "warmup_ns": 0}
+    answer = opened.session.handle(protocol.SampleRequest("other", **limits))
+    assert answer["status"] == "ok"
+    answer = opened.session.handle(protocol.LastRequest("c", str(opened.folder)))
+    assert answer == {"status": "failed", "id": "c", "reason": 'last before sample with "fresh"'}
+
+
 def trained_by_hand(opened):
     """Return the weights after another sample of the same inputs, W and b layer by layer."""
     trained = opened.case._sample().output.weights
@@ -235,7 +252,7 @@ def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
 
 @every_case
 def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatch):
-    """It has the new inputs, and its outputs are random before; the compared one is read at once."""
+    """It has the new inputs, and its outputs are random before; the compared one's are kept at once."""
     events, compared = [], []
 
     def watched(index, probe):
@@ -250,7 +267,8 @@ def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatc
 
     case = opened.case
     case.probes = [watched(i, probe) for i, probe in enumerate(case.probes)]
-    for name in ("load", "leave_random", "read"):
+    keep = "keep" if hasattr(case, "keep") else "read"
+    for name in ("load", "leave_random", keep):
         real = getattr(case, name)
         call = lambda *given, name=name, real=real: (events.append(name), real(*given))  # noqa: E731
         monkeypatch.setattr(case, name, call)
@@ -259,8 +277,8 @@ def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatc
     expected = []
     for i in range(len(case.probes)):
         renewed = ["leave_random", "load"] if i == 0 else ["leave_random"]
-        read = ["read"] if i in compared else []
-        expected += [i, i, *renewed, i, *read]  # warm-up, ordinary, fresh
+        kept = [keep] if i in compared else []
+        expected += [i, i, *renewed, i, *kept]  # warm-up, ordinary, fresh
     assert events == expected
     assert {len(samples) for samples in phases.values()} == {2}
     assert len(set(compared)) == 1
