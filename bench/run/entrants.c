@@ -5,7 +5,6 @@
 #include "base/secret.h"
 #include "cuda/nvtx.h"
 #include "measure/cold_start.h"
-#include "measure/open_request.h"
 #include "measure/schedule.h"
 #include "measure/trust.h"
 #include "model/implausible.h"
@@ -377,17 +376,8 @@ static void start_links(run_t *run, worker_link_t **links, size_t n) {
         contender_note_contexts(&run->spent, links[i]);
 }
 
-/* Servers for the next pass: with the compiler, if one of these compiles. */
-static void launch_next_servers(entrants_t *entrants) {
-    run_t *run = entrants->run;
-    for (size_t i = 0; i < entrants->n; i++) {
-        const contender_t *contender = &entrants->contenders[i];
-        const case_t *spec = &contender->result.spec;
-        if (contender->active && contender->worker->hello != NULL)
-            run->workers.forks.compile |= strstr(spec->variant, "compile") != NULL ||
-                                          open_request_is_tuned(contender->worker->hello, spec);
-    }
-    /* Beyond the least there may be one more, or none. */
+/* Servers for further passes: beyond the least there may be one more, or none. */
+static void launch_next_servers(run_t *run) {
     const unsigned pass = run->settings.pass, least = run_least_passes(run);
     forks_launch_next(&run->workers.forks, pass < least ? least - pass : pass < run_passes(run));
 }
@@ -414,7 +404,7 @@ static void start_all(entrants_t *entrants) {
             worker_links_add(&links, &n, entrants->contenders[i].worker);
     }
     start_links(run, links, n);
-    launch_next_servers(entrants);
+    launch_next_servers(run);
     free(links);
 }
 

@@ -12,9 +12,7 @@
 static const double LAUNCH_S = 60;
 
 enum {
-    PACKAGES_AT = 3, /* python script pid package… */
     N_PACKAGES = 2,
-    N_COMPILER = 2,
     NEXT_MOST = 5, /* so many import side by side, and no more than there are cores */
 };
 
@@ -29,9 +27,6 @@ typedef struct fork_server {
 /* What serving.py imports before it answers hello, in its order. */
 static const char *const ENGINES[][1 + N_PACKAGES] = {
     {"pytorch", "torch", "numpy"}, {"python", "torch", "numpy"}, {"jax", "jax", "numpy"}};
-
-/* What torch.compile imports when it is called first. */
-static const char *const COMPILER[N_COMPILER] = {"torch._dynamo", "torch._inductor.compile_fx"};
 
 static const char *const *packages_of(const char *engine) {
     for (size_t i = 0; i < sizeof ENGINES / sizeof *ENGINES; i++)
@@ -225,13 +220,11 @@ void forks_serve(forks_t *forks, const char *root, const char *engine, worker_li
 
 /* ---- pass after pass ------------------------------------------------------------------------------ */
 
-static void add_next(fork_server_t *server, bool compile) {
+static void add_next(fork_server_t *server) {
     worker_link_t *next = &server->next[server->n_next++];
     text_list_t argv = {0};
-    for (size_t i = 0; i < server->link.argv.n && i < PACKAGES_AT + N_PACKAGES; i++)
+    for (size_t i = 0; i < server->link.argv.n; i++)
         text_list_add(&argv, server->link.argv.items[i]);
-    for (size_t i = 0; compile && i < N_COMPILER; i++)
-        text_list_add(&argv, COMPILER[i]);
     worker_link_init(next, server->link.label, argv);
     next->is_server = true;
     worker_link_launch(next, LAUNCH_S);
@@ -244,10 +237,9 @@ void forks_launch_next(forks_t *forks, size_t n) {
     const size_t most = n_cores < NEXT_MOST ? n_cores : NEXT_MOST;
     for (size_t i = 0; i < forks->n; i++) {
         fork_server_t *server = forks->items[i];
-        const bool compile = forks->compile && strcmp(server->module, "torch") == 0;
         if (server->link.running && server->n_next == 0)
             while (server->n_next < most && server->n_next < n)
-                add_next(server, compile);
+                add_next(server);
     }
 }
 
@@ -255,8 +247,7 @@ void forks_await_next(forks_t *forks) {
     for (size_t i = 0; i < forks->n; i++)
         for (size_t k = 0; k < forks->items[i]->n_next; k++) {
             error_t ignored = ERROR_INIT; /* it is not running then, and taken no more */
-            if (worker_link_start(&forks->items[i]->next[k], LAUNCH_S, &ignored) != STATUS_OK)
-                forks->compile = false; /* it leaves a thread, say: forks import it themselves */
+            worker_link_start(&forks->items[i]->next[k], LAUNCH_S, &ignored);
         }
 }
 

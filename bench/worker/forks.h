@@ -8,7 +8,6 @@
 
 /* The processes that fork, one for each Python and set of packages. */
 typedef struct forks {
-    bool compile; /* those that are launched from now on import PyTorch's compiler, too */
     struct fork_server **items;
     size_t n;
 } forks_t;

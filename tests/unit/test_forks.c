@@ -336,21 +336,6 @@ static void each_pass_has_another_server(void **state) {
     }
 }
 
-/* The stand-in for torch has no compiler. */
-static void a_server_that_cannot_import_the_compiler_is_not_taken(void **state) {
-    test_t *test = *state;
-    worker_link_t *link = make_link(test, NONE, "pytorch");
-    start(link);
-    worker_link_stop(link);
-    test->forks.compile = true;
-    forks_launch_next(&test->forks, 2);
-    forks_await_next(&test->forks);
-    assert_false(test->forks.compile);
-    forks_take_next(&test->forks);
-    start(link);
-    assert_forked(link, true);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_fork_is_as_if_it_had_been_started, set_up, tear_down),
@@ -369,8 +354,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(with_other_cores_another_server_imports, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_server_for_all_of_its_packages, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_pass_has_another_server, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_server_that_cannot_import_the_compiler_is_not_taken,
-                                        set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
