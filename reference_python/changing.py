@@ -20,7 +20,7 @@ from forward import Forward, listed
 # As in bench/workloads/common/gpu_changing.c.
 _LEAST_RUNS, _MOST_RUNS, _PART_OF_REPEATS = 2, 16, 4
 _LARGE_BYTES, _LINE_BYTES = 4096, 128
-# One takes 0.1 ms and more, about as long as a launch of such a graph takes a host whose cores are shared.
+# One takes 0.1 ms and more, about as long as a launch of such a graph takes on a shared host.
 _BUSY_REPLAYS = 3
 # Others may need what is free.
 _SPARE_PART = 4

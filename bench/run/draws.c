@@ -61,10 +61,12 @@ static status_t draw_group(run_t *run, const group_t *group, unsigned draw, erro
 
 /* ---- side by side ------------------------------------------------------------------------------ */
 
-/* The first draw of all cases that is right is compiled by one process after another: how long a compilation takes is said of it.
- * The others are compiled here before they are measured, by as many processes as there are cores, which the GPU would
- * wait for. It is used for their choices by one at a time (reference_common/turns.py); nothing is timed meanwhile. */
+/* The first draw is compiled by one process after another: how long a compilation takes is said of it. The others of what
+ * took long are compiled here before they are measured, by as many processes as there are cores. They use the GPU for
+ * their choices one at a time (reference_common/turns.py); nothing is timed meanwhile. */
 enum { LANES_MOST = 8 };
+/* A process takes seconds before it compiles: what takes less is compiled where it is measured. */
+static const double LONG_COMPILATION_NS = 5e9;
 static const char TURNS[] = "BENCH_TUNES_IN_TURNS";
 
 typedef struct compilation {
@@ -81,8 +83,9 @@ static compilation_t *find_compilations(run_t *run, unsigned most, size_t *n) {
         for (size_t s = 0; s < run->n_sweeps; s++)
             for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
                 const case_state_t *state = &run->states[s][i];
-                const bool missing = (state->drawn >> (draw - 1) & 1) == 0;
-                if (state->draw == 0 || !missing || state->finished != 0 || state->dropped ||
+                const bool is_missing = (state->drawn >> (draw - 1) & 1) == 0;
+                if (state->draw == 0 || !(state->compile_ns >= LONG_COMPILATION_NS) ||
+                    !is_missing || state->finished != 0 || state->dropped ||
                     draw > run->sweeps[s].measure.draws)
                     continue;
                 mem_grow(&found, *n, &capacity, sizeof *found);

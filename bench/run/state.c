@@ -19,6 +19,8 @@ void case_note_draw(case_state_t *state, const case_result_t *draw) {
     const phase_t *compared = result_has_times(draw) ? compared_phase(draw) : NULL;
     const double ns = compared != NULL ? compared->summary.median : (double)NAN;
     state->drawn |= 1U << (draw->draw - 1);
+    if (isfinite(ns) && state->draw == 0)
+        state->compile_ns = result_once(draw, "compile");
     if (isfinite(ns) && (state->draw == 0 || ns < state->draw_ns)) {
         state->draw = draw->draw;
         state->draw_ns = ns;

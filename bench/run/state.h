@@ -28,6 +28,7 @@ typedef struct case_state {
     uint32_t drawn; /* bit d - 1: draw d is in the journal */
     unsigned draw;  /* the fastest so far; 0: none */
     double draw_ns;
+    double compile_ns; /* of the first draw that was right */
 } case_state_t;
 
 /* Note the result of a draw, or of a pass. */
