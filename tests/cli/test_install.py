@@ -79,6 +79,7 @@ def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) ->
     own.bench("report", "--check", "REPORT.md")
 
 
+@pytest.mark.long
 def test_pytorch_compiles_in_a_folder_with_a_space(own: Own, python_with_torch: Path) -> None:
     """Its compiler's command line is split at spaces: `compile` failed, wherever bench is from."""
     own.bench("operator", "new", "my_kernel")

@@ -161,6 +161,7 @@ KERNEL(mixed) {{
 """
 
 
+@pytest.mark.long
 def test_verify_decides_and_sizes_can_be_set(tmp_path: Path) -> None:
     files = {
         "reference.py": MIXED_REFERENCE,

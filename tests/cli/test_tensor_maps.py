@@ -266,6 +266,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.long
 def test_the_example_on_the_cpu(folder: Path) -> None:
     source = (folder / "01_tma.cu").read_text("utf-8")
     for name, (old, new, _) in CHANGED.items():
