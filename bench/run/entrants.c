@@ -223,7 +223,9 @@ status_t entrants_add(entrants_t *entrants, run_t *side, const group_t *group, s
     TRY(status);
     contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
     const unsigned pass = side->settings.pass;
-    for (size_t k = 0; k < STOPPING_PHASES && pass > 1 && case_has_passes(state, pass - 1); k++)
+    /* What a pass of both builds has in common is no part of their difference. */
+    const bool is_alone = side->pair == NULL && pass > 1 && case_has_passes(state, pass - 1);
+    for (size_t k = 0; k < STOPPING_PHASES && is_alone; k++)
         contender->stopping.variance_between[k] =
             stats_variance_between(state->stopped[k], pass - 1);
     entrants->sides[entrants->n] = side;

@@ -25,7 +25,8 @@ with here.joinpath("log").open("a", buffering=1) as log:
             log.write(f"{os.getpid()}\\n")
             answer["phases"] = {"total": "host"}
         if request["op"] == "sample":
-            n = len(set(here.joinpath("log").open()))
+            sides = int(os.environ.get("SIDES", 1))
+            n = -(-len(set(here.joinpath("log").open())) // sides)
             spread = SPREADS.get(request["id"].split("/")[2])
             if spread is not None:
                 median = 1000 * (1 + spread * (-1) ** n) + n / 1000
@@ -222,3 +223,16 @@ def test_refused(options: list[str], message: str) -> None:
 def test_plan_tells_that_the_number_is_open() -> None:
     done = bench("plan", "--workload", "null", "--engine", "null", "--variant", "steady")
     assert done.stdout.endswith("1 cases in 5 to 12 passes: 1 to run, 0 to skip\n")
+
+
+def test_builds_that_are_compared_take_all_rounds(tmp_path: Path) -> None:
+    """How far passes are apart is no part of the difference of two that were in the same ones."""
+    root, _ = make_command(tmp_path, {})
+    contender = {"engine": "mine", "device": ["cpu"], "variants": ["rough"]}
+    measure = {"min_rounds": 3, "min_samples": 1}
+    sweep = write_sweep(tmp_path / "rough.json", "null", [contender], measure=measure)
+    pair = ("--against", "self", "--passes", "4", "--recheck-limit", "0s")
+    keys = {"root": root, "BENCH_PYTHON": sys.executable, "SIDES": "2"}
+    bench("run", sweep, "--out", tmp_path / "run", *pair, expect=None, **keys)
+    lines = read_lines(tmp_path / "run")
+    assert [line["stop"] for line in lines] == ["most_rounds"] * 4
