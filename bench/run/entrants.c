@@ -384,6 +384,13 @@ static void launch_next_servers(run_t *run) {
     forks_launch_next(&run->workers.forks, pass < least ? least - pass : pass < run_passes(run));
 }
 
+/* They keep cores busy until they have imported. */
+static void await_next_servers(run_t *run) {
+    const spent_on_t before = spent_switch(&run->spent, SPENT_START);
+    forks_await_next(&run->workers.forks);
+    spent_switch(&run->spent, before);
+}
+
 /* Those that run no code of a contender before a case is opened start side by side, with the oracle's. Not of two builds:
  * there it matters which starts first. */
 static void start_all(entrants_t *entrants) {
@@ -459,7 +466,7 @@ static const kept_reference_t *open_entrants(entrants_t *entrants, bool backward
     start_all(entrants);
     const kept_reference_t *kept = find_reference(entrants, &why);
     open_all(entrants, backward);
-    forks_await_next(&entrants->run->workers.forks); /* it keeps a core busy */
+    await_next_servers(entrants->run);
     if (kept == NULL)
         drop_all(entrants, why.text);
     return check_files(entrants) && is_any_active(entrants) ? kept : NULL;
