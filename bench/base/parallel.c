@@ -37,10 +37,13 @@ static void *take_parts(void *argument) {
     return NULL;
 }
 
-static size_t count_threads(size_t n_parts) {
+size_t parallel_cores(void) {
     cpu_set_t cores;
-    const size_t n =
-        sched_getaffinity(0, sizeof cores, &cores) == 0 ? (size_t)CPU_COUNT(&cores) : 1;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (size_t)CPU_COUNT(&cores) : 1;
+}
+
+static size_t count_threads(size_t n_parts) {
+    const size_t n = parallel_cores();
     const size_t most = n < MOST_THREADS ? n : MOST_THREADS;
     return n_parts < most ? n_parts : most;
 }

@@ -13,4 +13,7 @@ typedef status_t part_work_t(void *context, size_t part, error_t *err);
  * failure no further parts begin; the error is that of the first part that fails. */
 status_t parallel_parts(size_t n, part_work_t *work, void *context, error_t *err);
 
+/* That this thread may run on; at least one. */
+size_t parallel_cores(void);
+
 #endif

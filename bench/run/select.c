@@ -288,20 +288,22 @@ size_t run_count(const run_t *run, bool (*is)(const case_state_t *state)) {
     return n;
 }
 
-unsigned run_passes(const run_t *run) {
+static unsigned most_passes(const run_t *run, bool least) {
     unsigned most = 1;
-    for (size_t s = 0; s < run->n_sweeps && !run->options->cold; s++)
-        if (run->sweeps[s].measure.passes > most)
-            most = run->sweeps[s].measure.passes;
+    for (size_t s = 0; s < run->n_sweeps && !run->options->cold; s++) {
+        const measure_options_t *measure = &run->sweeps[s].measure;
+        const unsigned n = least ? measure->least_passes : measure->passes;
+        most = n > most ? n : most;
+    }
     return most;
 }
 
+unsigned run_passes(const run_t *run) {
+    return most_passes(run, false);
+}
+
 unsigned run_least_passes(const run_t *run) {
-    unsigned most = 1;
-    for (size_t s = 0; s < run->n_sweeps && !run->options->cold; s++)
-        if (run->sweeps[s].measure.least_passes > most)
-            most = run->sweeps[s].measure.least_passes;
-    return most;
+    return most_passes(run, true);
 }
 
 char *run_passes_text(const run_t *run) {

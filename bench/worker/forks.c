@@ -1,9 +1,9 @@
 #include "worker/forks.h"
 
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "io/fs.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -231,9 +231,7 @@ static void add_next(fork_server_t *server) {
 }
 
 void forks_launch_next(forks_t *forks, size_t n) {
-    cpu_set_t cores;
-    const size_t n_cores =
-        sched_getaffinity(0, sizeof cores, &cores) == 0 ? (size_t)CPU_COUNT(&cores) : 1;
+    const size_t n_cores = parallel_cores();
     const size_t most = n_cores < NEXT_MOST ? n_cores : NEXT_MOST;
     for (size_t i = 0; i < forks->n; i++) {
         fork_server_t *server = forks->items[i];
