@@ -37,7 +37,7 @@ void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
                        .program = program,
                        .settings = settings,
                        .active = true,
-                       .may_retry = !settings->cold}; /* a cold sample is one process */
+                       .may_retry = true};
     result_init(&c->result, spec);
     c->result.pass = settings->pass;
     c->result.seed = settings->seed;
@@ -55,12 +55,6 @@ void contender_free(contender_t *c) {
     free(c->first_death);
     free(c->foul);
     free(c->void_reason);
-}
-
-bool contender_close(contender_t *c) {
-    json_t *answer = contender_ask(c, contender_request(c, "close"));
-    json_decref(answer);
-    return answer != NULL;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -432,20 +426,6 @@ void contender_audit(contender_t *c) {
         contender_round(c);
         take_doubted_rounds(c);
     }
-}
-
-bool contender_run_once(contender_t *c, double *run_ns) {
-    json_t *answer = ask_sample(c, (sample_limits_t){.max_samples = 1});
-    if (answer == NULL)
-        return false;
-    const json_t *phases = json_object_get(answer, "phases");
-    const json_t *ns = json_array_get(json_object_get(phases, "host_to_host"), 0);
-    if (ns == NULL)
-        ns = json_array_get(json_object_get(phases, "total"), 0);
-    bool good = json_is_number(ns);
-    *run_ns = json_number_value(ns);
-    json_decref(answer);
-    return good || contender_drop(c, CASE_SKIPPED, "it measures neither host_to_host nor total");
 }
 
 /* Results as they are, and each of its "notes" as a flag. */

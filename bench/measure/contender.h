@@ -31,7 +31,6 @@ typedef struct contender_settings {
     guard_t *guard;       /* NULL: nobody looks at what others do */
     spent_t *spent;       /* NULL: nobody counts */
     bool profile;         /* one run only */
-    bool cold;            /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
 
 typedef struct contender contender_t;
@@ -146,13 +145,8 @@ bool contender_exchange(contender_t *contender, json_t *request, json_t **answer
 /* Any answer but ok is a failure, too: then NULL. */
 json_t *contender_ask(contender_t *contender, json_t *request);
 
-/* Parts of a round, to time the worker itself (cold_start.h). False on failure. */
-
-/* Open the case if a new worker process replaced the one in which it was open. */
+/* Open the case if a new worker process replaced the one in which it was open. False on failure. */
 bool contender_reopen(contender_t *contender);
-/* One run without warm-up; `*run_ns` is its time from host to host, by the worker's clock. */
-bool contender_run_once(contender_t *contender, double *run_ns);
-bool contender_close(contender_t *contender);
 
 /* Is the result complete: all rounds taken and all outputs verified afterwards, or dropped? */
 bool contender_is_finished(const contender_t *contender);

@@ -203,8 +203,7 @@ static bool needs_results(const contender_t *c) {
     return c->settings->pass <= 1 && !is_draw;
 }
 
-/* A compiler that chooses nothing makes the same code in every pass: it need not make it again. But a
- * process that is timed from its start (--cold) starts with none. */
+/* A compiler that chooses nothing makes the same code in every pass: it need not make it again. */
 static void set_cache(contender_t *c, json_t *request) {
     const json_t *hello = c->worker->hello;
     const char *compiled =
@@ -214,7 +213,7 @@ static void set_cache(contender_t *c, json_t *request) {
     if (open_request_is_tuned(hello, &c->result.spec)) {
         c->result.draw = c->draw > 0 ? c->draw : 1;
         open_request_set_cache(request, compiled, c->result.draw);
-    } else if (!c->settings->cold && open_request_may_have(hello, "compile_cache")) {
+    } else if (open_request_may_have(hello, "compile_cache")) {
         open_request_set_cache(request, compiled, 0);
     }
 }
@@ -255,10 +254,8 @@ static bool ensure_open(contender_t *c, bool first) {
         read_once(&c->result, json_object_get(answer, "once_ns"));
         if (c->program != NULL && !c->program->cached)
             result_add_once(&c->result, "compile", c->program->compile_ns);
-        if (!c->settings->cold) {
-            read_phases(c, json_object_get(answer, "phases"));
-            require_compared_phase(c);
-        }
+        read_phases(c, json_object_get(answer, "phases"));
+        require_compared_phase(c);
         read_resources(c, json_object_get(answer, "resources"));
         const json_t *device = json_object_get(c->worker->hello, "device");
         c->result.device.name = mem_text(json_string_value(json_object_get(device, "name")));

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/secret.h"
 #include "cuda/nvtx.h"
-#include "measure/cold_start.h"
 #include "measure/schedule.h"
 #include "measure/trust.h"
 #include "model/implausible.h"
@@ -74,9 +73,7 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
             status = contender_reference(&oracle, 0, &kept->reference, err);
     }
     if (status == STATUS_OK)
-        status = refill_oracle(&oracle,
-                               case_engine_is_built_in(spec->engine) && !run->options->cold &&
-                                   !*run->interrupted,
+        status = refill_oracle(&oracle, case_engine_is_built_in(spec->engine) && !*run->interrupted,
                                kept, err);
     if (status == STATUS_OK &&
         contender_refuse_fakes(&oracle, &kept->reference, &kept->refilled, err) != STATUS_OK) {
@@ -160,8 +157,7 @@ static kept_reference_t *keep_reference(run_t *run, const group_t *group) {
 }
 
 static bool is_known(const run_t *run, const kept_reference_t *kept) {
-    return kept->seed != 0 &&
-           (kept->pass == run->settings.pass || kept->stays || run->options->cold);
+    return kept->seed != 0 && (kept->pass == run->settings.pass || kept->stays);
 }
 
 /* The group's reference outputs; NULL, with the reason, without them. */
@@ -506,15 +502,6 @@ static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
     }
 }
 
-static void take_cold_rounds(entrants_t *entrants, const reference_t *reference) {
-    run_t *run = entrants->run;
-    check_all(entrants, reference, false);
-    progress_now(&run->progress, entrants->name);
-    cold_rounds(entrants->contenders, entrants->n, &run->workers, run->options->seed,
-                run->n_groups++, run->interrupted);
-    check_all(entrants, reference, true);
-}
-
 static void take_rounds(entrants_t *entrants, const kept_reference_t *kept) {
     run_t *run = entrants->run;
     if (!run->options->profile) {
@@ -580,9 +567,7 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
     }
     const kept_reference_t *kept = open_entrants(entrants, backward);
     say_measuring(entrants);
-    if (kept != NULL && entrants->run->options->cold)
-        take_cold_rounds(entrants, &kept->reference);
-    else if (kept != NULL)
+    if (kept != NULL)
         take_rounds(entrants, kept);
     if (kept != NULL)
         check_files(entrants);

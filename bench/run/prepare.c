@@ -68,7 +68,7 @@ static void describe_operators(run_t *run) {
 }
 
 static void describe_machine(run_t *run) {
-    environment_set(&run->here, "measure.mode", run->options->cold ? "cold" : "steady");
+    environment_set(&run->here, "measure.mode", "steady");
     if (run->options->quick)
         environment_set_flag(&run->here, "measure.quick", true);
     if (run_may_fork(run))
@@ -334,8 +334,7 @@ status_t run_survey(run_t *run, error_t *err) {
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,
                                            .max_sm_mhz = NAN,
-                                           .profile = options->profile || options->trace,
-                                           .cold = options->cold};
+                                           .profile = options->profile || options->trace};
     run->guard = (guard_t){.spared = &run->spared, .sides = {&run->workers}};
     run->settings.guard = &run->guard;
     run->settings.spent = &run->spent;

@@ -27,8 +27,12 @@ static status_t check_options(const run_t *run, error_t *err) {
     const char *mode = environment_get(env, "measure.mode");
     const char *pair = environment_get(env, "measure.pair");
     const char *processes = environment_get(env, "measure.processes");
-    TRY(check_option(run, "--cold", mode != NULL && strcmp(mode, "cold") == 0, run->options->cold,
-                     err));
+    if (mode != NULL && strcmp(mode, "steady") != 0)
+        return error_set(
+            err, STATUS_USAGE,
+            "%s: measure.mode is \"%s\", expected \"steady\": an older bench measured it, "
+            "choose another --out",
+            run->folder, mode);
     TRY(check_option(run, "--quick", environment_get(env, "measure.quick") != NULL,
                      run->options->quick, err));
     TRY(check_option(run, "--devices", environment_get(env, "measure.devices") != NULL,

@@ -84,14 +84,13 @@ static void apply_options(const run_options_t *options, sweep_t *sweep) {
     if (options->quick) {
         sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
         sweep->measure.draws = 1;
-        if (!options->cold)
-            set_passes(sweep, QUICK_PASSES, QUICK_PASSES);
+        set_passes(sweep, QUICK_PASSES, QUICK_PASSES);
     }
-    if (options->cold || options->trace) /* one walk */
+    if (options->trace) /* one walk */
         set_passes(sweep, sweep->measure.least_passes, sweep->measure.least_passes);
     if (options->draws > 0)
         sweep->measure.draws = options->draws;
-    if (options->cold || options->profile)
+    if (options->profile)
         sweep->measure.draws = 1;
     if (options->passes.most > 0)
         set_passes(sweep, options->passes.least, options->passes.most);
@@ -290,7 +289,7 @@ size_t run_count(const run_t *run, bool (*is)(const case_state_t *state)) {
 
 static unsigned most_passes(const run_t *run, bool least) {
     unsigned most = 1;
-    for (size_t s = 0; s < run->n_sweeps && !run->options->cold; s++) {
+    for (size_t s = 0; s < run->n_sweeps; s++) {
         const measure_options_t *measure = &run->sweeps[s].measure;
         const unsigned n = least ? measure->least_passes : measure->passes;
         most = n > most ? n : most;
@@ -312,11 +311,11 @@ char *run_passes_text(const run_t *run) {
 }
 
 bool run_walks_once(const run_t *run) {
-    return run->options->cold || run->options->profile || run->options->trace;
+    return run->options->profile || run->options->trace;
 }
 
 bool run_calibrates(const run_t *run) {
-    return run->arch != NULL && !run->options->profile && !run->options->cold;
+    return run->arch != NULL && !run->options->profile;
 }
 
 /* ---- what is to come ------------------------------------------------------------------------- */

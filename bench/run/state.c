@@ -134,7 +134,7 @@ bool run_may_fork(const run_t *run) {
     bool any = false;
     for (size_t s = 0; s < run->n_sweeps; s++)
         any |= uses_ours(&run->sweeps[s]);
-    return any && !options->cold && !options->profile && !options->trace && !options->isolate &&
+    return any && !options->profile && !options->trace && !options->isolate &&
            options->against == NULL && run->build == NULL;
 }
 

@@ -483,21 +483,6 @@ static bool wait_for_exit(worker_link_t *link, int64_t deadline_ns) {
     return true;
 }
 
-status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) {
-    int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
-    TRY(say_bye(link, timeout_s, err));
-    if (!wait_for_exit(link, deadline_ns))
-        return give_up(link, err, "did not end after bye");
-    char how[64];
-    keep_stderr(link);
-    reap(link, how);
-    if (strcmp(how, "exit code 0") == 0)
-        return STATUS_OK;
-    const char *lines = stderr_tail_lines(&link->tail);
-    return error_set(err, STATUS_FAILED, "worker %s failed after bye (%s)%s%s", link->label, how,
-                     lines[0] != '\0' ? "; stderr: " : "", lines);
-}
-
 void worker_links_stop(worker_link_t *const *links, size_t n) {
     const int64_t deadline_ns = clock_ns() + BYE_S * INT64_C(1000000000);
     for (size_t i = 0; i < n; i++) {

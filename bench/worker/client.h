@@ -97,10 +97,6 @@ const char *worker_answer_reason(const json_t *answer); /* never NULL */
 /* The reason of an answer that is not ok, and what the request left on stderr. The caller frees it. */
 char *worker_failure(worker_link_t *link, const json_t *answer);
 
-/* Say bye and wait for the process to end; after `timeout_s` kill it. That and any exit code but 0
- * are failures. */
-status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err);
-
 /* Say bye; kill the process if it is still running a few seconds later, or at once if it may be. */
 void worker_link_stop(worker_link_t *link);
 void worker_links_stop(worker_link_t *const *links, size_t n);
