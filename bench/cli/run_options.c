@@ -6,7 +6,7 @@
 #include "gate/decision.h"
 #include "io/folders.h"
 #include "io/fs.h"
-#include "run/against/ab_recheck.h"
+#include "run/against/ab.h"
 #include "run/run.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "run/entrants.h"
+#include "run/trial.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -19,7 +19,8 @@ static const int64_t LONG_NS = 1000000000;
 
 /* ---- reference output ------------------------------------------------------------------------ */
 
-bool entrants_oracle(const group_t *group, case_t *oracle) {
+/* The oracle of a group: float64 on the CPU, or `noop` for the null workload. False when there is none. */
+static bool oracle_of(const group_t *group, case_t *oracle) {
     const workload_t *workload = group->workload;
     const char *engine, *variant;
     if (workload->pytorch_oracle != NULL) {
@@ -88,7 +89,7 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
 static status_t compute_reference(run_t *run, const group_t *group, kept_reference_t *kept,
                                   error_t *err) {
     case_t spec;
-    if (run->options->profile || !entrants_oracle(group, &spec)) {
+    if (run->options->profile || !oracle_of(group, &spec)) {
         kept->seed = secret_seed();
         return STATUS_OK;
     }
@@ -114,32 +115,32 @@ static status_t compute_reference(run_t *run, const group_t *group, kept_referen
 }
 
 /* If the oracle's verify() decides, open the oracle until the pass is measured. */
-static status_t open_judge(entrants_t *entrants, error_t *err) {
-    run_t *run = entrants->run;
+static status_t open_judge(trial_t *trial, error_t *err) {
+    run_t *run = trial->run;
     case_t spec;
     worker_link_t *worker;
-    if (!entrants_oracle(entrants->group, &spec))
+    if (!oracle_of(trial->group, &spec))
         return STATUS_OK;
     status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
-        entrants->judge = mem_alloc(sizeof *entrants->judge);
-        contender_init(entrants->judge, &spec, worker, NULL, &run->settings);
-        entrants->judge->may_retry = false; /* an inherited refill would be lost */
-        contender_open(entrants->judge);
-        if (!entrants->judge->active)
-            status = error_set(err, STATUS_FAILED, "verify: %s", entrants->judge->result.reason);
+        trial->judge = mem_alloc(sizeof *trial->judge);
+        contender_init(trial->judge, &spec, worker, NULL, &run->settings);
+        trial->judge->may_retry = false; /* an inherited refill would be lost */
+        contender_open(trial->judge);
+        if (!trial->judge->active)
+            status = error_set(err, STATUS_FAILED, "verify: %s", trial->judge->result.reason);
     }
     case_free(&spec);
     return status;
 }
 
-static void close_judge(entrants_t *entrants) {
-    if (entrants->judge == NULL)
+static void close_judge(trial_t *trial) {
+    if (trial->judge == NULL)
         return;
-    contender_finish(entrants->judge);
-    contender_free(entrants->judge);
-    free(entrants->judge);
-    entrants->judge = NULL;
+    contender_finish(trial->judge);
+    contender_free(trial->judge);
+    free(trial->judge);
+    trial->judge = NULL;
 }
 
 /* That of the group, which has none before its first pass. */
@@ -161,15 +162,15 @@ static bool is_known(const run_t *run, const kept_reference_t *kept) {
 }
 
 /* The group's reference outputs; NULL, with the reason, without them. */
-static const kept_reference_t *find_reference(entrants_t *entrants, error_t *why) {
-    run_t *run = entrants->run;
-    kept_reference_t *kept = keep_reference(run, entrants->group);
+static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
+    run_t *run = trial->run;
+    kept_reference_t *kept = keep_reference(run, trial->group);
     status_t status = STATUS_OK;
     const spent_on_t before = spent_switch(run->settings.spent, SPENT_REFERENCE);
     if (!is_known(run, kept))
-        status = compute_reference(run, entrants->group, kept, why);
+        status = compute_reference(run, trial->group, kept, why);
     if (status == STATUS_OK && kept->reference.verified)
-        status = open_judge(entrants, why);
+        status = open_judge(trial, why);
     spent_switch(run->settings.spent, before);
     if (status == STATUS_OK)
         return kept;
@@ -178,8 +179,8 @@ static const kept_reference_t *find_reference(entrants_t *entrants, error_t *why
 
 /* ---- contenders ------------------------------------------------------------------------------ */
 
-status_t entrant_make(run_t *run, const case_t *spec, const char *role, contender_t *contender,
-                      error_t *err) {
+status_t trial_contender(run_t *run, const case_t *spec, const char *role, contender_t *contender,
+                         error_t *err) {
     const program_t *program = NULL;
     worker_link_t *worker = NULL;
     case_status_t drop_status;
@@ -196,25 +197,24 @@ status_t entrant_make(run_t *run, const case_t *spec, const char *role, contende
     return STATUS_OK;
 }
 
-entrants_t entrants_make(run_t *run, const group_t *group, size_t most) {
-    return (entrants_t){.run = run,
-                        .group = group,
-                        .name = workload_group(group->workload, &group->cases[0]),
-                        .contenders = mem_zeroed(most, sizeof(contender_t)),
-                        .sides = mem_zeroed(most, sizeof(run_t *)),
-                        .states = mem_zeroed(most, sizeof(case_state_t *))};
+trial_t trial_make(run_t *run, const group_t *group, size_t most) {
+    return (trial_t){.run = run,
+                     .group = group,
+                     .name = workload_group(group->workload, &group->cases[0]),
+                     .contenders = mem_zeroed(most, sizeof(contender_t)),
+                     .sides = mem_zeroed(most, sizeof(run_t *)),
+                     .states = mem_zeroed(most, sizeof(case_state_t *))};
 }
 
-char *entrant_role(const run_t *run, size_t i) {
+char *trial_role(const run_t *run, size_t i) {
     return run->options->isolate ? mem_format("%zu", i + 1) : mem_text("");
 }
 
-status_t entrants_add(entrants_t *entrants, run_t *side, const group_t *group, size_t i,
-                      error_t *err) {
-    contender_t *contender = &entrants->contenders[entrants->n];
+status_t trial_add(trial_t *trial, run_t *side, const group_t *group, size_t i, error_t *err) {
+    contender_t *contender = &trial->contenders[trial->n];
     case_state_t *state = &group->states[i];
-    char *role = entrant_role(side, i);
-    const status_t status = entrant_make(side, &group->cases[i], role, contender, err);
+    char *role = trial_role(side, i);
+    const status_t status = trial_contender(side, &group->cases[i], role, contender, err);
     free(role);
     TRY(status);
     contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
@@ -224,35 +224,35 @@ status_t entrants_add(entrants_t *entrants, run_t *side, const group_t *group, s
     for (size_t k = 0; k < STOPPING_PHASES && is_alone; k++)
         contender->stopping.variance_between[k] =
             stats_variance_between(state->stopped[k], pass - 1);
-    entrants->sides[entrants->n] = side;
-    entrants->states[entrants->n++] = state;
+    trial->sides[trial->n] = side;
+    trial->states[trial->n++] = state;
     return STATUS_OK;
 }
 
-bool entrant_is_done(const run_t *side, const case_state_t *state) {
+bool case_is_done(const run_t *side, const case_state_t *state) {
     return state->dropped || (state->finished >> (side->settings.pass - 1) & 1) != 0;
 }
 
-void entrants_free(entrants_t *entrants) {
-    for (size_t i = 0; i < entrants->n; i++)
-        contender_free(&entrants->contenders[i]);
-    free(entrants->name);
-    free(entrants->contenders);
-    free(entrants->sides);
-    free(entrants->states);
+void trial_free(trial_t *trial) {
+    for (size_t i = 0; i < trial->n; i++)
+        contender_free(&trial->contenders[i]);
+    free(trial->name);
+    free(trial->contenders);
+    free(trial->sides);
+    free(trial->states);
 }
 
 /* ---- what is done now ------------------------------------------------------------------------ */
 
 /* The draw and the calibration are steps of their own. */
-static bool is_within_step(const entrants_t *entrants) {
-    return entrants->run->settings.pass == 0 || is_calibration(&entrants->group->cases[0]);
+static bool is_within_step(const trial_t *trial) {
+    return trial->run->settings.pass == 0 || is_calibration(&trial->group->cases[0]);
 }
 
 /* Takes the text. */
-static void begin(entrants_t *entrants, step_t step, const char *engine, size_t n, char *what) {
-    run_t *run = entrants->run;
-    if (!is_within_step(entrants)) {
+static void begin(trial_t *trial, step_t step, const char *engine, size_t n, char *what) {
+    run_t *run = trial->run;
+    if (!is_within_step(trial)) {
         progress_step(&run->progress, step, engine, n > 0 ? n : 1, what);
     } else if (run->settings.pass == 0) {
         char *of_draw = mem_format("draw %u: %s", run->settings.draw, what);
@@ -262,54 +262,53 @@ static void begin(entrants_t *entrants, step_t step, const char *engine, size_t 
     free(what);
 }
 
-static void say_reference(entrants_t *entrants) {
-    begin(entrants, STEP_REFERENCE, "", 1,
-          mem_format("reference in float64 on the CPU, %s", entrants->name));
+static void say_reference(trial_t *trial) {
+    begin(trial, STEP_REFERENCE, "", 1,
+          mem_format("reference in float64 on the CPU, %s", trial->name));
 }
 
 /* "opening 4 of 14: pytorch-cpu compile, mlp_infer/…" */
-static char *which(const entrants_t *entrants, const char *does, size_t i) {
-    const case_t *spec = &entrants->contenders[i].result.spec;
+static char *which(const trial_t *trial, const char *does, size_t i) {
+    const case_t *spec = &trial->contenders[i].result.spec;
     char engine[32];
-    return mem_format("%s %zu of %zu: %s %s, %s", does, i + 1, entrants->n,
-                      case_engine_label(spec, engine), spec->variant, entrants->name);
+    return mem_format("%s %zu of %zu: %s %s, %s", does, i + 1, trial->n,
+                      case_engine_label(spec, engine), spec->variant, trial->name);
 }
 
-static void say_opening(entrants_t *entrants, size_t i) {
+static void say_opening(trial_t *trial, size_t i) {
     char engine[32];
-    const case_t *spec = &entrants->contenders[i].result.spec;
-    begin(entrants, run_opening(entrants->run), case_engine_label(spec, engine), 1,
-          which(entrants, "opening", i));
+    const case_t *spec = &trial->contenders[i].result.spec;
+    begin(trial, run_opening(trial->run), case_engine_label(spec, engine), 1,
+          which(trial, "opening", i));
 }
 
-static void say_measuring(entrants_t *entrants) {
-    begin(entrants, STEP_MEASURE, "", entrants->group->n,
-          mem_format("measuring %s", entrants->name));
+static void say_measuring(trial_t *trial) {
+    begin(trial, STEP_MEASURE, "", trial->group->n, mem_format("measuring %s", trial->name));
 }
 
-static void say(entrants_t *entrants, const char *does, size_t i) {
-    progress_t *progress = &entrants->run->progress;
-    char *what = which(entrants, does, i);
-    if (!is_within_step(entrants))
+static void say(trial_t *trial, const char *does, size_t i) {
+    progress_t *progress = &trial->run->progress;
+    char *what = which(trial, does, i);
+    if (!is_within_step(trial))
         progress_now(progress, what);
     free(what);
 }
 
-static void describe_round(const entrants_t *entrants, unsigned round) {
-    run_t *run = entrants->run;
+static void describe_round(const trial_t *trial, unsigned round) {
+    run_t *run = trial->run;
     char *passes = run_passes_text(run);
     snprintf(run->progress.what, sizeof run->progress.what, "pass %u of %s, round %u, %s",
-             run->settings.pass, passes, round, entrants->name);
+             run->settings.pass, passes, round, trial->name);
     free(passes);
 }
 
 /* What is left of the rounds as each contender's limits have it. */
 static void describe_rounds(progress_t *progress, void *context) {
-    const entrants_t *entrants = context;
+    const trial_t *trial = context;
     double least_s = 0, most_s = 0;
     unsigned round = 0;
-    for (size_t i = 0; i < entrants->n; i++) {
-        const contender_t *contender = &entrants->contenders[i];
+    for (size_t i = 0; i < trial->n; i++) {
+        const contender_t *contender = &trial->contenders[i];
         if (!contender->active || contender->result.stop != STOP_NONE)
             continue;
         least_s += stopping_least_s(&contender->stopping);
@@ -318,24 +317,24 @@ static void describe_rounds(progress_t *progress, void *context) {
     }
     estimate_know(&progress->estimate, least_s, most_s);
     if (round == 0)
-        snprintf(progress->what, sizeof progress->what, "warming up, %s", entrants->name);
+        snprintf(progress->what, sizeof progress->what, "warming up, %s", trial->name);
     else
-        describe_round(entrants, round + 1);
+        describe_round(trial, round + 1);
 }
 
-static void say_rounds(entrants_t *entrants, bool begin) {
-    progress_t *progress = &entrants->run->progress;
-    if (is_within_step(entrants))
+static void say_rounds(trial_t *trial, bool begin) {
+    progress_t *progress = &trial->run->progress;
+    if (is_within_step(trial))
         return;
     progress->describe = begin ? describe_rounds : NULL;
-    progress->context = entrants;
+    progress->context = trial;
     if (!begin)
         estimate_know(&progress->estimate, 0, 0);
-    progress_now(progress, entrants->name);
+    progress_now(progress, trial->name);
 }
 
-static void say_end(entrants_t *entrants) {
-    begin(entrants, STEP_OTHER, "", 1, mem_text(entrants->name));
+static void say_end(trial_t *trial) {
+    begin(trial, STEP_OTHER, "", 1, mem_text(trial->name));
 }
 
 /* ---- their workers' processes ------------------------------------------------------------------ */
@@ -352,7 +351,7 @@ void run_begin_imports(run_t *run) {
         const sweep_t *sweep = &run->sweeps[s];
         const group_t first = {.workload = sweep->workload, .cases = sweep->cases, .n = 1};
         case_t oracle;
-        if (sweep->n_cases > 0 && entrants_oracle(&first, &oracle)) {
+        if (sweep->n_cases > 0 && oracle_of(&first, &oracle)) {
             begin_of(run, &oracle, ORACLE);
             case_free(&oracle);
         }
@@ -389,24 +388,23 @@ static void await_next_servers(run_t *run) {
 
 /* Those that run no code of a contender before a case is opened start side by side, with the oracle's. Not of two builds:
  * there it matters which starts first. */
-static void start_all(entrants_t *entrants) {
-    run_t *run = entrants->run;
+static void start_all(trial_t *trial) {
+    run_t *run = trial->run;
     worker_link_t **links = NULL, *oracle;
     size_t n = 0;
     case_t spec;
     error_t ignored = ERROR_INIT; /* who opens a case will report it */
     if (run->pair != NULL)
         return;
-    if (!run->options->profile && entrants_oracle(entrants->group, &spec)) {
+    if (!run->options->profile && oracle_of(trial->group, &spec)) {
         if (workers_find(&run->workers, &spec, ORACLE, &oracle, &ignored) == STATUS_OK)
             worker_links_add(&links, &n, oracle);
         case_free(&spec);
     }
-    for (size_t i = 0; i < entrants->n; i++) {
-        const char *engine = entrants->contenders[i].result.spec.engine;
-        if (entrants->contenders[i].active &&
-            (case_engine_is_built_in(engine) || forks_know(engine)))
-            worker_links_add(&links, &n, entrants->contenders[i].worker);
+    for (size_t i = 0; i < trial->n; i++) {
+        const char *engine = trial->contenders[i].result.spec.engine;
+        if (trial->contenders[i].active && (case_engine_is_built_in(engine) || forks_know(engine)))
+            worker_links_add(&links, &n, trial->contenders[i].worker);
     }
     start_links(run, links, n);
     launch_next_servers(run);
@@ -415,74 +413,73 @@ static void start_all(entrants_t *entrants) {
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static bool is_any_active(const entrants_t *entrants) {
+static bool is_any_active(const trial_t *trial) {
     bool any = false;
-    for (size_t i = 0; i < entrants->n; i++)
-        any |= entrants->contenders[i].active;
+    for (size_t i = 0; i < trial->n; i++)
+        any |= trial->contenders[i].active;
     return any;
 }
 
-static void open_all(entrants_t *entrants, bool backward) {
-    for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
-        const size_t at = backward ? entrants->n - 1 - i : i;
-        char *no_time = run_no_time_left(entrants->run);
-        say_opening(entrants, at);
-        if (entrants->contenders[at].active && no_time != NULL)
-            contender_drop(&entrants->contenders[at], CASE_SKIPPED, no_time);
-        else if (entrants->contenders[at].active)
-            contender_open(&entrants->contenders[at]);
+static void open_each(trial_t *trial, bool backward) {
+    for (size_t i = 0; i < trial->n && !*trial->run->interrupted; i++) {
+        const size_t at = backward ? trial->n - 1 - i : i;
+        char *no_time = run_no_time_left(trial->run);
+        say_opening(trial, at);
+        if (trial->contenders[at].active && no_time != NULL)
+            contender_drop(&trial->contenders[at], CASE_SKIPPED, no_time);
+        else if (trial->contenders[at].active)
+            contender_open(&trial->contenders[at]);
         free(no_time);
     }
 }
 
-static void drop_all(entrants_t *entrants, const char *reason) {
-    for (size_t i = 0; i < entrants->n; i++)
-        if (entrants->contenders[i].active)
-            contender_drop(&entrants->contenders[i], CASE_FAILED, reason);
+static void drop_all(trial_t *trial, const char *reason) {
+    for (size_t i = 0; i < trial->n; i++)
+        if (trial->contenders[i].active)
+            contender_drop(&trial->contenders[i], CASE_FAILED, reason);
 }
 
 /* What was measured is the files that the run began with. False: they are others now, and all contenders
  * are dropped. */
-static bool check_files(entrants_t *entrants) {
-    const operator_description_t *description = operators_find(entrants->group->workload->name);
+static bool check_files(trial_t *trial) {
+    const operator_description_t *description = operators_find(trial->group->workload->name);
     error_t why = ERROR_INIT;
     if (description == NULL || description_check_files(description, &why) == STATUS_OK)
         return true;
-    drop_all(entrants, why.text);
+    drop_all(trial, why.text);
     return false;
 }
 
 /* The reference is loaded and computed before any code of a contender is. Without it nothing can be
  * verified, so nothing is timed: then all contenders that can be opened are dropped, and it is NULL. */
-static const kept_reference_t *open_entrants(entrants_t *entrants, bool backward) {
+static const kept_reference_t *open_all(trial_t *trial, bool backward) {
     error_t why = ERROR_INIT;
-    say_reference(entrants);
-    if (!is_any_active(entrants) || !check_files(entrants))
+    say_reference(trial);
+    if (!is_any_active(trial) || !check_files(trial))
         return NULL;
-    start_all(entrants);
-    const kept_reference_t *kept = find_reference(entrants, &why);
-    open_all(entrants, backward);
-    await_next_servers(entrants->run);
+    start_all(trial);
+    const kept_reference_t *kept = find_reference(trial, &why);
+    open_each(trial, backward);
+    await_next_servers(trial->run);
     if (kept == NULL)
-        drop_all(entrants, why.text);
-    return check_files(entrants) && is_any_active(entrants) ? kept : NULL;
+        drop_all(trial, why.text);
+    return check_files(trial) && is_any_active(trial) ? kept : NULL;
 }
 
-static expectation_t expectation(const entrants_t *entrants, const contender_t *contender,
+static expectation_t expectation(const trial_t *trial, const contender_t *contender,
                                  const reference_t *reference, uint64_t seed) {
     return (expectation_t){.seed = seed,
                            .reference = reference,
-                           .tolerance =
-                               entrants->group->workload->tolerance(&contender->result.spec),
-                           .judge = entrants->judge};
+                           .tolerance = trial->group->workload->tolerance(&contender->result.spec),
+                           .judge = trial->judge};
 }
 
-static void check_all(entrants_t *entrants, const reference_t *reference, bool after) {
-    for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
-        contender_t *contender = &entrants->contenders[i];
-        const expectation_t expected = expectation(entrants, contender, reference, 0);
+static void check_all(trial_t *trial, const reference_t *reference, bool after) {
+    for (size_t i = 0; i < trial->n && !*trial->run->interrupted; i++) {
+        contender_t *contender = &trial->contenders[i];
+        const expectation_t expected = expectation(trial, contender, reference, 0);
         if (contender->active)
-            say(entrants, "checking", i);
+            say(trial, "checking", i);
         contender_check(contender, &expected,
                         after ? &contender->result.after : &contender->result.before);
     }
@@ -490,33 +487,33 @@ static void check_all(entrants_t *entrants, const reference_t *reference, bool a
 
 /* All in the same rounds: equally often one that every contender takes, and the last, as who knows that the audit is over
  * may stop working. */
-static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
+static void plan_audits(trial_t *trial, const kept_reference_t *kept) {
     const uint64_t drawn = secret_seed();
-    for (size_t i = 0; i < entrants->n; i++) {
-        contender_t *contender = &entrants->contenders[i];
+    for (size_t i = 0; i < trial->n; i++) {
+        contender_t *contender = &trial->contenders[i];
         contender->audit =
-            (audit_t){.expected = expectation(entrants, contender, &kept->refilled, kept->seed),
-                      .as_opened = expectation(entrants, contender, &kept->reference, 0),
+            (audit_t){.expected = expectation(trial, contender, &kept->refilled, kept->seed),
+                      .as_opened = expectation(trial, contender, &kept->reference, 0),
                       .band = &kept->band};
         contender_plan_audit(contender, drawn);
     }
 }
 
-static void take_rounds(entrants_t *entrants, const kept_reference_t *kept) {
-    run_t *run = entrants->run;
+static void take_rounds(trial_t *trial, const kept_reference_t *kept) {
+    run_t *run = trial->run;
     if (!run->options->profile) {
-        check_all(entrants, &kept->reference, false);
-        plan_audits(entrants, kept);
+        check_all(trial, &kept->reference, false);
+        plan_audits(trial, kept);
     }
-    say_rounds(entrants, true);
-    schedule_rounds(entrants->contenders, entrants->n, run->options->seed, run->n_groups++,
+    say_rounds(trial, true);
+    schedule_rounds(trial->contenders, trial->n, run->options->seed, run->n_groups++,
                     run->interrupted);
-    say_rounds(entrants, false);
+    say_rounds(trial, false);
     const bool audited = !run->options->profile;
-    for (size_t i = 0; i < entrants->n; i++) {
-        contender_t *contender = &entrants->contenders[i];
+    for (size_t i = 0; i < trial->n; i++) {
+        contender_t *contender = &trial->contenders[i];
         if (audited && contender->active)
-            say(entrants, "auditing", i);
+            say(trial, "auditing", i);
         if (audited && !*run->interrupted)
             contender_audit(contender);
         contender_settle(contender);
@@ -526,12 +523,12 @@ static void take_rounds(entrants_t *entrants, const kept_reference_t *kept) {
 }
 
 /* Compare the result with the hardware limits and journal it. */
-static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
-    run_t *side = entrants->sides[i];
-    case_state_t *state = entrants->states[i];
-    device_rates_t *rates = &entrants->run->rates;
-    case_result_t *result = &entrants->contenders[i].result;
-    limit_set(result, entrants->group->workload, rates);
+static status_t write_result(trial_t *trial, size_t i, error_t *err) {
+    run_t *side = trial->sides[i];
+    case_state_t *state = trial->states[i];
+    device_rates_t *rates = &trial->run->rates;
+    case_result_t *result = &trial->contenders[i].result;
+    limit_set(result, trial->group->workload, rates);
     plausibility_check(result, rates);
     implausible_find(result);
     device_rates_calibrate(result, rates);
@@ -539,7 +536,7 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
         side->progress.done++; /* not even opened: the passes will say why */
         return STATUS_OK;
     }
-    state->unsound |= run_note_sanitized(side, &entrants->contenders[i]);
+    state->unsound |= run_note_sanitized(side, &trial->contenders[i]);
     if (record_declare(&side->record, result))
         TRY(record_write_header(&side->record, err));
     TRY(journal_append(&side->journal, result, err));
@@ -559,43 +556,43 @@ static bool is_result(const run_t *run, const contender_t *contender) {
            (contender_is_finished(contender) && contender->result.status != CASE_FAILED);
 }
 
-status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
-    for (size_t i = 0; i < entrants->n; i++) {
-        entrants->sides[i]->has_measured = true;
-        if (entrants->sides[i]->settings.pass > 0)
-            TRY(run_note_pass(entrants->sides[i], err));
+status_t trial_measure(trial_t *trial, bool backward, error_t *err) {
+    for (size_t i = 0; i < trial->n; i++) {
+        trial->sides[i]->has_measured = true;
+        if (trial->sides[i]->settings.pass > 0)
+            TRY(run_note_pass(trial->sides[i], err));
     }
-    const kept_reference_t *kept = open_entrants(entrants, backward);
-    say_measuring(entrants);
+    const kept_reference_t *kept = open_all(trial, backward);
+    say_measuring(trial);
     if (kept != NULL)
-        take_rounds(entrants, kept);
+        take_rounds(trial, kept);
     if (kept != NULL)
-        check_files(entrants);
-    close_judge(entrants);
-    for (size_t i = 0; i < entrants->n; i++) {
-        if (entrants->contenders[i].worker != NULL)
-            contender_finish(&entrants->contenders[i]);
-        run_note_workers(entrants->sides[i]);
+        check_files(trial);
+    close_judge(trial);
+    for (size_t i = 0; i < trial->n; i++) {
+        if (trial->contenders[i].worker != NULL)
+            contender_finish(&trial->contenders[i]);
+        run_note_workers(trial->sides[i]);
     }
-    say_end(entrants);
-    for (size_t i = 0; i < entrants->n; i++)
-        if (is_result(entrants->run, &entrants->contenders[i]))
-            TRY(write_result(entrants, i, err));
+    say_end(trial);
+    for (size_t i = 0; i < trial->n; i++)
+        if (is_result(trial->run, &trial->contenders[i]))
+            TRY(write_result(trial, i, err));
     return STATUS_OK;
 }
 
 /* ---- a group in the current pass ------------------------------------------------------------- */
 
-static status_t add_all(entrants_t *entrants, const group_t *group, error_t *err) {
-    run_t *run = entrants->run;
+static status_t add_all(trial_t *trial, const group_t *group, error_t *err) {
+    run_t *run = trial->run;
     for (size_t i = 0; i < group->n; i++)
         if (case_has_left(&group->states[i], run->settings.pass)) {
             continue;
-        } else if (entrant_is_done(run, &group->states[i])) {
+        } else if (case_is_done(run, &group->states[i])) {
             run->progress.done++;
             run_skip_case(run, &group->cases[i]);
         } else {
-            TRY(entrants_add(entrants, run, group, i, err));
+            TRY(trial_add(trial, run, group, i, err));
         }
     return STATUS_OK;
 }
@@ -610,15 +607,15 @@ static bool is_anyone_there(const run_t *run, const group_t *group) {
 status_t run_measure(run_t *run, const group_t *group, error_t *err) {
     if (!is_anyone_there(run, group))
         return STATUS_OK;
-    entrants_t entrants = entrants_make(run, group, group->n);
-    nvtx_push(entrants.name);
+    trial_t trial = trial_make(run, group, group->n);
+    nvtx_push(trial.name);
     run->settings.measure = stopping_share(group->measure);
-    status_t status = add_all(&entrants, group, err);
-    if (status == STATUS_OK && entrants.n > 0)
-        status = entrants_measure(&entrants, false, err);
+    status_t status = add_all(&trial, group, err);
+    if (status == STATUS_OK && trial.n > 0)
+        status = trial_measure(&trial, false, err);
     else
         run_skip_group(run, group);
     nvtx_pop();
-    entrants_free(&entrants);
+    trial_free(&trial);
     return status;
 }
