@@ -134,7 +134,7 @@ static status_t run_in(rung_t *rung, const case_t *spec, const expected_t *expec
     check_t check = {0};
     TRY(emulation_run(rung->program.path, spec, expected->data, folder, &how, &reason, err));
     if (how == EMULATED_RUN)
-        TRY(contender_judge(expected->oracle, expected->reference, folder, &check, &reason, err));
+        TRY(contender_verify(expected->oracle, expected->reference, folder, &check, &reason, err));
     rung->unlaunched += how == EMULATED_SKIPPED;
     if (reason == NULL)
         rung->right++;

@@ -7,7 +7,7 @@
 #include "io/fs.h"
 #include "io/json_text.h"
 #include "io/subprocess.h"
-#include "measure/open_request.h"
+#include "measure/contender_open.h"
 #include "worker/protocol.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/fs.h"
-#include "measure/open_request.h"
+#include "measure/contender_open.h"
 #include "run/state.h"
 #include "run/trial.h"
 #include "workloads/device/descriptor.h"

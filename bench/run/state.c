@@ -79,7 +79,7 @@ void run_free(run_t *run) {
     for (size_t i = 0; i < run->n_references; i++) {
         reference_free(&run->references[i].reference);
         reference_free(&run->references[i].refilled);
-        band_free(&run->references[i].band);
+        loss_limit_free(&run->references[i].loss_limit);
         free(run->references[i].group);
     }
     free(run->references);

@@ -4,8 +4,8 @@
 
 #include "compile/compile.h"
 #include "limits/limits.h"
-#include "measure/band.h"
-#include "measure/clock_lock.h"
+#include "measure/clocks.h"
+#include "measure/contender_check.h"
 #include "measure/progress.h"
 #include "results/lock.h"
 #include "results/record.h"
@@ -58,9 +58,9 @@ typedef struct kept_reference {
     reference_t reference; /* of the inputs that cases are opened with; for all passes */
     unsigned pass;
     uint64_t seed; /* of the inputs that cases are refilled with, see audit_t, and what follows */
-    reference_t refilled; /* of those */
-    band_t band;          /* the same */
-    bool stays;           /* for all passes, as they took long */
+    reference_t refilled;    /* of those */
+    loss_limit_t loss_limit; /* the same */
+    bool stays;              /* for all passes, as they took long */
 } kept_reference_t;
 
 enum { N_CALIBRATIONS = 6 };

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/secret.h"
 #include "cuda/nvtx.h"
-#include "measure/schedule.h"
+#include "measure/contender.h"
 #include "measure/trust.h"
 #include "model/implausible.h"
 #include "results/digest.h"
@@ -47,18 +47,18 @@ static bool oracle_of(const group_t *group, case_t *oracle) {
 }
 
 /* Replace what is known of refilled inputs by that of another seed. */
-static status_t refill_oracle(contender_t *oracle, bool with_band, kept_reference_t *kept,
+static status_t refill_oracle(contender_t *oracle, bool with_losses, kept_reference_t *kept,
                               error_t *err) {
     const uint64_t seed = secret_seed();
     const int64_t start_ns = clock_ns();
     reference_t refilled;
     TRY(contender_reference(oracle, seed, &refilled, err));
     reference_free(&kept->refilled);
-    band_free(&kept->band);
+    loss_limit_free(&kept->loss_limit);
     kept->refilled = refilled;
     kept->seed = seed;
-    kept->band = with_band ? band_find(oracle) : (band_t){0};
-    kept->stays = kept->band.worker != NULL && clock_ns() - start_ns > LONG_NS;
+    kept->loss_limit = with_losses ? loss_limit_find(oracle) : (loss_limit_t){0};
+    kept->stays = kept->loss_limit.worker != NULL && clock_ns() - start_ns > LONG_NS;
     return STATUS_OK;
 }
 
@@ -115,7 +115,7 @@ static status_t compute_reference(run_t *run, const group_t *group, kept_referen
 }
 
 /* If the oracle's verify() decides, open the oracle until the pass is measured. */
-static status_t open_judge(trial_t *trial, error_t *err) {
+static status_t open_verifier(trial_t *trial, error_t *err) {
     run_t *run = trial->run;
     case_t spec;
     worker_link_t *worker;
@@ -123,24 +123,24 @@ static status_t open_judge(trial_t *trial, error_t *err) {
         return STATUS_OK;
     status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
-        trial->judge = mem_alloc(sizeof *trial->judge);
-        contender_init(trial->judge, &spec, worker, NULL, &run->settings);
-        trial->judge->may_retry = false; /* an inherited refill would be lost */
-        contender_open(trial->judge);
-        if (!trial->judge->active)
-            status = error_set(err, STATUS_FAILED, "verify: %s", trial->judge->result.reason);
+        trial->verifier = mem_alloc(sizeof *trial->verifier);
+        contender_init(trial->verifier, &spec, worker, NULL, &run->settings);
+        trial->verifier->may_retry = false; /* an inherited refill would be lost */
+        contender_open(trial->verifier);
+        if (!trial->verifier->active)
+            status = error_set(err, STATUS_FAILED, "verify: %s", trial->verifier->result.reason);
     }
     case_free(&spec);
     return status;
 }
 
-static void close_judge(trial_t *trial) {
-    if (trial->judge == NULL)
+static void close_verifier(trial_t *trial) {
+    if (trial->verifier == NULL)
         return;
-    contender_finish(trial->judge);
-    contender_free(trial->judge);
-    free(trial->judge);
-    trial->judge = NULL;
+    contender_finish(trial->verifier);
+    contender_free(trial->verifier);
+    free(trial->verifier);
+    trial->verifier = NULL;
 }
 
 /* That of the group, which has none before its first pass. */
@@ -170,7 +170,7 @@ static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
     if (!is_known(run, kept))
         status = compute_reference(run, trial->group, kept, why);
     if (status == STATUS_OK && kept->reference.verified)
-        status = open_judge(trial, why);
+        status = open_verifier(trial, why);
     spent_switch(run->settings.spent, before);
     if (status == STATUS_OK)
         return kept;
@@ -471,7 +471,7 @@ static expectation_t expectation(const trial_t *trial, const contender_t *conten
     return (expectation_t){.seed = seed,
                            .reference = reference,
                            .tolerance = trial->group->workload->tolerance(&contender->result.spec),
-                           .judge = trial->judge};
+                           .verifier = trial->verifier};
 }
 
 static void check_all(trial_t *trial, const reference_t *reference, bool after) {
@@ -494,7 +494,7 @@ static void plan_audits(trial_t *trial, const kept_reference_t *kept) {
         contender->audit =
             (audit_t){.expected = expectation(trial, contender, &kept->refilled, kept->seed),
                       .as_opened = expectation(trial, contender, &kept->reference, 0),
-                      .band = &kept->band};
+                      .loss_limit = &kept->loss_limit};
         contender_plan_audit(contender, drawn);
     }
 }
@@ -568,7 +568,7 @@ status_t trial_measure(trial_t *trial, bool backward, error_t *err) {
         take_rounds(trial, kept);
     if (kept != NULL)
         check_files(trial);
-    close_judge(trial);
+    close_verifier(trial);
     for (size_t i = 0; i < trial->n; i++) {
         if (trial->contenders[i].worker != NULL)
             contender_finish(&trial->contenders[i]);

@@ -12,7 +12,7 @@ typedef struct trial {
     run_t **sides;         /* the run of each contender */
     case_state_t **states; /* of each contender's case */
     size_t n;
-    contender_t *judge; /* the oracle while it is open for verify(); else NULL */
+    contender_t *verifier; /* the oracle while it is open for verify(); else NULL */
 } trial_t;
 
 /* That of case `i` of a group, which the caller frees: isolated, it has the same worker in all passes, also if

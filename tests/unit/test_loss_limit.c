@@ -1,6 +1,6 @@
-/* Which weights of a timed training are right: the band around the oracle's losses, and what becomes
+/* Which weights of a timed training are right: the limit beside the oracle's losses, and what becomes
  * of an answer of its worker. */
-#include "measure/band.h"
+#include "measure/contender_check.h"
 
 #include "base/memory.h"
 
@@ -19,10 +19,10 @@ static void assert_near(double found, double expected) {
 }
 
 static double most_of(double start, double half, double end) {
-    return band_most((double[]){start, half, end});
+    return loss_limit_most((double[]){start, half, end});
 }
 
-static void the_band_ends_in_the_middle_of_the_second_half(void **state) {
+static void the_limit_lies_in_the_middle_of_the_second_half(void **state) {
     (void)state;
     assert_near(most_of(2.3, 0.5, 0.3), 0.4);
     assert_near(most_of(2.3, 2.2, 2.1), 2.15);
@@ -68,31 +68,31 @@ static contender_t make_contender(worker_link_t *link) {
     return contender;
 }
 
-static band_t find(const char *answer) {
+static loss_limit_t find(const char *answer) {
     error_t err = ERROR_INIT;
     worker_link_t link = make_link(answer);
     contender_t oracle = make_contender(&link);
     if (worker_link_start(&link, SETTINGS.timeout_s, &err) != STATUS_OK)
         fail_msg("%s", err.text);
-    band_t band = band_find(&oracle);
+    loss_limit_t loss_limit = loss_limit_find(&oracle);
     contender_free(&oracle);
     worker_link_free(&link);
-    return band;
+    return loss_limit;
 }
 
 static void expect_unknown(const char *answer, const char *why) {
-    band_t band = find(answer);
-    assert_non_null(band.worker);
-    assert_string_equal(band.unknown, why);
-    band_free(&band);
+    loss_limit_t loss_limit = find(answer);
+    assert_non_null(loss_limit.worker);
+    assert_string_equal(loss_limit.unknown, why);
+    loss_limit_free(&loss_limit);
 }
 
 static void the_oracle_says_what_it_learns(void **state) {
     (void)state;
-    band_t band = find("\"status\":\"ok\",\"losses\":[2.3,0.5,0.3]");
-    assert_non_null(band.worker);
-    assert_null(band.unknown);
-    assert_near(band.most, 0.4);
+    loss_limit_t loss_limit = find("\"status\":\"ok\",\"losses\":[2.3,0.5,0.3]");
+    assert_non_null(loss_limit.worker);
+    assert_null(loss_limit.unknown);
+    assert_near(loss_limit.most, 0.4);
     assert_null(find("\"status\":\"ok\"").worker); /* no training */
     expect_unknown("\"status\":\"ok\",\"losses\":[2.3,null,null]",
                    "the reference learns nothing in a sample");
@@ -106,9 +106,10 @@ typedef struct verdict {
     const char *flag;
 } verdict_t;
 
-static void expect(const band_t *band, const char *folder, const char *reason, const char *flag) {
+static void expect(const loss_limit_t *loss_limit, const char *folder, const char *reason,
+                   const char *flag) {
     contender_t contender = make_contender(NULL);
-    char *found = band_check(band, &contender, folder);
+    char *found = loss_limit_check(loss_limit, &contender, folder);
     assert_true((found == NULL) == (reason == NULL));
     if (reason != NULL && strstr(found, reason) == NULL)
         fail_msg("%s", found);
@@ -136,9 +137,9 @@ static void weights_are_held_against_it(void **state) {
     };
     for (size_t i = 0; i < sizeof VERDICTS / sizeof *VERDICTS; i++) {
         worker_link_t link = make_link(VERDICTS[i].answer);
-        const band_t band = {
+        const loss_limit_t loss_limit = {
             .worker = &link, .timeout_s = 60, .losses = {2.3, 0.5, 0.3}, .most = 0.4};
-        expect(&band, "/", VERDICTS[i].reason, VERDICTS[i].flag);
+        expect(&loss_limit, "/", VERDICTS[i].reason, VERDICTS[i].flag);
         worker_link_free(&link);
     }
 }
@@ -146,15 +147,17 @@ static void weights_are_held_against_it(void **state) {
 static void what_is_not_compared(void **state) {
     (void)state;
     worker_link_t link = make_link(NULL);
-    expect(&(band_t){.worker = NULL}, "/", NULL, NULL);
-    expect(&(band_t){.worker = &link, .unknown = (char[]){"too slow"}}, "/", NULL, "too slow");
-    expect(&(band_t){.worker = &link, .most = 0.4}, NULL, "the worker writes no weights", NULL);
+    expect(&(loss_limit_t){.worker = NULL}, "/", NULL, NULL);
+    expect(&(loss_limit_t){.worker = &link, .unknown = (char[]){"too slow"}}, "/", NULL,
+           "too slow");
+    expect(&(loss_limit_t){.worker = &link, .most = 0.4}, NULL, "the worker writes no weights",
+           NULL);
     worker_link_free(&link);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_band_ends_in_the_middle_of_the_second_half),
+        cmocka_unit_test(the_limit_lies_in_the_middle_of_the_second_half),
         cmocka_unit_test(the_oracle_says_what_it_learns),
         cmocka_unit_test(weights_are_held_against_it),
         cmocka_unit_test(what_is_not_compared),
