@@ -7,7 +7,7 @@
 #include "measure/clocks.h"
 #include "model/implausible.h"
 #include "model/result_json.h"
-#include "worker/run_queue.h"
+#include "worker/cpu_use.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>

@@ -11,8 +11,8 @@
 #include "model/result.h"
 #include "stats/spent.h"
 #include "worker/client.h"
-#include "worker/cpu_share.h"
-#include "worker/guard.h"
+#include "worker/cpu_use.h"
+#include "worker/pool.h"
 
 #include <jansson.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
 #include "io/json_text.h"
 #include "io/subprocess.h"
 #include "measure/contender_open.h"
-#include "worker/protocol.h"
+#include "worker/requests.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "results/digest.h"
 #include "run/state.h"
 #include "version.h"
-#include "worker/cpu_share.h"
+#include "worker/cpu_use.h"
 #include "workloads/operator/operators.h"
 
 #include <math.h>

@@ -5,12 +5,22 @@
 
 #include "base/text.h"
 #include "io/subprocess.h"
-#include "worker/bindings.h"
-#include "worker/stderr_tail.h"
+#include "worker/cpu_use.h"
 
 #include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/* The end of what a worker prints on stderr. */
+
+enum { STDERR_KEPT = 64 * 1024 };
+
+typedef struct stderr_tail {
+    char text[STDERR_KEPT + 1];
+    size_t bytes;
+    size_t request; /* where that of the current request begins */
+} stderr_tail_t;
 
 /* The variable by which processes that a worker starts are known as its own. */
 #define WORKER_TAG "BENCH_WORKER"

@@ -1,6 +1,6 @@
 /* Workers that a server forks (reference_common/fork_server.py) are processes like those that are started: children
  * of bench, with their own streams, environment and end. If there is no server, they are started. */
-#include "worker/forks.h"
+#include "worker/pool.h"
 
 #include "base/memory.h"
 #include "io/fs.h"

@@ -1,14 +1,148 @@
-#include "worker/case_requests.h"
+#include "worker/requests.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cuda/nvtx.h"
+#include "engine/trace_cupti.h"
+#include "io/fs.h"
 #include "io/json_text.h"
-#include "worker/protocol.h"
+#include "worker/engines.h"
 #include "workloads/common/random_fill.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct key {
+    const char *name;
+    json_type type;
+    bool optional;
+} request_key_t;
+
+typedef struct op {
+    const char *name;
+    request_key_t keys[9];
+} op_t;
+
+static const op_t OPS[] = {
+    [OP_HELLO] = {"hello", {{"protocol", JSON_INTEGER, false}}},
+    [OP_OPEN] = {"open",
+                 {{"case", JSON_OBJECT, false},
+                  {"seed", JSON_INTEGER, false},
+                  {"program", JSON_OBJECT, true},
+                  {"operator", JSON_OBJECT, true},
+                  {"profile", JSON_TRUE, true},
+                  {"results", JSON_TRUE, true}}},
+    [OP_REFILL] = {"refill", {{"id", JSON_STRING, false}, {"seed", JSON_INTEGER, false}}},
+    [OP_OUTPUT] = {"output", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
+    [OP_SAMPLE] = {"sample",
+                   {{"id", JSON_STRING, false},
+                    {"round", JSON_INTEGER, true},
+                    {"budget_ns", JSON_INTEGER, false},
+                    {"max_samples", JSON_INTEGER, false},
+                    {"warmup_samples", JSON_INTEGER, false},
+                    {"warmup_ns", JSON_INTEGER, false},
+                    {"fresh", JSON_INTEGER, true},
+                    {"phase", JSON_STRING, true},
+                    {"keep", JSON_TRUE, true}}},
+    [OP_LAST] = {"last", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
+    /* Only the oracle of this program gets these two, so docs/worker-protocol.md has them not. */
+    [OP_LEARNED] = {"learned", {{"id", JSON_STRING, false}, {"most_ns", JSON_INTEGER, false}}},
+    [OP_LOSS] = {"loss", {{"case", JSON_OBJECT, false}, {"path", JSON_STRING, false}}},
+    [OP_TRACE_START] = {"trace_start", {{0}}},
+    [OP_TRACE] = {"trace",
+                  {{"id", JSON_STRING, false},
+                   {"path", JSON_STRING, false},
+                   {"origin_ns", JSON_INTEGER, false}}},
+    [OP_CLOSE] = {"close", {{"id", JSON_STRING, false}}},
+    [OP_BYE] = {"bye", {{0}}},
+};
+
+enum { N_OPS = sizeof OPS / sizeof *OPS, N_KEYS = sizeof OPS[0].keys / sizeof *OPS[0].keys };
+
+static bool has_type(const json_t *value, const request_key_t *key) {
+    if (key->optional && json_is_null(value))
+        return true;
+    if (key->type == JSON_TRUE)
+        return json_is_boolean(value);
+    if (key->type == JSON_INTEGER)
+        return json_is_integer(value) && json_integer_value(value) >= 0;
+    return json_typeof(value) == key->type;
+}
+
+static const char *type_name(json_type type) {
+    return type == JSON_OBJECT   ? "an object"
+           : type == JSON_STRING ? "a string"
+           : type == JSON_TRUE   ? "true or false"
+                                 : "a non-negative integer";
+}
+
+static const request_key_t *find_key(const op_t *op, const char *name) {
+    for (size_t i = 0; i < N_KEYS && op->keys[i].name != NULL; i++)
+        if (strcmp(op->keys[i].name, name) == 0)
+            return &op->keys[i];
+    return NULL;
+}
+
+static status_t check_keys(const op_t *op, const json_t *request, error_t *err) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)request, name, value) {
+        if (strcmp(name, "op") == 0)
+            continue;
+        const request_key_t *key = find_key(op, name);
+        if (key == NULL)
+            return error_set(err, STATUS_FAILED, "%s has no key \"%s\"", op->name, name);
+        if (!has_type(value, key))
+            return error_set(err, STATUS_FAILED, "%s: \"%s\" must be %s", op->name, name,
+                             type_name(key->type));
+    }
+    for (size_t i = 0; i < N_KEYS && op->keys[i].name != NULL; i++)
+        if (!op->keys[i].optional && json_object_get(request, op->keys[i].name) == NULL)
+            return error_set(err, STATUS_FAILED, "%s needs \"%s\"", op->name, op->keys[i].name);
+    return STATUS_OK;
+}
+
+static status_t find_op(const json_t *request, protocol_op_t *op, error_t *err) {
+    const char *name = json_string_value(json_object_get(request, "op"));
+    if (name == NULL)
+        return error_set(err, STATUS_FAILED, "a request needs \"op\", a string");
+    const char *names[N_OPS];
+    for (size_t i = 0; i < N_OPS; i++) {
+        names[i] = OPS[i].name;
+        if (strcmp(names[i], name) == 0) {
+            *op = (protocol_op_t)i;
+            return STATUS_OK;
+        }
+    }
+    char *hint = text_hint(name, names, N_OPS);
+    error_set(err, STATUS_FAILED, "unknown op \"%s\"%s", name, hint);
+    free(hint);
+    return STATUS_FAILED;
+}
+
+json_t *protocol_parse_request(const char *line, protocol_op_t *op, error_t *err) {
+    json_error_t where;
+    json_t *request = json_loads(line, JSON_REJECT_DUPLICATES, &where);
+    if (request == NULL)
+        error_set(err, STATUS_FAILED, "not JSON: column %d: %s", where.column, where.text);
+    else if (!json_is_object(request))
+        error_set(err, STATUS_FAILED, "a request is one JSON object on one line");
+    else if (find_op(request, op, err) == STATUS_OK &&
+             check_keys(&OPS[*op], request, err) == STATUS_OK)
+        return request;
+    json_decref(request);
+    return NULL;
+}
+
+json_int_t request_integer(const json_t *request, const char *key) {
+    return json_integer_value(json_object_get(request, key));
+}
+
+const char *request_text(const json_t *request, const char *key) {
+    return json_string_value(json_object_get(request, key));
+}
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
@@ -290,4 +424,81 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
     return json_pack("{s:s, s:o, s:{s:I, s:I}}", "id", session->spec.id, "phases",
                      samples_to_json(&session->recorder), "warmup", "samples",
                      (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
+}
+
+enum { WARMUP_RUNS = 3 };
+
+void trace_session_start(trace_t *trace, const engine_t *engine) {
+    char *source = NULL;
+    if (trace->on) { /* CUPTI stays attached */
+        trace_cupti_flush();
+        source = mem_text(trace->source);
+    } else if (engine == &engine_cuda) {
+        error_t why = ERROR_INIT;
+        trace_start(trace, "");
+        trace->device_records = trace_cupti_attach(trace, &source, &why) == STATUS_OK;
+        if (!trace->device_records)
+            source = mem_format("times between events: no CUPTI (%s)", why.text);
+    } else {
+        source = mem_text("the host's clock");
+    }
+    trace_start(trace, source);
+    free(source);
+}
+
+void trace_session_stop(trace_t *trace) {
+    trace_cupti_detach();
+    trace_stop(trace);
+}
+
+/* Outside all ranges, so that the trace omits it. */
+static status_t warm_up_traced(session_t *session, error_t *err) {
+    for (size_t i = 0; i < session->n_probes; i++)
+        for (int n = 0; n < WARMUP_RUNS; n++)
+            TRY(session->probes[i].run(session, &session->recorder, err));
+    return STATUS_OK;
+}
+
+static status_t run_probes(session_t *session, error_t *err) {
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < session->n_probes && status == STATUS_OK; i++) {
+        nvtx_push(session->probes[i].name);
+        status = session->probes[i].run(session, &session->recorder, err);
+        nvtx_pop();
+    }
+    return status;
+}
+
+/* For kernels that no sample runs, such as the evaluation after training. */
+static status_t run_output(session_t *session, error_t *err) {
+    char *folder;
+    text_list_t arrays = {0};
+    TRY(fs_temporary_folder(&folder, err));
+    nvtx_push("output");
+    status_t status = session->ops->output(session, folder, &arrays, err);
+    nvtx_pop();
+    text_list_free(&arrays);
+    fs_remove_temporary(&folder);
+    return status;
+}
+
+static status_t run_once(trace_t *trace, session_t *session, error_t *err) {
+    TRY(warm_up_traced(session, err));
+    session->recorder.watch = &trace->watch;
+    char *label = mem_format("%s sample", session->spec.id);
+    nvtx_push(label);
+    free(label);
+    status_t status = run_probes(session, err);
+    nvtx_pop();
+    session->recorder.watch = NULL;
+    recorder_clear(&session->recorder);
+    return status == STATUS_OK ? run_output(session, err) : status;
+}
+
+status_t trace_session_run(trace_t *trace, session_t *session, const char *path, int64_t origin_ns,
+                           error_t *err) {
+    TRY(run_once(trace, session, err));
+    trace_cupti_flush();
+    return json_save(trace_to_json(trace, origin_ns), JSON_COMPACT | JSON_REAL_PRECISION(15), path,
+                     err);
 }
