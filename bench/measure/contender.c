@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "base/secret.h"
 #include "measure/clocks.h"
-#include "model/implausible.h"
+#include "model/result.h"
 #include "model/result_json.h"
 #include "worker/cpu_use.h"
 #include "workloads/common/workload.h"

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/secret.h"
 #include "io/fs.h"
-#include "model/case_json.h"
+#include "model/case.h"
 #include "workloads/operator/operators.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "measure/contender.h"
-#include "model/case_json.h"
+#include "model/case.h"
 #include "workloads/common/workload.h"
 #include "workloads/operator/operators.h"
 

@@ -2,7 +2,7 @@
 #include "results/record_internal.h"
 
 #include "base/memory.h"
-#include "model/implausible.h"
+#include "model/result.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "cuda/nvtx.h"
 #include "measure/contender.h"
 #include "measure/trust.h"
-#include "model/implausible.h"
+#include "model/result.h"
 #include "results/digest.h"
 #include "workloads/operator/operators.h"
 
