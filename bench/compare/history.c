@@ -350,7 +350,7 @@ status_t history_runs(const history_options_t *options, error_t *err) {
         status = record_load_phases(options->runs->items[loaded], only ? &needed : NULL,
                                     &runs[loaded], err);
         if (status == STATUS_OK)
-            record_tell_incomplete(&runs[loaded++]);
+            record_warn_incomplete(&runs[loaded++]);
     }
     if (status == STATUS_OK)
         status = check_runs(runs, loaded, &options->allow, err);

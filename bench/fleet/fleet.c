@@ -114,7 +114,7 @@ status_t fleet_runs(const fleet_options_t *options, error_t *err) {
         status = record_load_phases(options->runs->items[loaded], only ? &needed : NULL,
                                     &runs[loaded], err);
         if (status == STATUS_OK)
-            record_tell_incomplete(&runs[loaded++]);
+            record_warn_incomplete(&runs[loaded++]);
     }
     if (status == STATUS_OK)
         status = examine(&fleet, err);

@@ -1,6 +1,6 @@
 #include "limits/device_rates.h"
 
-#include "results/clock_record.h"
+#include "results/conditions.h"
 #include "workloads/common/workload.h"
 #include "workloads/device/descriptor.h"
 #include "workloads/operator/operators.h"

@@ -6,7 +6,7 @@
 #include "io/fs.h"
 #include "io/git.h"
 #include "limits/device_rates.h"
-#include "results/clock_record.h"
+#include "results/conditions.h"
 #include "results/digest.h"
 #include "run/state.h"
 #include "version.h"

@@ -612,7 +612,7 @@ status_t run_resume_here(run_t *run, bool are_left, error_t *err) {
         TRY(check_gpu(run, err));
     TRY(check_kind(run, err));
     if (run->record.n_dropped_lines > 0 && !run->options->quiet)
-        record_tell_dropped(&run->record);
+        record_warn_dropped(&run->record);
     if (record_seal(&run->record) == SEAL_BROKEN)
         progress_note(&run->progress, "lines were edited after the run was closed");
     record_reopen(&run->record);

@@ -14,7 +14,7 @@
 #include "model/result_json.h"
 #include "report/case_text.h"
 #include "report/report.h"
-#include "results/clock_record.h"
+#include "results/conditions.h"
 
 #include <stdlib.h>
 #include <string.h>

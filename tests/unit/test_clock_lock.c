@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "limits/device_rates.h"
 #include "report_text.h"
-#include "results/clock_record.h"
+#include "results/conditions.h"
 
 #include <math.h>
 #include <stdlib.h>
