@@ -26,20 +26,20 @@ typedef struct pass {
     bool planned;
 } pass_t;
 
-typedef struct arena {
+typedef struct arena_allocator {
     pass_t passes[ALLOCATOR_MAX_PASSES];
     pass_t *open; /* NULL between passes */
     size_t next;  /* call of the open pass, if planned */
     cu_pointer_t memory;
     size_t memory_bytes;
-} arena_t;
+} arena_allocator_t;
 
-static unsigned number_of(const arena_t *s, const pass_t *pass) {
+static unsigned number_of(const arena_allocator_t *s, const pass_t *pass) {
     return (unsigned)(pass - s->passes);
 }
 
 static status_t arena_begin(allocator_t *a, unsigned number, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     if (number >= ALLOCATOR_MAX_PASSES)
         return error_set(err, STATUS_FAILED, "arena: pass %u; passes are numbered 0 to %d", number,
                          ALLOCATOR_MAX_PASSES - 1);
@@ -60,7 +60,7 @@ static void record(pass_t *pass, size_t block, bool frees) {
 
 static status_t record_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                 cu_pointer_t *address, error_t *err) {
-    pass_t *pass = ((arena_t *)a->state)->open;
+    pass_t *pass = ((arena_allocator_t *)a->state)->open;
     cu_result_t result = allocator_reserve(a, bytes, address);
     if (result != CU_SUCCESS)
         return allocator_refused(a, result, bytes, bytes, "cuMemAlloc", err);
@@ -74,7 +74,7 @@ static status_t record_allocate(allocator_t *a, size_t bytes, cu_stream_t stream
 
 static status_t record_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
                                size_t *bytes, error_t *err) {
-    const arena_t *s = a->state;
+    const arena_allocator_t *s = a->state;
     pass_t *pass = s->open;
     uint64_t block;
     if (!address_map_get(&a->blocks, address, &block))
@@ -92,7 +92,7 @@ static status_t record_release(allocator_t *a, cu_pointer_t address, cu_stream_t
 }
 
 static status_t make_plan(allocator_t *a, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     pass_t *pass = s->open;
     if (a->blocks.n > 0)
         return error_set(err, STATUS_FAILED, "arena: %zu blocks in use at the end of pass %u",
@@ -115,7 +115,7 @@ static status_t make_plan(allocator_t *a, error_t *err) {
 /* ---- later passes ---------------------------------------------------------------------------- */
 
 /* Fail with `found`, which describes the call, and the planned call; frees `found`. */
-static status_t deviation(const arena_t *s, char *found, error_t *err) {
+static status_t deviation(const arena_allocator_t *s, char *found, error_t *err) {
     const pass_t *pass = s->open;
     char *planned;
     if (s->next >= pass->n_calls) {
@@ -140,7 +140,7 @@ static status_t outside(const char *what, error_t *err) {
 
 static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                cu_pointer_t *address, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     pass_t *pass = s->open;
     if (pass == NULL)
         return outside("allocation", err);
@@ -159,7 +159,7 @@ static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
 
 static status_t arena_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
                               size_t *bytes, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     pass_t *pass = s->open;
     if (pass == NULL)
         return outside("release", err);
@@ -178,7 +178,7 @@ static status_t arena_release(allocator_t *a, cu_pointer_t address, cu_stream_t 
 }
 
 static status_t arena_end(allocator_t *a, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     if (s->open == NULL)
         return outside("end", err);
     if (!s->open->planned)
@@ -190,7 +190,7 @@ static status_t arena_end(allocator_t *a, error_t *err) {
 }
 
 static void arena_close(allocator_t *a) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     error_t ignored = ERROR_INIT;
     a->api->context_sync();
     /* Blocks remain only when a first pass did not end. */
@@ -206,7 +206,7 @@ static void arena_close(allocator_t *a) {
     free(s);
 }
 
-const allocator_ops_t ALLOCATOR_OPS_ARENA = {.state_bytes = sizeof(arena_t),
+const allocator_ops_t ALLOCATOR_OPS_ARENA = {.state_bytes = sizeof(arena_allocator_t),
                                              .allocate = arena_allocate,
                                              .release = arena_release,
                                              .begin = arena_begin,

@@ -8,7 +8,7 @@
 #include "cuda/cublaslt.h"
 #include "cuda/nvml.h"
 #include "cuda/nvtx.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "io/subprocess.h"
 #include "plot/gnuplot.h"
 #include "sweep/own_engines.h"

@@ -3,7 +3,7 @@
 #include "cli/operator.h"
 
 #include "base/memory.h"
-#include "base/secret.h"
+#include "base/rng.h"
 #include "base/units.h"
 #include "cli/operator_print.h"
 #include "emulate/emulate.h"
@@ -11,7 +11,6 @@
 #include "io/fs.h"
 #include "io/output.h"
 #include "io/subprocess.h"
-#include "io/table.h"
 #include "measure/contender.h"
 #include "measure/progress.h"
 #include "sweep/sweep.h"

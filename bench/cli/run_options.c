@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 
 #include "base/memory.h"
-#include "base/secret.h"
+#include "base/rng.h"
 #include "gate/decision.h"
 #include "io/folders.h"
 #include "io/fs.h"

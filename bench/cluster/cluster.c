@@ -3,7 +3,6 @@
 #include "cluster/scripts.h"
 
 #include "base/memory.h"
-#include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 

@@ -1,11 +1,10 @@
 #include "compare/repeat.h"
 
 #include "analysis/speedup.h"
-#include "base/arena.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "io/json_text.h"
-#include "io/table.h"
+#include "io/json.h"
+#include "io/output.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "cuda/cubin.h"
 #include "engine/launch.h"
 #include "io/fs.h"
-#include "io/json_node.h"
+#include "io/json.h"
 #include "workloads/common/workload.h"
 
 #include <omp.h>

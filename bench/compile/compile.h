@@ -4,8 +4,8 @@
 #ifndef BENCH_COMPILE_COMPILE_H
 #define BENCH_COMPILE_COMPILE_H
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "compile/source.h"
 #include "compile/toolchain.h" /* compiler_t */

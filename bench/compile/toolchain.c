@@ -2,7 +2,6 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 

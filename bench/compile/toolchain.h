@@ -2,8 +2,8 @@
 #ifndef BENCH_COMPILE_TOOLCHAIN_H
 #define BENCH_COMPILE_TOOLCHAIN_H
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "compile/source.h"
 #include "cuda/nvrtc.h"

@@ -3,7 +3,6 @@
 
 #include "base/memory.h"
 #include "compile/compiler_log.h"
-#include "io/find.h"
 #include "io/fs.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 #include "cuda/find_library.h"
 
 #include "base/memory.h"
-#include "io/find.h"
 #include "io/folders.h"
 #include "io/fs.h"
 

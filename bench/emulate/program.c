@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "compile/compiler_log.h"
-#include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 

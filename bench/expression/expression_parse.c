@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "expression/element.h"
 #include "expression/expression_steps.h"
-#include "io/json_node.h"
+#include "io/json.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

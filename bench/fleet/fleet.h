@@ -3,7 +3,7 @@
 #ifndef BENCH_FLEET_FLEET_H
 #define BENCH_FLEET_FLEET_H
 
-#include "base/arena.h"
+#include "base/memory.h"
 #include "fleet/deviation.h"
 #include "results/record.h"
 

@@ -1,7 +1,7 @@
 #include "gate/claim.h"
 
 #include "stats/passes.h"
-#include "stats/student.h"
+#include "stats/summary.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #ifndef BENCH_GATE_DECISION_H
 #define BENCH_GATE_DECISION_H
 
-#include "stats/two_sample.h"
+#include "stats/difference.h"
 
 /* Defaults of gate_options_t. */
 static const double GATE_THRESHOLD = 0.05, GATE_ALARM_RATE = 0.01;

@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 #include "gate/claim.h"
-#include "stats/moderation.h"
-#include "stats/student.h"
+#include "stats/difference.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,7 @@
 
 #include "base/memory.h"
 #include "gate/claim.h"
-#include "stats/student.h"
-#include "stats/trimmed.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "base/secret.h"
 #include "measure/clocks.h"
 #include "model/result.h"
 #include "model/result_json.h"

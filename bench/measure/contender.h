@@ -9,7 +9,7 @@
 #include "measure/stopping.h"
 #include "measure/verify.h"
 #include "model/result.h"
-#include "stats/spent.h"
+#include "stats/estimate.h"
 #include "worker/client.h"
 #include "worker/cpu_use.h"
 #include "worker/pool.h"

@@ -2,7 +2,7 @@
 #include "measure/contender_check.h"
 
 #include "base/memory.h"
-#include "base/secret.h"
+#include "base/rng.h"
 #include "io/fs.h"
 #include "model/case.h"
 #include "workloads/operator/operators.h"

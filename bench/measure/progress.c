@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "io/output.h"
 #include "io/subprocess.h"
-#include "io/table.h" /* text_width() */
 #include "worker/client.h"
 
 #include <math.h>

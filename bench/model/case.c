@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/json_text.h"
+#include "io/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

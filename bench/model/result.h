@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "model/case.h"
 #include "model/flag.h"
-#include "stats/bimodal.h"
 #include "stats/passes.h"
+#include "stats/summary.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #include "model/result_json.h"
 
 #include "base/memory.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "model/case.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "analysis/labels.h"
 #include "analysis/speedup.h"
 #include "base/units.h"
-#include "io/table.h"
+#include "io/output.h"
 #include "report/passes.h"
 
 #include <math.h>

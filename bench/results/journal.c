@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/fs.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "io/subprocess.h"
 #include "model/result_json.h"
 #include "model/result_text.h"

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "model/environment.h"
 #include "model/result.h"
-#include "stats/spent.h"
+#include "stats/estimate.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Reading and writing run.json. */
 #include "base/memory.h"
 #include "io/fs.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "results/record_internal.h"
 
 #include <jansson.h>

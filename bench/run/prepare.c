@@ -4,7 +4,6 @@
 #include "engine/host_info.h"
 #include "io/folders.h"
 #include "io/fs.h"
-#include "io/git.h"
 #include "limits/device_rates.h"
 #include "results/conditions.h"
 #include "results/digest.h"

@@ -4,7 +4,7 @@
 #include "run/devices/devices.h"
 
 #include "base/memory.h"
-#include "io/orphans.h"
+#include "io/subprocess.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "io/fs.h"
-#include "io/json_text.h"
-#include "io/table.h"
+#include "io/json.h"
+#include "io/output.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/secret.h"
+#include "base/rng.h"
 #include "cuda/nvtx.h"
 #include "measure/contender.h"
 #include "measure/trust.h"

@@ -1,5 +1,5 @@
 #include "base/memory.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "sweep/own_engines.h"
 #include "sweep/plan.h"
 #include "workloads/operator/operators.h"

@@ -2,7 +2,7 @@
 #ifndef BENCH_SWEEP_PARAM_NODE_H
 #define BENCH_SWEEP_PARAM_NODE_H
 
-#include "io/json_node.h"
+#include "io/json.h"
 #include "workloads/common/workload.h"
 
 /* A value that the parameter allows; on success the caller frees it with value_free(). */

@@ -3,7 +3,7 @@
 #include "walls/walls.h"
 
 #include "base/memory.h"
-#include "io/find.h"
+#include "io/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 #include "walls/walls.h"
 
 #include "base/memory.h"
-#include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "io/find.h"
+#include "io/fs.h"
 
 #include <sys/types.h>
 

@@ -2,10 +2,9 @@
 
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "io/find.h"
 #include "io/folders.h"
 #include "io/fs.h"
-#include "io/orphans.h"
+#include "io/subprocess.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "cuda/nvtx.h"
 #include "engine/trace_cupti.h"
 #include "io/fs.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "worker/engines.h"
 #include "workloads/common/random_fill.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "cuda/nvtx.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "model/result_json.h"
 #include "worker/engines.h"
 #include "worker/requests.h"

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "io/orphans.h"
+#include "io/subprocess.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -87,7 +87,7 @@ static void assert_forked(const worker_link_t *link, bool is_forked) {
     assert_int_equal(link->unforked == NULL, is_forked || link->server == NULL);
 }
 
-/* As bench/io/orphans.c reads whose a process is. */
+/* As bench/io/subprocess.c reads whose a process is. */
 static bool shows_tag(pid_t pid, const char *tag) {
     char *path = mem_format("/proc/%d/environ", (int)pid), text[1 << 16];
     char *wanted = mem_format(WORKER_TAG "=%s", tag);

@@ -1,8 +1,6 @@
-/* Reading JSON with precise error messages: a node knows its file and JSON path, and every reader
- * checks type and range:
- * `sweeps/x.json: $.axes.batch[0]: found integer 0, expected an integer 1…268435456`. */
-#ifndef BENCH_IO_JSON_NODE_H
-#define BENCH_IO_JSON_NODE_H
+/* JSON: text that is safe to print, and reading with messages that name file and key. */
+#ifndef BENCH_IO_JSON_H
+#define BENCH_IO_JSON_H
 
 #include "base/error.h"
 #include "base/text.h"
@@ -10,6 +8,22 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+
+/* Paths, arguments and worker output can be any bytes: invalid UTF-8 is replaced. NULL is null. */
+json_t *json_text(const char *text);
+json_t *json_texts(const text_list_t *list);
+
+/* JSON has no NaN or infinity: they become null. */
+json_t *json_finite(double value);
+
+/* Both take jansson's flags (JSON_INDENT(2)), end with a line break and free `json`. */
+void json_print(json_t *json, size_t flags, FILE *out);
+status_t json_save(json_t *json, size_t flags, const char *path, error_t *err);
+
+/* Reading JSON with precise error messages: a node knows its file and JSON path, and every reader
+ * checks type and range:
+ * `sweeps/x.json: $.axes.batch[0]: found integer 0, expected an integer 1…268435456`. */
 
 typedef struct node {
     const char *file;   /* for messages */
