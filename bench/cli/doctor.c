@@ -11,7 +11,7 @@
 #include "io/json.h"
 #include "io/subprocess.h"
 #include "plot/gnuplot.h"
-#include "sweep/own_engines.h"
+#include "sweep/sweep.h"
 #include "walls/walls.h"
 #include "worker/pool.h"
 #include "workloads/mnist/idx.h"

@@ -1,7 +1,7 @@
 #include "measure/progress.h"
 
 #include "analysis/contenders.h"
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/units.h"

@@ -1,7 +1,7 @@
 #include "plot/source.h"
 
-#include "analysis/labels.h"
-#include "analysis/step_parts.h"
+#include "analysis/learning.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "io/fs.h"
 #include "limits/limits.h"

@@ -1,6 +1,5 @@
 #include "report/case_text.h"
 
-#include "analysis/labels.h"
 #include "analysis/speedup.h"
 #include "base/units.h"
 #include "io/output.h"

@@ -4,7 +4,7 @@
 #include "engine/host_info.h"
 #include "io/folders.h"
 #include "io/fs.h"
-#include "limits/device_rates.h"
+#include "limits/limits.h"
 #include "results/conditions.h"
 #include "results/digest.h"
 #include "run/state.h"

@@ -4,9 +4,8 @@
 #include "results/conditions.h"
 #include "results/digest.h"
 #include "run/state.h"
-#include "sweep/deal.h"
+#include "sweep/shard.h"
 #include "sweep/sweep.h"
-#include "sweep/turns.h"
 
 #include <math.h>
 #include <search.h>

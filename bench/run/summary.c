@@ -2,10 +2,9 @@
  * two sides to compare; details of each case for a few. */
 #include "run/state.h"
 
-#include "analysis/busy.h"
+#include "analysis/boots.h"
 #include "analysis/contenders.h"
-#include "analysis/labels.h"
-#include "analysis/precision.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "io/json.h"

@@ -3,7 +3,7 @@
 #include "measure/clocks.h"
 
 #include "base/memory.h"
-#include "limits/device_rates.h"
+#include "limits/limits.h"
 #include "report_text.h"
 #include "results/conditions.h"
 

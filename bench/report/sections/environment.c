@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "limits/device_rates.h"
+#include "limits/limits.h"
 #include "results/conditions.h"
 #include "workloads/device/descriptor.h"
 
