@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "cli/operator_print.h"
 #include "emulate/emulate.h"
-#include "emulate/examples.h"
 #include "io/fs.h"
 #include "io/output.h"
 #include "io/subprocess.h"

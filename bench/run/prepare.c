@@ -1,7 +1,7 @@
 /* Before and after measuring: the run's folder and the description of the machine. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "engine/host_info.h"
+#include "engine/session.h"
 #include "io/folders.h"
 #include "io/fs.h"
 #include "limits/limits.h"

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "engine/gpu.h"
-#include "engine/host_info.h"
+#include "engine/session.h"
 #include "workloads/common/sessions.h"
 
 #include <omp.h>

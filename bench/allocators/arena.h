@@ -1,6 +1,6 @@
 /* Places blocks in one allocation, given in advance which of them are in use at the same time. */
-#ifndef BENCH_ALLOCATORS_ARENA_PLAN_H
-#define BENCH_ALLOCATORS_ARENA_PLAN_H
+#ifndef BENCH_ALLOCATORS_ARENA_H
+#define BENCH_ALLOCATORS_ARENA_H
 
 #include "cuda/driver.h"
 
