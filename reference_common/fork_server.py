@@ -1,7 +1,7 @@
 """Worker processes without imports: this one imports packages, and workers are forks of it.
 
 `bench run` starts it with its own process number and the names of the packages
-(`bench/worker/forks.h`). It reads requests from the socket that is its stdin, one JSON object a
+(`bench/worker/pool.h`). It reads requests from the socket that is its stdin, one JSON object a
 line. With the request `fork` come a worker's standard streams. Its process becomes a child of
 bench, and runs the worker's script as if Python had been started for it; what differs is in
 docs/measuring.md, "Forked processes".

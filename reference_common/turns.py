@@ -1,7 +1,7 @@
 """Processes that compile side by side, and use the GPU for their choices one at a time.
 
 `bench run` names a file in `BENCH_TUNES_IN_TURNS` for workers whose cases it only has compiled
-(`bench/run/draws.c`); without it there is nobody to wait for.
+(`bench/run/passes.c`); without it there is nobody to wait for.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ SLOWEST = (
     *("pytorch_linreg_train", "jax_worker", "jax_runs", "mlp_cuda", "against", "operator_kernels"),
     *("operator_cuda", "refill", "mnist_train", "cheats", "pytorch_mnist_train"),
     *("mnist_kernels", "mlp_train", "mnist_cuda", "report", "probes", "hostile_results", "faults"),
-    *("lock_clocks", "shard", "resume", "cold", "pytorch_refill", "pytorch_mlp_train", "devices"),
+    *("lock_clocks", "shard", "resume", "pytorch_refill", "pytorch_mlp_train", "devices"),
     *("operator_emulate", "linreg_train", "compare", "pytorch_operator", "pytorch_operator_bad"),
 )
 DESELECTED = pytest.StashKey[dict[str, int]]()

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "io/npy.h"
 #include "mnist_training.h"
-#include "worker/case_requests.h"
+#include "worker/requests.h"
 #include "workloads/common/sessions.h"
 #include "workloads/common/signs.h"
 #include "workloads/linreg_train/data.h"

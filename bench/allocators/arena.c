@@ -5,12 +5,73 @@
  *
  * A block keeps its memory from pass to pass, and blocks of different streams share none: all uses
  * of an address are on one stream, so they are ordered. */
+#include "allocators/arena.h"
+
 #include "allocators/allocator_internal.h"
-#include "allocators/arena_plan.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
+
+/* "Greedy by size for offset calculation": Pisarchyk and Lee, "Efficient memory management for deep
+ * neural net inference", 2020 (arXiv 2001.03288), section 5.2. From the largest block to the
+ * smallest, each goes into the smallest sufficient gap between the placed blocks that it must not
+ * overlap, or after them. An optimal order is NP-hard to find; this one comes close. */
+
+static int by_size(const void *left, const void *right) {
+    const arena_block_t *a = *(arena_block_t *const *)left, *b = *(arena_block_t *const *)right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->from < b->from ? -1 : a->from > b->from; /* same order in every run */
+}
+
+static bool may_overlap(const arena_block_t *a, const arena_block_t *b) {
+    return a->stream == b->stream && (a->to <= b->from || b->to <= a->from);
+}
+
+/* `placed` is sorted by offset. */
+static size_t best_offset(const arena_block_t *block, arena_block_t *const *placed, size_t n) {
+    size_t end = 0, best = 0, best_gap_bytes = SIZE_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const arena_block_t *other = placed[i];
+        if (may_overlap(block, other))
+            continue;
+        size_t gap_bytes = other->offset > end ? other->offset - end : 0;
+        if (gap_bytes >= block->bytes && gap_bytes < best_gap_bytes) {
+            best = end;
+            best_gap_bytes = gap_bytes;
+        }
+        if (other->offset + other->bytes > end)
+            end = other->offset + other->bytes;
+    }
+    return best_gap_bytes < SIZE_MAX ? best : end;
+}
+
+static void insert(arena_block_t **placed, size_t n, arena_block_t *block) {
+    size_t at = n;
+    for (; at > 0 && placed[at - 1]->offset > block->offset; at--)
+        placed[at] = placed[at - 1];
+    placed[at] = block;
+}
+
+size_t arena_plan(arena_block_t *blocks, size_t n) {
+    arena_block_t **order = mem_zeroed(n + 1, sizeof(arena_block_t *));
+    arena_block_t **placed = mem_zeroed(n + 1, sizeof(arena_block_t *));
+    size_t total_bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        order[i] = &blocks[i];
+    qsort(order, n, sizeof(arena_block_t *), by_size);
+    for (size_t i = 0; i < n; i++) {
+        order[i]->offset = best_offset(order[i], placed, i);
+        insert(placed, i, order[i]);
+        if (order[i]->offset + order[i]->bytes > total_bytes)
+            total_bytes = order[i]->offset + order[i]->bytes;
+    }
+    free(order);
+    free(placed);
+    return total_bytes;
+}
 
 typedef struct call {
     size_t block;
@@ -26,20 +87,20 @@ typedef struct pass {
     bool planned;
 } pass_t;
 
-typedef struct arena {
+typedef struct arena_allocator {
     pass_t passes[ALLOCATOR_MAX_PASSES];
     pass_t *open; /* NULL between passes */
     size_t next;  /* call of the open pass, if planned */
     cu_pointer_t memory;
     size_t memory_bytes;
-} arena_t;
+} arena_allocator_t;
 
-static unsigned number_of(const arena_t *s, const pass_t *pass) {
+static unsigned number_of(const arena_allocator_t *s, const pass_t *pass) {
     return (unsigned)(pass - s->passes);
 }
 
 static status_t arena_begin(allocator_t *a, unsigned number, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     if (number >= ALLOCATOR_MAX_PASSES)
         return error_set(err, STATUS_FAILED, "arena: pass %u; passes are numbered 0 to %d", number,
                          ALLOCATOR_MAX_PASSES - 1);
@@ -60,7 +121,7 @@ static void record(pass_t *pass, size_t block, bool frees) {
 
 static status_t record_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                 cu_pointer_t *address, error_t *err) {
-    pass_t *pass = ((arena_t *)a->state)->open;
+    pass_t *pass = ((arena_allocator_t *)a->state)->open;
     cu_result_t result = allocator_reserve(a, bytes, address);
     if (result != CU_SUCCESS)
         return allocator_refused(a, result, bytes, bytes, "cuMemAlloc", err);
@@ -74,7 +135,7 @@ static status_t record_allocate(allocator_t *a, size_t bytes, cu_stream_t stream
 
 static status_t record_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
                                size_t *bytes, error_t *err) {
-    const arena_t *s = a->state;
+    const arena_allocator_t *s = a->state;
     pass_t *pass = s->open;
     uint64_t block;
     if (!address_map_get(&a->blocks, address, &block))
@@ -92,7 +153,7 @@ static status_t record_release(allocator_t *a, cu_pointer_t address, cu_stream_t
 }
 
 static status_t make_plan(allocator_t *a, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     pass_t *pass = s->open;
     if (a->blocks.n > 0)
         return error_set(err, STATUS_FAILED, "arena: %zu blocks in use at the end of pass %u",
@@ -115,7 +176,7 @@ static status_t make_plan(allocator_t *a, error_t *err) {
 /* ---- later passes ---------------------------------------------------------------------------- */
 
 /* Fail with `found`, which describes the call, and the planned call; frees `found`. */
-static status_t deviation(const arena_t *s, char *found, error_t *err) {
+static status_t deviation(const arena_allocator_t *s, char *found, error_t *err) {
     const pass_t *pass = s->open;
     char *planned;
     if (s->next >= pass->n_calls) {
@@ -140,7 +201,7 @@ static status_t outside(const char *what, error_t *err) {
 
 static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                cu_pointer_t *address, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     pass_t *pass = s->open;
     if (pass == NULL)
         return outside("allocation", err);
@@ -159,7 +220,7 @@ static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
 
 static status_t arena_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
                               size_t *bytes, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     pass_t *pass = s->open;
     if (pass == NULL)
         return outside("release", err);
@@ -178,7 +239,7 @@ static status_t arena_release(allocator_t *a, cu_pointer_t address, cu_stream_t 
 }
 
 static status_t arena_end(allocator_t *a, error_t *err) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     if (s->open == NULL)
         return outside("end", err);
     if (!s->open->planned)
@@ -190,7 +251,7 @@ static status_t arena_end(allocator_t *a, error_t *err) {
 }
 
 static void arena_close(allocator_t *a) {
-    arena_t *s = a->state;
+    arena_allocator_t *s = a->state;
     error_t ignored = ERROR_INIT;
     a->api->context_sync();
     /* Blocks remain only when a first pass did not end. */
@@ -206,7 +267,7 @@ static void arena_close(allocator_t *a) {
     free(s);
 }
 
-const allocator_ops_t ALLOCATOR_OPS_ARENA = {.state_bytes = sizeof(arena_t),
+const allocator_ops_t ALLOCATOR_OPS_ARENA = {.state_bytes = sizeof(arena_allocator_t),
                                              .allocate = arena_allocate,
                                              .release = arena_release,
                                              .begin = arena_begin,

@@ -6,7 +6,9 @@
 #define BENCH_ANALYSIS_CONTENDERS_H
 
 #include "model/environment.h"
+#include "model/result.h"
 #include "results/record.h"
+#include "workloads/common/workload.h"
 
 bool engine_is_ours(const char *engine);
 bool engine_is_rival(const char *engine);
@@ -16,8 +18,10 @@ const char *engine_name(const char *engine);
 /* As strcmp(): the order of engines in tables and legends. Ours, then rivals known by name, then
  * others by their names. */
 int engine_order(const char *a, const char *b);
+
 /* 0, 1, … of the rivals known by name, which have a fixed colour; KNOWN_RIVALS for others. */
 enum { KNOWN_RIVALS = 2 };
+
 size_t known_rival(const char *engine);
 
 /* The version of a rival, as its worker recorded it under the engine's name (PyTorch: "torch"); NULL
@@ -79,5 +83,56 @@ bool platform_is_of_candidates(const platform_t *platform); /* the latter */
 /* Is the case ours on its device, or a rival's? Neither: of the engine "null". */
 bool platform_is_ours(const platform_t *platform, const case_t *spec);
 bool platform_is_rival(const platform_t *platform, const case_t *spec);
+
+/* Comparison of host techniques, for the chart and the report: the CUDA rung with the most
+ * combinations, each at up to four batches. */
+
+enum { TECHNIQUE_BATCHES = 4, MAX_TECHNIQUES = 8 };
+
+/* One combination: for each technique the index of its choice; all 0 is the study's set-up. */
+typedef struct technique_row {
+    size_t choices[MAX_TECHNIQUES];
+    const case_result_t *cases[TECHNIQUE_BATCHES]; /* borrowed; NULL: not run */
+} technique_row_t;
+
+typedef struct technique_set {
+    const char *variant;                /* borrowed; NULL: no rung has two combinations */
+    const technique_spec_t *techniques; /* of the workload */
+    size_t n_techniques;
+    int64_t batches[TECHNIQUE_BATCHES]; /* ascending */
+    size_t n_batches;
+    technique_row_t *rows; /* in the order of techniques and choices: the study's set-up first */
+    size_t n_rows, capacity;
+} technique_set_t;
+
+/* From CUDA cases of one workload, shape and dtype. Batches with fewer than half of the most
+ * combinations are omitted; of more than four, four are chosen evenly. */
+technique_set_t technique_set_of(const case_result_t *const *cases, size_t n);
+void technique_set_free(technique_set_t *set);
+
+const char *technique_choice(const technique_set_t *set, const technique_row_t *row, size_t t);
+bool technique_row_is_default(const technique_set_t *set, const technique_row_t *row);
+/* The row that differs from `row` only in technique `t`, with `choice`; NULL if none. */
+const technique_row_t *technique_sibling(const technique_set_t *set, const technique_row_t *row,
+                                         size_t t, size_t choice);
+
+/* Techniques that differ from the workload's defaults, in its order: "copy=pinned", … */
+text_list_t changed_techniques(const case_t *spec);
+/* Does one of them start with `prefix`: "allocator=", or "" for any? */
+bool has_changed_technique(const case_t *spec, const char *prefix);
+
+/* "03_vectorized + arena, pinned": variant and changed techniques. The caller frees it. */
+char *contender_name(const case_t *spec);
+
+/* Was a new process started for each sample? Such cases are never shown with others. */
+bool is_cold_start(const case_result_t *result);
+
+/* The phase that the case is compared by: its workload's, else host_to_host, total, or of a cold start
+ * the first answer; NULL without a time of one. */
+const phase_t *compared_phase(const case_result_t *result);
+
+/* Do its techniques have a larger tolerance than the defaults (mnist_train's fp16 sums)? Shown, but
+ * not compared with rivals. */
+bool is_rougher(const case_t *spec);
 
 #endif

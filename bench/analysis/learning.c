@@ -1,11 +1,212 @@
 #include "analysis/learning.h"
 
-#include "analysis/labels.h"
-
+#include "analysis/speedup.h"
 #include "base/memory.h"
 
+#include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The file is not trusted: the curve ends at the first point that is not an ascending pair. */
+curve_t curve_of(const case_result_t *result, const char *name) {
+    curve_t curve = {0};
+    if (!result_has_times(result) || result->results_json == NULL)
+        return curve;
+    json_t *results = json_loads(result->results_json, 0, NULL);
+    const json_t *points = json_object_get(results, name);
+    const size_t n = json_array_size(points);
+    curve.steps = mem_zeroed(n + 1, sizeof *curve.steps);
+    curve.values = mem_zeroed(n + 1, sizeof *curve.values);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *point = json_array_get(points, i);
+        const json_t *step = json_array_get(point, 0), *value = json_array_get(point, 1);
+        if (!json_is_number(step) || !json_is_number(value) ||
+            (curve.n > 0 && json_number_value(step) <= curve.steps[curve.n - 1]))
+            break;
+        curve.steps[curve.n] = json_number_value(step);
+        curve.values[curve.n++] = json_number_value(value);
+    }
+    json_decref(results);
+    return curve;
+}
+
+void curve_free(curve_t *curve) {
+    free(curve->steps);
+    free(curve->values);
+    *curve = (curve_t){0};
+}
+
+double curve_at(const curve_t *curve, double step) {
+    size_t low = 0, high = curve->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (curve->steps[middle] < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < curve->n && curve->steps[low] == step ? curve->values[low] : NAN;
+}
+
+double curve_difference(const curve_t *curve, size_t i, const curve_t *reference) {
+    double expected = curve_at(reference, curve->steps[i]);
+    return expected != 0 ? fabs(curve->values[i] - expected) / fabs(expected) : NAN;
+}
+
+curve_t curve_smooth(const curve_t *curve, size_t window) {
+    const size_t reach = window / 2;
+    curve_t smooth = {.n = curve->n > 2 * reach ? curve->n - 2 * reach : 0};
+    smooth.steps = mem_zeroed(smooth.n + 1, sizeof *smooth.steps);
+    smooth.values = mem_zeroed(smooth.n + 1, sizeof *smooth.values);
+    for (size_t i = 0; i < smooth.n; i++) {
+        double sum = 0;
+        for (size_t k = i; k <= i + 2 * reach; k++)
+            sum += curve->values[k];
+        smooth.steps[i] = curve->steps[i + reach];
+        smooth.values[i] = sum / (double)(2 * reach + 1);
+    }
+    return smooth;
+}
+
+size_t curve_window(const curve_t *curve) {
+    enum { DEFAULT = 21 };
+    const size_t tenth = curve->n / 10 | 1;
+    return tenth < DEFAULT ? tenth : DEFAULT;
+}
+
+double curve_distance(const curve_t *a, const curve_t *b) {
+    double distance = NAN;
+    for (size_t i = 0; i < a->n; i++)
+        distance = fmax(distance, fabs(a->values[i] - curve_at(b, a->steps[i])));
+    return distance;
+}
+
+static double number_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static epoch_t epoch_of(const json_t *json) {
+    return (epoch_t){.number = number_of(json, "epoch"),
+                     .validation_loss = number_of(json, "validation_loss"),
+                     .accuracy = number_of(json, "accuracy"),
+                     .driver_calls = number_of(json, "driver_calls"),
+                     .driver_ns = number_of(json, "driver_ns"),
+                     .calls = number_of(json, "calls"),
+                     .hits = number_of(json, "hits"),
+                     .reserved_bytes = number_of(json, "reserved_bytes"),
+                     .peak_bytes = number_of(json, "peak_bytes"),
+                     .fragmentation = number_of(json, "fragmentation")};
+}
+
+static json_t *results_of(const case_result_t *result) {
+    bool any = result_has_times(result) && result->results_json != NULL;
+    return any ? json_loads(result->results_json, 0, NULL) : NULL;
+}
+
+/* The file is not trusted: the list ends at the first number that is missing or not ascending. */
+epoch_list_t epochs_of(const case_result_t *result) {
+    epoch_list_t list = {.n = 0};
+    json_t *results = results_of(result);
+    const json_t *epochs = json_object_get(results, "epochs");
+    const size_t n = json_array_size(epochs);
+    if (n > 0)
+        list.items = mem_zeroed(n, sizeof *list.items);
+    for (size_t i = 0; i < n; i++) {
+        const epoch_t epoch = epoch_of(json_array_get(epochs, i));
+        if (!(epoch.number > (list.n > 0 ? list.items[list.n - 1].number : 0)))
+            break;
+        list.items[list.n++] = epoch;
+    }
+    json_decref(results);
+    return list;
+}
+
+void epoch_list_free(epoch_list_t *epochs) {
+    free(epochs->items);
+    *epochs = (epoch_list_t){.n = 0};
+}
+
+double later_driver_calls(const epoch_list_t *epochs) {
+    double most = epochs->n > 1 ? 0 : NAN;
+    for (size_t i = 1; i < epochs->n && isfinite(most); i++) {
+        const double calls = epochs->items[i].driver_calls;
+        most = calls > most || !isfinite(calls) ? calls : most;
+    }
+    return most;
+}
+
+bool time_split_of(const case_result_t *result, time_split_t *split) {
+    json_t *results = results_of(result);
+    const json_t *json = json_object_get(results, "split");
+    *split = (time_split_t){.kernels_ns = number_of(json, "kernels_ns"),
+                            .driver_ns = number_of(json, "driver_ns"),
+                            .epoch_ns = number_of(json, "epoch_ns")};
+    split->gaps_ns = split->epoch_ns - split->kernels_ns - split->driver_ns;
+    json_decref(results);
+    return split->kernels_ns >= 0 && split->driver_ns >= 0 && split->epoch_ns > 0 &&
+           split->gaps_ns >= 0;
+}
+
+const char *allocator_of(const case_t *spec) {
+    return case_technique(spec, "allocator");
+}
+
+bool has_other_allocator(const case_t *spec) {
+    return has_changed_technique(spec, "allocator=");
+}
+
+static const char *const NAMES[] = {"gather", "forward", "loss", "backward", "update", "fused"};
+
+const char *step_part_name(step_part_t part) {
+    return NAMES[part];
+}
+
+/* "forward_0", "backward_weights"; but `forward_device` is the phase by another clock. */
+static bool is_piece_of(const char *phase, const char *part) {
+    const size_t length = strlen(part);
+    return strncmp(phase, part, length) == 0 && (phase[length] == '\0' || phase[length] == '_') &&
+           strcmp(phase + length, "_device") != 0;
+}
+
+step_part_t step_part_of(const char *phase) {
+    if (is_piece_of(phase, "sgd"))
+        return PART_UPDATE;
+    step_part_t part = PART_GATHER;
+    while (part < N_STEP_PARTS && !is_piece_of(phase, NAMES[part]))
+        part++;
+    return part;
+}
+
+/* Ignores NaN; the sum of nothing is NaN. */
+static double add_ns(double sum_ns, double ns) {
+    return isfinite(sum_ns) && isfinite(ns) ? sum_ns + ns : isfinite(ns) ? ns : sum_ns;
+}
+
+double step_part_ns(const case_result_t *result, step_part_t part) {
+    double sum_ns = NAN;
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (step_part_of(result->phases[i].name) == part)
+            sum_ns = add_ns(sum_ns, result_median(result, result->phases[i].name));
+    return sum_ns;
+}
+
+double step_parts_sum_ns(const case_result_t *result) {
+    double sum_ns = NAN;
+    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++)
+        sum_ns = add_ns(sum_ns, step_part_ns(result, part));
+    return sum_ns;
+}
+
+bool has_step_parts(const case_result_t *result) {
+    return isfinite(step_parts_sum_ns(result)) || isfinite(step_part_ns(result, PART_FUSED));
+}
+
+bool has_backward_part(const case_result_t *result) {
+    return isfinite(step_part_ns(result, PART_BACKWARD)) ||
+           isfinite(step_part_ns(result, PART_FUSED));
+}
 
 int64_t seed_of(const case_t *spec) {
     return case_param_int(spec, "seed", 0);

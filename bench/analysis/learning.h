@@ -2,8 +2,96 @@
 #ifndef BENCH_ANALYSIS_LEARNING_H
 #define BENCH_ANALYSIS_LEARNING_H
 
-#include "analysis/curve.h"
+#include "model/result.h"
 #include "results/record.h"
+
+/* A value over a training, from a case's results: {"loss": [[epoch, value], …]}. */
+
+typedef struct curve {
+    double *steps, *values; /* ascending; steps or epochs, by workload */
+    size_t n;
+} curve_t;
+
+/* Empty if the case has no times or no valid curve `name`. Free it with curve_free(). */
+curve_t curve_of(const case_result_t *result, const char *name);
+void curve_free(curve_t *curve);
+
+/* The value at exactly this step; NaN if none. */
+double curve_at(const curve_t *curve, double step);
+/* |value − reference| / |reference| at point i; NaN if the reference has no value there, or 0. */
+double curve_difference(const curve_t *curve, size_t i, const curve_t *reference);
+
+/* Running mean over `window` points (odd), without the ends. Free it with curve_free(). */
+curve_t curve_smooth(const curve_t *curve, size_t window);
+/* 21 points, or a tenth of those of a short curve; odd. */
+size_t curve_window(const curve_t *curve);
+/* The largest |a − b| over common steps; NaN if there are none. */
+double curve_distance(const curve_t *a, const curve_t *b);
+
+/* mlp_train's results by epoch, and how the time of one epoch is spent. */
+
+/* NaN: not recorded. */
+typedef struct epoch {
+    double number;
+    double validation_loss, accuracy;
+    double driver_calls, driver_ns; /* driver allocations and frees, and time in them */
+    double calls, hits;             /* blocks requested; of them, served without the driver */
+    double reserved_bytes, peak_bytes;
+    double fragmentation;
+} epoch_t;
+
+typedef struct epoch_list {
+    epoch_t *items;
+    size_t n;
+} epoch_list_t;
+
+/* Empty if the case has no times or no valid epochs. Free it with epoch_list_free(). */
+epoch_list_t epochs_of(const case_result_t *result);
+void epoch_list_free(epoch_list_t *epochs);
+
+/* The most driver calls of any epoch after the first; NaN if unknown. */
+double later_driver_calls(const epoch_list_t *epochs);
+
+/* Of one epoch: a kernel ran; none ran and the host was in the driver's allocator; neither. */
+typedef struct time_split {
+    double kernels_ns, driver_ns, gaps_ns, epoch_ns;
+} time_split_t;
+
+/* False if the case has none, or one that does not add up. */
+bool time_split_of(const case_result_t *result, time_split_t *split);
+
+/* Choice of the technique "allocator"; NULL if the contender lacks it. */
+const char *allocator_of(const case_t *spec);
+/* Does it differ from the workload's default? */
+bool has_other_allocator(const case_t *spec);
+
+/* Parts of a training step that is timed by operation, by the phases' names: `forward_2` and
+ * `forward` belong to the forward pass, `sgd` to the update. */
+
+typedef enum step_part {
+    PART_GATHER, /* collects the batch */
+    PART_FORWARD,
+    PART_LOSS,
+    PART_BACKWARD,
+    PART_UPDATE,
+    PART_FUSED, /* all of them together; not in their sum */
+    N_STEP_PARTS
+} step_part_t;
+
+const char *step_part_name(step_part_t part);
+/* N_STEP_PARTS for any other phase: "h2d", "train_device". */
+step_part_t step_part_of(const char *phase);
+
+/* Sum of the medians of its phases; NaN if there are none, or no times. */
+double step_part_ns(const case_result_t *result, step_part_t part);
+/* Of all parts but PART_FUSED. */
+double step_parts_sum_ns(const case_result_t *result);
+
+/* Is the case, which must be a training, timed by operation or fused? */
+bool has_step_parts(const case_result_t *result);
+
+/* Likewise of any case: a call may have a phase "forward", too. */
+bool has_backward_part(const case_result_t *result);
 
 enum { MOST_SEEDS = 8 };
 

@@ -1,9 +1,393 @@
 #include "analysis/speedup.h"
 
 #include "base/memory.h"
+#include "workloads/common/workload.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Which cases of a run are compared at each size. */
+
+/* A workload unknown to this version is read like mlp_infer. */
+static const char *size_param_of(const char *workload) {
+    const workload_t *known = workload_find(workload);
+    return known != NULL && known->size_param != NULL ? known->size_param : "batch";
+}
+
+/* The size in the published study of the workload. */
+static int64_t reference_size_of(const char *size_param) {
+    static const struct {
+        const char *param;
+        int64_t size;
+    } SIZES[] = {{"batch", 64}, {"points", 5000000}, {"hidden", 1024}, {"width", 784}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++)
+        if (strcmp(SIZES[i].param, size_param) == 0)
+            return SIZES[i].size;
+    return -1;
+}
+
+/* What must be equal, besides the size, for two cases to do the same work. */
+static char *comparison_set_key(const case_t *spec, bool with_seed) {
+    const char *size_param = size_param_of(spec->workload);
+    text_list_t parts = {0};
+    for (size_t i = 0; i < spec->n_params; i++) {
+        const char *name = spec->params[i].name;
+        if (strcmp(name, size_param) == 0 || (!with_seed && strcmp(name, "seed") == 0))
+            continue;
+        const bool named = strcmp(name, "layers") != 0;
+        char *value = value_text(&spec->params[i].value);
+        text_list_add_format(&parts, "%s%s%s", named ? name : "", named ? "=" : "", value);
+        free(value);
+    }
+    text_list_add(&parts, spec->dtype);
+    char *key = text_list_join(&parts, ", ");
+    text_list_free(&parts);
+    return key;
+}
+
+static bool is_whose(const platform_t *platform, const case_t *spec, const char *whose) {
+    const bool ours = platform_is_ours(platform, spec), rival = platform_is_rival(platform, spec);
+    if (strcmp(whose, ANYONE) == 0)
+        return ours || rival;
+    return strcmp(whose, OURS) == 0     ? ours
+           : strcmp(whose, RIVALS) == 0 ? rival
+                                        : (ours || rival) && strcmp(spec->engine, whose) == 0;
+}
+
+bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec) {
+    if (strcmp(spec->workload, set->workload) != 0)
+        return false;
+    char *key = comparison_set_key(spec, true);
+    bool same = strcmp(key, set->key) == 0;
+    free(key);
+    return same;
+}
+
+bool comparison_set_has(const comparison_set_t *set, const case_result_t *result,
+                        const char *whose) {
+    return is_whose(set->platform, &result->spec, whose) &&
+           comparison_set_shares_work(set, &result->spec);
+}
+
+int64_t size_of_case(const comparison_set_t *set, const case_t *spec) {
+    return case_param_int(spec, set->size_param, -1);
+}
+
+/* ---- walking over the cases ------------------------------------------------------------------ */
+
+static int by_size_and_place(const void *a, const void *b) {
+    const sized_case_t *x = a, *y = b;
+    return x->size != y->size ? (x->size > y->size) - (x->size < y->size)
+                              : (x->place > y->place) - (x->place < y->place);
+}
+
+/* A report asks for the cases at each of thousands of sizes. */
+static void index_sizes(comparison_set_t *set) {
+    set->sized = mem_zeroed(set->run->n_cases + 1, sizeof *set->sized);
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_t *spec = &set->run->cases[i].spec;
+        if (comparison_set_shares_work(set, spec))
+            set->sized[set->n_sized++] = (sized_case_t){size_of_case(set, spec), i};
+    }
+    qsort(set->sized, set->n_sized, sizeof *set->sized, by_size_and_place);
+}
+
+const case_result_t *comparison_set_next_at(const comparison_set_t *set, const case_result_t *after,
+                                            int64_t size) {
+    const sized_case_t first = {size, after != NULL ? (size_t)(after - set->run->cases) + 1 : 0};
+    size_t low = 0, high = set->n_sized;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (by_size_and_place(&set->sized[middle], &first) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->n_sized && set->sized[low].size == size
+               ? &set->run->cases[set->sized[low].place]
+               : NULL;
+}
+
+const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
+                                         const char *whose, int64_t size) {
+    const case_result_t *next = after;
+    if (size != EVERY_SIZE) {
+        while ((next = comparison_set_next_at(set, next, size)) != NULL)
+            if (is_whose(set->platform, &next->spec, whose))
+                return next;
+        return NULL;
+    }
+    while ((next = record_next(set->run, next)) != NULL)
+        if (comparison_set_has(set, next, whose))
+            return next;
+    return NULL;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+comparison_set_count_t comparison_set_count(const comparison_set_t *set) {
+    comparison_set_count_t count = {0};
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL) {
+        count.n++;
+        count.timed += result_has_times(result);
+    }
+    return count;
+}
+
+/* Who stands for them by `phase` at `size`. */
+static standing_t comparison_set_standing(const comparison_set_t *set, int64_t size,
+                                          const char *whose, const char *phase) {
+    standing_t standing = {0};
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, size)) != NULL)
+        standing_add(&standing, result, phase);
+    return standing;
+}
+
+const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
+                                            const char *whose, const char *phase) {
+    return comparison_set_standing(set, size, whose, phase).fastest;
+}
+
+/* One side of the study's comparison at a size: rung 01 in its set-up, or PyTorch eager. */
+static const case_result_t *of_study(const comparison_set_t *set, int64_t size, const char *whose,
+                                     const char *variant) {
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, size)) != NULL)
+        if (fnmatch(variant, result->spec.variant, 0) == 0 &&
+            (engine_is_rival(result->spec.engine) || results_is_study_setup(&result->spec)))
+            return result;
+    return NULL;
+}
+
+/* `phase` if ours and the rivals have it, as far as they were run; else the other. */
+static const char *shared_phase(const comparison_set_t *set, const char *phase, const char *other) {
+    static const char *const SIDES[] = {OURS, RIVALS};
+    for (size_t s = 0; s < 2; s++) {
+        size_t n = 0, timed = 0;
+        const case_result_t *result = NULL;
+        while ((result = comparison_set_next(set, result, SIDES[s], EVERY_SIZE)) != NULL) {
+            n++;
+            timed += timed_phase(result, phase) != NULL;
+        }
+        if (n > 0 && timed == 0)
+            return other;
+    }
+    return phase;
+}
+
+static const char *whole_phase(const comparison_set_t *set) {
+    return shared_phase(set, "host_to_host", "total");
+}
+
+/* Has the side a time of one call that is no eager one? */
+static bool has_call_made_ahead(const comparison_set_t *set, const char *whose) {
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, EVERY_SIZE)) != NULL)
+        if (timed_phase(result, ONE_CALL) != NULL && timed_phase(result, EAGER_CALL) == NULL)
+            return true;
+    return false;
+}
+
+/* A call in a graph is never compared with one that pays for its launch, nor on a GPU an eager call of
+ * a script with the replay of a graph. */
+static const char *call_phase(const comparison_set_t *set) {
+    const char *phase = shared_phase(set, CALL_IN_GRAPH, ONE_CALL);
+    const bool scripts = strcmp(set->platform->device, "cuda") == 0 &&
+                         !case_engine_is_built_in(set->platform->engine);
+    const bool alike = has_call_made_ahead(set, OURS) && has_call_made_ahead(set, RIVALS);
+    if (strcmp(phase, ONE_CALL) == 0 && scripts && !alike)
+        return EAGER_CALL;
+    /* By the name that everybody's phase has, if it is one. */
+    const bool on_cpu = strcmp(set->platform->device, "cpu") == 0;
+    return strcmp(phase, ONE_CALL) == 0 && on_cpu ? shared_phase(set, HOST_CALL, ONE_CALL) : phase;
+}
+
+static const char *headline_phase(const comparison_set_t *set) {
+    const workload_t *workload = workload_find(set->workload);
+    const char *own = workload != NULL ? workload->compared_by : NULL;
+    return own == NULL ? whole_phase(set) : strcmp(own, COMPUTATION) == 0 ? call_phase(set) : own;
+}
+
+const case_result_t *rival_shown(const rival_t *rival) {
+    return rival->fastest != NULL ? rival->fastest : rival->claimed;
+}
+
+static const case_result_t *compared(const standing_t *standing) {
+    return standing->fastest != NULL ? standing->fastest : standing->claimed;
+}
+
+static void fill_rivals(const comparison_set_t *set, size_row_t *row) {
+    const case_result_t *ours = compared(&row->ours);
+    row->rivals = mem_zeroed(set->n_rivals + 1, sizeof *row->rivals);
+    row->theirs = (standing_t){0};
+    for (size_t i = 0; i < set->n_rivals; i++) {
+        rival_t *rival = &row->rivals[i];
+        rival->engine = set->rivals[i];
+        rival->standing = comparison_set_standing(set, row->size, rival->engine, set->phase);
+        rival->fastest = rival->standing.fastest;
+        rival->claimed = rival->fastest == NULL ? rival->standing.claimed : NULL;
+        rival->speedup = speedup_make(ours, set->phase, rival_shown(rival), set->phase);
+        standing_join(&row->theirs, &rival->standing, set->phase);
+    }
+    row->strongest = row->theirs.fastest;
+    row->claimed = row->strongest == NULL ? row->theirs.claimed : NULL;
+    row->headline = speedup_make(ours, set->phase, compared(&row->theirs), set->phase);
+}
+
+static const case_result_t *plain_call(const comparison_set_t *set, int64_t size) {
+    const standing_t standing = comparison_set_standing(set, size, OURS, EAGER_CALL);
+    return compared(&standing);
+}
+
+static void fill_row(const comparison_set_t *set, size_row_t *row) {
+    bool gpu = strcmp(set->platform->device, "cuda") == 0;
+    bool study = gpu && strcmp(set->workload, "mlp_infer") == 0;
+    const char *phase = set->phase;
+    row->ours = comparison_set_standing(set, row->size, OURS, phase);
+    row->best = row->ours.fastest;
+    fill_rivals(set, row);
+    row->study = study ? of_study(set, row->size, OURS, "01_*") : NULL;
+    row->eager = of_study(set, row->size, "pytorch", "eager");
+    if (platform_is_of_candidates(set->platform) && phase_is_call(phase))
+        row->plain = plain_call(set, row->size);
+    if (gpu) {
+        comparison_set_t host = *set;
+        host.platform = set->host;
+        row->host = comparison_set_fastest(&host, row->size, OURS, phase);
+        row->host_rival = comparison_set_fastest(&host, row->size, RIVALS, phase);
+    }
+    row->against_eager = speedup_make(row->best, phase, row->eager, phase);
+    row->plain_against_eager = speedup_make(row->plain, EAGER_CALL, row->eager, EAGER_CALL);
+    row->against_study = speedup_make(row->best, phase, row->study, phase);
+    row->against_host = speedup_make(row->best, phase, row->host, phase);
+    row->against_host_rival = speedup_make(row->best, phase, row->host_rival, phase);
+    row->study_total = speedup_make(row->study, "total", row->eager, "total");
+}
+
+static int by_engine(const void *a, const void *b) {
+    return engine_order(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void find_rivals(comparison_set_t *set) {
+    size_t capacity = 0;
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, RIVALS, EVERY_SIZE)) != NULL) {
+        size_t known = 0;
+        while (known < set->n_rivals && strcmp(set->rivals[known], result->spec.engine) != 0)
+            known++;
+        if (known < set->n_rivals)
+            continue;
+        mem_grow(&set->rivals, set->n_rivals, &capacity, sizeof *set->rivals);
+        set->rivals[set->n_rivals++] = result->spec.engine;
+    }
+    if (set->n_rivals > 0)
+        qsort(set->rivals, set->n_rivals, sizeof *set->rivals, by_engine);
+}
+
+static void fill_rows(comparison_set_t *set) {
+    size_t capacity = 0;
+    for (size_t i = 0; i < set->n_sized; i++) {
+        const int64_t size = set->sized[i].size;
+        if (!is_whose(set->platform, &set->run->cases[set->sized[i].place].spec, ANYONE) ||
+            (set->n_rows > 0 && set->rows[set->n_rows - 1].size == size))
+            continue;
+        mem_grow(&set->rows, set->n_rows, &capacity, sizeof *set->rows);
+        set->rows[set->n_rows++] = (size_row_t){.size = size};
+    }
+    for (size_t i = 0; i < set->n_rows; i++)
+        fill_row(set, &set->rows[i]);
+}
+
+static void add_set(comparison_set_list_t *list, const record_t *run, const platform_t *platform,
+                    const case_t *spec) {
+    comparison_set_t set = {.run = run,
+                            .platform = platform,
+                            .workload = spec->workload,
+                            .size_param = size_param_of(spec->workload),
+                            .key = comparison_set_key(spec, true)};
+    set.reference_size = reference_size_of(set.size_param);
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].platform == platform && strcmp(list->items[i].key, set.key) == 0) {
+            free(set.key);
+            return;
+        }
+    set.shape = comparison_set_key(spec, false);
+    set.host = platform_of(run, set.workload, "cpu");
+    index_sizes(&set);
+    set.phase = headline_phase(&set);
+    find_rivals(&set);
+    fill_rows(&set);
+    mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
+    list->items[list->n++] = set;
+}
+
+comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload) {
+    comparison_set_list_t list = {0};
+    static const char *const DEVICES[] = {"cuda", "cpu"};
+    for (size_t s = 0; s < sizeof DEVICES / sizeof *DEVICES; s++) {
+        const platform_t *platform = platform_of(run, workload, DEVICES[s]);
+        for (size_t i = 0; i < run->n_cases; i++) {
+            const case_t *spec = &run->cases[i].spec;
+            if (strcmp(spec->workload, workload) == 0 && is_whose(platform, spec, ANYONE))
+                add_set(&list, run, platform, spec);
+        }
+    }
+    return list;
+}
+
+/* A set with rows of its own, of the same sizes. */
+static comparison_set_t with_new_rows(const comparison_set_t *set) {
+    comparison_set_t other = *set;
+    other.rows = mem_zeroed(set->n_rows + 1, sizeof *other.rows);
+    for (size_t i = 0; i < set->n_rows; i++)
+        other.rows[i].size = set->rows[i].size;
+    return other;
+}
+
+comparison_set_t comparison_set_by(const comparison_set_t *set, const char *phase) {
+    comparison_set_t other = with_new_rows(set);
+    other.phase = phase;
+    for (size_t i = 0; i < other.n_rows; i++)
+        fill_row(&other, &other.rows[i]);
+    return other;
+}
+
+comparison_set_t comparison_set_by_whole(const comparison_set_t *set) {
+    return comparison_set_by(set, whole_phase(set));
+}
+
+comparison_set_t comparison_set_against(const comparison_set_t *set, size_t rival) {
+    comparison_set_t other = with_new_rows(set);
+    other.rivals = set->rivals + rival;
+    other.n_rivals = 1;
+    for (size_t i = 0; i < other.n_rows; i++) {
+        other.rows[i] = set->rows[i];
+        fill_rivals(&other, &other.rows[i]);
+    }
+    return other;
+}
+
+void comparison_set_free_rows(comparison_set_t *set) {
+    for (size_t i = 0; i < set->n_rows; i++)
+        free(set->rows[i].rivals);
+    free(set->rows);
+}
+
+void comparison_set_list_free(comparison_set_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->items[i].key);
+        free(list->items[i].shape);
+        free(list->items[i].rivals);
+        free(list->items[i].sized);
+        comparison_set_free_rows(&list->items[i]);
+    }
+    free(list->items);
+    *list = (comparison_set_list_t){0};
+}
 
 verdict_t speedup_judge(const stats_interval_t *ratio) {
     if (!isfinite(ratio->centre))

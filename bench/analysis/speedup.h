@@ -4,9 +4,12 @@
 #define BENCH_ANALYSIS_SPEEDUP_H
 
 #include "analysis/contenders.h"
-#include "analysis/labels.h"
+#include "base/text.h"
+#include "model/result.h"
 #include "results/record.h"
 #include "stats/passes.h"
+
+/* Names of contenders in charts and reports, and classes of cases. */
 
 typedef enum verdict {
     VERDICT_NONE,          /* one side has no time, or a self-reported one */
@@ -125,17 +128,16 @@ bool comparison_set_has(const comparison_set_t *set, const case_result_t *result
                         const char *whose);
 /* The case's value of the set's size_param; -1 if it has none. */
 int64_t size_of_case(const comparison_set_t *set, const case_t *spec);
+
 /* The next such case at this size after `after` (NULL: the first); NULL at the end. */
 #define EVERY_SIZE INT64_MIN
+
 const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
                                          const char *whose, int64_t size);
 /* Likewise of the cases that share the set's work, by any contender and on any device, at one size, which takes
  * logarithmic time. */
 const case_result_t *comparison_set_next_at(const comparison_set_t *set, const case_result_t *after,
                                             int64_t size);
-/* Who stands for them by `phase` at `size`. */
-standing_t comparison_set_standing(const comparison_set_t *set, int64_t size, const char *whose,
-                                   const char *phase);
 /* The fastest of that; NULL if none. */
 const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
                                             const char *whose, const char *phase);

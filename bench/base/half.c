@@ -3,7 +3,6 @@
 #include "base/target_clones.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     MANTISSA_BITS = 10,
@@ -79,4 +78,11 @@ WIDEST_VECTORS void half_round_doubles(double *values, size_t n) {
         const double rounded = copysign(values[i] + added - added, values[i]);
         values[i] = fabs(values[i]) < 65520 ? rounded : values[i] * INFINITY;
     }
+}
+
+float bfloat16_to_float(uint16_t bfloat) {
+    const uint32_t bits = (uint32_t)bfloat << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }

@@ -20,4 +20,21 @@ char *mem_format_args(const char *format, va_list args) __attribute__((format(pr
  * `items` points at the array pointer. */
 void mem_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
 
+/* Strings that are freed together: a page, a chart or a command makes many short ones.
+ * Zero-initialise it; arena_free() empties it. */
+
+typedef struct arena {
+    char **texts;
+    size_t n, capacity;
+} arena_t;
+
+/* A formatted string that lives until arena_free(). */
+const char *arena_format(arena_t *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* `bytes` zeroed bytes with the same lifetime, for a function that writes into a buffer. */
+char *arena_buffer(arena_t *arena, size_t bytes);
+/* Take ownership of a string from malloc(); NULL stays NULL. */
+const char *arena_keep(arena_t *arena, char *text);
+void arena_free(arena_t *arena);
+
 #endif

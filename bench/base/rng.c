@@ -7,6 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
+uint64_t secret_seed(void) {
+    uint64_t seed;
+    do {
+        if (getentropy(&seed, sizeof seed) != 0) {
+            perror("bench: the system gives no random numbers");
+            exit(EXIT_FAILURE);
+        }
+        seed >>= 11;
+    } while (seed == 0);
+    return seed;
+}
+
 /* Contracting x * y + z to a fused operation rounds once instead of twice and changes the bits. gcc
  * does not contract under -std=c11 and does not know the pragma. */
 #ifdef __clang__

@@ -7,6 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Numbers that nobody can know before. */
+
+/* From the system's random source: 1 … 2^53 - 1, which JSON holds exactly. */
+uint64_t secret_seed(void);
+
 void philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 /* Each array of a case has its own stream. Element i of a stream is word i % 4 of the block with

@@ -235,8 +235,8 @@ static const cli_command_t COMMANDS[] = {
      "  bench compare results/main results/mine --markdown comment.md --junit compare.xml",
      COMPARE_OPTIONS, compare_command, NULL, NULL},
     {"history", "RUN…", "follow cases over many runs, oldest first: when did one become slower?",
-     "Levels are fitted to the medians of each case, with a penalty for each step (optimal\n"
-     "partitioning; docs/compare.md): gradual slowdowns are found as well as jumps.",
+     "Shows the cases whose median differs between the first and the last run: gradual slowdowns\n"
+     "as well as jumps.",
      HISTORY_OPTIONS, history_command, NULL, NULL},
     {"fleet", "RUN…", "which machine of a fleet is slower or faster than the others, and in what?",
      "Each run is of another GPU (or node) of one kind, with the same sweeps; at least three. "

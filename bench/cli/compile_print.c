@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "io/json_text.h"
-#include "io/table.h"
+#include "io/json.h"
+#include "io/output.h"
 
 #include <jansson.h>
 #include <stdlib.h>

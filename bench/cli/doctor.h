@@ -2,8 +2,8 @@
 #ifndef BENCH_CLI_DOCTOR_H
 #define BENCH_CLI_DOCTOR_H
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <jansson.h>
 #include <stdbool.h>

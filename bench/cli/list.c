@@ -5,7 +5,6 @@
 #include "cli/operator_print.h"
 #include "cli/own_worker.h"
 #include "io/fs.h"
-#include "sweep/own_engines.h"
 #include "sweep/sweep.h"
 #include "worker/pool.h"
 #include "workloads/operator/operators.h"

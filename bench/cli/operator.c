@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "io/json_node.h"
-#include "io/table.h"
+#include "io/json.h"
+#include "io/output.h"
 #include "workloads/common/workload.h" /* NAMES */
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "cli/operator_print.h"
 
 #include "base/memory.h"
-#include "io/path.h"
+#include "io/fs.h"
 #include "workloads/operator/operators.h"
 
 #include <stdlib.h>

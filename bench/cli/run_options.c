@@ -2,11 +2,11 @@
 #include "cli/commands.h"
 
 #include "base/memory.h"
-#include "base/secret.h"
+#include "base/rng.h"
 #include "gate/decision.h"
 #include "io/folders.h"
 #include "io/fs.h"
-#include "run/against/ab_recheck.h"
+#include "run/against/ab.h"
 #include "run/run.h"
 
 #include <stdio.h>
@@ -129,7 +129,6 @@ const cli_option_t RUN_OPTIONS[] = {
     {"resume", NULL, "continue the run in --out; finished passes of cases are kept",
      SET(cli_flag, resume)},
     {"retry", NULL, "with --resume: try failed and skipped cases again", SET(cli_flag, retry)},
-    {"arch", "LIST", "native, or sm_90,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(run_options_t, compiler, COMPILER_CHOICES)},
     {"quick", NULL, "one pass, at most 1 s per contender: times without intervals",
@@ -154,8 +153,6 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, isolate)},
     {"processes", "P", "of Python workers: forked (default) or fresh",
      CLI_CHOICE(run_options_t, processes, PROCESSES_CHOICES)},
-    {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them",
-     SET(cli_flag, cold)},
     {"json", NULL, "print results as JSON", SET(cli_flag, json)},
     {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
     {0},
@@ -172,12 +169,11 @@ const cli_option_t PLAN_OPTIONS[] = {
 static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {
     static const char *const OF_WORKLOAD[] = {"variant", "engine", "set", NULL};
     static const char *const OF_AGAINST[] = {"recheck-limit", "threshold", "floor", "strict", NULL};
-    static const char *const NOT_WITH_AGAINST[] = {"cold",  "profile", "trace",
-                                                   "draws", "budget",  NULL};
-    static const char *const NOT_WITH_TRACE[] = {"cold", "profile",     "resume", "sanitize",
-                                                 "json", "lock-clocks", "budget", NULL};
+    static const char *const NOT_WITH_AGAINST[] = {"profile", "trace", "draws", "budget", NULL};
+    static const char *const NOT_WITH_TRACE[] = {"profile",     "resume", "sanitize", "json",
+                                                 "lock-clocks", "budget", NULL};
     static const char *const NOT_WITH_DEVICES[] = {"against", "trace", "shard", "json", NULL};
-    static const char *const NOT_WITH_OPEN[] = {"against", "cold", "profile", "trace", NULL};
+    static const char *const NOT_WITH_OPEN[] = {"against", "profile", "trace", NULL};
     const char *name;
     if (options->devices != NULL && !options->is_one_device &&
         (name = cli_first(args, NOT_WITH_DEVICES)) != NULL)
@@ -187,8 +183,6 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
     if (options->single.workload == NULL && cli_first(args, OF_WORKLOAD) != NULL)
         return error_set(err, STATUS_USAGE,
                          "--variant, --engine and --set need --workload or --operator");
-    if (options->cold && options->profile)
-        return error_set(err, STATUS_USAGE, "--cold and --profile exclude each other");
     if (options->trace && (name = cli_first(args, NOT_WITH_TRACE)) != NULL)
         return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out", name);
     if (options->against == NULL && (name = cli_first(args, OF_AGAINST)) != NULL)
@@ -294,7 +288,6 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
     if (status == STATUS_OK)
         status = go(&options, err);
     text_list_free(&options.passed_on);
-    text_list_free(&options.arch);
     text_list_free(&argv);
     return status;
 }
@@ -323,7 +316,6 @@ status_t run_check_words(const char *root, const text_list_t *words, error_t *er
     if (status == STATUS_OK && args.operands.n > 0)
         status = error_set(err, STATUS_USAGE, "bench run: found %s, expected options only",
                            args.operands.items[0]);
-    text_list_free(&options.arch);
     cli_args_free(&args);
     return status;
 }

@@ -17,7 +17,7 @@ static status_t load(const char *folder, const text_list_t *phases, record_t *ru
                          "version",
                          folder, schema, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
     TRY(record_load_phases(folder, phases, run, err));
-    record_tell_incomplete(run);
+    record_warn_incomplete(run);
     return STATUS_OK;
 }
 

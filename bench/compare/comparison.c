@@ -1,6 +1,6 @@
 #include "compare/comparison.h"
 
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
 

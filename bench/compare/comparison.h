@@ -3,7 +3,7 @@
 #ifndef BENCH_COMPARE_COMPARISON_H
 #define BENCH_COMPARE_COMPARISON_H
 
-#include "base/arena.h"
+#include "base/memory.h"
 #include "gate/sweep_test.h"
 #include "results/conditions.h"
 #include "results/record.h"

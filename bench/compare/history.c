@@ -1,54 +1,185 @@
 #include "compare/history.h"
 
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "compare/comparison.h"
-#include "compare/history_chart.h"
-#include "compare/history_series.h"
-#include "io/json_text.h"
+#include "io/fs.h"
+#include "io/json.h"
 #include "io/output.h"
-#include "io/table.h"
+#include "plot/axes.h"
+#include "plot/gnuplot.h"
+#include "results/conditions.h"
+#include "results/record.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct history_point {
+    double median, low, high; /* ns; 95 % interval of the median */
+} history_point_t;
+
+/* One phase of one case over many runs. */
+typedef struct history {
+    char *id, *phase;
+    size_t n_runs, n_times;
+    history_point_t
+        *points; /* for each run; NaN if it has no times of the case that may be compared */
+    text_list_t
+        left_out; /* "RUN: self-reported": times that may not be compared with those before */
+} history_t;
+
+typedef struct history_list {
+    history_t *items;
+    size_t n, capacity;
+} history_list_t;
+
+/* ---- collecting ------------------------------------------------------------------------------ */
+
+static const phase_t *timed_in(const case_result_t *result, const char *phase) {
+    const phase_t *found =
+        result != NULL && result->status == CASE_OK ? result_phase(result, phase) : NULL;
+    return found != NULL && found->summary.median > 0 ? found : NULL;
+}
+
+/* Why the times may not stand beside those of the last run that had some; NULL if they may. */
+static char *obstacle_of(const case_result_t *before, const case_result_t *result,
+                         const char *phase, const text_list_t *allow) {
+    static const char *const NAMES[] = {"the runs before", "this one"};
+    text_list_t phases = {0};
+    text_list_add(&phases, phase);
+    char *why = conditions_of_case(result, &phases, allow);
+    if (why == NULL && before != NULL)
+        why = conditions_of_pair(before, result, &phases, allow, NAMES);
+    text_list_free(&phases);
+    return why;
+}
+
+static history_t series_of(const char *id, const char *phase, const record_t *runs,
+                           const record_index_t *indexes, size_t n_runs, const text_list_t *allow) {
+    history_t series = {.id = mem_text(id), .phase = mem_text(phase), .n_runs = n_runs};
+    const case_result_t *before = NULL;
+    series.points = mem_alloc((n_runs + 1) * sizeof *series.points);
+    for (size_t r = 0; r < n_runs; r++) {
+        const case_result_t *result = record_index_find(&indexes[r], id);
+        const phase_t *found = timed_in(result, phase);
+        char *why = found != NULL ? obstacle_of(before, result, phase, allow) : NULL;
+        if (why != NULL)
+            text_list_add_format(&series.left_out, "%s: %s", runs[r].name, why);
+        const bool timed = found != NULL && why == NULL;
+        free(why);
+        series.n_times += timed;
+        series.points[r] = (history_point_t){NAN, NAN, NAN};
+        if (!timed)
+            continue;
+        before = result;
+        series.points[r] = (history_point_t){found->summary.median, found->summary.ci95[0],
+                                             found->summary.ci95[1]};
+    }
+    return series;
+}
+
+/* Cases of earlier runs are already collected. */
+static bool is_first(const record_index_t *indexes, size_t run, const char *id) {
+    for (size_t r = 0; r < run; r++)
+        if (record_index_find(&indexes[r], id) != NULL)
+            return false;
+    return true;
+}
+
+/* Every case of any run, in order of appearance, with the asked phases (none: host_to_host or
+ * total, and the kernel's). */
+static history_list_t collect(const record_t *runs, size_t n_runs,
+                              const history_options_t *options) {
+    history_list_t list = {0};
+    const char *case_id = options->case_id;
+    record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
+    for (size_t r = 0; r < n_runs; r++)
+        indexes[r] = record_index_make(&runs[r]);
+    for (size_t r = 0; r < n_runs; r++)
+        for (size_t i = 0; i < runs[r].n_cases; i++) {
+            const case_result_t *result = &runs[r].cases[i];
+            if (is_calibration(&result->spec) || !is_first(indexes, r, result->spec.id) ||
+                (case_id != NULL && strcmp(case_id, result->spec.id) != 0))
+                continue;
+            text_list_t names = comparison_common_phases(result, NULL, &options->phases);
+            for (size_t p = 0; p < names.n; p++) {
+                mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
+                list.items[list.n++] = series_of(result->spec.id, names.items[p], runs, indexes,
+                                                 n_runs, &options->allow);
+            }
+            text_list_free(&names);
+        }
+    for (size_t r = 0; r < n_runs; r++)
+        record_index_free(&indexes[r]);
+    free(indexes);
+    return list;
+}
+
+static void free_list(history_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        history_t *series = &list->items[i];
+        free(series->id);
+        free(series->phase);
+        free(series->points);
+        text_list_free(&series->left_out);
+    }
+    free(list->items);
+    *list = (history_list_t){0};
+}
+
+/* The first and the last median; NaN without times. */
+static void find_ends(const history_t *series, double *first, double *last) {
+    *first = *last = NAN;
+    for (size_t r = 0; r < series->n_runs; r++)
+        if (!isnan(series->points[r].median)) {
+            *first = isnan(*first) ? series->points[r].median : *first;
+            *last = series->points[r].median;
+        }
+}
+
+static bool is_changed(const history_t *series, double least_frac) {
+    double first, last;
+    find_ends(series, &first, &last);
+    return fabs(log(last / first)) >= log1p(least_frac);
+}
+
+static bool is_shown(const history_t *series, const history_options_t *options) {
+    return options->all || series->left_out.n > 0 || is_changed(series, options->least_frac);
+}
+
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* "+8.1 % from 2026-03-05_b on, not comparable: 2026-03-07: self-reported, …" */
-static char *steps_text(const history_series_t *series, const record_t *runs) {
-    text_list_t steps = {0};
-    for (size_t i = 0; i < series->n_steps; i++)
-        text_list_add_format(&steps, "%+.1f %% from %s on", (series->steps[i].ratio - 1) * 100,
-                             runs[series->steps[i].run].name);
+/* "not comparable: 2026-03-07: self-reported, …"; "" if all runs are. */
+static char *left_out_text(const history_t *series) {
+    char *text;
+    if (series->left_out.n == 0)
+        return mem_text("");
     if (series->left_out.n == 1)
-        text_list_add_format(&steps, "not comparable: %s", series->left_out.items[0]);
-    else if (series->left_out.n > 1)
-        text_list_add_format(&steps, "%zu runs not comparable (%s; …)", series->left_out.n,
-                             series->left_out.items[0]);
-    char *text = text_list_join(&steps, ", ");
-    text_list_free(&steps);
+        text = mem_format("not comparable: %s", series->left_out.items[0]);
+    else
+        text = mem_format("%zu runs not comparable (%s; …)", series->left_out.n,
+                          series->left_out.items[0]);
     text_make_plain(text);
     return text;
 }
 
-static void print_table(const history_options_t *options, const history_list_t *list,
-                        const record_t *runs) {
-    static const char *const HEADINGS[] = {"case",       "phase",  "runs", "first level",
-                                           "last level", "change", "steps"};
+static void print_table(const history_options_t *options, const history_list_t *list) {
+    static const char *const HEADINGS[] = {"case", "phase", "runs", "first", "last", "change", ""};
     table_t table;
-    size_t n_steps = 0;
+    size_t n_changed = 0;
     table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
     table_set_align(&table, "llrrrrl");
     for (size_t i = 0; i < list->n; i++) {
-        const history_series_t *series = &list->items[i];
+        const history_t *series = &list->items[i];
         char text[UNITS_TEXT];
         double first, last;
-        n_steps += series->n_steps > 0;
-        if (!history_is_shown(series, options->all))
+        n_changed += is_changed(series, options->least_frac);
+        if (!is_shown(series, options))
             continue;
-        history_ends(series, &first, &last);
+        find_ends(series, &first, &last);
         table_add(&table, series->id);
         table_add(&table, series->phase);
         table_add_format(&table, "%zu", series->n_times);
@@ -58,33 +189,26 @@ static void print_table(const history_options_t *options, const history_list_t *
             table_add(&table, "–");
         else
             table_add_format(&table, "%+.1f %%", (last / first - 1) * 100);
-        table_take(&table, steps_text(series, runs));
+        table_take(&table, left_out_text(series));
         table_end_row(&table);
     }
     table_print(&table, "\n", options->print);
     fprintf(options->print,
-            "%zu runs, %zu series (a phase of a case), %zu with a step to a new level.\n",
-            options->runs->n, list->n, n_steps);
+            "%zu runs, %zu series (a phase of a case), %zu changed by at least %.3g %%.\n",
+            options->runs->n, list->n, n_changed, 100 * options->least_frac);
 }
 
-static json_t *series_to_json(const history_series_t *series) {
-    json_t *medians = json_array(), *intervals = json_array(), *levels = json_array(),
-           *steps = json_array();
+static json_t *series_to_json(const history_t *series) {
+    json_t *medians = json_array(), *intervals = json_array();
     for (size_t r = 0; r < series->n_runs; r++) {
         const history_point_t *point = &series->points[r];
         json_array_append_new(medians, json_finite(point->median));
         json_array_append_new(
             intervals, json_pack("[o, o]", json_finite(point->low), json_finite(point->high)));
-        json_array_append_new(levels, json_finite(point->level));
     }
-    for (size_t s = 0; s < series->n_steps; s++)
-        json_array_append_new(steps,
-                              json_pack("{s:I, s:o}", "run", (json_int_t)series->steps[s].run,
-                                        "ratio", json_finite(series->steps[s].ratio)));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id), "phase",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id), "phase",
                      json_text(series->phase), "median_ns", medians, "ci95_ns", intervals,
-                     "level_ns", levels, "steps", steps, "not_comparable",
-                     json_texts(&series->left_out));
+                     "not_comparable", json_texts(&series->left_out));
 }
 
 static void print_json(const history_options_t *options, const history_list_t *list) {
@@ -96,10 +220,91 @@ static void print_json(const history_options_t *options, const history_list_t *l
     json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), options->print);
 }
 
+/* ---- charts -------------------------------------------------------------------------------------- */
+
+enum { MOST_LABELS = 40, LONGEST_LABEL = 20 };
+
+static void write_runs(const history_t *series, const record_t *runs, chart_t *chart) {
+    size_t stride = 1 + (series->n_runs - 1) / MOST_LABELS;
+    chart_row(chart, "# run, median, ends of its 95 %% interval (µs)\n"
+                     "run median low high label");
+    for (size_t r = 0; r < series->n_runs; r++) {
+        char *label = mem_format("%.*s", LONGEST_LABEL, runs[r].name);
+        const char *valid = arena_keep(&chart->texts, text_utf8(label));
+        chart_row(chart, "%zu %s %s %s %s", r + 1, chart_us(chart, series->points[r].median),
+                  chart_us(chart, series->points[r].low), chart_us(chart, series->points[r].high),
+                  chart_quote(chart, r % stride == 0 ? valid : ""));
+        free(label);
+    }
+}
+
+static void write_axes(const history_t *series, chart_t *chart) {
+    double low = INFINITY, high = 0;
+    for (size_t r = 0; r < series->n_runs; r++) {
+        const history_point_t *point = &series->points[r];
+        low = fmin(low, fmin(point->low, point->median));
+        high = fmax(high, fmax(point->high, point->median));
+    }
+    /* At least a few per cent, so that noise does not fill the chart. */
+    static const double LEAST_SPAN = 0.04;
+    double middle = (low + high) / 2, half = fmax((high - low) / 2, LEAST_SPAN / 2 * middle);
+    chart_numbers(chart, "y_low=%.10g y_high=%.10g n_runs=%zu",
+                  fmax(middle - 1.15 * half, 0) / 1000, (middle + 1.15 * half) / 1000,
+                  series->n_runs);
+}
+
+/* `target` lacks the chart's name and footer. */
+static status_t draw(const history_t *series, const record_t *runs, chart_target_t target,
+                     const text_list_t *formats, text_list_t *files, error_t *err) {
+    enum { HEIGHT = 440 };
+    chart_t chart = {0};
+    chart_init(&chart, "history");
+    chart.title = series->id;
+    chart.note = chart_format(&chart, "phase %s, median and its 95 %% interval", series->phase);
+    chart_size(&chart, 0, HEIGHT);
+    write_axes(series, &chart);
+    write_runs(series, runs, &chart);
+    char *title = mem_format("%s_%s", series->id, series->phase), *name = fs_file_name(title);
+    free(title);
+    char *footer = mem_format("%zu runs, from %s to %s", series->n_runs, runs[0].name,
+                              runs[series->n_runs - 1].name);
+    target.name = name;
+    target.footer = footer;
+    status_t status = chart_write(&chart, &target, formats, err);
+    for (size_t i = 0; i < formats->n && status == STATUS_OK; i++)
+        text_list_add_format(files, "%s/%s.%s", target.folder, name, formats->items[i]);
+    free(footer);
+    free(name);
+    chart_free(&chart);
+    return status;
+}
+
+/* Create options->out, and in it <case>_<phase>.dat and a chart in each format for every series
+ * shown. Adds the paths of the charts to `files`. */
+static status_t draw_all(const history_options_t *options, const history_list_t *list,
+                         const record_t *runs, text_list_t *files, error_t *err) {
+    text_list_t formats = {0};
+    char *scripts = fs_join(options->root, "plots"), *gnuplot = NULL;
+    status_t status = chart_formats(options->format, &formats, err);
+    if (status == STATUS_OK)
+        status = chart_find_gnuplot(&gnuplot, err);
+    if (status == STATUS_OK)
+        status = fs_make_folders(options->out, err);
+    const chart_target_t target = {
+        .folder = options->out, .scripts = scripts, .gnuplot = gnuplot, .size_title = ""};
+    for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
+        if (is_shown(&list->items[i], options) && list->items[i].n_times > 0)
+            status = draw(&list->items[i], runs, target, &formats, files, err);
+    free(gnuplot);
+    free(scripts);
+    text_list_free(&formats);
+    return status;
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static status_t report(const history_options_t *options, history_list_t *list, const record_t *runs,
-                       error_t *err) {
+static status_t report(const history_options_t *options, const history_list_t *list,
+                       const record_t *runs, error_t *err) {
     if (list->n == 0 && options->case_id != NULL) {
         char *hint = record_hint(&runs[0], options->case_id);
         error_set(err, STATUS_USAGE, "--case %s: no run has that case%s", options->case_id, hint);
@@ -109,16 +314,14 @@ static status_t report(const history_options_t *options, history_list_t *list, c
     if (list->n == 0 && options->phases.n > 0)
         return error_set(err, STATUS_USAGE, "--phase %s: no case of these runs has times in it",
                          options->phases.items[0]);
-    for (size_t i = 0; i < list->n; i++)
-        history_fit(&list->items[i], options->least_frac);
     if (options->json)
         print_json(options, list);
     else
-        print_table(options, list, runs);
+        print_table(options, list);
     if (options->out == NULL)
         return STATUS_OK;
     text_list_t files = {0};
-    status_t status = history_draw(options, list, runs, &files, err);
+    status_t status = draw_all(options, list, runs, &files, err);
     for (size_t i = 0; i < files.n && !options->json; i++)
         output_print(options->print, "%s\n", files.items[i]);
     text_list_free(&files);
@@ -146,14 +349,14 @@ status_t history_runs(const history_options_t *options, error_t *err) {
         status = record_load_phases(options->runs->items[loaded], only ? &needed : NULL,
                                     &runs[loaded], err);
         if (status == STATUS_OK)
-            record_tell_incomplete(&runs[loaded++]);
+            record_warn_incomplete(&runs[loaded++]);
     }
     if (status == STATUS_OK)
         status = check_runs(runs, loaded, &options->allow, err);
     if (status == STATUS_OK) {
-        history_list_t list = history_collect(runs, loaded, options);
+        history_list_t list = collect(runs, loaded, options);
         status = report(options, &list, runs, err);
-        history_list_free(&list);
+        free_list(&list);
     }
     text_list_free(&needed);
     for (size_t i = 0; i < loaded; i++)

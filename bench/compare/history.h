@@ -1,5 +1,5 @@
-/* `bench history RUN…`: cases over many runs, in the order given: when did one step to a new level?
- * Finds gradual slowdowns, too, each step of which is below the gate's threshold. */
+/* `bench history RUN…`: cases over many runs, in the order given: from the first median to the last.
+ * Finds gradual slowdowns, too, of which no two neighbours differ by more than the gate's threshold. */
 #ifndef BENCH_COMPARE_HISTORY_H
 #define BENCH_COMPARE_HISTORY_H
 
@@ -13,11 +13,11 @@ typedef struct history_options {
     const text_list_t *runs; /* folders, oldest first */
     text_list_t phases;      /* instead of the default ones; the caller owns the lists */
     text_list_t allow;       /* as in `bench compare` */
-    double least_frac;       /* smaller steps are ignored */
+    double least_frac;       /* smaller changes are not shown */
     const char *case_id;     /* only this case; or NULL */
     const char *out;         /* draw charts into this folder; NULL: none */
     const char *format;      /* "svg", "png" or "svg,png"; NULL: "svg" */
-    bool all;                /* show cases without a step too */
+    bool all;                /* show cases without a change, too */
     bool json;
     const char *root; /* the project's folder: gnuplot scripts are in <root>/plots */
     FILE *print;

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "io/json_text.h"
+#include "io/json.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* A comparison as JSON: docs/compare.md lists the keys. */
 #include "compare/comparison.h"
 
-#include "io/json_text.h"
+#include "io/json.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "io/table.h"
+#include "io/output.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,11 +1,10 @@
 #include "compare/repeat.h"
 
 #include "analysis/speedup.h"
-#include "base/arena.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "io/json_text.h"
-#include "io/table.h"
+#include "io/json.h"
+#include "io/output.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -318,7 +317,7 @@ status_t repeat_runs(const repeat_options_t *options, error_t *err) {
     while (loaded < n && status == STATUS_OK) {
         status = record_load(options->operands->items[loaded], &runs[loaded], err);
         if (status == STATUS_OK)
-            record_tell_incomplete(&runs[loaded++]);
+            record_warn_incomplete(&runs[loaded++]);
     }
     for (size_t a = 0; a < n && status == STATUS_OK; a++)
         for (size_t b = a + 1; b < n; b++)

@@ -2,11 +2,10 @@
 #include "compare/repeat.h"
 
 #include "base/memory.h"
-#include "io/find.h"
 #include "io/folders.h"
-#include "io/foreground.h"
 #include "io/fs.h"
 #include "io/output.h"
+#include "io/subprocess.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

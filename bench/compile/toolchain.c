@@ -1,14 +1,225 @@
 #include "compile/toolchain.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
-#include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    REASON_LINES = 8,
+    REASON_BYTES = 1200, /* fits an error_t with room for names around it */
+};
+
+/* The number right before `unit` ("18 registers"), or 0. */
+static int64_t number_before(const char *line, const char *unit) {
+    const char *at = strstr(line, unit), *digits = at;
+    while (at != NULL && digits > line && strchr("0123456789", digits[-1]) != NULL)
+        digits--;
+    return at != NULL && digits < at ? strtoll(digits, NULL, 10) : 0;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+ptxas_usage_t compile_log_usage(const char *log) {
+    ptxas_usage_t usage = {0};
+    text_list_t lines = text_split(log, '\n');
+    for (size_t i = 0; i < lines.n; i++) {
+        const char *line = lines.items[i];
+        int64_t spills =
+            number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
+        usage.registers = larger(usage.registers, number_before(line, " registers"));
+        usage.shared_bytes = larger(usage.shared_bytes, number_before(line, " bytes smem"));
+        usage.spill_bytes = larger(usage.spill_bytes, spills);
+    }
+    text_list_free(&lines);
+    return usage;
+}
+
+char *compile_log_skip(const char *log) {
+    static const char mark[] = "SKIP: ";
+    char *reason = NULL;
+    text_list_t lines = text_split(log, '\n');
+    for (size_t i = 0; i < lines.n && reason == NULL; i++) {
+        const char *directive = strstr(lines.items[i], "#error");
+        const char *at = directive != NULL ? strstr(directive, mark) : NULL;
+        if (at != NULL)
+            reason = text_utf8(at + sizeof mark - 1);
+    }
+    text_list_free(&lines);
+    return reason;
+}
+
+/* The text between `before` and `after` in a line, or NULL. */
+static char *between(const char *line, const char *before, const char *after) {
+    const char *from = strstr(line, before);
+    const char *to = from != NULL ? strstr(from + strlen(before), after) : NULL;
+    if (to == NULL)
+        return NULL;
+    from += strlen(before);
+    return mem_text_n(from, (size_t)(to - from));
+}
+
+/* Index of the first error line, `lines->n` for none. */
+static size_t first_error(const text_list_t *lines) {
+    size_t i = 0;
+    while (i < lines->n && strstr(lines->items[i], "error") == NULL &&
+           strstr(lines->items[i], "fatal") == NULL)
+        i++;
+    return i;
+}
+
+char *compile_log_missing_header(const char *log) {
+    text_list_t lines = text_split(log, '\n');
+    size_t i = first_error(&lines);
+    const char *line = i < lines.n ? lines.items[i] : "";
+    char *header = between(line, "open source file \"", "\""); /* NVRTC and nvcc's front end */
+    if (header == NULL)
+        header = between(line, "fatal error: ", ": No such file or directory"); /* nvcc's gcc */
+    text_list_free(&lines);
+    return header;
+}
+
+/* "FLT_MAX" if the first error is that this name is not defined, else NULL. The caller frees it. */
+static char *compile_log_undefined(const char *log) {
+    text_list_t lines = text_split(log, '\n');
+    size_t i = first_error(&lines);
+    char *name =
+        i < lines.n ? between(lines.items[i], "error: identifier \"", "\" is undefined") : NULL;
+    text_list_free(&lines);
+    return name;
+}
+
+char *compile_log_reason(const char *log) {
+    text_list_t lines = text_split(log, '\n'), kept = {0};
+    size_t first = first_error(&lines), bytes = 0;
+    if (first == lines.n)
+        first = 0; /* no error line: start at the top */
+    for (size_t i = first; i < lines.n && kept.n < REASON_LINES; i++) {
+        const char *line = lines.items[i];
+        bool blank = line[strspn(line, " \t\r")] == '\0';
+        bytes += strlen(line) + 1;
+        if (blank || text_starts(line, "ptxas info"))
+            continue;
+        if (bytes > REASON_BYTES)
+            break;
+        text_list_add(&kept, line);
+    }
+    if (kept.n == 0)
+        text_list_add(&kept, "the compiler gave no reason");
+    char *joined = text_list_join(&kept, "\n");
+    char *reason = text_utf8(joined); /* compilers quote source bytes; JSON must be UTF-8 */
+    free(joined);
+    text_list_free(&kept);
+    text_list_free(&lines);
+    return reason;
+}
+
+/* Recognises programs that fail to compile because something is missing: on this machine, or with NVRTC. */
+
+/* NVIDIA's wheels by prefix of the header's name. Other headers are not CUDA headers. */
+static const struct {
+    const char *prefix, *wheel;
+} WHEELS[] = {
+    {"nv/", "nvidia-cuda-cccl"},     {"cuda/", "nvidia-cuda-cccl"},
+    {"cub/", "nvidia-cuda-cccl"},    {"thrust/", "nvidia-cuda-cccl"},
+    {"crt/", "nvidia-cuda-crt"},     {"cooperative_groups", "nvidia-cuda-runtime"},
+    {"cuda", "nvidia-cuda-runtime"}, {"mma.h", "nvidia-cuda-runtime"},
+};
+
+static const char *wheel_of(const char *header) {
+    for (size_t i = 0; i < sizeof WHEELS / sizeof *WHEELS; i++)
+        if (text_starts(header, WHEELS[i].prefix))
+            return WHEELS[i].wheel;
+    return NULL;
+}
+
+/* If CUDA headers are installed, a missing "cuda_fp61.h" is a typo. But packages such as that of
+ * "nv/target", each in its own folder, may be missing. */
+static bool is_package_missing(const toolchain_t *tools, const char *header) {
+    if (tools->include == NULL)
+        return tools->kind == COMPILER_NVRTC;
+    size_t length = strcspn(header, "/");
+    if (header[length] == '\0')
+        return false;
+    const char *const places[] = {tools->include, tools->cccl};
+    bool missing = true;
+    for (size_t i = 0; i < 2 && places[i] != NULL; i++) {
+        char *folder = mem_format("%s/%.*s", places[i], (int)length, header);
+        missing = missing && !fs_exists(folder);
+        free(folder);
+    }
+    return missing;
+}
+
+char *toolchain_headers_install(const toolchain_t *tools, const char *wheel) {
+    /* Before CUDA 13, wheel names contained the version. */
+    if (tools->major >= 13)
+        return mem_format(".venv/bin/pip install '%s==%d.%d.*', or install the CUDA toolkit", wheel,
+                          tools->major, tools->minor);
+    return mem_format(".venv/bin/pip install '%s-cu%d==%d.%d.*', or install the CUDA toolkit",
+                      wheel, tools->major, tools->major, tools->minor);
+}
+
+char *toolchain_lacks(const toolchain_t *tools, const char *log) {
+    static const package_t compiler = {"g++", "gcc-c++", "gcc"};
+    char *header = compile_log_missing_header(log), *reason = NULL, *install = NULL;
+    const char *wheel = header != NULL ? wheel_of(header) : NULL;
+    if (wheel != NULL && is_package_missing(tools, header)) {
+        install = toolchain_headers_install(tools, wheel);
+        reason = mem_format("CUDA header %s not found: %s", header, install);
+    } else if (strstr(log, "Failed to preprocess host compiler properties") != NULL) {
+        install = package_install(&compiler);
+        reason = mem_format("nvcc needs a C++ compiler: %s", install);
+    }
+    free(install);
+    free(header);
+    return reason;
+}
+
+/* Names that neither compiler knows without a header. */
+static const struct {
+    const char *prefix, *header;
+} HEADERS[] = {
+    {"CUDART_", "math_constants.h"},
+    {"FLT_", "cfloat"},
+    {"DBL_", "cfloat"},
+    {"INT_M", "climits"},
+    {"UINT_MAX", "climits"},
+    {"LLONG_M", "climits"},
+    {"int8_t", "cstdint"},
+    {"int16_t", "cstdint"},
+    {"int32_t", "cstdint"},
+    {"int64_t", "cstdint"},
+    {"uint8_t", "cstdint"},
+    {"uint16_t", "cstdint"},
+    {"uint32_t", "cstdint"},
+    {"uint64_t", "cstdint"},
+    {"intptr_t", "cstdint"},
+    {"uintptr_t", "cstdint"},
+    {"ptrdiff_t", "cstddef"},
+};
+
+char *toolchain_hint(const toolchain_t *tools, const char *log) {
+    char *header = compile_log_missing_header(log), *name = compile_log_undefined(log);
+    char *hint = NULL;
+    if (header != NULL && tools->kind == COMPILER_NVRTC && strchr(header, '.') == NULL)
+        hint = mem_format("NVRTC has no C++ standard library: use <cuda/std/%s> if it exists, or "
+                          "--compiler nvcc",
+                          header);
+    for (size_t i = 0; name != NULL && hint == NULL && i < sizeof HEADERS / sizeof *HEADERS; i++)
+        if (text_starts(name, HEADERS[i].prefix))
+            hint = mem_format("%s is in <%s>", name, HEADERS[i].header);
+    free(header);
+    free(name);
+    return hint;
+}
 
 static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this ends a hang */
 

@@ -2,14 +2,36 @@
 #ifndef BENCH_COMPILE_TOOLCHAIN_H
 #define BENCH_COMPILE_TOOLCHAIN_H
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "compile/source.h"
-#include "cuda/nvrtc.h"
+#include "cuda/cubin.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
+
+/* Parses compiler messages of NVRTC and nvcc: resources from ptxas -v, the reason of an
+ * `#error SKIP: …`, and the relevant lines of a failure. */
+
+/* Maxima over the functions in the log. */
+typedef struct ptxas_usage {
+    int64_t registers;
+    int64_t shared_bytes; /* static */
+    int64_t spill_bytes;  /* stores + loads of one function */
+} ptxas_usage_t;
+
+ptxas_usage_t compile_log_usage(const char *log);
+
+/* "needs exactly one hidden layer" if an `#error SKIP: …` stopped the compiler, else NULL. The
+ * caller frees it. */
+char *compile_log_skip(const char *log);
+
+/* "cuda_fp16.h" if the first error is that this header was not found, else NULL. The caller frees
+ * it. */
+char *compile_log_missing_header(const char *log);
+
+/* The first lines from the first error on, without ptxas info; the caller frees it. */
+char *compile_log_reason(const char *log);
 
 typedef enum compiler { COMPILER_NVRTC, COMPILER_NVCC } compiler_t;
 

@@ -1,6 +1,6 @@
 #include "cuda/cublaslt.h"
 
-#include "cuda/find_library.h"
+#include "cuda/dynlib.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #include "cuda/cupti.h"
 
-#include "cuda/find_library.h"
+#include "cuda/dynlib.h"
 
 #define SYMBOL(field, name)                                                                        \
     { name, offsetof(cupti_api_t, field), false }

@@ -6,6 +6,17 @@
 #include "base/text.h"
 #include "workloads/common/workload.h"
 
+/* Cases that an operator is tried at before it is measured. */
+
+/* A case of PyTorch's worker on the CPU: the default sizes, or the smallest. */
+case_t example_case(const workload_t *workload, const char *dtype, bool smallest);
+/* "rows=1 cols=1 f32", for messages; the caller frees it. */
+char *example_sizes_text(const case_t *spec);
+
+/* Number `which` of EXAMPLES with little to compute: the smallest sizes; the default ones, halved until arrays are small; those
+ * less 1. Two may be the same, and one may be none of the operator's. */
+enum { EXAMPLES = 3 };
+
 typedef struct emulate_options {
     const workload_t *workload; /* an operator */
     const char *root;           /* the project's folder */

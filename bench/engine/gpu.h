@@ -75,12 +75,39 @@ void gpu_kernel_unload(gpu_t *gpu, gpu_kernel_t *kernel);
 status_t gpu_kernel_launch(gpu_t *gpu, const gpu_kernel_t *kernel, size_t items, void **arguments,
                            error_t *err);
 
-/* The number of blocks for `items`, at most `bound` (0: none). */
-status_t gpu_grid(size_t items, size_t items_per_block, size_t bound, unsigned *blocks,
-                  error_t *err);
-
 /* Capture work on gpu->stream between begin and end into a graph. */
 status_t gpu_capture_begin(gpu_t *gpu, error_t *err);
 status_t gpu_capture_end(gpu_t *gpu, cu_graph_exec_t *graph, error_t *err);
+
+/* A program of several kernels (`stages` and `plan` in kernels/common/launch.cuh), loaded together
+ * and launched stage by stage. */
+
+typedef struct gpu_stage {
+    stage_t spec;
+    cu_function_t function;
+    double occupancy_frac;
+} gpu_stage_t;
+
+typedef struct gpu_program {
+    cu_module_t module;
+    plan_t plan;
+    gpu_stage_t stages[LAUNCH_MOST_STAGES]; /* in launch order */
+    size_t n_stages;
+    double load_ns; /* reading the cubin and loading the module */
+} gpu_program_t;
+
+/* Load all stages that a cubin lists. On failure there is nothing to unload. */
+status_t gpu_program_load(gpu_t *gpu, const char *cubin, gpu_program_t *program, error_t *err);
+void gpu_program_unload(gpu_t *gpu, gpu_program_t *program);
+
+/* Do so many blocks of a stage, which wait for each other, fit on the device at the same time? Else it
+ * fails; the message says how many do. */
+status_t gpu_stage_resident(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks, error_t *err);
+/* The same of all stages of a program that are STAGE_COOPERATIVE, with the grids of their geometry. */
+status_t gpu_program_resident(gpu_t *gpu, const gpu_program_t *program, error_t *err);
+
+/* Launch one stage over `items` on `stream`; the stage's geometry sets the grid. */
+status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
+                          void **arguments, error_t *err);
 
 #endif

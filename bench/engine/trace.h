@@ -4,7 +4,7 @@
 #ifndef BENCH_ENGINE_TRACE_H
 #define BENCH_ENGINE_TRACE_H
 
-#include "engine/recorder.h"
+#include "engine/session.h"
 
 #include <jansson.h>
 #include <pthread.h>

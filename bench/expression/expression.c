@@ -1,11 +1,310 @@
-#include "expression/expression_steps.h"
+#include "expression/expression.h"
 
 #include "base/memory.h"
+#include "base/text.h"
+#include "expression/element.h"
+#include "expression/expression_steps.h"
+#include "io/json.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+
+typedef struct parser {
+    const scope_t *scope;
+    expression_t *parsed;
+    const char *at; /* what is still to be read */
+    unsigned nesting;
+    error_t *err;
+} parser_t;
+
+/* An operator's sign; tables have "<=" before "<". */
+typedef struct sign {
+    const char *text;
+    step_kind_t kind;
+} sign_t;
+
+static const char DIGITS[] = "0123456789";
+static const char WORD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+
+static const char *const FUNCTIONS[] = {"itemsize", "ceil_div", "min", "max"};
+static const step_kind_t FUNCTION_STEPS[] = {STEP_ITEMSIZE, STEP_CEIL_DIV, STEP_MIN, STEP_MAX};
+
+enum { N_FUNCTIONS = sizeof FUNCTIONS / sizeof FUNCTIONS[0] };
+
+const char *const *expression_functions(size_t *n) {
+    *n = N_FUNCTIONS;
+    return FUNCTIONS;
+}
+
+__attribute__((format(printf, 3, 4))) static status_t
+wrong_at(const parser_t *parser, const char *place, const char *format, ...) {
+    size_t character = 1;
+    for (const char *c = parser->parsed->text; c < place; c++)
+        character += (*c & 0xC0) != 0x80; /* not inside a UTF-8 character */
+    va_list args;
+    va_start(args, format);
+    char *message = mem_format_args(format, args);
+    va_end(args);
+    error_set(parser->err, STATUS_USAGE, "\"%s\": character %zu: %s", parser->parsed->text,
+              character, message);
+    free(message);
+    return STATUS_USAGE;
+}
+
+static void skip_blanks(parser_t *parser) {
+    parser->at += strspn(parser->at, " \t");
+}
+
+static status_t expected(parser_t *parser, const char *what) {
+    skip_blanks(parser);
+    const char *at = parser->at;
+    if (*at == '\0')
+        return wrong_at(parser, at, "found the end, expected %s", what);
+    size_t length = strspn(at, WORD);
+    if (length == 0)
+        length = text_utf8_length((const unsigned char *)at);
+    return wrong_at(parser, at, "found \"%.*s\", expected %s", length > 0 ? (int)length : 1, at,
+                    what);
+}
+
+static bool accept(parser_t *parser, const char *sign) {
+    skip_blanks(parser);
+    if (!text_starts(parser->at, sign))
+        return false;
+    parser->at += strlen(sign);
+    return true;
+}
+
+static bool accept_sign(parser_t *parser, const sign_t *signs, size_t n, step_kind_t *kind) {
+    for (size_t i = 0; i < n; i++)
+        if (accept(parser, signs[i].text)) {
+            *kind = signs[i].kind;
+            return true;
+        }
+    return false;
+}
+
+/* Returns the index of the new step. */
+static size_t add_step(parser_t *parser, step_kind_t kind, int64_t operand) {
+    expression_t *parsed = parser->parsed;
+    mem_grow(&parsed->steps, parsed->n, &parsed->capacity, sizeof *parsed->steps);
+    parsed->steps[parsed->n] = (step_t){kind, operand};
+    return parsed->n++;
+}
+
+static status_t parse_or(parser_t *parser);
+static status_t parse_unary(parser_t *parser);
+
+static status_t parse_number(parser_t *parser) {
+    const char *start = parser->at;
+    int64_t value = 0;
+    for (; *parser->at >= '0' && *parser->at <= '9'; parser->at++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *parser->at - '0', &value))
+            return wrong_at(parser, start, "found a number over 9223372036854775807");
+    size_t rest = strspn(parser->at, WORD) + (*parser->at == '.');
+    if (rest > 0)
+        return wrong_at(parser, start, "found \"%.*s\", expected an integer in decimal digits",
+                        (int)((size_t)(parser->at - start) + rest), start);
+    add_step(parser, STEP_NUMBER, value);
+    return STATUS_OK;
+}
+
+static status_t unknown(parser_t *parser, const char *word, const vocabulary_t *names) {
+    char *name = mem_text_n(word, strspn(word, WORD)),
+         *complaint = vocabulary_complaint(names, name);
+    wrong_at(parser, word, "%s", complaint);
+    free(complaint);
+    free(name);
+    return STATUS_USAGE;
+}
+
+/* The index of the next word in `names`; `names->n` for another word. */
+static size_t read_word(parser_t *parser, const vocabulary_t *names) {
+    size_t length = strspn(parser->at, WORD), i = 0;
+    while (i < names->n &&
+           (strlen(names->names[i]) != length || strncmp(names->names[i], parser->at, length) != 0))
+        i++;
+    parser->at += length;
+    return i;
+}
+
+static status_t parse_itemsize(parser_t *parser) {
+    const vocabulary_t known = {"dtype", "", element_names(), ELEMENT_KINDS + 1};
+    skip_blanks(parser);
+    const char *word = parser->at;
+    if (strspn(word, WORD) == 0)
+        return expected(parser, "a dtype");
+    size_t index = read_word(parser, &known);
+    if (index == known.n)
+        return unknown(parser, word, &known);
+    if (index == 0)
+        add_step(parser, STEP_ITEMSIZE, 0);
+    else
+        add_step(parser, STEP_NUMBER, (int64_t)element_bytes((element_t)(index - 1)));
+    return accept(parser, ")") ? STATUS_OK : expected(parser, "\")\"");
+}
+
+/* From behind the "(". min(a, b, c) is min(min(a, b), c). */
+static status_t parse_call(parser_t *parser, const char *word) {
+    const vocabulary_t known = {"function", "", FUNCTIONS, N_FUNCTIONS};
+    const char *arguments = parser->at;
+    parser->at = word;
+    size_t index = read_word(parser, &known);
+    parser->at = arguments;
+    if (index == known.n)
+        return unknown(parser, word, &known);
+    const step_kind_t kind = FUNCTION_STEPS[index];
+    if (kind == STEP_ITEMSIZE)
+        return parse_itemsize(parser);
+    size_t n = 0;
+    do {
+        TRY(parse_or(parser));
+        if (++n > 1)
+            add_step(parser, kind, 0);
+    } while (accept(parser, ","));
+    if (!accept(parser, ")"))
+        return expected(parser, "an operator, \",\" or \")\"");
+    if (n < 2 || (n > 2 && kind == STEP_CEIL_DIV))
+        return wrong_at(parser, word, "found %zu argument%s of %s, expected %s", n,
+                        n == 1 ? "" : "s", FUNCTIONS[index],
+                        kind == STEP_CEIL_DIV ? "2" : "at least 2");
+    return STATUS_OK;
+}
+
+static status_t parse_word(parser_t *parser) {
+    const scope_t *scope = parser->scope;
+    const vocabulary_t known = {"name", "", scope->names, scope->n};
+    const char *word = parser->at;
+    size_t index = read_word(parser, &known);
+    if (accept(parser, "("))
+        return parse_call(parser, word);
+    if (index == known.n)
+        return unknown(parser, word, &known);
+    add_step(parser, STEP_NAME, (int64_t)index);
+    return STATUS_OK;
+}
+
+static status_t parse_atom(parser_t *parser) {
+    if (accept(parser, "(")) {
+        TRY(parse_or(parser));
+        return accept(parser, ")") ? STATUS_OK : expected(parser, "an operator or \")\"");
+    }
+    if (strspn(parser->at, DIGITS) > 0)
+        return parse_number(parser);
+    if (strspn(parser->at, WORD) > 0)
+        return parse_word(parser);
+    return expected(parser, "a number, a name, \"-\" or \"(\"");
+}
+
+static status_t parse_power(parser_t *parser) {
+    TRY(parse_atom(parser));
+    if (accept(parser, "**")) {
+        TRY(parse_unary(parser));
+        add_step(parser, STEP_POWER, 0);
+    }
+    return STATUS_OK;
+}
+
+/* All that nests passes here. */
+static status_t parse_unary(parser_t *parser) {
+    if (++parser->nesting > EXPRESSION_NESTING)
+        return wrong_at(parser, parser->at, "nested over %d levels deep", EXPRESSION_NESTING);
+    if (accept(parser, "-")) {
+        add_step(parser, STEP_NUMBER, 0);
+        TRY(parse_unary(parser));
+        add_step(parser, STEP_SUBTRACT, 0);
+    } else {
+        TRY(parse_power(parser));
+    }
+    parser->nesting--;
+    return STATUS_OK;
+}
+
+static status_t parse_product(parser_t *parser) {
+    static const sign_t SIGNS[] = {{"*", STEP_MULTIPLY}, {"/", STEP_DIVIDE}, {"%", STEP_REMAINDER}};
+    step_kind_t kind;
+    TRY(parse_unary(parser));
+    while (accept_sign(parser, SIGNS, sizeof SIGNS / sizeof *SIGNS, &kind)) {
+        TRY(parse_unary(parser));
+        add_step(parser, kind, 0);
+    }
+    return STATUS_OK;
+}
+
+static status_t parse_sum(parser_t *parser) {
+    static const sign_t SIGNS[] = {{"+", STEP_ADD}, {"-", STEP_SUBTRACT}};
+    step_kind_t kind;
+    TRY(parse_product(parser));
+    while (accept_sign(parser, SIGNS, sizeof SIGNS / sizeof *SIGNS, &kind)) {
+        TRY(parse_product(parser));
+        add_step(parser, kind, 0);
+    }
+    return STATUS_OK;
+}
+
+static status_t parse_comparison(parser_t *parser) {
+    static const sign_t SIGNS[] = {{"<=", STEP_LESS_EQUAL}, {">=", STEP_GREATER_EQUAL},
+                                   {"==", STEP_EQUAL},      {"!=", STEP_UNEQUAL},
+                                   {"<", STEP_LESS},        {">", STEP_GREATER}};
+    enum { N = sizeof SIGNS / sizeof *SIGNS };
+    step_kind_t kind;
+    TRY(parse_sum(parser));
+    if (!accept_sign(parser, SIGNS, N, &kind))
+        return STATUS_OK;
+    TRY(parse_sum(parser));
+    add_step(parser, kind, 0);
+    skip_blanks(parser);
+    const char *second = parser->at;
+    return accept_sign(parser, SIGNS, N, &kind)
+               ? wrong_at(parser, second, "a second comparison: join two with \"&&\"")
+               : STATUS_OK;
+}
+
+typedef status_t parse_t(parser_t *parser);
+
+static status_t parse_logic(parser_t *parser, sign_t sign, parse_t *parse_side) {
+    TRY(parse_side(parser));
+    while (accept(parser, sign.text)) {
+        size_t decide = add_step(parser, sign.kind, 0);
+        TRY(parse_side(parser));
+        add_step(parser, STEP_TRUTH, 0);
+        parser->parsed->steps[decide].operand = (int64_t)parser->parsed->n;
+    }
+    return STATUS_OK;
+}
+
+static status_t parse_and(parser_t *parser) {
+    return parse_logic(parser, (sign_t){"&&", STEP_AND}, parse_comparison);
+}
+
+static status_t parse_or(parser_t *parser) {
+    return parse_logic(parser, (sign_t){"||", STEP_OR}, parse_and);
+}
+
+status_t expression_parse(const char *text, const scope_t *scope, expression_t **expression,
+                          error_t *err) {
+    *expression = NULL;
+    if (strlen(text) > EXPRESSION_LONGEST)
+        return error_set(err, STATUS_USAGE, "found an expression of %zu bytes, expected at most %d",
+                         strlen(text), EXPRESSION_LONGEST);
+    expression_t *parsed = mem_zeroed(1, sizeof *parsed);
+    parsed->text = mem_text(text);
+    parser_t parser = {.scope = scope, .parsed = parsed, .at = parsed->text, .err = err};
+    status_t status = parse_or(&parser);
+    skip_blanks(&parser);
+    if (status == STATUS_OK && *parser.at != '\0')
+        status = expected(&parser, "an operator or the end");
+    if (status == STATUS_OK)
+        *expression = parsed;
+    else
+        expression_free(parsed);
+    return status;
+}
 
 static const char OVERFLOWS[] = "over 64 bits";
 

@@ -3,7 +3,7 @@
 #ifndef BENCH_FLEET_FLEET_H
 #define BENCH_FLEET_FLEET_H
 
-#include "base/arena.h"
+#include "base/memory.h"
 #include "fleet/deviation.h"
 #include "results/record.h"
 
@@ -48,14 +48,5 @@ status_t fleet_runs(const fleet_options_t *options, error_t *err);
 status_t fleet_collect(fleet_t *fleet, error_t *err);
 /* Slower, faster, or with cases that only it could not measure? */
 bool fleet_is_outlier(const fleet_t *fleet, size_t machine);
-
-/* "node17 GPU-1a2b3c4d: 6.0 % slower (…) in memory-bound cases (dram), …": for each outlier, and for
- * each machine without an outlier that lacks cases. The caller frees the list. */
-text_list_t fleet_sentences(const fleet_t *fleet);
-/* "all 8 machines as the fleet", "1 of 8 machines is an outlier"; the caller frees it. */
-char *fleet_headline(const fleet_t *fleet);
-
-void fleet_print_table(const fleet_t *fleet, FILE *out);
-void fleet_print_json(const fleet_t *fleet, FILE *out);
 
 #endif

@@ -11,15 +11,10 @@ typedef struct sweep_spread {
     double cell;   /* of each cell for itself */
     double shared; /* of all cells of a group together */
 } sweep_spread_t;
+
 /* From pairs of starts of H200s (docs/compare.md): of this project's programs on a GPU, and of what the
  * host computes, or others compile and launch. */
 static const sweep_spread_t SWEEP_SPREAD_OURS = {0.005, 0.005}, SWEEP_SPREAD_OTHERS = {0.03, 0.015};
-
-/* A group's threshold, as a part of a cell's: what all cells share is known better than any one of them. */
-static const double SWEEP_GROUP_PART = 0.2;
-
-/* A smaller group is no better known than its cells. */
-enum { SWEEP_FEWEST_CELLS = 5 };
 
 typedef struct sweep_cell {
     const stats_side_t *sides[2]; /* BASE, CANDIDATE */
@@ -60,8 +55,5 @@ typedef struct tested_sweep {
 
 /* Decide all cells and groups together. */
 void sweep_decide(tested_sweep_t *sweep);
-
-/* The first half of it: the cells. */
-void sweep_decide_cells(tested_sweep_t *sweep);
 
 #endif

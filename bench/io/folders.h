@@ -5,6 +5,7 @@
 #define BENCH_IO_FOLDERS_H
 
 #include "base/error.h"
+#include "base/hash.h"
 
 #include <stdbool.h>
 
@@ -27,5 +28,19 @@ char *folders_data_at(const char *folder);
 char *folders_data_with(const char *program);
 /* reference_ENGINE/worker.py of the data, else the project's, whether or not it exists; owned by the caller. */
 char *folders_worker(const char *data, const char *engine);
+
+/* The state of a source folder under git. */
+
+enum { GIT_REVISION = 12 };
+
+typedef struct git_state {
+    char revision[GIT_REVISION + 1]; /* abbreviated */
+    bool dirty;                      /* has uncommitted changes, or files that git does not know */
+    char changes[HASH_TEXT];         /* hash of these; "" if there are none */
+} git_state_t;
+
+/* The folder `except` (it need not be in `folder`) does not count as a change. False if `folder` is
+ * not the top of a git repository with a commit, or git cannot read it. */
+bool git_read(const char *folder, const char *except, git_state_t *state);
 
 #endif

@@ -1,5 +1,6 @@
 #include "io/fs.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/units.h"
 
@@ -16,6 +17,214 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+
+const char *fs_variable(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+char *fs_join(const char *folder, const char *name) {
+    return mem_format("%s%s%s", folder, text_ends(folder, "/") ? "" : "/", name);
+}
+
+char *fs_from_here(const char *path) {
+    char *here = getcwd(NULL, 0);
+    const size_t n = here != NULL ? strlen(here) : 0;
+    const bool below = n > 0 && strncmp(path, here, n) == 0 && path[n] == '/';
+    free(here);
+    return mem_text(below ? path + n + 1 : path);
+}
+
+char *fs_stem(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(name, '.');
+    /* A leading dot marks a hidden file, not an extension. */
+    return dot == NULL || dot == name ? mem_text(name) : mem_text_n(name, (size_t)(dot - name));
+}
+
+char *fs_file_name(const char *text) {
+    static const char SAFE[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+=-";
+    enum { LONGEST = 120, N_FIRST = 63 }; /* letters, digits and "_": a name may begin with them */
+    char *name = mem_text(text), digits[HASH_TEXT];
+    bool lost = name[0] == '\0' || strlen(name) > LONGEST || strstr(name, "..") != NULL;
+    for (char *c = name; *c != '\0'; c++) {
+        const char *safe = strchr(SAFE, *c);
+        if (safe != NULL && (c > name || safe < SAFE + N_FIRST) && (c[0] != '.' || c[1] != '.'))
+            continue;
+        lost = lost || *c != '/';
+        *c = '_';
+    }
+    if (!lost)
+        return name;
+    hash_t *hash = hash_new();
+    hash_add_text(hash, text);
+    hash_finish(hash, digits);
+    char *distinct = mem_format("%.*s_%.8s", LONGEST, name, digits);
+    free(name);
+    return distinct;
+}
+
+/* Folders that bench makes for itself and removes, also those that a killed process could not remove. */
+
+static const char *base_folder(void) {
+    const char *base = fs_variable("TMPDIR");
+    return base != NULL ? base : "/tmp";
+}
+
+/* Containers may share the folder, and their processes have the same numbers. */
+static unsigned long long pid_namespace(void) {
+    struct stat info;
+    return stat("/proc/self/ns/pid", &info) == 0 ? (unsigned long long)info.st_ino : 0;
+}
+
+/* Is it a name that fs_temporary_folder() gives? `name` ends at a slash, or at its end. */
+static bool is_temporary_name(const char *name, unsigned long long *made_in, long *pid) {
+    enum { LETTERS = sizeof "XXXXXX" - 1 };
+    int start = 0, end = 0;
+    return sscanf(name, "bench-%llu-%ld-%n%*6[A-Za-z0-9]%n", made_in, pid, &start, &end) == 2 &&
+           end == start + LETTERS && (name[end] == '\0' || name[end] == '/');
+}
+
+static bool is_temporary(const char *path) {
+    unsigned long long made_in;
+    long pid;
+    for (const char *name = path; name != NULL; name = strchr(name, '/')) {
+        name += strspn(name, "/");
+        if (is_temporary_name(name, &made_in, &pid))
+            return strstr(name, "/..") == NULL;
+    }
+    return false;
+}
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+static status_t removal_error(const char *path, const char *doing, error_t *err) {
+    return error_set(err, STATUS_USAGE, "%s: cannot %s: %s", path, doing, strerror(errno));
+}
+
+static status_t remove_at(int parent_fd, const char *name, const char *path, error_t *err);
+
+/* Always closes `folder_fd`. */
+static status_t remove_contents(int folder_fd, const char *path, error_t *err) {
+    DIR *folder = fdopendir(folder_fd);
+    if (folder == NULL) {
+        status_t failed = removal_error(path, "read folder", err);
+        close(folder_fd);
+        return failed;
+    }
+    status_t status = STATUS_OK;
+    for (struct dirent *entry; status == STATUS_OK && (entry = readdir(folder)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *child = fs_join(path, entry->d_name);
+        status = remove_at(folder_fd, entry->d_name, child, err);
+        free(child);
+    }
+    closedir(folder);
+    return status;
+}
+
+/* Uses file descriptors and O_NOFOLLOW: a symbolic link is removed, never followed, even if it
+ * replaces a folder meanwhile. */
+static status_t remove_at(int parent_fd, const char *name, const char *path, error_t *err) {
+    if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
+        return STATUS_OK;
+    if (errno != EISDIR && errno != EPERM) /* Linux and POSIX: it is a folder */
+        return removal_error(path, "remove", err);
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return removal_error(path, "remove", err);
+    TRY(remove_contents(fd, path, err));
+    if (unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+        return removal_error(path, "remove", err);
+    return STATUS_OK;
+}
+
+static status_t remove_all(const char *path, error_t *err) {
+    /* "link/" would mean the link's target. */
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    char *trimmed = mem_text_n(path, length);
+    status_t status = remove_at(AT_FDCWD, trimmed, trimmed, err);
+    free(trimmed);
+    return status;
+}
+
+static status_t refuse_to_remove(const char *path, error_t *err) {
+    return error_set(err, STATUS_FAILED, "%s: not removed: bench did not make it", path);
+}
+
+status_t fs_remove_tree(const char *path, error_t *err) {
+    return is_temporary(path) ? remove_all(path, err) : refuse_to_remove(path, err);
+}
+
+status_t fs_remove_marked(const char *path, const char *mark, error_t *err) {
+    if (rmdir(path) == 0 || errno == ENOENT)
+        return STATUS_OK;
+    char *file = fs_join(path, mark);
+    const bool is_ours = fs_is_folder(path) && fs_exists(file);
+    free(file);
+    return is_ours ? remove_all(path, err) : refuse_to_remove(path, err);
+}
+
+/* ---- temporary folders ------------------------------------------------------------------------ */
+
+status_t fs_temporary_folder_in(const char *base, char **path, error_t *err) {
+    char *made = mem_format("%s/bench-%llu-%ld-XXXXXX", base != NULL ? base : base_folder(),
+                            pid_namespace(), (long)getpid());
+    const bool is_made = mkdtemp(made) != NULL;
+    *path = is_made ? made : NULL;
+    if (is_made)
+        return STATUS_OK;
+    error_set(err, STATUS_USAGE, "%s: cannot make a temporary folder: %s%s", made, strerror(errno),
+              base == NULL ? ": set TMPDIR to a folder with space" : "");
+    free(made);
+    return STATUS_USAGE;
+}
+
+status_t fs_temporary_folder(char **path, error_t *err) {
+    return fs_temporary_folder_in(NULL, path, err);
+}
+
+void fs_remove_temporary(char **path) {
+    if (*path != NULL)
+        fs_remove_tree(*path, NULL);
+    free(*path);
+    *path = NULL;
+}
+
+status_t fs_check_temporary(error_t *err) {
+    char *folder;
+    TRY(fs_temporary_folder(&folder, err));
+    fs_remove_temporary(&folder);
+    return STATUS_OK;
+}
+
+/* Was it made in a process of ours that no longer exists? */
+static bool is_dead(const char *name, const char *path) {
+    unsigned long long made_in;
+    long pid;
+    struct stat info;
+    return is_temporary_name(name, &made_in, &pid) && made_in == pid_namespace() && pid > 0 &&
+           kill((pid_t)pid, 0) != 0 && errno == ESRCH && lstat(path, &info) == 0 &&
+           S_ISDIR(info.st_mode) && info.st_uid == geteuid();
+}
+
+void fs_remove_dead_folders(void) {
+    text_list_t names = {0};
+    error_t ignored = ERROR_INIT;
+    if (fs_list(base_folder(), "", &names, &ignored) == STATUS_OK)
+        for (size_t i = 0; i < names.n; i++) {
+            char *path = fs_join(base_folder(), names.items[i]);
+            if (is_dead(names.items[i], path))
+                fs_remove_tree(path, NULL);
+            free(path);
+        }
+    text_list_free(&names);
+}
 
 enum { READ_MOST = 256 << 20, PACKED_MOST = 32, PACKED_ALLOWANCE = 1 << 20 };
 
@@ -291,4 +500,56 @@ status_t fs_list(const char *folder, const char *suffix, text_list_t *names, err
     closedir(stream);
     text_list_sort(names);
     return status;
+}
+
+static bool is_program(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+char *fs_find_program(const char *name) {
+    if (strchr(name, '/') != NULL)
+        return is_program(name) ? mem_text(name) : NULL;
+    const char *path = getenv("PATH");
+    text_list_t folders = text_split(path == NULL ? "" : path, ':');
+    char *found = NULL;
+    for (size_t i = 0; i < folders.n && found == NULL; i++) {
+        /* POSIX: an empty entry is the current folder. */
+        char *program = fs_join(folders.items[i][0] == '\0' ? "." : folders.items[i], name);
+        if (is_program(program))
+            found = program;
+        else
+            free(program);
+    }
+    text_list_free(&folders);
+    return found;
+}
+
+char *package_install(const package_t *package) {
+    const struct {
+        const char *manager, *command, *name;
+    } choices[] = {
+        {"apt-get", "apt-get install", package->apt},
+        {"dnf", "dnf install", package->dnf},
+        {"pacman", "pacman -S", package->pacman},
+    };
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        char *path = fs_find_program(choices[i].manager);
+        bool found = path != NULL;
+        free(path);
+        if (found)
+            return mem_format("%s %s", choices[i].command, choices[i].name);
+    }
+    return mem_format("%s %s", choices[0].command, choices[0].name);
+}
+
+status_t fs_executable(char **path, error_t *err) {
+    char target[PATH_MAX];
+    *path = NULL;
+    ssize_t length = readlink("/proc/self/exe", target, sizeof target);
+    if (length < 0 || (size_t)length == sizeof target)
+        return error_set(err, STATUS_USAGE, "/proc/self/exe: cannot read link: %s",
+                         length < 0 ? strerror(errno) : "too long");
+    *path = mem_text_n(target, (size_t)length);
+    return STATUS_OK;
 }

@@ -4,10 +4,22 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "io/path.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Paths as text, and environment variables. Reads nothing of the file system but the current folder. */
+
+/* An environment variable, or NULL if unset or empty. */
+const char *fs_variable(const char *name);
+char *fs_join(const char *folder, const char *name); /* "folder/name"; owned by the caller */
+/* As seen from the current folder, if it is below; owned by the caller. */
+char *fs_from_here(const char *path);
+/* File name without folder and without its last extension; owned by the caller. */
+char *fs_stem(const char *path);
+/* A file name for a text, the same if it is one already: "/" and unsafe characters become "_", and
+ * digits of a hash keep the names of texts apart that lose more than slashes. Owned by the caller. */
+char *fs_file_name(const char *text);
 
 /* Open a file for reading: no folder, pipe or device. `*size`: in bytes. */
 status_t fs_open_file(const char *path, int *fd, size_t *size, error_t *err);
@@ -53,5 +65,21 @@ void fs_remove_dead_folders(void);
 
 /* Names (not paths) in `folder` that end in `suffix` ("" for all), sorted, without "." and "..". */
 status_t fs_list(const char *folder, const char *suffix, text_list_t *names, error_t *err);
+
+/* Find programs; how to install what is missing. */
+
+/* First program `name` on $PATH, or NULL; owned by the caller. */
+char *fs_find_program(const char *name);
+
+typedef struct package {
+    const char *apt, *dnf, *pacman; /* its name in each */
+} package_t;
+
+/* "apt-get install g++", for the package manager on $PATH, or apt-get if there is none; for messages. The caller
+ * frees it. reference_common/needs.py does the same. */
+char *package_install(const package_t *package);
+
+/* Path of the running executable; owned by the caller. */
+status_t fs_executable(char **path, error_t *err);
 
 #endif

@@ -4,11 +4,13 @@
 #include "base/text.h"
 #include "io/fs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -152,4 +154,231 @@ status_t output_write_file(const char *path, const void *data, size_t size, erro
     default:
         return fs_write_atomic(path, data, size, err);
     }
+}
+
+void table_init(table_t *table, const char *const *headings, size_t n_columns) {
+    *table = (table_t){.n_columns = n_columns};
+    table->align = mem_zeroed(n_columns, sizeof *table->align);
+    for (size_t i = 0; i < n_columns; i++)
+        table_add(table, headings[i]);
+}
+
+void table_set_align(table_t *table, const char *letters) {
+    for (size_t i = 0; i < table->n_columns && letters[i] != '\0'; i++)
+        table->align[i] = letters[i] == 'r' ? ALIGN_RIGHT : ALIGN_LEFT;
+}
+
+void table_take(table_t *table, char *text) {
+    text_make_plain(text); /* cells quote names of folders */
+    mem_grow(&table->cells, table->n_cells, &table->capacity, sizeof *table->cells);
+    table->cells[table->n_cells++] = text;
+}
+
+void table_add(table_t *table, const char *text) {
+    table_take(table, mem_text(text != NULL ? text : ""));
+}
+
+void table_add_format(table_t *table, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    table_take(table, mem_format_args(format, args));
+    va_end(args);
+}
+
+void table_end_row(table_t *table) {
+    while (table->n_cells % table->n_columns != 0)
+        table_add(table, "");
+}
+
+size_t table_rows(const table_t *table) {
+    return (table->n_cells + table->n_columns - 1) / table->n_columns - 1;
+}
+
+void table_free(table_t *table) {
+    for (size_t i = 0; i < table->n_cells; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    free(table->align);
+    *table = (table_t){0};
+}
+
+/* Read one character; an invalid byte is returned unchanged. */
+static uint32_t decode(const unsigned char **at) {
+    const size_t length = text_utf8_length(*at);
+    uint32_t letter = *(*at)++;
+    if (length > 1)
+        letter &= 0x7fu >> length;
+    for (size_t i = 1; i < length; i++)
+        letter = letter << 6 | (*(*at)++ & 0x3fu);
+    return letter;
+}
+
+/* From Unicode's EastAsianWidth.txt and the combining blocks: enough for names and units, and
+ * independent of the locale, unlike wcwidth(). */
+static const struct {
+    uint32_t first, last;
+    size_t columns;
+} WIDTHS[] = {
+    {0x0300, 0x036f, 0}, {0x200b, 0x200f, 0}, {0xfe00, 0xfe0f, 0},   {0x1100, 0x115f, 2},
+    {0x2e80, 0xa4cf, 2}, {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},
+    {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2}, {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
+};
+
+size_t text_width(const char *text) {
+    size_t columns = 0;
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at != '\0') {
+        uint32_t letter = decode(&at);
+        size_t width = 1;
+        for (size_t i = 0; i < sizeof WIDTHS / sizeof *WIDTHS; i++)
+            if (letter >= WIDTHS[i].first && letter <= WIDTHS[i].last)
+                width = WIDTHS[i].columns;
+        columns += width;
+    }
+    return columns;
+}
+
+/* A pipe ends a markdown cell even inside a code span, and "\|" is a pipe in both places. */
+static bool needs_backslash(const char *cell, const char *c, table_style_t style) {
+    return style == TABLE_MARKDOWN && *c == '|' && (c == cell || c[-1] != '\\');
+}
+
+static void print_cell(FILE *out, const char *cell, table_style_t style) {
+    for (const char *c = cell; *c != '\0'; c++)
+        fprintf(out, "%s%c", needs_backslash(cell, c, style) ? "\\" : "", *c);
+}
+
+static size_t cell_width(const char *cell, table_style_t style) {
+    size_t width = text_width(cell);
+    for (const char *c = cell; *c != '\0'; c++)
+        width += needs_backslash(cell, c, style);
+    return width;
+}
+
+static const char *cell_at(const table_t *table, size_t row, size_t column) {
+    size_t at = row * table->n_columns + column;
+    return at < table->n_cells ? table->cells[at] : "";
+}
+
+static void print_row(FILE *out, const table_t *table, size_t row, const size_t *widths,
+                      table_style_t style) {
+    size_t n = table->n_columns;
+    while (style == TABLE_TERMINAL && n > 1 && *cell_at(table, row, n - 1) == '\0')
+        n--; /* no blanks at the end of a line */
+    for (size_t column = 0; column < n; column++) {
+        const char *cell = cell_at(table, row, column);
+        size_t pad = widths[column] - cell_width(cell, style);
+        bool right = table->align[column] == ALIGN_RIGHT;
+        bool last = column + 1 == n;
+        fputs(style == TABLE_MARKDOWN ? "| " : column > 0 ? "  " : "", out);
+        fprintf(out, "%*s", right ? (int)pad : 0, "");
+        print_cell(out, cell, style);
+        fprintf(out, "%*s", right || (last && style == TABLE_TERMINAL) ? 0 : (int)pad, "");
+        fputs(style == TABLE_MARKDOWN ? " " : "", out);
+    }
+    fputs(style == TABLE_MARKDOWN ? "|\n" : "\n", out);
+}
+
+static void print_rule(FILE *out, const table_t *table, const size_t *widths, table_style_t style) {
+    for (size_t column = 0; column < table->n_columns; column++) {
+        fputs(style == TABLE_MARKDOWN ? "| " : column > 0 ? "  " : "", out);
+        bool colon = style == TABLE_MARKDOWN && table->align[column] == ALIGN_RIGHT;
+        for (size_t i = colon ? 1 : 0; i < widths[column]; i++)
+            fputs(style == TABLE_MARKDOWN ? "-" : "─", out);
+        fputs(colon ? ": " : style == TABLE_MARKDOWN ? " " : "", out);
+    }
+    fputs(style == TABLE_MARKDOWN ? "|\n" : "\n", out);
+}
+
+char *table_text(const table_t *table, table_style_t style) {
+    size_t *widths = mem_zeroed(table->n_columns, sizeof *widths);
+    for (size_t i = 0; i < table->n_cells; i++) {
+        size_t width = cell_width(table->cells[i], style);
+        size_t *widest = &widths[i % table->n_columns];
+        if (width > *widest)
+            *widest = width;
+    }
+    /* GitHub requires at least three dashes under a heading. */
+    for (size_t i = 0; i < table->n_columns && style == TABLE_MARKDOWN; i++)
+        if (widths[i] < 3)
+            widths[i] = 3;
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    print_row(out, table, 0, widths, style);
+    print_rule(out, table, widths, style);
+    for (size_t row = 1; row <= table_rows(table); row++)
+        print_row(out, table, row, widths, style);
+    fclose(out);
+    free(widths);
+    return text;
+}
+
+void table_print(table_t *table, const char *end, FILE *out) {
+    char *text = table_text(table, TABLE_TERMINAL);
+    if (table_rows(table) > 0)
+        fprintf(out, "%s%s", text, end);
+    free(text);
+    table_free(table);
+}
+
+/* ---- text for markdown ------------------------------------------------------------------------ */
+
+static bool is_word(char c) {
+    return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
+}
+
+/* An underscore inside a word ("03_vectorized") needs no escape on GitHub and stays readable. */
+static bool text_needs_backslash(const char *text, const char *c) {
+    if (*c == '_')
+        return !(c > text && is_word(c[-1]) && is_word(c[1]));
+    if (*c == '#' || *c == '-' || *c == '+')
+        return c == text;
+    return strchr("\\`*[]|~$", *c) != NULL;
+}
+
+char *markdown_text(const char *text) {
+    char *safe;
+    size_t size;
+    FILE *out = open_memstream(&safe, &size);
+    for (const char *c = text; *c != '\0'; c++) {
+        if (iscntrl((unsigned char)*c))
+            fputc(' ', out);
+        else if (*c == '<')
+            fputs("&lt;", out);
+        else if (*c == '>')
+            fputs("&gt;", out);
+        else if (*c == '&')
+            fputs("&amp;", out);
+        else
+            fprintf(out, "%s%c", text_needs_backslash(text, c) ? "\\" : "", *c);
+    }
+    fclose(out);
+    return safe;
+}
+
+char *markdown_code(const char *text) {
+    size_t longest = 0, run = 0;
+    for (const char *c = text; *c != '\0'; c++) {
+        run = *c == '`' ? run + 1 : 0;
+        if (run > longest)
+            longest = run;
+    }
+    size_t length = strlen(text);
+    /* A span that is empty or starts or ends with a backtick needs a space, which markdown
+     * drops. */
+    bool space = length == 0 || text[0] == '`' || text[length - 1] == '`';
+    char *safe;
+    size_t size;
+    FILE *out = open_memstream(&safe, &size);
+    for (size_t i = 0; i <= longest; i++)
+        fputc('`', out);
+    fputs(space ? " " : "", out);
+    for (const char *c = text; *c != '\0'; c++)
+        fputc(iscntrl((unsigned char)*c) ? ' ' : *c, out);
+    fputs(space ? " " : "", out);
+    for (size_t i = 0; i <= longest; i++)
+        fputc('`', out);
+    fclose(out);
+    return safe;
 }

@@ -6,10 +6,18 @@
 #define BENCH_IO_SUBPROCESS_H
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+/* A child program that the user watches: it writes to our stderr, and Ctrl-C ends it cleanly. */
+
+/* Run `argv` to its end, with its stdout discarded. SIGINT and SIGTERM that reach us are passed on;
+ * `*interrupted` says whether one was. Fails if the program cannot be started or a signal killed it;
+ * a non-zero exit is a result. */
+status_t foreground_run(const char *const *argv, int *exit_code, bool *interrupted, error_t *err);
 
 /* Result of a complete run. Each output stream is kept up to 1 MiB (subprocess_run_keep(): more of stdout), the rest is
  * dropped. */
@@ -65,5 +73,29 @@ double subprocess_now_s(void);
 /* A close-on-exec pipe without the numbers 0 to 2, which are free if our own standard streams are
  * closed: a child's dup2() onto them would overwrite one pipe with another. */
 bool subprocess_pipe(int ends[2]);
+
+/* Processes that a child of ours started and left: a worker's server that began a session of its
+ * own, which the end of the worker's process group does not reach. */
+
+/* From now on they become our children, not init's (PR_SET_CHILD_SUBREAPER). Returns the children
+ * that we have already, from before an exec: they are not ours to end. */
+text_list_t orphans_adopt(void);
+
+/* Which of our children have a right to be there. */
+typedef struct orphans_owned {
+    const text_list_t *spared;                        /* of orphans_adopt() */
+    bool (*is_known)(pid_t pid, const void *context); /* we started it */
+    const char *variable;                             /* in its environment: who did */
+    bool (*has_owner)(const char *value, const void *context);
+    const void *context;
+} orphans_owned_t;
+
+/* Kill the children that have none, as far as they run another program than ours. Returns the first's name
+ * and number, which the caller frees; NULL: there were none. */
+char *orphans_end(const orphans_owned_t *owned);
+
+/* Kill all other children that run another program than ours, and theirs in turn; frees the list.
+ * Only when no child is needed any more. */
+void orphans_kill(text_list_t *spared);
 
 #endif

@@ -2,10 +2,356 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "results/conditions.h"
+#include "workloads/device/descriptor.h"
+#include "workloads/linreg_train/data.h"
+#include "workloads/mnist/data.h"
+#include "workloads/operator/operators.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+const device_rates_t DEVICE_RATES_UNKNOWN = {
+    NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN},
+    NAN, NAN, NAN, NAN, NAN, NAN};
+
+/* What NVIDIA documents of an architecture. FP32 lanes: CUDA C++ Programming Guide, throughput of
+ * arithmetic instructions. Multiply-adds of float16 matrices without zeros to skip, per clock and
+ * multiprocessor: the whitepapers of V100, TU102, A100, GA102, AD102, H100 and GB202; sm_100 from the
+ * data sheet of HGX B200: 2.25 PFLOP/s, with 148 multiprocessors at 1.85 GHz. */
+typedef struct chip {
+    const char *arch;
+    int fp32_lanes, f16_multiply_adds;
+    int tensor_memory_kib; /* of a multiprocessor */
+} chip_t;
+
+static const chip_t CHIPS[] = {{"sm_70", 64, 512, 0},      {"sm_75", 64, 512, 0},
+                               {"sm_80", 64, 1024, 0},     {"sm_86", 128, 512, 0},
+                               {"sm_89", 128, 512, 0},     {"sm_90", 128, 2048, 0},
+                               {"sm_100", 128, 4096, 256}, {"sm_120", 128, 512, 0}};
+
+/* sm_90: 64 Ki registers of 4 bytes, 228 KiB of shared memory (CUDA C++ Programming Guide,
+ * technical specifications per compute capability); no other architecture has more. */
+enum { KEPT_BY_MULTIPROCESSOR_KIB = 256 + 228 };
+
+/* Blocks of a cluster of a size that is not portable, a multiprocessor each. */
+enum { LARGEST_CLUSTER = 16 };
+
+/* No core does more: two units for 512 bits, multiply-adds, and a clock over that of any CPU on sale. */
+static const double CPU_CORE_FLOPS_PER_S = 2 * 16 * 2 * 7e9;
+
+static double fact(const environment_t *env, const char *name) {
+    const char *text = environment_get(env, name);
+    const double number = text != NULL ? strtod(text, NULL) : NAN;
+    return number > 0 ? number : NAN;
+}
+
+double recorded_number(const record_t *run, const char *key) {
+    return fact(&run->environment, key);
+}
+
+static const chip_t *chip_of(const environment_t *env) {
+    const char *arch = environment_get(env, "gpu.arch");
+    for (size_t i = 0; arch != NULL && i < sizeof CHIPS / sizeof *CHIPS; i++)
+        if (strcmp(CHIPS[i].arch, arch) == 0)
+            return &CHIPS[i];
+    return NULL;
+}
+
+void device_rates_from_facts(const environment_t *env, device_rates_t *rates) {
+    const chip_t *chip = chip_of(env);
+    const double multiprocessors = fact(env, "gpu.multiprocessors");
+    const double locked_mhz = lock_clocks_recorded_mhz(env);
+    const double top_mhz = fmax(fact(env, "gpu.clock_mhz"), fact(env, "gpu.clock_max_mhz"));
+    const double clock_mhz = isfinite(locked_mhz) ? locked_mhz : top_mhz;
+    const int kept_kib = KEPT_BY_MULTIPROCESSOR_KIB + (chip != NULL ? chip->tensor_memory_kib : 0);
+    rates->l2_bytes = fact(env, "gpu.l2_bytes");
+    rates->on_chip_bytes = rates->l2_bytes + multiprocessors * kept_kib * 1024.0;
+    /* A multiply-add counts as two operations. */
+    const int lanes = chip != NULL ? chip->fp32_lanes : 128;
+    rates->fp32_flops_per_s = multiprocessors * lanes * 2 * clock_mhz * 1e6;
+    rates->lanes_peak_flops_per_s = multiprocessors * lanes * 2 * top_mhz * 1e6;
+    rates->cluster_bytes = LARGEST_CLUSTER * kept_kib * 1024.0;
+    rates->cpu_peak_flops_per_s = fact(env, "host.cores") * CPU_CORE_FLOPS_PER_S;
+    rates->f16_peak_flops_per_s =
+        chip != NULL ? multiprocessors * chip->f16_multiply_adds * 2 * top_mhz * 1e6 : NAN;
+}
+
+/* ---- rates of matrix products ---------------------------------------------------------------- */
+
+const char *matmul_type_name(matmul_type_t type) {
+    static const char *const NAMES[] = {
+        [MATMUL_F32] = "f32", [MATMUL_TF32] = "tf32", [MATMUL_F16] = "f16"};
+    return NAMES[type];
+}
+
+matmul_type_t matmul_type_of(const case_t *spec) {
+    const workload_t *workload = workload_find(spec->workload);
+    const char *name =
+        workload != NULL && workload->arithmetic != NULL ? workload->arithmetic(spec) : NULL;
+    matmul_type_t type = 0;
+    if (name != NULL && strcmp(name, "bf16") == 0) /* tensor cores take both at one rate */
+        name = "f16";
+    while (type < MATMUL_TYPES && (name == NULL || strcmp(matmul_type_name(type), name) != 0))
+        type++;
+    return type;
+}
+
+double matmul_flops_per_s(const device_rates_t *rates, matmul_type_t type) {
+    return type < MATMUL_TYPES && rates->library_flops_per_s[type] > 0
+               ? fmax(rates->library_flops_per_s[type], rates->own_flops_per_s[type])
+               : NAN;
+}
+
+static void note_library(const case_result_t *result, device_rates_t *rates) {
+    const double n = (double)device_matmul_rows(&result->spec);
+    for (matmul_type_t type = 0; type < MATMUL_TYPES; type++) {
+        const double ns = result_median(result, matmul_type_name(type));
+        if (n >= DEVICE_MATMUL_ROWS && ns > 0)
+            rates->library_flops_per_s[type] = 2 * n * n * n / ns * 1e9;
+    }
+}
+
+static void note_own(const case_result_t *result, device_rates_t *rates) {
+    const workload_t *workload = workload_find(result->spec.workload);
+    const matmul_type_t type = matmul_type_of(&result->spec);
+    /* The operations of an own operator are what its description says: too many would lower the
+     * limit of every other case. */
+    const bool is_claim = operators_find(result->spec.workload) != NULL;
+    if (is_claim || type == MATMUL_TYPES || result->limit.phase == NULL ||
+        result_is_algorithmic(result))
+        return;
+    const double ns = result_median(result, result->limit.phase);
+    if (ns > 0)
+        rates->own_flops_per_s[type] =
+            fmax(rates->own_flops_per_s[type], workload->cost(&result->spec).flops / ns * 1e9);
+}
+
+/* ---- calibration ----------------------------------------------------------------------------- */
+
+static void note_device(const case_result_t *result, device_rates_t *rates) {
+    const char *variant = result->spec.variant;
+    if (strcmp(variant, DEVICE_MATMUL_VARIANT) == 0) {
+        note_library(result, rates);
+        return;
+    }
+    if (result_phase(result, "barrier") != NULL) {
+        rates->barrier_ns = result_median(result, "barrier");
+        return;
+    }
+    double bytes = (double)case_param_int(&result->spec, "bytes", 0);
+    if (strcmp(variant, DEVICE_BUS_VARIANT) == 0) {
+        rates->bus_in_bytes_per_s = bytes * 1e9 / result_median(result, "h2d");
+        rates->bus_out_bytes_per_s = bytes * 1e9 / result_median(result, "d2h");
+        rates->bus_both_bytes_per_s = bytes * 1e9 / result_median(result, "both");
+        return;
+    }
+    double bytes_per_s = bytes * 1e9 / result_median(result, "kernel");
+    bool copies = strcmp(variant, "copy") == 0;
+    bool in_l2 = bytes<rates->l2_bytes, in_dram = bytes> 4 * rates->l2_bytes;
+    if (copies && in_dram)
+        rates->dram_bytes_per_s = 2 * bytes_per_s;
+    else if (!copies && in_l2)
+        rates->l2_bytes_per_s = bytes_per_s;
+}
+
+void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) {
+    if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
+        return;
+    if (strcmp(result->spec.workload, "device") == 0) {
+        note_device(result, rates);
+    } else if (strcmp(result->spec.workload, "null") == 0) {
+        rates->launch_ns = result_median(result, "kernel_graph");
+        rates->event_ns = result_median(result, "event_pair");
+    } else {
+        note_own(result, rates);
+    }
+}
+
+static void set_if_unknown(double *rate, double value) {
+    if (!isfinite(*rate))
+        *rate = value;
+}
+
+device_rates_t device_rates_of_record(const record_t *run) {
+    const environment_t *env = &run->environment;
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    device_rates_from_facts(env, &rates);
+    for (size_t i = 0; i < run->n_cases; i++)
+        device_rates_calibrate(&run->cases[i], &rates);
+    set_if_unknown(&rates.dram_bytes_per_s, fact(env, "measured.copy_bytes_per_s"));
+    set_if_unknown(&rates.l2_bytes_per_s, fact(env, "measured.l2_read_bytes_per_s"));
+    set_if_unknown(&rates.bus_in_bytes_per_s, fact(env, "measured.bus_in_bytes_per_s"));
+    set_if_unknown(&rates.bus_out_bytes_per_s, fact(env, "measured.bus_out_bytes_per_s"));
+    set_if_unknown(&rates.bus_both_bytes_per_s, fact(env, "measured.bus_both_bytes_per_s"));
+    for (matmul_type_t type = 0; type < MATMUL_TYPES; type++) {
+        char key[sizeof "measured.matmul_tf32_flops_per_s"];
+        snprintf(key, sizeof key, "measured.matmul_%s_flops_per_s", matmul_type_name(type));
+        set_if_unknown(&rates.library_flops_per_s[type], fact(env, key));
+    }
+    set_if_unknown(&rates.launch_ns, fact(env, "measured.empty_graph_node_ns"));
+    set_if_unknown(&rates.event_ns, fact(env, "measured.event_pair_ns"));
+    set_if_unknown(&rates.barrier_ns, fact(env, "measured.grid_barrier_ns"));
+    return rates;
+}
+
+enum {
+    BYTES_A_POINT = 8, /* x and y, in float32 */
+    /* Registers of eight multiprocessors, from sm_75 on. One block or cluster can keep that much
+     * and needs no grid barrier. */
+    ONE_CLUSTER_BYTES = 8 * 256 * 1024,
+};
+
+double training_passes(const case_t *any_case) {
+    const workload_cost_t cost = workload_find(any_case->workload)->cost(any_case);
+    const size_t steps = mnist_sample_steps((size_t)case_param_int(any_case, "steps", 1));
+    return cost.bytes / cost.working_set_bytes / (double)steps;
+}
+
+const char *training_bound_name(training_bound_t bound, const case_t *any_case) {
+    static const char *const NAMES[] = {
+        [BOUND_DRAM] = "every epoch from DRAM",       [BOUND_L2] = "every epoch from the L2",
+        [BOUND_BARRIER] = "a grid barrier per epoch", [BOUND_ONCE] = "read once from DRAM",
+        [BOUND_WEIGHTS] = "3·W per step, in DRAM",    [BOUND_KEPT] = "3·W, less what the L2 keeps"};
+    static const char *const MIXED[] = {[BOUND_WEIGHTS] = "2.5·W per step, in DRAM",
+                                        [BOUND_KEPT] = "2.5·W, less what the L2 keeps"};
+    const bool mixed = bound >= BOUND_WEIGHTS && strcmp(any_case->dtype, "mixed") == 0;
+    return mixed ? MIXED[bound] : NAMES[bound];
+}
+
+static int64_t points_of(const case_t *spec) {
+    return (int64_t)linreg_n_train((size_t)case_param_int(spec, "points", 1));
+}
+
+static int64_t epochs_of(const case_t *spec) {
+    return case_param_int(spec, "epochs", 1);
+}
+
+static double bytes_of(const case_t *spec) {
+    return BYTES_A_POINT * (double)points_of(spec);
+}
+
+typedef struct traffic {
+    double weights_bytes, bytes; /* all weights; moved per step */
+    double kept_bytes;           /* of the weights, in the L2 */
+} traffic_t;
+
+static traffic_t traffic_of(const case_t *spec, const device_rates_t *rates) {
+    const workload_cost_t cost = workload_find(spec->workload)->cost(spec);
+    const size_t steps = mnist_sample_steps((size_t)case_param_int(spec, "steps", 1));
+    return (traffic_t){.weights_bytes = cost.working_set_bytes,
+                       .bytes = cost.bytes / (double)steps,
+                       .kept_bytes = fmin(cost.working_set_bytes, rates->l2_bytes)};
+}
+
+/* A step's three passes hit what the previous pass left in the L2 and miss the rest. Hits are
+ * limited by the L2's rate. */
+static double weights_bound_ns(training_bound_t bound, const case_t *spec,
+                               const device_rates_t *rates) {
+    const traffic_t traffic = traffic_of(spec, rates);
+    const double dram_ns = traffic.bytes / rates->dram_bytes_per_s * 1e9;
+    const double l2_ns = traffic.bytes / rates->l2_bytes_per_s * 1e9;
+    if (bound == BOUND_WEIGHTS)
+        return dram_ns;
+    if (!isfinite(dram_ns) || !isfinite(l2_ns) || !isfinite(rates->l2_bytes))
+        return NAN;
+    return fmax(dram_ns * (1 - traffic.kept_bytes / traffic.weights_bytes), l2_ns);
+}
+
+double training_bound_ns(training_bound_t bound, const case_t *any_case,
+                         const device_rates_t *rates) {
+    bool of_weights = bound == BOUND_WEIGHTS || bound == BOUND_KEPT;
+    if (strcmp(any_case->workload, of_weights ? "mnist_train" : "linreg_train") != 0)
+        return NAN;
+    double bytes = bytes_of(any_case), epochs = (double)epochs_of(any_case);
+    switch (bound) {
+    case BOUND_DRAM:
+        return epochs * bytes / rates->dram_bytes_per_s * 1e9;
+    case BOUND_L2:
+        return bytes < rates->l2_bytes ? epochs * bytes / rates->l2_bytes_per_s * 1e9 : NAN;
+    case BOUND_BARRIER:
+        return bytes > ONE_CLUSTER_BYTES ? epochs * rates->barrier_ns : NAN;
+    case BOUND_ONCE:
+        return bytes / rates->dram_bytes_per_s * 1e9;
+    case BOUND_WEIGHTS:
+    case BOUND_KEPT:
+        return weights_bound_ns(bound, any_case, rates);
+    case N_TRAINING_BOUNDS:
+        break;
+    }
+    return NAN;
+}
+
+/* "4,000,000" */
+static char *grouped(int64_t number) {
+    char digits[32], text[48];
+    size_t n = (size_t)snprintf(digits, sizeof digits, "%" PRId64, number), at = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    return mem_text_n(text, at);
+}
+
+/* "3 × 281 MB / 4.24 TB/s = 199 µs"; BOUND_KEPT: the rest from DRAM or all from the L2. */
+static char *weights_arithmetic(training_bound_t bound, const case_t *spec,
+                                const device_rates_t *rates) {
+    char time[UNITS_TEXT], weights[UNITS_TEXT], kept[UNITS_TEXT], rate[UNITS_TEXT];
+    const traffic_t traffic = traffic_of(spec, rates);
+    const double ns = weights_bound_ns(bound, spec, rates);
+    const bool through_l2 =
+        bound == BOUND_KEPT && ns <= traffic.bytes / rates->l2_bytes_per_s * 1e9;
+    const double passes = training_passes(spec);
+    units_time(time, ns);
+    units_bytes(weights, traffic.weights_bytes);
+    units_bytes(kept, traffic.kept_bytes);
+    units_rate(rate, through_l2 ? rates->l2_bytes_per_s : rates->dram_bytes_per_s);
+    if (bound == BOUND_WEIGHTS || through_l2)
+        return mem_format("%g × %s / %s = %s", passes, weights, rate, time);
+    return mem_format("%g × (%s − %s) / %s = %s", passes, weights, kept, rate, time);
+}
+
+char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
+                                const device_rates_t *rates) {
+    char time[UNITS_TEXT], bytes[UNITS_TEXT], rate[UNITS_TEXT];
+    double ns = training_bound_ns(bound, any_case, rates);
+    double rate_bytes_per_s = bound == BOUND_L2 ? rates->l2_bytes_per_s : rates->dram_bytes_per_s;
+    if (!isfinite(ns))
+        return NULL;
+    if (bound == BOUND_WEIGHTS || bound == BOUND_KEPT)
+        return weights_arithmetic(bound, any_case, rates);
+    units_time(time, ns);
+    if (bound == BOUND_BARRIER)
+        return mem_format("%" PRId64 " epochs × %s = %s", epochs_of(any_case),
+                          units_time(rate, rates->barrier_ns), time);
+    char *points = grouped(points_of(any_case));
+    char *epochs = bound == BOUND_ONCE ? mem_text("")
+                                       : mem_format(" × %" PRId64 " epochs", epochs_of(any_case));
+    double passes = bound == BOUND_ONCE ? 1 : (double)epochs_of(any_case);
+    char *text = mem_format("%d B × %s%s = %s, / %s = %s", BYTES_A_POINT, points, epochs,
+                            units_bytes(bytes, passes * bytes_of(any_case)),
+                            units_rate(rate, rate_bytes_per_s), time);
+    free(points);
+    free(epochs);
+    return text;
+}
+
+streaming_floor_t streaming_floor(const record_t *run, const case_t *spec) {
+    const workload_t *workload = workload_find(spec->workload);
+    const double bytes = workload != NULL ? workload->cost(spec).working_set_bytes : NAN;
+    const device_rates_t rates = device_rates_of_record(run);
+    return (streaming_floor_t){.bytes = bytes,
+                               .dram_ns = bytes / rates.dram_bytes_per_s * 1e9,
+                               .l2_ns = bytes / rates.l2_bytes_per_s * 1e9,
+                               .dram_rate = rates.dram_bytes_per_s,
+                               .l2_rate = rates.l2_bytes_per_s,
+                               .l2_bytes = rates.l2_bytes,
+                               .fits = bytes < rates.l2_bytes && isfinite(rates.l2_bytes_per_s)};
+}
 
 /* Tolerated ratio between two ways to time one kernel, and between a time and what is possible. */
 static const double SLACK = 1.05;

@@ -2,18 +2,102 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/secret.h"
-#include "measure/samples.h"
-#include "measure/throttling.h"
-#include "model/implausible.h"
+#include "base/rng.h"
+#include "measure/clocks.h"
+#include "model/result.h"
 #include "model/result_json.h"
-#include "worker/run_queue.h"
+#include "worker/cpu_use.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The device's clock and the host's need not agree better. */
+static const double CLOCKS_AGREE = 1.02;
+
+static char *refuse_sample(const case_result_t *result, const phase_t *phase,
+                           const sample_claim_t *claim, size_t at, double ns) {
+    if (!phase_can_take(result, phase, ns))
+        return mem_format("sample %zu of phase \"%s\" is %.3g ns: expected a time over 0", at + 1,
+                          phase->name, ns);
+    return ns <= claim->took_ns * CLOCKS_AGREE
+               ? NULL
+               : mem_format("sample %zu of phase \"%s\" is %.3g ns, but the request took %.3g ns",
+                            at + 1, phase->name, ns, claim->took_ns);
+}
+
+/* The values of a phase, which the caller frees; or NULL and why not. */
+static double *read_samples(const case_result_t *result, const phase_t *phase,
+                            const sample_claim_t *claim, size_t *n, char **reason) {
+    const bool is_whole = phase == result_whole_phase(result);
+    const json_t *array = json_object_get(json_object_get(claim->answer, "phases"), phase->name);
+    *n = json_array_size(array);
+    *reason = NULL;
+    const size_t most = claim->most + claim->fresh;
+    if (*n > most) {
+        *reason = mem_format("the worker answered with %zu samples of phase \"%s\": at most %zu "
+                             "were asked for",
+                             *n, phase->name, most);
+        return NULL;
+    }
+    double *values = mem_zeroed(*n, sizeof *values), sum_ns = 0;
+    bool numbers = *n > 0;
+    for (size_t i = 0; i < *n && numbers && *reason == NULL; i++) {
+        const json_t *value = json_array_get(array, i);
+        numbers = json_is_number(value);
+        values[i] = json_number_value(value);
+        sum_ns += values[i];
+        if (numbers)
+            *reason = refuse_sample(result, phase, claim, i, values[i]);
+    }
+    if (!numbers)
+        *reason = mem_format("the worker's answer has no numbers for phase \"%s\"", phase->name);
+    else if (*reason == NULL && is_whole && !(sum_ns <= claim->took_ns * CLOCKS_AGREE))
+        *reason = mem_format("the samples of phase \"%s\" add up to %.3g ns, but the request took "
+                             "%.3g ns",
+                             phase->name, sum_ns, claim->took_ns);
+    if (*reason == NULL)
+        return values;
+    free(values);
+    return NULL;
+}
+
+char *samples_add(case_result_t *into, const sample_claim_t *claim) {
+    for (size_t i = 0; i < into->n_phases; i++) {
+        phase_t *phase = &into->phases[i];
+        char *reason;
+        size_t n;
+        double *values = read_samples(into, phase, claim, &n, &reason);
+        if (values == NULL)
+            return reason;
+        const bool both = claim->fresh && n > 1;
+        phase_add_round(phase, values, n - both);
+        if (both)
+            phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
+        free(values);
+    }
+    return NULL;
+}
+
+/* Add the last number of each phase in the answer to phase->fresh: it is that of one probe. */
+static char *samples_add_fresh(case_result_t *into, const sample_claim_t *claim) {
+    const json_t *answered = json_object_get(claim->answer, "phases");
+    for (size_t i = 0; i < into->n_phases; i++) {
+        phase_t *phase = &into->phases[i];
+        char *reason;
+        size_t n;
+        if (json_object_get(answered, phase->name) == NULL)
+            continue;
+        double *values = read_samples(into, phase, claim, &n, &reason);
+        if (values == NULL)
+            return reason;
+        phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
+        free(values);
+    }
+    return NULL;
+}
 
 enum {
     ROUND_MOST_SAMPLES =
@@ -26,7 +110,7 @@ enum {
     LONG_ROUND_NS = 100000000,
     LONG_SAMPLE_NS = 100000000, /* one is warm-up enough; three would take longer than a round */
     DOUBT_MOST_ROUNDS = 32,
-    ENOUGH_FRESH = 4, /* of a pass: what implausible.c judges by */
+    ENOUGH_FRESH = 4, /* of a pass: what implausible.c decides by */
     FRESH_EVERY = 4,
     DOUBT_MOST_S = 10,
 };
@@ -37,7 +121,7 @@ void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
                        .program = program,
                        .settings = settings,
                        .active = true,
-                       .may_retry = !settings->cold}; /* a cold sample is one process */
+                       .may_retry = true};
     result_init(&c->result, spec);
     c->result.pass = settings->pass;
     c->result.seed = settings->seed;
@@ -55,12 +139,6 @@ void contender_free(contender_t *c) {
     free(c->first_death);
     free(c->foul);
     free(c->void_reason);
-}
-
-bool contender_close(contender_t *c) {
-    json_t *answer = contender_ask(c, contender_request(c, "close"));
-    json_decref(answer);
-    return answer != NULL;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -138,7 +216,8 @@ static void warm_up(contender_t *c) {
     clocks_forget(&c->result.device);
 }
 
-void contender_warm_up(contender_t *c) {
+/* Warm up: at least 3 samples and 20 ms, until the clock stops rising; at most 3 s. */
+static void contender_warm_up(contender_t *c) {
     const spent_on_t before = spent_switch(c->settings->spent, SPENT_WARM_UP);
     warm_up(c);
     spent_switch(c->settings->spent, before);
@@ -434,20 +513,6 @@ void contender_audit(contender_t *c) {
     }
 }
 
-bool contender_run_once(contender_t *c, double *run_ns) {
-    json_t *answer = ask_sample(c, (sample_limits_t){.max_samples = 1});
-    if (answer == NULL)
-        return false;
-    const json_t *phases = json_object_get(answer, "phases");
-    const json_t *ns = json_array_get(json_object_get(phases, "host_to_host"), 0);
-    if (ns == NULL)
-        ns = json_array_get(json_object_get(phases, "total"), 0);
-    bool good = json_is_number(ns);
-    *run_ns = json_number_value(ns);
-    json_decref(answer);
-    return good || contender_drop(c, CASE_SKIPPED, "it measures neither host_to_host nor total");
-}
-
 /* Results as they are, and each of its "notes" as a flag. */
 static void take_results(case_result_t *result, const json_t *results) {
     size_t i;
@@ -478,4 +543,70 @@ void contender_finish(contender_t *c) {
         flag_list_add(&c->result.flags, FLAG_RETRIED, c->first_death, NAN, NAN);
     for (size_t i = 0; i < c->result.n_phases; i++)
         phase_summarise(&c->result.phases[i]);
+}
+
+static bool is_unfinished(const contender_t *contender) {
+    return contender->active && contender->result.stop == STOP_NONE;
+}
+
+static bool needs_round(const contender_t *contender) {
+    return is_unfinished(contender) ||
+           (contender->active && contender->paired != NULL && is_unfinished(contender->paired));
+}
+
+/* Chosen before each pass, so that paired contenders take equally many rounds. */
+static bool choose(const contender_t *contenders, size_t n, bool *selected) {
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        selected[i] = needs_round(&contenders[i]);
+        any = any || selected[i];
+    }
+    return any;
+}
+
+/* Move paired contenders next to each other, to minimise the drift between them. */
+static void join_pairs(uint32_t *order, const contender_t *contenders, size_t n) {
+    for (size_t i = 0; i + 1 < n; i++) {
+        const contender_t *paired = contenders[order[i]].paired;
+        if (paired == NULL || (i > 0 && paired == &contenders[order[i - 1]]))
+            continue;
+        size_t at = i + 1;
+        while (at < n && &contenders[order[at]] != paired)
+            at++;
+        if (at == n)
+            continue;
+        const uint32_t moved = order[at];
+        memmove(&order[i + 2], &order[i + 1], (at - i - 1) * sizeof *order);
+        order[i + 1] = moved;
+    }
+}
+
+/* Call `round` for every active contender in turn until its result has a stop reason. The group's
+ * number `stream` varies the order. Returns early when `*interrupted` becomes non-zero. */
+static void schedule_turns(contender_t *contenders, size_t n, void (*round)(contender_t *contender),
+                           uint64_t seed, uint32_t stream,
+                           const volatile sig_atomic_t *interrupted) {
+    uint32_t *order = mem_zeroed(n, sizeof *order);
+    bool *selected = mem_zeroed(n, sizeof *selected);
+    for (uint32_t pass = 0; choose(contenders, n, selected) && !*interrupted; pass++) {
+        if (pass % 2 == 0) {
+            rng_permutation(order, n, seed + pass / 2, stream);
+            join_pairs(order, contenders, n);
+        }
+        for (size_t i = 0; i < n && !*interrupted; i++) {
+            size_t next = order[pass % 2 == 0 ? i : n - 1 - i];
+            if (selected[next] && contenders[next].active)
+                round(&contenders[next]);
+        }
+    }
+    free(selected);
+    free(order);
+}
+
+void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,
+                     const volatile sig_atomic_t *interrupted) {
+    for (size_t i = 0; i < n && !*interrupted; i++)
+        if (contenders[i].active && !contenders[i].settings->profile)
+            contender_warm_up(&contenders[i]);
+    schedule_turns(contenders, n, contender_round, seed, stream, interrupted);
 }

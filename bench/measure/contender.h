@@ -8,12 +8,31 @@
 #include "measure/cores.h"
 #include "measure/stopping.h"
 #include "measure/verify.h"
-#include "stats/spent.h"
+#include "model/result.h"
+#include "stats/estimate.h"
 #include "worker/client.h"
-#include "worker/cpu_share.h"
-#include "worker/guard.h"
+#include "worker/cpu_use.h"
+#include "worker/pool.h"
 
+#include <jansson.h>
 #include <limits.h>
+#include <signal.h>
+
+/* What a worker claims to have measured, held against what is possible. */
+
+typedef struct sample_claim {
+    const json_t *answer; /* to a `sample` request … */
+    size_t most;          /* … for at most so many samples of each phase … */
+    bool fresh;           /* … and one more, the last, on inputs that were new */
+    double waited_ns;     /* for how long the worker's threads waited for a core meanwhile */
+    double took_ns;       /* from the request to the answer; INFINITY: times need not fit into it */
+} sample_claim_t;
+
+/* Add the round's samples to each phase of `into`, a fresh one to phase->fresh unless it is the only
+ * one. NULL, or why not, which the caller frees: a phase
+ * has none, or more than were asked for; a time is not a number, under 0, or longer than the request
+ * took; or the times of the phase that cases are compared by are 0 or together longer than that. */
+char *samples_add(case_result_t *into, const sample_claim_t *claim);
 
 typedef struct contender_settings {
     measure_options_t measure;
@@ -31,7 +50,6 @@ typedef struct contender_settings {
     guard_t *guard;       /* NULL: nobody looks at what others do */
     spent_t *spent;       /* NULL: nobody counts */
     bool profile;         /* one run only */
-    bool cold;            /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
 
 typedef struct contender contender_t;
@@ -41,7 +59,8 @@ typedef struct expectation {
     uint64_t seed;                /* of the refill of the inputs; 0: as opened */
     const reference_t *reference; /* no names: nothing to compare */
     double tolerance;
-    contender_t *judge; /* the oracle, whose verify() decides if reference->verified; else NULL */
+    contender_t
+        *verifier; /* the oracle, whose verify() decides if reference->verified; else NULL */
 } expectation_t;
 
 enum { AUDIT_LAST = INT_MAX, AUDIT_MOST_PHASES = 3 };
@@ -52,7 +71,7 @@ enum { AUDIT_LAST = INT_MAX, AUDIT_MOST_PHASES = 3 };
 typedef struct audit {
     expectation_t expected;  /* seed 0: no audit (`refill` in docs/worker-protocol.md) */
     expectation_t as_opened; /* for a call in the middle of a graph */
-    const struct band *band; /* measure/band.h */
+    const struct loss_limit *loss_limit; /* contender_check.h */
     struct {
         const char *name; /* of the result */
         unsigned round;   /* counted from 0; AUDIT_LAST: one more, after the others */
@@ -109,13 +128,11 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
                                 const reference_t *other, error_t *err);
 /* Are the outputs in `folder`, of the inputs as opened, right by `reference` of this oracle? Sets `check`; the caller frees
  * `*reason`, NULL if they are. */
-status_t contender_judge(contender_t *oracle, const reference_t *reference, const char *folder,
-                         check_t *check, char **reason, error_t *err);
+status_t contender_verify(contender_t *oracle, const reference_t *reference, const char *folder,
+                          check_t *check, char **reason, error_t *err);
 /* Run once, with outputs filled at random before, and compare them with what is expected. Of an operator's contender this
  * runs a second time, and finds result.determinism. */
 void contender_check(contender_t *contender, const expectation_t *expected, check_t *check);
-/* Warm up: at least 3 samples and 20 ms, until the clock stops rising; at most 3 s. */
-void contender_warm_up(contender_t *contender);
 /* One round, audited if it is the audit's; sets result.stop if it was the last. */
 void contender_round(contender_t *contender);
 /* Find the phases that cases are compared by, and choose the rounds of their audits by `drawn`. */
@@ -146,18 +163,21 @@ bool contender_exchange(contender_t *contender, json_t *request, json_t **answer
 /* Any answer but ok is a failure, too: then NULL. */
 json_t *contender_ask(contender_t *contender, json_t *request);
 
-/* Parts of a round, to time the worker itself (cold_start.h). False on failure. */
-
-/* Open the case if a new worker process replaced the one in which it was open. */
+/* Open the case if a new worker process replaced the one in which it was open. False on failure. */
 bool contender_reopen(contender_t *contender);
-/* One run without warm-up; `*run_ns` is its time from host to host, by the worker's clock. */
-bool contender_run_once(contender_t *contender, double *run_ns);
-bool contender_close(contender_t *contender);
 
 /* Is the result complete: all rounds taken and all outputs verified afterwards, or dropped? */
 bool contender_is_finished(const contender_t *contender);
 
 /* Close the case and summarise. */
 void contender_finish(contender_t *contender);
+
+/* The order of rounds. Contenders of a group take turns in a shuffled order, forwards and backwards
+ * (A B C, C B A, then a new shuffle), so that clock drift affects all equally, until each has
+ * stopped. Paired contenders are adjacent and take equally many rounds. */
+
+/* Warm up every active contender, then sample them in turns until all have stopped. */
+void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,
+                     const volatile sig_atomic_t *interrupted);
 
 #endif

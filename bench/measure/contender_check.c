@@ -1,15 +1,104 @@
 /* What a contender computes: is it right, and the same twice? */
-#include "measure/contender.h"
+#include "measure/contender_check.h"
 
 #include "base/memory.h"
-#include "base/secret.h"
+#include "base/rng.h"
 #include "io/fs.h"
-#include "measure/band.h"
+#include "model/case.h"
 #include "workloads/operator/operators.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Enough for the default widths on 16 cores, and no longer than the oracle's other requests take. */
+static const double MOST_S = 10;
+
+/* Parts of the oracle's gain over the second half of its steps, of that over all of them (a training
+ * may gain nothing in its second half), and of its loss (what rounding changes). */
+static const double OF_HALF = 0.5, OF_ALL = 0.03, OF_LOSS = 1e-5;
+
+double loss_limit_most(const double losses[LEARNED_LOSSES]) {
+    const double start = losses[0], half = losses[1], end = losses[2];
+    const double margin = fmax(fmax(OF_HALF * (half - end), OF_ALL * (start - end)), OF_LOSS * end);
+    return end < start ? end + margin : NAN; /* false for NaN */
+}
+
+static double loss_of(const json_t *value) {
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* ---- the oracle ------------------------------------------------------------------------------ */
+
+loss_limit_t loss_limit_find(contender_t *oracle) {
+    const double timeout_s = oracle->settings->timeout_s;
+    loss_limit_t loss_limit = {.worker = oracle->worker, .timeout_s = timeout_s};
+    json_t *request = json_pack("{s:s, s:s, s:I}", "op", "learned", "id", oracle->result.spec.id,
+                                "most_ns", (json_int_t)(1e9 * fmin(MOST_S, timeout_s / 2)));
+    json_t *answer = contender_ask(oracle, request);
+    if (answer == NULL) {
+        loss_limit.unknown = mem_text(oracle->result.reason);
+        return loss_limit;
+    }
+    const json_t *losses = json_object_get(answer, "losses");
+    for (size_t i = 0; i < LEARNED_LOSSES; i++)
+        loss_limit.losses[i] = loss_of(json_array_get(losses, i));
+    loss_limit.most = loss_limit_most(loss_limit.losses);
+    if (losses == NULL)
+        loss_limit.worker = NULL;
+    else if (isnan(loss_limit.most))
+        loss_limit.unknown = mem_text("the reference learns nothing in a sample");
+    json_decref(answer);
+    return loss_limit;
+}
+
+void loss_limit_free(loss_limit_t *loss_limit) {
+    free(loss_limit->unknown);
+}
+
+/* ---- contenders ------------------------------------------------------------------------------ */
+
+static char *not_compared(contender_t *c, const char *why) {
+    flag_list_add(&c->result.flags, FLAG_WEIGHTS_UNCHECKED, why, NAN, NAN);
+    return NULL;
+}
+
+static char *compare(const loss_limit_t *loss_limit, const json_t *answer) {
+    const double loss = loss_of(json_object_get(answer, "loss"));
+    if (!worker_answer_is_ok(answer))
+        return mem_text(worker_answer_reason(answer));
+    if (loss <= loss_limit->most)
+        return NULL;
+    char text[32] = "NaN";
+    if (!isnan(loss))
+        snprintf(text, sizeof text, "%.6g", loss);
+    return mem_format("its weights have the loss %s on test images, allowed %.6g; the reference "
+                      "has %.6g after all steps, %.6g after half of them",
+                      text, loss_limit->most, loss_limit->losses[2], loss_limit->losses[1]);
+}
+
+char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *c, const char *folder) {
+    if (loss_limit->worker == NULL)
+        return NULL;
+    if (loss_limit->unknown != NULL)
+        return not_compared(c, loss_limit->unknown);
+    if (folder == NULL)
+        return mem_text("the worker writes no weights");
+    error_t err = ERROR_INIT;
+    json_t *answer;
+    status_t status = worker_link_start(loss_limit->worker, loss_limit->timeout_s, &err);
+    if (status == STATUS_OK)
+        status = worker_link_ask(loss_limit->worker,
+                                 json_pack("{s:s, s:o, s:s}", "op", "loss", "case",
+                                           case_to_json(&c->result.spec), "path", folder),
+                                 loss_limit->timeout_s, &answer, &err);
+    if (status != STATUS_OK)
+        return not_compared(c, err.text);
+    char *reason = compare(loss_limit, answer);
+    json_decref(answer);
+    return reason;
+}
 
 /* `op` is output, last or verify. */
 static json_t *ask_arrays(contender_t *c, const char *op, const char *folder) {
@@ -43,7 +132,7 @@ static repeats_t repeats_of(const contender_t *c) {
 
 /* ---- the oracle ------------------------------------------------------------------------------ */
 
-/* Let verify(), if the oracle has one, judge the outputs in `folder`. False if it cannot be asked. The caller frees the
+/* Let verify(), if the oracle has one, check the outputs in `folder`. False if it cannot be asked. The caller frees the
  * complaint; NULL: they are right. */
 static bool ask_verify(contender_t *oracle, const char *folder, bool *defined, char **complaint) {
     json_t *answer = ask_arrays(oracle, "verify", folder);
@@ -250,8 +339,8 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
     return STATUS_OK;
 }
 
-status_t contender_judge(contender_t *oracle, const reference_t *reference, const char *folder,
-                         check_t *check, char **reason, error_t *err) {
+status_t contender_verify(contender_t *oracle, const reference_t *reference, const char *folder,
+                          check_t *check, char **reason, error_t *err) {
     const workload_t *workload = workload_find(oracle->result.spec.workload);
     bool defined;
     *reason = NULL;
@@ -270,20 +359,20 @@ status_t contender_judge(contender_t *oracle, const reference_t *reference, cons
 
 /* ---- right? ---------------------------------------------------------------------------------- */
 
-/* Compare what is in `folder`, and let the judge decide. Drops a contender that is wrong; the caller frees the reason, and
+/* Compare what is in `folder`, and let the verifier decide. Drops a contender that is wrong; the caller frees the reason, and
  * NULL means right, or dropped already. */
 static char *why_wrong(contender_t *c, const expectation_t *expected, const reference_t *reference,
                        const char *folder, check_t *check) {
     char *reason = NULL;
     bool defined;
     verify_outputs(reference, folder, expected->tolerance, check, &reason);
-    if (!check->ok || expected->judge == NULL)
+    if (!check->ok || expected->verifier == NULL)
         return reason;
-    contender_t *judge = expected->judge;
-    if (!contender_reopen(judge) || !refill(judge, expected->seed) ||
-        !ask_verify(judge, folder, &defined, &reason)) {
+    contender_t *verifier = expected->verifier;
+    if (!contender_reopen(verifier) || !refill(verifier, expected->seed) ||
+        !ask_verify(verifier, folder, &defined, &reason)) {
         check->ok = false;
-        contender_drop(c, CASE_FAILED, judge->result.reason);
+        contender_drop(c, CASE_FAILED, verifier->result.reason);
     } else if (reason != NULL) {
         char *complaint = reason;
         check->ok = false;
@@ -433,7 +522,8 @@ static char *compare_last(contender_t *c, const json_t *answer, const char *fold
     if (reason == NULL)
         reason = compare_arrays(c, &c->audit.expected, &names, folder);
     if (reason == NULL && c->active) {
-        reason = band_check(c->audit.band, c, text_list_has(&names, "weights") ? folder : NULL);
+        reason = loss_limit_check(c->audit.loss_limit, c,
+                                  text_list_has(&names, "weights") ? folder : NULL);
         c->result.after.ok = reason == NULL;
     }
     if (reason == NULL && c->active && json_is_true(json_object_get(answer, "middle")))

@@ -1,15 +1,76 @@
 /* Requests to a contender's worker, what becomes of the contender if they fail, and opening its case:
  * once more in a new process if the worker dies. */
-#include "measure/contender.h"
+#include "measure/contender_open.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "measure/open_request.h"
+#include "measure/contender.h"
+#include "model/case.h"
 #include "workloads/common/workload.h"
+#include "workloads/operator/operators.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t seed,
+                          bool profile) {
+    json_t *built = json_null();
+    if (program != NULL)
+        built = json_pack("{s:s, s:s}", "cubin", program->cubin, "arch", program->arch);
+    json_t *request =
+        json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
+                  (json_int_t)seed, "program", built, "profile", profile);
+    const operator_description_t *description = operators_find(spec->workload);
+    json_t *described;
+    error_t impossible = ERROR_INIT; /* the sweep's checks have computed its shapes */
+    if (description != NULL &&
+        operators_request(description, spec, &described, &impossible) == STATUS_OK)
+        json_object_set_new(request, "operator", described);
+    return request;
+}
+
+/* Tell the worker of a rung the program that fills its inputs on the device. */
+static void open_request_set_refill(json_t *request, const char *cubin) {
+    json_t *program = json_object_get(request, "program");
+    if (cubin != NULL && json_is_object(program) && json_object_get(request, "operator") != NULL)
+        json_object_set_new(program, "refill", json_string(cubin));
+}
+
+bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
+    size_t i;
+    json_t *variant;
+    const char *name = operators_find(spec->workload) != NULL ? "operator" : spec->workload;
+    json_array_foreach(json_object_get(json_object_get(hello, "compiles"), name), i, variant) {
+        if (json_is_string(variant) &&
+            fnmatch(json_string_value(variant), spec->variant, 0) == 0) /* "*+compile" */
+            return true;
+    }
+    return false;
+}
+
+/* Does the worker that gave this answer to hello take this key of open, in every case? */
+static bool open_request_may_have(const json_t *hello, const char *name) {
+    size_t i;
+    json_t *key;
+    json_array_foreach(json_object_get(hello, "open_keys"), i, key) {
+        if (json_is_string(key) && strcmp(json_string_value(key), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void open_request_set_cache(json_t *request, const char *folder, unsigned draw) {
+    char *path = mem_format("%s/%u", folder, draw);
+    json_object_set_new(request, "compile_cache", json_string(path));
+    free(path);
+}
+
+void open_request_without_results(json_t *request, const json_t *hello) {
+    if (open_request_may_have(hello, "results"))
+        json_object_set_new(request, "results", json_false());
+}
 
 bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->active = false;
@@ -203,8 +264,7 @@ static bool needs_results(const contender_t *c) {
     return c->settings->pass <= 1 && !is_draw;
 }
 
-/* A compiler that chooses nothing makes the same code in every pass: it need not make it again. But a
- * process that is timed from its start (--cold) starts with none. */
+/* A compiler that chooses nothing makes the same code in every pass: it need not make it again. */
 static void set_cache(contender_t *c, json_t *request) {
     const json_t *hello = c->worker->hello;
     const char *compiled =
@@ -214,7 +274,7 @@ static void set_cache(contender_t *c, json_t *request) {
     if (open_request_is_tuned(hello, &c->result.spec)) {
         c->result.draw = c->draw > 0 ? c->draw : 1;
         open_request_set_cache(request, compiled, c->result.draw);
-    } else if (!c->settings->cold && open_request_may_have(hello, "compile_cache")) {
+    } else if (open_request_may_have(hello, "compile_cache")) {
         open_request_set_cache(request, compiled, 0);
     }
 }
@@ -255,10 +315,8 @@ static bool ensure_open(contender_t *c, bool first) {
         read_once(&c->result, json_object_get(answer, "once_ns"));
         if (c->program != NULL && !c->program->cached)
             result_add_once(&c->result, "compile", c->program->compile_ns);
-        if (!c->settings->cold) {
-            read_phases(c, json_object_get(answer, "phases"));
-            require_compared_phase(c);
-        }
+        read_phases(c, json_object_get(answer, "phases"));
+        require_compared_phase(c);
         read_resources(c, json_object_get(answer, "resources"));
         const json_t *device = json_object_get(c->worker->hello, "device");
         c->result.device.name = mem_text(json_string_value(json_object_get(device, "name")));

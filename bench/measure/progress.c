@@ -1,13 +1,12 @@
 #include "measure/progress.h"
 
 #include "analysis/contenders.h"
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "io/output.h"
 #include "io/subprocess.h"
-#include "io/table.h" /* text_width() */
 #include "worker/client.h"
 
 #include <math.h>
@@ -99,7 +98,9 @@ char *progress_text(const progress_t *p, const char *starting, int64_t now_ns, i
     return line;
 }
 
-bool progress_is_due(double so_far_s, double since_line_s) {
+/* In a log: does a step that has taken `so_far_s` get a line, `since_line_s` after the last one? So that a long one has
+ * few. */
+static bool progress_is_due(double so_far_s, double since_line_s) {
     return so_far_s >= 5 && since_line_s >= fmax(10, so_far_s / 2);
 }
 

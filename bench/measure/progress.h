@@ -55,8 +55,5 @@ void progress_end(progress_t *progress);
 /* The line at the time `now_ns`, at most `columns` wide: "[3/84] opening 4 of 14: pytorch-cpu eager · 12 s · about 20 s
  * left". `starting`: the worker that is being started, or NULL. The caller frees it. */
 char *progress_text(const progress_t *progress, const char *starting, int64_t now_ns, int columns);
-/* In a log: does a step that has taken `so_far_s` get a line, `since_line_s` after the last one? So that a long one has
- * few. */
-bool progress_is_due(double so_far_s, double since_line_s);
 
 #endif

@@ -3,12 +3,11 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "compile/toolchain.h"
-#include "io/find.h"
 #include "io/fs.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "io/subprocess.h"
-#include "measure/open_request.h"
-#include "worker/protocol.h"
+#include "measure/contender_open.h"
+#include "worker/requests.h"
 
 #include <stdlib.h>
 #include <string.h>

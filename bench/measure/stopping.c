@@ -24,8 +24,8 @@ const phase_t *stopping_phase(const case_result_t *result, size_t i) {
 }
 
 /* STOP_PRECISE, STOP_SPREAD, or STOP_NONE: it needs more rounds. */
-static stop_reason_t judge(const phase_t *phase, double variance_between,
-                           const measure_options_t *measure) {
+static stop_reason_t decide(const phase_t *phase, double variance_between,
+                            const measure_options_t *measure) {
     if (phase == NULL)
         return STOP_PRECISE;
     if (phase->n_rounds < measure->min_rounds || phase->n_samples < measure->min_samples)
@@ -49,7 +49,7 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
     stopping->rounds++;
     stop_reason_t found[STOPPING_PHASES];
     for (size_t i = 0; i < STOPPING_PHASES; i++)
-        found[i] = judge(stopping_phase(result, i), stopping->variance_between[i], measure);
+        found[i] = decide(stopping_phase(result, i), stopping->variance_between[i], measure);
     if (found[0] != STOP_NONE && found[1] != STOP_NONE)
         return found[0] > found[1] ? found[0] : found[1];
     const bool enough = stopping->rounds - stopping->n_void >= measure->min_rounds;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,5 +79,13 @@ status_t case_check_id(const case_t *spec, error_t *err);
 
 case_t case_copy(const case_t *spec);
 void case_free(case_t *spec);
+
+/* Cases as JSON, for the worker protocol and cases.jsonl. */
+
+status_t value_from_json(const json_t *json, value_t *value, error_t *err);
+
+/* The identity part of a case: id, workload, engine, device, variant, params, techniques, dtype. */
+json_t *case_to_json(const case_t *spec);
+status_t case_from_json(const json_t *json, case_t *spec, error_t *err);
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "model/case.h"
 #include "model/flag.h"
-#include "stats/bimodal.h"
 #include "stats/passes.h"
+#include "stats/summary.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -216,17 +216,16 @@ unsigned result_stops(const case_result_t *result, stop_reason_t stop);
  *   EAGER_CALL     the same, of a case that is neither captured in a CUDA graph nor compiled;
  *   COMPUTATION    the former, else the latter. */
 const phase_t *result_phase(const case_result_t *result, const char *name);
+
 #define CALL_IN_GRAPH "call_in_graph"
 #define HOST_CALL "forward" /* one call on a CPU */
 #define ONE_CALL "one_call"
 #define EAGER_CALL "eager_call"
 #define COMPUTATION "computation"
+
 /* Can the phase take so long? A whole sample and what a device measured take time; another part may take less than
  * the clock shows; `residual`, a difference, may be negative. */
 bool phase_can_take(const case_result_t *result, const phase_t *phase, double ns);
-/* Do the result's parts agree: its status with its checks, its times with what can be, its trust with its claims?
- * What this program writes does; the error names the key. */
-status_t result_check(const case_result_t *result, error_t *err);
 /* Is it CALL_IN_GRAPH, ONE_CALL, EAGER_CALL or HOST_CALL: the computation alone, without copies? */
 bool phase_is_call(const char *name);
 /* Median of a phase in ns; NaN without times or without the phase. */
@@ -255,8 +254,6 @@ void phase_add_round(phase_t *phase, const double *samples, size_t n);
 void phase_add_fresh(phase_t *phase, const fresh_sample_t *samples, size_t n);
 /* Append the rounds of `more` to the last pass. */
 void phase_add_rounds(phase_t *phase, const phase_t *more);
-/* Append the passes of `more`. */
-void phase_add_passes(phase_t *phase, const phase_t *more);
 /* Begin another pass. */
 void phase_start_pass(phase_t *phase);
 /* The rounds of one pass, counted from 0; offsets are those of the phase. */
@@ -265,8 +262,6 @@ stats_rounds_t phase_rounds(const phase_t *phase, size_t pass);
 stats_pass_t phase_pass(const phase_t *phase, size_t pass);
 /* Recompute phase->summary and phase->bimodal from its samples. */
 void phase_summarise(phase_t *phase);
-/* Without an interval. */
-summary_t summary_of(const double *samples, size_t n);
 /* Append the passes of `more`, the same case in other passes. The status is the worse of the two;
  * one-time costs, results_json and resources stay. Call result_summarise() after the last. */
 void result_add_passes(case_result_t *result, const case_result_t *more);
@@ -279,5 +274,18 @@ bool result_is_draw(const case_result_t *result);
 /* Note the draw that a line is of. */
 void result_add_draw(case_result_t *result, const case_result_t *line);
 double draw_median(const draw_t *draw, const char *phase); /* NaN if it has none */
+
+/* Times that cannot be those of the work that was asked for (docs/cheating.md). */
+
+/* Is a whole time, or a time by the device's clock, slower on inputs that it has not seen before than
+ * caches explain? Then the case keeps results, or the machine interrupted it. More than seven
+ * eighths of its fresh samples (phase_t) must be slow: that one was interrupted says nothing. */
+bool implausible_is_doubted(const case_result_t *result);
+
+/* Flag what at least four fresh samples make doubted. A case with that flag, or faster than its limit,
+ * is implausible; if the worker's threads waited for cores in too many of them to tell, and it was
+ * audited, it is self-reported. Of a pass, and of all passes of a case: one has few fresh samples if
+ * they are long. */
+void implausible_find(case_result_t *result);
 
 #endif

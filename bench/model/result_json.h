@@ -2,11 +2,20 @@
 #ifndef BENCH_MODEL_RESULT_JSON_H
 #define BENCH_MODEL_RESULT_JSON_H
 
-#include "model/case_json.h"
 #include "model/result.h"
-#include "model/sample_text.h"
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Arrays of samples in the text of cases.jsonl. */
+
+/* Arrays of numbers cut out of a result's text (result_text.h). */
+typedef struct raw_arrays {
+    const char **arrays, **ends; /* "[" and "]" */
+    bool *taken;                 /* by parse_samples() */
+    size_t n;
+} raw_arrays_t;
 
 json_t *result_to_json(const case_result_t *result);
 /* On failure nothing is left to free. Summaries of one pass are read, not recomputed. */

@@ -1,7 +1,7 @@
 #include "plot/axes.h"
 
 #include "base/units.h"
-#include "io/table.h"
+#include "io/output.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include "plot/gnuplot.h"
 
 #include "base/memory.h"
-#include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 

@@ -4,10 +4,10 @@
 #ifndef BENCH_PLOT_GNUPLOT_H
 #define BENCH_PLOT_GNUPLOT_H
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
-#include "io/find.h"
+#include "io/fs.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #ifndef BENCH_PLOT_LIMIT_LINES_H
 #define BENCH_PLOT_LIMIT_LINES_H
 
-#include "limits/training_bounds.h"
+#include "limits/limits.h"
 #include "plot/lines.h"
 
 /* Does the workload have these bounds? */

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "io/folders.h"
 #include "io/fs.h"
-#include "io/json_node.h"
+#include "io/json.h"
 #include "model/chart_kinds.h"
 #include "results/digest.h"
 

@@ -2,7 +2,7 @@
 #include "plot/source.h"
 
 #include "analysis/contenders.h"
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "plot/styles.h"
 

@@ -1,7 +1,7 @@
 #include "plot/source.h"
 
-#include "analysis/labels.h"
-#include "analysis/step_parts.h"
+#include "analysis/learning.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "io/fs.h"
 #include "limits/limits.h"
@@ -208,7 +208,7 @@ static char *footer_of(const record_t *run) {
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err) {
     *source = (plot_source_t){0};
     TRY(record_load(folder, &source->run, err));
-    record_tell_incomplete(&source->run);
+    record_warn_incomplete(&source->run);
     device_rates_set_limits_again(&source->run);
     source->footer = footer_of(&source->run);
     group_by_shape(source);

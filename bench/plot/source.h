@@ -6,7 +6,7 @@
 #define BENCH_PLOT_SOURCE_H
 
 #include "analysis/boots.h"
-#include "base/arena.h"
+#include "base/memory.h"
 #include "results/record.h"
 #include "workloads/common/workload.h"
 

@@ -1,9 +1,8 @@
 #include "report/case_text.h"
 
-#include "analysis/labels.h"
 #include "analysis/speedup.h"
 #include "base/units.h"
-#include "io/table.h"
+#include "io/output.h"
 #include "report/passes.h"
 
 #include <math.h>

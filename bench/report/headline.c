@@ -1,6 +1,6 @@
 #include "report/headline.h"
 
-#include "analysis/step_parts.h"
+#include "analysis/learning.h"
 #include "base/memory.h"
 #include "workloads/common/workload.h"
 

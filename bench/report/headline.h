@@ -4,7 +4,7 @@
 #define BENCH_REPORT_HEADLINE_H
 
 #include "analysis/speedup.h"
-#include "io/table.h"
+#include "io/output.h"
 #include "report/page.h"
 
 enum { HEADLINE_ROWS = 12, HEADLINE_WORKLOAD_ROWS = 10 };

@@ -5,8 +5,8 @@
 
 #include "analysis/boots.h"
 #include "analysis/speedup.h"
-#include "base/arena.h"
-#include "io/table.h"
+#include "base/memory.h"
+#include "io/output.h"
 
 #include <stdio.h>
 

@@ -164,7 +164,7 @@ status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, er
     for (; n_loaded < n && status == STATUS_OK; n_loaded += status == STATUS_OK) {
         status = record_load(folders[n_loaded], &runs[n_loaded], err);
         if (status == STATUS_OK)
-            record_tell_incomplete(&runs[n_loaded]);
+            record_warn_incomplete(&runs[n_loaded]);
     }
     if (status == STATUS_OK)
         status = add_runs(list, runs, n, err);

@@ -8,6 +8,17 @@
 #include "model/environment.h"
 #include "model/result.h"
 
+/* The result of --lock-clocks in run.json: measure.lock_clocks in the run's environment. */
+
+/* `asked_mhz` is 0 if no lock was asked for; `locked_mhz` is 0 if it failed, for `reason`. */
+void lock_clocks_record(environment_t *env, unsigned asked_mhz, unsigned locked_mhz,
+                        const char *reason);
+/* NaN if the clock was not locked. */
+double lock_clocks_recorded_mhz(const environment_t *env);
+/* "the SM clock was locked to 1500 MHz", or why it was not; NULL if no lock was asked for. The
+ * caller frees it. */
+char *lock_clocks_sentence(const environment_t *env);
+
 /* What two runs are to each other. What must agree in one must agree in those below it. */
 typedef enum relation {
     COMPARED, /* runs whose times are compared */

@@ -1,11 +1,56 @@
 #include "results/digest.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "io/fs.h"
+#include "io/output.h"
 #include "results/record_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static bool is_own_file(const char *path) {
+    static const char *const OWN[] = {HEADER, JOURNAL, JOURNAL_GZIP, "timings.csv"};
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    char *folder = slash != NULL ? mem_text_n(path, (size_t)(slash - path + 1)) : mem_text("./");
+    char *header = mem_format("%s" HEADER, folder);
+    bool is_own = false;
+    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
+        is_own = is_own || strcmp(name, OWN[i]) == 0;
+    is_own = is_own && fs_exists(header);
+    free(header);
+    free(folder);
+    return is_own;
+}
+
+status_t record_refuse_own_file(const char *path, error_t *err) {
+    char *target = realpath(path, NULL); /* a link is followed when it is written */
+    const bool is_own = is_own_file(path) || (target != NULL && is_own_file(target));
+    free(target);
+    return is_own ? error_set(err, STATUS_USAGE,
+                              "%s: would overwrite a file of the run itself: choose another name",
+                              path)
+                  : STATUS_OK;
+}
+
+status_t record_refuse_other_file(const char *path, const char *begin, error_t *err) {
+    enum { MOST = 64 };
+    char found[MOST] = "";
+    int fd;
+    size_t size;
+    if (!fs_exists(path))
+        return STATUS_OK;
+    TRY(fs_open_file(path, &fd, &size, err));
+    const ssize_t n = read(fd, found, MOST - 1);
+    close(fd);
+    if (n <= 0 || text_starts(found, begin))
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "%s: exists, and is not a report of bench: remove it, or choose another place "
+                     "with --out, --pages or --html",
+                     path);
+}
 
 static const char LINES[] = "lines", EDITED[] = "edited", FILES[] = "files", CHARTS[] = "charts";
 
@@ -13,6 +58,7 @@ static const char LINES[] = "lines", EDITED[] = "edited", FILES[] = "files", CHA
 static const char *const DERIVED[] = {"timings.csv", "mlp_timing_log.csv",
                                       "mlp_timing_log_pytorch.csv"};
 static const char *const CHART_ENDS[] = {".dat", ".svg", ".png"};
+
 enum {
     N_DERIVED = sizeof DERIVED / sizeof *DERIVED,
     N_ENDS = sizeof CHART_ENDS / sizeof *CHART_ENDS
@@ -158,4 +204,41 @@ text_list_t record_edits(const record_t *run, const char *charts) {
         add_edited(&edits, drawn, charts, names.items[i]);
     text_list_free(&names);
     return edits;
+}
+
+/* ": it has only the finished cases", or what its cases lack. The caller frees it. */
+static char *what_lacks(const record_t *run) {
+    unsigned asked = 0;
+    size_t n = 0, n_fewer = 0, fewest = 0;
+    for (size_t i = 0; i < run->n_sweeps; i++)
+        asked = run->sweeps[i].least_passes > asked ? run->sweeps[i].least_passes : asked;
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;) {
+        const phase_t *whole = result_whole_phase(result);
+        if (is_calibration(&result->spec) || result->pass > 0 || whole == NULL)
+            continue; /* it has no passes to come, or they are not joined */
+        n++;
+        n_fewer += whole->n_passes < asked;
+        fewest = fewest == 0 || whole->n_passes < fewest ? whole->n_passes : fewest;
+    }
+    return n_fewer == 0
+               ? mem_text("it has only the finished cases")
+               : mem_format("%zu of its %zu cases with times %s fewer than %u passes, %zu or more",
+                            n_fewer, n, n_fewer == 1 ? "has" : "have", asked, fewest);
+}
+
+void record_warn_dropped(const record_t *run) {
+    if (run->n_dropped_lines > 0)
+        output_print(stderr, "%s: dropped the half-written last line of " JOURNAL "\n",
+                     run->folder);
+}
+
+void record_warn_incomplete(const record_t *run) {
+    record_warn_dropped(run);
+    if (run->finished == NULL) {
+        char *lacks = what_lacks(run);
+        output_print(stderr, "%s: the run did not finish: %s\n", run->folder, lacks);
+        free(lacks);
+    }
+    if (record_seal(run) == SEAL_BROKEN)
+        output_print(stderr, "%s: lines were edited after the run was closed\n", run->folder);
 }

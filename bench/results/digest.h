@@ -3,7 +3,6 @@
 #ifndef BENCH_RESULTS_DIGEST_H
 #define BENCH_RESULTS_DIGEST_H
 
-#include "base/hash.h"
 #include "results/record.h"
 
 typedef enum seal {

@@ -139,7 +139,7 @@ static void drop_shard_option(text_list_t *argv) {
 status_t merge_add(merge_t *merge, const char *folder, error_t *err) {
     record_t shard;
     TRY(record_load_passes(folder, &shard, err));
-    record_tell_incomplete(&shard);
+    record_warn_incomplete(&shard);
     record_reopen(&shard);
     const size_t n = merge->folders.n;
     merge->starts = mem_resize(merge->starts, n + 1, sizeof *merge->starts);

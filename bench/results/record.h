@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "model/environment.h"
 #include "model/result.h"
-#include "stats/spent.h"
+#include "stats/estimate.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -84,9 +84,9 @@ spent_t record_spent(const record_t *run);
 const char *record_other_sweep(const record_t *first, const record_t *other);
 
 /* Report on stderr that loading the run dropped a half-written line. */
-void record_tell_dropped(const record_t *run);
+void record_warn_dropped(const record_t *run);
 /* The same, that the run was not finished, and that its lines were edited. For commands that only read runs. */
-void record_tell_incomplete(const record_t *run);
+void record_warn_incomplete(const record_t *run);
 
 /* Cases by id, for runs with thousands. Borrows the cases: none may be added while it exists. */
 typedef struct record_index {

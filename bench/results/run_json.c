@@ -1,9 +1,8 @@
 /* Reading and writing run.json. */
-#include "results/record_internal.h"
-
 #include "base/memory.h"
 #include "io/fs.h"
-#include "io/json_text.h"
+#include "io/json.h"
+#include "results/record_internal.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -12,16 +12,6 @@ typedef enum study_kind {
     STUDY_KINDS
 } study_kind_t;
 
-/* Column 0 is the batch, the last is the total of the others. */
-enum { STUDY_MOST_COLUMNS = 7 };
-typedef struct study_layout {
-    const char *engine, *variant;
-    size_t n;
-    const char *columns[STUDY_MOST_COLUMNS];
-    const char *phases[STUDY_MOST_COLUMNS];
-} study_layout_t;
-extern const study_layout_t STUDY_LAYOUTS[STUDY_KINDS];
-
 typedef struct study_log {
     study_kind_t kind;
     case_result_t *cases; /* one per batch, ascending; its rows are the samples */

@@ -22,7 +22,6 @@ typedef struct run_options {
     size_t n_sweeps;
     sweep_options_t single; /* --workload and its options, instead of sweep files */
     const char *out;        /* the run's folder; NULL: results/<sweep>-<time> */
-    text_list_t arch;       /* overrides that of the sweeps; empty: no override */
     compiler_t compiler;
     int device;
     const char *devices;   /* "0,1": used at once, each by a child; NULL: --device alone */
@@ -44,7 +43,7 @@ typedef struct run_options {
     bool strict;            /* STATUS_NOISY if cases stay undecided */
     processes_t processes;  /* of workers */
     bool isolate;           /* a worker process for each case of a group */
-    bool resume, retry, quick, no_pytorch, no_jax, cold, profile, trace, sanitize, quiet, json;
+    bool resume, retry, quick, no_pytorch, no_jax, profile, trace, sanitize, quiet, json;
     const char *const *argv; /* for the record */
     size_t n_argv;
     FILE *print; /* result output */

@@ -1,7 +1,6 @@
 #include "run/other_build.h"
 
 #include "base/memory.h"
-#include "io/find.h"
 #include "io/folders.h"
 #include "io/fs.h"
 #include "io/subprocess.h"

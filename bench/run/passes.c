@@ -1,11 +1,87 @@
 /* Pass after pass over the sweeps, one group after another. */
-#include "run/state.h"
-
 #include "base/clock.h"
 #include "base/memory.h"
+#include "io/fs.h"
+#include "measure/contender_open.h"
+#include "run/state.h"
+#include "run/trial.h"
+#include "workloads/device/descriptor.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Cases that measure the device itself, before all others. */
+
+enum {
+    IN_DRAM_BYTES = 1 << 30,  /* far larger than any L2 */
+    OVER_BUS_BYTES = 1 << 26, /* a millisecond: the start of a copy is 1 % of it */
+    MATRIX_BYTES = DEVICE_MATMUL_ROWS * DEVICE_MATMUL_ROWS * sizeof(float),
+};
+
+typedef struct calibration {
+    const char *workload, *variant, *param;
+    int64_t value;
+    bool compiled;
+} calibration_t;
+
+/* As run_make_states() does for the cases of the sweeps. */
+static void note_before(run_t *run, const case_t *spec, case_state_t *state) {
+    for (unsigned pass = 1; pass <= run->settings.pass; pass++) {
+        const case_result_t key = {.spec = *spec, .pass = pass};
+        const case_result_t *before = record_find_same(&run->record, &key);
+        if (before == NULL || run_is_retried(run, before))
+            continue;
+        case_note_pass(state, before);
+        if (pass == run->settings.pass)
+            device_rates_calibrate(before, &run->rates);
+    }
+}
+
+static status_t calibrate_with(run_t *run, size_t index, const calibration_t *what, error_t *err) {
+    measure_options_t measure = MEASURE_DEFAULTS;
+    measure.passes = run_passes(run);
+    measure.least_passes = run_least_passes(run);
+    measure.time_limit_s = 2;
+    const workload_t *workload = workload_find(what->workload);
+    case_t spec = run_calibration_case(what->workload, what->variant);
+    case_add_param(&spec, what->param, &(value_t){.kind = VALUE_INT, .integer = what->value});
+    workload_complete(workload, &spec);
+    const group_t group = {.workload = workload,
+                           .cases = &spec,
+                           .states = &run->calibrations[index],
+                           .n = 1,
+                           .measure = &measure};
+    run->progress.total++;
+    char *name = mem_format("calibration %zu of %d: %s", index + 1, N_CALIBRATIONS, spec.id);
+    progress_step(&run->progress, STEP_CALIBRATE, "", 1, name);
+    free(name);
+    note_before(run, &spec, &run->calibrations[index]);
+    status_t status = run_measure(run, &group, err);
+    case_free(&spec);
+    return status;
+}
+
+status_t run_calibrate(run_t *run, error_t *err) {
+    if (!run_calibrates(run))
+        return STATUS_OK;
+    const calibration_t ALL[N_CALIBRATIONS] = {
+        {"device", "copy", "bytes", IN_DRAM_BYTES, false},
+        {"device", "bus", "bytes", OVER_BUS_BYTES, false},
+        {"device", "matmul", "bytes", MATRIX_BYTES, false},
+        {"device", "01_read", "bytes", (int64_t)(run->rates.l2_bytes / 4), true},
+        {"device", "02_barrier", "bytes", 1, true},
+        {"null", "01_empty", "work_ns", 0, true}};
+    for (size_t i = 0; i < N_CALIBRATIONS; i++) {
+        const bool possible = !ALL[i].compiled || run->no_compiler == NULL;
+        const bool has_size = ALL[i].value > 0 || strcmp(ALL[i].param, "bytes") != 0;
+        if (possible && has_size)
+            TRY(calibrate_with(run, i, &ALL[i], err));
+        else
+            estimate_skip(&run->progress.estimate, STEP_CALIBRATE, "", 1);
+    }
+    return STATUS_OK;
+}
 
 /* The running workers but the oracle's, if something was measured in them. */
 static size_t used_workers(run_t *run, worker_link_t **links) {
@@ -31,7 +107,8 @@ static size_t end_processes(run_t *run, worker_link_t **links) {
     return n;
 }
 
-void run_end_processes(run_t *run) {
+/* End all workers but the oracle's, unless nothing was measured in them. */
+static void run_end_processes(run_t *run) {
     worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
     end_processes(run, links);
     free(links);
@@ -141,11 +218,11 @@ static bool has_time(run_t *run, const char *what, unsigned number, double neede
     return false;
 }
 
-bool run_has_time_for_pass(run_t *run, unsigned pass) {
+static bool run_has_time_for_pass(run_t *run, unsigned pass) {
     return !is_left(run, pass) || has_time(run, "pass", pass, shortest_pass_s(run));
 }
 
-bool run_has_time_for_draw(run_t *run, unsigned draw, double before_s) {
+static bool run_has_time_for_draw(run_t *run, unsigned draw, double before_s) {
     return has_time(run, "draw", draw, before_s);
 }
 
@@ -196,5 +273,224 @@ status_t run_measure_all(run_t *run, error_t *err) {
     for (size_t s = 0; s < run->n_sweeps && pass <= n_passes && !*run->interrupted; s++)
         if (is_last_of_workload(run, s))
             TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
+    return STATUS_OK;
+}
+
+/* A tuning compiler's choice differs from one compilation to the next, by a factor of six for one case
+ * (docs/measuring.md). So each case that it compiles is compiled several times before the passes, each
+ * time in a new process and with a cache folder that has no choices: a draw. All passes then load the
+ * fastest draw's cache. */
+
+/* Only a running worker says what it compiles. */
+static bool is_tuned(run_t *run, const group_t *group, size_t i) {
+    const case_t *spec = &group->cases[i];
+    worker_link_t *worker;
+    error_t ignored = ERROR_INIT; /* the passes will report it */
+    if (group->states[i].untuned)
+        return false;
+    char *role = trial_role(run, i);
+    const bool tuned = !case_engine_is_built_in(spec->engine) &&
+                       workers_find(&run->workers, spec, role, &worker, &ignored) == STATUS_OK &&
+                       worker_link_start(worker, run->options->timeout_s, &ignored) == STATUS_OK &&
+                       open_request_is_tuned(worker->hello, spec);
+    group->states[i].untuned = !tuned;
+    free(role);
+    return tuned;
+}
+
+static status_t add_tuned(trial_t *trial, const group_t *group, unsigned draw, error_t *err) {
+    run_t *run = trial->run;
+    for (size_t i = 0; i < group->n; i++) {
+        case_state_t *state = &group->states[i];
+        const bool drawn = (state->drawn >> (draw - 1) & 1) != 0;
+        if (drawn || state->finished != 0 || state->dropped || !is_tuned(run, group, i))
+            continue;
+        if (state->drawn == 0) /* the same are drawn again */
+            estimate_expect(&run->progress.estimate, STEP_DRAW, "",
+                            group->measure->draws + 1 - draw);
+        TRY(trial_add(trial, run, group, i, err));
+        run->progress.total++;
+    }
+    return STATUS_OK;
+}
+
+static status_t draw_group(run_t *run, const group_t *group, unsigned draw, error_t *err) {
+    trial_t trial = trial_make(run, group, group->n);
+    run->settings.measure = stopping_share(group->measure);
+    char *what = mem_format("draw %u of %u, %s", draw, group->measure->draws, trial.name);
+    progress_step(&run->progress, STEP_OTHER, "", 1, what);
+    status_t status = add_tuned(&trial, group, draw, err);
+    if (status == STATUS_OK && trial.n > 0) {
+        progress_step(&run->progress, STEP_DRAW, "", trial.n, what);
+        status = trial_measure(&trial, false, err);
+    }
+    free(what);
+    trial_free(&trial);
+    return status;
+}
+
+/* ---- side by side ------------------------------------------------------------------------------ */
+
+/* The first draw is compiled by one process after another: how long a compilation takes is said of it. The others of what
+ * took long are compiled here before they are measured, by as many processes as there are cores. They use the GPU for
+ * their choices one at a time (reference_common/turns.py); nothing is timed meanwhile. */
+enum { LANES_MOST = 8 };
+
+/* A process takes seconds before it compiles: what takes less is compiled where it is measured. */
+static const double LONG_COMPILATION_NS = 5e9;
+static const char TURNS[] = "BENCH_TUNES_IN_TURNS";
+
+typedef struct compilation {
+    const case_t *spec;
+    unsigned draw;
+    worker_link_t *worker; /* that compiles it now */
+    json_t *request;
+} compilation_t;
+
+static compilation_t *find_compilations(run_t *run, unsigned most, size_t *n) {
+    size_t capacity = 0;
+    compilation_t *found = NULL;
+    for (unsigned draw = 2; draw <= most; draw++)
+        for (size_t s = 0; s < run->n_sweeps; s++)
+            for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
+                const case_state_t *state = &run->states[s][i];
+                const bool is_missing = (state->drawn >> (draw - 1) & 1) == 0;
+                if (state->draw == 0 || !(state->compile_ns >= LONG_COMPILATION_NS) ||
+                    !is_missing || state->finished != 0 || state->dropped ||
+                    draw > run->sweeps[s].measure.draws)
+                    continue;
+                mem_grow(&found, *n, &capacity, sizeof *found);
+                found[(*n)++] = (compilation_t){.spec = &run->sweeps[s].cases[i], .draw = draw};
+            }
+    return found;
+}
+
+/* What fails is compiled by its draw, which reports it. */
+static bool begin(run_t *run, compilation_t *job, size_t lane) {
+    char *role = mem_format("lane%zu", lane);
+    const double timeout_s = run->options->timeout_s;
+    error_t ignored = ERROR_INIT;
+    bool is_sent =
+        workers_find(&run->workers, job->spec, role, &job->worker, &ignored) == STATUS_OK &&
+        worker_link_start(job->worker, timeout_s, &ignored) == STATUS_OK;
+    free(role);
+    if (!is_sent)
+        return false;
+    job->request = open_request_make(job->spec, NULL, run->settings.seed, false);
+    open_request_set_cache(job->request, run->settings.compiled, job->draw);
+    open_request_without_results(job->request, job->worker->hello);
+    return worker_link_send(job->worker, job->request, timeout_s, &ignored) == STATUS_OK;
+}
+
+static void end(run_t *run, compilation_t *job) {
+    error_t ignored = ERROR_INIT;
+    json_t *answer = NULL, *closed = NULL;
+    if (worker_link_receive(job->worker, job->request, &answer, &ignored) == STATUS_OK)
+        worker_link_ask(job->worker, json_pack("{s:s, s:s}", "op", "close", "id", job->spec->id),
+                        run->options->timeout_s, &closed, &ignored);
+    json_decref(answer);
+    json_decref(closed);
+}
+
+typedef struct lanes {
+    compilation_t *busy[LANES_MOST]; /* what each compiles; NULL: nothing */
+    size_t n;
+} lanes_t;
+
+/* Give each lane something to compile. `links`, `at`: of those that do, in order; returns how many. */
+static size_t fill(run_t *run, lanes_t *lanes, compilation_t **next, const compilation_t *end_of,
+                   worker_link_t **links, size_t *at) {
+    size_t n_busy = 0;
+    for (size_t i = 0; i < lanes->n; i++) {
+        while (lanes->busy[i] == NULL && *next < end_of && !*run->interrupted) {
+            compilation_t *job = (*next)++;
+            lanes->busy[i] = begin(run, job, i) ? job : NULL;
+        }
+        if (lanes->busy[i] != NULL) {
+            links[n_busy] = lanes->busy[i]->worker;
+            at[n_busy++] = i;
+        }
+    }
+    return n_busy;
+}
+
+static void compile_side_by_side(run_t *run, compilation_t *jobs, size_t n, size_t n_lanes) {
+    lanes_t lanes = {.n = n_lanes};
+    compilation_t *next = jobs;
+    worker_link_t *links[LANES_MOST];
+    size_t at[LANES_MOST], n_busy, n_done = 0;
+    while ((n_busy = fill(run, &lanes, &next, jobs + n, links, at)) > 0) {
+        char *what = mem_format("compiling side by side, %zu of %zu", n_done, n);
+        progress_step(&run->progress, STEP_OTHER, "", 1, what);
+        free(what);
+        const size_t i = worker_links_await(links, n_busy);
+        if (i == n_busy)
+            break; /* interrupted */
+        end(run, lanes.busy[at[i]]);
+        lanes.busy[at[i]] = NULL;
+        n_done++;
+    }
+    for (size_t i = 0; i < n_lanes; i++)
+        if (lanes.busy[i] != NULL)
+            worker_link_kill(lanes.busy[i]->worker);
+}
+
+static void compile_other_draws(run_t *run, unsigned most) {
+    const size_t n_lanes = run->cores.n < LANES_MOST ? run->cores.n : LANES_MOST;
+    size_t n = 0, n_links = 0;
+    worker_link_t **links = NULL;
+    if (n_lanes < 2 || run->options->isolate || run->settings.compiled == NULL)
+        return;
+    compilation_t *jobs = find_compilations(run, most, &n);
+    const spent_on_t before = spent_switch(&run->spent, SPENT_COMPILE);
+    char *file = n > 0 ? fs_join(run->workers.scratch, "turns") : mem_text("");
+    setenv(TURNS, file, 1);
+    compile_side_by_side(run, jobs, n, n_lanes);
+    unsetenv(TURNS);
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i].worker != NULL)
+            worker_links_add(&links, &n_links, jobs[i].worker);
+        json_decref(jobs[i].request);
+    }
+    worker_links_stop(links, n_links);
+    free(guard_restore(run->settings.guard, NULL));
+    spent_switch(&run->spent, before);
+    free(file);
+    free(links);
+    free(jobs);
+}
+
+/* ---- one after another ------------------------------------------------------------------------- */
+
+static status_t draw_once(run_t *run, unsigned draw, error_t *err) {
+    run->settings.pass = 0;
+    run->settings.draw = draw;
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        const unsigned n_draws = run->sweeps[s].measure.draws;
+        for (size_t at = 0; at < run->sweeps[s].n_cases && !*run->interrupted;) {
+            const group_t group = run_next_group(run, s, &at);
+            if (n_draws > 1 && draw <= n_draws)
+                TRY(draw_group(run, &group, draw, err));
+        }
+    }
+    run_end_processes(run);
+    return STATUS_OK;
+}
+
+status_t run_draw(run_t *run, error_t *err) {
+    unsigned most = 1;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        if (run->sweeps[s].measure.draws > most)
+            most = run->sweeps[s].measure.draws;
+    double before_s = 0;
+    for (unsigned draw = 1; draw <= most && most > 1 && !*run->interrupted; draw++) {
+        const int64_t began_ns = clock_ns();
+        if (!run_has_time_for_draw(run, draw, before_s))
+            return STATUS_OK;
+        TRY(draw_once(run, draw, err));
+        if (draw == 1)
+            compile_other_draws(run, most);
+        before_s = (double)(clock_ns() - began_ns) / 1e9;
+    }
     return STATUS_OK;
 }

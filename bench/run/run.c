@@ -4,7 +4,7 @@
 #include "run/devices/devices.h"
 
 #include "base/memory.h"
-#include "io/orphans.h"
+#include "io/subprocess.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static bool is_known(const case_state_t *state) {
 }
 
 /* Broken or unsound cases fail the run. */
-static status_t judge(const run_t *run, error_t *err) {
+static status_t verdict(const run_t *run, error_t *err) {
     const size_t n = run_count(run, is_known), n_broken = run_count(run, is_broken),
                  n_unsound = run_count(run, is_unsound);
     if (run->journal_changed != NULL)
@@ -115,7 +115,7 @@ status_t run(const run_options_t *options, error_t *err) {
                            "--resume --out %s",
                            state.out_of_time, state.folder, state.folder);
     else if (status == STATUS_OK)
-        status = judge(&state, err);
+        status = verdict(&state, err);
     run_free(&state);
     orphans_kill(&state.spared);
     return status;

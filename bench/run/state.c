@@ -1,7 +1,7 @@
 #include "run/state.h"
 
 #include "analysis/contenders.h"
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -79,7 +79,7 @@ void run_free(run_t *run) {
     for (size_t i = 0; i < run->n_references; i++) {
         reference_free(&run->references[i].reference);
         reference_free(&run->references[i].refilled);
-        band_free(&run->references[i].band);
+        loss_limit_free(&run->references[i].loss_limit);
         free(run->references[i].group);
     }
     free(run->references);
@@ -134,7 +134,7 @@ bool run_may_fork(const run_t *run) {
     bool any = false;
     for (size_t s = 0; s < run->n_sweeps; s++)
         any |= uses_ours(&run->sweeps[s]);
-    return any && !options->cold && !options->profile && !options->trace && !options->isolate &&
+    return any && !options->profile && !options->trace && !options->isolate &&
            options->against == NULL && run->build == NULL;
 }
 

@@ -4,8 +4,8 @@
 
 #include "compile/compile.h"
 #include "limits/limits.h"
-#include "measure/band.h"
-#include "measure/clock_lock.h"
+#include "measure/clocks.h"
+#include "measure/contender_check.h"
 #include "measure/progress.h"
 #include "results/lock.h"
 #include "results/record.h"
@@ -58,9 +58,9 @@ typedef struct kept_reference {
     reference_t reference; /* of the inputs that cases are opened with; for all passes */
     unsigned pass;
     uint64_t seed; /* of the inputs that cases are refilled with, see audit_t, and what follows */
-    reference_t refilled; /* of those */
-    band_t band;          /* the same */
-    bool stays;           /* for all passes, as they took long */
+    reference_t refilled;    /* of those */
+    loss_limit_t loss_limit; /* the same */
+    bool stays;              /* for all passes, as they took long */
 } kept_reference_t;
 
 enum { N_CALIBRATIONS = 6 };
@@ -172,6 +172,8 @@ step_t run_opening(const run_t *run);
 /* The case is not opened in this pass, nor anything of the group measured. */
 void run_skip_case(run_t *run, const case_t *spec);
 void run_skip_group(run_t *run, const group_t *group);
+/* A case that uses a GPU, or NULL; of engine cuda if possible, because its worker starts fast. */
+const case_t *run_find_gpu_case(const run_t *run);
 
 /* prepare.c */
 /* Set the run's folder and start the progress line. */
@@ -197,7 +199,7 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
 void run_note_workers(run_t *run);
 status_t run_close(run_t *run, error_t *err);
 
-/* resume.c */
+/* select.c: --resume */
 /* Load the run that the folder holds. STATUS_USAGE or STATUS_INCOMPARABLE if this command measures
  * something else. */
 status_t run_resume(run_t *run, error_t *err);
@@ -215,20 +217,18 @@ case_t run_calibration_case(const char *workload, const char *variant);
 /* `*program` is NULL for a case that needs none. */
 status_t run_find_program(run_t *run, const case_t *spec, const program_t **program, error_t *err);
 
-/* sanitize.c */
+/* programs.c: compute-sanitizer */
 status_t run_sanitize(run_t *run, error_t *err);
 /* Copy the verdicts on its program into the result. True if one is a finding. */
 bool run_note_sanitized(const run_t *run, contender_t *contender);
 
-/* entrants.c: one group of contenders in the current pass */
+/* trial.c: one group of contenders in the current pass */
 status_t run_measure(run_t *run, const group_t *group, error_t *err);
 
 /* passes.c */
 /* Pass after pass, measure all groups of all sweeps; print the table of a workload after its last
  * group. */
 status_t run_measure_all(run_t *run, error_t *err);
-/* End all workers but the oracle's, unless nothing was measured in them. */
-void run_end_processes(run_t *run);
 /* Begin a pass with new processes. A process keeps what chance gave it, such as
  * where its memory lies, which no number of rounds in it shows (Mytkowicz et al. 2009, Producing wrong
  * data without doing anything obviously wrong!). */
@@ -238,28 +238,19 @@ status_t run_end_pass(run_t *run, error_t *err);
 
 /* With --quick and --budget, once its time is over: why no other case is opened. The caller frees it. */
 char *run_no_time_left(const run_t *run);
-/* With --budget: may a pass, or a draw after one that took `before_s`, begin? If not, out_of_time is set. */
-bool run_has_time_for_pass(run_t *run, unsigned pass);
-bool run_has_time_for_draw(run_t *run, unsigned draw, double before_s);
 
-/* draws.c */
+/* passes.c: draws */
 /* Compile, anew for each draw, what a tuning compiler compiles, and find the fastest. */
 status_t run_draw(run_t *run, error_t *err);
 
-/* calibrate.c */
+/* passes.c: calibration */
 /* Measure the device itself, in every pass: copy and L2 bandwidth, matrix products, barrier, launch
  * and event times. */
 status_t run_calibrate(run_t *run, error_t *err);
 
-/* clocks.c */
-/* Lock the clock for --lock-clocks. Fails if the GPU has no such clock, or if a resumed run was
- * measured at another clock. NVML must not be open yet. */
-status_t run_lock_clocks(run_t *run, error_t *err);
 /* Record on the other side of an --against run the lock that `run` holds on the shared GPU. */
 status_t run_share_clocks(const run_t *run, run_t *other, error_t *err);
 void run_free_clocks(run_t *run);
-/* A case that uses a GPU, or NULL; of engine cuda if possible, because its worker starts fast. */
-const case_t *run_find_gpu_case(const run_t *run);
 
 /* trace.c */
 status_t run_trace(run_t *run, error_t *err);

@@ -2,19 +2,17 @@
  * two sides to compare; details of each case for a few. */
 #include "run/state.h"
 
-#include "analysis/busy.h"
+#include "analysis/boots.h"
 #include "analysis/contenders.h"
-#include "analysis/labels.h"
-#include "analysis/precision.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "io/output.h"
-#include "io/table.h"
 #include "model/result_json.h"
 #include "report/case_text.h"
 #include "report/report.h"
-#include "results/clock_record.h"
+#include "results/conditions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,26 +26,6 @@ static void print_json(FILE *out, const record_t *record) {
     json_print(cases, JSON_INDENT(1) | JSON_REAL_PRECISION(15), out); /* as the journal */
 }
 
-/* Cold runs have their own phases, which no workload table shows. */
-static void print_cold(FILE *out, const record_t *record) {
-    static const char *const HEADINGS[] = {"case",         "start", "open",
-                                           "first answer", "total", "status"};
-    static const char *const PHASES[] = {"cold_start", "cold_open", "cold_first_answer",
-                                         "cold_total"};
-    table_t table;
-    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(&table, "lrrrrl");
-    for (size_t i = 0; i < record->n_cases; i++) {
-        table_add(&table, record->cases[i].spec.id);
-        for (size_t k = 0; k < sizeof PHASES / sizeof *PHASES; k++) {
-            char text[UNITS_TEXT];
-            table_add(&table, units_time(text, result_median(&record->cases[i], PHASES[k])));
-        }
-        table_add(&table, case_status_name(record->cases[i].status));
-    }
-    table_print(&table, "", out);
-}
-
 /* Print cases one by one, not as a table? */
 static bool prints_cases(const run_t *run) {
     size_t n = 0; /* without calibration, which the progress counts too */
@@ -58,7 +36,7 @@ static bool prints_cases(const run_t *run) {
 
 static void print_record(const run_t *run, const record_t *record) {
     FILE *out = run->options->print;
-    if (run->options->quick && !run->options->json && (prints_cases(run) || run->options->cold))
+    if (run->options->quick && !run->options->json && prints_cases(run))
         fprintf(out, "measured with --quick\n\n");
     if (run->options->json) {
         print_json(out, record);
@@ -66,8 +44,6 @@ static void print_record(const run_t *run, const record_t *record) {
         for (size_t i = 0; i < record->n_cases; i++)
             if (!is_calibration(&record->cases[i].spec))
                 case_text_print(out, &record->cases[i]);
-    } else if (run->options->cold) {
-        print_cold(out, record);
     }
 }
 
@@ -89,7 +65,7 @@ static bool is_compared(const run_t *run, const char *workload) {
 
 status_t run_print_workload(const run_t *run, const char *workload, error_t *err) {
     const run_options_t *options = run->options;
-    if (options->json || options->cold || (prints_cases(run) && !is_compared(run, workload)))
+    if (options->json || (prints_cases(run) && !is_compared(run, workload)))
         return STATUS_OK;
     record_t record;
     TRY(record_load(run->folder, &record, err));
@@ -105,7 +81,7 @@ status_t run_print_workload(const run_t *run, const char *workload, error_t *err
 status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err) {
     const run_options_t *options = run->options;
     const char *workload = sweep->workload->name;
-    if (!options->quick || options->quiet || options->cold || !is_compared(run, workload))
+    if (!options->quick || options->quiet || !is_compared(run, workload))
         return STATUS_OK;
     record_t record;
     TRY(record_load(run->folder, &record, err));

@@ -1,15 +1,15 @@
 /* `bench run --trace`: run each case once under a tracer; writes no results. The events that each
  * worker recorded are merged into one file for Perfetto or chrome://tracing: one process per case,
  * one clock. */
-#include "run/entrants.h"
+#include "run/trial.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "io/fs.h"
-#include "io/json_text.h"
-#include "io/table.h"
+#include "io/json.h"
+#include "io/output.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -238,7 +238,7 @@ static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, 
                            error_t *err) {
     contender_t contender;
     progress_step(&run->progress, STEP_MEASURE, "", 1, spec->id);
-    TRY(entrant_make(run, spec, "", &contender, err));
+    TRY(trial_contender(run, spec, "", &contender, err));
     trace_file_add(file, &contender);
     state->finished = 1;
     state->broken = contender.result.status == CASE_FAILED;

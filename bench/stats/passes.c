@@ -1,7 +1,7 @@
 #include "stats/passes.h"
 
 #include "base/memory.h"
-#include "stats/student.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,85 @@
-#include "base/memory.h"
-#include "sweep/own_engines.h"
 #include "sweep/plan.h"
+
+#include "base/memory.h"
+#include "io/folders.h"
+#include "io/fs.h"
+#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static status_t read_integers(const node_t *node, const param_spec_t *param, value_t *value,
+                              error_t *err) {
+    size_t n = node_length(node);
+    if (!json_is_array(node->json) || n < param->min_items || n > param->max_items) {
+        char what[80];
+        snprintf(what, sizeof what, "an array of %zu…%zu integers", param->min_items,
+                 param->max_items);
+        return node_expected(node, err, what);
+    }
+    *value = (value_t){.kind = VALUE_INTS, .ints = mem_zeroed(n, sizeof *value->ints), .n_ints = n};
+    for (size_t i = 0; i < n; i++) {
+        node_t item = node_item(node, i);
+        if (node_integer(&item, param->min, param->max, &value->ints[i], err) != STATUS_OK) {
+            value_free(value);
+            return STATUS_USAGE;
+        }
+    }
+    return STATUS_OK;
+}
+
+status_t node_param(const node_t *node, const param_spec_t *param, value_t *value, error_t *err) {
+    *value = (value_t){.kind = param->kind};
+    const char *name = NULL;
+    switch (param->kind) {
+    case VALUE_INT:
+        return node_integer(node, param->min, param->max, &value->integer, err);
+    case VALUE_REAL:
+        return node_number(node, param->min, param->max, &value->real, err);
+    case VALUE_INTS:
+        return read_integers(node, param, value, err);
+    case VALUE_TEXT:
+        TRY(node_name(node, &name, err));
+        value->text = mem_text(name);
+        break;
+    }
+    return STATUS_OK;
+}
+
+bool is_own_engine(const char *root, const char *name) {
+    size_t n;
+    const char *const *engines = workload_engines(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(engines[i], name) == 0)
+            return false;
+    char *script = folders_worker(root, name);
+    const bool exists = text_is_name(name) && fs_exists(script);
+    free(script);
+    return exists;
+}
+
+static status_t add_engines_in(const char *folder, const char *root, text_list_t *names,
+                               error_t *err) {
+    static const char PREFIX[] = "reference_";
+    text_list_t folders = {0};
+    const status_t status = fs_list(folder, "", &folders, err);
+    for (size_t i = 0; i < folders.n; i++) {
+        const char *name = folders.items[i] + strlen(PREFIX);
+        if (text_starts(folders.items[i], PREFIX) && is_own_engine(root, name))
+            text_list_add_new(names, name);
+    }
+    text_list_free(&folders);
+    return status;
+}
+
+status_t own_engines(const char *root, text_list_t *names, error_t *err) {
+    char *project = folders_project(root);
+    status_t status = add_engines_in(root, root, names, err);
+    if (status == STATUS_OK && strcmp(project, root) != 0)
+        status = add_engines_in(project, root, names, err);
+    free(project);
+    return status;
+}
 
 static void axis_add(axis_t *axis, value_t value) {
     mem_grow(&axis->values, axis->n, &axis->capacity, sizeof *axis->values);

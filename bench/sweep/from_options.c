@@ -1,6 +1,5 @@
 #include "base/memory.h"
-#include "io/json_text.h"
-#include "sweep/own_engines.h"
+#include "io/json.h"
 #include "sweep/plan.h"
 #include "workloads/operator/operators.h"
 

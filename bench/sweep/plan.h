@@ -3,7 +3,6 @@
 #ifndef BENCH_SWEEP_PLAN_H
 #define BENCH_SWEEP_PLAN_H
 
-#include "sweep/param_node.h"
 #include "sweep/sweep.h"
 
 enum { SWEEP_CASE_LIMIT = 100000 };

@@ -3,6 +3,7 @@
 #define BENCH_SWEEP_SHARD_H
 
 #include "base/error.h"
+#include "sweep/sweep.h"
 
 typedef struct shard {
     unsigned number, n; /* shard `number` of n, counted from 1 */
@@ -16,5 +17,11 @@ typedef const char *shard_lookup_t(const char *name, const void *context);
  * Kubernetes' completion index, else the rank that torchrun, MPI or srun gave. */
 status_t shard_read(const char *text, shard_lookup_t *get, const void *context, shard_t *shard,
                     error_t *err);
+
+/* Which shard measures which cases. */
+
+/* Remove the cases of other shards. Those that are compared with each other stay in one, and all shards
+ * take about as long. Returns the number of groups of all shards. */
+size_t sweeps_keep_shard(sweep_t *sweeps, size_t n, const shard_t *shard);
 
 #endif

@@ -4,8 +4,14 @@
 #ifndef BENCH_SWEEP_SWEEP_H
 #define BENCH_SWEEP_SWEEP_H
 
+#include "io/json.h"
 #include "model/case.h"
 #include "workloads/common/workload.h"
+
+/* Reading parameters of a case from JSON. */
+
+/* A value that the parameter allows; on success the caller frees it with value_free(). */
+status_t node_param(const node_t *node, const param_spec_t *param, value_t *value, error_t *err);
 
 typedef struct measure_options {
     unsigned passes;       /* over the sweep, each with new processes, at most; 12 */
@@ -52,6 +58,7 @@ typedef struct measure_key {
     double min, max;
     size_t field; /* offset in measure_options_t */
 } measure_key_t;
+
 const measure_key_t *sweep_measure_keys(size_t *n);
 
 /* "native", or "sm_75" and up. */
@@ -66,6 +73,7 @@ status_t sweep_parse(const char *path, const char *text, const char *root, sweep
 void sweep_free(sweep_t *sweep);
 
 typedef bool case_filter_t(const sweep_t *sweep, const case_t *spec, const void *context);
+
 /* Remove the cases for which `keep` is false. */
 void sweep_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context);
 
@@ -79,10 +87,25 @@ typedef struct sweep_options {
     size_t n_sets;
     bool quick; /* the quick sweep of an operator's description in place of the full one */
 } sweep_options_t;
+
 status_t sweep_from_options(const sweep_options_t *options, const char *root, sweep_t *sweep,
                             error_t *err);
 /* The quick or full sweep of the operator that a folder describes. */
 status_t sweep_of_operator(const char *folder, bool quick, const char *root, sweep_t *sweep,
                            error_t *err);
+
+/* In which order the cases of a sweep are measured. */
+
+/* Of a case: 0, 1, … All cases of a turn are measured before those of the next, so that a GPU does not wait for what runs
+ * on the CPU. With --quick what compiles first, which takes seconds, has later turns than the rest. */
+unsigned case_turn(const case_t *spec, bool quick);
+
+/* Sort by turn; within one the order stays. */
+void sweep_order(sweep_t *sweep, bool quick);
+
+/* Engines of the user's own: NAME, if reference_NAME/worker.py exists and this program does not know it. */
+bool is_own_engine(const char *root, const char *name);
+/* Their names, sorted. */
+status_t own_engines(const char *root, text_list_t *names, error_t *err);
 
 #endif

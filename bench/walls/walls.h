@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "io/find.h"
+#include "io/fs.h"
 
 #include <sys/types.h>
 
@@ -39,8 +39,6 @@ pid_t walls_inside(pid_t started);
  * NULL. */
 status_t walls_enter(const wall_folders_t *folders, char *const *command, error_t *err);
 
-/* The devices to bind in, as far as they exist: the caller frees the list. */
-text_list_t walls_devices(void);
 /* What the kernel calls the processes of walls_enter(). */
 #define WALLS_NAME "bench-wall"
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "walls/walls.h"
-#include "worker/protocol.h"
+#include "worker/requests.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,6 +13,59 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { QUOTED_BYTES = 600 };
+
+/* Start with {0}. Read what there is, without waiting. */
+static void stderr_tail_read(stderr_tail_t *tail, int fd) {
+    char chunk[STDERR_KEPT];
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof chunk)) > 0) {
+        const size_t bytes = (size_t)n;
+        if (tail->bytes + bytes > STDERR_KEPT) {
+            const size_t drop = tail->bytes + bytes - STDERR_KEPT;
+            memmove(tail->text, tail->text + drop, tail->bytes - drop);
+            tail->bytes -= drop;
+            tail->request -= drop < tail->request ? drop : tail->request;
+        }
+        memcpy(tail->text + tail->bytes, chunk, bytes);
+        tail->bytes += bytes;
+        tail->text[tail->bytes] = '\0';
+    }
+}
+
+static void stderr_tail_begin_request(stderr_tail_t *tail) {
+    tail->request = tail->bytes;
+}
+
+static const char *last_lines(stderr_tail_t *tail, size_t first) {
+    while (tail->bytes > first && strchr("\n\r ", tail->text[tail->bytes - 1]) != NULL)
+        tail->text[--tail->bytes] = '\0';
+    const char *from = tail->text + first;
+    if (tail->bytes - first > QUOTED_BYTES) {
+        from = tail->text + tail->bytes - QUOTED_BYTES;
+        const char *line = strchr(from, '\n');
+        if (line != NULL)
+            from = line + 1;
+    }
+    return from;
+}
+
+/* The last lines, where Python prints the exception. Valid until the next call. */
+static const char *stderr_tail_lines(stderr_tail_t *tail) {
+    return last_lines(tail, 0);
+}
+
+/* Those of the current request; "" if one of them is in `reason`, which then says the same. */
+static const char *stderr_tail_beyond(stderr_tail_t *tail, const char *reason) {
+    const char *lines = last_lines(tail, tail->request);
+    text_list_t each = text_split(lines, '\n');
+    bool said = false;
+    for (size_t i = 0; i < each.n; i++)
+        said = said || (each.items[i][0] != '\0' && strstr(reason, each.items[i]) != NULL);
+    text_list_free(&each);
+    return said ? "" : lines;
+}
 
 enum {
     LINE_MOST = 64 << 20,
@@ -481,21 +534,6 @@ static bool wait_for_exit(worker_link_t *link, int64_t deadline_ns) {
         clock_sleep_ns(EXIT_POLL_NS);
     }
     return true;
-}
-
-status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) {
-    int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
-    TRY(say_bye(link, timeout_s, err));
-    if (!wait_for_exit(link, deadline_ns))
-        return give_up(link, err, "did not end after bye");
-    char how[64];
-    keep_stderr(link);
-    reap(link, how);
-    if (strcmp(how, "exit code 0") == 0)
-        return STATUS_OK;
-    const char *lines = stderr_tail_lines(&link->tail);
-    return error_set(err, STATUS_FAILED, "worker %s failed after bye (%s)%s%s", link->label, how,
-                     lines[0] != '\0' ? "; stderr: " : "", lines);
 }
 
 void worker_links_stop(worker_link_t *const *links, size_t n) {

@@ -5,12 +5,22 @@
 
 #include "base/text.h"
 #include "io/subprocess.h"
-#include "worker/bindings.h"
-#include "worker/stderr_tail.h"
+#include "worker/cpu_use.h"
 
 #include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/* The end of what a worker prints on stderr. */
+
+enum { STDERR_KEPT = 64 * 1024 };
+
+typedef struct stderr_tail {
+    char text[STDERR_KEPT + 1];
+    size_t bytes;
+    size_t request; /* where that of the current request begins */
+} stderr_tail_t;
 
 /* The variable by which processes that a worker starts are known as its own. */
 #define WORKER_TAG "BENCH_WORKER"
@@ -96,10 +106,6 @@ bool worker_answer_is_ok(const json_t *answer);
 const char *worker_answer_reason(const json_t *answer); /* never NULL */
 /* The reason of an answer that is not ok, and what the request left on stderr. The caller frees it. */
 char *worker_failure(worker_link_t *link, const json_t *answer);
-
-/* Say bye and wait for the process to end; after `timeout_s` kill it. That and any exit code but 0
- * are failures. */
-status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err);
 
 /* Say bye; kill the process if it is still running a few seconds later, or at once if it may be. */
 void worker_link_stop(worker_link_t *link);

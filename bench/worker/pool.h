@@ -8,7 +8,32 @@
 #include "model/case.h"
 #include "walls/walls.h"
 #include "worker/client.h"
-#include "worker/forks.h"
+#include "worker/cpu_use.h"
+
+/* Workers without imports: a server (reference_common/fork_server.py) has imported what the workers of our own engines
+ * import, and forks each of them. Their processes are children of this one, as if it had started them, so that it
+ * waits for them and kills them alike; this needs PR_SET_CHILD_SUBREAPER (orphans_adopt()). */
+
+/* The processes that fork, one for each Python and set of packages. */
+typedef struct forks {
+    struct fork_server **items;
+    size_t n;
+} forks_t;
+
+/* Have the worker `link`, of one of our engines, forked from now on. A server that is new starts to import. Both are valid
+ * until forks_free(). */
+void forks_serve(forks_t *forks, const char *root, const char *engine, worker_link_t *link);
+/* Is it one of our engines, whose script runs nothing of a user's before a case is opened? */
+bool forks_know(const char *engine);
+bool forks_have(const forks_t *forks, pid_t pid);
+
+/* Forks of one process have the same layout of memory. So each pass has servers of its own. They import side by side, while
+ * cases are opened: launch those of `n` further passes, wait for them before anything is timed, and after each pass let
+ * others take over. */
+void forks_launch_next(forks_t *forks, size_t n);
+void forks_await_next(forks_t *forks);
+void forks_take_next(forks_t *forks);
+void forks_free(forks_t *forks);
 
 /* What a role other than "" stands for, if each has its own process. */
 #define ORACLE "oracle"
@@ -55,5 +80,28 @@ status_t workers_describe_python(const char *root, const char *engine, char **te
 /* The command that starts another build, up to the subcommand. It sets $BENCH_ROOT to that build's
  * folder. */
 void build_worker_argv(const char *root, const char *bench, text_list_t *argv);
+
+/* What other programs do to a measurement: they bind a worker, or this program, to other cores, change its
+ * priority, or go on after the worker that started them has ended. Walls (walls/walls.h) keep contenders from
+ * it; where there are none it is noticed, set right, and the round is void. */
+
+enum { GUARD_SIDES = 2 };
+
+typedef struct guard {
+    bindings_t own;                      /* of this process */
+    const text_list_t *spared;           /* children from before the run (io/orphans.h) */
+    const workers_t *sides[GUARD_SIDES]; /* all workers of the run; NULL: none */
+} guard_t;
+
+/* All functions may get a NULL guard, and then do nothing. */
+
+/* How things are now is as they should be: to be called whenever the worker has answered, or we have moved
+ * it to another core. */
+void guard_note(guard_t *guard, worker_link_t *worker);
+/* Set right what was changed since: of this process, of the worker (may be NULL), and what was left. Why the
+ * round that follows is void, or NULL; the caller frees it. */
+char *guard_restore(guard_t *guard, const worker_link_t *worker);
+/* Was the worker changed since `before`, while it had a request? As above. */
+char *guard_compare(const guard_t *guard, const bindings_t *before);
 
 #endif

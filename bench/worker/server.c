@@ -2,12 +2,10 @@
 
 #include "base/memory.h"
 #include "cuda/nvtx.h"
-#include "io/json_text.h"
+#include "io/json.h"
 #include "model/result_json.h"
-#include "worker/case_requests.h"
 #include "worker/engines.h"
-#include "worker/protocol.h"
-#include "worker/trace_session.h"
+#include "worker/requests.h"
 #include "workloads/common/workload.h"
 #include "workloads/operator/operators.h"
 

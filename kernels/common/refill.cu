@@ -33,7 +33,7 @@ __device__ __forceinline__ unsigned short half_bits(float value) {
     return (unsigned short)(sign | half >> 13);
 }
 
-// bench/base/bfloat16.c
+// bench/base/half.c
 __device__ __forceinline__ unsigned short bfloat16_bits(float value) {
     const unsigned bits = __float_as_uint(value);
     return (unsigned short)(bits + 0x7FFFu + (bits >> 16 & 1) >> 16);

@@ -80,7 +80,6 @@ def test_a_folder_that_is_not_a_build_is_refused(tmp_path: Path) -> None:
     [
         (["--threshold", "3%"], "--threshold needs --against"),
         (["--strict"], "--strict needs --against"),
-        (["--against", "self", "--cold"], "--against and --cold exclude each other"),
         (["--against", "self", "--profile"], "--against and --profile exclude each other"),
         (["--against", "self", "--trace"], "--against and --trace exclude each other"),
         (["--against", "self", "--passes", "1"], "--against needs --passes of at least 2"),

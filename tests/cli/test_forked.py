@@ -54,7 +54,7 @@ def test_fresh_processes_import_for_themselves(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "processes"),
-    [("--quick", "forked"), ("--cold", None), ("--isolate", None), ("--profile", None)],
+    [("--quick", "forked"), ("--isolate", None), ("--profile", None)],
 )
 def test_processes_that_are_timed_or_apart_are_started(
     option: str, processes: str | None, tmp_path: Path

@@ -1,4 +1,4 @@
-"""`bench history`: planted steps are found in the correct run."""
+"""`bench history`: planted changes are shown, with the runs that may not be compared."""
 
 from __future__ import annotations
 
@@ -59,12 +59,15 @@ def series_of(answer: dict[str, Any], case: str, phase: str) -> dict[str, Any]:
     return found
 
 
-def test_steps_are_found_where_they_are(runs: list[Path]) -> None:
-    answer = history(runs)
-    (step,) = series_of(answer, STEP, "kernel_graph")["steps"]
-    assert step["run"] == STEP_AT
-    assert 1.07 < step["ratio"] < 1.09
-    assert series_of(answer, QUIET, "host_to_host")["steps"] == []
+def test_changes_are_shown(runs: list[Path]) -> None:
+    table = bench("history", *runs).stdout
+    rows = {tuple(line.split()[:2]): line.split() for line in table.splitlines() if "/" in line}
+    assert set(rows) == {(case, phase) for case, phase in rows if case in (STEP, CREEP)}
+    assert 7 < float(rows[STEP, "kernel_graph"][-2]) < 9
+    assert float(rows[CREEP, "host_to_host"][-2]) > 15
+    assert f"{N_RUNS} runs, " in table
+    assert "changed by at least 2 %" in table
+    assert QUIET in bench("history", *runs, "--all").stdout
 
 
 def test_points_have_the_interval_over_passes(runs: list[Path]) -> None:
@@ -76,28 +79,15 @@ def test_points_have_the_interval_over_passes(runs: list[Path]) -> None:
         assert low < quiet["median_ns"][i] < high < 1.02 * low
 
 
-def test_slow_drift_is_found(runs: list[Path]) -> None:
-    creep = series_of(history(runs), CREEP, "host_to_host")
-    assert len(creep["steps"]) >= 2
-    assert all(1.015 < step["ratio"] < 1.15 for step in creep["steps"])
-    assert creep["level_ns"][-1] / creep["level_ns"][0] > 1.15
-
-
 def test_a_run_without_the_case_is_a_gap(runs: list[Path]) -> None:
     quiet = series_of(history(runs), QUIET, "host_to_host")
     assert [i for i, value in enumerate(quiet["median_ns"]) if value is None] == [3, 7]
 
 
-def test_small_steps_are_not_reported(runs: list[Path]) -> None:
-    answer = history(runs, "--least", "10%", "--case", STEP)
-    assert all(one["steps"] == [] for one in answer["series"])
-
-
-def test_table_lists_only_steps(runs: list[Path]) -> None:
-    table = bench("history", *runs).stdout
-    assert f"from {runs[STEP_AT].name} on" in table
-    assert QUIET not in table
-    assert QUIET in bench("history", *runs, "--all").stdout
+def test_small_changes_are_not_shown(runs: list[Path]) -> None:
+    table = bench("history", *runs, "--least", "10%", "--case", STEP).stdout
+    assert STEP not in table
+    assert ", 0 changed by at least 10 %" in table
 
 
 @needs_gnuplot
@@ -111,7 +101,6 @@ def test_charts_are_drawn_with_their_data(runs: list[Path], tmp_path: Path) -> N
         for end in ("dat", "svg")
     )
     picture = (tmp_path / f"{stem}_kernel_graph.svg").read_text(encoding="utf-8")
-    assert "+8.0 %" in picture or "+7." in picture or "+8." in picture
     assert runs[0].name in picture
 
 

@@ -227,9 +227,3 @@ def test_skipped_cases_and_engines_left_out_are_not_missing(tmp_path: Path) -> N
     done = bench("merge", tmp_path / "other", *shards, expect=1)
     assert "8 cases: 4 missing" in done.stderr
     assert "left_out" not in read_header(tmp_path / "other")
-
-
-def test_cold_runs_have_one_line_a_case(tmp_path: Path) -> None:
-    sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000])
-    bench("run", sweep, "--cold", "--passes", "2", "--out", tmp_path / "run")
-    assert bench("merge", tmp_path / "merged", tmp_path / "run").stderr == ""

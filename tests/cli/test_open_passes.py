@@ -211,7 +211,6 @@ def test_a_pass_left_out_is_refused(tmp_path: Path) -> None:
         (["--passes", "5-"], "--passes 5-: expected"),
         (["--passes", "5-6-7"], "--passes 5-6-7: expected"),
         (["--passes", "5-100"], "--passes 5-100: expected"),
-        (["--passes", "5-8", "--cold"], "--cold with --passes 5-8: expected one number of passes"),
         (["--passes", "5-8", "--against", "self"], "--against with --passes 5-8: expected one"),
     ],
 )

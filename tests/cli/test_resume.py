@@ -289,7 +289,7 @@ def test_workers_that_are_stopped_too_are_no_failures(tmp_path: Path) -> None:
     (root / "reference_mine" / "worker.py").write_text(HANGING, encoding="utf-8")
     mine = {"engine": "mine", "variants": ["hangs"], "device": ["cpu"]}
     sweep = write_sweep(tmp_path / "s.json", "null", [mine])
-    command = [str(BENCH), "run", str(sweep), "--cold", "--passes", "2", "--out", str(run)]
+    command = [str(BENCH), "run", str(sweep), "--passes", "2", "--out", str(run)]
     environment = {**os.environ, "BENCH_ROOT": str(root), "BENCH_PYTHON": sys.executable}
     with subprocess.Popen(command, env=environment) as process:
         wait_until("the worker", (root / "reference_mine" / "pid").exists)

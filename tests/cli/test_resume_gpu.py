@@ -140,15 +140,14 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize("mode", [[], ["--cold"]])
-def test_another_version_of_pytorch_is_refused(mode: list[str], tmp_path: Path) -> None:
+def test_another_version_of_pytorch_is_refused(tmp_path: Path) -> None:
     """Only the running worker tells it, so it is started before anything is written."""
     root, run = make_root(tmp_path / "project"), tmp_path / "run"
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
     mine = {"engine": "mine", "variants": ["a", "b"], "device": ["cpu"]}
     sweep = write_sweep(tmp_path / "s.json", "null", [mine])
-    command = ("run", sweep, "--passes", "1", "--out", run, *mode)
+    command = ("run", sweep, "--passes", "1", "--out", run)
     bench(*command, root=root, BENCH_PYTHON=sys.executable, TORCH="1.0")
     lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run / "cases.jsonl").write_text(lines[0], encoding="utf-8")

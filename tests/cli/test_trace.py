@@ -263,7 +263,7 @@ def test_without_cupti_times_come_from_events(tmp_path: Path, fault: str, reason
 # ---- refusals
 
 
-@pytest.mark.parametrize("option", ["--cold", "--profile", "--resume", "--json"])
+@pytest.mark.parametrize("option", ["--profile", "--resume", "--json"])
 def test_options_of_measurements_are_refused(tmp_path: Path, option: str) -> None:
     sweep = null_sweep(tmp_path / "null.json", ["noop"], [50000])
     refused = bench("run", sweep, "--trace", option, "--out", tmp_path / "run", expect=2)

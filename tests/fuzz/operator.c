@@ -2,7 +2,7 @@
  * any params, and is read the same again. */
 #include "fuzz.h"
 
-#include "io/json_node.h"
+#include "io/json.h"
 #include "workloads/operator/description.h"
 
 #include <stdlib.h>

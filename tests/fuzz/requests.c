@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/memory.h"
-#include "worker/protocol.h"
+#include "worker/requests.h"
 #include "worker/server.h"
 
 #include <ctype.h>

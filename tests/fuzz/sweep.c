@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/memory.h"
-#include "model/case_json.h"
+#include "model/case.h"
 #include "sweep/sweep.h"
 
 #include <stdlib.h>

@@ -15,7 +15,7 @@
  *
  * With RUN…, folders of saved runs, a row of each instead: passes are drawn from those of one of its cases, again and
  * again, and the truth is what very many of them give. */
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "noise.h"
 #include "results/record.h"

@@ -5,9 +5,15 @@
 #define TESTS_TOOLS_MADE_UP_RUNS_H
 
 #include "noise.h"
-#include "stats/two_sample.h"
+#include "stats/difference.h"
 
-enum { SAMPLES_A_ROUND = 16, FEWEST_ROUNDS = 4, PASS_ROUNDS = 16, MOST_PASSES = 8, MOST_ROUNDS = 64 /* of a pass */ };
+enum {
+    SAMPLES_A_ROUND = 16,
+    FEWEST_ROUNDS = 4,
+    PASS_ROUNDS = 16,
+    MOST_PASSES = 8,
+    MOST_ROUNDS = 64 /* of a pass */
+};
 
 /* ---- kinds of noise -------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 dirty=true
 [ "$revision" != unknown ] && [ -z "$(git status --porcelain 2>/dev/null)" ] && dirty=false
-# As git_read() in bench/io/git.c: the changes of known files, the names of others, and of those what sources say.
+# As git_read() in bench/io/folders.c: the changes of known files, the names of others, and of those what sources say.
 changes=
 [ $dirty = true ] && [ "$revision" != unknown ] &&
     changes=$({

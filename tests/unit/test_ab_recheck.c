@@ -1,5 +1,5 @@
 /* Which cases of a pair of runs are measured again, and how often. */
-#include "run/against/ab_recheck.h"
+#include "run/against/ab.h"
 
 #include "base/memory.h"
 

@@ -2,7 +2,7 @@
 #include "allocators/allocator.h"
 #include "near.h"
 
-#include "allocators/arena_plan.h"
+#include "allocators/arena.h"
 #include "dice.h"
 #include "fake_device.h"
 

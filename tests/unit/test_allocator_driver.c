@@ -3,7 +3,7 @@
 #include "allocators/allocator.h"
 #include "near.h"
 
-#include "allocators/block_map.h"
+#include "allocators/allocator_internal.h"
 #include "dice.h"
 #include "fake_device.h"
 

@@ -1,5 +1,5 @@
 /* bf16: every one survives the way to float and back, and halfway cases go to the even neighbour. */
-#include "base/bfloat16.h"
+#include "base/half.h"
 
 #include <math.h>
 #include <setjmp.h>

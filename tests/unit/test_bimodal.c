@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "stats/bimodal.h"
+#include "stats/summary.h"
 
 #include "../tools/noise.h"
 

@@ -1,5 +1,5 @@
 /* Who changes the cores or the priority of another process. */
-#include "worker/bindings.h"
+#include "worker/cpu_use.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Entries of the cache of programs, whichever compiler made them: whole, or not there. */
-#include "compile/cache.h"
+#include "compile/compile.h"
 
 #include "base/memory.h"
 #include "io/fs.h"

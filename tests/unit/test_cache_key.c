@@ -1,6 +1,6 @@
 /* Whatever goes into a program is in its key: else a cubin of other options would be taken for it.
  */
-#include "compile/cache.h"
+#include "compile/compile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
 /* Which clock a GPU is locked to, and what is written down of it. No NVML is called here:
  * tests/cli/test_lock_clocks.py has a false one. */
-#include "measure/clock_lock.h"
+#include "measure/clocks.h"
 
 #include "base/memory.h"
-#include "limits/device_rates.h"
+#include "limits/limits.h"
 #include "report_text.h"
-#include "results/clock_record.h"
+#include "results/conditions.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "compile/source.h"
 
 #include "base/memory.h"
-#include "compile/compiler_log.h"
+#include "compile/toolchain.h"
 #include "io/fs.h"
 
 #include <setjmp.h>

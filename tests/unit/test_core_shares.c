@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "run/devices/share.h"
+#include "run/devices/devices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What other programs take from a worker, and the load before a run, from made-up numbers. */
-#include "worker/cpu_share.h"
+#include "worker/cpu_use.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * What a whole description is read as, and what follows from it for a case. */
 #include "refusals.h"
 
-#include "io/json_node.h"
+#include "io/json.h"
 #include "workloads/operator/description.h"
 
 #include <math.h>

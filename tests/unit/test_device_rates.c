@@ -1,5 +1,5 @@
 /* The device's rates: from calibration cases, and what follows from its architecture. */
-#include "limits/device_rates.h"
+#include "limits/limits.h"
 
 #include "base/memory.h"
 #include "timed_result.h"

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "gzip_file.h"
-#include "io/find.h"
 #include "io/folders.h"
 #include "io/fs.h"
 

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
 #include "base/memory.h"
 
 #include <signal.h>

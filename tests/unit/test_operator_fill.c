@@ -1,6 +1,5 @@
 /* Inputs of operators by known values and by what fill.h says; tests/cli/test_operator_fill.py compares all of them
  * with NumPy's. */
-#include "base/bfloat16.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"

@@ -2,7 +2,7 @@
  * says what it knows when it is given something unknown. */
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/json_node.h"
+#include "io/json.h"
 #include "workloads/operator/description.h"
 
 #include <setjmp.h>

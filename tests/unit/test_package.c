@@ -1,8 +1,7 @@
 /* Which command installs a package is told by the package manager that is here. */
-#include "io/find.h"
+#include "io/fs.h"
 
 #include "base/memory.h"
-#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

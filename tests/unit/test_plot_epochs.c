@@ -1,5 +1,5 @@
 /* Charts of trainings by whole epochs and of their allocators, and what they are read from. */
-#include "analysis/epochs.h"
+#include "analysis/learning.h"
 #include "planted_plot.h"
 
 typedef struct training {

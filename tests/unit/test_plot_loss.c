@@ -2,7 +2,7 @@
  * about how far they are from it. */
 #include "planted_training.h"
 
-#include "analysis/curve.h"
+#include "analysis/learning.h"
 
 #define TRAIN                                                                                      \
     {                                                                                              \

@@ -1,8 +1,8 @@
 /* Charts of a training from several seeds, whose steps move all of its weights. */
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "planted_mnist.h"
 
-#include "analysis/curve.h"
+#include "analysis/learning.h"
 #include "plot/limit_lines.h"
 
 #define STEP(us)                                                                                   \

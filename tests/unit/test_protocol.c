@@ -1,5 +1,5 @@
 /* Requests of the worker protocol, as data: what is taken, and what is said about the rest. */
-#include "worker/protocol.h"
+#include "worker/requests.h"
 
 #include "base/memory.h"
 

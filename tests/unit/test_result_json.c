@@ -221,7 +221,7 @@ static void test_what_passes_know(void **state) {
     result_free(&more);
 }
 
-/* A line of several processes, as --cold writes them. */
+/* A line of several processes, as an older bench wrote them. */
 static void test_passes_in_a_line(void **state) {
     (void)state;
     json_t *json = json_loads("{" CASE_KEYS ", " OF_PASSES("[0, 1, 2]"), 0, NULL);

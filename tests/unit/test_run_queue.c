@@ -1,5 +1,5 @@
 /* How long a process waits for a core that another one has. */
-#include "worker/run_queue.h"
+#include "worker/cpu_use.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* What a worker's answer adds to a result. */
 #include "base/memory.h"
-#include "measure/samples.h"
+#include "measure/contender.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Who is sampled when, as a worker sees it that writes down whom it was asked for
  * (tests/fixtures/workers/steady.py). */
-#include "measure/schedule.h"
+#include "measure/contender.h"
 
 #include "base/memory.h"
 #include "io/fs.h"

@@ -1,7 +1,6 @@
 /* What refills change and outputs are filled with: signs by a seed, and random values. */
 #include "workloads/common/signs.h"
 
-#include "base/bfloat16.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* What the time of a run is spent on, on a clock of our own. */
 #include "base/clock.h"
-#include "stats/spent.h"
+#include "stats/estimate.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Which part of a step a phase belongs to, and what they add up to. */
 #include "planted_mnist.h"
 
-#include "analysis/step_parts.h"
+#include "analysis/learning.h"
 
 static void phases_are_parts_by_name(void **state) {
     (void)state;

@@ -4,9 +4,7 @@
 #include "near.h"
 #include "refusals.h"
 
-#include "sweep/param_node.h"
 #include "sweep/sweep.h"
-#include "sweep/turns.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,9 +4,8 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "stats/moderation.h"
-#include "stats/student.h"
-#include "stats/trimmed.h"
+#include "stats/difference.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <setjmp.h>

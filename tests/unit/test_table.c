@@ -1,4 +1,4 @@
-#include "io/table.h"
+#include "io/output.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "analysis/contenders.h"
 #include "base/memory.h"
 #include "measure/trust.h"
-#include "model/implausible.h"
+#include "model/result.h"
 #include "model/result_json.h"
 
 #include <math.h>

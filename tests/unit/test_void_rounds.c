@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "io/orphans.h"
+#include "io/subprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>

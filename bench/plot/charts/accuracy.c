@@ -1,7 +1,6 @@
 /* accuracy: accuracy and loss of a training by epochs on the test images after each epoch: a panel
  * per size, accuracy above, loss below. Each seed is a small point, their mean a large one;
  * contenders are side by side, since most of them learn the same. */
-#include "analysis/epochs.h"
 #include "analysis/learning.h"
 #include "base/memory.h"
 #include "plot/axes.h"

@@ -1,6 +1,6 @@
 /* allocators: time split of an epoch by allocator. driver_calls: driver calls in each epoch.
  * blocks: time of an allocation and a free. */
-#include "analysis/epochs.h"
+#include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/panels.h"

@@ -1,7 +1,7 @@
 /* loss: the loss over a training, all contenders overlaid at one size; below, their difference from
  * the float64 reference. Equal learning makes their times comparable. */
 #include "analysis/contenders.h"
-#include "analysis/curve.h"
+#include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"

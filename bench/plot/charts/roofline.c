@@ -5,7 +5,7 @@
 #include "analysis/contenders.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "limits/device_rates.h"
+#include "limits/limits.h"
 #include "plot/axes.h"
 
 #include <math.h>

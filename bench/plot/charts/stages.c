@@ -1,6 +1,6 @@
 /* operations of one step of a training: a panel per size, a bar per rung, its stages stacked in the
  * order in which they run. */
-#include "analysis/step_parts.h"
+#include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"

@@ -1,5 +1,5 @@
 /* techniques: host-to-host times of every combination of host techniques at up to four sizes. */
-#include "analysis/technique_set.h"
+#include "analysis/contenders.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/panels.h"

@@ -2,7 +2,7 @@
 #include "report/html/html.h"
 
 #include "base/memory.h"
-#include "io/table.h"
+#include "io/output.h"
 
 #include <stdlib.h>
 #include <string.h>

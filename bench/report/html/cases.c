@@ -3,7 +3,7 @@
 #include "report/command.h"
 #include "report/html/html.h"
 
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
 

@@ -1,7 +1,7 @@
 /* Gains from host techniques, singly and together; effect of polling. */
 #include "report/inference/inference.h"
 
-#include "analysis/technique_set.h"
+#include "analysis/contenders.h"
 #include "base/memory.h"
 #include "base/units.h"
 

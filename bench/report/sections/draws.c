@@ -1,7 +1,6 @@
 /* What a tuning compiler chose in each draw. */
 #include "report/sections/sections.h"
 
-#include "analysis/labels.h"
 #include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "limits/device_rates.h"
-#include "results/clock_record.h"
+#include "limits/limits.h"
+#include "results/conditions.h"
 #include "workloads/device/descriptor.h"
 
 #include <math.h>

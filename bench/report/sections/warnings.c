@@ -2,7 +2,7 @@
 #include "report/columns.h"
 #include "report/sections/sections.h"
 
-#include "analysis/busy.h"
+#include "analysis/boots.h"
 #include "base/memory.h"
 
 #include <math.h>

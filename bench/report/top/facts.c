@@ -3,7 +3,7 @@
 #include "report/sections/sections.h"
 #include "report/top/top.h"
 
-#include "analysis/precision.h"
+#include "analysis/boots.h"
 #include "base/memory.h"
 
 #include <stdlib.h>

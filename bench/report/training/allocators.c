@@ -1,5 +1,5 @@
 /* Cost of allocators: in each epoch of a training, and in the workload allocate. */
-#include "analysis/epochs.h"
+#include "analysis/learning.h"
 #include "report/training/training.h"
 
 #include "base/units.h"

@@ -2,7 +2,7 @@
 #include "report/training/training.h"
 
 #include "base/units.h"
-#include "limits/training_bounds.h"
+#include "limits/limits.h"
 
 #include <math.h>
 #include <string.h>

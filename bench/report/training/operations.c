@@ -1,5 +1,5 @@
 /* Trainings whose steps are timed by operation. */
-#include "analysis/step_parts.h"
+#include "analysis/learning.h"
 #include "report/training/training.h"
 
 #include <math.h>

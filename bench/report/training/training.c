@@ -1,7 +1,7 @@
 /* Shared by the sections on trainings: selection of cases, names. */
 #include "report/training/training.h"
 
-#include "analysis/epochs.h"
+#include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
 

@@ -1,14 +1,242 @@
 #include "run/devices/devices.h"
 
 #include "base/memory.h"
-#include "io/find.h"
 #include "io/fs.h"
-#include "run/devices/children.h"
-#include "run/devices/share.h"
+#include "io/subprocess.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Of these cores, as the system describes them. */
+static void core_places(const cores_t *cores, core_place_t places[MOST_CORES]) {
+    for (size_t i = 0; i < cores->n; i++) {
+        char *path = mem_format("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+                                cores->allowed[i]);
+        char *text = NULL;
+        size_t size;
+        error_t ignored = ERROR_INIT;
+        places[i] = (core_place_t){cores->allowed[i], cores->allowed[i]};
+        if (fs_read(path, &text, &size, &ignored) == STATUS_OK)
+            places[i].physical = atoi(text);
+        free(text);
+        free(path);
+    }
+}
+
+static int by_place(const void *a, const void *b) {
+    const core_place_t *x = a, *y = b;
+    return x->physical != y->physical ? (x->physical > y->physical) - (x->physical < y->physical)
+                                      : (x->core > y->core) - (x->core < y->core);
+}
+
+static int by_number(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
+}
+
+static bool is_near(const core_share_t *share, int core) {
+    enum { WORD = 8 * sizeof *share->near };
+    return (share->near[(size_t)core / WORD] >> (size_t)core % WORD & 1) != 0;
+}
+
+static bool is_like(const core_share_t *a, const core_share_t *b) {
+    return memcmp(a->near, b->near, sizeof a->near) == 0;
+}
+
+/* Cores near the device that none has yet. */
+static size_t find_free(const core_place_t *places, size_t n_places, const core_share_t *share,
+                        const bool taken[MOST_CORES], core_place_t *found) {
+    size_t n = 0;
+    for (size_t i = 0; i < n_places; i++)
+        if (is_near(share, places[i].core) && !taken[places[i].core])
+            found[n++] = places[i];
+    return n;
+}
+
+/* Divide them among the devices that are near the same cores. A physical core goes to the device that
+ * has its first thread. */
+static void divide(const core_place_t *found, size_t n_found, const core_share_t *like,
+                   core_share_t *shares, size_t n_shares, bool taken[MOST_CORES]) {
+    size_t n_alike = 0, number = 0, at = 0;
+    for (size_t i = 0; i < n_shares; i++)
+        n_alike += is_like(like, &shares[i]);
+    for (size_t i = 0; i < n_shares; i++) {
+        if (!is_like(like, &shares[i]))
+            continue;
+        const size_t end = ++number * n_found / n_alike;
+        while (at < end ||
+               (at > 0 && at < n_found && found[at].physical == found[at - 1].physical)) {
+            taken[found[at].core] = true;
+            shares[i].cores[shares[i].n++] = found[at++].core;
+        }
+    }
+}
+
+/* Cases on the CPU use all cores that they get, so every device gets as many. */
+static status_t make_equal(core_share_t *shares, size_t n_shares, size_t n_places, error_t *err) {
+    size_t fewest = MOST_CORES;
+    for (size_t i = 0; i < n_shares; i++)
+        fewest = shares[i].n < fewest ? shares[i].n : fewest;
+    for (size_t i = 0; i < n_shares; i++) {
+        if (shares[i].n < SHARE_FEWEST)
+            return error_set(
+                err, STATUS_USAGE,
+                "--devices: device %d would have %zu of %zu cores, expected at least %d "
+                "for each device: %zu cores would do, %d near each; measure on fewer "
+                "devices at once",
+                shares[i].device, shares[i].n, n_places, SHARE_FEWEST, n_shares * SHARE_FEWEST,
+                SHARE_FEWEST);
+        shares[i].n = fewest;
+        qsort(shares[i].cores, fewest, sizeof *shares[i].cores, by_number);
+    }
+    return STATUS_OK;
+}
+
+status_t core_shares_make(core_place_t *places, size_t n_places, core_share_t *shares,
+                          size_t n_shares, error_t *err) {
+    bool taken[MOST_CORES] = {false};
+    core_place_t found[MOST_CORES], best[MOST_CORES];
+    qsort(places, n_places, sizeof *places, by_place);
+    for (size_t i = 0; i < n_shares; i++)
+        shares[i].n = 0;
+    for (;;) { /* first those with the least choice */
+        const core_share_t *chosen = NULL;
+        size_t n_best = 0;
+        for (size_t i = 0; i < n_shares; i++) {
+            const size_t n = find_free(places, n_places, &shares[i], taken, found);
+            if (shares[i].n > 0 || n == 0 || (chosen != NULL && n >= n_best))
+                continue;
+            chosen = &shares[i];
+            n_best = n;
+            memcpy(best, found, n * sizeof *best);
+        }
+        if (chosen == NULL)
+            return make_equal(shares, n_shares, n_places, err);
+        const core_share_t like = *chosen;
+        divide(best, n_best, &like, shares, n_shares, taken);
+    }
+}
+
+/* Child programs that run side by side. What they write to stderr goes to ours, line by line with a
+ * label in front; their stdout is dropped. */
+
+typedef struct child {
+    const char *label; /* "GPU 0" */
+    subprocess_t process;
+    char *line; /* of stderr, as far as it was read */
+    size_t n_line, capacity_line;
+    int exit_code; /* of a child that has ended; -1: a signal killed it */
+} child_t;
+
+enum { CHUNK_BYTES = 1 << 12, WAIT_MS = 200, MOST_CHILDREN = 64 };
+
+static status_t child_start(child_t *child, const char *label, const char *const *argv,
+                            error_t *err) {
+    *child = (child_t){.label = label, .exit_code = -1};
+    TRY(subprocess_start(argv, &child->process, err));
+    close(child->process.in_fd);
+    child->process.in_fd = -1;
+    return STATUS_OK;
+}
+
+static void print_line(child_t *child) {
+    if (child->n_line > 0)
+        fprintf(stderr, "%s: %.*s\n", child->label, (int)child->n_line, child->line);
+    child->n_line = 0;
+}
+
+static void take(child_t *child, const char *bytes, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (bytes[i] == '\n') {
+            print_line(child);
+            continue;
+        }
+        mem_grow(&child->line, child->n_line, &child->capacity_line, 1);
+        child->line[child->n_line++] = bytes[i];
+    }
+}
+
+/* Closes `*fd` at its end. */
+static void read_some(child_t *child, int *fd, bool shown) {
+    char chunk[CHUNK_BYTES];
+    ssize_t got;
+    while ((got = read(*fd, chunk, sizeof chunk)) > 0)
+        if (shown)
+            take(child, chunk, (size_t)got);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    close(*fd);
+    *fd = -1;
+}
+
+static void reap(child_t *child) {
+    int wait_status = 0;
+    while (waitpid(child->process.pid, &wait_status, 0) < 0 && errno == EINTR)
+        ;
+    child->process.pid = -1;
+    child->exit_code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+    if (child->process.err_fd >= 0)
+        read_some(child, &child->process.err_fd, true);
+    print_line(child);
+    if (WIFSIGNALED(wait_status))
+        fprintf(stderr, "%s: %s\n", child->label, strsignal(WTERMSIG(wait_status)));
+    for (int k = 0; k < 2; k++) {
+        int *fd = k == 0 ? &child->process.out_fd : &child->process.err_fd;
+        if (*fd >= 0)
+            close(*fd);
+        *fd = -1;
+    }
+    free(child->line);
+    child->line = NULL;
+}
+
+static void wait_for_output(child_t *children, size_t n) {
+    struct pollfd fds[2 * MOST_CHILDREN];
+    nfds_t n_fds = 0;
+    for (size_t i = 0; i < n; i++) {
+        fds[n_fds++] = (struct pollfd){.fd = children[i].process.out_fd, .events = POLLIN};
+        fds[n_fds++] = (struct pollfd){.fd = children[i].process.err_fd, .events = POLLIN};
+    }
+    if (poll(fds, n_fds, WAIT_MS) <= 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        if (fds[2 * i].revents != 0)
+            read_some(&children[i], &children[i].process.out_fd, false);
+        if (fds[2 * i + 1].revents != 0)
+            read_some(&children[i], &children[i].process.err_fd, true);
+    }
+}
+
+static void interrupt(child_t *children, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (children[i].process.pid > 0)
+            kill(children[i].process.pid, SIGTERM);
+}
+
+/* Wait until all have ended. An interrupt is passed on, and ends them; so does a child that ends with
+ * an exit code above 1. Frees the children's parts. */
+static void children_wait(child_t *children, size_t n, const volatile sig_atomic_t *interrupted) {
+    bool told = false;
+    for (size_t n_running = n; n_running > 0;) {
+        wait_for_output(children, n);
+        bool failed = *interrupted != 0;
+        n_running = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (children[i].process.pid > 0 && subprocess_has_ended(&children[i].process))
+                reap(&children[i]);
+            n_running += children[i].process.pid > 0;
+            failed |= children[i].process.pid <= 0 &&
+                      (children[i].exit_code < 0 || children[i].exit_code > STATUS_FAILED);
+        }
+        if (failed && !told)
+            interrupt(children, n);
+        told |= failed;
+    }
+}
 
 enum { MOST_DEVICES = 64, HELLO_S = 60 };
 

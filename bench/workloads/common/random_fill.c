@@ -1,6 +1,5 @@
 #include "workloads/common/random_fill.h"
 
-#include "base/bfloat16.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"

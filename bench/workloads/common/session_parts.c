@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "engine/gpu.h"
-#include "engine/host_info.h"
+#include "engine/session.h"
 #include "io/folders.h"
 #include "io/npy.h"
 

@@ -1,5 +1,5 @@
 /* The cost of a grid barrier: the floor of kernels with many dependent steps in one launch. */
-#include "engine/gpu_module.h"
+#include "engine/gpu.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/train_phases.h"

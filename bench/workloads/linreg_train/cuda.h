@@ -4,7 +4,7 @@
 #ifndef BENCH_WORKLOADS_LINREG_TRAIN_CUDA_H
 #define BENCH_WORKLOADS_LINREG_TRAIN_CUDA_H
 
-#include "engine/gpu_module.h"
+#include "engine/gpu.h"
 #include "engine/session.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/signs.h"

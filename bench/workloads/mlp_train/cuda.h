@@ -5,7 +5,7 @@
 #ifndef BENCH_WORKLOADS_MLP_TRAIN_CUDA_H
 #define BENCH_WORKLOADS_MLP_TRAIN_CUDA_H
 
-#include "engine/gpu_module.h"
+#include "engine/gpu.h"
 #include "engine/session.h"
 #include "workloads/mlp_train/loop.h"
 #include "workloads/mnist/fit.h"

@@ -4,7 +4,7 @@
 #ifndef BENCH_WORKLOADS_MNIST_TRAIN_CUDA_H
 #define BENCH_WORKLOADS_MNIST_TRAIN_CUDA_H
 
-#include "engine/gpu_module.h"
+#include "engine/gpu.h"
 #include "engine/session.h"
 #include "workloads/common/train_phases.h"
 #include "workloads/mnist/fit.h"

@@ -1,6 +1,6 @@
 #include "workloads/operator/data.h"
 
-#include "base/bfloat16.h"
+#include "base/half.h"
 #include "base/memory.h"
 #include "io/npy.h"
 #include "workloads/common/session_parts.h"

@@ -2,7 +2,7 @@
 #ifndef BENCH_WORKLOADS_OPERATOR_DESCRIPTION_READ_H
 #define BENCH_WORKLOADS_OPERATOR_DESCRIPTION_READ_H
 
-#include "io/json_node.h"
+#include "io/json.h"
 #include "workloads/operator/description.h"
 
 /* Everything but the values that follow from the params: those are checked by description_parse(). */

@@ -1,6 +1,5 @@
 #include "workloads/operator/fill.h"
 
-#include "base/bfloat16.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/target_clones.h"

@@ -1,0 +1,197 @@
+#include "worker/cpu_use.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static bool read_thread(pid_t thread, struct thread_binding *binding) {
+    *binding = (struct thread_binding){.thread = thread, .policy = sched_getscheduler(thread)};
+    errno = 0;
+    binding->nice = getpriority(PRIO_PROCESS, (id_t)thread);
+    return errno == 0 && binding->policy >= 0 &&
+           sched_getaffinity(thread, sizeof binding->cores, &binding->cores) == 0;
+}
+
+bindings_t bindings_read(pid_t pid) {
+    bindings_t bindings = {.pid = pid};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = pid > 0 ? opendir(path) : NULL;
+    if (threads == NULL)
+        return bindings;
+    for (const struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        mem_grow(&bindings.items, bindings.n, &bindings.capacity, sizeof *bindings.items);
+        bindings.n +=
+            read_thread((pid_t)strtol(entry->d_name, NULL, 10), &bindings.items[bindings.n]);
+    }
+    closedir(threads);
+    return bindings;
+}
+
+void bindings_free(bindings_t *bindings) {
+    free(bindings->items);
+    *bindings = (bindings_t){0};
+}
+
+static bool is_same(const struct thread_binding *a, const struct thread_binding *b) {
+    return CPU_EQUAL(&a->cores, &b->cores) && a->nice == b->nice && a->policy == b->policy;
+}
+
+bool bindings_agree(pid_t a, pid_t b) {
+    struct thread_binding one, other;
+    return read_thread(a, &one) && read_thread(b, &other) && is_same(&one, &other);
+}
+
+static void set_back(const struct thread_binding *before, const struct thread_binding *now) {
+    const struct sched_param none = {0};
+    if (now->policy != before->policy)
+        sched_setscheduler(before->thread, before->policy, &none);
+    if (now->nice != before->nice)
+        setpriority(PRIO_PROCESS, (id_t)before->thread, before->nice);
+    sched_setaffinity(before->thread, sizeof before->cores, &before->cores);
+}
+
+const char *bindings_changed(const bindings_t *before, bool restore) {
+    const char *what = NULL;
+    for (size_t i = 0; i < before->n; i++) {
+        const struct thread_binding *then = &before->items[i];
+        struct thread_binding now;
+        if (!read_thread(then->thread, &now))
+            continue;
+        const bool moved = !CPU_EQUAL(&now.cores, &then->cores);
+        if (is_same(&now, then))
+            continue;
+        what = moved ? "cores" : what != NULL ? what : "priority";
+        if (restore)
+            set_back(then, &now);
+    }
+    return what;
+}
+
+static cpu_use_t thread_use(int tasks, const char *thread) {
+    char path[64], text[128];
+    snprintf(path, sizeof path, "%.20s/schedstat", thread);
+    const int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    if (file >= 0)
+        close(file);
+    cpu_use_t use = {0};
+    if (n <= 0)
+        return use;
+    text[n] = '\0';
+    char *end;
+    use.ran_ns = strtod(text, &end);
+    use.waited_ns = strtod(end, &end);
+    use.times = strtod(end, NULL);
+    return use;
+}
+
+run_queue_t run_queue_read(pid_t pid) {
+    run_queue_t queue = {.pid = pid};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    if (threads == NULL)
+        return queue;
+    for (const struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        mem_grow(&queue.items, queue.n, &queue.capacity, sizeof *queue.items);
+        queue.items[queue.n].thread = (pid_t)strtol(entry->d_name, NULL, 10);
+        queue.items[queue.n++].use = thread_use(dirfd(threads), entry->d_name);
+    }
+    closedir(threads);
+    return queue;
+}
+
+static cpu_use_t use_before(const run_queue_t *before, pid_t thread) {
+    for (size_t i = 0; i < before->n; i++)
+        if (before->items[i].thread == thread)
+            return before->items[i].use;
+    return (cpu_use_t){0};
+}
+
+cpu_use_t run_queue_since(run_queue_t *before, pid_t pid) {
+    cpu_use_t sum = {0};
+    if (before->pid == pid) {
+        run_queue_t now = run_queue_read(pid);
+        for (size_t i = 0; i < now.n; i++) {
+            const cpu_use_t was = use_before(before, now.items[i].thread);
+            sum.ran_ns += now.items[i].use.ran_ns - was.ran_ns;
+            sum.waited_ns += now.items[i].use.waited_ns - was.waited_ns;
+            sum.times += now.items[i].use.times - was.times;
+        }
+        free(now.items);
+    }
+    free(before->items);
+    *before = (run_queue_t){0};
+    return sum;
+}
+
+/* From being woken to running on an idle core, with its sleep states. Behind another program it is milliseconds. */
+static const double WAKE_UP_NS = 2e5;
+
+/* "TAKEN_FRAC LOADAVG": how busy the machine is said to be, in tests (docs/testing.md). */
+static const char GIVEN[] = "BENCH_BUSY";
+
+void cpu_share_add(cpu_share_t *share, const cpu_use_t *use, double took_ns, size_t n_cores) {
+    const double waited_ns = use->waited_ns - WAKE_UP_NS * use->times;
+    const double others_ns = took_ns * (double)n_cores - use->ran_ns;
+    share->ran_ns += use->ran_ns;
+    share->taken_ns += fmax(0, fmin(waited_ns, others_ns));
+}
+
+double cpu_share_taken_frac(const cpu_share_t *share) {
+    const double had_ns = share->ran_ns + share->taken_ns;
+    return had_ns > 0 ? share->taken_ns / had_ns : NAN;
+}
+
+void cpu_share_settle(const cpu_share_t *share, case_result_t *result) {
+    const char *given = getenv(GIVEN);
+    result->cpu_taken_frac = cpu_share_taken_frac(share);
+    if (given != NULL && result->rounds > 0)
+        result->cpu_taken_frac = strtod(given, NULL);
+    if (result->cpu_taken_frac > BUSY_FRAC)
+        flag_list_add(&result->flags, FLAG_BUSY, NULL, result->cpu_taken_frac, NAN);
+}
+
+/* ---- before a run ---------------------------------------------------------------------------- */
+
+/* "6.90 5.11 3.02 5/312 4711" */
+load_t load_parse(const char *loadavg) {
+    load_t load = {.average = NAN};
+    long running;
+    if (sscanf(loadavg, "%lf %*f %*f %ld/", &load.average, &running) == 2)
+        load.running = running > 1 ? running - 1 : 0;
+    return load;
+}
+
+load_t load_read(void) {
+    const char *given = getenv(GIVEN);
+    char *text = NULL, *rest = NULL;
+    size_t size;
+    error_t ignored = ERROR_INIT;
+    if (given != NULL) {
+        strtod(given, &rest);
+        return load_parse(rest);
+    }
+    const bool read = fs_read("/proc/loadavg", &text, &size, &ignored) == STATUS_OK;
+    const load_t load = load_parse(read ? text : "");
+    free(text);
+    return load;
+}
+
+bool load_is_high(const load_t *load, size_t n_cores) {
+    return load->running > 0 && load->average >= 0.5 * (double)n_cores; /* false for NaN */
+}
