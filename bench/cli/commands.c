@@ -79,7 +79,7 @@ static const cli_option_t REPORT_OPTIONS[] = {
      CLI_FIELD(cli_text, report_command_options_t, report.pages)},
     {"html", "FILE", "write one HTML file of all pages, charts and cases instead; -: stdout",
      CLI_FIELD(cli_text, report_command_options_t, report.html)},
-    {"picture", "FILE", "draw the speed-ups of all workloads instead, into FILE.svg or .png",
+    {"picture", "FILE", "draw the speed-ups of all workloads instead, into FILE.svg",
      CLI_FIELD(cli_text, report_command_options_t, report.picture)},
     {"check", "FILE", "is this report, with its pages, what its runs give? exit code 1 if not",
      CLI_FIELD(cli_text, report_command_options_t, check)},

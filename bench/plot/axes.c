@@ -124,10 +124,11 @@ void range_take(range_t *range, double value) {
 
 void chart_time_axis(chart_t *chart, const range_t *seen_ns) {
     static const range_t NOTHING_SEEN_NS = {1000, 1000};
+    static const double MARGIN = 1.25; /* so that nothing lies on the frame */
     const range_t *range_ns = seen_ns->high > 0 ? seen_ns : &NOTHING_SEEN_NS;
-    /* A margin, so that nothing lies on the frame. */
-    chart_numbers(chart, "y_low=%.10g y_high=%.10g", floor(log10(range_ns->low / 1000 / 1.1)),
-                  ceil(log10(range_ns->high / 1000 * 1.1)));
+    const double from = range_ns->low / 1000 / MARGIN, to = range_ns->high / 1000 * MARGIN;
+    chart_numbers(chart, "y_from=%.10g y_to=%.10g y_low=%.10g y_high=%.10g", from, to,
+                  floor(log10(from)), ceil(log10(to)));
 }
 
 /* 42 pixels fit five digits of a size under its bar; 150 are for the axis and the margins. */

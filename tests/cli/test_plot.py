@@ -46,9 +46,9 @@ CONTENDERS = {
 # The fastest contender changes: PyTorch's graph does not fit at the last batch; the C reference is
 # faster than omp at small batches.
 FASTEST = {
-    "CUDA, the fastest at each batch": "cuda",
-    "PyTorch, the fastest at each batch": "pytorch-cuda",
-    "C on the CPU, the fastest at each batch": "cpu",
+    "CUDA, the fastest at each batch size": "cuda",
+    "PyTorch, the fastest at each batch size": "pytorch-cuda",
+    "C on the CPU, the fastest at each batch size": "cpu",
 }
 
 
@@ -199,10 +199,10 @@ FOOTER = "NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026
                 "time, µs (log scale)",
                 "batch, samples (log scale)",
                 "CUDA 01_study (the study's)",
-                "CUDA, the fastest at each batch",
+                "CUDA, the fastest at each batch size",
                 "PyTorch eager (the study's)",
-                "PyTorch, the fastest at each batch",
-                "C on the CPU, the fastest at each batch",
+                "PyTorch, the fastest at each batch size",
+                "C on the CPU, the fastest at each batch size",
                 "1,000",
                 "2²²",
             ],
