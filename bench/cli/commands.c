@@ -100,7 +100,7 @@ static status_t check_report(const cli_args_t *args, const char *path, error_t *
         return error_set(err, STATUS_USAGE, "bench report: --check and --%s exclude each other",
                          other);
     TRY(report_check(path, args->root, &found, err));
-    output_print(stdout, "%s: with its %zu page%s, it is what its runs give\n", path,
+    output_print(stdout, "%s: with its %zu other file%s, it is what its runs give\n", path,
                  found.n_files - 1, found.n_files == 2 ? "" : "s");
     if (found.n_unsealed > 0)
         printf(

@@ -150,7 +150,7 @@ void legend_take(legend_t *legend, const char *title) {
  * it thinks that two columns do not fit, it draws one. Actual letters are narrower, so a negative
  * spread corrects its estimate as far as needed. */
 int chart_legend(chart_t *chart, const legend_t *legend, size_t n_bars) {
-    enum { MARGINS = 120, ROW_HEIGHT = 20, DEFAULT_SPREAD = 2 };
+    enum { MARGINS = 137, ROW_HEIGHT = 20, DEFAULT_SPREAD = 2 };
     static const double LETTER = 7, SAMPLE = 55, GNUPLOT_LETTER = 8.4, GNUPLOT_SAMPLE = 6.5;
     const double column = (width_of(n_bars) - MARGINS) / 2, letters = (double)legend->longest;
     const bool two = LETTER * letters + SAMPLE <= column;

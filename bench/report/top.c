@@ -391,6 +391,8 @@ static void add_run(const report_t *report, machine_t *machine, const shown_run_
         text_list_add_new(&machine->hosts, "without a GPU");
     add_software(report, machine, run);
     text_list_add_new(&machine->revisions, revision_text(report, run));
+    for (size_t i = 0; i < shown->boots.n; i++)
+        text_list_add_new(&machine->revisions, revision_text(report, shown->boots.runs[i]));
     text_list_add_new(&machine->measured, when_of(report, run, shown->boots.n));
     add_cases(machine, run);
     machine->runs = mem_resize(machine->runs, machine->n_runs + 1, sizeof(record_t *));
@@ -420,12 +422,15 @@ static void print_machine(const report_t *report, machine_t *machine) {
           hosts != NULL ? hosts : "", software != NULL ? software : "",
           software != NULL ? ", " : "", revisions);
     print(report, "- Measured: %s.\n", report_join(report, &machine->measured, "; "));
-    print(
-        report,
-        "- Cases: %zu (%s); %zu agree with a float64 reference (%zu trainings only in their first "
-        "steps), %zu have no output to check; %zu with two values.\n",
-        machine->counts.all, statuses != NULL ? statuses : "none", machine->right, machine->partly,
-        machine->unchecked, machine->two_values);
+    text_list_t more = {0};
+    if (machine->partly > 0)
+        text_list_add_format(&more, "of %zu trainings only the first steps", machine->partly);
+    if (machine->unchecked > 0)
+        text_list_add_format(&more, "%zu have no output to check", machine->unchecked);
+    text_list_add_format(&more, "%zu with two values", machine->two_values);
+    print(report, "- Cases: %zu (%s); %zu agree with a float64 reference, %s.\n",
+          machine->counts.all, statuses != NULL ? statuses : "none", machine->right,
+          report_join(report, &more, ", "));
     print(report, "- Trust: %s (%s).\n", trust_text(report, machine),
           doc_link(report, "docs/cheating.md", "#trust", "docs/cheating.md#trust"));
 }

@@ -286,8 +286,8 @@ static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t
         window > 1 ? chart_format(chart, "running mean over %zu points, ", window) : "";
     curve_free(&curve);
     chart->note = chart_format(chart,
-                               "%s  ·  %sthin: one seed; thick: mean of seeds  ·  below: "
-                               "difference from %s, same seed and weights",
+                               "%s  ·  %sthin: one seed; thick: mean of seeds; below: "
+                               "difference from %s",
                                arena_keep(&chart->texts, plot_shape_without(data, "seed")), mean,
                                reference_name(panels, n));
 }
