@@ -88,6 +88,7 @@ comparison_set_t set_against_host(const report_t *report, const comparison_set_t
         size_row_t *row = &own.rows[i];
         row->strongest = rival ? row->host_rival : row->host;
         row->headline = rival ? row->against_host_rival : row->against_host;
+        row->theirs = (standing_t){0}; /* they are of those not compared here */
     }
     return own;
 }
@@ -100,6 +101,7 @@ comparison_set_t set_of_study(const report_t *report, const comparison_set_t *se
         row->best = row->study;
         row->strongest = row->eager;
         row->headline = row->study_total;
+        row->theirs = (standing_t){0};
     }
     return own;
 }
