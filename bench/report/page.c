@@ -317,22 +317,12 @@ const char *standing_cell(const report_t *report, const standing_t *standing, co
                        name_cell(report, shown), reason);
 }
 
-const char *share_cell(const report_t *report, double frac) {
-    if (frac >= 0.9995)
-        return "> 99.9 %";
-    return frac >= 0.995 ? report_text(report, "%.1f %%", 100 * frac) : percent_text(report, frac);
-}
-
 const char *limit_cell(const report_t *report, const case_result_t *result) {
     const bool known = result != NULL && result_has_times(result) && isfinite(result->limit.frac);
     return known ? case_link(report, result,
                              report_text(report, "%s%s", percent_text(report, result->limit.frac),
                                          limit_mark(result)))
                  : "–";
-}
-
-const char *count_cell(const report_t *report, double count) {
-    return isfinite(count) ? report_text(report, "%.0f", count) : "–";
 }
 
 const char *interval_cell(const report_t *report, const phase_t *phase) {

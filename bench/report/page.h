@@ -118,11 +118,8 @@ const char *name_cell(const report_t *report, const case_result_t *result);
 /* "6.2 µs 04_four + arena": of who stands for a side, which says why if it is not compared. */
 const char *standing_cell(const report_t *report, const standing_t *standing, const char *phase,
                           bool bold);
-/* "88 %"; with a decimal if rounding would give 100 %: "99.7 %". */
-const char *share_cell(const report_t *report, double frac);
 /* "93 %" of the limit recorded with the case. */
 const char *limit_cell(const report_t *report, const case_result_t *result);
-const char *count_cell(const report_t *report, double count); /* "12"; NaN: "–" */
 /* "1.2–1.3 µs": the 95 % interval of a phase's median; "–" with too few passes. */
 const char *interval_cell(const report_t *report, const phase_t *phase);
 const char *median_text(const report_t *report, const phase_t *phase); /* "12.6 µs", "12.6 µs ‡" */
