@@ -92,7 +92,7 @@ def text_places(path: Path) -> list[tuple[float, float, str]]:
     return places
 
 
-def width(path: Path) -> float:
+def width_of(path: Path) -> float:
     """Return an SVG's width in pixels."""
     return float(ElementTree.parse(path).getroot().get("width", "nan"))
 

@@ -178,7 +178,7 @@ def test_forgeries_are_refused(message: str, edits: list[str], tmp_path: Path) -
 
 def test_what_was_not_edited_is_read(tmp_path: Path) -> None:
     report = report_of(MadeUp().write(tmp_path / "run"), out=tmp_path / "R.md")
-    assert "**2.0" in report
+    assert "**C 1.999× (1.994–2.004)** at batch 64, 1.00 µs " in report
     assert "Unsealed: `run.json` has no digest" in report
     assert "Missing" not in report
 

@@ -65,6 +65,7 @@ def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) ->
     own.bench("report", "results/one")
     assert sorted(path.name for path in own.folder.iterdir()) == [
         "REPORT.md",
+        "REPORT.svg",
         "my_kernel",
         "plots",
         "results",

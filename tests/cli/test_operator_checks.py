@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,9 @@ def test_a_difference_is_shown_where_it_is_allowed(tmp_path: Path) -> None:
     printed = bench("run", "--operator", folder, *options).stdout
     assert "  two runs     differ (not deterministic)\n" in printed
     report = report_of(run, out=tmp_path / "REPORT.md")
-    checks = report[report.index("### Checks") :].split("\n\n")[2].splitlines()
-    assert [line.split("|")[7].strip() for line in checks] == ["two runs", "--------", "differ"]
+    heading, _, *rows = re.findall(r"^\|.*$", report.partition("### Contenders")[2], re.MULTILINE)
+    column = [cell.strip() for cell in heading.split("|")].index("two runs")
+    assert [row.split("|")[column].strip() for row in rows] == ["differ"]
 
 
 # ---- verify() ------------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def test_interval_needs_five_passes(n_passes: int, tmp_path: Path) -> None:
 
 
 def test_without_interval_the_reason_is_printed(tmp_path: Path) -> None:
-    reason = "the spread between processes is unknown"
+    reason = ", without intervals: "
     for n_passes in (1, 5):
         options = ("--passes", str(n_passes), "--out", tmp_path / str(n_passes))
         printed = bench("run", *ONE_CASE, *options).stdout

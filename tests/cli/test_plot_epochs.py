@@ -10,17 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from charts import Row, blocks, draw, needs_gnuplot, text_places, texts, width
+from charts import Row, blocks, draw, needs_gnuplot, text_places, texts, width_of
 from make_mlp_train_run import (
-    ALLOCATE,
     ALLOCATORS,
     CUDA,
-    EPOCHS,
-    LIVE,
-    PYTORCH,
     RUNG,
-    SEEDS_WIDTH,
-    TF32,
     WIDTHS,
     make_mlp_train_run,
 )
@@ -60,7 +54,7 @@ def test_chart_exists_and_contains_its_texts(drawn: Drawn, chart: str) -> None:
     svg = drawn.out / f"{chart}.svg"
     for x, _, text in text_places(svg):
         # Six pixels per letter in the notes; titles are short.
-        assert 0 <= x <= width(svg) and (x > 20 or len(text) * 6 < width(svg)), text
+        assert 0 <= x <= width_of(svg) and (x > 20 or len(text) * 6 < width_of(svg)), text
 
 
 def test_losses_are_compared_with_the_mode_with_most_seeds(drawn: Drawn) -> None:

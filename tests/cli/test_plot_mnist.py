@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from charts import blocks, draw, line_series, needs_gnuplot, plot, text_places, texts, width
+from charts import blocks, draw, line_series, needs_gnuplot, plot, text_places, texts, width_of
 from make_mnist_run import (
     COPY_BYTES_PER_S,
     L2_BYTES,
@@ -60,7 +60,7 @@ def test_all_texts_fit_the_picture(drawn: Drawn, chart: str) -> None:
     svg = drawn.path(chart, "svg")
     for x, _, text in text_places(svg):
         # Six pixels per letter in the notes; titles are short.
-        assert 0 <= x <= width(svg) and (x > 20 or len(text) * 6 < width(svg)), text
+        assert 0 <= x <= width_of(svg) and (x > 20 or len(text) * 6 < width_of(svg)), text
 
 
 def test_steps_match_the_run_and_limits_are_three_passes(drawn: Drawn) -> None:

@@ -221,9 +221,7 @@ def test_a_boot_counts_where_it_has_cases(tmp_path: Path) -> None:
     boot = another_boot(tmp_path / "boot", other_sweep, epochs)
     with_cases(boot, lambda case: not case.startswith("allocate/"))
     alike = "2026-03-02, one pass"
-    assert measured(epochs, SIX_PASSES, boot) == [
-        f"{alike}, 2 starts; 2026-03-02, 6 passes"
-    ]
+    assert measured(epochs, SIX_PASSES, boot) == [f"{alike}, 2 starts; 2026-03-02, 6 passes"]
     report = report_of(epochs, boot, out=tmp_path / "r.md")
     pages = [(tmp_path / "r-pages/epochs" / f"{w}.md") for w in ("mlp_train", "allocate")]
     assert [page.read_text("utf-8").count("**2 starts**") for page in pages] == [1, 0], report

@@ -73,7 +73,9 @@ def test_links_open_their_place(browser: Browser, saved: Path) -> None:
     """From a number to its case, whose sections open; with the keyboard, too."""
     browser.show(1024)
     browser.open(saved.as_uri())
-    href = browser.eval("document.querySelector('main > .table a[href^=\"#c\"]').getAttribute('href')")
+    href = browser.eval(
+        "document.querySelector('main > .table a[href^=\"#c\"]').getAttribute('href')"
+    )
     assert browser.eval(f"document.querySelector('{href} pre').offsetHeight") == 0
     browser.eval("document.querySelector('main > .table a[href^=\"#c\"]').focus()")
     browser.press("Enter")
