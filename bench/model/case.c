@@ -115,6 +115,16 @@ static bool in_list(const char *name, const char *const *names, size_t n) {
     return false;
 }
 
+/* Modes of reference_pytorch that compile, beside those whose name says so. */
+static const char *const COMPILED[] = {"combo_graph", "manual_graph", "mapped"};
+
+bool case_compiles(const case_t *spec) {
+    if (strcmp(spec->engine, "pytorch") != 0 && strcmp(spec->engine, "python") != 0)
+        return false;
+    return strstr(spec->variant, "compile") != NULL ||
+           in_list(spec->variant, COMPILED, sizeof COMPILED / sizeof *COMPILED);
+}
+
 static bool is_in(const named_value_t *items, size_t n, const named_value_t *item) {
     const value_t *value = find(items, n, item->name);
     return value != NULL && value_equal(value, &item->value);
