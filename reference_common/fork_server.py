@@ -27,8 +27,8 @@ import forked
 from timing import now_ns
 
 PR_SET_PDEATHSIG = 1
-# PyTorch's compiler asks, as it is imported, whether there is a GPU, which opens it. With these PyTorch answers that there
-# is none, opens nothing, and remembers nothing of it.
+# PyTorch's compiler asks, as it is imported, whether there is a GPU, which opens it. With these
+# PyTorch answers that there is none, opens nothing, and remembers nothing of it.
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 # By which bench knows whose a process is; read from what the kernel shows of the process's start.
 TAG = "BENCH_WORKER"
