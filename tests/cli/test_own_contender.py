@@ -176,7 +176,7 @@ def test_medians_are_finite(own: Path) -> None:
 
 MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
 NO_VERSION = (
-    'versions: that of mine is not known: its answer to hello has no "versions": {"mine": …}'
+    'versions: that of mine is unknown: its answer to hello has no "versions": {"mine": …}'
 )
 
 
