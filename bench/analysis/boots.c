@@ -97,11 +97,11 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
     status_t status = STATUS_OK;
     if (differences.n > 0) {
         char *list = text_list_join(&differences, "; ");
-        status =
-            error_set(err, STATUS_INCOMPARABLE,
-                      "%s and %s have the same sweeps on the same device, but cannot be boots of one "
-                      "machine: %s",
-                      first->folder, run->folder, list);
+        status = error_set(
+            err, STATUS_INCOMPARABLE,
+            "%s and %s have the same sweeps on the same device, but cannot be boots of one "
+            "machine: %s",
+            first->folder, run->folder, list);
         free(list);
     } else {
         boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from charts import needs_gnuplot
 from docs_tables import Table, compare, paths, text_of
-from project import BENCH, ROOT, bench, compiler_options, read_lines, saved_runs, write_sweep
+from project import BENCH, ROOT, bench, compiler_options, read_lines, saved_runs
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -300,9 +300,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_the_kernel_of_the_guide(project: Path) -> None:
-    (project / "kernels/mlp_infer/90_grid_stride.cu").write_text(
-        block_with("MLP_INFER {"), "utf-8"
-    )
+    (project / "kernels/mlp_infer/90_grid_stride.cu").write_text(block_with("MLP_INFER {"), "utf-8")
     sweep = project / "mine.json"
     sweep.write_text(block_with('"name": "mine"'), "utf-8")
     assert re.search(

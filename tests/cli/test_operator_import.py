@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, ROOT, bench, read_cases, read_header
+from project import FIXTURES, bench, read_cases, read_header
 from test_cheats import verdict_of
 
 pytestmark = pytest.mark.usefixtures("warm_workers")

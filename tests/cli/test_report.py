@@ -135,7 +135,7 @@ def test_where_pages_lie(run: Path, tmp_path: Path) -> None:
 
 def test_the_committed_report_is_what_its_runs_give() -> None:
     done = bench("report", "--check", "REPORT.md", cwd=ROOT)
-    assert done.stdout.startswith("REPORT.md: with its ")
+    assert done.stdout.startswith("REPORT.md: matches its runs, with its ")
 
 
 def test_check_finds_the_first_line_that_differs(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import BENCH, FIXTURES, ROOT, TIMEOUT_S
+from project import BENCH, FIXTURES, TIMEOUT_S
 
 Exchange = dict[str, Any]
 
