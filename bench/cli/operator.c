@@ -45,7 +45,7 @@ enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS };
 
 void operator_print_subcommands(FILE *out) {
     enum { OPERANDS_COLUMN = 6 };
-    fputs("\nsubcommands (docs/own-operator.md):\n", out);
+    fputs("\nsubcommands (docs/your-kernel.md):\n", out);
     for (size_t i = 0; i < N_SUBCOMMANDS; i++)
         fprintf(out, "  %-6s %s%*s %s\n", SUBCOMMANDS[i].name, SUBCOMMANDS[i].operands,
                 OPERANDS_COLUMN - (int)text_width(SUBCOMMANDS[i].operands), "",

@@ -68,14 +68,13 @@ static void print_folder(const char *folder) {
     for (size_t i = 0; i < N_FILES; i++)
         printf("  %-25s %s\n", FILES[i].name, FILES[i].what);
     char *word = text_shell(folder);
-    printf(
-        "\nIt runs as it is. Each file says what to change; docs/own-operator.md has the format. "
-        "Next:\n"
-        "  bench operator check %s --emulate     (is the kernel right? on the CPU)\n"
-        "  bench compile --operator %s --arch sm_75,sm_90 --quick\n"
-        "  bench run --operator %s --quick\n"
-        "  bench run --operator %s --quick --set device=cpu     (without a GPU)\n",
-        word, word, word, word);
+    printf("\nIt runs as it is. Each file says what to change; docs/your-kernel.md has the format. "
+           "Next:\n"
+           "  bench operator check %s --emulate     (is the kernel right? on the CPU)\n"
+           "  bench compile --operator %s --arch sm_75,sm_90 --quick\n"
+           "  bench run --operator %s --quick\n"
+           "  bench run --operator %s --quick --set device=cpu     (without a GPU)\n",
+           word, word, word, word);
     free(word);
 }
 
