@@ -19,9 +19,7 @@ typedef struct operator_options {
     const cli_args_t *args; /* the complete command line */
 } operator_options_t;
 
-status_t operator_new(const operator_options_t *options, error_t *err);
 status_t operator_check(const operator_options_t *options, error_t *err);
-status_t operator_import(const operator_options_t *options, error_t *err);
 
 /* Is the reference output such that a check can fail, at the default sizes? */
 status_t operator_check_oracle(const workload_t *workload, const char *root, error_t *err);

@@ -1,6 +1,6 @@
 /* What `bench list` and `bench operator` print of an operator. */
-#ifndef BENCH_CLI_OPERATOR_PRINT_H
-#define BENCH_CLI_OPERATOR_PRINT_H
+#ifndef BENCH_CLI_OPERATOR_CHECK_H
+#define BENCH_CLI_OPERATOR_CHECK_H
 
 #include "workloads/common/workload.h"
 
