@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "engine/gpu.h"
 #include "engine/session.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "io/fs.h"
 #include "io/json.h"
 #include "worker/engines.h"
-#include "workloads/common/random_fill.h"
+#include "workloads/common/session_parts.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "workloads/allocate/descriptor.h"
 
 #include "base/rng.h"
-#include "workloads/common/descriptors.h"
+#include "workloads/common/workload.h"
 
 /* The cost of a block while many others are in use: a microbenchmark of mlp_train's allocators. */
 static const param_spec_t PARAMS[] = {

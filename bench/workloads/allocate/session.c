@@ -12,7 +12,7 @@
 #include "workloads/allocate/descriptor.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cuda/cubin.h"
+#include "engine/session.h"
 #include "model/case.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* A NULL-terminated list. */
 #define NAMES(...)                                                                                 \
@@ -148,5 +150,39 @@ status_t workload_scripts(const workload_t *workload, const char *root, text_lis
 /* Does "*" leave out this way to run such a file on the CPU? */
 bool workload_variant_is_for_gpu(const workload_t *workload, const char *engine, const char *root,
                                  const char *variant);
+
+/* The descriptors in the table of workloads/registry.c, from bench/workloads/<name>/descriptor.c.
+ * Other code finds them by name through workload.h. */
+
+/* The tolerance of workloads without arithmetic, whose outputs are copied or counted. */
+static inline double workload_exact(const case_t *spec) {
+    (void)spec;
+    return 1e-12;
+}
+
+/* workload_t.arithmetic of matrix products in the case's dtype. */
+static inline const char *workload_multiplies(const case_t *spec) {
+    return spec->dtype;
+}
+
+/* The same of float32 without matrix products. */
+static inline const char *workload_uses_lanes(const case_t *spec) {
+    return strcmp(spec->dtype, "f32") == 0 ? "fp32" : NULL;
+}
+
+extern const workload_t workload_mlp_infer, workload_linreg_train, workload_mnist_train;
+extern const workload_t workload_mlp_train;
+extern const workload_t workload_null, workload_device, workload_allocate;
+
+/* One table of functions per workload and engine, listed by worker/engine_<name>.c. */
+
+extern const session_ops_t mlp_infer_cpu, mlp_infer_cuda;
+extern const session_ops_t linreg_train_cpu, linreg_train_cuda;
+extern const session_ops_t mnist_train_cpu, mnist_train_cuda;
+extern const session_ops_t mlp_train_cpu, mlp_train_cuda;
+extern const session_ops_t null_synthetic, null_cuda;
+extern const session_ops_t device_copy_cpu, device_copy_cuda;
+extern const session_ops_t allocate_cpu, allocate_cuda;
+extern const session_ops_t operator_cuda; /* of every operator */
 
 #endif

@@ -2,7 +2,6 @@
 #include "engine/gpu.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/train_phases.h"
 #include "workloads/device/descriptor.h"
 
 #include <stdlib.h>

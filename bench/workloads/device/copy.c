@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 #include "workloads/device/descriptor.h"
 
 #include <stdlib.h>

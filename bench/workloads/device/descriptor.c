@@ -1,5 +1,5 @@
 #include "workloads/device/descriptor.h"
-#include "workloads/common/descriptors.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 #include "workloads/linreg_train/data.h"
 
 #include <math.h>

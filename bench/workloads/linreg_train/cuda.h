@@ -7,8 +7,7 @@
 #include "engine/gpu.h"
 #include "engine/session.h"
 #include "workloads/common/gpu_memory.h"
-#include "workloads/common/signs.h"
-#include "workloads/common/train_phases.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/linreg_train/fit.h"
 
 #include <stdbool.h>

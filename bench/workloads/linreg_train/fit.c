@@ -1,7 +1,6 @@
 #include "workloads/linreg_train/fit.h"
 
 #include "base/memory.h"
-#include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 
 #include <float.h>

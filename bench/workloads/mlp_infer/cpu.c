@@ -3,9 +3,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/target_clones.h"
-#include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 #include "workloads/mlp_infer/data.h"
 
 #include <math.h>

@@ -3,10 +3,8 @@
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "workloads/common/descriptors.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
-#include "workloads/common/signs.h"
+#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>

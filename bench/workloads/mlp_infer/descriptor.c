@@ -1,4 +1,4 @@
-#include "workloads/common/descriptors.h"
+#include "workloads/common/workload.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* mlp_train in C: describes its training for the session in workloads/mnist/cpu.c. The arithmetic
  * is that of mnist_train, with any number of layers. */
 #include "workloads/mnist/cpu.h"
-#include "workloads/common/descriptors.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 #include "workloads/mlp_train/data.h"
 #include "workloads/mnist/learned.h"
 

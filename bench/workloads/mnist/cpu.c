@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/mnist/fit.h"
 #include "workloads/mnist/learned.h"

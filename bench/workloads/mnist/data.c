@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/signs.h"
 
 #include <math.h>
 #include <stdlib.h>

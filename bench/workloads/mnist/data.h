@@ -5,7 +5,7 @@
 #define BENCH_WORKLOADS_MNIST_DATA_H
 
 #include "model/case.h"
-#include "workloads/common/shared_data.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/mnist/images.h"
 
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* mnist_train in C: describes its training for the session in workloads/mnist/cpu.c. */
 #include "workloads/mnist/cpu.h"
-#include "workloads/common/descriptors.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 #include "workloads/mnist/learned.h"
 #include "workloads/mnist/oracle.h"
 

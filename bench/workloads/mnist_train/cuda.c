@@ -5,8 +5,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
-#include "workloads/common/signs.h"
+#include "workloads/common/workload.h"
 #include "workloads/mnist_train/split_weight.h"
 
 #include <math.h>

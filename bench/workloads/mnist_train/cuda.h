@@ -6,7 +6,7 @@
 
 #include "engine/gpu.h"
 #include "engine/session.h"
-#include "workloads/common/train_phases.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/mnist/fit.h"
 #include "workloads/mnist/gpu_images.h"
 #include "workloads/mnist_train/cublaslt.h"

@@ -3,8 +3,7 @@
 #include "base/clock.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
-#include "workloads/common/train_phases.h"
+#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 

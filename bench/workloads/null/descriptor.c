@@ -1,4 +1,4 @@
-#include "workloads/common/descriptors.h"
+#include "workloads/common/workload.h"
 
 /* No arithmetic: the variants of the null engine behave in every way a contender can. */
 static const param_spec_t PARAMS[] = {

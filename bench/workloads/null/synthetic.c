@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <signal.h>

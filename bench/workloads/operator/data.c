@@ -51,14 +51,6 @@ static void refill(void *refilled, uint64_t from, uint64_t to) {
 
 static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
 
-status_t operator_data_room(const operator_shape_t *shapes, size_t n, unsigned copies,
-                            error_t *err) {
-    double bytes = 0;
-    for (size_t i = 0; i < n; i++)
-        bytes += (double)shapes[i].bytes;
-    return host_room(copies * bytes, err);
-}
-
 const operator_data_t *operator_data_take(const operator_description_t *description,
                                           const case_t *spec, uint64_t seed) {
     operator_data_t shape = {.description = description, .seed = seed};

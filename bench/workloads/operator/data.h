@@ -2,7 +2,7 @@
 #ifndef BENCH_WORKLOADS_OPERATOR_DATA_H
 #define BENCH_WORKLOADS_OPERATOR_DATA_H
 
-#include "workloads/common/shared_data.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/operator/description.h"
 
 typedef struct operator_data {
@@ -14,9 +14,6 @@ typedef struct operator_data {
     void *values[OPERATOR_ARRAYS]; /* of inputs; NULL for outputs */
 } operator_data_t;
 
-/* Does free host memory have room for `copies` copies of the arrays? Otherwise fails with both numbers. */
-status_t operator_data_room(const operator_shape_t *shapes, size_t n, unsigned copies,
-                            error_t *err);
 /* Every take needs a release. Not thread-safe. */
 const operator_data_t *operator_data_take(const operator_description_t *description,
                                           const case_t *spec, uint64_t seed);
