@@ -14,7 +14,7 @@
 #include "sweep/sweep.h"
 #include "walls/walls.h"
 #include "worker/pool.h"
-#include "workloads/mnist/idx.h"
+#include "workloads/mnist/data.h"
 #include "workloads/operator/operators.h"
 
 #include <jansson.h>

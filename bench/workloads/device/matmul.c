@@ -216,3 +216,8 @@ status_t device_matmul_open(session_t *session, const open_request_t *request, e
     session->ops = &DEVICE_MATMUL;
     return session_open(session, request, sizeof(state_t), prepare, err);
 }
+
+size_t device_matmul_rows(const case_t *spec) {
+    const double elements = (double)case_param_int(spec, "bytes", 0) / sizeof(float);
+    return elements >= 1 ? (size_t)sqrt(elements) : 1;
+}

@@ -6,7 +6,6 @@
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 #include "workloads/linreg_train/data.h"
-#include "workloads/linreg_train/fit.h"
 
 #include <math.h>
 #include <omp.h>

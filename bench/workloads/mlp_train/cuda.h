@@ -7,8 +7,8 @@
 
 #include "engine/gpu.h"
 #include "engine/session.h"
-#include "workloads/mlp_train/loop.h"
-#include "workloads/mnist/fit.h"
+#include "workloads/mlp_train/operators.h"
+#include "workloads/mnist/oracle.h"
 
 enum { MLPT_GRAPH_STEPS = 512 }; /* maximum per graph: an epoch replays it */
 
@@ -65,9 +65,6 @@ status_t mlpt_cuda_last_step(mlpt_cuda_t *s, error_t *err);
  * have run before, so that the allocator does not call the driver. */
 status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err);
 void mlpt_cuda_drop_graphs(mlpt_cuda_t *s);
-
-/* ---- probes.c -------------------------------------------------------------------------------- */
-void mlpt_cuda_add_probes(session_t *session);
 
 /* ---- time_split.c ---------------------------------------------------------------------------- */
 

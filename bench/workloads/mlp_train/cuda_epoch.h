@@ -1,7 +1,7 @@
 /* Splits the time of an epoch: a kernel ran; none did, but the host was inside the driver's
  * allocator; or neither (gaps). */
-#ifndef BENCH_WORKLOADS_MLP_TRAIN_TIME_SPLIT_H
-#define BENCH_WORKLOADS_MLP_TRAIN_TIME_SPLIT_H
+#ifndef BENCH_WORKLOADS_MLP_TRAIN_CUDA_EPOCH_H
+#define BENCH_WORKLOADS_MLP_TRAIN_CUDA_EPOCH_H
 
 #include "engine/trace.h"
 
