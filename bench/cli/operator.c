@@ -112,9 +112,7 @@ static status_t check_name(const operator_options_t *options, error_t *err) {
             "bench operator new: found the name \"%s\", expected letters, digits, \"_\", "
             "\"-\", \"+\" and \".\"",
             name);
-    text_list_t ignored = {0};
-    workload_add_operators(options->root, &ignored);
-    text_list_free(&ignored);
+    workload_search_operators(options->root, NULL);
     return refuse_taken(name, err);
 }
 

@@ -396,9 +396,7 @@ status_t operator_check(const operator_options_t *options, error_t *err) {
     TRY(fs_check_temporary(err));
     if ((options->variant != NULL || options->sets.n > 0) && !options->emulate)
         return error_set(err, STATUS_USAGE, "--variant and --set are for --emulate");
-    text_list_t others = {0}; /* what is wrong with them is not asked for */
-    workload_add_operators(options->root, &others);
-    text_list_free(&others);
+    workload_search_operators(options->root, NULL); /* what is wrong with others is not asked for */
     for (size_t i = 0; i < options->n_operands; i++) {
         if (i > 0)
             putchar('\n');

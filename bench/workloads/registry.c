@@ -172,22 +172,20 @@ enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
 static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch", "jax", "python"};
 
-const workload_t *workload_find(const char *name) {
+static const workload_t *find_built_in(const char *name) {
     for (size_t i = 0; i < N_WORKLOADS; i++)
         if (strcmp(TABLE[i]->name, name) == 0)
             return TABLE[i];
-    const workload_t *workload = NULL;
-    for (size_t i = 0; (workload = operators_workload(i)) != NULL; i++)
-        if (strcmp(workload->name, name) == 0)
-            break;
-    return workload;
+    return NULL;
 }
 
 static bool is_built_in(const char *name) {
-    for (size_t i = 0; i < N_WORKLOADS; i++)
-        if (strcmp(TABLE[i]->name, name) == 0)
-            return true;
-    return false;
+    return find_built_in(name) != NULL;
+}
+
+const workload_t *workload_find(const char *name) {
+    const workload_t *built_in = find_built_in(name);
+    return built_in != NULL ? built_in : operators_find_workload(name);
 }
 
 status_t workload_add_operator(const char *folder, const workload_t **added, error_t *err) {
@@ -197,30 +195,11 @@ status_t workload_add_operator(const char *folder, const workload_t **added, err
     return STATUS_OK;
 }
 
-static void add_operators_in(const char *above, text_list_t *problems) {
-    char *kernels = fs_join(above, "kernels");
-    text_list_t folders = {0};
-    error_t ignored = ERROR_INIT; /* without the folder there are none */
-    fs_list(kernels, "", &folders, &ignored);
-    for (size_t i = 0; i < folders.n; i++) {
-        char *folder = fs_join(kernels, folders.items[i]);
-        char *file = fs_join(folder, "operator.json");
-        const workload_t *added;
-        error_t why = ERROR_INIT;
-        if (fs_exists(file) && workload_add_operator(folder, &added, &why) != STATUS_OK)
-            text_list_add(problems, why.text);
-        free(file);
-        free(folder);
-    }
-    text_list_free(&folders);
-    free(kernels);
-}
-
-void workload_add_operators(const char *root, text_list_t *problems) {
+void workload_search_operators(const char *root, void (*left_out)(const char *why)) {
     char *project = folders_project(root);
-    add_operators_in(root, problems);
+    operators_search(root, is_built_in, left_out);
     if (strcmp(project, root) != 0)
-        add_operators_in(project, problems);
+        operators_search(project, is_built_in, left_out);
     free(project);
 }
 

@@ -116,8 +116,9 @@ const workload_t *workload_find(const char *name); /* NULL when unknown */
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
 /* Add the operator that a folder describes. STATUS_USAGE: what is wrong with it. */
 status_t workload_add_operator(const char *folder, const workload_t **added, error_t *err);
-/* Add those of the project's kernels/; what is wrong with one is added to `problems`. */
-void workload_add_operators(const char *root, text_list_t *problems);
+/* Read the operators of the project's kernels/ when they are first asked for: one by its name, or all. What is wrong with
+ * one goes to `left_out` (NULL: nowhere), and it is no workload. */
+void workload_search_operators(const char *root, void (*left_out)(const char *why));
 
 /* Number `index` of all, own operators last; NULL beyond the last. */
 const workload_t *workload_at(size_t index);

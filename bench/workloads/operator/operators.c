@@ -1,6 +1,7 @@
 #include "workloads/operator/operators.h"
 
 #include "base/memory.h"
+#include "io/fs.h"
 #include "model/result.h"
 #include "workloads/operator/launches.h"
 #include "workloads/operator/tensor_maps.h"
@@ -32,17 +33,6 @@ static const technique_spec_t TECHNIQUES[] = {
 
 static const char *const MODES[] = {"eager", "inference",     "compile",
                                     "graph", "compile_graph", NULL};
-
-const operator_description_t *operators_find(const char *name) {
-    for (size_t i = 0; i < n_entries; i++)
-        if (strcmp(entries[i]->description.name, name) == 0)
-            return &entries[i]->description;
-    return NULL;
-}
-
-const workload_t *operators_workload(size_t index) {
-    return index < n_entries ? &entries[index]->workload : NULL;
-}
 
 /* ---- as a workload --------------------------------------------------------------------------- */
 
@@ -303,10 +293,18 @@ static void add_entry(operator_entry_t *entry) {
     entries[n_entries++] = entry;
 }
 
+static operator_entry_t *find_added(const char *name) {
+    for (size_t i = 0; i < n_entries; i++)
+        if (strcmp(entries[i]->description.name, name) == 0)
+            return entries[i];
+    return NULL;
+}
+
 /* Is the name free? One folder may be added again. */
 static status_t check_name(const char *folder, const operator_description_t *d,
                            bool (*is_taken)(const char *name), error_t *err) {
-    const operator_description_t *other = operators_find(d->name);
+    const operator_entry_t *entry = find_added(d->name);
+    const operator_description_t *other = entry != NULL ? &entry->description : NULL;
     const char *of = is_taken != NULL && is_taken(d->name) ? "a workload of this program"
                      : other == NULL                       ? NULL
                      : other->folder == NULL               ? "an operator of this run"
@@ -324,31 +322,142 @@ static status_t check_name(const char *folder, const operator_description_t *d,
                      d->name, of);
 }
 
+static status_t add_folder(const char *folder, operator_entry_t *entry,
+                           bool (*is_taken)(const char *name), error_t *err) {
+    status_t status = check_name(folder, &entry->description, is_taken, err);
+    if (status == STATUS_OK && find_added(entry->description.name) == NULL) {
+        add_entry(entry);
+        return STATUS_OK;
+    }
+    description_free(&entry->description);
+    free(entry);
+    return status;
+}
+
+/* ---- those of kernels/ ------------------------------------------------------------------------ */
+
+/* Where operators may be that nobody has asked for yet. */
+static struct {
+    text_list_t folders; /* …/kernels */
+    text_list_t read;    /* …/kernels/NAME: those tried */
+    bool has_read_all;
+    bool (*is_taken)(const char *name);
+    void (*left_out)(const char *why);
+} search;
+
+void operators_search(const char *root, bool (*is_taken)(const char *name),
+                      void (*left_out)(const char *why)) {
+    char *kernels = fs_join(root, "kernels");
+    text_list_add_new(&search.folders, kernels);
+    search.has_read_all = false;
+    search.is_taken = is_taken;
+    search.left_out = left_out;
+    free(kernels);
+}
+
+/* A wrong description must not keep other workloads from running. */
+static void read_folder(const char *folder) {
+    char *file = fs_join(folder, "operator.json");
+    if (!text_list_has(&search.read, folder) && fs_exists(file)) {
+        operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
+        error_t why = ERROR_INIT;
+        text_list_add(&search.read, folder);
+        status_t status = description_load(folder, &entry->description, &why);
+        if (status == STATUS_OK)
+            status = add_folder(folder, entry, search.is_taken, &why);
+        else
+            free(entry);
+        if (status != STATUS_OK && search.left_out != NULL)
+            search.left_out(why.text);
+    }
+    free(file);
+}
+
+/* Let the operator of this folder be number `at`. Returns 1, or 0 if there is none. */
+static size_t place(const char *folder, size_t at) {
+    char *path = realpath(folder, NULL);
+    size_t i = at;
+    while (i < n_entries && (path == NULL || entries[i]->description.folder == NULL ||
+                             strcmp(entries[i]->description.folder, path) != 0))
+        i++;
+    free(path);
+    if (i >= n_entries)
+        return 0;
+    operator_entry_t *entry = entries[i];
+    memmove(&entries[at + 1], &entries[at], (i - at) * sizeof(operator_entry_t *));
+    entries[at] = entry;
+    return 1;
+}
+
+/* Their order is that of the folders, whichever was asked for first. */
+static void read_all(void) {
+    size_t n_placed = 0;
+    if (search.has_read_all)
+        return;
+    search.has_read_all = true;
+    for (size_t i = 0; i < search.folders.n; i++) {
+        text_list_t names = {0};
+        error_t ignored = ERROR_INIT; /* without the folder there are none */
+        fs_list(search.folders.items[i], "", &names, &ignored);
+        for (size_t k = 0; k < names.n; k++) {
+            char *folder = fs_join(search.folders.items[i], names.items[k]);
+            read_folder(folder);
+            n_placed += place(folder, n_placed);
+            free(folder);
+        }
+        text_list_free(&names);
+    }
+}
+
+/* Of all descriptions only that in the folder of this name is read, unless there is none. */
+static const operator_entry_t *find(const char *name) {
+    if (find_added(name) != NULL || search.folders.n == 0 || search.is_taken(name) ||
+        !text_is_name(name))
+        return find_added(name);
+    for (size_t i = 0; i < search.folders.n; i++) {
+        char *folder = fs_join(search.folders.items[i], name);
+        read_folder(folder);
+        free(folder);
+    }
+    if (find_added(name) == NULL)
+        read_all();
+    return find_added(name);
+}
+
+const operator_description_t *operators_find(const char *name) {
+    const operator_entry_t *entry = find(name);
+    return entry != NULL ? &entry->description : NULL;
+}
+
+const workload_t *operators_find_workload(const char *name) {
+    const operator_entry_t *entry = find(name);
+    return entry != NULL ? &entry->workload : NULL;
+}
+
+const workload_t *operators_workload(size_t index) {
+    read_all();
+    return index < n_entries ? &entries[index]->workload : NULL;
+}
+
 status_t operators_add(const char *folder, bool (*is_taken)(const char *name),
                        const operator_description_t **added, error_t *err) {
     operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
-    status_t status = description_load(folder, &entry->description, err);
-    if (status != STATUS_OK) {
+    if (description_load(folder, &entry->description, err) != STATUS_OK) {
         free(entry);
-        return status;
+        return STATUS_USAGE;
     }
-    status = check_name(folder, &entry->description, is_taken, err);
-    const operator_description_t *other = operators_find(entry->description.name);
-    if (status == STATUS_OK && other == NULL) {
-        add_entry(entry);
-        *added = &entry->description;
-        return STATUS_OK;
-    }
-    *added = other;
-    description_free(&entry->description);
-    free(entry);
+    char *name = mem_text(entry->description.name);
+    find(name);
+    const status_t status = add_folder(folder, entry, is_taken, err);
+    *added = operators_find(name);
+    free(name);
     return status;
 }
 
 status_t operators_add_saved(const char *file, const json_t *description, error_t *err) {
     operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
     const status_t status = description_parse(file, description, &entry->description, err);
-    if (status == STATUS_OK && operators_find(entry->description.name) == NULL) {
+    if (status == STATUS_OK && find(entry->description.name) == NULL) {
         add_entry(entry);
         return STATUS_OK;
     }

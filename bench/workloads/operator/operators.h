@@ -11,8 +11,13 @@ status_t operators_add(const char *folder, bool (*is_taken)(const char *name),
 /* Add the copy in a saved run, unless an operator has its name; `file` is for messages. */
 status_t operators_add_saved(const char *file, const json_t *description, error_t *err);
 
+/* Look for operators in <root>/kernels, too: that of a folder is read when its name is first asked for, or all are. */
+void operators_search(const char *root, bool (*is_taken)(const char *name),
+                      void (*left_out)(const char *why));
+
 /* NULL for another workload. */
 const operator_description_t *operators_find(const char *name);
+const workload_t *operators_find_workload(const char *name);
 /* Number `index`; NULL beyond the last. */
 const workload_t *operators_workload(size_t index);
 
