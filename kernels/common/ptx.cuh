@@ -52,6 +52,18 @@ __device__ __forceinline__ unsigned block_in_cluster() {
     return rank;
 }
 
+// As above, and `barrier`, in the same block, counts the bytes: what was sent is visible to who waited for them.
+__device__ __forceinline__ void send_to(unsigned remote, float value, unsigned barrier) {
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(remote),
+                 "f"(value), "r"(barrier)
+                 : "memory");
+}
+__device__ __forceinline__ void send_to(unsigned remote, float2 values, unsigned barrier) {
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(remote),
+                 "f"(values.x), "f"(values.y), "r"(barrier)
+                 : "memory");
+}
+
 // Blocks may write to each other once all have started. Between the two calls nothing is sent.
 __device__ __forceinline__ void cluster_arrive_started() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -74,6 +86,12 @@ __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals
 
 __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+// At a barrier of another block of the cluster. It makes no writes visible: with .release.cluster it would be a fence of the
+// whole GPU.
+__device__ __forceinline__ void barrier_arrive_in(unsigned remote) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
 }
 
 // An arrival that announces bytes.

@@ -30,7 +30,7 @@ __device__ __forceinline__ void start_products(sums_t &sums, unsigned stage) {
     begin_products();
 #pragma unroll
     for (unsigned s = 0; s < TILE_K / 16; s++)
-        multiply_64_by_256(sums.of[0], operand_at(stage + warpgroup * 64 * ROW_BYTES, s), operand_at(b, s));
+        multiply_64(sums.of[0], operand_at(stage + warpgroup * 64 * ROW_BYTES, s), operand_at(b, s), 1);
     end_products();
 }
 

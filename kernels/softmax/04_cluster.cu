@@ -1,7 +1,7 @@
 // Idea    Few rows of many columns: one row per cluster of blocks instead of one per block, so that more
 //         multiprocessors have work and none needs all its registers for one row.
 // Change  Two to eight blocks per row (sm_90), each with a part of it in registers. Each warp writes its pair (largest,
-//         sum) into the shared memory of all blocks of the cluster; after one barrier each block joins them all.
+//         sum) into the shared memory of all blocks of the cluster; once all bytes are there each block joins them.
 // Buys    16 rows of 32,768 columns: 128 blocks of 16 KB instead of 16 of 128 KB. A multiprocessor reads about 64
 //         bytes per clock from the L2, 115 GB/s at 1.8 GHz: 128 KB take 1.1 us, 16 KB 0.15. With many long rows, eight
 //         blocks of different rows share a multiprocessor, and their loads and stores overlap.
@@ -20,6 +20,10 @@ LAUNCHES = {{"softmax_rows", {{"rows * ", CLUSTER}}, {CLUSTER_THREADS}, {}, {CLU
 
 BOUNDED_KERNEL(softmax_rows, CLUSTER_THREADS) {
     __shared__ float largest[CLUSTER_WARPS], sum[CLUSTER_WARPS];
+    __shared__ unsigned long long all_sent;
+    const unsigned barrier = shared_address(&all_sent);
+    if (threadIdx.x == 0)
+        expect_from_cluster(barrier, sizeof largest + sizeof sum);
     cluster_arrive_started();
     const size_t row = blockIdx.x / CLUSTER;
     const unsigned thread = block_in_cluster() * CLUSTER_THREADS + threadIdx.x;
@@ -28,9 +32,9 @@ BOUNDED_KERNEL(softmax_rows, CLUSTER_THREADS) {
     elements.load(x + row * COLS, thread);
     const online_t own = exponentials.template set<32>(elements, thread);
     cluster_wait_started();
-    send_to_cluster(largest, own.largest);
-    send_to_cluster(sum, own.sum);
-    cluster_barrier();
+    send_to_cluster(largest, own.largest, barrier);
+    send_to_cluster(sum, own.sum, barrier);
+    barrier_wait(barrier, 0);
     const online_t all = join_stored<CLUSTER_WARPS>(largest, sum);
     exponentials.store(y + row * COLS, thread, __expf(own.largest - all.largest) / all.sum);
 }

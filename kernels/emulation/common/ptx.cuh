@@ -52,8 +52,9 @@ inline void wait_for_earlier_kernels() {}
 
 // ---- clusters ---------------------------------------------------------------------------------
 
-// The lower half of an offset from the other block's memory; store_in() is for float only.
-static thread_local unsigned remote_block;
+// A remote address is a block's number, four bits, and an offset from its dynamic shared memory, which may be negative:
+// other shared memory lies as far from it in all blocks.
+static constexpr unsigned REMOTE_ZERO = 1u << 27;
 
 inline unsigned block_in_cluster() {
     return rank_in_cluster;
@@ -72,12 +73,11 @@ inline void cluster_barrier() {
         let_others_run();
 }
 inline unsigned address_in(unsigned block, unsigned address) {
-    remote_block = block;
-    return address;
+    const unsigned offset = (unsigned)(from_shared(address) - (char *)dynamic_shared) + REMOTE_ZERO;
+    return block << 28 | (offset & 0x0FFFFFFF);
 }
-// To another block's memory, at address_in()'s address plus an offset.
 inline char *from_remote(unsigned remote) {
-    return cluster->of_block[remote_block] + (from_shared(remote) - (char *)dynamic_shared);
+    return cluster->of_block[remote >> 28] + (int)((remote & 0x0FFFFFFF) - REMOTE_ZERO);
 }
 inline void store_in(unsigned remote, float value) {
     memcpy(from_remote(remote), &value, sizeof value);
@@ -108,6 +108,14 @@ inline void barrier_arrive(unsigned barrier) {
 }
 inline void barrier_expect(unsigned barrier, unsigned bytes) {
     barrier_count(from_shared(barrier), (int32_t)bytes, 1);
+}
+
+inline void barrier_arrive_in(unsigned remote) {
+    barrier_count(from_remote(remote), 0, 1);
+}
+template <class Value> void send_to(unsigned remote, Value value, unsigned barrier) {
+    memcpy(from_remote(remote), &value, sizeof value);
+    barrier_count(from_remote(barrier), -(int32_t)sizeof value, 0);
 }
 
 // Bulk copies of a block take their time, each its own: they end while threads wait, and in any order. Half of them read

@@ -6,10 +6,15 @@
 inline unsigned long long operand_at(unsigned address, unsigned sixteenth) {
     return address + sixteenth * 32;
 }
+#if OPERATOR_BF16
+typedef __nv_bfloat16 wgmma_element_t;
+#else
+typedef half wgmma_element_t;
+#endif
 inline float element_of(unsigned long long operand, unsigned row, unsigned k) {
     const unsigned address = (unsigned)operand + row / 8 * 1024 + row % 8 * 128 + k * 2;
-    half value;
-    memcpy(&value, from_shared(address ^ (address >> 7 & 7) << 4), 2);
+    wgmma_element_t value;
+    memcpy((void *)&value, from_shared(address ^ (address >> 7 & 7) << 4), 2);
     return (float)value;
 }
 
@@ -18,10 +23,14 @@ inline void begin_products() {}
 inline void end_products() {}
 template <unsigned LEFT> void wait_for_products() {}
 
-inline void multiply_64_by_256(float (&d)[32][4], unsigned long long a, unsigned long long b) {
+template <unsigned FRAGMENTS>
+void multiply_64(float (&d)[FRAGMENTS][4], unsigned long long a, unsigned long long b, unsigned add) {
     const unsigned lane = running % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4;
-    for (unsigned j = 0; j < 32; j++)
-        for (unsigned i = 0; i < 4; i++)
+    for (unsigned j = 0; j < FRAGMENTS; j++)
+        for (unsigned i = 0; i < 4; i++) {
+            float sum = add ? d[j][i] : 0;
             for (unsigned k = 0; k < 16; k++)
-                d[j][i] += element_of(a, row + i / 2 * 8, k) * element_of(b, j * 8 + lane % 4 * 2 + i % 2, k);
+                sum += element_of(a, row + i / 2 * 8, k) * element_of(b, j * 8 + lane % 4 * 2 + i % 2, k);
+            d[j][i] = sum;
+        }
 }
