@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "results/conditions.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "stats/passes.h"
-#include "stats/summary.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "stats/difference.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>

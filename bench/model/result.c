@@ -1,7 +1,7 @@
 #include "model/result.h"
 
 #include "base/memory.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -7,7 +7,6 @@
 #include "model/case.h"
 #include "model/flag.h"
 #include "stats/passes.h"
-#include "stats/summary.h"
 
 #include <stdbool.h>
 #include <stddef.h>

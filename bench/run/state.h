@@ -4,8 +4,8 @@
 
 #include "compile/compile.h"
 #include "limits/limits.h"
-#include "measure/clocks.h"
 #include "measure/contender_check.h"
+#include "measure/machine.h"
 #include "measure/progress.h"
 #include "results/lock.h"
 #include "results/record.h"

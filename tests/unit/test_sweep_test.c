@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "stats/difference.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <math.h>
 #include <setjmp.h>

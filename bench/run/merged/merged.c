@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/output.h"
-#include "measure/cores.h"
+#include "measure/machine.h"
 #include "results/merge.h"
 #include "run/state.h"
 
