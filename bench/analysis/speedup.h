@@ -37,7 +37,7 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
 double speedup_unreached_draw(const case_result_t *result, const phase_t *phase);
 
 /* Which side has the lower time by this ratio, theirs over ours? */
-verdict_t speedup_judge(const stats_interval_t *ratio);
+verdict_t speedup_verdict(const stats_interval_t *ratio);
 
 /* Whose cases on a set's device: ours, all rivals', anyone's of these; or an engine's, by its name. */
 #define OURS "(ours)"

@@ -190,7 +190,7 @@ static status_t write_imported(const operator_options_t *options, const char *fo
         for (size_t i = 0; i < options->candidates.n; i++)
             argv[n++] = options->candidates.items[i];
         status =
-            subprocess_run_told(argv, is_quiet(options) ? NULL : mark, TIMEOUT_S, &answer, err);
+            subprocess_run_marked(argv, is_quiet(options) ? NULL : mark, TIMEOUT_S, &answer, err);
         free(argv);
         free(python);
     }

@@ -404,8 +404,8 @@ static bool is_of_other_worker(const char *key, const case_t *spec) {
 }
 
 /* Code that a sentence of its own tells of; versions besides that are where the case's worker runs. */
-static bool is_told_as_code(const comparison_t *comparison, const run_difference_t *one,
-                            const case_t *spec) {
+static bool is_shown_as_code(const comparison_t *comparison, const run_difference_t *one,
+                             const case_t *spec) {
     if (!condition_is_of_code(one->key) || !text_starts(one->key, "workers."))
         return condition_is_of_code(one->key);
     const char *version =
@@ -421,7 +421,7 @@ static void add_names(text_list_t *names, const comparison_t *comparison, const 
     }
     for (size_t i = 0; i < comparison->differing.n; i++) {
         const run_difference_t *one = &comparison->differing.items[i];
-        if (!is_told_as_code(comparison, one, spec) && !is_of_other_worker(one->key, spec))
+        if (!is_shown_as_code(comparison, one, spec) && !is_of_other_worker(one->key, spec))
             text_list_add(names, one->key);
     }
 }

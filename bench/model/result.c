@@ -662,7 +662,7 @@ static void flag_fresh(case_result_t *result) {
     for (size_t i = 0; i < result->n_phases; i++)
         if (is_compared(&result->phases[i]))
             flag_phase(result, &result->phases[i], &found);
-    flag_list_remove(&result->flags, FLAG_FRESH_INTERRUPTED); /* of a pass: all of them judge */
+    flag_list_remove(&result->flags, FLAG_FRESH_INTERRUPTED); /* of a pass: all of them count */
     flag_list_merge(&result->flags, &found);
     for (size_t i = 0; i < found.n; i++)
         if (found.items[i].kind == FLAG_FRESH_INTERRUPTED && result->trust == TRUST_AUDITED)

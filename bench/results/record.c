@@ -61,18 +61,18 @@ static status_t check_device(const record_t *run, const case_result_t *line, err
     return status;
 }
 
-/* What is left out of comparisons must be so by its program, which told when it was measured. */
+/* What is left out of comparisons must be so by its program, which declared it when it was measured. */
 static status_t check_algorithm(const record_t *run, const case_result_t *line, error_t *err) {
     const bool marked = result_is_algorithmic(line);
     const bool is_known = run->knows_algorithmic;
     if (!is_known && (!marked || case_engine_is_built_in(line->spec.engine)))
         return STATUS_OK;
-    const bool told = text_list_has(&run->algorithmic, line->spec.id);
-    if (marked && !told)
+    const bool declared = text_list_has(&run->algorithmic, line->spec.id);
+    if (marked && !declared)
         return error_set(err, STATUS_USAGE,
                          "\"results.algorithmic\" is true, but \"algorithmic\" of run.json does "
                          "not name the case: its program did not say so");
-    if (!marked && told && line->status == CASE_OK && line->pass == 1)
+    if (!marked && declared && line->status == CASE_OK && line->pass == 1)
         return error_set(err, STATUS_USAGE,
                          "\"results.algorithmic\" is missing, but \"algorithmic\" of run.json "
                          "names the case");
@@ -618,4 +618,3 @@ void record_index_free(record_index_t *index) {
     *index = (record_index_t){0};
 }
 
-/* What a reader of a run is told on stderr: see record.h. */

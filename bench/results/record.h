@@ -38,7 +38,7 @@ typedef struct record {
     json_t *operators;            /* descriptions by name; NULL: none */
     json_t *digest;               /* of run.json: see digest.h; NULL: unsealed */
     char lines_digest[HASH_TEXT]; /* of the lines as loaded or written */
-    text_list_t algorithmic;      /* ids of the cases that told so when they were measured */
+    text_list_t algorithmic;      /* ids of the cases that declared it when they were measured */
     bool knows_algorithmic;       /* false: of an older version */
     environment_t environment;
     environment_t *passes; /* facts of each pass: "pass", "started", "cores.cuda", … */

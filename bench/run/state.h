@@ -204,7 +204,7 @@ status_t run_close(run_t *run, error_t *err);
  * something else. */
 status_t run_resume(run_t *run, error_t *err);
 /* Start the workers of the cases that are left, as only running they tell their versions. One that cannot
- * start is told when its cases are measured. False if no cases are left. */
+ * start is reported when its cases are measured. False if no cases are left. */
 bool run_start_left(run_t *run);
 /* As run_resume(), once workers and compilers are known. Then passes that another machine began and none
  * finished start anew. */

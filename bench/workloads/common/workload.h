@@ -68,7 +68,7 @@ struct workload {
     size_t n_params;
     /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
      * and the axis title. All NULL for a workload without charts. */
-    const char *size_param, *size_noun, *size_title;
+    const char *size_param, *size_noun, *size_label;
     const char *compared_by; /* phase or COMPUTATION; NULL: host_to_host, or total where a side
                                * lacks that */
     /* If that is the phase "step": of so many steps is "train". */

@@ -185,7 +185,7 @@ static size_t points_of(const case_t *spec) {
     return (size_t)case_param_int(spec, "points", 1);
 }
 
-static size_t epochs_of(const case_t *spec) {
+static size_t epoch_count(const case_t *spec) {
     return (size_t)case_param_int(spec, "epochs", 1);
 }
 
@@ -196,7 +196,7 @@ static size_t epochs_of(const case_t *spec) {
  * and not compared with this limit.) */
 static workload_cost_t cost(const case_t *spec) {
     const double n_train = (double)linreg_n_train(points_of(spec));
-    const size_t epochs = epochs_of(spec);
+    const size_t epochs = epoch_count(spec);
     const double n_recorded = (double)((epochs + LINREG_LOSS_EVERY - 1) / LINREG_LOSS_EVERY);
     return (workload_cost_t){.bytes = 8 * n_train,
                              .flops = n_train * (6 * (double)epochs + 2 * n_recorded),
@@ -212,7 +212,7 @@ static double tolerance(const case_t *spec) {
 }
 
 static void constants(const case_t *spec, text_list_t *defines) {
-    const size_t points = points_of(spec), epochs = epochs_of(spec);
+    const size_t points = points_of(spec), epochs = epoch_count(spec);
     text_list_add_format(defines, "POINTS=%zu", points);
     text_list_add_format(defines, "N_TRAIN=%zu", linreg_n_train(points));
     text_list_add_format(defines, "N_TEST=%zu", linreg_n_test(points));
@@ -228,7 +228,7 @@ const workload_t workload_linreg_train = {
     .n_params = sizeof PARAMS / sizeof *PARAMS,
     .size_param = "points",
     .size_noun = "data-set size",
-    .size_title = "points in the data set",
+    .size_label = "points in the data set",
     .host_to_host = "from start values to fitted values in host memory, points on the device",
     .dtypes = NAMES("f32"),
     .has_stages = true,

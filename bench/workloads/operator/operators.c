@@ -267,7 +267,7 @@ static void make_workload(operator_entry_t *entry) {
         .n_params = d->params.n,
         .size_param = d->size_param,
         .size_noun = d->size_param,
-        .size_title = d->size_param,
+        .size_label = d->size_param,
         .compared_by = COMPUTATION,
         .host_to_host = "from inputs in host memory to outputs in host memory",
         .techniques = TECHNIQUES,
