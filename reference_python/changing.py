@@ -1,7 +1,7 @@
 """Runs on inputs that change before each, and on inputs that stay: what a file gains by remembering.
 
 `forward_graph` runs a function again and again on the same inputs. One that recognised them, or its
-output, could return at once (`docs/cheating.md`, rule 3; `gpu_changing.c` does this for rungs).
+output, could return at once (`docs/cheating.md`, rule 3; `gpu_sample.c` does this for rungs).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 /* Planned once. In the first pass of a number every block comes from the driver, and the calls are
- * recorded; at its end the blocks get offsets (arena_plan.c) in one allocation that all passes
+ * recorded; at its end the blocks get offsets in one allocation that all passes
  * share, since only one pass is open at a time. From then on a call is a comparison with the
  * recorded call and an addition.
  *

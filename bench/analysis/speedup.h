@@ -110,7 +110,7 @@ typedef struct comparison_set_list {
     size_t n, capacity;
 } comparison_set_list_t;
 
-/* comparison_set.c: the comparison sets of a workload in the run's order, the GPU's first. */
+/* The comparison sets of a workload in the run's order, the GPU's first. */
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload);
 void comparison_set_list_free(comparison_set_list_t *list);
 /* The same set compared by another phase, or by that of a whole sample; the same set with this rival as the only one. Free the

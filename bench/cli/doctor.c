@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The workers of the user's own engines (sweep/own_engines.h). */
+/* The workers of the user's own engines. */
 
 /* What the worker of an engine answers to hello on a device. */
 typedef struct own_worker {
@@ -69,7 +69,7 @@ static void own_worker_free(own_worker_t *worker) {
 
 enum { TIMEOUT_S = 120 };
 
-/* doctor_python.c: what `worker.py --needs` of this engine prints, an array; NULL if it fails. */
+/* What `worker.py --needs` of this engine prints, an array; NULL if it fails. */
 static json_t *doctor_ask_python(const char *root, const char *engine, error_t *err) {
     char *python = NULL, *script = mem_format("%s/reference_%s/worker.py", root, engine);
     subprocess_result_t result = {0};
@@ -209,7 +209,7 @@ static status_t list_sweeps(const cli_args_t *args, error_t *err) {
     return status;
 }
 
-/* list.c: starts a worker to get "NVIDIA H200, sm_90"; NULL and the reason in `err` if there is no
+/* Starts a worker to get "NVIDIA H200, sm_90"; NULL and the reason in `err` if there is no
  * such device. The caller frees it. */
 static char *describe_device(const char *root, const char *engine, int index, const char *separator,
                              error_t *err) {

@@ -1,5 +1,4 @@
-/* The comparison of two runs: made by comparison_make(), printed by print_table.c, print_json.c and
- * print_junit.c. */
+/* The comparison of two runs: made by comparison_make(), printed by print.c. */
 #ifndef BENCH_COMPARE_COMPARISON_H
 #define BENCH_COMPARE_COMPARISON_H
 

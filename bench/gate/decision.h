@@ -14,7 +14,7 @@
 /* Outside either end of an interval of 95 %. */
 static const double CLAIM_OUTSIDE = 0.025;
 
-/* Student's t as stats/student.h has it; many degrees of freedom count as 10,000. */
+/* Student's t as stats/passes.h has it; many degrees of freedom count as 10,000. */
 double claim_quantile(double p, double df);
 /* The one-sided probability of a change as large, if there is none. */
 double claim_chance(double change_log, double variance, double df);

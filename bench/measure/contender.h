@@ -131,13 +131,13 @@ struct contender {
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
     case_result_t slow_rounds;      /* … on a core that became slow */
-    case_result_t void_rounds;      /* … that count nowhere (guard.h) */
+    case_result_t void_rounds;      /* … that count nowhere (worker/pool.h) */
     bool is_void;                   /* the current round */
     bool is_doubted;                /* more rounds decide whether it is plausible */
-    char *foul;                     /* why its next round is void (guard.h); NULL: it is not */
-    char *void_reason;              /* of the first void round; NULL: there was none */
-    cpu_share_t share;              /* of its worker, in all its rounds */
-    contender_t *paired;            /* the same case in another build, or NULL; both take adjacent
+    char *foul;          /* why its next round is void (worker/pool.h); NULL: it is not */
+    char *void_reason;   /* of the first void round; NULL: there was none */
+    cpu_share_t share;   /* of its worker, in all its rounds */
+    contender_t *paired; /* the same case in another build, or NULL; both take adjacent
                                        rounds until both have enough */
 };
 
@@ -176,13 +176,13 @@ void contender_plan_audit(contender_t *contender, uint64_t drawn);
 /* Compare what the last timed sample left; it must have run on the audit's inputs. `phase`: which one it
  * was of, for the reason. */
 void contender_check_last(contender_t *contender, const char *phase);
-/* A contender that uses a GPU runs alone on a fast core while it is timed (cores.h). Leaving it, false: it
+/* A contender that uses a GPU runs alone on a fast core while it is timed (machine.h). Leaving it, false: it
  * has become slow. */
 void contender_enter_core(contender_t *contender);
 bool contender_leave_core(contender_t *contender);
 /* Set right what other programs have changed since its worker was last asked: its next round is void. */
 void contender_guard(contender_t *contender);
-/* After the rounds: more of them if the case is doubted (implausible.h), and that of the audit if they
+/* After the rounds: more of them if the case is doubted (implausible_find()), and that of the audit if they
  * ended before it. */
 void contender_audit(contender_t *contender);
 /* After the rounds: which of them count, those on slow cores and at low clocks included? */

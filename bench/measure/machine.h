@@ -77,7 +77,7 @@ bool clocks_are_low(const nvml_reading_t *reading, double full_sm_mhz, bool lock
 void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
                    size_t min_samples);
 
-/* Count the `slow_rounds` (of rounds on a core that became slow, cores.h) in `result`, or merge them in
+/* Count the `slow_rounds` (of rounds on a core that became slow) in `result`, or merge them in
  * if a pass has fewer than `min_rounds` others. */
 void slow_rounds_settle(case_result_t *result, const case_result_t *slow_rounds,
                         unsigned min_rounds);

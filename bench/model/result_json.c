@@ -1,4 +1,3 @@
-/* Writing a result as JSON; result_read.c reads it. */
 #include "model/result_json.h"
 
 #include "base/memory.h"

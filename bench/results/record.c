@@ -617,4 +617,3 @@ void record_index_free(record_index_t *index) {
     free(index->cases);
     *index = (record_index_t){0};
 }
-

@@ -50,7 +50,7 @@ typedef struct record {
 
 /* Load run.json, then cases.jsonl.gz and cases.jsonl, and join the passes of each case. Later lines
  * replace earlier ones with the same id and pass. An incomplete last line is dropped and counted; any
- * other bad line is an error with its number. Lines that do not fit together, or to run.json, are refused (believe.c). */
+ * other bad line is an error with its number. Lines that do not fit together, or to run.json, are refused. */
 status_t record_load(const char *folder, record_t *run, error_t *err);
 /* The same, with a result per pass of a case. */
 status_t record_load_passes(const char *folder, record_t *run, error_t *err);

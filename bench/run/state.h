@@ -119,7 +119,7 @@ typedef struct group {
     const case_t *cases;
     case_state_t *states; /* of the cases */
     size_t n;
-    unsigned turn; /* sweep/turns.h */
+    unsigned turn; /* case_turn() */
     const measure_options_t *measure;
 } group_t;
 
@@ -184,7 +184,7 @@ status_t run_prepare_folder(run_t *run, error_t *err);
 status_t run_begin(run_t *run, error_t *err);
 /* Start the CUDA worker if a case needs it, and describe the device. No GPU is not an error. */
 status_t run_survey(run_t *run, error_t *err);
-/* Has the run workers of our own Python engines, which may be forked (worker/forks.h)? Not where whole processes are timed,
+/* Has the run workers of our own Python engines, which may be forked (worker/pool.h)? Not where whole processes are timed,
  * watched from outside, or compared with those of a build that may not fork. */
 bool run_may_fork(const run_t *run);
 /* … and are they? */

@@ -166,7 +166,6 @@ static bool goes_on(const ab_t *ab, int64_t deadline_ns) {
     return !*ab->ours->interrupted && (deadline_ns == 0 || clock_ns() < deadline_ns);
 }
 
-/* ab_measure.c */
 /* Measure all groups in pass `number`, of `recheck_ids` unless NULL. Ends after the group during which
  * `deadline_ns` (0: none) passes. */
 static status_t ab_measure_pass(ab_t *ab, unsigned number, const text_list_t *recheck_ids,
@@ -292,7 +291,6 @@ static status_t recheck_once(ab_t *ab, const record_t records[2], int64_t deadli
     return status;
 }
 
-/* ab_recheck.c */
 /* Re-measure undecided cases, for up to options->recheck_limit_s. */
 static status_t ab_recheck(ab_t *ab, error_t *err) {
     const double limit_s = ab->ours->options->recheck_limit_s;

@@ -40,7 +40,7 @@ typedef struct gpu_array {
 
 typedef struct gpu_sample gpu_sample_t;
 
-/* See gpu_changing.h. */
+/* See gpu_changing_begin(). */
 typedef struct gpu_changing {
     cu_pointer_t copy; /* of all arrays but weights, and of the middle; 0: no graphs yet */
     cu_graph_exec_t changed, same, checked;
@@ -100,7 +100,7 @@ status_t gpu_sample_fill(session_t *session, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */
 status_t gpu_sample_output(session_t *session, error_t *err);
 
-/* Steps of a sample (gpu_steps.c). */
+/* Steps of a sample (gpu_memory.c). */
 status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err);
 status_t gpu_sample_release(gpu_sample_t *s, error_t *err); /* what this sample allocated */
 void gpu_sample_use_fixed(gpu_sample_t *s);

@@ -67,7 +67,7 @@ static size_t y_bytes(const mlp_cuda_t *s) {
 
 #define CUDA(call) TRY(cuda_check(&s->sample.gpu->api, s->sample.gpu->api.call, #call, err))
 
-/* overlap.c: copy=overlapped, a sample whose copies run while the kernel computes. */
+/* copy=overlapped: a sample whose copies run while the kernel computes. */
 static status_t mlp_overlap_applies(const mlp_cuda_t *s, error_t *err) {
     return s->kernel.launch.constant_items == 0
                ? STATUS_OK

@@ -1,5 +1,5 @@
 /* mlp_train on a GPU. Opening a case copies images, start weights and parameters to the device; an
- * epoch is order → steps → validation, submitted by the loop in loop.h or replayed from its graphs.
+ * epoch is order → steps → validation, submitted by the loop in loop.c or replayed from its graphs.
  * The cubin of a rung lists its kernels and their geometry (stages and plan in
  * kernels/common/launch.cuh). */
 #ifndef BENCH_WORKLOADS_MLP_TRAIN_CUDA_H
@@ -66,7 +66,7 @@ status_t mlpt_cuda_last_step(mlpt_cuda_t *s, error_t *err);
 status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err);
 void mlpt_cuda_drop_graphs(mlpt_cuda_t *s);
 
-/* ---- time_split.c ---------------------------------------------------------------------------- */
+/* ---- cuda_epoch.c ---------------------------------------------------------------------------- */
 
 /* Trace one more, untimed epoch and add the split of its time to results_json as "split". Without
  * CUPTI there is no such key. */

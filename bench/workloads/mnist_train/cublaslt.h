@@ -37,7 +37,7 @@ typedef struct mnist_problem {
 _Static_assert(sizeof(mnist_problem_t) == 248, "the device's layout");
 
 /* Offsets in bytes, multiples of 256. Weights and biases come first, w[0], b[0], w[1], …, and with
- * dtype mixed their lower halves (split_weight.h) in the same order, so that one copy moves them all. */
+ * dtype mixed their lower halves in the same order, so that one copy moves them all. */
 typedef struct mnist_layout {
     size_t w[MNIST_LAYERS], b[MNIST_LAYERS];
     size_t low_halves; /* without them, equal to `parameter_bytes` */
