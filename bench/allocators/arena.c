@@ -5,9 +5,8 @@
  *
  * A block keeps its memory from pass to pass, and blocks of different streams share none: all uses
  * of an address are on one stream, so they are ordered. */
-#include "allocators/arena.h"
-
 #include "allocators/allocator_internal.h"
+
 #include "base/memory.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "cli/operator_check.h"
+#include "cli/operator.h"
 #include "compile/compile.h"
 #include "cuda/cublaslt.h"
 #include "cuda/nvml.h"

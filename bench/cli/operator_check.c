@@ -1,11 +1,10 @@
 /* `bench operator check`: what is wrong with an operator before anything is measured. That its rungs compile is for
  * `bench compile`. */
-#include "cli/operator_check.h"
+#include "cli/operator.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "cli/operator.h"
 #include "emulate/emulate.h"
 #include "io/fs.h"
 #include "io/output.h"

@@ -3,7 +3,7 @@
 #define BENCH_COMPARE_COMPARISON_H
 
 #include "base/memory.h"
-#include "gate/sweep_test.h"
+#include "gate/decision.h"
 #include "results/conditions.h"
 #include "results/record.h"
 

@@ -5,6 +5,7 @@
 
 #include "compile/compile.h"
 #include "cuda/nvml.h"
+#include "engine/session.h"
 #include "measure/machine.h"
 #include "measure/verify.h"
 #include "model/result.h"
@@ -215,5 +216,60 @@ void contender_finish(contender_t *contender);
 /* Warm up every active contender, then sample them in turns until all have stopped. */
 void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,
                      const volatile sig_atomic_t *interrupted);
+
+/* The request that opens a case (docs/worker-protocol.md). */
+
+/* The caller owns it. `program` may be NULL. */
+json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t seed,
+                          bool profile);
+/* Does the worker that gave this answer to hello run the case in code that a tuning compiler makes? */
+bool open_request_is_tuned(const json_t *hello, const case_t *spec);
+/* Let the compiler keep its code and choices in <folder>/<draw>. */
+void open_request_set_cache(json_t *request, const char *folder, unsigned draw);
+/* Another pass gives its results: the worker that gave this answer to hello may leave out what only
+ * they take. */
+void open_request_without_results(json_t *request, const json_t *hello);
+
+/* What a timed training left is checked by what it learned: the loss of its weights on test images may
+ * not be above that of the oracle by more than half of what the oracle gains in the second half of
+ * the same sample (docs/cheating.md). Both losses are computed by the oracle's worker. */
+
+typedef struct loss_limit {
+    worker_link_t *worker; /* the oracle's; NULL: no training, and nothing to compare */
+    double timeout_s;
+    double losses[LEARNED_LOSSES]; /* of the oracle: see session_ops_t.learned */
+    double most;                   /* the highest loss that is right */
+    char *unknown;                 /* why there are no losses; NULL: there are */
+} loss_limit_t;
+
+/* The highest loss that is right; NaN if the oracle learns nothing. */
+double loss_limit_most(const double losses[LEARNED_LOSSES]);
+
+/* Let the oracle, which is open, train a sample on its inputs. */
+loss_limit_t loss_limit_find(contender_t *oracle);
+void loss_limit_free(loss_limit_t *loss_limit);
+
+/* Compare weights.npy in `folder`; NULL: the worker wrote none. If that cannot be done, the contender's
+ * result gets a flag. The caller frees the reason; NULL: right. */
+char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *contender, const char *folder);
+
+/* How far a contender's times are vouched for.
+ *
+ * A worker that is a script times itself. The supervisor asks it for N and for 2N runs without
+ * clocks (`audit` in docs/worker-protocol.md); by its own clock the difference is N runs, without
+ * what a request costs. It is divided by the claims' third quartile: samples of one process go up and
+ * down between two values (docs/measuring.md), and the audit meets one of them. A little below is not
+ * suspicious: runs in a row overlap with what each of them leaves behind. */
+
+/* The phase that an audit must be of: "host_to_host", else "train", else "batch" (of `allocate`), else
+ * "total"; NULL: none has samples. */
+const phase_t *trust_audited_phase(const case_result_t *result);
+
+/* What a script claims that a run takes. If contenders are compared by "step", no more than so many of
+ * its steps: a true "train" must not vouch for another "step". */
+double trust_claimed_ns(const case_result_t *result, const phase_t *audited);
+
+/* Set the result's trust, after its rounds. */
+void trust_find(contender_t *contender);
 
 #endif

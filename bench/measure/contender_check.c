@@ -1,5 +1,5 @@
 /* What a contender computes: is it right, and the same twice? */
-#include "measure/contender_check.h"
+#include "measure/contender.h"
 
 #include "base/memory.h"
 #include "base/rng.h"

@@ -1,4 +1,4 @@
-#include "measure/trust.h"
+#include "measure/contender.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

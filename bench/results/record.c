@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result_json.h"
-#include "model/result_text.h"
 #include "results/digest.h"
 #include "results/record_internal.h"
 

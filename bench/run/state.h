@@ -2,18 +2,34 @@
 #ifndef BENCH_RUN_STATE_H
 #define BENCH_RUN_STATE_H
 
+#include "base/error.h"
 #include "compile/compile.h"
 #include "limits/limits.h"
-#include "measure/contender_check.h"
+#include "measure/contender.h"
 #include "measure/machine.h"
 #include "measure/progress.h"
-#include "results/lock.h"
 #include "results/record.h"
 #include "run/options.h"
-#include "run/other_build.h"
 #include "worker/pool.h"
 
 #include <signal.h>
+#include <stdbool.h>
+
+/* Another build of this project, for `bench run --against`: its program, its project folder (with
+ * its kernels and Python code) and its source revision. */
+
+typedef struct build {
+    bool self;                /* this program */
+    char *root, *bench;       /* absolute paths: project folder, program */
+    char *version, *revision; /* from its --version */
+    bool dirty;
+} build_t;
+
+/* `given`: "self", a project folder that contains build/bench, or the path of a bench in one. Runs
+ * its --version and says hello to its worker: STATUS_USAGE if it is no build of this project or its
+ * worker speaks another protocol. */
+status_t build_find(const char *given, const char *own_root, build_t *build, error_t *err);
+void build_free(build_t *build);
 
 /* What is known of a case while it is measured, pass after pass. */
 typedef struct case_state {

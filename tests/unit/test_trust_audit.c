@@ -2,7 +2,7 @@
  * what disturbs it, is exact here. tests/cheats/ has real workers. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "measure/trust.h"
+#include "measure/contender.h"
 #include "workloads/common/workload.h"
 
 #include <setjmp.h>

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "base/rng.h"
-#include "base/target_clones.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>

@@ -7,6 +7,7 @@
 
 #include "engine/gpu.h"
 #include "engine/session.h"
+#include "engine/trace.h"
 #include "workloads/mlp_train/operators.h"
 #include "workloads/mnist/oracle.h"
 
@@ -71,5 +72,15 @@ void mlpt_cuda_drop_graphs(mlpt_cuda_t *s);
 /* Trace one more, untimed epoch and add the split of its time to results_json as "split". Without
  * CUPTI there is no such key. */
 status_t mlpt_cuda_split(session_t *session, error_t *err);
+
+/* Splits the time of an epoch: a kernel ran; none did, but the host was inside the driver's
+ * allocator; or neither (gaps). */
+
+typedef struct mlpt_split {
+    int64_t kernels_ns, driver_ns, epoch_ns; /* the rest of the last are gaps */
+} mlpt_split_t;
+
+/* Of the events between `from_ns` and `to_ns`; kernels may overlap. */
+mlpt_split_t mlpt_split(const trace_t *trace, int64_t from_ns, int64_t to_ns);
 
 #endif

@@ -1,12 +1,11 @@
 /* mlp_train on a GPU: the loop's functions, an epoch, and its graphs. */
-#include "workloads/mlp_train/cuda_epoch.h"
+#include "workloads/mlp_train/cuda.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "engine/trace_cupti.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/mlp_train/cuda.h"
 
 #include <jansson.h>
 #include <stdlib.h>

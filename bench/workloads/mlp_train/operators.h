@@ -6,7 +6,7 @@
 #include "cuda/driver.h"
 #include "engine/launch.h"
 #include "workloads/mlp_train/data.h"
-#include "workloads/mnist/gpu_images.h"
+#include "workloads/mnist/data.h"
 
 typedef enum mlpt_operator {
     MLPT_GATHER,              /* y = the images of the batch, contiguous */

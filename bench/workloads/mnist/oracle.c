@@ -2,7 +2,7 @@
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "base/target_clones.h"
+#include "base/parallel.h"
 #include "workloads/common/session_parts.h"
 
 #include <float.h>

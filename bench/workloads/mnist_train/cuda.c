@@ -6,7 +6,7 @@
 #include "engine/session.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
-#include "workloads/mnist/gpu_images.h"
+#include "workloads/mnist/data.h"
 #include "workloads/mnist/oracle.h"
 #include "workloads/mnist_train/cublaslt.h"
 

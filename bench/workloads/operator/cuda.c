@@ -7,7 +7,6 @@
 #include "io/fs.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/data.h"
 #include "workloads/operator/launches.h"
 #include "workloads/operator/operators.h"
 #include "workloads/operator/tensor_maps.h"
@@ -419,8 +418,6 @@ static void close_case(session_t *session) {
 /* ---- outputs --------------------------------------------------------------------------------- */
 
 typedef enum left { LEFT_BY_RUN, LEFT_BY_SAMPLE, LEFT_IN_THE_MIDDLE } left_t;
-
-static status_t last(session_t *session, const char *folder, text_list_t *names, error_t *err);
 
 static status_t write_arrays(const operator_cuda_t *s, left_t left, const char *folder,
                              text_list_t *names, error_t *err) {

@@ -2,7 +2,7 @@
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "base/target_clones.h"
+#include "base/parallel.h"
 
 #include <math.h>
 #include <stdbool.h>
