@@ -54,7 +54,14 @@ static trace_event_t kernel_event(const cupti_kernel_t *kernel) {
     return event;
 }
 
-static void trace_add(trace_t *trace, const trace_event_t *event);
+/* Copies the event and its name. Thread-safe. */
+static void trace_add(trace_t *trace, const trace_event_t *event) {
+    pthread_mutex_lock(&trace->lock);
+    mem_grow(&trace->events, trace->n, &trace->capacity, sizeof *trace->events);
+    trace->events[trace->n] = *event;
+    trace->events[trace->n++].name = mem_text(event->name != NULL ? event->name : "(no name)");
+    pthread_mutex_unlock(&trace->lock);
+}
 
 void trace_cupti_record(trace_t *trace, const cupti_api_t *api, const void *record) {
     const cupti_memcpy_t *copy = record;
@@ -169,15 +176,6 @@ void trace_cupti_finish(void) {
     if (attached.trace == NULL && attached.api.finalize != NULL)
         attached.api.finalize();
     attached.api = (cupti_api_t){0};
-}
-
-/* Copies the event and its name. Thread-safe. */
-static void trace_add(trace_t *trace, const trace_event_t *event) {
-    pthread_mutex_lock(&trace->lock);
-    mem_grow(&trace->events, trace->n, &trace->capacity, sizeof *trace->events);
-    trace->events[trace->n] = *event;
-    trace->events[trace->n++].name = mem_text(event->name != NULL ? event->name : "(no name)");
-    pthread_mutex_unlock(&trace->lock);
 }
 
 static void on_range(void *context, const char *name) {

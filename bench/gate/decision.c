@@ -35,7 +35,9 @@ static double claim_chance(double change_log, double variance, double df) {
     return stats_student_tail(change_log / sqrt(variance), fmin(df, MOST_DF));
 }
 
-static double pass_variance(const sweep_cell_t *cell);
+static double pass_variance(const sweep_cell_t *cell) {
+    return cell->variance / cell->gate.change.weight;
+}
 
 /* What two runs of one build add to the variance of a change: drift that the passes of a run share (of each
  * side STATS_SHARED of the variance between them), and `spread`, a standard deviation. Runs in turns share both. */
@@ -43,8 +45,14 @@ static double claim_run_variance(bool paired, double pass_variance, double sprea
     return paired ? 0 : 2 * STATS_SHARED * pass_variance + spread * spread;
 }
 
-static double alarm_variance(const sweep_cell_t *cell);
-static double alarm_df(const sweep_cell_t *cell);
+static double alarm_variance(const sweep_cell_t *cell) {
+    return cell->variance + cell->run_variance;
+}
+/* Satterthwaite: the passes' part is an estimate, the rest is given. */
+static double alarm_df(const sweep_cell_t *cell) {
+    const double part = cell->variance / alarm_variance(cell);
+    return part > 0 ? cell->df / (part * part) : cell->df;
+}
 
 /* The slowdown, as a fraction, that is claimed nine times in ten. */
 static double claim_detectable(const claim_t *claim) {
@@ -139,10 +147,6 @@ static bool has_evidence(const sweep_cell_t *cell) {
 }
 
 /* ---- what differs between passes, and between runs ------------------------------------------- */
-
-static double pass_variance(const sweep_cell_t *cell) {
-    return cell->variance / cell->gate.change.weight;
-}
 
 /* Cells of a group are of one kind: each learns from the others how much its passes differ. */
 static void moderate_group(tested_sweep_t *sweep, size_t group, double *variances, double *dfs) {
@@ -260,16 +264,6 @@ static double doubt_of_choices(const sweep_cell_t *cell, bool slower) {
 static double change_beyond_doubt(const sweep_cell_t *cell, bool slower) {
     const double change = cell->gate.change.mean_log;
     return (slower ? change : -change) - doubt_of_choices(cell, slower);
-}
-
-static double alarm_variance(const sweep_cell_t *cell) {
-    return cell->variance + cell->run_variance;
-}
-
-/* Satterthwaite: the passes' part is an estimate, the rest is given. */
-static double alarm_df(const sweep_cell_t *cell) {
-    const double part = cell->variance / alarm_variance(cell);
-    return part > 0 ? cell->df / (part * part) : cell->df;
 }
 
 static void adjust_sweep_test(const tested_sweep_t *sweep, bool slower, const states_t *states) {

@@ -285,7 +285,29 @@ double draw_median(const draw_t *draw, const char *phase) {
 
 /* ---- rounds and passes ----------------------------------------------------------------------- */
 
-static summary_t summary_of(const double *samples, size_t n);
+/* Without an interval. */
+static summary_t summary_of(const double *samples, size_t n) {
+    if (n == 0)
+        return (summary_t){0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    double *sorted = mem_alloc(n * sizeof *sorted);
+    memcpy(sorted, samples, n * sizeof *sorted);
+    stats_sort(sorted, n);
+    const summary_t summary = {
+        .n = n,
+        .median = stats_quantile(sorted, n, 0.5),
+        .ci95 = {NAN, NAN},
+        .q25 = stats_quantile(sorted, n, 0.25),
+        .q75 = stats_quantile(sorted, n, 0.75),
+        .p5 = stats_quantile(sorted, n, 0.05),
+        .p95 = stats_quantile(sorted, n, 0.95),
+        .p99 = stats_quantile(sorted, n, 0.99),
+        .min = sorted[0],
+        .max = sorted[n - 1],
+        .mad = stats_mad(sorted, n),
+    };
+    free(sorted);
+    return summary;
+}
 
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock) {
     result->phases = mem_resize(result->phases, result->n_phases + 1, sizeof *result->phases);
@@ -353,30 +375,6 @@ stats_rounds_t phase_rounds(const phase_t *phase, size_t pass) {
 }
 
 /* ---- summaries ------------------------------------------------------------------------------- */
-
-/* Without an interval. */
-static summary_t summary_of(const double *samples, size_t n) {
-    if (n == 0)
-        return (summary_t){0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    double *sorted = mem_alloc(n * sizeof *sorted);
-    memcpy(sorted, samples, n * sizeof *sorted);
-    stats_sort(sorted, n);
-    const summary_t summary = {
-        .n = n,
-        .median = stats_quantile(sorted, n, 0.5),
-        .ci95 = {NAN, NAN},
-        .q25 = stats_quantile(sorted, n, 0.25),
-        .q75 = stats_quantile(sorted, n, 0.75),
-        .p5 = stats_quantile(sorted, n, 0.05),
-        .p95 = stats_quantile(sorted, n, 0.95),
-        .p99 = stats_quantile(sorted, n, 0.99),
-        .min = sorted[0],
-        .max = sorted[n - 1],
-        .mad = stats_mad(sorted, n),
-    };
-    free(sorted);
-    return summary;
-}
 
 /* What the passes of a run share of the phase's variance. */
 static double phase_shared(const phase_t *phase) {
