@@ -207,10 +207,7 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
 /* What `bench run --devices` sets for each child. */
 static bool is_of_children(const cli_option_t *option) {
     static const char *const OWN[] = {"devices", "cpus", "out", "resume", "retry"};
-    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
-        if (strcmp(option->name, OWN[i]) == 0)
-            return false;
-    return true;
+    return !text_is_one_of(option->name, OWN, sizeof OWN / sizeof *OWN);
 }
 
 /* Is it an option whose value is the next word? */

@@ -108,13 +108,6 @@ const char *case_engine_label(const case_t *spec, char text[32]) {
     return text;
 }
 
-static bool in_list(const char *name, const char *const *names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool is_in(const named_value_t *items, size_t n, const named_value_t *item) {
     const value_t *value = find(items, n, item->name);
     return value != NULL && value_equal(value, &item->value);
@@ -150,7 +143,7 @@ void case_set_id(case_t *spec, const case_t *defaults, const char *const *always
     text_list_add(&parts, case_engine_label(spec, label));
     text_list_add(&parts, spec->variant);
     for (size_t i = 0; i < spec->n_params; i++)
-        if (in_list(spec->params[i].name, always, n_always) ||
+        if (text_is_one_of(spec->params[i].name, always, n_always) ||
             !is_in(defaults->params, defaults->n_params, &spec->params[i]))
             add_setting(&parts, &spec->params[i]);
     for (size_t i = 0; i < spec->n_techniques; i++)

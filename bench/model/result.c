@@ -1,6 +1,7 @@
 #include "model/result.h"
 
 #include "base/memory.h"
+#include "io/json.h"
 #include "stats/passes.h"
 
 #include <jansson.h>
@@ -172,7 +173,7 @@ static json_t *own_value(const case_result_t *result, const char *key) {
 
 double result_number(const case_result_t *result, const char *key) {
     json_t *value = own_value(result, key);
-    double number = json_is_number(value) ? json_number_value(value) : NAN;
+    const double number = json_or_nan(value);
     json_decref(value);
     return number;
 }

@@ -244,10 +244,6 @@ int record_compare_keys(const case_result_t *a, const case_result_t *b) {
     return (a->draw > b->draw) - (a->draw < b->draw);
 }
 
-static int by_keys(const void *a, const void *b) {
-    return record_compare_keys(*(const case_result_t *const *)a, *(const case_result_t *const *)b);
-}
-
 /* Passes load what a draw compiled, and a later draw may find what the first one built. */
 static void keep_first_compilation(case_result_t *joined) {
     size_t first = 0; /* of those that got so far */
@@ -294,7 +290,7 @@ void record_join_passes(record_t *run) {
     for (size_t i = 0; i < n; i++)
         order[i] = &run->cases[i];
     if (n > 0)
-        qsort(order, n, sizeof *order, by_keys);
+        qsort(order, n, sizeof *order, by_key_of_case);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(order[i]->spec.id, order[i - 1]->spec.id) != 0)
             starts[n_joined++] = i;

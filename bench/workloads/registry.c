@@ -46,9 +46,8 @@ static void read_module(const char *folder, const char *module, text_list_t *see
                         script_t *script) {
     char *beside = mem_format("%s/%s.py", folder, module);
     script->is_imported = script->is_imported || strcmp(module, "imported") == 0;
-    bool known = strcmp(module, "imported") == 0;
-    for (size_t i = 0; i < sizeof PLAIN / sizeof *PLAIN; i++)
-        known = known || strcmp(module, PLAIN[i]) == 0;
+    bool known = strcmp(module, "imported") == 0 ||
+                 text_is_one_of(module, PLAIN, sizeof PLAIN / sizeof *PLAIN);
     if (!known && fs_exists(beside)) {
         script_t other = {.is_plain = true};
         if (!text_list_has(seen, module))

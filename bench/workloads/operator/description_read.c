@@ -31,18 +31,11 @@ static const char *const RESERVED[] = {
     /* operators */
     "T", "dtype", "sm_count", "workspace"};
 
-static bool is_listed(const char *name, const char *const *names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool is_reserved(const char *name) {
     size_t n;
     const char *const *functions = expression_functions(&n);
-    return is_listed(name, functions, n) ||
-           is_listed(name, RESERVED, sizeof RESERVED / sizeof RESERVED[0]);
+    return text_is_one_of(name, functions, n) ||
+           text_is_one_of(name, RESERVED, sizeof RESERVED / sizeof RESERVED[0]);
 }
 
 static bool is_identifier(const char *name) {
