@@ -108,6 +108,16 @@ const char *case_engine_label(const case_t *spec, char text[32]) {
     return text;
 }
 
+/* Modes of reference_pytorch that compile, beside those whose name says so. */
+static const char *const COMPILED[] = {"combo_graph", "manual_graph", "mapped"};
+
+bool case_compiles(const case_t *spec) {
+    if (strcmp(spec->engine, "pytorch") != 0 && strcmp(spec->engine, "python") != 0)
+        return false;
+    return strstr(spec->variant, "compile") != NULL ||
+           text_is_one_of(spec->variant, COMPILED, sizeof COMPILED / sizeof *COMPILED);
+}
+
 static bool is_in(const named_value_t *items, size_t n, const named_value_t *item) {
     const value_t *value = find(items, n, item->name);
     return value != NULL && value_equal(value, &item->value);
