@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "results/conditions.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -278,7 +278,7 @@ void boots_widen(const boots_t *boots, const case_result_t *ours, const case_res
         ratio->low = fmin(ratio->low, other.ratio.centre); /* none: NAN, which is ignored */
         ratio->high = fmax(ratio->high, other.ratio.centre);
     }
-    speedup->verdict = speedup_judge(ratio);
+    speedup->verdict = speedup_verdict(ratio);
 }
 
 void boots_widen_set(const boots_t *boots, comparison_set_t *set) {

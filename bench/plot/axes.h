@@ -61,7 +61,7 @@ enum {
     STYLE_PHASES = 21, /* the first */
     STYLE_OPERATIONS = 41,
     STYLE_BOUNDS = 46, /* of a training: limit_lines.h */
-    STYLE_PARTS = 52,  /* of a step: analysis/step_parts.h */
+    STYLE_PARTS = 52,  /* of a step: analysis/learning.h */
     STYLE_SPLIT = 58,  /* kernels, driver, gaps */
     STYLE_CALLS = 61,  /* of the driver: first epoch, later ones */
     STYLE_BLOCKS = 63, /* allocation, free */

@@ -73,7 +73,7 @@ static status_t remove_older(const chart_set_t *set, const char *name, error_t *
 }
 
 /* Draw what a builder made, or record why it made nothing. Frees `why` and the chart. */
-static status_t finish(const chart_set_t *set, const char *name, const char *size_title, char *why,
+static status_t finish(const chart_set_t *set, const char *name, const char *size_label, char *why,
                        chart_t *chart, error_t *err) {
     const plotter_t *plotter = set->plotter;
     chart_list_t *charts = plotter->charts;
@@ -87,7 +87,7 @@ static status_t finish(const chart_set_t *set, const char *name, const char *siz
                                        .scripts = plotter->scripts,
                                        .gnuplot = plotter->gnuplot,
                                        .footer = set->source->footer,
-                                       .size_title = size_title};
+                                       .size_label = size_label};
         status = chart_write(chart, &target, &plotter->formats, err);
         for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++) {
             char *path = mem_format("%s/%s.%s", set->folder, name, plotter->formats.items[i]);
@@ -198,7 +198,7 @@ static status_t draw_settings(const chart_set_t *set, const workload_section_t *
         char *why = build_chart(section, entry, settings.items[i], &used, &chart);
         const char *name = arena_format(texts, "%s_%s", entry->name, settings.items[i]);
         if (why == NULL)
-            status = finish(set, file_name(set, workload, name), workload->size_title, NULL, &chart,
+            status = finish(set, file_name(set, workload, name), workload->size_label, NULL, &chart,
                             err);
         else
             chart_free(&chart);
@@ -235,7 +235,7 @@ static status_t draw_chart(const chart_set_t *set, const workload_section_t *sec
     chart_t chart = {0};
     size_t used = 0;
     char *why = build_chart(section, entry, NULL, &used, &chart);
-    TRY(finish(set, name, workload->size_title, why, &chart, err));
+    TRY(finish(set, name, workload->size_label, why, &chart, err));
     return entry->each ? draw_settings(set, section, entry, section->settings[used], err)
                        : STATUS_OK;
 }

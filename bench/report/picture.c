@@ -129,7 +129,7 @@ status_t picture_draw(const report_t *report, const headline_t *headline, const 
                                        .scripts = scripts,
                                        .gnuplot = gnuplot,
                                        .footer = footer_of(report, headline),
-                                       .size_title = ""};
+                                       .size_label = ""};
         fill(report, headline, &chart);
         status = fs_make_folders(target.folder, err);
         if (status == STATUS_OK)

@@ -6,7 +6,6 @@
 #include "base/rng.h"
 #include "cuda/nvtx.h"
 #include "measure/contender.h"
-#include "measure/trust.h"
 #include "model/result.h"
 #include "results/digest.h"
 #include "workloads/operator/operators.h"

@@ -91,7 +91,7 @@ enum { GUARD_SIDES = 2 };
 
 typedef struct guard {
     bindings_t own;                      /* of this process */
-    const text_list_t *spared;           /* children from before the run (io/orphans.h) */
+    const text_list_t *spared;           /* children from before the run (io/subprocess.h) */
     const workers_t *sides[GUARD_SIDES]; /* all workers of the run; NULL: none */
 } guard_t;
 

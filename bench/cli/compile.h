@@ -1,6 +1,6 @@
 /* The output of `bench compile`: tables, or one JSON object. */
-#ifndef BENCH_CLI_COMPILE_PRINT_H
-#define BENCH_CLI_COMPILE_PRINT_H
+#ifndef BENCH_CLI_COMPILE_H
+#define BENCH_CLI_COMPILE_H
 
 #include "compile/compile.h"
 
@@ -11,13 +11,6 @@ typedef struct compile_answer {
     char *compiler; /* from compile_describe() */
     double seconds; /* wall time for all */
 } compile_answer_t;
-
-typedef struct compile_counts {
-    size_t compiled, cached, skipped, failed; /* a cached skip is a skip */
-    size_t lacking; /* of those skipped: because software is missing on this machine */
-} compile_counts_t;
-
-compile_counts_t compile_count(const program_list_t *programs);
 
 /* A row for each workload, variant and architecture; reasons of skips; the compiler's output for
  * failures; totals. */

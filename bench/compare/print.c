@@ -1,13 +1,15 @@
-/* A comparison as a table: on a terminal, and as markdown for a pull request. */
-#include "compare/comparison.h"
-
 #include "base/memory.h"
 #include "base/units.h"
+#include "compare/comparison.h"
+#include "io/json.h"
 #include "io/output.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A comparison as a table: on a terminal, and as markdown for a pull request. */
 
 /* A pull request's comment holds 65,536 characters (GitHub). */
 enum { MOST_MARKDOWN_ROWS = 200, MOST_MARKDOWN_BYTES = 60000 };
@@ -16,6 +18,7 @@ enum { MOST_MARKDOWN_ROWS = 200, MOST_MARKDOWN_BYTES = 60000 };
 typedef struct style {
     char *(*text)(const char *), *(*code)(const char *);
 } style_t;
+
 static const style_t TERMINAL = {text_plain, text_plain}, MARKDOWN = {markdown_text, markdown_code};
 
 /* "+10.2 % (+9.8 to +10.6 %)" */
@@ -179,8 +182,9 @@ static bool any_undecided(const comparison_t *comparison) {
     return false;
 }
 
+/* "REGRESSED (50 cases: 1 regressed, 49 unchanged)"; the caller frees it. */
 /* "REGRESSED (50 cases: 1 regressed, 49 unchanged)" */
-char *comparison_headline(const comparison_t *comparison) {
+static char *comparison_headline(const comparison_t *comparison) {
     const size_t *counts = comparison->counts;
     text_list_t parts = {0};
     for (size_t v = 0; v < PAIR_VERDICTS; v++)
@@ -367,4 +371,179 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     free(headline);
     free(base);
     free(candidate);
+}
+
+/* A comparison as JSON: docs/compare.md lists the keys. */
+
+static json_t *cell_to_json(const cell_t *cell) {
+    const gate_cell_t *gate = &cell->gate;
+    return json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o}", "phase",
+        json_text(cell->base->name), "verdict", gate_verdict_name(gate->verdict), "base_ns",
+        json_finite(cell->base->summary.median), "candidate_ns",
+        json_finite(cell->candidate->summary.median), "ratio",
+        json_finite(exp(gate->change.log_ratio)), "ci95", json_finite(gate->low),
+        json_finite(gate->high), "threshold_frac", json_finite(gate->threshold_frac), "floor_frac",
+        gate->floor_frac > 0 ? json_finite(gate->floor_frac) : json_null(), "p_slower",
+        json_finite(gate->p_slower), "p_faster", json_finite(gate->p_faster), "detectable_frac",
+        json_finite(cell->detectable_frac), "more_passes", json_finite(cell->more_passes));
+}
+
+static json_t *group_to_json(const cell_group_t *group) {
+    const sweep_group_t *test = &group->test;
+    return json_pack("{s:o, s:o, s:s, s:o, s:[o, o], s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "engine",
+                     json_text(group->engine), "phase", json_text(group->phase), "verdict",
+                     gate_verdict_name(test->verdict), "ratio", json_finite(exp(test->log_ratio)),
+                     "ci95", json_finite(test->low), json_finite(test->high), "threshold_frac",
+                     json_finite(test->threshold_frac), "p_slower", json_finite(test->p_slower),
+                     "p_faster", json_finite(test->p_faster), "n_cells", (json_int_t)test->n_cells,
+                     "n_moved", (json_int_t)test->n_moved, "detectable_frac",
+                     json_finite(test->detectable_frac), "cell_detectable_frac",
+                     json_finite(test->cell_detectable_frac));
+}
+
+static json_t *pair_to_json(const pair_t *pair) {
+    json_t *cells = json_array();
+    for (size_t i = 0; i < pair->n_cells; i++)
+        json_array_append_new(cells, cell_to_json(&pair->cells[i]));
+    return json_pack("{s:o, s:s, s:o, s:o, s:o}", "id", json_text(pair->id), "verdict",
+                     pair_verdict_name(pair->verdict), "reason", json_text(pair->reason), "cause",
+                     json_text(pair->cause), "cells", cells);
+}
+
+void compare_print_json(const comparison_t *comparison, FILE *out) {
+    json_t *cases = json_array(), *groups = json_array(), *counts = json_object();
+    for (size_t i = 0; i < comparison->n_groups; i++)
+        json_array_append_new(groups, group_to_json(&comparison->groups[i]));
+    for (size_t i = 0; i < comparison->n_pairs; i++)
+        json_array_append_new(cases, pair_to_json(&comparison->pairs[i]));
+    for (size_t v = 0; v < PAIR_VERDICTS; v++)
+        json_object_set_new(counts, pair_verdict_name((pair_verdict_t)v),
+                            json_integer((json_int_t)comparison->counts[v]));
+    char *headline = comparison_headline(comparison);
+    json_t *json =
+        json_pack("{s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:[I, I], s:I, s:I, s:o, s:o, s:o, "
+                  "s:o}",
+                  "schema", 1, "base", json_text(comparison->base->folder), "candidate",
+                  json_text(comparison->candidate->folder), "headline", headline, "counts", counts,
+                  "threshold_frac", json_finite(comparison->threshold_frac), "alarm_rate_frac",
+                  json_finite(GATE_ALARM_RATE), "paired", comparison->paired, "passes",
+                  (json_int_t)comparison->n_passes[0], (json_int_t)comparison->n_passes[1],
+                  "n_cells", (json_int_t)comparison->n_cells, "n_floor_runs",
+                  (json_int_t)comparison->n_floor_runs, "allowed", json_texts(&comparison->allowed),
+                  "changes", json_texts(&comparison->changes), "groups", groups, "cases", cases);
+    json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
+    free(headline);
+}
+
+/* A comparison as JUnit XML, which CI systems show as test results. */
+
+/* XML 1.0 cannot express most control characters, U+FFFE and U+FFFF: they become spaces. */
+static const char *xml(arena_t *texts, const char *text) {
+    static const struct {
+        const char *from, *to;
+    } ESCAPES[] = {{"<", "&lt;"},    {">", "&gt;"},         {"&", "&amp;"},
+                   {"\"", "&quot;"}, {"\xEF\xBF\xBE", " "}, {"\xEF\xBF\xBF", " "}};
+    enum { N_ESCAPES = sizeof ESCAPES / sizeof *ESCAPES };
+    char *valid = text_utf8(text), *safe;
+    size_t size;
+    FILE *out = open_memstream(&safe, &size);
+    for (const char *c = valid; *c != '\0';) {
+        size_t e = 0;
+        while (e < N_ESCAPES && !text_starts(c, ESCAPES[e].from))
+            e++;
+        if (e < N_ESCAPES)
+            fputs(ESCAPES[e].to, out);
+        else
+            fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, out);
+        c += e < N_ESCAPES ? strlen(ESCAPES[e].from) : 1;
+    }
+    fclose(out);
+    free(valid);
+    return arena_keep(texts, safe);
+}
+
+static void put_cells(FILE *out, const pair_t *pair, arena_t *texts) {
+    for (size_t i = 0; i < pair->n_cells; i++) {
+        const cell_t *cell = &pair->cells[i];
+        const gate_cell_t *gate = &cell->gate;
+        fprintf(out, "%s: %.0f ns -&gt; %.0f ns, ratio %.4f (%.4f to %.4f), threshold %.4f: %s\n",
+                xml(texts, cell->base->name), cell->base->summary.median,
+                cell->candidate->summary.median, exp(gate->change.log_ratio), gate->low, gate->high,
+                1 + gate->threshold_frac, gate_verdict_name(gate->verdict));
+    }
+}
+
+/* Regressed and broken cases fail; cases without a verdict are skipped, with the reason. */
+static void put_case(FILE *out, const pair_t *pair, arena_t *texts) {
+    const char *verdict = pair_verdict_name(pair->verdict);
+    const case_result_t *result = pair->base != NULL ? pair->base : pair->candidate;
+    const char *known = arena_keep(texts, pair_why(pair));
+    const char *why = xml(texts, known != NULL ? known : "");
+    bool fails = pair->verdict == PAIR_REGRESSED || pair->verdict == PAIR_BROKEN;
+    bool passes = pair->verdict == PAIR_UNCHANGED || pair->verdict == PAIR_IMPROVED ||
+                  pair->verdict == PAIR_NEW;
+    fprintf(out, "  <testcase classname=\"%s\" name=\"%s\">\n", xml(texts, result->spec.workload),
+            xml(texts, pair->id));
+    if (fails) {
+        fprintf(out, "    <failure message=\"%s: %s\" type=\"%s\">", verdict, why, verdict);
+        put_cells(out, pair, texts);
+        fputs("</failure>\n", out);
+    } else if (!passes) {
+        fprintf(out, "    <skipped message=\"%s: %s\"/>\n", verdict, why);
+    }
+    if (!fails && pair->n_cells > 0) {
+        fputs("    <system-out>", out);
+        put_cells(out, pair, texts);
+        fputs("</system-out>\n", out);
+    }
+    fputs("  </testcase>\n", out);
+}
+
+static void put_property(FILE *out, const char *name, const char *value, arena_t *texts) {
+    fprintf(out, "    <property name=\"%s\" value=\"%s\"/>\n", name, xml(texts, value));
+}
+
+/* A group that regressed fails, whatever its cases are. */
+static void put_group(FILE *out, const cell_group_t *group, arena_t *texts) {
+    const sweep_group_t *test = &group->test;
+    fprintf(
+        out,
+        "  <testcase classname=\"sweep\" name=\"%s %s\">\n"
+        "    <failure message=\"regressed: all cells together\" type=\"regressed\">"
+        "ratio %.4f (%.4f to %.4f), threshold %.4f, %zu of %zu cells</failure>\n  </testcase>\n",
+        xml(texts, group->engine), xml(texts, group->phase), exp(test->log_ratio), test->low,
+        test->high, 1 + test->threshold_frac, test->n_moved, test->n_cells);
+}
+
+static size_t count_regressed_groups(const comparison_t *comparison) {
+    size_t n = 0;
+    for (size_t g = 0; g < comparison->n_groups; g++)
+        n += comparison->groups[g].test.verdict == GATE_REGRESSED;
+    return n;
+}
+
+void compare_print_junit(const comparison_t *comparison, FILE *out) {
+    const size_t *counts = comparison->counts;
+    const size_t groups = count_regressed_groups(comparison);
+    size_t failures = groups + counts[PAIR_REGRESSED] + counts[PAIR_BROKEN];
+    size_t skipped = counts[PAIR_UNDECIDED] + counts[PAIR_MISSING] + counts[PAIR_INCOMPARABLE];
+    arena_t texts = {0};
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"bench compare\" "
+            "tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n  <properties>\n",
+            groups + comparison->n_pairs, failures, skipped);
+    put_property(out, "base", comparison->base->folder, &texts);
+    put_property(out, "candidate", comparison->candidate->folder, &texts);
+    put_property(out, "verdict", arena_keep(&texts, comparison_headline(comparison)), &texts);
+    for (size_t i = 0; i < comparison->allowed.n; i++)
+        put_property(out, "allowed", comparison->allowed.items[i], &texts);
+    fputs("  </properties>\n", out);
+    for (size_t g = 0; g < comparison->n_groups; g++)
+        if (comparison->groups[g].test.verdict == GATE_REGRESSED)
+            put_group(out, &comparison->groups[g], &texts);
+    for (size_t i = 0; i < comparison->n_pairs; i++)
+        put_case(out, &comparison->pairs[i], &texts);
+    fputs("</testsuite>\n", out);
+    arena_free(&texts);
 }
