@@ -53,13 +53,8 @@ static bool asks_for_help(int argc, char **argv) {
     return false;
 }
 
-/* A wrong description must not keep other workloads from running. */
-static void add_operators(const char *root) {
-    text_list_t problems = {0};
-    workload_add_operators(root, &problems);
-    for (size_t i = 0; i < problems.n; i++)
-        output_print(stderr, "bench: left out: %s\n", problems.items[i]);
-    text_list_free(&problems);
+static void print_left_out(const char *why) {
+    output_print(stderr, "bench: left out: %s\n", why);
 }
 
 static status_t dispatch(int argc, char **argv, error_t *err) {
@@ -92,7 +87,7 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
         /* A worker gets them with its requests; `bench operator` says itself what is wrong. */
         if (strcmp(name, "worker") != 0 && strcmp(name, "operator") != 0 &&
             strcmp(name, "wall") != 0)
-            add_operators(root);
+            workload_search_operators(root, print_left_out);
         status = command->handle(&args, err);
         cli_args_free(&args);
     }

@@ -27,6 +27,9 @@ import forked
 from timing import now_ns
 
 PR_SET_PDEATHSIG = 1
+# PyTorch's compiler asks, as it is imported, whether there is a GPU, which opens it. With these
+# PyTorch answers that there is none, opens nothing, and remembers nothing of it.
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 # By which bench knows whose a process is; read from what the kernel shows of the process's start.
 TAG = "BENCH_WORKER"
 STREAMS = 3
@@ -47,11 +50,16 @@ class Server:
 
     def load(self, modules: list[str]) -> None:
         """Import the packages; end if one leaves what a fork would lack: a thread, a GPU's context."""
+        os.environ.update(NO_GPU)
         for module in modules:
             bytecode.keep(module)
             start_ns = now_ns()
             importlib.import_module(module)
             forked.import_ns[module] = now_ns() - start_ns
+        for name in NO_GPU:
+            os.environ.pop(name, None)
+            if name in self.before:
+                os.environ[name] = self.before[name]
         # NumPy's OpenBLAS ends its threads before a fork, and starts others when they are needed.
         process = os.fork()
         if process == 0:

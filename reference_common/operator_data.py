@@ -187,7 +187,7 @@ def _rounded(values: Doubles, dtype: str) -> Array:
     return (bits + np.uint32(0x7FFF) + last >> np.uint32(16)).astype(BFLOAT16)
 
 
-# ---- normal numbers: normal.c has the source of the constants and the reason for each step ----------
+# ---- normal numbers: fill.c has the source of the constants and the reason for each step ----------
 
 CENTRE_ABOVE = (
     3.3871328727963666080e0,

@@ -1,6 +1,6 @@
 """The ways to run a file NAME.py, as variants: NAME, NAME+graph, NAME+compile.
 
-bench/workloads/scripts.h has which of them a run takes by itself.
+bench/workloads/registry.c has which of them a run takes by itself.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A change frees one block in use, chosen at random, and allocates one of another size. The sizes are
 the output sizes of the operators of one training step; blocks and sizes come from the same random
-numbers as on the CUDA side (`bench/workloads/allocate/descriptor.c`).
+numbers as on the CUDA side (`bench/workloads/allocate/session.c`).
 
 caching  PyTorch's caching allocator, called through the functions that
          `torch.cuda.caching_allocator_alloc` and `caching_allocator_delete` wrap; the wrappers look

@@ -4,7 +4,7 @@
 #define TESTS_HOST_OPERATORS_H
 
 #include "base/memory.h"
-#include "workloads/mlp_train/loop.h"
+#include "workloads/mlp_train/operators.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,13 +1,12 @@
 /* Planned once. In the first pass of a number every block comes from the driver, and the calls are
- * recorded; at its end the blocks get offsets (arena_plan.c) in one allocation that all passes
+ * recorded; at its end the blocks get offsets in one allocation that all passes
  * share, since only one pass is open at a time. From then on a call is a comparison with the
  * recorded call and an addition.
  *
  * A block keeps its memory from pass to pass, and blocks of different streams share none: all uses
  * of an address are on one stream, so they are ordered. */
-#include "allocators/arena.h"
-
 #include "allocators/allocator_internal.h"
+
 #include "base/memory.h"
 
 #include <inttypes.h>

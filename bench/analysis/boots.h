@@ -48,7 +48,7 @@ typedef struct boots_range {
 /* Theirs over ours, by `phase`; both cases are of the first boot. */
 boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
                           const case_result_t *theirs, const char *phase);
-/* Have the interval of a ratio cover it in all boots, and judge it anew: passes after one start do not show
+/* Have the interval of a ratio cover it in all boots, and find the verdict anew: passes after one start do not show
  * how far a ratio moves from machine to machine. Not its intervals there: a boot on a noisy machine would
  * make a precise ratio vague. Both cases are of the first boot. */
 void boots_widen(const boots_t *boots, const case_result_t *ours, const case_result_t *theirs,

@@ -2,6 +2,7 @@
 
 #include "analysis/speedup.h"
 #include "base/memory.h"
+#include "io/json.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -83,8 +84,7 @@ double curve_distance(const curve_t *a, const curve_t *b) {
 }
 
 static double number_of(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return json_or_nan(json_object_get(object, key));
 }
 
 static epoch_t epoch_of(const json_t *json) {

@@ -378,7 +378,7 @@ void comparison_set_list_free(comparison_set_list_t *list) {
     *list = (comparison_set_list_t){0};
 }
 
-verdict_t speedup_judge(const stats_interval_t *ratio) {
+verdict_t speedup_verdict(const stats_interval_t *ratio) {
     if (!isfinite(ratio->centre))
         return VERDICT_NONE;
     if (!isfinite(ratio->low) || !isfinite(ratio->high))
@@ -442,7 +442,7 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
         ratio->low = fmin(ratio->low, above[0] / below[1]);
         ratio->high = fmax(ratio->high, above[1] / below[0]);
     }
-    speedup.verdict = speedup_judge(ratio);
+    speedup.verdict = speedup_verdict(ratio);
     return speedup;
 }
 

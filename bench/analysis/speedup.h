@@ -37,7 +37,7 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
 double speedup_unreached_draw(const case_result_t *result, const phase_t *phase);
 
 /* Which side has the lower time by this ratio, theirs over ours? */
-verdict_t speedup_judge(const stats_interval_t *ratio);
+verdict_t speedup_verdict(const stats_interval_t *ratio);
 
 /* Whose cases on a set's device: ours, all rivals', anyone's of these; or an engine's, by its name. */
 #define OURS "(ours)"
@@ -110,7 +110,7 @@ typedef struct comparison_set_list {
     size_t n, capacity;
 } comparison_set_list_t;
 
-/* comparison_set.c: the comparison sets of a workload in the run's order, the GPU's first. */
+/* The comparison sets of a workload in the run's order, the GPU's first. */
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload);
 void comparison_set_list_free(comparison_set_list_t *list);
 /* The same set compared by another phase, or by that of a whole sample. Free the rows with

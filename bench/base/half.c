@@ -1,6 +1,6 @@
 #include "base/half.h"
 
-#include "base/target_clones.h"
+#include "base/parallel.h"
 
 #include <math.h>
 

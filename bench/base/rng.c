@@ -1,6 +1,6 @@
 #include "base/rng.h"
 
-#include "base/target_clones.h"
+#include "base/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

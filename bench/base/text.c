@@ -22,11 +22,15 @@ void text_list_add_format(text_list_t *list, const char *format, ...) {
     va_end(args);
 }
 
-bool text_list_has(const text_list_t *list, const char *item) {
-    for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->items[i], item) == 0)
+bool text_is_one_of(const char *text, const char *const *texts, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(texts[i], text) == 0)
             return true;
     return false;
+}
+
+bool text_list_has(const text_list_t *list, const char *item) {
+    return text_is_one_of(item, (const char *const *)list->items, list->n);
 }
 
 void text_list_add_new(text_list_t *list, const char *item) {

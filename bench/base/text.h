@@ -17,6 +17,7 @@ void text_list_add_format(text_list_t *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void text_list_add_new(text_list_t *list, const char *item); /* unless present */
 bool text_list_has(const text_list_t *list, const char *item);
+bool text_is_one_of(const char *text, const char *const *texts, size_t n);
 void text_list_sort(text_list_t *list); /* byte order */
 /* "a, b, c"; the caller frees it. */
 char *text_list_join(const text_list_t *list, const char *separator);

@@ -30,8 +30,6 @@ status_t run_check_words(const char *root, const text_list_t *words, error_t *er
 /* The words of a call for the record: those of `paths` as named from the project's folder, in which a report's reader
  * measures again. */
 text_list_t run_argv(const cli_args_t *args, const text_list_t *paths);
-/* Would run_command() measure that, and has each shard a case? */
-status_t check_command(const cli_args_t *args, error_t *err);
 
 /* --compiler and --arch of run and compile. */
 extern const char *const COMPILER_CHOICES[];

@@ -1,23 +1,301 @@
 /* `bench doctor`: what is installed, what is missing, what that costs, and how to install it. */
-#include "cli/doctor.h"
-
+#include "base/error.h"
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "cli/own_worker.h"
+#include "cli/operator.h"
 #include "compile/compile.h"
 #include "cuda/cublaslt.h"
 #include "cuda/nvml.h"
 #include "cuda/nvtx.h"
+#include "io/fs.h"
 #include "io/json.h"
 #include "io/subprocess.h"
 #include "plot/gnuplot.h"
 #include "sweep/sweep.h"
 #include "walls/walls.h"
 #include "worker/pool.h"
-#include "workloads/mnist/idx.h"
+#include "workloads/mnist/data.h"
+#include "workloads/operator/operators.h"
 
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The workers of the user's own engines. */
+
+/* What the worker of an engine answers to hello on a device. */
+typedef struct own_worker {
+    json_t *hello; /* NULL: it does not start */
+    char *reason;  /* why not, in one line; NULL if it does */
+} own_worker_t;
+
+static const char *const OWN_DEVICES[] = {"cpu", "cuda", NULL};
+
+/* A Python exception begins with a head, and ends with what happened. The caller frees it. */
+static char *in_one_line(const char *reason) {
+    const char *last = strrchr(reason, '\n');
+    return mem_format("%.*s%s%s", (int)strcspn(reason, "\n"), reason, last != NULL ? " … " : "",
+                      last != NULL ? last + 1 : "");
+}
+
+/* Starts and ends it. */
+static own_worker_t own_worker_ask(const char *root, const char *engine, const char *device) {
+    enum { TIMEOUT_S = 20 };
+    own_worker_t found = {0};
+    workers_t workers = {.root = root};
+    case_t spec = {.engine = mem_text(engine), .device = mem_text(device)};
+    worker_link_t *link = NULL;
+    error_t why = ERROR_INIT;
+    if (workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
+        worker_link_start(link, TIMEOUT_S, &why) == STATUS_OK)
+        found.hello = json_incref(link->hello);
+    else
+        found.reason = in_one_line(why.text);
+    case_free(&spec);
+    workers_free(&workers);
+    return found;
+}
+
+static void own_worker_free(own_worker_t *worker) {
+    json_decref(worker->hello);
+    free(worker->reason);
+    *worker = (own_worker_t){0};
+}
+
+/* Python and its packages, as a worker checks them. */
+
+enum { TIMEOUT_S = 120 };
+
+/* What `worker.py --needs` of this engine prints, an array; NULL if it fails. */
+static json_t *doctor_ask_python(const char *root, const char *engine, error_t *err) {
+    char *python = NULL, *script = mem_format("%s/reference_%s/worker.py", root, engine);
+    subprocess_result_t result = {0};
+    json_t *answer = NULL;
+    status_t status = workers_find_python(root, NULL, engine, &python, err);
+    if (status == STATUS_OK)
+        status = subprocess_run((const char *const[]){python, script, "--needs", NULL}, NULL,
+                                TIMEOUT_S, &result, err);
+    if (status == STATUS_OK) {
+        /* The last line: libraries may print as they are imported. */
+        const char *line = result.out;
+        for (const char *next; (next = strchr(line, '\n')) != NULL && next[1] != '\0';)
+            line = next + 1;
+        answer = json_loads(line, 0, NULL);
+        if (!json_is_array(answer)) {
+            json_decref(answer);
+            answer = NULL;
+            error_set(err, STATUS_FAILED, "%s %s --needs failed: %.300s", python, script,
+                      result.err);
+        }
+        subprocess_result_free(&result);
+    }
+    free(script);
+    free(python);
+    return answer;
+}
+
+/* `bench list`: workloads, operators, variants, sweeps and devices. */
+
+/* Its default as --set reads it, and where that differs, as a sweep does. */
+static void print_param(const param_spec_t *param, const value_t *value) {
+    char *text = value_text(value);
+    printf("  %-10s %s (default %s", param->name, param->summary, text);
+    if (param->kind == VALUE_INTS)
+        printf(", in a sweep %s", param->default_json);
+    puts(")");
+    free(text);
+}
+
+static void print_workload(const workload_t *workload) {
+    case_t defaults = workload_defaults(workload);
+    printf("%-12s %s\n", workload->name, workload->summary);
+    for (size_t p = 0; p < workload->n_params; p++)
+        print_param(&workload->params[p], &defaults.params[p].value);
+    case_free(&defaults);
+    for (size_t t = 0; t < workload->n_techniques; t++) {
+        printf("  %-10s %s:", workload->techniques[t].name, workload->techniques[t].summary);
+        for (const char *const *c = workload->techniques[t].choices; *c != NULL; c++)
+            printf(" %s", *c);
+        putchar('\n');
+    }
+}
+
+static status_t list_workloads(const cli_args_t *args, error_t *err) {
+    const workload_t *workload;
+    (void)args;
+    (void)err;
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
+        print_workload(workload);
+    return STATUS_OK;
+}
+
+static status_t list_operators(const cli_args_t *args, error_t *err) {
+    const workload_t *workload;
+    for (size_t i = 0; (workload = operators_workload(i)) != NULL; i++)
+        TRY(operator_print(workload, args->root, stdout, err));
+    if (operators_workload(0) == NULL)
+        puts("none: bench operator new NAME makes one");
+    return STATUS_OK;
+}
+
+/* The engine and the device as --engine and --set take them. */
+static void list_script(const char *root, const char *engine, const char *device) {
+    own_worker_t worker = own_worker_ask(root, engine, device);
+    const char *workload, *reason = worker.reason;
+    size_t n_found = 0, i;
+    json_t *variants, *variant;
+    json_object_foreach(json_object_get(worker.hello, "capabilities"), workload, variants) {
+        json_array_foreach(variants, i, variant) {
+            if (json_is_string(variant))
+                n_found += printf("%-12s %-8s %s device=%s\n", workload, engine,
+                                  json_string_value(variant), device) > 0;
+        }
+    }
+    if (reason == NULL)
+        reason = "its answer to hello has no \"capabilities\"";
+    if (n_found == 0)
+        printf("–            %-8s device=%s: %s\n", engine, device, reason);
+    own_worker_free(&worker);
+}
+
+/* Contenders of the user's own; the others are listed without starting anything. */
+static status_t list_scripts(const char *root, error_t *err) {
+    text_list_t engines = {0};
+    TRY(own_engines(root, &engines, err));
+    for (size_t i = 0; i < engines.n; i++)
+        for (const char *const *device = OWN_DEVICES; *device != NULL; device++)
+            list_script(root, engines.items[i], *device);
+    text_list_free(&engines);
+    return STATUS_OK;
+}
+
+static status_t list_variants(const cli_args_t *args, error_t *err) {
+    size_t n_engines;
+    const workload_t *workload;
+    const char *const *engines = workload_engines(&n_engines);
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
+        for (size_t e = 0; e < n_engines; e++) {
+            text_list_t variants = {0};
+            TRY(workload_variants(workload, engines[e], args->root, &variants, err));
+            for (size_t v = 0; v < variants.n; v++)
+                printf("%-12s %-8s %s\n", workload->name, engines[e], variants.items[v]);
+            text_list_free(&variants);
+        }
+    return list_scripts(args->root, err);
+}
+
+static status_t list_sweeps(const cli_args_t *args, error_t *err) {
+    text_list_t names = {0};
+    char *folder = fs_join(args->root, "sweeps");
+    status_t status = fs_list(folder, ".json", &names, err);
+    for (size_t i = 0; i < names.n && status == STATUS_OK; i++) {
+        if (strcmp(names.items[i], "schema.json") == 0)
+            continue;
+        char *path = fs_join(folder, names.items[i]);
+        sweep_t sweep;
+        status = sweep_load(path, args->root, &sweep, err);
+        if (status == STATUS_OK) {
+            printf("sweeps/%-28s %s, %zu cases\n", names.items[i], sweep.workload->name,
+                   sweep.n_cases);
+            sweep_free(&sweep);
+        }
+        free(path);
+    }
+    free(folder);
+    text_list_free(&names);
+    return status;
+}
+
+/* Starts a worker to get "NVIDIA H200, sm_90"; NULL and the reason in `err` if there is no
+ * such device. The caller frees it. */
+static char *describe_device(const char *root, const char *engine, int index, const char *separator,
+                             error_t *err) {
+    workers_t workers = {.root = root, .device = index};
+    case_t spec = {.engine = mem_text(engine), .device = mem_text(engine)};
+    worker_link_t *link = NULL;
+    char *text = NULL;
+    if (workers_find(&workers, &spec, "", &link, err) == STATUS_OK &&
+        worker_link_start(link, 60, err) == STATUS_OK) {
+        const json_t *device = json_object_get(link->hello, "device");
+        const char *name = json_string_value(json_object_get(device, "name"));
+        const char *arch = json_string_value(json_object_get(device, "arch"));
+        text = mem_format("%s%s%s", name != NULL ? name : "", separator, arch != NULL ? arch : "");
+    }
+    case_free(&spec);
+    workers_free(&workers);
+    return text;
+}
+
+static status_t list_devices(const cli_args_t *args, error_t *err) {
+    static const char *const ENGINES[] = {"cpu", "cuda"};
+    (void)err;
+    for (int e = 0; e < 2; e++)
+        for (int index = 0, most = e == 0 ? 1 : INT_MAX; index < most; index++) {
+            error_t why = ERROR_INIT;
+            char *text = describe_device(args->root, ENGINES[e], index, " ", &why);
+            if (text != NULL)
+                printf("%-5s %d  %s\n", ENGINES[e], index, text);
+            else if (index == 0)
+                printf("%-5s –  %s\n", ENGINES[e], why.text);
+            if (text == NULL)
+                break;
+            free(text);
+        }
+    return STATUS_OK;
+}
+
+static const struct {
+    const char *name;
+    status_t (*list)(const cli_args_t *args, error_t *err);
+} LISTS[] = {
+    {"workloads", list_workloads}, {"operators", list_operators}, {"variants", list_variants},
+    {"sweeps", list_sweeps},       {"devices", list_devices},
+};
+
+enum { N_LISTS = sizeof LISTS / sizeof *LISTS };
+
+status_t list_command(const cli_args_t *args, error_t *err) {
+    const char *names[N_LISTS];
+    for (size_t i = 0; i < N_LISTS; i++)
+        names[i] = LISTS[i].name;
+    for (size_t w = 0; w < args->operands.n; w++) {
+        const char *what = args->operands.items[w];
+        size_t i = 0;
+        while (i < N_LISTS && strcmp(names[i], what) != 0)
+            i++;
+        if (i == N_LISTS) {
+            char *hint = text_hint(what, names, N_LISTS);
+            error_set(err, STATUS_USAGE,
+                      "bench list: no \"%s\" (workloads, operators, variants, sweeps, devices)%s",
+                      what, hint);
+            free(hint);
+            return STATUS_USAGE;
+        }
+        TRY(LISTS[i].list(args, err));
+    }
+    for (size_t i = 0; args->operands.n == 0 && i < N_LISTS; i++) {
+        printf("%s%s:\n", i > 0 ? "\n" : "", names[i]);
+        TRY(LISTS[i].list(args, err));
+    }
+    return STATUS_OK;
+}
+
+typedef struct finding {
+    const char *what;
+    bool found;
+    const char *detail;  /* version and path, or why it was not found */
+    const char *costs;   /* what does not work without it */
+    const char *install; /* a command or an instruction */
+} finding_t;
+
+typedef struct finding_list {
+    finding_t *items;
+    size_t n, capacity;
+    arena_t texts; /* owns the formatted texts */
+} finding_list_t;
 
 enum { DEVICE, NVML, NVRTC, HEADERS, NVCC, CUBLASLT, NVTX, GNUPLOT, WALLS, MNIST };
 enum { PYTHON = MNIST + 1, NUMPY, TORCH, TORCH_COMPILE, JAX };

@@ -5,6 +5,8 @@
 #include "cli/args.h"
 #include "workloads/common/workload.h"
 
+#include <stdio.h>
+
 typedef struct operator_options {
     const char *root; /* the project's folder */
     const char *const *operands;
@@ -19,11 +21,14 @@ typedef struct operator_options {
     const cli_args_t *args; /* the complete command line */
 } operator_options_t;
 
-status_t operator_new(const operator_options_t *options, error_t *err);
 status_t operator_check(const operator_options_t *options, error_t *err);
-status_t operator_import(const operator_options_t *options, error_t *err);
 
 /* Is the reference output such that a check can fail, at the default sizes? */
 status_t operator_check_oracle(const workload_t *workload, const char *root, error_t *err);
+
+/* What `bench list` and `bench operator` print of an operator. */
+
+/* Name, summary, folder, params, rungs and implementations. */
+status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err);
 
 #endif

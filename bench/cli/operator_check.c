@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "cli/operator_print.h"
 #include "emulate/emulate.h"
 #include "io/fs.h"
 #include "io/output.h"
@@ -19,6 +18,43 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A line of what there may be none of. */
+static void print_names(const char *what, const text_list_t *names, const char *none, FILE *out) {
+    char *joined = text_list_join(names, ", ");
+    fprintf(out, "  %-16s %s\n", what, names->n > 0 ? joined : none);
+    free(joined);
+}
+
+static status_t print_variants(const workload_t *workload, const char *root, FILE *out,
+                               error_t *err) {
+    text_list_t rungs = {0}, scripts = {0};
+    status_t status = workload_variants(workload, "cuda", root, &rungs, err);
+    if (status == STATUS_OK)
+        status = workload_scripts(workload, root, &scripts, err);
+    if (status == STATUS_OK) {
+        print_names("rungs", &rungs, "none: NN_NAME.cu is one", out);
+        print_names("implementations", &scripts, "none: NAME.py with a function run is one", out);
+    }
+    text_list_free(&rungs);
+    text_list_free(&scripts);
+    return status;
+}
+
+status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err) {
+    const operator_description_t *d = operators_find(workload->name);
+    char *folder = fs_from_here(d->folder);
+    fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
+            "folder", folder);
+    free(folder);
+    for (size_t p = 0; p < workload->n_params; p++) {
+        const param_spec_t *param = &workload->params[p];
+        fprintf(out, "  %-16s %s = %s (%s)\n", p == 0 ? "params" : "", param->name,
+                param->default_json, param->summary);
+    }
+    print_names("dtypes", &d->dtypes, "", out);
+    return print_variants(workload, root, out, err);
+}
 
 /* For one answer: at the default sizes a reference takes seconds. */
 enum { TIMEOUT_S = 60 };
@@ -277,7 +313,7 @@ static status_t print_wrong_scripts(const char *root, const char *python, const 
         argv[2 + i] = paths->items[i];
     status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &answer, err);
     if (status == STATUS_OK && answer.exit_code != 0)
-        status = error_set(err, STATUS_FAILED, "implementations cannot be looked at: %.300s",
+        status = error_set(err, STATUS_FAILED, "implementations cannot be read: %.300s",
                            answer.timed_out ? "Python did not end" : answer.err);
     text_list_t lines = {0};
     if (status == STATUS_OK)
@@ -359,9 +395,7 @@ status_t operator_check(const operator_options_t *options, error_t *err) {
     TRY(fs_check_temporary(err));
     if ((options->variant != NULL || options->sets.n > 0) && !options->emulate)
         return error_set(err, STATUS_USAGE, "--variant and --set are for --emulate");
-    text_list_t others = {0}; /* what is wrong with them is not asked for */
-    workload_add_operators(options->root, &others);
-    text_list_free(&others);
+    workload_search_operators(options->root, NULL); /* what is wrong with others is not asked for */
     for (size_t i = 0; i < options->n_operands; i++) {
         if (i > 0)
             putchar('\n');

@@ -145,7 +145,7 @@ static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t
 }
 
 /* In BASE's order, then cases that only CANDIDATE has. Calibrations measure the device, not the
- * code: attribution.c lists their differences. */
+ * code: verdicts.c lists their differences. */
 static void make_pairs(comparison_t *comparison, const text_list_t *phases,
                        const text_list_t *allow) {
     const record_t *base = comparison->base, *candidate = comparison->candidate;

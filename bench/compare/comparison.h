@@ -1,10 +1,9 @@
-/* The comparison of two runs: made by comparison_make(), printed by print_table.c, print_json.c and
- * print_junit.c. */
+/* The comparison of two runs: made by comparison_make(), printed by print.c. */
 #ifndef BENCH_COMPARE_COMPARISON_H
 #define BENCH_COMPARE_COMPARISON_H
 
 #include "base/memory.h"
-#include "gate/sweep_test.h"
+#include "gate/decision.h"
 #include "results/conditions.h"
 #include "results/record.h"
 
@@ -88,7 +87,6 @@ status_t floors_save(const floors_t *floors, const char *folder, error_t *err);
 void floors_free(floors_t *floors);
 /* The floor of a cell, of a group as a fraction; 0 if unknown. */
 double floors_of(const floors_t *floors, const char *id, const char *phase);
-double floors_of_group(const floors_t *floors, const char *engine, const char *phase);
 size_t floors_runs(const floors_t *floors);
 
 /* May the runs be compared? If not, STATUS_INCOMPARABLE; the message says what differs and how to
@@ -132,8 +130,6 @@ status_t comparison_make(const record_t *base, const record_t *candidate,
                          error_t *err);
 void comparison_free(comparison_t *comparison);
 
-/* "REGRESSED (50 cases: 1 regressed, 49 unchanged)"; the caller frees it. */
-char *comparison_headline(const comparison_t *comparison);
 /* STATUS_FAILED, STATUS_OK, or with `strict` STATUS_NOISY if a case with times in BASE is
  * undecided, missing or not comparable. */
 status_t comparison_status(const comparison_t *comparison, bool strict);

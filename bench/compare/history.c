@@ -291,7 +291,7 @@ static status_t draw_all(const history_options_t *options, const history_list_t 
     if (status == STATUS_OK)
         status = fs_make_folders(options->out, err);
     const chart_target_t target = {
-        .folder = options->out, .scripts = scripts, .gnuplot = gnuplot, .size_title = ""};
+        .folder = options->out, .scripts = scripts, .gnuplot = gnuplot, .size_label = ""};
     for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
         if (is_shown(&list->items[i], options) && list->items[i].n_times > 0)
             status = draw(&list->items[i], runs, target, &formats, files, err);

@@ -28,7 +28,7 @@ typedef struct nvml_api {
     int (*persistence)(nvml_device_t, int *mode);
     int (*memory_clocks)(nvml_device_t, unsigned *n, unsigned *mhz);
     int (*sm_clocks)(nvml_device_t, unsigned memory_mhz, unsigned *n, unsigned *mhz);
-    int (*lock_clocks)(nvml_device_t, unsigned min_mhz, unsigned max_mhz);
+    int (*set_locked_clocks)(nvml_device_t, unsigned min_mhz, unsigned max_mhz);
     int (*reset_clocks)(nvml_device_t);
     int (*cpu_affinity)(nvml_device_t, unsigned n_words, unsigned long *cores);
     const char *(*error_text)(int result);
@@ -55,7 +55,7 @@ static const library_symbol_t SYMBOLS[] = {
     {"nvmlDeviceGetPersistenceMode", offsetof(nvml_api_t, persistence), true},
     {"nvmlDeviceGetSupportedMemoryClocks", offsetof(nvml_api_t, memory_clocks), true},
     {"nvmlDeviceGetSupportedGraphicsClocks", offsetof(nvml_api_t, sm_clocks), true},
-    {"nvmlDeviceSetGpuLockedClocks", offsetof(nvml_api_t, lock_clocks), true},
+    {"nvmlDeviceSetGpuLockedClocks", offsetof(nvml_api_t, set_locked_clocks), true},
     {"nvmlDeviceResetGpuLockedClocks", offsetof(nvml_api_t, reset_clocks), true},
     {"nvmlDeviceGetCpuAffinity", offsetof(nvml_api_t, cpu_affinity), true},
     {"nvmlErrorString", offsetof(nvml_api_t, error_text), true},
@@ -204,13 +204,13 @@ static status_t check(const nvml_t *nvml, int result, error_t *err) {
 status_t nvml_lock_sm_clock(nvml_t *nvml, unsigned mhz, error_t *err) {
     const nvml_api_t *api = &nvml->api;
     unsigned mig = 0, pending;
-    if (api->lock_clocks == NULL || api->reset_clocks == NULL)
+    if (api->set_locked_clocks == NULL || api->reset_clocks == NULL)
         return error_set(err, STATUS_FAILED,
                          "libnvidia-ml.so.1 has no nvmlDeviceSetGpuLockedClocks: update NVIDIA's "
                          "driver");
     if (api->mig != NULL && api->mig(nvml->device, &mig, &pending) == 0 && mig != 0)
         return error_set(err, STATUS_FAILED, "MIG is on, and all instances share the clock");
-    return check(nvml, api->lock_clocks(nvml->device, mhz, mhz), err);
+    return check(nvml, api->set_locked_clocks(nvml->device, mhz, mhz), err);
 }
 
 status_t nvml_free_sm_clock(nvml_t *nvml, error_t *err) {

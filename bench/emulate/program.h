@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compile/source.h"
-#include "workloads/operator/data.h"
+#include "workloads/operator/operators.h"
 
 /* A run of an operator's rung on this machine's CPU, in a process of its own. Its program is that of
  * emulate/program.h: the rung, kernels/emulation/host_cuda.h before it and rung.h behind it. */

@@ -52,8 +52,6 @@ typedef struct trace {
 void trace_start(trace_t *trace, const char *source);
 /* Frees everything. Does nothing if not started. */
 void trace_stop(trace_t *trace);
-/* Copies the event and its name. Thread-safe. */
-void trace_add(trace_t *trace, const trace_event_t *event);
 
 /* All events that start within a range, sorted by time, in µs since `origin_ns`:
  * {"traceEvents": […], "otherData": {"source": …}}. Omits events outside all ranges, such as

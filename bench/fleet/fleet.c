@@ -37,11 +37,12 @@ static char *cases_text(const char *group) {
     return mem_format("cases bound by %s", group);
 }
 
-/* "6.0 % slower (+5.6 – +6.4)" */
+/* "6.0 % slower (+5.6 to +6.4 %)" */
 static char *change_text(const gate_cell_t *gate) {
     const double change = expm1(gate->change.log_ratio) * 100;
-    return mem_format("%.1f %% %s (%+.1f – %+.1f)", fabs(change), change < 0 ? "faster" : "slower",
-                      (gate->low - 1) * 100, (gate->high - 1) * 100);
+    return mem_format("%.1f %% %s (%+.1f to %+.1f %%)", fabs(change),
+                      change < 0 ? "faster" : "slower", (gate->low - 1) * 100,
+                      (gate->high - 1) * 100);
 }
 
 static void add_group(text_list_t *parts, const fleet_t *fleet, size_t g, size_t machine) {
@@ -219,18 +220,18 @@ static const char *verdict_name(gate_verdict_t verdict) {
 
 /* "slower: dram, l2; faster: host", "as the fleet" */
 static char *verdict_of(const fleet_t *fleet, size_t machine) {
-    static const gate_verdict_t TOLD[] = {GATE_REGRESSED, GATE_IMPROVED};
+    static const gate_verdict_t SHOWN[] = {GATE_REGRESSED, GATE_IMPROVED};
     const fleet_evidence_t *evidence = &fleet->evidence;
     text_list_t parts = {0};
     size_t n_unchanged = 0;
-    for (size_t v = 0; v < sizeof TOLD / sizeof *TOLD; v++) {
+    for (size_t v = 0; v < sizeof SHOWN / sizeof *SHOWN; v++) {
         text_list_t names = {0};
         for (size_t g = 0; g < evidence->n_groups; g++)
-            if (evidence->groups[g].of.gates[machine].verdict == TOLD[v])
+            if (evidence->groups[g].of.gates[machine].verdict == SHOWN[v])
                 text_list_add(&names, evidence->groups[g].name);
         char *list = text_list_join(&names, ", ");
         if (names.n > 0)
-            text_list_add_format(&parts, "%s: %s", verdict_name(TOLD[v]), list);
+            text_list_add_format(&parts, "%s: %s", verdict_name(SHOWN[v]), list);
         free(list);
         text_list_free(&names);
     }

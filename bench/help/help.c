@@ -112,10 +112,7 @@ static void put_zsh(const char *text, FILE *out) {
 
 static bool is_path(const char *argument) {
     static const char *const PATHS[] = {"BUILD", "DIR", "FILE", "RUN"};
-    for (size_t i = 0; i < sizeof PATHS / sizeof *PATHS; i++)
-        if (strcmp(argument, PATHS[i]) == 0)
-            return true;
-    return false;
+    return text_is_one_of(argument, PATHS, sizeof PATHS / sizeof *PATHS);
 }
 
 /* "--name VALUE" and "--name=VALUE". An action of a space has nothing to complete. */

@@ -8,7 +8,7 @@
 void help_overview(FILE *out);
 /* bench.1 */
 void help_man(FILE *out);
-/* completion.c: for the shell "bash" or "zsh". */
+/* For the shell "bash" or "zsh". */
 status_t help_completion(const char *shell, FILE *out, error_t *err);
 
 #endif

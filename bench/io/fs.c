@@ -100,7 +100,7 @@ static bool is_temporary(const char *path) {
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
-static status_t removal_error(const char *path, const char *doing, error_t *err) {
+static status_t system_error(const char *path, const char *doing, error_t *err) {
     return error_set(err, STATUS_USAGE, "%s: cannot %s: %s", path, doing, strerror(errno));
 }
 
@@ -110,7 +110,7 @@ static status_t remove_at(int parent_fd, const char *name, const char *path, err
 static status_t remove_contents(int folder_fd, const char *path, error_t *err) {
     DIR *folder = fdopendir(folder_fd);
     if (folder == NULL) {
-        status_t failed = removal_error(path, "read folder", err);
+        status_t failed = system_error(path, "read folder", err);
         close(folder_fd);
         return failed;
     }
@@ -132,13 +132,13 @@ static status_t remove_at(int parent_fd, const char *name, const char *path, err
     if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
         return STATUS_OK;
     if (errno != EISDIR && errno != EPERM) /* Linux and POSIX: it is a folder */
-        return removal_error(path, "remove", err);
+        return system_error(path, "remove", err);
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return removal_error(path, "remove", err);
+        return system_error(path, "remove", err);
     TRY(remove_contents(fd, path, err));
     if (unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-        return removal_error(path, "remove", err);
+        return system_error(path, "remove", err);
     return STATUS_OK;
 }
 
@@ -227,10 +227,6 @@ void fs_remove_dead_folders(void) {
 }
 
 enum { READ_MOST = 256 << 20, PACKED_MOST = 32, PACKED_ALLOWANCE = 1 << 20 };
-
-static status_t system_error(const char *path, const char *doing, error_t *err) {
-    return error_set(err, STATUS_USAGE, "%s: cannot %s: %s", path, doing, strerror(errno));
-}
 
 /* zlib's message about a stream, or the system's if zlib only passes its error on. */
 static status_t gzip_error(gzFile stream, const char *path, error_t *err) {

@@ -29,6 +29,10 @@ json_t *json_finite(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+double json_or_nan(const json_t *value) {
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
 void json_print(json_t *json, size_t flags, FILE *out) {
     json_dumpf(json, out, flags);
     fputc('\n', out);

@@ -14,8 +14,9 @@
 json_t *json_text(const char *text);
 json_t *json_texts(const text_list_t *list);
 
-/* JSON has no NaN or infinity: they become null. */
+/* JSON has no NaN or infinity: they become null; and what is no number, or NULL, becomes NaN. */
 json_t *json_finite(double value);
+double json_or_nan(const json_t *value);
 
 /* Both take jansson's flags (JSON_INDENT(2)), end with a line break and free `json`. */
 void json_print(json_t *json, size_t flags, FILE *out);

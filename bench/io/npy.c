@@ -3,7 +3,6 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "base/target_clones.h"
 #include "io/fs.h"
 
 #include <errno.h>

@@ -333,19 +333,19 @@ typedef struct streams {
     size_t input_left;
     capture_t out, err;
     const char *mark; /* of lines that are passed on; NULL: none */
-    size_t n_told;    /* bytes of `err` that have been looked at */
+    size_t n_seen;    /* bytes of `err` that have been looked at */
 } streams_t;
 
 static void pass_on(streams_t *streams) {
     const capture_t *err = &streams->err;
     const size_t length = strlen(streams->mark);
     const char *line, *end;
-    while (line = err->text + streams->n_told,
-           (end = memchr(line, '\n', err->n - streams->n_told)) != NULL) {
+    while (line = err->text + streams->n_seen,
+           (end = memchr(line, '\n', err->n - streams->n_seen)) != NULL) {
         const size_t n = (size_t)(end + 1 - line);
         if (n > length && memcmp(line, streams->mark, length) == 0)
             fwrite(line, 1, n, stderr);
-        streams->n_told += n;
+        streams->n_seen += n;
     }
 }
 
@@ -364,7 +364,7 @@ static bool serve(subprocess_t *child, streams_t *streams, int wait_ms) {
         happened |= drain(&child->out_fd, &streams->out);
     if (fds[2].revents != 0)
         happened |= drain(&child->err_fd, &streams->err);
-    if (streams->mark != NULL && streams->err.n > streams->n_told)
+    if (streams->mark != NULL && streams->err.n > streams->n_seen)
         pass_on(streams);
     return happened;
 }
@@ -442,8 +442,8 @@ status_t subprocess_run_keep(const char *const *argv, size_t most, double timeou
     return run_with(argv, streams, timeout_s, result, err);
 }
 
-status_t subprocess_run_told(const char *const *argv, const char *mark, double timeout_s,
-                             subprocess_result_t *result, error_t *err) {
+status_t subprocess_run_marked(const char *const *argv, const char *mark, double timeout_s,
+                               subprocess_result_t *result, error_t *err) {
     const streams_t streams = {.mark = mark, .out.most = KEPT_BYTES, .err.most = KEPT_BYTES};
     return run_with(argv, streams, timeout_s, result, err);
 }

@@ -38,8 +38,8 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
 status_t subprocess_run_keep(const char *const *argv, size_t most, double timeout_s,
                              subprocess_result_t *result, error_t *err);
 /* The same, and what it prints on stderr in lines that start with `mark` goes to our stderr at once. */
-status_t subprocess_run_told(const char *const *argv, const char *mark, double timeout_s,
-                             subprocess_result_t *result, error_t *err);
+status_t subprocess_run_marked(const char *const *argv, const char *mark, double timeout_s,
+                               subprocess_result_t *result, error_t *err);
 void subprocess_result_free(subprocess_result_t *result);
 
 /* A long-running child with pipes on its standard streams. */

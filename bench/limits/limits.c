@@ -222,7 +222,7 @@ static int64_t points_of(const case_t *spec) {
     return (int64_t)linreg_n_train((size_t)case_param_int(spec, "points", 1));
 }
 
-static int64_t epochs_of(const case_t *spec) {
+static int64_t epoch_count(const case_t *spec) {
     return case_param_int(spec, "epochs", 1);
 }
 
@@ -262,7 +262,7 @@ double training_bound_ns(training_bound_t bound, const case_t *any_case,
     bool of_weights = bound == BOUND_WEIGHTS || bound == BOUND_KEPT;
     if (strcmp(any_case->workload, of_weights ? "mnist_train" : "linreg_train") != 0)
         return NAN;
-    double bytes = bytes_of(any_case), epochs = (double)epochs_of(any_case);
+    double bytes = bytes_of(any_case), epochs = (double)epoch_count(any_case);
     switch (bound) {
     case BOUND_DRAM:
         return epochs * bytes / rates->dram_bytes_per_s * 1e9;
@@ -322,12 +322,12 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
         return weights_arithmetic(bound, any_case, rates);
     units_time(time, ns);
     if (bound == BOUND_BARRIER)
-        return mem_format("%" PRId64 " epochs × %s = %s", epochs_of(any_case),
+        return mem_format("%" PRId64 " epochs × %s = %s", epoch_count(any_case),
                           units_time(rate, rates->barrier_ns), time);
     char *points = grouped(points_of(any_case));
     char *epochs = bound == BOUND_ONCE ? mem_text("")
-                                       : mem_format(" × %" PRId64 " epochs", epochs_of(any_case));
-    double passes = bound == BOUND_ONCE ? 1 : (double)epochs_of(any_case);
+                                       : mem_format(" × %" PRId64 " epochs", epoch_count(any_case));
+    double passes = bound == BOUND_ONCE ? 1 : (double)epoch_count(any_case);
     char *text = mem_format("%d B × %s%s = %s, / %s = %s", BYTES_A_POINT, points, epochs,
                             units_bytes(bytes, passes * bytes_of(any_case)),
                             units_rate(rate, rate_bytes_per_s), time);
@@ -384,7 +384,7 @@ static bool is_of_mapped_memory(const case_result_t *result) {
            (strcmp(spec->engine, "pytorch") == 0 && strcmp(spec->variant, "mapped") == 0);
 }
 
-/* Work that the device's memory does not bound has a phase, by which it is judged, but no limit. */
+/* Work that the device's memory does not bound has a phase, by which it is compared, but no limit. */
 void limit_set(case_result_t *result, const workload_t *workload, const device_rates_t *rates) {
     workload_cost_t cost = workload->cost(&result->spec);
     limit_t *limit = &result->limit;

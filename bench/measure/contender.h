@@ -5,11 +5,12 @@
 
 #include "compile/compile.h"
 #include "cuda/nvml.h"
-#include "measure/cores.h"
-#include "measure/stopping.h"
+#include "engine/session.h"
+#include "measure/machine.h"
 #include "measure/verify.h"
 #include "model/result.h"
 #include "stats/estimate.h"
+#include "sweep/sweep.h"
 #include "worker/client.h"
 #include "worker/cpu_use.h"
 #include "worker/pool.h"
@@ -17,6 +18,42 @@
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
+
+/* The stopping rule for all contenders (docs/measuring.md). It ends a pass; how many passes a case takes is
+ * stats_has_enough(). */
+
+/* Beyond the 16th round a pass gains little: what differs between processes remains. */
+enum { STOPPING_MOST_ROUNDS = 16, STOPPING_PATIENCE = 4, STOPPING_PHASES = 2 };
+
+typedef struct stopping {
+    const measure_options_t *measure;         /* of one pass */
+    double spent_s;                           /* in this contender's rounds */
+    unsigned rounds, n_void;                  /* void ones are among them, and give no samples */
+    double variance_between[STOPPING_PHASES]; /* of the passes before; NaN: not known */
+} stopping_t;
+
+void stopping_init(stopping_t *stopping, const measure_options_t *measure);
+
+/* After a round that took `round_s`: STOP_NONE to continue, or why to stop. Looks at two
+ * phases: host_to_host (or total), and kernel_graph (or the compute phase).
+ *
+ *   precise      the standard error of each median is within the precision for the phase's clock
+ *   spread       or so small beside the spread of the passes before that it hardly matters
+ *   most_rounds  STOPPING_MOST_ROUNDS, or min_rounds if that is more
+ *   time_limit   */
+stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *result,
+                                   double round_s);
+
+/* The phases that it looks at; NULL: the result has none. */
+const phase_t *stopping_phase(const case_result_t *result, size_t i);
+
+/* How much longer its rounds take at least, and at most, if they go on as so far: those up to min_rounds, and up to
+ * whatever ends them but precision. */
+double stopping_least_s(const stopping_t *stopping);
+double stopping_most_s(const stopping_t *stopping);
+
+/* What remains of a case's limits for one of its passes. */
+measure_options_t stopping_share(const measure_options_t *measure);
 
 /* What a worker claims to have measured, held against what is possible. */
 
@@ -95,13 +132,13 @@ struct contender {
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
     case_result_t slow_rounds;      /* … on a core that became slow */
-    case_result_t void_rounds;      /* … that count nowhere (guard.h) */
+    case_result_t void_rounds;      /* … that count nowhere (worker/pool.h) */
     bool is_void;                   /* the current round */
     bool is_doubted;                /* more rounds decide whether it is plausible */
-    char *foul;                     /* why its next round is void (guard.h); NULL: it is not */
-    char *void_reason;              /* of the first void round; NULL: there was none */
-    cpu_share_t share;              /* of its worker, in all its rounds */
-    contender_t *paired;            /* the same case in another build, or NULL; both take adjacent
+    char *foul;          /* why its next round is void (worker/pool.h); NULL: it is not */
+    char *void_reason;   /* of the first void round; NULL: there was none */
+    cpu_share_t share;   /* of its worker, in all its rounds */
+    contender_t *paired; /* the same case in another build, or NULL; both take adjacent
                                        rounds until both have enough */
 };
 
@@ -140,13 +177,13 @@ void contender_plan_audit(contender_t *contender, uint64_t drawn);
 /* Compare what the last timed sample left; it must have run on the audit's inputs. `phase`: which one it
  * was of, for the reason. */
 void contender_check_last(contender_t *contender, const char *phase);
-/* A contender that uses a GPU runs alone on a fast core while it is timed (cores.h). Leaving it, false: it
+/* A contender that uses a GPU runs alone on a fast core while it is timed (machine.h). Leaving it, false: it
  * has become slow. */
 void contender_enter_core(contender_t *contender);
 bool contender_leave_core(contender_t *contender);
 /* Set right what other programs have changed since its worker was last asked: its next round is void. */
 void contender_guard(contender_t *contender);
-/* After the rounds: more of them if the case is doubted (implausible.h), and that of the audit if they
+/* After the rounds: more of them if the case is doubted (implausible_find()), and that of the audit if they
  * ended before it. */
 void contender_audit(contender_t *contender);
 /* After the rounds: which of them count, those on slow cores and at low clocks included? */
@@ -179,5 +216,60 @@ void contender_finish(contender_t *contender);
 /* Warm up every active contender, then sample them in turns until all have stopped. */
 void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,
                      const volatile sig_atomic_t *interrupted);
+
+/* The request that opens a case (docs/worker-protocol.md). */
+
+/* The caller owns it. `program` may be NULL. */
+json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t seed,
+                          bool profile);
+/* Does the worker that gave this answer to hello run the case in code that a tuning compiler makes? */
+bool open_request_is_tuned(const json_t *hello, const case_t *spec);
+/* Let the compiler keep its code and choices in <folder>/<draw>. */
+void open_request_set_cache(json_t *request, const char *folder, unsigned draw);
+/* Another pass gives its results: the worker that gave this answer to hello may leave out what only
+ * they take. */
+void open_request_without_results(json_t *request, const json_t *hello);
+
+/* What a timed training left is checked by what it learned: the loss of its weights on test images may
+ * not be above that of the oracle by more than half of what the oracle gains in the second half of
+ * the same sample (docs/cheating.md). Both losses are computed by the oracle's worker. */
+
+typedef struct loss_limit {
+    worker_link_t *worker; /* the oracle's; NULL: no training, and nothing to compare */
+    double timeout_s;
+    double losses[LEARNED_LOSSES]; /* of the oracle: see session_ops_t.learned */
+    double most;                   /* the highest loss that is right */
+    char *unknown;                 /* why there are no losses; NULL: there are */
+} loss_limit_t;
+
+/* The highest loss that is right; NaN if the oracle learns nothing. */
+double loss_limit_most(const double losses[LEARNED_LOSSES]);
+
+/* Let the oracle, which is open, train a sample on its inputs. */
+loss_limit_t loss_limit_find(contender_t *oracle);
+void loss_limit_free(loss_limit_t *loss_limit);
+
+/* Compare weights.npy in `folder`; NULL: the worker wrote none. If that cannot be done, the contender's
+ * result gets a flag. The caller frees the reason; NULL: right. */
+char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *contender, const char *folder);
+
+/* How far a contender's times are vouched for.
+ *
+ * A worker that is a script times itself. The supervisor asks it for N and for 2N runs without
+ * clocks (`audit` in docs/worker-protocol.md); by its own clock the difference is N runs, without
+ * what a request costs. It is divided by the claims' third quartile: samples of one process go up and
+ * down between two values (docs/measuring.md), and the audit meets one of them. A little below is not
+ * suspicious: runs in a row overlap with what each of them leaves behind. */
+
+/* The phase that an audit must be of: "host_to_host", else "train", else "batch" (of `allocate`), else
+ * "total"; NULL: none has samples. */
+const phase_t *trust_audited_phase(const case_result_t *result);
+
+/* What a script claims that a run takes. If contenders are compared by "step", no more than so many of
+ * its steps: a true "train" must not vouch for another "step". */
+double trust_claimed_ns(const case_result_t *result, const phase_t *audited);
+
+/* Set the result's trust, after its rounds. */
+void trust_find(contender_t *contender);
 
 #endif

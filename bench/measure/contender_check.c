@@ -1,5 +1,6 @@
 /* What a contender computes: is it right, and the same twice? */
-#include "measure/contender_check.h"
+#include "io/json.h"
+#include "measure/contender.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -25,10 +26,6 @@ double loss_limit_most(const double losses[LEARNED_LOSSES]) {
     return end < start ? end + margin : NAN; /* false for NaN */
 }
 
-static double loss_of(const json_t *value) {
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* ---- the oracle ------------------------------------------------------------------------------ */
 
 loss_limit_t loss_limit_find(contender_t *oracle) {
@@ -43,7 +40,7 @@ loss_limit_t loss_limit_find(contender_t *oracle) {
     }
     const json_t *losses = json_object_get(answer, "losses");
     for (size_t i = 0; i < LEARNED_LOSSES; i++)
-        loss_limit.losses[i] = loss_of(json_array_get(losses, i));
+        loss_limit.losses[i] = json_or_nan(json_array_get(losses, i));
     loss_limit.most = loss_limit_most(loss_limit.losses);
     if (losses == NULL)
         loss_limit.worker = NULL;
@@ -65,7 +62,7 @@ static char *not_compared(contender_t *c, const char *why) {
 }
 
 static char *compare(const loss_limit_t *loss_limit, const json_t *answer) {
-    const double loss = loss_of(json_object_get(answer, "loss"));
+    const double loss = json_or_nan(json_object_get(answer, "loss"));
     if (!worker_answer_is_ok(answer))
         return mem_text(worker_answer_reason(answer));
     if (loss <= loss_limit->most)

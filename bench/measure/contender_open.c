@@ -1,10 +1,9 @@
 /* Requests to a contender's worker, what becomes of the contender if they fail, and opening its case:
  * once more in a new process if the worker dies. */
-#include "measure/contender_open.h"
+#include "measure/contender.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "measure/contender.h"
 #include "model/case.h"
 #include "workloads/common/workload.h"
 #include "workloads/operator/operators.h"

@@ -6,7 +6,7 @@
 #include "io/fs.h"
 #include "io/json.h"
 #include "io/subprocess.h"
-#include "measure/contender_open.h"
+#include "measure/contender.h"
 #include "worker/requests.h"
 
 #include <stdlib.h>

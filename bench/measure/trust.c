@@ -1,8 +1,8 @@
-#include "measure/trust.h"
+#include "measure/contender.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>

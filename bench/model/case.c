@@ -108,11 +108,14 @@ const char *case_engine_label(const case_t *spec, char text[32]) {
     return text;
 }
 
-static bool in_list(const char *name, const char *const *names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+/* Modes of reference_pytorch that compile, beside those whose name says so. */
+static const char *const COMPILED[] = {"combo_graph", "manual_graph", "mapped"};
+
+bool case_compiles(const case_t *spec) {
+    if (strcmp(spec->engine, "pytorch") != 0 && strcmp(spec->engine, "python") != 0)
+        return false;
+    return strstr(spec->variant, "compile") != NULL ||
+           text_is_one_of(spec->variant, COMPILED, sizeof COMPILED / sizeof *COMPILED);
 }
 
 static bool is_in(const named_value_t *items, size_t n, const named_value_t *item) {
@@ -150,7 +153,7 @@ void case_set_id(case_t *spec, const case_t *defaults, const char *const *always
     text_list_add(&parts, case_engine_label(spec, label));
     text_list_add(&parts, spec->variant);
     for (size_t i = 0; i < spec->n_params; i++)
-        if (in_list(spec->params[i].name, always, n_always) ||
+        if (text_is_one_of(spec->params[i].name, always, n_always) ||
             !is_in(defaults->params, defaults->n_params, &spec->params[i]))
             add_setting(&parts, &spec->params[i]);
     for (size_t i = 0; i < spec->n_techniques; i++)

@@ -64,6 +64,9 @@ bool case_engine_is_built_in(const char *engine);
  * be written into `text`. */
 const char *case_engine_label(const case_t *spec, char text[32]);
 
+/* Does torch.compile compile it: "compile_graph", "mine+compile", "mapped"? */
+bool case_compiles(const case_t *spec);
+
 /* Does it measure the device itself, as every run on a GPU does before other cases? */
 bool is_calibration(const case_t *spec);
 

@@ -1,7 +1,8 @@
 #include "model/result.h"
 
 #include "base/memory.h"
-#include "stats/summary.h"
+#include "io/json.h"
+#include "stats/passes.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -172,7 +173,7 @@ static json_t *own_value(const case_result_t *result, const char *key) {
 
 double result_number(const case_result_t *result, const char *key) {
     json_t *value = own_value(result, key);
-    double number = json_is_number(value) ? json_number_value(value) : NAN;
+    const double number = json_or_nan(value);
     json_decref(value);
     return number;
 }
@@ -285,7 +286,29 @@ double draw_median(const draw_t *draw, const char *phase) {
 
 /* ---- rounds and passes ----------------------------------------------------------------------- */
 
-static summary_t summary_of(const double *samples, size_t n);
+/* Without an interval. */
+static summary_t summary_of(const double *samples, size_t n) {
+    if (n == 0)
+        return (summary_t){0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    double *sorted = mem_alloc(n * sizeof *sorted);
+    memcpy(sorted, samples, n * sizeof *sorted);
+    stats_sort(sorted, n);
+    const summary_t summary = {
+        .n = n,
+        .median = stats_quantile(sorted, n, 0.5),
+        .ci95 = {NAN, NAN},
+        .q25 = stats_quantile(sorted, n, 0.25),
+        .q75 = stats_quantile(sorted, n, 0.75),
+        .p5 = stats_quantile(sorted, n, 0.05),
+        .p95 = stats_quantile(sorted, n, 0.95),
+        .p99 = stats_quantile(sorted, n, 0.99),
+        .min = sorted[0],
+        .max = sorted[n - 1],
+        .mad = stats_mad(sorted, n),
+    };
+    free(sorted);
+    return summary;
+}
 
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock) {
     result->phases = mem_resize(result->phases, result->n_phases + 1, sizeof *result->phases);
@@ -353,30 +376,6 @@ stats_rounds_t phase_rounds(const phase_t *phase, size_t pass) {
 }
 
 /* ---- summaries ------------------------------------------------------------------------------- */
-
-/* Without an interval. */
-static summary_t summary_of(const double *samples, size_t n) {
-    if (n == 0)
-        return (summary_t){0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    double *sorted = mem_alloc(n * sizeof *sorted);
-    memcpy(sorted, samples, n * sizeof *sorted);
-    stats_sort(sorted, n);
-    const summary_t summary = {
-        .n = n,
-        .median = stats_quantile(sorted, n, 0.5),
-        .ci95 = {NAN, NAN},
-        .q25 = stats_quantile(sorted, n, 0.25),
-        .q75 = stats_quantile(sorted, n, 0.75),
-        .p5 = stats_quantile(sorted, n, 0.05),
-        .p95 = stats_quantile(sorted, n, 0.95),
-        .p99 = stats_quantile(sorted, n, 0.99),
-        .min = sorted[0],
-        .max = sorted[n - 1],
-        .mad = stats_mad(sorted, n),
-    };
-    free(sorted);
-    return summary;
-}
 
 /* What the passes of a run share of the phase's variance. */
 static double phase_shared(const phase_t *phase) {
@@ -662,7 +661,7 @@ static void flag_fresh(case_result_t *result) {
     for (size_t i = 0; i < result->n_phases; i++)
         if (is_compared(&result->phases[i]))
             flag_phase(result, &result->phases[i], &found);
-    flag_list_remove(&result->flags, FLAG_FRESH_INTERRUPTED); /* of a pass: all of them judge */
+    flag_list_remove(&result->flags, FLAG_FRESH_INTERRUPTED); /* of a pass: all of them count */
     flag_list_merge(&result->flags, &found);
     for (size_t i = 0; i < found.n; i++)
         if (found.items[i].kind == FLAG_FRESH_INTERRUPTED && result->trust == TRUST_AUDITED)

@@ -7,7 +7,6 @@
 #include "model/case.h"
 #include "model/flag.h"
 #include "stats/passes.h"
-#include "stats/summary.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,7 +83,7 @@ typedef struct phase {
     size_t n_fresh;
     bimodal_t bimodal;  /* of the medians of all rounds */
     size_t n_throttled; /* samples left out because the GPU was throttled */
-    size_t n_slow_core; /* … because the worker's core became slow (cores.h) */
+    size_t n_slow_core; /* … because the worker's core became slow (measure/machine.h) */
 } phase_t;
 
 typedef struct check {

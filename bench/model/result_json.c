@@ -1,4 +1,3 @@
-/* Writing a result as JSON; result_read.c reads it. */
 #include "model/result_json.h"
 
 #include "base/memory.h"
@@ -348,8 +347,7 @@ static bool parse_samples(const raw_arrays_t *raw_arrays, size_t index, double *
 /* Reading a result from JSON, of this schema or of schema 1. */
 
 static double get_number(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return json_or_nan(json_object_get(object, key));
 }
 
 static int64_t get_integer(const json_t *object, const char *key) {
@@ -364,10 +362,8 @@ static char *get_text(const json_t *object, const char *key) {
 
 static void get_pair(const json_t *object, const char *key, double values[2]) {
     const json_t *array = json_object_get(object, key);
-    for (size_t i = 0; i < 2; i++) {
-        const json_t *item = json_array_get(array, i);
-        values[i] = json_is_number(item) ? json_number_value(item) : NAN;
-    }
+    for (size_t i = 0; i < 2; i++)
+        values[i] = json_or_nan(json_array_get(array, i));
 }
 
 static void get_texts(const json_t *object, const char *key, text_list_t *list) {
@@ -646,7 +642,7 @@ static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
     const char *stop = json_string_value(json_object_get(json, "stop"));
     if (stop != NULL && !stop_reason_parse(stop, &result->stop))
         return error_set(err, STATUS_USAGE,
-                         "\"stop\" is \"%s\", expected precise, noise_floor, most_rounds, "
+                         "\"stop\" is \"%s\", expected precise, spread, noise_floor, most_rounds, "
                          "time_limit, fixed_count, single or none",
                          stop);
     const char *trust = json_string_value(json_object_get(json, "trust"));

@@ -25,4 +25,11 @@ status_t result_from_json(const json_t *json, case_result_t *result, error_t *er
 status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays,
                               case_result_t *result, error_t *err);
 
+/* A result from a line of cases.jsonl: as result_from_json(), in a fraction of the time. */
+
+/* On failure nothing is left to free. Summaries are read, not recomputed. Phases not in `phases`
+ * may be left out (NULL: all are read). Thread-safe. */
+status_t result_from_text(const char *line, size_t length, const text_list_t *phases,
+                          case_result_t *result, error_t *err);
+
 #endif

@@ -1,9 +1,8 @@
 /* A fast reader of lines of cases.jsonl. Nine tenths of a line are arrays of samples and rounds,
  * and a JSON parser allocates a value for each number: only the rest goes to the parser. */
-#include "model/result_text.h"
+#include "model/result_json.h"
 
 #include "base/memory.h"
-#include "model/result_json.h"
 
 #include <stdlib.h>
 #include <string.h>

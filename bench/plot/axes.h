@@ -50,7 +50,7 @@ enum {
     STYLE_LIMIT = 20,
     STYLE_PHASES = 21, /* the first */
     STYLE_BOUNDS = 46, /* of a training: limit_lines.h */
-    STYLE_PARTS = 52,  /* of a step: analysis/step_parts.h */
+    STYLE_PARTS = 52,  /* of a step: analysis/learning.h */
     STYLE_SPLIT = 58,  /* kernels, driver, gaps */
 };
 

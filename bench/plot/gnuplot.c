@@ -159,7 +159,7 @@ static status_t run_gnuplot(chart_t *chart, const chart_target_t *target, const 
                           chart->title,
                           chart->note != NULL ? chart->note : "",
                           target->footer,
-                          target->size_title,
+                          target->size_label,
                           NULL};
     TRY(subprocess_run_keep(argv, MOST_BYTES, TIMEOUT_S, result, err));
     if (result->timed_out)

@@ -56,7 +56,7 @@ typedef struct chart_target {
     const char *scripts; /* folder of the .gp files */
     const char *gnuplot; /* the program */
     const char *footer;
-    const char *size_title; /* of a size axis: "batch, samples" */
+    const char *size_label; /* of a size axis: "batch, samples" */
 } chart_target_t;
 
 /* Write NAME.dat, then one NAME.<format> for each format ("svg", "png"). A chart appears complete

@@ -1,4 +1,4 @@
-/* The bounds of a training (limits/training_bounds.h) as lines of a chart. */
+/* The bounds of a training (limits/limits.h) as lines of a chart. */
 #ifndef BENCH_PLOT_LIMIT_LINES_H
 #define BENCH_PLOT_LIMIT_LINES_H
 

@@ -90,7 +90,7 @@ static status_t finish(const chart_set_t *set, const workload_t *workload, const
                                        .scripts = plotter->scripts,
                                        .gnuplot = plotter->gnuplot,
                                        .footer = set->source->footer,
-                                       .size_title = workload != NULL ? workload->size_title : ""};
+                                       .size_label = workload != NULL ? workload->size_label : ""};
         status = chart_write(chart, &target, &plotter->formats, err);
         for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++) {
             char *path = mem_format("%s/%s.%s", set->folder, name, plotter->formats.items[i]);

@@ -317,9 +317,11 @@ static char *not_the_same(const asked_t *asked, const char *what, const char *a,
                : mem_format("%s: %s in %s, %s in %s", what, a, asked->names[0], b, asked->names[1]);
 }
 
-/* The data set that is told, if any line of the case tells it; that which is not MNIST is always told. */
-static const char *dataset_or(const char *told, const char *other) {
-    return told != NULL ? told : other != NULL && strcmp(other, "mnist") == 0 ? other : "none";
+/* The data set that is reported, if any line of the case does so; that which is not MNIST always is. */
+static const char *dataset_or(const char *reported, const char *other) {
+    return reported != NULL                               ? reported
+           : other != NULL && strcmp(other, "mnist") == 0 ? other
+                                                          : "none";
 }
 
 static char *other_dataset(const asked_t *asked) {

@@ -1,5 +1,5 @@
 /* Appending to a run's cases.jsonl. */
-#include "results/lock.h"
+#include "results/record.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -8,8 +8,6 @@
 #include "io/json.h"
 #include "io/subprocess.h"
 #include "model/result_json.h"
-#include "model/result_text.h"
-#include "results/record.h"
 #include "results/record_internal.h"
 
 #include <errno.h>

@@ -102,7 +102,7 @@ static void take_plan(record_t *merged, const record_t *shard) {
                 ask_for_both(&merged->sweeps[i], &shard->sweeps[k]);
 }
 
-/* What workers told of themselves and their engines: a shard may be the only one with an engine. */
+/* What workers reported of themselves and their engines: a shard may be the only one with an engine. */
 static void take_workers(record_t *merged, const record_t *shard) {
     for (size_t i = 0; i < shard->environment.n; i++) {
         const environment_t one = {.facts = &shard->environment.facts[i], .n = 1};

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result_json.h"
-#include "model/result_text.h"
 #include "results/digest.h"
 #include "results/record_internal.h"
 
@@ -61,18 +60,18 @@ static status_t check_device(const record_t *run, const case_result_t *line, err
     return status;
 }
 
-/* What is left out of comparisons must be so by its program, which told when it was measured. */
+/* What is left out of comparisons must be so by its program, which declared it when it was measured. */
 static status_t check_algorithm(const record_t *run, const case_result_t *line, error_t *err) {
     const bool marked = result_is_algorithmic(line);
     const bool is_known = run->knows_algorithmic;
     if (!is_known && (!marked || case_engine_is_built_in(line->spec.engine)))
         return STATUS_OK;
-    const bool told = text_list_has(&run->algorithmic, line->spec.id);
-    if (marked && !told)
+    const bool declared = text_list_has(&run->algorithmic, line->spec.id);
+    if (marked && !declared)
         return error_set(err, STATUS_USAGE,
                          "\"results.algorithmic\" is true, but \"algorithmic\" of run.json does "
                          "not name the case: its program did not say so");
-    if (!marked && told && line->status == CASE_OK && line->pass == 1)
+    if (!marked && declared && line->status == CASE_OK && line->pass == 1)
         return error_set(err, STATUS_USAGE,
                          "\"results.algorithmic\" is missing, but \"algorithmic\" of run.json "
                          "names the case");
@@ -245,10 +244,6 @@ int record_compare_keys(const case_result_t *a, const case_result_t *b) {
     return (a->draw > b->draw) - (a->draw < b->draw);
 }
 
-static int by_keys(const void *a, const void *b) {
-    return record_compare_keys(*(const case_result_t *const *)a, *(const case_result_t *const *)b);
-}
-
 /* Passes load what a draw compiled, and a later draw may find what the first one built. */
 static void keep_first_compilation(case_result_t *joined) {
     size_t first = 0; /* of those that got so far */
@@ -295,7 +290,7 @@ void record_join_passes(record_t *run) {
     for (size_t i = 0; i < n; i++)
         order[i] = &run->cases[i];
     if (n > 0)
-        qsort(order, n, sizeof *order, by_keys);
+        qsort(order, n, sizeof *order, by_key_of_case);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(order[i]->spec.id, order[i - 1]->spec.id) != 0)
             starts[n_joined++] = i;
@@ -617,5 +612,3 @@ void record_index_free(record_index_t *index) {
     free(index->cases);
     *index = (record_index_t){0};
 }
-
-/* What a reader of a run is told on stderr: see record.h. */

@@ -3,6 +3,7 @@
 #ifndef BENCH_RESULTS_RECORD_H
 #define BENCH_RESULTS_RECORD_H
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "model/environment.h"
 #include "model/result.h"
@@ -38,7 +39,7 @@ typedef struct record {
     json_t *operators;            /* descriptions by name; NULL: none */
     json_t *digest;               /* of run.json: see digest.h; NULL: unsealed */
     char lines_digest[HASH_TEXT]; /* of the lines as loaded or written */
-    text_list_t algorithmic;      /* ids of the cases that told so when they were measured */
+    text_list_t algorithmic;      /* ids of the cases that declared it when they were measured */
     bool knows_algorithmic;       /* false: of an older version */
     environment_t environment;
     environment_t *passes; /* facts of each pass: "pass", "started", "cores.cuda", … */
@@ -50,7 +51,7 @@ typedef struct record {
 
 /* Load run.json, then cases.jsonl.gz and cases.jsonl, and join the passes of each case. Later lines
  * replace earlier ones with the same id and pass. An incomplete last line is dropped and counted; any
- * other bad line is an error with its number. Lines that do not fit together, or to run.json, are refused (believe.c). */
+ * other bad line is an error with its number. Lines that do not fit together, or to run.json, are refused. */
 status_t record_load(const char *folder, record_t *run, error_t *err);
 /* The same, with a result per pass of a case. */
 status_t record_load_passes(const char *folder, record_t *run, error_t *err);
@@ -142,5 +143,18 @@ bool results_is_study_setup(const case_t *spec);
  * those on the GPU, or on the CPU if there are none. Without rows nothing is written. */
 status_t results_write_study_csv(const record_t *run, const char *path, const char *engine,
                                  const char *variant, error_t *err);
+
+/* A run's folder is written by one process at a time, also if several machines share it. */
+
+/* Zero-initialise it: not held. */
+typedef struct run_lock {
+    char *path, *text; /* <folder>/run.lock, and what it says: who writes, where and since when */
+    int folder;        /* has a flock(), which ends with the process */
+} run_lock_t;
+
+/* Lock the folder, which must exist. STATUS_USAGE if another process writes there. What a process left
+ * is taken over: one that ended on this machine, and an earlier start of the same Slurm task on any. */
+status_t run_lock(const char *folder, run_lock_t *lock, error_t *err);
+void run_unlock(run_lock_t *lock);
 
 #endif

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/fs.h"
-#include "measure/contender_open.h"
+#include "measure/contender.h"
 #include "run/state.h"
 #include "run/trial.h"
 #include "workloads/device/descriptor.h"

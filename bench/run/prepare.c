@@ -63,7 +63,6 @@ static void note_lock(run_t *run, unsigned asked_mhz, unsigned locked_mhz, const
     lock_clocks_record(&run->record.environment, asked_mhz, locked_mhz, reason);
 }
 
-/* clocks.c */
 /* Lock the clock for --lock-clocks. Fails if the GPU has no such clock, or if a resumed run was
  * measured at another clock. NVML must not be open yet. */
 static status_t run_lock_clocks(run_t *run, error_t *err) {

@@ -2,18 +2,34 @@
 #ifndef BENCH_RUN_STATE_H
 #define BENCH_RUN_STATE_H
 
+#include "base/error.h"
 #include "compile/compile.h"
 #include "limits/limits.h"
-#include "measure/clocks.h"
-#include "measure/contender_check.h"
+#include "measure/contender.h"
+#include "measure/machine.h"
 #include "measure/progress.h"
-#include "results/lock.h"
 #include "results/record.h"
 #include "run/options.h"
-#include "run/other_build.h"
 #include "worker/pool.h"
 
 #include <signal.h>
+#include <stdbool.h>
+
+/* Another build of this project, for `bench run --against`: its program, its project folder (with
+ * its kernels and Python code) and its source revision. */
+
+typedef struct build {
+    bool self;                /* this program */
+    char *root, *bench;       /* absolute paths: project folder, program */
+    char *version, *revision; /* from its --version */
+    bool dirty;
+} build_t;
+
+/* `given`: "self", a project folder that contains build/bench, or the path of a bench in one. Runs
+ * its --version and says hello to its worker: STATUS_USAGE if it is no build of this project or its
+ * worker speaks another protocol. */
+status_t build_find(const char *given, const char *own_root, build_t *build, error_t *err);
+void build_free(build_t *build);
 
 /* What is known of a case while it is measured, pass after pass. */
 typedef struct case_state {
@@ -119,7 +135,7 @@ typedef struct group {
     const case_t *cases;
     case_state_t *states; /* of the cases */
     size_t n;
-    unsigned turn; /* sweep/turns.h */
+    unsigned turn; /* case_turn() */
     const measure_options_t *measure;
 } group_t;
 
@@ -184,7 +200,7 @@ status_t run_prepare_folder(run_t *run, error_t *err);
 status_t run_begin(run_t *run, error_t *err);
 /* Start the CUDA worker if a case needs it, and describe the device. No GPU is not an error. */
 status_t run_survey(run_t *run, error_t *err);
-/* Has the run workers of our own Python engines, which may be forked (worker/forks.h)? Not where whole processes are timed,
+/* Has the run workers of our own Python engines, which may be forked (worker/pool.h)? Not where whole processes are timed,
  * watched from outside, or compared with those of a build that may not fork. */
 bool run_may_fork(const run_t *run);
 /* … and are they? */
@@ -204,7 +220,7 @@ status_t run_close(run_t *run, error_t *err);
  * something else. */
 status_t run_resume(run_t *run, error_t *err);
 /* Start the workers of the cases that are left, as only running they tell their versions. One that cannot
- * start is told when its cases are measured. False if no cases are left. */
+ * start is reported when its cases are measured. False if no cases are left. */
 bool run_start_left(run_t *run);
 /* As run_resume(), once workers and compilers are known. Then passes that another machine began and none
  * finished start anew. */

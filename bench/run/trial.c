@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "cuda/nvtx.h"
 #include "measure/contender.h"
-#include "measure/trust.h"
 #include "model/result.h"
 #include "results/digest.h"
 #include "workloads/operator/operators.h"
@@ -379,10 +379,17 @@ static void launch_next_servers(run_t *run) {
     forks_launch_next(&run->workers.forks, pass < least ? least - pass : pass < run_passes(run));
 }
 
-/* They keep cores busy until they have imported. */
-static void await_next_servers(run_t *run) {
+/* So many, and an import beside a GPU's contenders has one of its own. */
+enum { QUIET_CORES = 4 };
+
+/* They keep cores busy until they have imported. A quick run does not wait for those whose turn comes later, if what it
+ * times leaves cores to them. */
+static void await_servers(trial_t *trial) {
+    run_t *run = trial->run;
+    const bool on_gpu = strcmp(trial->group->cases[0].device, "cuda") == 0;
+    const bool is_room = run->options->quick && on_gpu && parallel_cores() >= QUIET_CORES;
     const spent_on_t before = spent_switch(&run->spent, SPENT_START);
-    forks_await_next(&run->workers.forks);
+    forks_await(&run->workers.forks, !is_room);
     spent_switch(&run->spent, before);
 }
 
@@ -460,7 +467,7 @@ static const kept_reference_t *open_all(trial_t *trial, bool backward) {
     start_all(trial);
     const kept_reference_t *kept = find_reference(trial, &why);
     open_each(trial, backward);
-    await_next_servers(trial->run);
+    await_servers(trial);
     if (kept == NULL)
         drop_all(trial, why.text);
     return check_files(trial) && is_any_active(trial) ? kept : NULL;

@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "base/target_clones.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -4,7 +4,6 @@
 
 #include "io/npy.h"
 #include "stats/passes.h"
-#include "stats/summary.h"
 
 #include <stddef.h>
 

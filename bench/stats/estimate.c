@@ -56,23 +56,23 @@ double spent_measured_frac(const spent_t *spent) {
     return total > 0 ? (spent->ns[SPENT_SAMPLES] + spent->ns[SPENT_WARM_UP]) / total : NAN;
 }
 
-static double left_of(const spent_t *spent, const bool *told, size_t i) {
+static double left_of(const spent_t *spent, const bool *shown, size_t i) {
     const bool is_measured = i == SPENT_SAMPLES || i == SPENT_WARM_UP;
-    return told[i] || is_measured ? 0 : spent->ns[i];
+    return shown[i] || is_measured ? 0 : spent->ns[i];
 }
 
 char *spent_text(const spent_t *spent) {
     const double total = spent_total_ns(spent);
-    bool told[SPENT_KINDS] = {false};
+    bool shown[SPENT_KINDS] = {false};
     char text[UNITS_TEXT], percent[UNITS_TEXT];
     text_list_t parts = {0};
     for (;;) {
         size_t most = 0;
         for (size_t i = 1; i < SPENT_KINDS; i++)
-            most = left_of(spent, told, i) > left_of(spent, told, most) ? i : most;
-        if (!(left_of(spent, told, most) > LEAST_FRAC * total))
+            most = left_of(spent, shown, i) > left_of(spent, shown, most) ? i : most;
+        if (!(left_of(spent, shown, most) > LEAST_FRAC * total))
             break;
-        told[most] = true;
+        shown[most] = true;
         text_list_add_format(&parts, "%s %s", NAMES[most], units_time(text, spent->ns[most]));
     }
     char *list = text_list_join(&parts, ", ");

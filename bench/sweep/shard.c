@@ -166,49 +166,51 @@ static const struct takes {
 } BUILT_IN = {0.15, 270e6}, SCRIPT = {1, 90e6};
 static const double MOST_MEASURED_S = 1; /* most cases are precise before a longer limit */
 
-typedef struct dealt_group {
+typedef struct sharded_group {
     char *name;
     size_t number; /* in the order of the sweeps */
     double weight; /* what it takes in a pass, in s */
     unsigned shard;
-} dealt_group_t;
+} sharded_group_t;
 
-typedef struct deal {
+typedef struct assignment {
     void *by_name; /* tsearch() tree of the groups */
-    dealt_group_t **groups;
+    sharded_group_t **groups;
     size_t n_groups;
     unsigned shard; /* to keep */
-} deal_t;
+} assignment_t;
 
 static int compare_names(const void *a, const void *b) {
-    return strcmp(((const dealt_group_t *)a)->name, ((const dealt_group_t *)b)->name);
+    return strcmp(((const sharded_group_t *)a)->name, ((const sharded_group_t *)b)->name);
 }
 
 /* The heaviest first, equal ones in the order of the sweeps. */
 static int compare_weights(const void *a, const void *b) {
-    const dealt_group_t *x = *(dealt_group_t *const *)a, *y = *(dealt_group_t *const *)b;
+    const sharded_group_t *x = *(sharded_group_t *const *)a, *y = *(sharded_group_t *const *)b;
     if (x->weight != y->weight)
         return x->weight > y->weight ? -1 : 1;
     return x->number < y->number ? -1 : 1;
 }
 
-static dealt_group_t *find_group(deal_t *deal, const workload_t *workload, const case_t *spec) {
-    dealt_group_t key = {.name = workload_group(workload, spec)};
-    dealt_group_t **found = tfind(&key, &deal->by_name, compare_names);
+static sharded_group_t *find_group(assignment_t *assignment, const workload_t *workload,
+                                   const case_t *spec) {
+    sharded_group_t key = {.name = workload_group(workload, spec)};
+    sharded_group_t **found = tfind(&key, &assignment->by_name, compare_names);
     if (found != NULL) {
         free(key.name);
         return *found;
     }
-    dealt_group_t *group = mem_alloc(sizeof *group);
-    *group = (dealt_group_t){.name = key.name, .number = deal->n_groups};
-    if (tsearch(group, &deal->by_name, compare_names) == NULL)
+    sharded_group_t *group = mem_alloc(sizeof *group);
+    *group = (sharded_group_t){.name = key.name, .number = assignment->n_groups};
+    if (tsearch(group, &assignment->by_name, compare_names) == NULL)
         abort(); /* out of memory, as everywhere in mem_*() */
-    deal->groups = mem_resize(deal->groups, deal->n_groups + 1, sizeof *deal->groups);
-    deal->groups[deal->n_groups++] = group;
+    assignment->groups =
+        mem_resize(assignment->groups, assignment->n_groups + 1, sizeof *assignment->groups);
+    assignment->groups[assignment->n_groups++] = group;
     return group;
 }
 
-static void weigh(deal_t *deal, const sweep_t *sweep) {
+static void weigh(assignment_t *assignment, const sweep_t *sweep) {
     const workload_t *workload = sweep->workload;
     const double measured_s = fmin(sweep->measure.time_limit_s / 2, MOST_MEASURED_S);
     for (size_t i = 0; i < sweep->n_cases; i++) {
@@ -216,7 +218,7 @@ static void weigh(deal_t *deal, const sweep_t *sweep) {
         const struct takes *takes = case_engine_is_built_in(spec->engine) ? &BUILT_IN : &SCRIPT;
         /* Not what is only allocated: no time is spent on that. */
         const double bytes = workload->cost(spec).working_set_bytes;
-        find_group(deal, workload, spec)->weight +=
+        find_group(assignment, workload, spec)->weight +=
             takes->opening_s + measured_s + bytes / takes->bytes_per_s;
     }
 }
@@ -224,41 +226,42 @@ static void weigh(deal_t *deal, const sweep_t *sweep) {
 /* Graham's rule of the longest processing time ("Bounds on multiprocessing timing anomalies", SIAM J.
  * Appl. Math. 17, 1969): the heaviest group that is left goes to the shard that has least. Equal
  * shards take turns to and fro, as sizes ascend in sweeps. */
-static void deal_out(deal_t *deal, unsigned n_shards) {
+static void assign(assignment_t *assignment, unsigned n_shards) {
     double *loads = mem_zeroed(n_shards, sizeof *loads);
-    if (deal->n_groups > 0)
-        qsort(deal->groups, deal->n_groups, sizeof *deal->groups, compare_weights);
-    for (size_t g = 0; g < deal->n_groups; g++) {
+    if (assignment->n_groups > 0)
+        qsort(assignment->groups, assignment->n_groups, sizeof *assignment->groups,
+              compare_weights);
+    for (size_t g = 0; g < assignment->n_groups; g++) {
         const bool fro = g / n_shards % 2 != 0;
         unsigned least = fro ? n_shards - 1 : 0;
         for (unsigned k = 1; k < n_shards; k++) {
             const unsigned shard = fro ? n_shards - 1 - k : k;
             least = loads[shard] < loads[least] ? shard : least;
         }
-        deal->groups[g]->shard = least + 1;
-        loads[least] += deal->groups[g]->weight;
+        assignment->groups[g]->shard = least + 1;
+        loads[least] += assignment->groups[g]->weight;
     }
     free(loads);
 }
 
 static bool is_in_shard(const sweep_t *sweep, const case_t *spec, const void *context) {
-    deal_t *deal = *(deal_t *const *)context;
-    return find_group(deal, sweep->workload, spec)->shard == deal->shard;
+    assignment_t *assignment = *(assignment_t *const *)context;
+    return find_group(assignment, sweep->workload, spec)->shard == assignment->shard;
 }
 
 static void free_group(void *group) {
-    free(((dealt_group_t *)group)->name);
+    free(((sharded_group_t *)group)->name);
     free(group);
 }
 
 size_t sweeps_keep_shard(sweep_t *sweeps, size_t n, const shard_t *shard) {
-    deal_t deal = {.shard = shard->number}, *context = &deal;
+    assignment_t assignment = {.shard = shard->number}, *context = &assignment;
     for (size_t s = 0; s < n; s++)
-        weigh(&deal, &sweeps[s]);
-    deal_out(&deal, shard->n);
+        weigh(&assignment, &sweeps[s]);
+    assign(&assignment, shard->n);
     for (size_t s = 0; s < n; s++)
         sweep_keep_cases(&sweeps[s], is_in_shard, &context);
-    tdestroy(deal.by_name, free_group);
-    free(deal.groups);
-    return deal.n_groups;
+    tdestroy(assignment.by_name, free_group);
+    free(assignment.groups);
+    return assignment.n_groups;
 }

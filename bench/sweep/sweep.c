@@ -14,14 +14,9 @@
 
 enum { TURNS = 4 };
 
-/* "compile", "compile_graph", "mine+compile". */
-static bool compiles(const char *variant) {
-    return strstr(variant, "compile") != NULL;
-}
-
 unsigned case_turn(const case_t *spec, bool quick) {
     const bool on_cpu = strcmp(spec->device, "cpu") == 0;
-    return (on_cpu ? 2 : 0) + (quick && compiles(spec->variant) ? 1 : 0);
+    return (on_cpu ? 2 : 0) + (quick && case_compiles(spec) ? 1 : 0);
 }
 
 void sweep_order(sweep_t *sweep, bool quick) {

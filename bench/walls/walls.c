@@ -53,7 +53,15 @@ static void add_each(text_list_t *argv, const char *option, const text_list_t *p
     }
 }
 
-static text_list_t devices(void);
+static text_list_t devices(void) {
+    static const char *const ALWAYS[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                         "/dev/random", "/dev/urandom", "/dev/tty"};
+    text_list_t all = walls_devices();
+    for (size_t i = 0; i < sizeof ALWAYS / sizeof *ALWAYS; i++)
+        if (access(ALWAYS[i], F_OK) == 0)
+            text_list_add(&all, ALWAYS[i]);
+    return all;
+}
 
 static void add_bubblewrap(const wall_folders_t *folders, text_list_t *argv) {
     static const char *const ALWAYS[] = {"bwrap",
@@ -335,16 +343,6 @@ static status_t fill_dev(error_t *err) {
     return mkdir("/dev/shm", 0755) == 0 && chmod("/dev/shm", 01777) == 0
                ? STATUS_OK
                : cannot("make", "/dev/shm", err);
-}
-
-static text_list_t devices(void) {
-    static const char *const ALWAYS[] = {"/dev/null",   "/dev/zero",    "/dev/full",
-                                         "/dev/random", "/dev/urandom", "/dev/tty"};
-    text_list_t all = walls_devices();
-    for (size_t i = 0; i < sizeof ALWAYS / sizeof *ALWAYS; i++)
-        if (access(ALWAYS[i], F_OK) == 0)
-            text_list_add(&all, ALWAYS[i]);
-    return all;
 }
 
 /* What is bound in is cloned before everything becomes read-only, and put there once other mounts are. */

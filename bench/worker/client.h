@@ -34,7 +34,7 @@ typedef status_t worker_fork_t(struct fork_server *server, const text_list_t *ar
 typedef struct worker_link {
     char *label; /* "cuda", "pytorch-cpu" */
     text_list_t argv;
-    struct fork_server *server; /* forks it (worker/forks.h); NULL: it is started afresh */
+    struct fork_server *server; /* forks it (pool.h); NULL: it is started afresh */
     worker_fork_t *fork;        /* with a server: how */
     char *unforked;             /* why the last process was not, although there is a server */
     bool forked;                /* the last process was */
@@ -51,7 +51,7 @@ typedef struct worker_link {
     subprocess_t child;
     pid_t pid; /* of the worker itself, once it has said hello: child.pid, or behind walls */
     char *tag; /* of this process; NULL: not started */
-    bindings_t bindings; /* as its last request left them; worker/guard.h */
+    bindings_t bindings; /* as its last request left them; pool.h */
     bool ends_at_once;   /* after bye: it writes nothing more, and what it holds goes with it */
     bool is_walled;      /* child.pid is a process of the walls (walls/walls.h) */
     char *folder;        /* what it writes goes here, and no other worker sees it; NULL: anywhere */

@@ -15,31 +15,36 @@
 static const double LAUNCH_S = 60;
 
 enum {
-    N_PACKAGES = 2,
+    N_PACKAGES = 3,
     NEXT_MOST = 5, /* so many import side by side, and no more than there are cores */
 };
+
+/* What serving.py imports before it answers hello, in its order; then what the first compilation would import, for as long
+ * as the rest takes or longer. Up to NULL. */
+typedef const char *packages_t[N_PACKAGES + 1];
 
 typedef struct fork_server {
     worker_link_t link;
     worker_link_t next[NEXT_MOST]; /* each takes its place for a pass, the last first */
     size_t n_next;
     char *python;
-    const char *module;
+    const packages_t *packages;
 } fork_server_t;
 
-/* What serving.py imports before it answers hello, in its order. */
-static const char *const ENGINES[][1 + N_PACKAGES] = {
-    {"pytorch", "torch", "numpy"}, {"python", "torch", "numpy"}, {"jax", "jax", "numpy"}};
+static const packages_t TORCH = {"torch", "numpy"};
+static const packages_t COMPILER = {"torch", "numpy", "torch._inductor.compile_fx"};
+static const packages_t JAX = {"jax", "numpy"};
 
-static const char *const *packages_of(const char *engine) {
-    for (size_t i = 0; i < sizeof ENGINES / sizeof *ENGINES; i++)
-        if (strcmp(engine, ENGINES[i][0]) == 0)
-            return &ENGINES[i][1];
-    return NULL;
+static const packages_t *packages_of(const char *engine, bool compiles) {
+    if (strcmp(engine, "jax") == 0)
+        return &JAX;
+    if (strcmp(engine, "pytorch") != 0 && strcmp(engine, "python") != 0)
+        return NULL;
+    return compiles ? &COMPILER : &TORCH;
 }
 
 bool forks_know(const char *engine) {
-    return packages_of(engine) != NULL;
+    return packages_of(engine, false) != NULL;
 }
 
 /* The program in "env NAME=VALUE… program". */
@@ -52,18 +57,18 @@ static size_t program_in(const text_list_t *argv) {
 }
 
 static fork_server_t *add_server(forks_t *forks, const char *script, const char *python,
-                                 const char *const packages[N_PACKAGES]) {
+                                 const packages_t *packages) {
     fork_server_t *server = mem_zeroed(1, sizeof *server);
     text_list_t argv = {0};
     text_list_add(&argv, python);
     text_list_add(&argv, script);
     text_list_add_format(&argv, "%ld", (long)getpid());
-    for (size_t i = 0; i < N_PACKAGES; i++)
-        text_list_add(&argv, packages[i]);
-    worker_link_init(&server->link, packages[0], argv);
+    for (size_t i = 0; (*packages)[i] != NULL; i++)
+        text_list_add(&argv, (*packages)[i]);
+    worker_link_init(&server->link, (*packages)[0], argv);
     server->link.is_server = true;
     server->python = mem_text(python);
-    server->module = packages[0];
+    server->packages = packages;
     forks->items = mem_resize(forks->items, forks->n + 1, sizeof *forks->items);
     forks->items[forks->n++] = server;
     return server;
@@ -199,11 +204,10 @@ static status_t start_worker(fork_server_t *server, const text_list_t *argv, con
 /* ---- all ----------------------------------------------------------------------------------------- */
 
 /* NULL: this build has none. */
-static fork_server_t *find(forks_t *forks, const char *root, const char *const packages[N_PACKAGES],
+static fork_server_t *find(forks_t *forks, const char *root, const packages_t *packages,
                            const char *python) {
     for (size_t i = 0; i < forks->n; i++)
-        if (strcmp(forks->items[i]->python, python) == 0 &&
-            strcmp(forks->items[i]->module, packages[0]) == 0)
+        if (strcmp(forks->items[i]->python, python) == 0 && forks->items[i]->packages == packages)
             return forks->items[i];
     char *script = fs_join(root, "reference_common/fork_server.py");
     fork_server_t *server = fs_exists(script) ? add_server(forks, script, python, packages) : NULL;
@@ -213,8 +217,9 @@ static fork_server_t *find(forks_t *forks, const char *root, const char *const p
     return server;
 }
 
-void forks_serve(forks_t *forks, const char *root, const char *engine, worker_link_t *link) {
-    const char *const *packages = packages_of(engine);
+void forks_serve(forks_t *forks, const char *root, const char *engine, bool compiles,
+                 worker_link_t *link) {
+    const packages_t *packages = packages_of(engine, compiles);
     if (packages == NULL)
         return;
     link->server = find(forks, root, packages, link->argv.items[program_in(&link->argv)]);
@@ -244,10 +249,13 @@ void forks_launch_next(forks_t *forks, size_t n) {
     }
 }
 
-void forks_await_next(forks_t *forks) {
+void forks_await(forks_t *forks, bool all) {
+    error_t ignored = ERROR_INIT; /* who needs it says so */
+    for (size_t i = 0; i < forks->n && all; i++)
+        worker_link_start(&forks->items[i]->link, LAUNCH_S, &ignored);
     for (size_t i = 0; i < forks->n; i++)
         for (size_t k = 0; k < forks->items[i]->n_next; k++) {
-            error_t ignored = ERROR_INIT; /* it is not running then, and taken no more */
+            error_clear(&ignored); /* it is not running then, and taken no more */
             worker_link_start(&forks->items[i]->next[k], LAUNCH_S, &ignored);
         }
 }
@@ -540,7 +548,7 @@ static status_t add_worker(workers_t *workers, const case_t *spec, const char *r
     if (status == STATUS_OK && workers->isolation != NULL)
         status = isolate(workers, spec->engine, role, *link, err);
     if (status == STATUS_OK && workers->forked && workers->isolation == NULL && !is_own)
-        forks_serve(&workers->forks, workers->root, spec->engine, *link);
+        forks_serve(&workers->forks, workers->root, spec->engine, case_compiles(spec), *link);
     if (status == STATUS_OK) {
         workers->items = mem_resize(workers->items, workers->n + 1, sizeof *workers->items);
         workers->items[workers->n++] = *link;
@@ -555,10 +563,11 @@ static status_t add_worker(workers_t *workers, const case_t *spec, const char *r
 status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err) {
     char engine[32];
-    /* Implementations of an operator do not share a process. */
+    /* Implementations of an operator do not share a process; others do where they import the same. */
     const bool alone = strcmp(spec->engine, "python") == 0;
-    char *label = mem_format("%s%s%s%s%s", case_engine_label(spec, engine), alone ? "-" : "",
-                             alone ? spec->variant : "", role[0] != '\0' ? "-" : "", role);
+    const char *part = alone ? spec->variant : case_compiles(spec) ? "compile" : "";
+    char *label = mem_format("%s%s%s%s%s", case_engine_label(spec, engine),
+                             part[0] != '\0' ? "-" : "", part, role[0] != '\0' ? "-" : "", role);
     for (size_t i = 0; i < workers->n; i++)
         if (strcmp(workers->items[i]->label, label) == 0) {
             *link = workers->items[i];

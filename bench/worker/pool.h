@@ -20,9 +20,10 @@ typedef struct forks {
     size_t n;
 } forks_t;
 
-/* Have the worker `link`, of one of our engines, forked from now on. A server that is new starts to import. Both are valid
- * until forks_free(). */
-void forks_serve(forks_t *forks, const char *root, const char *engine, worker_link_t *link);
+/* Have the worker `link`, of one of our engines, forked from now on; a server that is new starts to import, for what
+ * `compiles` PyTorch's compiler, too. Both are valid until forks_free(). */
+void forks_serve(forks_t *forks, const char *root, const char *engine, bool compiles,
+                 worker_link_t *link);
 /* Is it one of our engines, whose script runs nothing of a user's before a case is opened? */
 bool forks_know(const char *engine);
 bool forks_have(const forks_t *forks, pid_t pid);
@@ -31,7 +32,8 @@ bool forks_have(const forks_t *forks, pid_t pid);
  * cases are opened: launch those of `n` further passes, wait for them before anything is timed, and after each pass let
  * others take over. */
 void forks_launch_next(forks_t *forks, size_t n);
-void forks_await_next(forks_t *forks);
+/* With `all`, also for servers that are in use, or about to be. */
+void forks_await(forks_t *forks, bool all);
 void forks_take_next(forks_t *forks);
 void forks_free(forks_t *forks);
 
@@ -89,7 +91,7 @@ enum { GUARD_SIDES = 2 };
 
 typedef struct guard {
     bindings_t own;                      /* of this process */
-    const text_list_t *spared;           /* children from before the run (io/orphans.h) */
+    const text_list_t *spared;           /* children from before the run (io/subprocess.h) */
     const workers_t *sides[GUARD_SIDES]; /* all workers of the run; NULL: none */
 } guard_t;
 

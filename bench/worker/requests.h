@@ -8,6 +8,12 @@
 
 #include <jansson.h>
 
+/* The engines of this program: each file engine_<name>.c lists the workloads that it can run. */
+
+extern const engine_t engine_cpu, engine_cuda, engine_null;
+
+const engine_t *engine_find(const char *name); /* or NULL */
+
 enum { PROTOCOL_VERSION = 2 };
 
 typedef enum protocol_op {

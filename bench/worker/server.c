@@ -4,7 +4,6 @@
 #include "cuda/nvtx.h"
 #include "io/json.h"
 #include "model/result_json.h"
-#include "worker/engines.h"
 #include "worker/requests.h"
 #include "workloads/common/workload.h"
 #include "workloads/operator/operators.h"

@@ -32,7 +32,7 @@ struct linreg_t {
     unsigned points, n, n_test, epochs;
 };
 
-// bench/workloads/linreg_train/cuda.h mirrors both, with the same assertions.
+// bench/workloads/linreg_train/cuda.c mirrors both, with the same assertions.
 static_assert(sizeof(linreg_state) == 64 + 8 * STATE_SLOTS, "the host's layout");
 static_assert(sizeof(linreg_t) == 104, "the host's layout");
 

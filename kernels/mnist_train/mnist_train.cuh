@@ -46,7 +46,7 @@ struct mnist_t {
     unsigned images_n;
 };
 
-// bench/workloads/mnist_train/kernel_args.h mirrors it, with the same assertion.
+// bench/workloads/mnist_train/cublaslt.h mirrors it, with the same assertion.
 static_assert(sizeof(mnist_t) == 248, "the host's layout");
 
 // Words from 16 on, except COUNTER_CORRECT, are free for a rung's barriers and tickets.

@@ -2,7 +2,7 @@
 // the weights of dtype f16; the second is the lower half of the bits of weight * 2^-112. That number has float16's
 // exponents, subnormals included, so a float16's bits, shifted left by 13, are at most 2^12 from it: the lower half
 // tells the rest. Exact from 2^-14 on; smaller weights are multiples of 2^-37. The sign is only in the first.
-// bench/workloads/mnist_train/split_weight.h is the same on the host. Needs subnormals: no --use_fast_math.
+// bench/workloads/mnist_train/cublaslt.h is the same on the host. Needs subnormals: no --use_fast_math.
 #pragma once
 
 constexpr float SPLIT_DOWN = 1.0f / (1ull << 56) / (1ull << 56), SPLIT_UP = 1.0f * (1ull << 56) * (1ull << 56);

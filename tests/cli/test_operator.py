@@ -336,22 +336,21 @@ def test_list_operators(root: Path) -> None:
     ]
 
 
-def test_a_broken_operator_is_left_out_of_every_command(root: Path, tmp_path: Path) -> None:
+def test_a_broken_operator_is_left_out_where_it_is_read(root: Path, tmp_path: Path) -> None:
     folder = write_operator(root / "kernels" / "broken", wheer="rows < 3")
     line = f'bench: left out: {folder}/operator.json: $.wheer: unknown key "wheer"; did you mean '
     null = ["--workload", "null", "--engine", "null", "--variant", "steady"]
-    for command in (
-        ["list", "workloads"],
-        ["list", "operators"],
-        ["list", "sweeps"],
-        ["plan", *null],
-        ["run", *null, "--quick", "--quiet", "--out", tmp_path / "run"],
-        ["report", tmp_path / "run", "--print", "workloads"],
-        ["operator", "new", "another"],
+    for command, is_told in (
+        (["list", "workloads"], True),
+        (["list", "operators"], True),
+        (["list", "sweeps"], False),
+        (["plan", *null], False),
+        (["run", *null, "--quick", "--quiet", "--out", tmp_path / "run"], False),
+        (["operator", "new", "another"], False),
     ):
         done = bench(*command, root=root)
-        if command[0] == "operator":
-            assert done.stderr == ""
+        if not is_told:
+            assert done.stderr == "", "only the description of what is named is read"
         else:
             assert [text.startswith(line) for text in done.stderr.splitlines()].count(True) == 1
     assert "unknown key" in refused("operator", "check", folder, root=root)

@@ -174,7 +174,7 @@ def test_specs_come_from_the_request() -> None:
 # ---- normal numbers --------------------------------------------------------------------------------
 
 
-# The unit test of normal.c has the same numbers.
+# The unit test of fill.c has the same numbers.
 @pytest.mark.parametrize(
     ("word", "expected"),
     [

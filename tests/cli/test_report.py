@@ -133,7 +133,7 @@ def test_where_pages_lie(run: Path, tmp_path: Path) -> None:
 
 def test_the_committed_report_is_what_its_runs_give() -> None:
     done = bench("report", "--check", "REPORT.md", cwd=ROOT)
-    assert done.stdout.startswith("REPORT.md: with its ")
+    assert done.stdout.startswith("REPORT.md: matches its runs, with its ")
 
 
 def test_check_finds_the_first_line_that_differs(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_check_finds_the_first_line_that_differs(tmp_path: Path) -> None:
     for pages in ([], ["--pages", "my pages"]):
         bench("report", run.name, "--out", "R.md", *pages, cwd=tmp_path)
         done = bench("report", "--check", "R.md", cwd=tmp_path)
-        assert done.stdout.startswith("R.md: with its 2 other files, it is what its runs give\n")
+        assert done.stdout.startswith("R.md: matches its runs, with its 2 other files\n")
         assert "1 of its 1 runs is unsealed" in done.stdout
     whole = report.read_text("utf-8")
     lines = whole.splitlines()

@@ -265,7 +265,7 @@ def test_boots_have_the_same_conditions(key: str, value: Any, told: str, tmp_pat
     boot = another_boot(tmp_path / "boot", changed)
     bench("report", first, same, "--print", "headline")
     refused = bench("report", first, boot, "--print", "headline", expect=3)
-    assert f"no boots of one machine: {told}\n" in refused.stderr
+    assert f"cannot be boots of one machine: {told}\n" in refused.stderr
 
 
 def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
     boot = another_boot(tmp_path / "boot", newer)
     out = tmp_path / "r.md"
     refused = bench("report", SIX_PASSES, boot, "--out", out, expect=3)
-    assert "no boots of one machine: gpu.driver: 580.159 and 590.1" in refused.stderr
+    assert "cannot be boots of one machine: gpu.driver: 580.159 and 590.1" in refused.stderr
     assert not out.exists()
 
     saved = another_boot(tmp_path / "saved", newer)

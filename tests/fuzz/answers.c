@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "measure/contender.h"
 #include "model/result_json.h"
-#include "model/result_text.h"
 
 #include <fcntl.h>
 #include <math.h>

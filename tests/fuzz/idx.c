@@ -2,7 +2,7 @@
  * others are good. Refused with a message, or a set whose labels are digits. */
 #include "fuzz.h"
 
-#include "workloads/mnist/idx.h"
+#include "workloads/mnist/data.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result_json.h"
-#include "model/result_text.h"
 #include "results/record.h"
 
 #include <stdlib.h>

@@ -49,7 +49,9 @@ def test_sizes_without_a_map_are_skipped(tmp_path: Path) -> None:
     folder = copy_transpose(tmp_path / "transpose")
     sizes = ("--set", "rows=1000", "--set", "cols=1001,1002,1004")
     cases = run(folder, "--variant", "01_tma", *sizes, "--set", "launch=stream", expect=0)
-    found = {case["params"]["cols"]: case["status"] for case in cases if case["variant"] == "01_tma"}
+    found = {
+        case["params"]["cols"]: case["status"] for case in cases if case["variant"] == "01_tma"
+    }
     assert found == {1001: "skipped", 1002: "skipped", 1004: "ok"}
 
 

@@ -150,7 +150,9 @@ def test_tolerances(tmp_path):
 def test_default_bounds_are_those_of_descriptions():
     from problem import REL_L2
 
-    source = (PROBLEMS.parents[2] / "bench/workloads/operator/arrays.c").read_text("utf-8")
+    source = (PROBLEMS.parents[2] / "bench/workloads/operator/description_read.c").read_text(
+        "utf-8"
+    )
     for dtype, bound in REL_L2.items():
         kind, number = f"[ELEMENT_{dtype.upper()}] = ", f"{bound:g}".replace("e-0", "e-")
         assert math.isclose(float(source.partition(kind)[2].split(",")[0]), bound), number

@@ -47,9 +47,9 @@ IN_C = Plant(
     sweeps="sweeps/perf_check/*.json",
     compiled=True,
     patch="""\
---- a/bench/workloads/mlp_infer/cpu.c
-+++ b/bench/workloads/mlp_infer/cpu.c
-@@ -144,9 +144,11 @@
+--- a/bench/workloads/mlp_infer/data.c
++++ b/bench/workloads/mlp_infer/data.c
+@@ -349,9 +349,11 @@
      /* For fewer samples, starting threads costs more than the work. */
  #pragma omp parallel for schedule(static) if (batch > 16 * TILE)
 -    for (size_t first = 0; first < batch; first += part)

@@ -10,7 +10,7 @@
  * Each sweep has 50 cells, of which one, or all, may be slowed down. With --rounds a pass has always that
  * many. */
 #include "base/memory.h"
-#include "gate/sweep_test.h"
+#include "gate/decision.h"
 #include "made_up_runs.h"
 
 #include <getopt.h>

@@ -4,8 +4,7 @@
 
 #include "engine/gpu.h"
 #include "fake_device.h"
-#include "workloads/allocate/descriptor.h"
-#include "workloads/common/sessions.h"
+#include "workloads/allocate/session.h"
 #include "workloads/common/workload.h"
 
 #define GIB ((size_t)1 << 30)

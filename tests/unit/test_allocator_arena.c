@@ -2,7 +2,7 @@
 #include "allocators/allocator.h"
 #include "near.h"
 
-#include "allocators/arena.h"
+#include "allocators/allocator_internal.h"
 #include "dice.h"
 #include "fake_device.h"
 

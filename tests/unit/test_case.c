@@ -224,6 +224,26 @@ static void test_copy(void **state) {
     case_free(&copy);
 }
 
+static void test_what_compiles(void **state) {
+    (void)state;
+    static const struct {
+        const char *engine, *variant;
+        bool compiles;
+    } CASES[] = {
+        {"pytorch", "compile", true},       {"pytorch", "compile_graph", true},
+        {"pytorch", "combo_graph", true},   {"pytorch", "manual_graph", true},
+        {"pytorch", "mapped", true},        {"pytorch", "graph", false},
+        {"pytorch", "eager", false},        {"python", "mine+compile", true},
+        {"python", "mine+graph", false},    {"jax", "compile", false},
+        {"cuda", "01_compile_time", false},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const case_t spec = {.engine = (char *)CASES[i].engine,
+                             .variant = (char *)CASES[i].variant};
+        assert_int_equal(case_compiles(&spec), CASES[i].compiles);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_and_groups),
@@ -232,6 +252,7 @@ int main(void) {
         cmocka_unit_test(test_value_texts),
         cmocka_unit_test(test_look_up),
         cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_what_compiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

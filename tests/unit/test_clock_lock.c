@@ -1,6 +1,6 @@
 /* Which clock a GPU is locked to, and what is written down of it. No NVML is called here:
  * tests/cli/test_lock_clocks.py has a false one. */
-#include "measure/clocks.h"
+#include "measure/machine.h"
 
 #include "base/memory.h"
 #include "limits/limits.h"

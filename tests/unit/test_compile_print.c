@@ -1,4 +1,4 @@
-#include "cli/compile_print.h"
+#include "cli/compile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "measure/cores.h"
+#include "measure/machine.h"
 
 #include <math.h>
 #include <sched.h>

@@ -45,6 +45,8 @@ static int tear_down(void **state) {
     unsetenv("TORCH_IS_BROKEN");
     unsetenv("TORCH_BINDS_ITS_PROCESS");
     unsetenv("TORCH_OPENS");
+    unsetenv("COMPILER_OPENS");
+    unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("SET_LATE");
     free(test);
     return 0;
@@ -59,7 +61,7 @@ static worker_link_t *make_link(test_t *test, const char *const *words, const ch
     text_list_add(&argv, TOLD);
     text_list_add(&argv, "--device");
     worker_link_init(&test->link, "told", argv);
-    forks_serve(&test->forks, ".", engine, &test->link);
+    forks_serve(&test->forks, ".", engine, false, &test->link);
     return &test->link;
 }
 
@@ -232,19 +234,44 @@ static void threads_would_be_lost(void **state) {
     check_unforked(*state, "importing torch, numpy leaves threads running");
 }
 
-/* CUDA does not work in forks of a process that has used it. */
-static void a_package_may_open_the_gpu(void **state) {
+/* Have `variable` name a file that looks like the GPU's. The folder is to be removed. */
+static char *make_device(const char *variable) {
     char *folder;
     error_t err = ERROR_INIT;
     assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
     char *devices = fs_join(folder, "dev"), *device = fs_join(devices, "nvidiactl");
     assert_int_equal(fs_make_folders(devices, &err), STATUS_OK);
     assert_int_equal(fs_write_atomic(device, "", 0, &err), STATUS_OK);
-    setenv("TORCH_OPENS", device, 1);
-    check_unforked(*state, "importing torch, numpy opens the GPU");
-    fs_remove_temporary(&folder);
+    setenv(variable, device, 1);
     free(device);
     free(devices);
+    return folder;
+}
+
+/* CUDA does not work in forks of a process that has used it. */
+static void a_package_may_open_the_gpu(void **state) {
+    char *folder = make_device("TORCH_OPENS");
+    check_unforked(*state, "importing torch, numpy opens the GPU");
+    fs_remove_temporary(&folder);
+}
+
+/* It asks for a GPU as it is imported, and is told that there is none; its forks see those that there are. */
+static void what_compiles_has_the_compiler(void **state) {
+    test_t *test = *state;
+    char *folder = make_device("COMPILER_OPENS");
+    setenv("CUDA_VISIBLE_DEVICES", "3", 1);
+    worker_link_t *link = make_link(test, NONE, "pytorch");
+    forks_serve(&test->forks, ".", "pytorch", true, link);
+    start(link);
+    assert_forked(link, true);
+    assert_true(json_is_true(json_object_get(link->hello, "has_compiler")));
+    assert_string_equal(told(link, "visible"), "3");
+    worker_link_stop(link);
+    forks_serve(&test->forks, ".", "pytorch", false, link);
+    start(link);
+    assert_forked(link, true);
+    assert_false(json_is_true(json_object_get(link->hello, "has_compiler")));
+    fs_remove_temporary(&folder);
 }
 
 static void a_package_may_bind_its_process(void **state) {
@@ -262,7 +289,7 @@ static void a_wrapper_is_no_parent(void **state) {
     text_list_add(&argv, "tests/fixtures/packages/python3");
     text_list_add(&argv, TOLD);
     worker_link_init(&test->link, "told", argv);
-    forks_serve(&test->forks, ".", "pytorch", &test->link);
+    forks_serve(&test->forks, ".", "pytorch", false, &test->link);
     start(&test->link);
     assert_forked(&test->link, false);
     assert_non_null(strstr(test->link.unforked, "expected bench as the parent"));
@@ -309,10 +336,15 @@ static void with_other_cores_another_server_imports(void **state) {
 static void one_server_for_all_of_its_packages(void **state) {
     test_t *test = *state;
     const struct fork_server *server = make_link(test, NONE, "pytorch")->server;
-    forks_serve(&test->forks, ".", "python", &test->link);
+    forks_serve(&test->forks, ".", "python", false, &test->link);
     assert_ptr_equal(test->link.server, server);
-    forks_serve(&test->forks, ".", "jax", &test->link);
+    forks_serve(&test->forks, ".", "jax", false, &test->link);
     assert_ptr_not_equal(test->link.server, server);
+    forks_serve(&test->forks, ".", "python", true, &test->link);
+    assert_ptr_not_equal(test->link.server, server);
+    const struct fork_server *compiler = test->link.server;
+    forks_serve(&test->forks, ".", "pytorch", true, &test->link);
+    assert_ptr_equal(test->link.server, compiler);
     test->link.server = test->forks.items[0];
     assert_true(forks_have(&test->forks, server_of(&test->link)));
     assert_false(forks_have(&test->forks, getpid()));
@@ -325,7 +357,7 @@ static void each_pass_has_another_server(void **state) {
     start(link);
     forks_launch_next(&test->forks, 2);
     for (size_t pass = 1; pass <= 4; pass++) { /* the last one has no server that waits for it */
-        forks_await_next(&test->forks);
+        forks_await(&test->forks, false);
         start(link);
         assert_forked(link, true);
         assert_int_not_equal(server_of(link), before);
@@ -349,6 +381,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(threads_would_be_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_package_may_bind_its_process, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_package_may_open_the_gpu, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_compiles_has_the_compiler, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_wrapper_is_no_parent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_server_it_is_started, set_up, tear_down),
         cmocka_unit_test_setup_teardown(with_other_cores_another_server_imports, set_up, tear_down),

@@ -2,7 +2,7 @@
  * against trainings of the oracle here (its updates are tested elsewhere). */
 #include "cpu_sessions.h"
 #include "near.h"
-#include "workloads/mnist/learned.h"
+#include "workloads/mnist/cpu.h"
 
 #include <math.h>
 #include <omp.h>

@@ -5,7 +5,7 @@
 #include "engine/session.h"
 #include "io/fs.h"
 #include "io/npy.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <omp.h>

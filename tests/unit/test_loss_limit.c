@@ -1,6 +1,6 @@
 /* Which weights of a timed training are right: the limit beside the oracle's losses, and what becomes
  * of an answer of its worker. */
-#include "measure/contender_check.h"
+#include "measure/contender.h"
 
 #include "base/memory.h"
 

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/npy.h"
-#include "workloads/common/sessions.h"
 #include "workloads/common/workload.h"
 #include "workloads/mlp_infer/data.h"
 

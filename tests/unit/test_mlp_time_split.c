@@ -1,5 +1,5 @@
 /* Where an epoch's time goes: sums over made-up records. */
-#include "workloads/mlp_train/time_split.h"
+#include "workloads/mlp_train/cuda.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

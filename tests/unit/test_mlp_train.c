@@ -5,7 +5,7 @@
 
 #include "io/npy.h"
 #include "mnist_training.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 #include "workloads/mlp_train/data.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "measure/verify.h"
 #include "mnist_training.h"
 #include "near.h"
-#include "workloads/mnist/fit.h"
 #include "workloads/mnist/oracle.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The reader of MNIST's files, on small files of the same format made here, good and bad. */
 #include "gzip_file.h"
-#include "workloads/mnist/idx.h"
+#include "workloads/mnist/data.h"
 
 #include "base/memory.h"
 #include "io/fs.h"

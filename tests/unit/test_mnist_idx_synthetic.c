@@ -1,6 +1,6 @@
 /* The synthetic set against tests/fixtures/mnist_known.json, which the PyTorch side is tested
  * against too. */
-#include "workloads/mnist/idx.h"
+#include "workloads/mnist/data.h"
 
 #include "base/memory.h"
 #include "io/fs.h"

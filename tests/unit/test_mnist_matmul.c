@@ -1,7 +1,7 @@
 /* The oracle's products of matrices against sums written out, at sizes that are no multiple of a
  * tile's or of a block's. */
 #include "base/memory.h"
-#include "workloads/mnist/matmul.h"
+#include "workloads/mnist/oracle.h"
 
 #include <math.h>
 #include <setjmp.h>

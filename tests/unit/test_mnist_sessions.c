@@ -5,8 +5,7 @@
 
 #include "io/npy.h"
 #include "mnist_training.h"
-#include "workloads/common/sessions.h"
-#include "workloads/mnist/fit.h"
+#include "workloads/common/workload.h"
 #include "workloads/mnist/omp.h"
 #include "workloads/mnist/oracle.h"
 

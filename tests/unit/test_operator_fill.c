@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "workloads/operator/fill.h"
-#include "workloads/operator/normal.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* An operator as a workload: constants of its programs, its parameters, the request to its workers. */
 #include "read_text.h"
 
-#include "measure/contender_open.h"
+#include "measure/contender.h"
 #include "workloads/operator/operators.h"
 
 #include <jansson.h>

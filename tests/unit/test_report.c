@@ -261,7 +261,7 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
                      &err),
         STATUS_INCOMPARABLE);
     assert_has(err.text,
-               "have the same sweeps on the same device, but are no boots of one machine: "
+               "have the same sweeps on the same device, but cannot be boots of one machine: "
                "gpu.driver: none and 580; versions.pytorch: 2.11 and 2.12");
     record_t elsewhere = plant_ratios((double[]){2, 2}, 2);
     add_sweep(&elsewhere, "{\"name\": \"a\"}");

@@ -9,7 +9,6 @@
 
 #include "base/memory.h"
 #include "model/result_json.h"
-#include "model/result_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /* What refills change and outputs are filled with: signs by a seed, and random values. */
-#include "workloads/common/signs.h"
+#include "workloads/common/session_parts.h"
 
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "workloads/common/random_fill.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,26 +48,22 @@ static const size_t LENGTHS[] = {1,
 
 static void check_length(size_t n, uint64_t from, uint64_t to) {
     float *floats = mem_alloc(n * sizeof *floats);
-    double *doubles = mem_alloc(n * sizeof *doubles);
     uint16_t *halves = mem_alloc(n * sizeof *halves);
     signs_t flips;
     for (size_t i = 0; i < n; i++) {
         floats[i] = is_flipped(from, i) && from != 0 ? -1.5f : 1.5f;
-        doubles[i] = floats[i];
         halves[i] = half_from_float(floats[i]);
     }
     signs_between(from, to, &flips);
     signs_flip_floats(floats, n, &flips);
-    signs_flip_doubles(doubles, n, &flips);
     signs_flip_halves(halves, n, &flips);
     for (size_t i = 0; i < n; i++) {
         const float expected = is_flipped(to, i) && to != 0 ? -1.5f : 1.5f;
-        if (floats[i] != expected || doubles[i] != expected || half_to_float(halves[i]) != expected)
+        if (floats[i] != expected || half_to_float(halves[i]) != expected)
             fail_msg("element %zu of %zu, seed %llu to %llu", i, n, (unsigned long long)from,
                      (unsigned long long)to);
     }
     free(floats);
-    free(doubles);
     free(halves);
 }
 

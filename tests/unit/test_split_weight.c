@@ -1,7 +1,7 @@
 /* A float32 weight in two words of 16 bits: exact, except for the smallest. */
 #include "base/half.h"
 #include "base/rng.h"
-#include "workloads/mnist_train/split_weight.h"
+#include "workloads/mnist_train/cublaslt.h"
 
 #include <math.h>
 #include <setjmp.h>

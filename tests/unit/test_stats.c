@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The stopping rule on made-up samples, whose precision is known. */
-#include "measure/stopping.h"
+#include "measure/contender.h"
 #include "near.h"
 
 #include "base/memory.h"

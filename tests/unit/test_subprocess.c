@@ -141,7 +141,7 @@ static void marked_lines_are_passed_on_at_once(void **state) {
     error_t err = ERROR_INIT;
     const int before = dup(STDERR_FILENO), file = creat(told, 0600);
     dup2(file, STDERR_FILENO);
-    const status_t status = subprocess_run_told(argv, "step ", 60, &result, &err);
+    const status_t status = subprocess_run_marked(argv, "step ", 60, &result, &err);
     fflush(stderr);
     dup2(before, STDERR_FILENO);
     close(before);

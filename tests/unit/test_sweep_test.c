@@ -1,11 +1,11 @@
 /* The regression gate's decision for a sweep: known values, what is found, what is not, and how often it is
  * wrong. (With samples, rounds and drift: `make gate-truth`.) */
-#include "gate/sweep_test.h"
+#include "gate/decision.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
 #include "stats/difference.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Readings of a GPU's clocks, and what becomes of rounds that were taken under low ones. */
-#include "measure/clocks.h"
+#include "measure/machine.h"
 
 #include "base/memory.h"
 

@@ -1,7 +1,7 @@
 /* The phases of a training's sample, over a driver that computes nothing and says 3 ms for every
  * span between two events. */
 #include "near.h"
-#include "workloads/common/train_phases.h"
+#include "workloads/common/session_parts.h"
 
 #include <math.h>
 #include <setjmp.h>

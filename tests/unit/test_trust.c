@@ -1,7 +1,7 @@
 /* How far times are vouched for: fresh samples, claims of workers, and what they may win. */
 #include "analysis/contenders.h"
 #include "base/memory.h"
-#include "measure/trust.h"
+#include "measure/contender.h"
 #include "model/result.h"
 #include "model/result_json.h"
 

@@ -2,7 +2,7 @@
  * what disturbs it, is exact here. tests/cheats/ has real workers. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "measure/trust.h"
+#include "measure/contender.h"
 #include "workloads/common/workload.h"
 
 #include <setjmp.h>
@@ -279,8 +279,6 @@ int main(void) {
         cmocka_unit_test(what_is_compared_is_audited),
         cmocka_unit_test(audits_end),
     };
-    text_list_t problems = {0};
-    workload_add_operators(".", &problems);
-    text_list_free(&problems);
+    workload_search_operators(".", NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "gate/decision.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <math.h>
 

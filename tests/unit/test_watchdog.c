@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
-#include "io/watchdog.h"
+#include "measure/machine.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 #include <math.h>
 #include <stdlib.h>

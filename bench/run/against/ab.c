@@ -166,7 +166,6 @@ static bool goes_on(const ab_t *ab, int64_t deadline_ns) {
     return !*ab->ours->interrupted && (deadline_ns == 0 || clock_ns() < deadline_ns);
 }
 
-/* ab_measure.c */
 /* Measure all groups in pass `number`, of `recheck_ids` unless NULL. Ends after the group during which
  * `deadline_ns` (0: none) passes. */
 static status_t ab_measure_pass(ab_t *ab, unsigned number, const text_list_t *recheck_ids,
@@ -199,7 +198,20 @@ static size_t passes_of(const pair_t *pair) {
     return most;
 }
 
-static status_t verdict(const ab_t *ab, error_t *err);
+static status_t verdict(const ab_t *ab, error_t *err) {
+    const run_options_t *options = ab->ours->options;
+    const compare_options_t compare = {.base = ab->theirs.folder,
+                                       .candidate = ab->ours->folder,
+                                       .threshold_frac = options->threshold_frac,
+                                       .json = options->json,
+                                       .strict = options->strict,
+                                       .learn_floor = ab->build.self,
+                                       .print = options->print};
+    status_t status = compare_runs(&compare, err);
+    if (!options->quiet)
+        output_print(stderr, "results: %s, %s\n", ab->ours->folder, ab->theirs.folder);
+    return status;
+}
 
 /* Are all undecided cells so because a side has two values? More passes do not change that. */
 static bool hangs_on_two_values(const pair_t *pair) {
@@ -292,7 +304,6 @@ static status_t recheck_once(ab_t *ab, const record_t records[2], int64_t deadli
     return status;
 }
 
-/* ab_recheck.c */
 /* Re-measure undecided cases, for up to options->recheck_limit_s. */
 static status_t ab_recheck(ab_t *ab, error_t *err) {
     const double limit_s = ab->ours->options->recheck_limit_s;
@@ -421,21 +432,6 @@ static status_t close_both(ab_t *ab, error_t *err) {
     TRY(run_close(&ab->theirs, err));
     const char *changed = ab->theirs.journal_changed;
     return changed == NULL ? STATUS_OK : error_set(err, STATUS_FAILED, "%s", changed);
-}
-
-static status_t verdict(const ab_t *ab, error_t *err) {
-    const run_options_t *options = ab->ours->options;
-    const compare_options_t compare = {.base = ab->theirs.folder,
-                                       .candidate = ab->ours->folder,
-                                       .threshold_frac = options->threshold_frac,
-                                       .json = options->json,
-                                       .strict = options->strict,
-                                       .learn_floor = ab->build.self,
-                                       .print = options->print};
-    status_t status = compare_runs(&compare, err);
-    if (!options->quiet)
-        output_print(stderr, "results: %s, %s\n", ab->ours->folder, ab->theirs.folder);
-    return status;
 }
 
 static status_t steps(ab_t *ab, error_t *err) {

@@ -220,7 +220,7 @@ static void interrupt(child_t *children, size_t n) {
 /* Wait until all have ended. An interrupt is passed on, and ends them; so does a child that ends with
  * an exit code above 1. Frees the children's parts. */
 static void children_wait(child_t *children, size_t n, const volatile sig_atomic_t *interrupted) {
-    bool told = false;
+    bool reported = false;
     for (size_t n_running = n; n_running > 0;) {
         wait_for_output(children, n);
         bool failed = *interrupted != 0;
@@ -232,9 +232,9 @@ static void children_wait(child_t *children, size_t n, const volatile sig_atomic
             failed |= children[i].process.pid <= 0 &&
                       (children[i].exit_code < 0 || children[i].exit_code > STATUS_FAILED);
         }
-        if (failed && !told)
+        if (failed && !reported)
             interrupt(children, n);
-        told |= failed;
+        reported |= failed;
     }
 }
 

@@ -4,7 +4,7 @@
 #ifndef BENCH_RUN_DEVICES_DEVICES_H
 #define BENCH_RUN_DEVICES_DEVICES_H
 
-#include "measure/cores.h"
+#include "measure/machine.h"
 #include "run/state.h"
 
 /* Which cores each of several GPUs gets, if all are used at once: those near it, disjoint, as many for

@@ -3,21 +3,21 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/output.h"
-#include "measure/cores.h"
+#include "measure/machine.h"
 #include "results/merge.h"
 #include "run/state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TOLD = 10, MOST_SHARDS = 100000 };
+enum { MOST_LISTED = 10, MOST_SHARDS = 100000 };
 
 /* ---- what is missing --------------------------------------------------------------------------- */
 
 /* Of the cases that the shards should have. */
 typedef struct gaps {
     size_t n, n_missing, n_unfinished;
-    text_list_t told;    /* the first of them */
+    text_list_t listed;  /* the first of them */
     text_list_t planned; /* ids of all cases, in order */
 } gaps_t;
 
@@ -36,12 +36,12 @@ static void note_case(gaps_t *gaps, const case_t *spec, const case_state_t *stat
         return;
     const unsigned n = count_passes(state, n_passes);
     *(n == 0 ? &gaps->n_missing : &gaps->n_unfinished) += 1;
-    if (gaps->told.n == MOST_TOLD)
+    if (gaps->listed.n == MOST_LISTED)
         return;
     if (n == 0)
-        text_list_add(&gaps->told, spec->id);
+        text_list_add(&gaps->listed, spec->id);
     else
-        text_list_add_format(&gaps->told, "%s (%u of %u passes)", spec->id, n, n_passes);
+        text_list_add_format(&gaps->listed, "%s (%u of %u passes)", spec->id, n, n_passes);
 }
 
 /* Expand the sweeps again, as the shards did. */
@@ -98,10 +98,10 @@ static void tell_gaps(const gaps_t *gaps, const char *folder) {
     const size_t n = gaps->n_missing + gaps->n_unfinished;
     output_print(stderr, "%s: %zu cases: %zu missing, %zu unfinished:\n", folder, gaps->n,
                  gaps->n_missing, gaps->n_unfinished);
-    for (size_t i = 0; i < gaps->told.n; i++)
-        output_print(stderr, "  %s\n", gaps->told.items[i]);
-    if (n > gaps->told.n)
-        output_print(stderr, "  and %zu more\n", n - gaps->told.n);
+    for (size_t i = 0; i < gaps->listed.n; i++)
+        output_print(stderr, "  %s\n", gaps->listed.items[i]);
+    if (n > gaps->listed.n)
+        output_print(stderr, "  and %zu more\n", n - gaps->listed.n);
 }
 
 /* ---- merging ----------------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ static status_t write_what_is_there(merge_t *merge, const char *root, const char
     else if (status == STATUS_OK && n_left_out > 0)
         status = error_set(err, STATUS_FAILED, "%s: %zu folder%s left out", folder, n_left_out,
                            n_left_out == 1 ? " was" : "s were");
-    text_list_free(&gaps.told);
+    text_list_free(&gaps.listed);
     text_list_free(&gaps.planned);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "workloads/common/gpu_memory.h"
 
 #include "base/memory.h"
+#include "workloads/common/gpu_sample.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,4 +60,136 @@ void gpu_graph_free(gpu_t *gpu, cu_graph_exec_t *graph) {
     if (*graph != NULL)
         gpu->api.graph_exec_destroy(*graph);
     *graph = NULL;
+}
+
+/* Device memory of a sample, and its copies one by one. */
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+bool array_is_input(const gpu_array_t *array) {
+    return array->role == ARRAY_INPUT || array->role == ARRAY_IN_PLACE;
+}
+
+bool array_is_output(const gpu_array_t *array) {
+    return array->role == ARRAY_OUTPUT || array->role == ARRAY_IN_PLACE;
+}
+
+bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array) {
+    return s->copy != COPY_MAPPED || array->role == ARRAY_WEIGHT || array->role == ARRAY_WORKSPACE;
+}
+
+static bool each_sample(const gpu_sample_t *s, const gpu_array_t *array) {
+    return s->upload || array->role != ARRAY_WEIGHT;
+}
+
+bool gpu_sample_in_place(const gpu_sample_t *s) {
+    bool any = false;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        any |= s->arrays[i].role == ARRAY_IN_PLACE;
+    return any;
+}
+
+bool gpu_sample_allocates(const gpu_sample_t *s) {
+    bool any = false;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        any |= array_on_device(s, &s->arrays[i]) && each_sample(s, &s->arrays[i]);
+    return any && s->alloc != ALLOC_ARENA;
+}
+
+static bool is_copied_in(const gpu_sample_t *s, const gpu_array_t *array) {
+    return array->role == ARRAY_WEIGHT ? s->upload
+                                       : s->copy != COPY_MAPPED && array_is_input(array);
+}
+
+bool gpu_sample_copies_in(const gpu_sample_t *s) {
+    bool any = false;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        any |= is_copied_in(s, &s->arrays[i]);
+    return any;
+}
+
+bool gpu_sample_copies_out(const gpu_sample_t *s) {
+    return s->copy != COPY_MAPPED;
+}
+
+void gpu_sample_use_fixed(gpu_sample_t *s) {
+    for (size_t i = 0; i < s->n_arrays; i++)
+        s->arrays[i].current = s->arrays[i].fixed;
+}
+
+static status_t take(gpu_sample_t *s, const gpu_array_t *array, bool fixed, cu_pointer_t *pointer,
+                     error_t *err) {
+    const size_t bytes = array->bytes + array->shift;
+    void *mapped = array->from != NULL ? array->from : array->to;
+    if (!array_on_device(s, array)) {
+        CUDA(host_device_pointer(pointer, mapped, 0));
+        return STATUS_OK;
+    }
+    if (!fixed && s->alloc == ALLOC_ASYNC)
+        CUDA(alloc_async(pointer, bytes, s->gpu->stream));
+    else
+        CUDA(alloc(pointer, bytes));
+    *pointer += array->shift;
+    return STATUS_OK;
+}
+
+/* A sample allocates what it does not take from `fixed`. */
+status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err) {
+    if (!fixed)
+        gpu_sample_use_fixed(s);
+    for (size_t i = 0; i < s->n_arrays && (fixed || s->alloc != ALLOC_ARENA); i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (fixed || each_sample(s, array))
+            TRY(take(s, array, fixed, fixed ? &array->fixed : &array->current, err));
+    }
+    return STATUS_OK;
+}
+
+status_t gpu_sample_release(gpu_sample_t *s, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays && s->alloc != ALLOC_ARENA; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (!array_on_device(s, array) || !each_sample(s, array))
+            continue;
+        const cu_pointer_t memory = array->current - array->shift;
+        if (s->alloc == ALLOC_ASYNC)
+            CUDA(release_async(memory, s->gpu->stream));
+        else
+            CUDA(release(memory));
+        array->current = 0;
+    }
+    return STATUS_OK;
+}
+
+static status_t copy_to(gpu_sample_t *s, const gpu_array_t *array, bool fixed, error_t *err) {
+    CUDA(copy_in_async(fixed ? array->fixed : array->current, array->from, array->bytes,
+                       s->gpu->stream));
+    return STATUS_OK;
+}
+
+status_t gpu_sample_copy_weights(gpu_sample_t *s, bool fixed, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (s->arrays[i].role == ARRAY_WEIGHT)
+            TRY(copy_to(s, &s->arrays[i], fixed, err));
+    return STATUS_OK;
+}
+
+status_t gpu_sample_copy_inputs(gpu_sample_t *s, bool fixed, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays && s->copy != COPY_MAPPED; i++)
+        if (array_is_input(&s->arrays[i]))
+            TRY(copy_to(s, &s->arrays[i], fixed, err));
+    return STATUS_OK;
+}
+
+status_t gpu_sample_copy_in(gpu_sample_t *s, error_t *err) {
+    TRY(gpu_sample_copy_inputs(s, false, err));
+    return s->upload ? gpu_sample_copy_weights(s, false, err) : STATUS_OK;
+}
+
+status_t gpu_sample_copy_out(gpu_sample_t *s, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays && s->copy != COPY_MAPPED; i++) {
+        const gpu_array_t *array = &s->arrays[i];
+        if (array_is_output(array))
+            CUDA(copy_out_async(array->to, array->current, array->bytes, s->gpu->stream));
+    }
+    return STATUS_OK;
 }

@@ -3,7 +3,7 @@
 #define BENCH_WORKLOADS_COMMON_GPU_MEMORY_H
 
 #include "engine/gpu.h"
-#include "workloads/common/random_fill.h"
+#include "workloads/common/session_parts.h"
 
 /* Start with zeros. */
 typedef struct gpu_memory {

@@ -2,9 +2,8 @@
  * changes the result. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "workloads/common/gpu_changing.h"
 #include "workloads/common/gpu_sample.h"
-#include "workloads/common/train_phases.h"
+#include "workloads/common/session_parts.h"
 
 #include <stdlib.h>
 

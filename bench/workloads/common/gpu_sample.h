@@ -6,7 +6,7 @@
 
 #include "engine/gpu.h"
 #include "engine/session.h"
-#include "workloads/common/random_fill.h"
+#include "workloads/common/session_parts.h"
 
 #include <stdbool.h>
 
@@ -40,7 +40,7 @@ typedef struct gpu_array {
 
 typedef struct gpu_sample gpu_sample_t;
 
-/* See gpu_changing.h. */
+/* See gpu_changing_begin(). */
 typedef struct gpu_changing {
     cu_pointer_t copy; /* of all arrays but weights, and of the middle; 0: no graphs yet */
     cu_graph_exec_t changed, same, checked;
@@ -100,7 +100,7 @@ status_t gpu_sample_fill(session_t *session, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */
 status_t gpu_sample_output(session_t *session, error_t *err);
 
-/* Steps of a sample (gpu_steps.c). */
+/* Steps of a sample (gpu_memory.c). */
 status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err);
 status_t gpu_sample_release(gpu_sample_t *s, error_t *err); /* what this sample allocated */
 void gpu_sample_use_fixed(gpu_sample_t *s);
@@ -123,6 +123,7 @@ status_t gpu_sample_find_changed(session_t *session, error_t *err);
 /* If there are outputs of the middle: have them written into the folder "middle" in `folder`. */
 typedef status_t gpu_write_t(session_t *session, const char *folder, text_list_t *arrays,
                              error_t *err);
+
 status_t gpu_sample_write_middle(session_t *session, gpu_write_t *write, const char *folder,
                                  error_t *err);
 
@@ -136,5 +137,24 @@ bool gpu_sample_in_place(const gpu_sample_t *s);
 bool gpu_sample_allocates(const gpu_sample_t *s);
 bool gpu_sample_copies_in(const gpu_sample_t *s);
 bool gpu_sample_copies_out(const gpu_sample_t *s);
+
+/* A kernel that is launched again and again on the same inputs may recognise them, or its output, and
+ * return at once. So a fresh sample of kernel_graph also launches it where what it reads and writes
+ * has changed since its last launch, and where it has not; both after equal copies (docs/cheating.md,
+ * rule 3). What the first takes longer is what the kernel gains. A third time, which is not timed,
+ * the inputs of one launch in the middle are those that the case was opened with, so that its outputs can
+ * be checked, too. */
+
+/* Keep a copy of the arrays as they are, on gpu->stream. `*possible` is false where there is no memory
+ * for it; then there is nothing to launch. */
+status_t gpu_changing_begin(gpu_sample_t *s, bool *possible, error_t *err);
+/* Launch both ways, the first between events 4 and 2, the second up to event 3, and restore the inputs,
+ * without waiting. */
+status_t gpu_changing_launch(gpu_sample_t *s, error_t *err);
+/* How much longer a launch took the first way, once all is done; 0 if it did not. */
+status_t gpu_changing_time(gpu_sample_t *s, double *more_ns, error_t *err);
+/* Once that is done, and outputs are random again: launch the third time, restore the inputs, and copy the outputs of the middle to each
+ * array's `middle`. */
+status_t gpu_changing_check(gpu_sample_t *s, error_t *err);
 
 #endif

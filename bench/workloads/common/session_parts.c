@@ -1,14 +1,177 @@
 #include "workloads/common/session_parts.h"
 
+#include "base/clock.h"
+#include "base/half.h"
 #include "base/memory.h"
+#include "base/parallel.h"
+#include "base/rng.h"
 #include "base/units.h"
-#include "engine/gpu.h"
-#include "engine/session.h"
 #include "io/folders.h"
 #include "io/npy.h"
+#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* A tile is part of a pool that is drawn once: drawing takes longer than copying. */
+enum { POOL = 2 * RANDOM_TILE };
+
+static const size_t ELEMENT_BYTES[RANDOM_KINDS] = {
+    [RANDOM_F16] = sizeof(uint16_t),
+    [RANDOM_F32] = sizeof(float),
+    [RANDOM_F64] = sizeof(double),
+    [RANDOM_BF16] = sizeof(uint16_t),
+    [RANDOM_BYTES] = 1,
+    [RANDOM_NAN_F16] = sizeof(uint16_t),
+    [RANDOM_NAN_F32] = sizeof(uint32_t),
+};
+
+static void draw(void *pool, random_kind_t kind) {
+    const rng_position_t from = {.seed = rng_secret()};
+    uint16_t *halves = pool;
+    uint32_t *words = pool;
+    uint8_t *bytes = pool;
+    double *doubles = pool;
+    float value;
+    if (kind == RANDOM_F32) {
+        rng_fill_uniform(pool, POOL, from, -1, 1);
+        return;
+    }
+    for (size_t i = 0; i < POOL; i++) {
+        const uint32_t word = rng_word(from.seed, from.stream, i);
+        rng_fill_uniform(&value, 1, (rng_position_t){.seed = from.seed, .first = i}, -1, 1);
+        if (kind == RANDOM_NAN_F32)
+            words[i] = 0xFF800001 + word % 0x7FFFFF;
+        else if (kind == RANDOM_NAN_F16)
+            halves[i] = (uint16_t)(0xFC01 + word % 0x3FF);
+        else if (kind == RANDOM_F16)
+            halves[i] = half_from_float(value);
+        else if (kind == RANDOM_BF16)
+            halves[i] = bfloat16_from_float(value);
+        else if (kind == RANDOM_BYTES)
+            bytes[i] = (uint8_t)word;
+        else
+            doubles[i] = value;
+    }
+}
+
+uint32_t random_below(uint32_t n) {
+    static uint64_t seed, position;
+    if (position == 0)
+        seed = rng_secret();
+    return rng_word(seed, 0, position++) % n;
+}
+
+size_t random_tile_bytes(random_kind_t kind) {
+    return RANDOM_TILE * ELEMENT_BYTES[kind];
+}
+
+const void *random_tile(random_kind_t kind) {
+    static char *pools[RANDOM_KINDS];
+    if (pools[kind] == NULL) {
+        pools[kind] = mem_alloc(POOL * ELEMENT_BYTES[kind]);
+        draw(pools[kind], kind);
+    }
+    return pools[kind] + random_below(RANDOM_TILE) * ELEMENT_BYTES[kind];
+}
+
+const void *random_fill(void *to, size_t bytes, random_kind_t kind) {
+    const void *tile = random_tile(kind);
+    const size_t tile_bytes = random_tile_bytes(kind);
+    for (size_t done = 0; done < bytes; done += tile_bytes)
+        memcpy((char *)to + done, tile, bytes - done < tile_bytes ? bytes - done : tile_bytes);
+    return tile;
+}
+
+enum { BITS = 32 };
+
+static const uint32_t SIGN = 0x80000000;
+
+static void flip_by_mask(signs_t *flips, uint64_t seed) {
+    if (seed == 0)
+        return;
+    for (size_t k = 0; k < SIGNS_WORDS; k++)
+        flips->words[k] ^= rng_word(seed, STREAM_SIGNS, k);
+}
+
+void signs_between(uint64_t from, uint64_t to, signs_t *flips) {
+    memset(flips, 0, sizeof *flips);
+    flip_by_mask(flips, from);
+    flip_by_mask(flips, to);
+}
+
+/* At most one period. Through copies, because a float is no uint32_t to the compiler. */
+WIDEST_VECTORS static void flip_floats(float *values, size_t n, const signs_t *flips) {
+    for (size_t first = 0; first < n; first += BITS) {
+        const size_t count = n - first < BITS ? n - first : BITS;
+        const uint32_t word = flips->words[first / BITS];
+        uint32_t bits[BITS] = {0};
+        memcpy(bits, values + first, count * sizeof *bits);
+#pragma omp simd
+        for (unsigned i = 0; i < BITS; i++)
+            bits[i] ^= word << (BITS - 1 - i) & SIGN;
+        memcpy(values + first, bits, count * sizeof *bits);
+    }
+}
+
+WIDEST_VECTORS static void flip_halves(uint16_t *values, size_t n, const signs_t *flips) {
+    for (size_t i = 0; i < n; i++)
+        values[i] ^= (uint16_t)((flips->words[i / BITS] << (BITS - 1 - i % BITS) & SIGN) >> 16);
+}
+
+/* By one thread: several leave the values in as many caches and go on spinning, and a copy to the
+ * device that follows takes up to 1.7 times as long (docs/cheating.md). */
+void signs_flip_floats(float *values, size_t n, const signs_t *flips) {
+    for (size_t first = 0; first < n; first += SIGNS_PERIOD)
+        flip_floats(values + first, n - first < SIGNS_PERIOD ? n - first : SIGNS_PERIOD, flips);
+}
+
+void signs_flip_halves(uint16_t *values, size_t n, const signs_t *flips) {
+    for (size_t first = 0; first < n; first += SIGNS_PERIOD)
+        flip_halves(values + first, n - first < SIGNS_PERIOD ? n - first : SIGNS_PERIOD, flips);
+}
+
+void *shared_data_find(const shared_pool_t *pool, const void *shape) {
+    shared_data_t *data = pool->first;
+    while (data != NULL && !pool->same(data, shape))
+        data = data->next;
+    return data;
+}
+
+const void *shared_data_take(shared_pool_t *pool, const void *shape) {
+    shared_data_t *data = shared_data_find(pool, shape);
+    if (data == NULL) {
+        data = pool->make(shape);
+        data->next = pool->first;
+        pool->first = data;
+    }
+    data->users++;
+    shared_data_refill(pool, data, 0);
+    return data;
+}
+
+void shared_data_refill(shared_pool_t *pool, const void *data, uint64_t seed) {
+    shared_data_t *shared = (shared_data_t *)data; /* the pool's own: make() allocated it */
+    if (shared->seed == seed)
+        return;
+    pool->refill(shared, shared->seed, seed);
+    shared->seed = seed;
+}
+
+uint64_t *shared_data_seed(const void *data) {
+    return &((shared_data_t *)data)->seed;
+}
+
+void shared_data_release(shared_pool_t *pool, const void *data) {
+    for (shared_data_t **at = &pool->first; *at != NULL; at = &(*at)->next) {
+        if (*at != data || --(*at)->users > 0)
+            continue;
+        shared_data_t *dead = *at;
+        *at = dead->next;
+        pool->free(dead);
+        return;
+    }
+}
 
 status_t session_open(session_t *session, const open_request_t *request, size_t state_bytes,
                       prepare_t *prepare, error_t *err) {
@@ -92,4 +255,125 @@ status_t output_write_scale(const char *name, double scale, const char *folder, 
     const status_t status = npy_write_f64(path, &scale, &one, 1, err);
     free(path);
     return status;
+}
+
+enum { TRAIN_DEVICE, STEP_DEVICE, MALLOC, H2D, TRAIN, D2H, FREE, TOTAL, RESIDUAL, STEP };
+
+static const struct {
+    const char *name;
+    clock_domain_t clock;
+    enum { ALWAYS, ALLOCATING, STEPPING } when;
+} PHASES[TRAIN_PHASES] = {
+    [TRAIN_DEVICE] = {"train_device", CLOCK_DEVICE, ALWAYS},
+    [STEP_DEVICE] = {"step_device", CLOCK_DEVICE, STEPPING},
+    [MALLOC] = {"malloc", CLOCK_HOST, ALLOCATING},
+    [H2D] = {"h2d", CLOCK_HOST, ALWAYS},
+    [TRAIN] = {"train", CLOCK_HOST, ALWAYS},
+    [D2H] = {"d2h", CLOCK_HOST, ALWAYS},
+    [FREE] = {"free", CLOCK_HOST, ALLOCATING},
+    [TOTAL] = {"total", CLOCK_HOST, ALWAYS},
+    [RESIDUAL] = {"residual", CLOCK_HOST, ALWAYS},
+    [STEP] = {"step", CLOCK_HOST, STEPPING},
+};
+
+static bool has_phase(const train_phases_t *phases, unsigned which) {
+    return PHASES[which].when == ALWAYS ||
+           (PHASES[which].when == ALLOCATING ? phases->allocate != NULL : phases->steps > 0);
+}
+
+bool train_phases_has(const char *name) {
+    for (unsigned i = 0; i < TRAIN_PHASES; i++)
+        if (strcmp(name, PHASES[i].name) == 0)
+            return true;
+    return false;
+}
+
+void train_phases_declare(train_phases_t *phases, recorder_t *recorder) {
+    for (unsigned i = 0; i < TRAIN_PHASES; i++)
+        if (has_phase(phases, i))
+            phases->index[i] = recorder_phase(recorder, PHASES[i].name, PHASES[i].clock);
+}
+
+static status_t run(const train_phases_t *phases, void *state, int64_t at[6], error_t *err) {
+    gpu_t *gpu = phases->gpu;
+    TRY(gpu_sync(gpu, err));
+    at[0] = clock_ns();
+    if (phases->allocate != NULL)
+        TRY(phases->allocate(state, err));
+    at[1] = clock_ns();
+    TRY(phases->upload(state, err));
+    TRY(gpu_sync(gpu, err));
+    at[2] = clock_ns();
+    TRY(gpu_record(gpu, 0, err));
+    TRY(phases->train(state, err));
+    TRY(gpu_record(gpu, 1, err));
+    TRY(gpu_sync(gpu, err));
+    at[3] = clock_ns();
+    TRY(phases->copy_out(state, err));
+    TRY(gpu_sync(gpu, err));
+    at[4] = clock_ns();
+    if (phases->release != NULL)
+        TRY(phases->release(state, err));
+    at[5] = clock_ns();
+    return STATUS_OK;
+}
+
+static void add_all(const train_phases_t *phases, recorder_t *recorder, const int64_t at[6],
+                    double device_ns) {
+    const unsigned *index = phases->index;
+    const double steps = phases->steps, total_ns = (double)(at[5] - at[0]);
+    double residual_ns = total_ns;
+    recorder_add_between(recorder, index[TRAIN_DEVICE], device_ns, at[2], at[3]);
+    if (steps > 0)
+        recorder_add(recorder, index[STEP_DEVICE], device_ns / steps);
+    for (unsigned i = MALLOC; i <= FREE; i++) {
+        const int64_t from_ns = at[i - MALLOC], to_ns = at[i - MALLOC + 1];
+        if (!has_phase(phases, i))
+            continue;
+        recorder_add_between(recorder, index[i], (double)(to_ns - from_ns), from_ns, to_ns);
+        residual_ns -= (double)(to_ns - from_ns);
+    }
+    if (steps > 0)
+        recorder_add(recorder, index[STEP], (double)(at[3] - at[2]) / steps);
+    recorder_add_between(recorder, index[TOTAL], total_ns, at[0], at[5]);
+    recorder_add(recorder, index[RESIDUAL], residual_ns);
+}
+
+status_t train_phases_sample(const train_phases_t *phases, void *state, recorder_t *recorder,
+                             error_t *err) {
+    int64_t at[6];
+    status_t status = run(phases, state, at, err);
+    if (status != STATUS_OK) {
+        error_t ignored = ERROR_INIT;
+        if (phases->release != NULL)
+            phases->release(state, &ignored);
+        return status;
+    }
+    double device_ns;
+    TRY(gpu_elapsed(phases->gpu, 0, 1, &device_ns, err));
+    add_all(phases, recorder, at, device_ns);
+    return STATUS_OK;
+}
+
+status_t device_time(gpu_t *gpu, double *ns, error_t *err) {
+    TRY(gpu_record(gpu, 1, err));
+    TRY(gpu_sync(gpu, err));
+    return gpu_elapsed(gpu, 0, 1, ns, err);
+}
+
+status_t device_span_begin(device_span_t *span, gpu_t *gpu, error_t *err) {
+    TRY(gpu_sync(gpu, err));
+    if (span->ns == 0)
+        span->from_ns = clock_ns();
+    return gpu_record(gpu, 0, err);
+}
+
+status_t device_span_end(device_span_t *span, gpu_t *gpu, error_t *err) {
+    double ns;
+    TRY(gpu_record(gpu, 1, err));
+    TRY(gpu_sync(gpu, err));
+    span->to_ns = clock_ns();
+    TRY(gpu_elapsed(gpu, 0, 1, &ns, err));
+    span->ns += ns;
+    return STATUS_OK;
 }

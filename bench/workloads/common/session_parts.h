@@ -3,15 +3,96 @@
 #define BENCH_WORKLOADS_COMMON_SESSION_PARTS_H
 
 #include "cuda/cublaslt.h"
+#include "engine/gpu.h"
 #include "engine/session.h"
 #include "workloads/common/workload.h"
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What stands in a buffer before a run writes its output there: values that look like outputs, or
+ * NaNs where the host waits for each element to change. They come from the system's random source
+ * and differ from fill to fill, so that a kernel cannot tell a check from a sample. */
+
+/* Uniform in [-1, 1), or any bytes; or negative NaNs with random payloads, which arithmetic on a GPU does not
+ * produce: its NaN is positive. */
+typedef enum random_kind {
+    RANDOM_F16,
+    RANDOM_F32,
+    RANDOM_F64,
+    RANDOM_BF16,
+    RANDOM_BYTES,
+    RANDOM_NAN_F16,
+    RANDOM_NAN_F32,
+    RANDOM_KINDS,
+} random_kind_t;
+
+enum { RANDOM_TILE = 65536 }; /* elements; larger buffers repeat them */
+
+/* A tile, another at each call; it stays valid. */
+const void *random_tile(random_kind_t kind);
+size_t random_tile_bytes(random_kind_t kind);
+
+/* Fill `bytes` bytes by repeating a tile; returns the tile. */
+const void *random_fill(void *to, size_t bytes, random_kind_t kind);
+
+uint32_t random_below(uint32_t n); /* 0 … n - 1 */
+
+/* Refilled inputs: a seed sets the signs of a case's inputs, the same in every engine. Element i of
+ * each input array has the opposite sign if bit i mod 65536 of the seed's mask is set; word k of the
+ * mask is word k of STREAM_SIGNS with the seed as its key (docs/worker-protocol.md). Seed 0: the
+ * inputs as opened. */
+
+enum { STREAM_SIGNS = 203, SIGNS_WORDS = 2048, SIGNS_PERIOD = 32 * SIGNS_WORDS };
+
+typedef struct signs {
+    uint32_t words[SIGNS_WORDS];
+} signs_t;
+
+/* The mask that turns inputs of seed `from` into those of seed `to`. */
+void signs_between(uint64_t from, uint64_t to, signs_t *flips);
+
+/* `n` elements from element 0, or a multiple of SIGNS_PERIOD, of an array. */
+void signs_flip_floats(float *values, size_t n, const signs_t *flips);
+void signs_flip_halves(uint16_t *values, size_t n, const signs_t *flips); /* bf16 too */
+
+/* Data shared by open cases: made for the first of them, freed with the last. Not thread-safe.
+ *
+ * Cases share inputs even if they are refilled with different seeds: each refills with its own before
+ * it runs. */
+
+/* The first member of any shared data. */
+typedef struct shared_data {
+    unsigned users;
+    uint64_t seed; /* of the refill that its inputs have now */
+    struct shared_data *next;
+} shared_data_t;
+
+/* All data of one kind. A shape is the same struct with only the members set that `same` reads. */
+typedef struct shared_pool {
+    bool (*same)(const void *data, const void *shape);
+    void *(*make)(const void *shape); /* allocated, `shared` all zero */
+    void (*free)(void *data);
+    void (*refill)(void *data, uint64_t from, uint64_t to); /* all inputs, from seed to seed */
+    shared_data_t *first;
+} shared_pool_t;
+
+/* Data of this shape; NULL if no open case has it. */
+void *shared_data_find(const shared_pool_t *pool, const void *shape);
+/* Refilled with seed 0. Every take needs a release; the last one frees. */
+const void *shared_data_take(shared_pool_t *pool, const void *shape);
+/* Give the inputs the values of this seed. */
+void shared_data_refill(shared_pool_t *pool, const void *data, uint64_t seed);
+/* The seed of the inputs' values; whoever changes them itself has to set it. */
+uint64_t *shared_data_seed(const void *data);
+void shared_data_release(shared_pool_t *pool, const void *data);
 
 /* Open a case: allocate a zeroed state, set its first member to the engine's `gpu_t *` (NULL on the
  * CPU), and call `prepare`. If that fails, the case is closed. */
 typedef status_t prepare_t(session_t *session, const open_request_t *request, error_t *err);
+
 status_t session_open(session_t *session, const open_request_t *request, size_t state_bytes,
                       prepare_t *prepare, error_t *err);
 /* The same for a case that needs a program. */
@@ -51,5 +132,41 @@ status_t output_write(const output_array_t *array, const char *folder, text_list
 /* Of the reference: what errors of NAME are relative to if its own norm is smaller, as a root mean
  * square: NAME.scale.npy. */
 status_t output_write_scale(const char *name, double scale, const char *folder, error_t *err);
+
+/* Times any training on a GPU, with a synchronisation after each phase; and single parts of it. */
+
+enum { TRAIN_PHASES = 10 };
+
+/* A sample: malloc → h2d → train → d2h → free. The functions submit work without waiting. */
+typedef struct train_phases {
+    gpu_t *gpu;
+    /* The buffers of a sample. Both NULL if a graph fixes the addresses: such a sample allocates
+     * nothing. `release` is called again after a failure. */
+    status_t (*allocate)(void *state, error_t *err);
+    status_t (*release)(void *state, error_t *err);
+    status_t (*upload)(void *state, error_t *err);
+    status_t (*train)(void *state, error_t *err);
+    status_t (*copy_out)(void *state, error_t *err);
+    uint32_t steps;               /* of a sample, for the phases per step; 0: no such phases */
+    unsigned index[TRAIN_PHASES]; /* in the recorder */
+} train_phases_t;
+
+void train_phases_declare(train_phases_t *phases, recorder_t *recorder);
+status_t train_phases_sample(const train_phases_t *phases, void *state, recorder_t *recorder,
+                             error_t *err);
+/* Is this the name of a phase, declared or not? */
+bool train_phases_has(const char *name);
+
+/* Wait for the device; `*ns` gets its time since gpu_record() of event 0. */
+status_t device_time(gpu_t *gpu, double *ns, error_t *err);
+
+/* Device work between two events, from idle, in one or more pieces. Start with zeros. */
+typedef struct device_span {
+    double ns;              /* the device's */
+    int64_t from_ns, to_ns; /* the host's clock around it */
+} device_span_t;
+
+status_t device_span_begin(device_span_t *span, gpu_t *gpu, error_t *err);
+status_t device_span_end(device_span_t *span, gpu_t *gpu, error_t *err);
 
 #endif

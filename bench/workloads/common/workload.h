@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cuda/cubin.h"
+#include "engine/session.h"
 #include "model/case.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* A NULL-terminated list. */
 #define NAMES(...)                                                                                 \
@@ -66,7 +68,7 @@ struct workload {
     size_t n_params;
     /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
      * and the axis title. All NULL for a workload without charts. */
-    const char *size_param, *size_noun, *size_title;
+    const char *size_param, *size_noun, *size_label;
     const char *compared_by; /* phase or COMPUTATION; NULL: host_to_host, or total where a side
                                * lacks that */
     /* If that is the phase "step": of so many steps is "train". */
@@ -114,8 +116,9 @@ const workload_t *workload_find(const char *name); /* NULL when unknown */
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
 /* Add the operator that a folder describes. STATUS_USAGE: what is wrong with it. */
 status_t workload_add_operator(const char *folder, const workload_t **added, error_t *err);
-/* Add those of the project's kernels/; what is wrong with one is added to `problems`. */
-void workload_add_operators(const char *root, text_list_t *problems);
+/* Read the operators of the project's kernels/ when they are first asked for: one by its name, or all. What is wrong with
+ * one goes to `left_out` (NULL: nowhere), and it is no workload. */
+void workload_search_operators(const char *root, void (*left_out)(const char *why));
 
 /* Number `index` of all, own operators last; NULL beyond the last. */
 const workload_t *workload_at(size_t index);
@@ -148,5 +151,39 @@ status_t workload_scripts(const workload_t *workload, const char *root, text_lis
 /* Does "*" leave out this way to run such a file on the CPU? */
 bool workload_variant_is_for_gpu(const workload_t *workload, const char *engine, const char *root,
                                  const char *variant);
+
+/* The descriptors in the table of workloads/registry.c, from bench/workloads/<name>/descriptor.c.
+ * Other code finds them by name through workload.h. */
+
+/* The tolerance of workloads without arithmetic, whose outputs are copied or counted. */
+static inline double workload_exact(const case_t *spec) {
+    (void)spec;
+    return 1e-12;
+}
+
+/* workload_t.arithmetic of matrix products in the case's dtype. */
+static inline const char *workload_multiplies(const case_t *spec) {
+    return spec->dtype;
+}
+
+/* The same of float32 without matrix products. */
+static inline const char *workload_uses_lanes(const case_t *spec) {
+    return strcmp(spec->dtype, "f32") == 0 ? "fp32" : NULL;
+}
+
+extern const workload_t workload_mlp_infer, workload_linreg_train, workload_mnist_train;
+extern const workload_t workload_mlp_train;
+extern const workload_t workload_null, workload_device, workload_allocate;
+
+/* One table of functions per workload and engine, listed by worker/engine_<name>.c. */
+
+extern const session_ops_t mlp_infer_cpu, mlp_infer_cuda;
+extern const session_ops_t linreg_train_cpu, linreg_train_cuda;
+extern const session_ops_t mnist_train_cpu, mnist_train_cuda;
+extern const session_ops_t mlp_train_cpu, mlp_train_cuda;
+extern const session_ops_t null_synthetic, null_cuda;
+extern const session_ops_t device_copy_cpu, device_copy_cuda;
+extern const session_ops_t allocate_cpu, allocate_cuda;
+extern const session_ops_t operator_cuda; /* of every operator */
 
 #endif

@@ -10,20 +10,12 @@ enum {
     DEVICE_BARRIERS = 1000,    /* in one launch of 02_barrier: 1 ms, much longer than the launch */
 };
 
-#define DEVICE_BARRIER_VARIANT "02_barrier"
 #define DEVICE_BUS_VARIANT "bus"
 #define DEVICE_MATMUL_VARIANT "matmul"
 
 /* Rows of the square matrices of `matmul`, from the size of one in float32. */
 size_t device_matmul_rows(const case_t *spec);
-
-/* Open a case of 01_read on a GPU, which has a program, and set session->ops. */
-status_t device_read_open(session_t *session, const open_request_t *request, error_t *err);
-/* The same for `bus`, which has none. */
-status_t device_bus_open(session_t *session, const open_request_t *request, error_t *err);
 /* The same for `matmul`. */
 status_t device_matmul_open(session_t *session, const open_request_t *request, error_t *err);
-/* The same for 02_barrier. */
-status_t device_barrier_open(session_t *session, const open_request_t *request, error_t *err);
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/train_phases.h"
 #include "workloads/device/descriptor.h"
 
 #include <math.h>
@@ -216,4 +215,9 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 status_t device_matmul_open(session_t *session, const open_request_t *request, error_t *err) {
     session->ops = &DEVICE_MATMUL;
     return session_open(session, request, sizeof(state_t), prepare, err);
+}
+
+size_t device_matmul_rows(const case_t *spec) {
+    const double elements = (double)case_param_int(spec, "bytes", 0) / sizeof(float);
+    return elements >= 1 ? (size_t)sqrt(elements) : 1;
 }

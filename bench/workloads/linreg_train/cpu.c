@@ -2,11 +2,10 @@
  * all cores read float32 points once per epoch, as fast as memory or caches deliver them. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/target_clones.h"
+#include "base/parallel.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 #include "workloads/linreg_train/data.h"
-#include "workloads/linreg_train/fit.h"
 
 #include <math.h>
 #include <omp.h>

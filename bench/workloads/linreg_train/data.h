@@ -3,15 +3,51 @@
 #ifndef BENCH_WORKLOADS_LINREG_TRAIN_DATA_H
 #define BENCH_WORKLOADS_LINREG_TRAIN_DATA_H
 
+#include "base/text.h"
 #include "model/case.h"
-#include "workloads/common/shared_data.h"
+#include "workloads/common/session_parts.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every fifth point, starting with number 4, is a test point: training point k has number k + k / 4
- * of all, test point k has number 5 k + 4. */
-enum { LINREG_TEST_EVERY = 5 };
+/* Start values and results of a linreg_train training, for the CPU and CUDA sessions.
+ *
+ * A sample is one training from the start values through all epochs, with the loss before the
+ * update of every tenth epoch. In every engine, the last training loss and the test loss are
+ * computed afterwards, outside the sample. */
+
+enum { LINREG_LOSS_EVERY = 10 }; /* epochs */
+
+/* The study's start values. */
+#define LINREG_W0 0.83
+#define LINREG_B0 0.7645
+
+typedef struct linreg_fit {
+    size_t epochs;
+    double rate;
+    double w, b;
+    size_t n_losses; /* ⌈epochs / 10⌉ before updates, and one after the last epoch */
+    double *losses;
+    double test_loss; /* NaN: no test points */
+} linreg_fit_t;
+
+/* Sized for the case, all values NaN; free it with linreg_fit_free(). */
+linreg_fit_t linreg_fit_new(const case_t *spec);
+void linreg_fit_free(linreg_fit_t *fit);
+
+/* Random values in place of all results. */
+void linreg_fit_fill(linreg_fit_t *fit);
+
+/* Fails with "loss is not finite from epoch E on" if a loss exceeds the range of float32, also for
+ * the oracle, so that a case ends the same way in all engines. */
+status_t linreg_fit_check(const linreg_fit_t *fit, error_t *err);
+
+/* Write params.npy, losses.npy and, with test points, test_loss.npy; add their names. */
+status_t linreg_fit_write(const linreg_fit_t *fit, const char *folder, text_list_t *arrays,
+                          error_t *err);
+
+/* {"w":…,"b":…,"loss":[[epoch,value],…],"test_loss":…}; the caller frees it. */
+char *linreg_fit_json(const linreg_fit_t *fit);
 
 typedef struct linreg_data {
     shared_data_t shared;

@@ -4,7 +4,7 @@
 #define BENCH_WORKLOADS_MLP_INFER_DATA_H
 
 #include "model/case.h"
-#include "workloads/common/shared_data.h"
+#include "workloads/common/session_parts.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* mlp_train on a GPU. Opening a case copies images, start weights and parameters to the device; an
- * epoch is order → steps → validation, submitted by the loop in loop.h or replayed from its graphs.
+ * epoch is order → steps → validation, submitted by the loop in loop.c or replayed from its graphs.
  * The cubin of a rung lists its kernels and their geometry (stages and plan in
  * kernels/common/launch.cuh). */
 #ifndef BENCH_WORKLOADS_MLP_TRAIN_CUDA_H
@@ -7,8 +7,9 @@
 
 #include "engine/gpu.h"
 #include "engine/session.h"
-#include "workloads/mlp_train/loop.h"
-#include "workloads/mnist/fit.h"
+#include "engine/trace.h"
+#include "workloads/mlp_train/operators.h"
+#include "workloads/mnist/oracle.h"
 
 enum { MLPT_GRAPH_STEPS = 512 }; /* maximum per graph: an epoch replays it */
 
@@ -66,13 +67,20 @@ status_t mlpt_cuda_last_step(mlpt_cuda_t *s, error_t *err);
 status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err);
 void mlpt_cuda_drop_graphs(mlpt_cuda_t *s);
 
-/* ---- probes.c -------------------------------------------------------------------------------- */
-void mlpt_cuda_add_probes(session_t *session);
-
-/* ---- time_split.c ---------------------------------------------------------------------------- */
+/* ---- cuda_epoch.c ---------------------------------------------------------------------------- */
 
 /* Trace one more, untimed epoch and add the split of its time to results_json as "split". Without
  * CUPTI there is no such key. */
 status_t mlpt_cuda_split(session_t *session, error_t *err);
+
+/* Splits the time of an epoch: a kernel ran; none did, but the host was inside the driver's
+ * allocator; or neither (gaps). */
+
+typedef struct mlpt_split {
+    int64_t kernels_ns, driver_ns, epoch_ns; /* the rest of the last are gaps */
+} mlpt_split_t;
+
+/* Of the events between `from_ns` and `to_ns`; kernels may overlap. */
+mlpt_split_t mlpt_split(const trace_t *trace, int64_t from_ns, int64_t to_ns);
 
 #endif

@@ -31,7 +31,4 @@ size_t mlpt_checked_steps(const mlpt_shape_t *shape);
 status_t mlpt_data_room(const case_t *spec, double more_bytes, error_t *err);
 status_t mlpt_data_take(const case_t *spec, const mnist_data_t **data, error_t *err);
 
-/* The data with batch and steps of this shape. */
-mnist_data_t mlpt_network(const mnist_data_t *data, const mlpt_shape_t *shape);
-
 #endif

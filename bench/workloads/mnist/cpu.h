@@ -8,6 +8,7 @@
 
 #include "engine/session.h"
 #include "workloads/mnist/data.h"
+#include "workloads/mnist/oracle.h"
 
 typedef struct mnist_training {
     const mnist_data_t *data; /* the session releases it */
@@ -38,5 +39,16 @@ status_t mnist_cpu_learned(session_t *session, double most_ns, double losses[LEA
 status_t mnist_cpu_output(session_t *session, const char *folder, text_list_t *arrays,
                           error_t *err);
 void mnist_cpu_close(session_t *session);
+
+/* How far a training has come: the mean loss on the first test images, in float64. */
+
+/* Train a sample from the start weights; `losses` are those at the start, after half and after all
+ * of its steps. Fails after `most_ns`. */
+status_t mnist_learned(mnist_net_t *net, const mnist_training_t *training, double most_ns,
+                       double losses[LEARNED_LOSSES], error_t *err);
+
+/* For session_ops_t.loss. */
+status_t mnist_loss(const case_t *spec, const mnist_cpu_workload_t *workload, const char *folder,
+                    double *loss, error_t *err);
 
 #endif

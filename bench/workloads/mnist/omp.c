@@ -1,7 +1,7 @@
 #include "workloads/mnist/omp.h"
 
 #include "base/memory.h"
-#include "base/target_clones.h"
+#include "base/parallel.h"
 #include "workloads/mnist/oracle.h"
 
 #include <math.h>

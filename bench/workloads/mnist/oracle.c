@@ -2,12 +2,202 @@
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "base/target_clones.h"
-#include "workloads/mnist/matmul.h"
+#include "base/parallel.h"
+#include "workloads/common/session_parts.h"
 
+#include <float.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MNIST_TILE_COLUMNS = 8 }; /* products are fast with a multiple of these columns */
+
+enum { TILE_ROWS = 4, TILE_COLUMNS = MNIST_TILE_COLUMNS };
+
+/* A block of the right factor stays in the L2 cache: 256 KiB. */
+enum { BLOCK_COLUMNS = 128, BLOCK_DEPTH = 256 };
+
+static size_t smaller_matmul(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* One named array per row of sums, so that compilers keep them in registers. */
+WIDEST_VECTORS static void add_tile(const mnist_product_t *p) {
+    double *restrict sums = p->sums;
+    const double *restrict left = p->left, *restrict right = p->right;
+    double s0[TILE_COLUMNS] = {0}, s1[TILE_COLUMNS] = {0};
+    double s2[TILE_COLUMNS] = {0}, s3[TILE_COLUMNS] = {0};
+    const size_t left_row = p->left_row, left_step = p->left_step, right_row = p->right_row;
+    for (size_t k = 0, n = p->n; k < n; k++, left += left_step, right += right_row) {
+        const double l0 = left[0], l1 = left[left_row];
+        const double l2 = left[2 * left_row], l3 = left[3 * left_row];
+#pragma omp simd
+        for (size_t i = 0; i < TILE_COLUMNS; i++) {
+            s0[i] += l0 * right[i];
+            s1[i] += l1 * right[i];
+            s2[i] += l2 * right[i];
+            s3[i] += l3 * right[i];
+        }
+    }
+    for (size_t i = 0; i < TILE_COLUMNS; i++) {
+        sums[i] += s0[i];
+        sums[p->sums_row + i] += s1[i];
+        sums[2 * p->sums_row + i] += s2[i];
+        sums[3 * p->sums_row + i] += s3[i];
+    }
+}
+
+/* Fewer rows or columns than a tile. */
+static void add_corner(const mnist_product_t *p) {
+    for (size_t j = 0; j < p->rows; j++)
+        for (size_t i = 0; i < p->columns; i++) {
+            double sum = 0;
+            for (size_t k = 0; k < p->n; k++)
+                sum += p->left[j * p->left_row + k * p->left_step] * p->right[k * p->right_row + i];
+            p->sums[j * p->sums_row + i] += sum;
+        }
+}
+
+static void add_block(const mnist_product_t *p, size_t first, size_t columns, size_t from,
+                      size_t n) {
+    for (size_t j = 0; j < p->rows; j += TILE_ROWS)
+        for (size_t i = first; i < first + columns; i += TILE_COLUMNS) {
+            mnist_product_t tile = *p;
+            tile.rows = smaller_matmul(p->rows - j, TILE_ROWS);
+            tile.columns = smaller_matmul(first + columns - i, TILE_COLUMNS);
+            tile.n = n;
+            tile.sums += j * p->sums_row + i;
+            tile.left += j * p->left_row + from * p->left_step;
+            tile.right += from * p->right_row + i;
+            if (tile.rows == TILE_ROWS && tile.columns == TILE_COLUMNS)
+                add_tile(&tile);
+            else
+                add_corner(&tile);
+        }
+}
+
+void mnist_multiply(const mnist_product_t *p) {
+    for (size_t first = 0; first < p->columns; first += BLOCK_COLUMNS)
+        for (size_t from = 0; from < p->n; from += BLOCK_DEPTH)
+            add_block(p, first, smaller_matmul(p->columns - first, BLOCK_COLUMNS), from,
+                      smaller_matmul(p->n - from, BLOCK_DEPTH));
+}
+
+enum { MNIST_LOSS_EVERY = 10 }; /* steps, in the results */
+
+mnist_fit_t mnist_fit_new(size_t steps) {
+    mnist_fit_t fit = {.steps = steps, .accuracy = NAN};
+    fit.losses = mem_zeroed(steps, sizeof *fit.losses);
+    for (size_t i = 0; i < steps; i++)
+        fit.losses[i] = NAN;
+    return fit;
+}
+
+mnist_fit_t mnist_fit_of_epochs(size_t steps, size_t epochs) {
+    mnist_fit_t fit = mnist_fit_new(steps);
+    fit.steps = 0;
+    fit.epochs = mem_zeroed(epochs, sizeof *fit.epochs);
+    return fit;
+}
+
+void mnist_fit_free(mnist_fit_t *fit) {
+    free(fit->losses);
+    free(fit->epochs);
+    *fit = (mnist_fit_t){0};
+}
+
+static bool is_finite(double loss) {
+    return fabs(loss) <= (double)FLT_MAX;
+}
+
+status_t mnist_fit_check(const mnist_fit_t *fit, error_t *err) {
+    for (size_t step = 0; step < fit->steps; step++)
+        if (!is_finite(fit->losses[step]))
+            return error_set(err, STATUS_FAILED, "loss is not finite from step %zu on", step);
+    return STATUS_OK;
+}
+
+status_t mnist_fit_add_floats(mnist_fit_t *fit, const float *losses, size_t n, error_t *err) {
+    for (size_t i = 0; i < n; i++)
+        fit->losses[fit->steps++] = losses[i];
+    return mnist_fit_check(fit, err);
+}
+
+status_t mnist_fit_add_epoch(mnist_fit_t *fit, const mnist_epoch_t *epoch, error_t *err) {
+    if (!is_finite(epoch->validation_loss))
+        return error_set(err, STATUS_FAILED, "validation loss is not finite after epoch %zu",
+                         fit->n_epochs + 1);
+    fit->epochs[fit->n_epochs++] = *epoch;
+    fit->accuracy = epoch->accuracy;
+    return STATUS_OK;
+}
+
+static json_t *epoch_json(const mnist_epoch_t *epoch, size_t number) {
+    json_t *json = json_pack("{s:I, s:f, s:f}", "epoch", (json_int_t)number, "validation_loss",
+                             epoch->validation_loss, "accuracy", epoch->accuracy);
+    if (epoch->has_memory) {
+        json_t *memory = allocator_stats_json(&epoch->memory);
+        json_object_update(json, memory);
+        json_decref(memory);
+    }
+    return json;
+}
+
+char *mnist_fit_json(const mnist_fit_t *fit, const dataset_t *images, const char *key,
+                     const char *value) {
+    json_t *losses = json_array(), *epochs = json_array();
+    for (size_t step = 0; step < fit->steps; step++)
+        if (step % MNIST_LOSS_EVERY == 0 || step + 1 == fit->steps)
+            json_array_append_new(losses, json_pack("[I, f]", (json_int_t)step, fit->losses[step]));
+    for (size_t i = 0; i < fit->n_epochs; i++)
+        json_array_append_new(epochs, epoch_json(&fit->epochs[i], i + 1));
+    json_t *json = json_pack("{s:o, s:o}", "loss", losses, "epochs", epochs);
+    if (fit->n_epochs == 0)
+        json_object_del(json, "epochs");
+    if (!isnan(fit->accuracy))
+        json_object_set_new(json, "accuracy", json_real(fit->accuracy));
+    json_object_set_new(json, "dataset", json_string(images->synthetic ? "synthetic" : "mnist"));
+    if (value != NULL)
+        json_object_set_new(json, key, json_string(value));
+    return results_text(json);
+}
+
+status_t mnist_write_gradients(const mnist_data_t *data, float *const *gradients,
+                               const char *folder, text_list_t *arrays, error_t *err) {
+    status_t status = STATUS_OK;
+    for (size_t l = 0; l < data->layers && status == STATUS_OK; l++) {
+        char *name = mem_format("gradient_%zu", l);
+        const output_array_t gradient = {.name = name,
+                                         .f32 = gradients[l],
+                                         .rows = data->sizes[l + 1],
+                                         .columns = data->sizes[l] + 1};
+        status = output_write(&gradient, folder, arrays, err);
+        free(name);
+    }
+    return status;
+}
+
+status_t mnist_write_losses(const double *losses, size_t n, const char *folder, text_list_t *arrays,
+                            error_t *err) {
+    return output_write(&(output_array_t){.name = "losses", .f64 = losses, .rows = n}, folder,
+                        arrays, err);
+}
+
+status_t mnist_write_weights(const float *weights, size_t n, const char *folder,
+                             text_list_t *arrays, error_t *err) {
+    return output_write(&(output_array_t){.name = "weights", .f32 = weights, .rows = n}, folder,
+                        arrays, err);
+}
+
+status_t mnist_write_descent(const char *name, const double *losses, size_t n, const char *folder,
+                             text_list_t *arrays, error_t *err) {
+    double falls[MNIST_DESCENT_STEPS];
+    for (size_t step = 0; step < n; step++)
+        falls[step] = losses[0] - losses[step];
+    return output_write(&(output_array_t){.name = name, .f64 = falls, .rows = n}, folder, arrays,
+                        err);
+}
 
 /* Work per thread and turn: 1/64 of a layer's outputs or inputs, enough for many threads and
  * limited by the cache; in the update a tile of W. */

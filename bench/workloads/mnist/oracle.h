@@ -11,7 +11,75 @@
 #ifndef BENCH_WORKLOADS_MNIST_ORACLE_H
 #define BENCH_WORKLOADS_MNIST_ORACLE_H
 
+#include "allocators/allocator.h"
+#include "base/text.h"
 #include "workloads/mnist/data.h"
+
+#include <stddef.h>
+
+/* Matrix products in float64 for the MNIST oracle, on one thread, with the sums of a tile in
+ * registers. */
+
+/* sums (rows, columns) += left (rows, n) · right (n, columns). A `_row` is the distance between
+ * rows in elements, `left_step` that between columns of `left`. */
+typedef struct mnist_product {
+    double *sums;
+    const double *left, *right;
+    size_t sums_row, left_row, left_step, right_row;
+    size_t rows, columns, n;
+} mnist_product_t;
+
+/* The order of a sum's terms depends only on n. */
+void mnist_multiply(const mnist_product_t *product);
+
+/* The results of a training, for the CPU and CUDA sessions. */
+
+/* After one epoch, on the test images. */
+typedef struct mnist_epoch {
+    double validation_loss, accuracy;
+    bool has_memory;
+    allocator_stats_t memory; /* of the epoch and its validation */
+} mnist_epoch_t;
+
+typedef struct mnist_fit {
+    size_t steps, n_epochs; /* done so far */
+    double *losses;         /* of each step's batch, before the update */
+    double accuracy;        /* fraction of the test images; NaN: not evaluated */
+    mnist_epoch_t *epochs;
+} mnist_fit_t;
+
+/* Results of `steps` steps, all NaN, for the caller to fill in. Free them with mnist_fit_free(). */
+mnist_fit_t mnist_fit_new(size_t steps);
+/* Room for this many steps and epochs, none of them done. */
+mnist_fit_t mnist_fit_of_epochs(size_t steps, size_t epochs);
+void mnist_fit_free(mnist_fit_t *fit);
+
+/* Fails with "loss is not finite from step S on" if a loss exceeds the range of float32, also for
+ * the oracle, so that a case ends the same way in all engines. */
+status_t mnist_fit_check(const mnist_fit_t *fit, error_t *err);
+/* Append and check the losses of `n` steps. */
+status_t mnist_fit_add_floats(mnist_fit_t *fit, const float *losses, size_t n, error_t *err);
+/* Append an epoch and take over its accuracy. Fails if its loss is not finite. */
+status_t mnist_fit_add_epoch(mnist_fit_t *fit, const mnist_epoch_t *epoch, error_t *err);
+
+/* {"loss": [[step, value], …], "epochs": […], "accuracy": …, "dataset": "mnist"}, with every tenth
+ * step and the last, "epochs" and "accuracy" if present, and `key` unless `value` is NULL. The
+ * caller frees it. */
+char *mnist_fit_json(const mnist_fit_t *fit, const dataset_t *images, const char *key,
+                     const char *value);
+
+/* Write the arrays that are compared with the oracle's, and add their names: gradient_0.npy, … of
+ * the first step, each (n_out, n_in + 1) with the bias in the last column; losses.npy; and a
+ * descent's, the fall of the loss in `n` steps. */
+status_t mnist_write_gradients(const mnist_data_t *data, float *const *gradients,
+                               const char *folder, text_list_t *arrays, error_t *err);
+status_t mnist_write_losses(const double *losses, size_t n, const char *folder, text_list_t *arrays,
+                            error_t *err);
+/* weights.npy: all weights and biases that a sample left. */
+status_t mnist_write_weights(const float *weights, size_t n, const char *folder,
+                             text_list_t *arrays, error_t *err);
+status_t mnist_write_descent(const char *name, const double *losses, size_t n, const char *folder,
+                             text_list_t *arrays, error_t *err);
 
 /* Rows of matrices are `row[l]` apart: padded, because a power of two would map them to few cache
  * sets. */
@@ -52,6 +120,7 @@ double mnist_net_loss(mnist_net_t *net, size_t images);
 
 /* The same for any network: logits_of() computes `logits` of test images from `first` on. */
 typedef void mnist_logits_t(void *net, size_t first, size_t images, double *logits);
+
 double mnist_validate(const mnist_data_t *data, mnist_logits_t *logits_of, void *net, size_t images,
                       double *accuracy);
 

@@ -2,6 +2,91 @@
  * with the batch in its columns. */
 #include "workloads/mnist_train/cublaslt.h"
 
+#include "base/half.h"
+
+#include <string.h>
+
+enum { ALIGNMENT = 256, HALF_BYTES = 2 };
+
+size_t mnist_fan_in(size_t hidden, size_t layer) {
+    return layer == 0 ? MNIST_PIXELS : hidden;
+}
+
+size_t mnist_fan_out(size_t hidden, size_t layer) {
+    return layer == MNIST_LAYERS - 1 ? MNIST_CLASSES : hidden;
+}
+
+/* Append `bytes` to the block; returns their offset. */
+static size_t take(mnist_layout_t *layout, size_t bytes) {
+    const size_t at = layout->bytes;
+    layout->bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return at;
+}
+
+mnist_layout_t mnist_layout(size_t hidden, size_t batch, size_t steps, mnist_extras_t extras) {
+    mnist_layout_t layout = {0};
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        const size_t n_in = mnist_fan_in(hidden, l), n_out = mnist_fan_out(hidden, l);
+        layout.w[l] = take(&layout, n_out * n_in * HALF_BYTES);
+        layout.b[l] = take(&layout, n_out * HALF_BYTES);
+    }
+    layout.low_halves = layout.bytes;
+    if (extras.low_halves)
+        take(&layout, layout.low_halves);
+    layout.parameter_bytes = layout.bytes;
+    layout.losses = take(&layout, steps * sizeof(float));
+    layout.order = take(&layout, steps * batch * sizeof(uint32_t));
+    layout.counters = take(&layout, MNIST_COUNTERS * sizeof(uint32_t));
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        const size_t columns = l == MNIST_LAYERS - 1 ? MNIST_PADDED_CLASSES : hidden;
+        layout.a[l] = take(&layout, batch * mnist_fan_in(hidden, l) * HALF_BYTES);
+        layout.delta[l] = take(&layout, batch * columns * HALF_BYTES);
+    }
+    layout.logits = take(&layout, batch * MNIST_PADDED_CLASSES * sizeof(float));
+    layout.scratch = layout.bytes;
+    if (extras.scratch)
+        take(&layout, layout.low_halves / HALF_BYTES * sizeof(float));
+    return layout;
+}
+
+void mnist_place(const mnist_layout_t *layout, cu_pointer_t block, mnist_problem_t *problem) {
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        problem->w[l] = block + layout->w[l];
+        problem->b[l] = block + layout->b[l];
+        problem->a[l] = block + layout->a[l];
+        problem->delta[l] = block + layout->delta[l];
+    }
+    problem->losses = block + layout->losses;
+    problem->order = block + layout->order;
+    problem->counters = block + layout->counters;
+    problem->low_halves =
+        layout->low_halves < layout->parameter_bytes ? block + layout->low_halves : 0;
+    problem->logits = block + layout->logits;
+    problem->scratch = layout->scratch < layout->bytes ? block + layout->scratch : 0;
+}
+
+static const float DOWN = 0x1p-112f, UP = 0x1p112f;
+
+static uint32_t scaled_bits(float weight) {
+    const float scaled = weight * DOWN;
+    uint32_t bits;
+    memcpy(&bits, &scaled, sizeof bits);
+    return bits;
+}
+
+uint16_t split_low_half(float weight) {
+    return (uint16_t)scaled_bits(weight);
+}
+
+float split_joined(uint16_t half, uint16_t low) {
+    /* The nearest bits with this lower half: float16 rounds off 13. */
+    const uint32_t upper = scaled_bits(half_to_float(half)) + 0x8000 - low;
+    const uint32_t bits = (upper & 0xffff0000) | low;
+    float scaled;
+    memcpy(&scaled, &bits, sizeof scaled);
+    return scaled * UP;
+}
+
 #define LT(call) TRY(cublaslt_check(&library->lt.api, library->lt.api.call, #call, err))
 
 typedef struct operands {
@@ -86,7 +171,7 @@ static operands_t (*const OPERANDS[MNIST_PARTS])(const mnist_library_t *, size_t
 };
 
 /* Set the epilogue's buffers beside D, which may differ in each training. */
-static status_t point(const mnist_library_t *library, const mnist_product_t *product,
+static status_t point(const mnist_library_t *library, const mnist_library_product_t *product,
                       const operands_t *o, error_t *err) {
     const int64_t rows = (int64_t)mask_rows(library->hidden);
     const unsigned epilogue = product->epilogue;
@@ -101,7 +186,7 @@ static status_t point(const mnist_library_t *library, const mnist_product_t *pro
 }
 
 static status_t describe(const mnist_library_t *library, const operands_t *o,
-                         mnist_product_t *product, error_t *err) {
+                         mnist_library_product_t *product, error_t *err) {
     const int32_t epilogue = (int32_t)product->epilogue;
     cublaslt_shape_t shape = o->shape;
     const bool half_sums = library->half_sums && shape.d_type == CUBLASLT_F16;
@@ -114,6 +199,7 @@ static status_t describe(const mnist_library_t *library, const operands_t *o,
 
 /* The possible epilogues of a product, best first; 0 ends the list. */
 enum { MAX_EPILOGUES = 3 };
+
 static void epilogues(const mnist_library_t *library, mnist_part_t part, size_t layer,
                       unsigned wanted[MAX_EPILOGUES]) {
     unsigned *next = wanted;
@@ -135,7 +221,7 @@ static void epilogues(const mnist_library_t *library, mnist_part_t part, size_t 
 static status_t choose(mnist_library_t *library, mnist_part_t part, size_t layer,
                        const mnist_problem_t *problem, error_t *err) {
     const operands_t o = OPERANDS[part](library, layer, problem);
-    mnist_product_t *product = &library->products[part][layer];
+    mnist_library_product_t *product = &library->products[part][layer];
     cublaslt_choices_t choices = {0};
     unsigned wanted[MAX_EPILOGUES];
     epilogues(library, part, layer, wanted);
@@ -174,7 +260,7 @@ void mnist_library_close(mnist_library_t *library) {
 
 status_t mnist_library_multiply(const mnist_library_t *library, mnist_part_t part, size_t layer,
                                 const mnist_problem_t *problem, cu_stream_t stream, error_t *err) {
-    const mnist_product_t *product = &library->products[part][layer];
+    const mnist_library_product_t *product = &library->products[part][layer];
     const operands_t o = OPERANDS[part](library, layer, problem);
     TRY(point(library, product, &o, err));
     return cublaslt_multiply(&library->lt, &product->lt, &o.matrices, stream, err);

@@ -1,19 +1,325 @@
 /* mnist_train on a GPU: opens and closes a case, and writes its output. */
-#include "workloads/mnist_train/cuda.h"
-
 #include "base/clock.h"
 #include "base/half.h"
 #include "base/memory.h"
+#include "engine/gpu.h"
+#include "engine/session.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
-#include "workloads/common/signs.h"
-#include "workloads/mnist_train/split_weight.h"
+#include "workloads/common/workload.h"
+#include "workloads/mnist/data.h"
+#include "workloads/mnist/oracle.h"
+#include "workloads/mnist_train/cublaslt.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    MNIST_GRAPH_STEPS = 50, /* maximum per graph: longer trainings replay it */
+    MNIST_MAX_UNITS = LAUNCH_MOST_STAGES + MNIST_PARTS,
+};
+
+/* A part of a step: a kernel or, if `stage` is NULL, products by the library. */
+typedef struct mnist_unit {
+    const char *name;
+    const gpu_stage_t *stage;
+    mnist_part_t part;
+} mnist_unit_t;
+
+typedef struct mnist_cuda {
+    gpu_t *gpu;
+    gpu_program_t program;
+    mnist_unit_t units[MNIST_MAX_UNITS]; /* of a step, in order */
+    size_t n_units;
+    /* Kernels of a library rung, for epilogues that the library lacks. */
+    const gpu_stage_t *relu_gradient, *bias_gradient;
+    mnist_library_t library;
+    const mnist_data_t *data;
+    mnist_problem_t problem; /* with the buffers for the next launches */
+    mnist_gpu_images_t train, test;
+    gpu_memory_t memory;          /* allocated while the case is open */
+    mnist_layout_t whole, sample; /* of a block for all steps, and for those of a sample */
+    cu_pointer_t block;           /* for all steps, allocated once: graphs, output, evaluation */
+    cu_pointer_t own;             /* of a sample that allocates */
+    train_phases_t phases;
+    uint32_t sample_steps;
+    unsigned char *start;            /* pinned, for the upload: weights, biases … */
+    uint64_t seed;                   /* of the signs of `start` */
+    uint32_t *order;                 /* … and the order of a sample */
+    unsigned char *results;          /* pinned, for the download: weights, biases, losses */
+    double last[MNIST_SAMPLE_STEPS]; /* losses of the last fresh sample */
+    unsigned char *last_weights;     /* its weights and biases, as in `results` */
+    mnist_fit_t fit;
+    cu_graph_exec_t graph; /* plan.graph: graph_steps steps */
+    uint32_t graph_steps;
+    unsigned first_stage; /* phase; steps = 1 */
+} mnist_cuda_t;
+
+/* The steps of one training on the GPU. */
+
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+/* More than any grid: each stage of this workload limits its own grid. */
+static const size_t MAX_BLOCKS = INT32_MAX;
+
+/* Allocate and release the block of a sample; launches use it until mnist_cuda_use_fixed() selects
+ * the block of the case. */
+static status_t mnist_cuda_allocate(void *mnist_cuda, error_t *err) {
+    mnist_cuda_t *s = mnist_cuda;
+    CUDA(alloc(&s->own, s->sample.bytes));
+    mnist_place(&s->sample, s->own, &s->problem);
+    return STATUS_OK;
+}
+
+static status_t mnist_cuda_release(void *mnist_cuda, error_t *err) {
+    mnist_cuda_t *s = mnist_cuda;
+    if (s->own != 0)
+        CUDA(release(s->own));
+    s->own = 0;
+    return STATUS_OK;
+}
+
+static void mnist_cuda_use_fixed(mnist_cuda_t *s) {
+    mnist_place(&s->whole, s->block, &s->problem);
+}
+
+/* ---- the units of a step --------------------------------------------------------------------- */
+
+static void add_unit(mnist_cuda_t *s, const char *name, const gpu_stage_t *stage,
+                     mnist_part_t part) {
+    s->units[s->n_units++] = (mnist_unit_t){.name = name, .stage = stage, .part = part};
+}
+
+static const gpu_stage_t *find_stage(const mnist_cuda_t *s, const char *entry) {
+    for (size_t i = 0; i < s->program.n_stages; i++)
+        if (strcmp(s->program.stages[i].spec.entry, entry) == 0)
+            return &s->program.stages[i];
+    return NULL;
+}
+
+/* Fill in `units`. */
+/* The library's products come before and after the stage `loss`. */
+static status_t mnist_cuda_find_units(mnist_cuda_t *s, error_t *err) {
+    const bool library = s->program.plan.library != 0;
+    const gpu_stage_t *loss = find_stage(s, "loss");
+    s->relu_gradient = find_stage(s, "relu_gradient");
+    s->bias_gradient = find_stage(s, "bias_gradient");
+    if (library && (loss == NULL || s->relu_gradient == NULL || s->bias_gradient == NULL))
+        return error_set(err, STATUS_FAILED,
+                         "its PLAN says library: STAGES needs loss, relu_gradient, bias_gradient");
+    for (size_t i = 0; i < s->program.n_stages; i++) {
+        const gpu_stage_t *stage = &s->program.stages[i];
+        if (stage->spec.when != STAGE_EPOCH && stage->spec.when != STAGE_TRAINING)
+            continue;
+        if (library && stage == loss)
+            add_unit(s, "forward", NULL, MNIST_FORWARD);
+        add_unit(s, stage->spec.entry, stage, MNIST_PARTS);
+        if (library && stage == loss) {
+            add_unit(s, "backward_data", NULL, MNIST_BACKWARD_DATA);
+            add_unit(s, "backward_weights", NULL, MNIST_BACKWARD_WEIGHTS);
+        }
+    }
+    if (s->n_units == 0)
+        return error_set(err, STATUS_FAILED, "none of its STAGES trains");
+    return STATUS_OK;
+}
+
+/* Some kernels take `layer` as their second argument. */
+static status_t launch(mnist_cuda_t *s, const gpu_stage_t *stage, mnist_problem_t *problem,
+                       size_t layer, error_t *err) {
+    uint32_t argument = (uint32_t)layer;
+    void *arguments[] = {problem, &argument};
+    return gpu_stage_launch(s->gpu, stage, MAX_BLOCKS, s->gpu->stream, arguments, err);
+}
+
+static status_t multiply(mnist_cuda_t *s, mnist_part_t part, size_t layer, error_t *err) {
+    TRY(mnist_library_multiply(&s->library, part, layer, &s->problem, s->gpu->stream, err));
+    if (!mnist_library_lacks(&s->library, part, layer))
+        return STATUS_OK;
+    return launch(s, part == MNIST_BACKWARD_DATA ? s->relu_gradient : s->bias_gradient, &s->problem,
+                  layer, err);
+}
+
+static status_t mnist_cuda_run_unit(mnist_cuda_t *s, const mnist_unit_t *unit, error_t *err) {
+    if (unit->stage != NULL)
+        return launch(s, unit->stage, &s->problem, 0, err);
+    if (unit->part == MNIST_BACKWARD_DATA) {
+        for (size_t layer = MNIST_LAYERS - 1; layer > 0; layer--)
+            TRY(multiply(s, unit->part, layer, err));
+        return STATUS_OK;
+    }
+    for (size_t layer = 0; layer < MNIST_LAYERS; layer++)
+        TRY(multiply(s, unit->part, layer, err));
+    return STATUS_OK;
+}
+
+/* ---- a training ------------------------------------------------------------------------------ */
+
+/* These submit work without waiting. */
+static status_t mnist_cuda_upload(mnist_cuda_t *s, uint32_t steps, error_t *err) {
+    const uint32_t *order = steps <= s->sample_steps ? s->order : s->data->order;
+    const cu_stream_t stream = s->gpu->stream;
+    CUDA(copy_in_async(s->problem.w[0], s->start, s->sample.parameter_bytes, stream));
+    CUDA(copy_in_async(s->problem.order, order, steps * s->data->batch * sizeof *order, stream));
+    CUDA(fill_async(s->problem.counters, 0, MNIST_COUNTERS * sizeof(uint32_t), stream));
+    return STATUS_OK;
+}
+
+/* Run the units of one step, or (`all_steps`) those that train all steps in one launch. */
+static status_t run_units(mnist_cuda_t *s, bool all_steps, size_t *n_run, error_t *err) {
+    *n_run = 0;
+    for (size_t i = 0; i < s->n_units; i++) {
+        const gpu_stage_t *stage = s->units[i].stage;
+        if ((stage != NULL && stage->spec.when == STAGE_TRAINING) != all_steps)
+            continue;
+        TRY(mnist_cuda_run_unit(s, &s->units[i], err));
+        ++*n_run;
+    }
+    return STATUS_OK;
+}
+
+/* A graph contains its arguments, so a training that writes its gradients runs without. */
+static status_t mnist_cuda_train(mnist_cuda_t *s, uint32_t steps, error_t *err) {
+    uint32_t done = 0;
+    size_t n_run;
+    s->problem.steps = steps;
+    TRY(run_units(s, true, &n_run, err));
+    if (s->graph != NULL && s->problem.gradients[0] == 0)
+        for (; steps - done >= s->graph_steps; done += s->graph_steps)
+            CUDA(graph_launch(s->graph, s->gpu->stream));
+    for (; done < steps; done++) {
+        TRY(run_units(s, false, &n_run, err));
+        if (n_run == 0)
+            break;
+    }
+    return STATUS_OK;
+}
+
+/* With the test images in place of the training images. */
+static status_t mnist_cuda_evaluate(mnist_cuda_t *s, error_t *err) {
+    mnist_problem_t problem = s->problem;
+    problem.images = s->test.images;
+    problem.labels = s->test.labels;
+    problem.images_n = MNIST_TEST_IMAGES;
+    for (size_t i = 0; i < s->program.n_stages; i++)
+        if (s->program.stages[i].spec.when == STAGE_AFTER)
+            TRY(launch(s, &s->program.stages[i], &problem, 0, err));
+    return STATUS_OK;
+}
+
+/* Losses follow weights and biases. */
+static status_t mnist_cuda_copy_out(void *mnist_cuda, error_t *err) {
+    mnist_cuda_t *s = mnist_cuda;
+    CUDA(copy_out_async(s->results, s->problem.w[0],
+                        s->sample.losses + s->sample_steps * sizeof(float), s->gpu->stream));
+    return STATUS_OK;
+}
+
+/* The first `n` losses of the copied results. */
+static void mnist_cuda_losses(const mnist_cuda_t *s, double *losses, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        float loss;
+        memcpy(&loss, s->results + s->sample.losses + i * sizeof loss, sizeof loss);
+        losses[i] = loss;
+    }
+}
+
+/* Capture steps, with the block of the case, if the rung's plan asks for a graph. */
+/* Equal replays leave few remaining steps. */
+static status_t mnist_cuda_capture(mnist_cuda_t *s, error_t *err) {
+    size_t n_run;
+    if (!s->program.plan.graph)
+        return STATUS_OK;
+    const uint32_t replays = (s->sample_steps + MNIST_GRAPH_STEPS - 1) / MNIST_GRAPH_STEPS;
+    s->graph_steps = s->sample_steps / replays;
+    TRY(gpu_capture_begin(s->gpu, err));
+    for (uint32_t step = 0; step < s->graph_steps; step++)
+        TRY(run_units(s, false, &n_run, err));
+    return gpu_capture_end(s->gpu, &s->graph, err);
+}
+
+/* The probes of mnist_train on a GPU: with a synchronisation after each phase; and each stage of
+ * one step separately, on an idle device: event, launches, event. */
+
+static status_t upload(void *state, error_t *err) {
+    mnist_cuda_t *s = state;
+    return mnist_cuda_upload(s, s->sample_steps, err);
+}
+
+static status_t train(void *state, error_t *err) {
+    mnist_cuda_t *s = state;
+    return mnist_cuda_train(s, s->sample_steps, err);
+}
+
+static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    status_t status = train_phases_sample(&s->phases, s, recorder, err);
+    mnist_cuda_use_fixed(s);
+    if (session->fresh) {
+        mnist_cuda_losses(s, s->last, s->sample_steps);
+        memcpy(s->last_weights, s->results, s->sample.parameter_bytes);
+    }
+    return status;
+}
+
+/* ---- stages of one step ---------------------------------------------------------------------- */
+
+/* A kernel for all steps is a single phase. The stages of a graph are launched one by one here. */
+static const char WHOLE_STEP[] = "fused";
+
+static const char *phase_of(const mnist_cuda_t *s, const mnist_unit_t *unit) {
+    const bool whole = unit->stage != NULL && unit->stage->spec.when == STAGE_TRAINING;
+    return whole && s->n_units == 1 ? WHOLE_STEP : unit->name;
+}
+
+static status_t probe_stages(session_t *session, recorder_t *recorder, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    TRY(mnist_cuda_upload(s, 1, err));
+    s->problem.steps = 1;
+    for (size_t i = 0; i < s->n_units; i++) {
+        device_span_t span = {0};
+        TRY(device_span_begin(&span, s->gpu, err));
+        TRY(mnist_cuda_run_unit(s, &s->units[i], err));
+        TRY(device_span_end(&span, s->gpu, err));
+        recorder_add_between(recorder, s->first_stage + (unsigned)i, span.ns, span.from_ns,
+                             span.to_ns);
+    }
+    return STATUS_OK;
+}
+
+static status_t check_name(const char *name, error_t *err) {
+    if (!train_phases_has(name))
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED,
+                     "its stage \"%s\" has the name of a sample phase; expected another name",
+                     name);
+}
+
+static status_t add_stages(session_t *session, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    s->first_stage = (unsigned)session->recorder.n_phases;
+    for (size_t i = 0; i < s->n_units; i++) {
+        TRY(check_name(phase_of(s, &s->units[i]), err));
+        recorder_phase(&session->recorder, phase_of(s, &s->units[i]), CLOCK_DEVICE);
+    }
+    session_add_probe(session, "stages", probe_stages);
+    return STATUS_OK;
+}
+
+static status_t mnist_cuda_add_probes(session_t *session, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    const bool allocates = s->graph == NULL;
+    s->phases = (train_phases_t){.gpu = s->gpu,
+                                 .allocate = allocates ? mnist_cuda_allocate : NULL,
+                                 .release = allocates ? mnist_cuda_release : NULL,
+                                 .upload = upload,
+                                 .train = train,
+                                 .copy_out = mnist_cuda_copy_out,
+                                 .steps = s->sample_steps};
+    train_phases_declare(&s->phases, &session->recorder);
+    session_add_probe(session, "phases", probe_phases);
+    return s->data->steps == 1 ? add_stages(session, err) : STATUS_OK;
+}
 
 static bool uses_library(const mnist_cuda_t *s) {
     return s->program.plan.library != 0;

@@ -1,13 +1,305 @@
 /* An operator on a GPU: opens and closes a case, and writes its outputs. */
 #include "workloads/operator/cuda.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
+#include "engine/launch.h"
+#include "io/fs.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
+#include "workloads/operator/launches.h"
 #include "workloads/operator/operators.h"
+#include "workloads/operator/tensor_maps.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    MOST_ARGUMENTS = OPERATOR_ARRAYS + 1 + OPERATOR_ARRAYS + OPERATOR_PARAMS + MOST_TENSOR_MAPS
+};
+
+typedef struct operator_cuda {
+    gpu_sample_t sample;                     /* first, as gpu_sample.h asks */
+    gpu_array_t arrays[OPERATOR_ARRAYS + 1]; /* the description's, and the workspace */
+    const operator_description_t *description;
+    const operator_data_t *data;
+    gpu_kernel_t refill; /* kernels/common/refill.cu */
+    cu_module_t module;
+    launches_t launches;
+    cu_function_t functions[MOST_LAUNCHES];
+    launch_size_t sizes[MOST_LAUNCHES];
+    tensor_maps_t maps;
+    tensor_map_size_t map_sizes[MOST_TENSOR_MAPS];
+    cu_tensor_map_t encoded[MOST_TENSOR_MAPS];
+    cu_pointer_t encoded_for[MOST_TENSOR_MAPS]; /* addresses of their arrays; 0: not yet */
+    int64_t params[OPERATOR_PARAMS];
+    operator_value_t scalars[OPERATOR_ARRAYS];
+    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, scalars, params and maps */
+} operator_cuda_t;
+
+/* A rung's program: its kernels, their arguments and their launches. */
+
+#define CUDA(call) TRY(cuda_check(&s->sample.gpu->api, s->sample.gpu->api.call, #call, err))
+
+/* ---- tensor maps ----------------------------------------------------------------------------- */
+
+static const int MAP_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = CU_TENSOR_MAP_FLOAT32,   [ELEMENT_F16] = CU_TENSOR_MAP_FLOAT16,
+    [ELEMENT_BF16] = CU_TENSOR_MAP_BFLOAT16, [ELEMENT_F64] = CU_TENSOR_MAP_FLOAT64,
+    [ELEMENT_I32] = CU_TENSOR_MAP_INT32,     [ELEMENT_I64] = CU_TENSOR_MAP_INT64,
+    [ELEMENT_U8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_BOOL] = CU_TENSOR_MAP_UINT8};
+
+static status_t encode_map(operator_cuda_t *s, size_t i, cu_pointer_t at, error_t *err) {
+    const tensor_map_size_t *of = &s->map_sizes[i];
+    _Alignas(CU_TENSOR_MAP_ALIGNMENT) cu_tensor_map_t map;
+    if (at % TENSOR_MAP_ALIGNMENT != 0)
+        return error_set(err, STATUS_FAILED,
+                         "address: found 0x%llx, expected a multiple of %d bytes",
+                         (unsigned long long)at, TENSOR_MAP_ALIGNMENT);
+    CUDA(tensor_map_encode(&map, MAP_TYPES[of->element], of->rank, at, of->sizes, of->strides,
+                           of->box, of->steps, CU_TENSOR_MAP_NOT_INTERLEAVED, (int)of->swizzle,
+                           (int)of->l2, CU_TENSOR_MAP_FILL_ZEROS));
+    s->encoded[i] = map;
+    s->encoded_for[i] = at;
+    return STATUS_OK;
+}
+
+/* Samples have arrays at other addresses than launches of a batch; a launch takes a copy of its maps. */
+static status_t encode_maps(operator_cuda_t *s, error_t *err) {
+    for (size_t i = 0; i < s->maps.n; i++) {
+        const cu_pointer_t at = s->arrays[s->map_sizes[i].array].current;
+        if (at != s->encoded_for[i] && encode_map(s, i, at, err) != STATUS_OK)
+            return tensor_maps_within(&s->maps, i, err);
+    }
+    return STATUS_OK;
+}
+
+/* ---- launch ---------------------------------------------------------------------------------- */
+
+static unsigned product(const unsigned sizes[3]) {
+    return sizes[0] * sizes[1] * sizes[2];
+}
+
+enum { MOST_ATTRIBUTES = 3 };
+
+/* Of a launch with attributes, which go to `attributes`; without one, it needs no configuration. */
+static cu_launch_config_t configuration(const operator_cuda_t *s, size_t i,
+                                        cu_launch_attribute_t attributes[MOST_ATTRIBUTES]) {
+    const launch_size_t *size = &s->sizes[i];
+    const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
+    unsigned n = 0;
+    if (s->launches.items[i].cooperative)
+        attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
+    if (s->launches.items[i].overlaps && s->sample.gpu->arch >= 90)
+        attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_OVERLAPPED, .value.flag = 1};
+    if (product(cluster) > 1)
+        attributes[n++] = (cu_launch_attribute_t){
+            .id = CU_LAUNCH_CLUSTER, .value.cluster = {cluster[0], cluster[1], cluster[2]}};
+    return (cu_launch_config_t){.grid = {grid[0], grid[1], grid[2]},
+                                .block = {threads[0], threads[1], threads[2]},
+                                .dynamic_shared = size->shared,
+                                .stream = s->sample.gpu->stream,
+                                .attributes = attributes,
+                                .n_attributes = n};
+}
+
+static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
+    cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
+    const cu_launch_config_t config = configuration(s, i, attributes);
+    const unsigned *grid = config.grid, *block = config.block;
+    if (config.n_attributes > 0)
+        CUDA(launch_ex(&config, s->functions[i], s->arguments, NULL));
+    else
+        CUDA(launch(s->functions[i], grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                    config.dynamic_shared, config.stream, s->arguments, NULL));
+    return STATUS_OK;
+}
+
+status_t operator_launch(gpu_sample_t *sample, error_t *err) {
+    operator_cuda_t *s = (operator_cuda_t *)sample;
+    TRY(encode_maps(s, err));
+    for (size_t i = 0; i < s->launches.n; i++)
+        if (launch_one(s, i, err) != STATUS_OK)
+            return error_within(err, "kernel \"%s\"", s->launches.items[i].entry);
+    return STATUS_OK;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* Point the kernels' arguments at the arrays, scalars, params and maps. */
+/* In the order of OPERATOR_ARGUMENTS (operators.c), then the maps; a kernel without them takes the first ones alone. */
+static void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
+    const operator_description_t *d = s->description;
+    size_t n = 0, order[OPERATOR_ARRAYS + 1];
+    description_order(d, order);
+    order[d->n_arrays] = d->n_arrays; /* the workspace */
+    for (size_t o = 0; o <= d->n_arrays; o++)
+        s->arguments[n++] = &s->arrays[order[o]].current;
+    for (size_t i = 0; i < d->n_scalars; i++) {
+        s->scalars[i] = description_scalar_value(d, i, spec);
+        s->arguments[n++] = &s->scalars[i];
+    }
+    for (size_t i = 0; i < d->params.n; i++) {
+        s->params[i] = case_param_int(spec, d->params.items[i], 0);
+        if (!d->constant[i])
+            s->arguments[n++] = &s->params[i];
+    }
+    for (size_t i = 0; i < s->maps.n; i++)
+        s->arguments[n++] = &s->encoded[i];
+}
+
+/* ---- room on the device ---------------------------------------------------------------------- */
+
+/* The static and the dynamic shared memory of a block together. */
+static status_t check_shared(const operator_cuda_t *s, const cubin_t *cubin, size_t i,
+                             error_t *err) {
+    const unsigned arch = (unsigned)s->sample.gpu->arch, most = launch_shared_limit(arch);
+    const uint64_t fixed = cubin_shared_bytes(cubin, s->launches.items[i].entry);
+    return fixed + s->sizes[i].shared <= most
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "%llu bytes of static and %u of dynamic shared memory per block; sm_%u "
+                           "allows %u",
+                           (unsigned long long)fixed, s->sizes[i].shared, arch, most);
+}
+
+/* Blocks that wait for each other must all be resident; `each` fit on a multiprocessor. */
+static status_t check_cooperative(const operator_cuda_t *s, size_t i, int each, error_t *err) {
+    const unsigned *grid = s->sizes[i].grid;
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    const int n = s->sample.gpu->multiprocessors;
+    return blocks <= (uint64_t)each * (uint64_t)n
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "a cooperative launch of %llu blocks, of which %d are resident on each "
+                           "of %d multiprocessors",
+                           (unsigned long long)blocks, each, n);
+}
+
+static status_t check_driver(const operator_cuda_t *s, error_t *err) {
+    return s->sample.gpu->api.launch_ex != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "this driver has no cuLaunchKernelEx (CUDA 11.8), which clusters and "
+                           "cooperative and overlapping launches need");
+}
+
+static status_t check_maps(const operator_cuda_t *s, error_t *err) {
+    if (s->maps.n == 0)
+        return STATUS_OK;
+    if (s->sample.gpu->arch < 90)
+        return error_set(err, STATUS_FAILED, "TENSOR_MAPS need sm_90; this is sm_%d",
+                         s->sample.gpu->arch);
+    return s->sample.gpu->api.tensor_map_encode != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "this driver has no cuTensorMapEncodeTiled (CUDA 12.0), which "
+                           "TENSOR_MAPS need");
+}
+
+static status_t check_cluster(const operator_cuda_t *s, size_t i, int resident, error_t *err) {
+    const unsigned *cluster = s->sizes[i].cluster;
+    return resident > 0 ? STATUS_OK
+                        : error_set(err, STATUS_FAILED,
+                                    "a cluster of %u x %u x %u such blocks does not fit on this "
+                                    "GPU",
+                                    cluster[0], cluster[1], cluster[2]);
+}
+
+/* Of a kernel that is loaded. A driver's error is no skip. */
+static status_t check_attributes(session_t *session, const operator_cuda_t *s, size_t i,
+                                 error_t *err) {
+    const cuda_api_t *api = &s->sample.gpu->api;
+    const launch_size_t *size = &s->sizes[i];
+    cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
+    const cu_launch_config_t config = configuration(s, i, attributes);
+    int n = 1;
+    if (config.n_attributes == 0)
+        return STATUS_OK;
+    TRY(session_skip(session, check_driver(s, err)));
+    if (s->launches.items[i].cooperative) {
+        CUDA(occupancy(&n, s->functions[i], (int)product(size->threads), size->shared));
+        TRY(session_skip(session, check_cooperative(s, i, n, err)));
+    }
+    if (product(size->cluster) > 1 && api->max_clusters != NULL) {
+        CUDA(max_clusters(&n, s->functions[i], &config));
+        TRY(session_skip(session, check_cluster(s, i, n, err)));
+    }
+    return STATUS_OK;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static status_t load_function(session_t *session, operator_cuda_t *s, const cubin_t *cubin,
+                              size_t i, error_t *err) {
+    gpu_t *gpu = s->sample.gpu;
+    cu_function_t *function = &s->functions[i];
+    const launch_size_t *size = &s->sizes[i];
+    double occupancy_frac;
+    TRY(session_skip(session, check_shared(s, cubin, i, err)));
+    CUDA(module_function(function, s->module, s->launches.items[i].entry));
+    TRY(gpu_prepare_function(gpu, *function, product(size->threads), size->shared, &occupancy_frac,
+                             err));
+    if (i == 0 || occupancy_frac < session->resources.occupancy_frac)
+        session->resources.occupancy_frac = occupancy_frac;
+    if (product(size->cluster) > 8)
+        CUDA(function_set(*function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
+    return check_attributes(session, s, i, err);
+}
+
+static status_t load_functions(session_t *session, operator_cuda_t *s, const cubin_t *cubin,
+                               const char *image, error_t *err) {
+    CUDA(module_load(&s->module, image));
+    for (size_t i = 0; i < s->launches.n; i++)
+        if (load_function(session, s, cubin, i, err) != STATUS_OK)
+            return error_within(err, "kernel \"%s\"", s->launches.items[i].entry);
+    return STATUS_OK;
+}
+
+static status_t evaluate(session_t *session, operator_cuda_t *s, const case_t *spec,
+                         size_t *workspace_bytes, error_t *err) {
+    operator_values_t values;
+    description_values(s->description, spec, s->sample.gpu->multiprocessors, &values);
+    for (size_t i = 0; i < s->launches.n; i++)
+        TRY(session_skip(session, launches_size(&s->launches.items[i], &values,
+                                                (unsigned)s->sample.gpu->arch, &s->sizes[i], err)));
+    TRY(session_skip(session, check_maps(s, err)));
+    TRY(session_skip(session, tensor_maps_size(&s->maps, s->description, spec,
+                                               s->sample.gpu->multiprocessors, s->map_sizes, err)));
+    return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
+}
+
+static status_t load_image(session_t *session, const char *image, size_t bytes,
+                           size_t *workspace_bytes, error_t *err) {
+    operator_cuda_t *s = session->state;
+    cubin_t cubin;
+    const int64_t start_ns = clock_ns();
+    TRY(cubin_open(image, bytes, &cubin, err));
+    TRY(launches_read(&cubin, &s->launches, err));
+    TRY(tensor_maps_read(&cubin, &s->maps, err));
+    TRY(evaluate(session, s, &session->spec, workspace_bytes, err));
+    TRY(load_functions(session, s, &cubin, image, err));
+    session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
+    return STATUS_OK;
+}
+
+/* Read and load a rung's program for this case, with session->state->description set: tables, sizes, kernels. Marks the case
+ * as skipped if its sizes are not possible. */
+static status_t operator_program_load(session_t *session, const char *path, size_t *workspace_bytes,
+                                      error_t *err) {
+    char *image;
+    size_t bytes;
+    TRY(fs_read(path, &image, &bytes, err));
+    const status_t status = load_image(session, image, bytes, workspace_bytes, err);
+    free(image);
+    return status;
+}
+
+static void operator_program_unload(operator_cuda_t *s) {
+    if (s->module != NULL)
+        s->sample.gpu->api.module_unload(s->module);
+    s->module = NULL;
+}
 
 static const random_kind_t RANDOM[ELEMENT_KINDS] = {
     [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,

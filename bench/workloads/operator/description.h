@@ -1,5 +1,5 @@
 /* An operator: a workload that is described by a folder (operator.json, reference.py, rungs) instead of programmed.
- * docs/own-operator.md has the format; kernels/operator.schema.json is the same for editors. */
+ * docs/your-kernel.md has the format; kernels/operator.schema.json is the same for editors. */
 #ifndef BENCH_WORKLOADS_OPERATOR_DESCRIPTION_H
 #define BENCH_WORKLOADS_OPERATOR_DESCRIPTION_H
 
@@ -64,7 +64,7 @@ typedef struct operator_description {
     size_t n_scalars;
     expression_t *where; /* NULL: every combination */
     operator_cost_t cost;
-    /* By dtype: the rate that `flops` are held against, one of description_maths(); NULL: none. */
+    /* By dtype: the rate that `flops` are held against, "fp32", "tf32", …; NULL: none. */
     const char *math[ELEMENT_KINDS];
     bool deterministic;       /* two runs of the reference give the same bits; default true */
     bool needs_deterministic; /* … and of each contender: "deterministic": "required" */
@@ -81,9 +81,6 @@ void description_free(operator_description_t *description);
 /* Are operator.json and the .py files, which workers read, as they were? STATUS_FAILED: which is not. */
 status_t description_check_files(const operator_description_t *description, error_t *err);
 
-/* Rates that `flops` can be held against: "fp32" is that of multiply-adds outside tensor cores, the others are of
- * tensor cores. `*n` gets their number. */
-const char *const *description_maths(size_t *n);
 /* The default bounds of an output of this type. */
 bounds_t description_bounds(element_t element);
 

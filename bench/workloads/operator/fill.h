@@ -9,6 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Normal numbers from random words. */
+
+/* The standard normal distribution's quantile at (word + 0.5) · 2^-32, right to about 1e-15. It takes only
+ * + - * / and sqrt, whose results IEEE 754 defines to the last bit: the same number in every language. */
+double normal_of_word(uint32_t word);
+
 /* Element i comes from word i of the input's stream; whole numbers up to 2^53 are exact. */
 typedef enum fill_kind {
     FILL_UNIFORM,  /* [low, high), as rng_fill_uniform(), then rounded to the element type */

@@ -1,6 +1,9 @@
 #include "workloads/operator/operators.h"
 
+#include "base/half.h"
 #include "base/memory.h"
+#include "io/fs.h"
+#include "io/npy.h"
 #include "model/result.h"
 #include "workloads/operator/launches.h"
 #include "workloads/operator/tensor_maps.h"
@@ -10,6 +13,101 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static bool same(const void *data, const void *shape) {
+    const operator_data_t *a = data, *b = shape;
+    return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
+}
+
+static void *make(const void *shape) {
+    operator_data_t *data = mem_zeroed(1, sizeof *data);
+    *data = *(const operator_data_t *)shape;
+    data->key = mem_text(data->key);
+    for (size_t i = 0; i < data->description->n_arrays; i++) {
+        const operator_shape_t *size = &data->shapes[i];
+        if (!data->description->arrays[i].is_input)
+            continue;
+        data->values[i] = mem_alloc(size->bytes);
+        fill_array(data->values[i], size->n, size->element, &size->fill, data->seed, (uint32_t)i);
+    }
+    return data;
+}
+
+static void free_data(void *dead) {
+    operator_data_t *data = dead;
+    for (size_t i = 0; i < data->description->n_arrays; i++)
+        free(data->values[i]);
+    free(data->key);
+    free(data);
+}
+
+void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill) {
+    const operator_shape_t *size = &data->shapes[i];
+    fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
+               (uint32_t)i);
+}
+
+static void refill(void *refilled, uint64_t from, uint64_t to) {
+    const operator_data_t *data = refilled;
+    (void)from; /* nothing of it is left */
+    for (size_t i = 0; i < data->description->n_arrays; i++)
+        if (data->values[i] != NULL)
+            operator_data_fill(data, i, data->values[i], to);
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
+
+const operator_data_t *operator_data_take(const operator_description_t *description,
+                                          const case_t *spec, uint64_t seed) {
+    operator_data_t shape = {.description = description, .seed = seed};
+    text_list_t parts = {0};
+    error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
+    text_list_add(&parts, spec->dtype);
+    for (size_t i = 0; i < description->params.n; i++)
+        text_list_add_format(&parts, "%lld",
+                             (long long)case_param_int(spec, description->params.items[i], 0));
+    for (size_t i = 0; i < description->n_arrays; i++)
+        description_shape(description, i, spec, &shape.shapes[i], &impossible);
+    shape.key = text_list_join(&parts, " ");
+    const operator_data_t *data = shared_data_take(&open_data, &shape);
+    free(shape.key);
+    text_list_free(&parts);
+    return data;
+}
+
+void operator_data_refill(const operator_data_t *data, uint64_t seed) {
+    shared_data_refill(&open_data, data, seed);
+}
+
+void operator_data_release(const operator_data_t *data) {
+    shared_data_release(&open_data, data);
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+static const char *const NPY_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2", [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
+    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8", [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1"};
+
+static float *widened(const uint16_t *values, size_t n) {
+    float *wide = mem_zeroed(n, sizeof *wide);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = bfloat16_to_float(values[i]);
+    return wide;
+}
+
+status_t operator_data_write(const operator_data_t *data, size_t i, const void *values,
+                             const char *folder, error_t *err) {
+    const operator_shape_t *shape = &data->shapes[i];
+    const operator_array_t *array = &data->description->arrays[i];
+    float *wide = shape->element == ELEMENT_BF16 ? widened(values, shape->n) : NULL;
+    char *path = mem_format("%s/%s.npy", folder, array->name);
+    const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
+                                      shape->sizes, array->n_dimensions, err);
+    free(path);
+    free(wide);
+    return status;
+}
 
 /* Lives as long as the process: cases point at their workload. */
 typedef struct operator_entry {
@@ -32,17 +130,6 @@ static const technique_spec_t TECHNIQUES[] = {
 
 static const char *const MODES[] = {"eager", "inference",     "compile",
                                     "graph", "compile_graph", NULL};
-
-const operator_description_t *operators_find(const char *name) {
-    for (size_t i = 0; i < n_entries; i++)
-        if (strcmp(entries[i]->description.name, name) == 0)
-            return &entries[i]->description;
-    return NULL;
-}
-
-const workload_t *operators_workload(size_t index) {
-    return index < n_entries ? &entries[index]->workload : NULL;
-}
 
 /* ---- as a workload --------------------------------------------------------------------------- */
 
@@ -277,7 +364,7 @@ static void make_workload(operator_entry_t *entry) {
         .n_params = d->params.n,
         .size_param = d->size_param,
         .size_noun = d->size_param,
-        .size_title = d->size_param,
+        .size_label = d->size_param,
         .compared_by = COMPUTATION,
         .host_to_host = "from inputs in host memory to outputs in host memory",
         .techniques = TECHNIQUES,
@@ -303,10 +390,18 @@ static void add_entry(operator_entry_t *entry) {
     entries[n_entries++] = entry;
 }
 
+static operator_entry_t *find_added(const char *name) {
+    for (size_t i = 0; i < n_entries; i++)
+        if (strcmp(entries[i]->description.name, name) == 0)
+            return entries[i];
+    return NULL;
+}
+
 /* Is the name free? One folder may be added again. */
 static status_t check_name(const char *folder, const operator_description_t *d,
                            bool (*is_taken)(const char *name), error_t *err) {
-    const operator_description_t *other = operators_find(d->name);
+    const operator_entry_t *entry = find_added(d->name);
+    const operator_description_t *other = entry != NULL ? &entry->description : NULL;
     const char *of = is_taken != NULL && is_taken(d->name) ? "a workload of this program"
                      : other == NULL                       ? NULL
                      : other->folder == NULL               ? "an operator of this run"
@@ -324,31 +419,142 @@ static status_t check_name(const char *folder, const operator_description_t *d,
                      d->name, of);
 }
 
+static status_t add_folder(const char *folder, operator_entry_t *entry,
+                           bool (*is_taken)(const char *name), error_t *err) {
+    status_t status = check_name(folder, &entry->description, is_taken, err);
+    if (status == STATUS_OK && find_added(entry->description.name) == NULL) {
+        add_entry(entry);
+        return STATUS_OK;
+    }
+    description_free(&entry->description);
+    free(entry);
+    return status;
+}
+
+/* ---- those of kernels/ ------------------------------------------------------------------------ */
+
+/* Where operators may be that nobody has asked for yet. */
+static struct {
+    text_list_t folders; /* …/kernels */
+    text_list_t read;    /* …/kernels/NAME: those tried */
+    bool has_read_all;
+    bool (*is_taken)(const char *name);
+    void (*left_out)(const char *why);
+} search;
+
+void operators_search(const char *root, bool (*is_taken)(const char *name),
+                      void (*left_out)(const char *why)) {
+    char *kernels = fs_join(root, "kernels");
+    text_list_add_new(&search.folders, kernels);
+    search.has_read_all = false;
+    search.is_taken = is_taken;
+    search.left_out = left_out;
+    free(kernels);
+}
+
+/* A wrong description must not keep other workloads from running. */
+static void read_folder(const char *folder) {
+    char *file = fs_join(folder, "operator.json");
+    if (!text_list_has(&search.read, folder) && fs_exists(file)) {
+        operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
+        error_t why = ERROR_INIT;
+        text_list_add(&search.read, folder);
+        status_t status = description_load(folder, &entry->description, &why);
+        if (status == STATUS_OK)
+            status = add_folder(folder, entry, search.is_taken, &why);
+        else
+            free(entry);
+        if (status != STATUS_OK && search.left_out != NULL)
+            search.left_out(why.text);
+    }
+    free(file);
+}
+
+/* Let the operator of this folder be number `at`. Returns 1, or 0 if there is none. */
+static size_t place(const char *folder, size_t at) {
+    char *path = realpath(folder, NULL);
+    size_t i = at;
+    while (i < n_entries && (path == NULL || entries[i]->description.folder == NULL ||
+                             strcmp(entries[i]->description.folder, path) != 0))
+        i++;
+    free(path);
+    if (i >= n_entries)
+        return 0;
+    operator_entry_t *entry = entries[i];
+    memmove(&entries[at + 1], &entries[at], (i - at) * sizeof(operator_entry_t *));
+    entries[at] = entry;
+    return 1;
+}
+
+/* Their order is that of the folders, whichever was asked for first. */
+static void read_all(void) {
+    size_t n_placed = 0;
+    if (search.has_read_all)
+        return;
+    search.has_read_all = true;
+    for (size_t i = 0; i < search.folders.n; i++) {
+        text_list_t names = {0};
+        error_t ignored = ERROR_INIT; /* without the folder there are none */
+        fs_list(search.folders.items[i], "", &names, &ignored);
+        for (size_t k = 0; k < names.n; k++) {
+            char *folder = fs_join(search.folders.items[i], names.items[k]);
+            read_folder(folder);
+            n_placed += place(folder, n_placed);
+            free(folder);
+        }
+        text_list_free(&names);
+    }
+}
+
+/* Of all descriptions only that in the folder of this name is read, unless there is none. */
+static const operator_entry_t *find(const char *name) {
+    if (find_added(name) != NULL || search.folders.n == 0 || search.is_taken(name) ||
+        !text_is_name(name))
+        return find_added(name);
+    for (size_t i = 0; i < search.folders.n; i++) {
+        char *folder = fs_join(search.folders.items[i], name);
+        read_folder(folder);
+        free(folder);
+    }
+    if (find_added(name) == NULL)
+        read_all();
+    return find_added(name);
+}
+
+const operator_description_t *operators_find(const char *name) {
+    const operator_entry_t *entry = find(name);
+    return entry != NULL ? &entry->description : NULL;
+}
+
+const workload_t *operators_find_workload(const char *name) {
+    const operator_entry_t *entry = find(name);
+    return entry != NULL ? &entry->workload : NULL;
+}
+
+const workload_t *operators_workload(size_t index) {
+    read_all();
+    return index < n_entries ? &entries[index]->workload : NULL;
+}
+
 status_t operators_add(const char *folder, bool (*is_taken)(const char *name),
                        const operator_description_t **added, error_t *err) {
     operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
-    status_t status = description_load(folder, &entry->description, err);
-    if (status != STATUS_OK) {
+    if (description_load(folder, &entry->description, err) != STATUS_OK) {
         free(entry);
-        return status;
+        return STATUS_USAGE;
     }
-    status = check_name(folder, &entry->description, is_taken, err);
-    const operator_description_t *other = operators_find(entry->description.name);
-    if (status == STATUS_OK && other == NULL) {
-        add_entry(entry);
-        *added = &entry->description;
-        return STATUS_OK;
-    }
-    *added = other;
-    description_free(&entry->description);
-    free(entry);
+    char *name = mem_text(entry->description.name);
+    find(name);
+    const status_t status = add_folder(folder, entry, is_taken, err);
+    *added = operators_find(name);
+    free(name);
     return status;
 }
 
 status_t operators_add_saved(const char *file, const json_t *description, error_t *err) {
     operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
     const status_t status = description_parse(file, description, &entry->description, err);
-    if (status == STATUS_OK && operators_find(entry->description.name) == NULL) {
+    if (status == STATUS_OK && find(entry->description.name) == NULL) {
         add_entry(entry);
         return STATUS_OK;
     }

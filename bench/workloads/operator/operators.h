@@ -2,7 +2,31 @@
 #ifndef BENCH_WORKLOADS_OPERATOR_OPERATORS_H
 #define BENCH_WORKLOADS_OPERATOR_OPERATORS_H
 
+#include "workloads/common/session_parts.h"
 #include "workloads/operator/description.h"
+
+/* Inputs of an operator's case in host memory. Cases with equal ones share them. */
+
+typedef struct operator_data {
+    shared_data_t shared;
+    const operator_description_t *description;
+    char *key; /* params and dtype */
+    uint64_t seed;
+    operator_shape_t shapes[OPERATOR_ARRAYS];
+    void *values[OPERATOR_ARRAYS]; /* of inputs; NULL for outputs */
+} operator_data_t;
+
+/* Every take needs a release. Not thread-safe. */
+const operator_data_t *operator_data_take(const operator_description_t *description,
+                                          const case_t *spec, uint64_t seed);
+/* Fill `values` with input number `i` of a refill seed. */
+void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill);
+/* Refill the case's own inputs. */
+void operator_data_refill(const operator_data_t *data, uint64_t seed);
+/* Write `values` as NAME.npy of array number `i`; bf16 as f32. */
+status_t operator_data_write(const operator_data_t *data, size_t i, const void *values,
+                             const char *folder, error_t *err);
+void operator_data_release(const operator_data_t *data);
 
 /* Read and add the operator of a folder. STATUS_USAGE if the description is wrong, or its name is that of another
  * operator or, by `is_taken` (may be NULL), of something else; adding a folder again does nothing. */
@@ -11,8 +35,13 @@ status_t operators_add(const char *folder, bool (*is_taken)(const char *name),
 /* Add the copy in a saved run, unless an operator has its name; `file` is for messages. */
 status_t operators_add_saved(const char *file, const json_t *description, error_t *err);
 
+/* Look for operators in <root>/kernels, too: that of a folder is read when its name is first asked for, or all are. */
+void operators_search(const char *root, bool (*is_taken)(const char *name),
+                      void (*left_out)(const char *why));
+
 /* NULL for another workload. */
 const operator_description_t *operators_find(const char *name);
+const workload_t *operators_find_workload(const char *name);
 /* Number `index`; NULL beyond the last. */
 const workload_t *operators_workload(size_t index);
 

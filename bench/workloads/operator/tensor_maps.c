@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "engine/launch.h"
-#include "workloads/operator/table_text.h"
+#include "workloads/operator/launches.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
