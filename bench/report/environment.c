@@ -493,66 +493,18 @@ static const char *architectures(const report_t *report) {
     return list != NULL ? report_safe(report, list) : NULL;
 }
 
-static void print_item(const report_t *report, const char *label, const char *value) {
-    print(report, "- [%c] %s: %s\n", value != NULL ? 'x' : ' ', label,
-          value != NULL ? value : "not recorded");
-}
-
-/* One fact, else another. */
-static void print_fact(const report_t *report, const char *label, const char *key,
-                       const char *other_key) {
-    const environment_t *env = &report->run->environment;
-    const char *value = environment_get(env, key);
-    if (value == NULL)
-        value = environment_get(env, other_key);
-    print_item(report, label, value != NULL ? report_safe(report, value) : NULL);
-}
-
-/* As the first of its workers that ran tells; NULL: none did. */
-static const char *version_of(const record_t *run, const char *engine) {
-    const char *version = NULL;
-    for (size_t i = 0; i < run->n_cases && version == NULL; i++)
-        if (strcmp(run->cases[i].spec.engine, engine) == 0)
-            version = rival_version(&run->environment, &run->cases[i].spec);
-    return version;
-}
-
-static void print_rivals(const report_t *report) {
-    text_list_t engines = {0};
-    for (size_t i = 0; i < report->run->n_cases; i++) {
-        const case_t *spec = &report->run->cases[i].spec;
-        if (!engine_is_rival(spec->engine) || text_list_has(&engines, spec->engine))
-            continue;
-        const char *version = version_of(report->run, spec->engine);
-        text_list_add(&engines, spec->engine);
-        print_item(report, report_safe(report, engine_name(spec->engine)),
-                   version != NULL ? report_safe(report, version) : NULL);
-    }
-    text_list_free(&engines);
-}
-
+/* What it ran on is in the environment. */
 void section_reproduce(const report_t *report) {
     const record_t *run = report->run;
-    const bool gpu = environment_get(&run->environment, "gpu.name") != NULL;
-    const char *arch = architectures(report);
+    const char *arch = architectures(report), *sweeps = sweep_names(report);
     report_heading(report, 2, "Reproduce it");
-    if (gpu) {
-        print_fact(report, "GPU", "gpu.name", "");
-        print_fact(report, "Driver", "gpu.driver", "");
-        print_fact(report, "CUDA compiler", "versions.cuda_compiler", "versions.nvrtc");
-    }
-    print_rivals(report);
-    print_fact(report, "bench version", "versions.bench", "");
-    print_fact(report, "Git revision", "git.revision", "");
-    if (!gpu)
-        print_item(report, "GPU", "none in this run");
-    if (arch != NULL)
-        print_item(report, "Kernel architecture", arch);
-    print_item(report, "Sweeps (full text in `run.json`)", sweep_names(report));
-    print_item(report, "Seed of data, weights and shuffles",
-               report_text(report, "%llu", (unsigned long long)run->seed));
-    print_item(report, "Raw samples, summaries, checks",
-               report_text(report, "the folder of the run, %s", report_code(report, run->name)));
+    print(report,
+          "Sweeps, with their text in `run.json`: %s. Seed of data, weights and shuffles: %llu. "
+          "%s%s%sRaw "
+          "samples, summaries, checks: the folder of the run, %s.\n",
+          sweeps != NULL ? sweeps : "not recorded", (unsigned long long)run->seed,
+          arch != NULL ? "Kernels for " : "", arch != NULL ? arch : "", arch != NULL ? ". " : "",
+          report_code(report, run->name));
     print(report, "\nCommand of the run:\n\n");
     if (run->argv.n > 0)
         print_command(report, run->argv.items, run->argv.n);

@@ -317,14 +317,6 @@ static size_t item_indent(const line_t *line) {
     return blanks % 2 == 0 && begins(&rest, "- ") ? blanks : SIZE_MAX;
 }
 
-static void print_item(const blocks_t *blocks, const line_t *line, size_t from) {
-    const line_t rest = {line->text + from, line->length - from};
-    const bool done = begins(&rest, "[x] "), open = begins(&rest, "[ ] ");
-    const size_t skipped = done || open ? strlen("[x] ") : 0;
-    fputs(done ? "<li>✓ " : open ? "<li>✗ " : "<li>", blocks->html->out);
-    print_inline(blocks->html, rest.text + skipped, rest.length - skipped);
-}
-
 static void print_list(blocks_t *blocks) {
     FILE *out = blocks->html->out;
     size_t depth = 0; /* lists that are open */
@@ -341,7 +333,8 @@ static void print_list(blocks_t *blocks) {
         if (wanted <= depth)
             fputs("</li>\n", out);
         depth = wanted;
-        print_item(blocks, &line, indent + 2);
+        fputs("<li>", out);
+        print_inline(blocks->html, line.text + indent + 2, line.length - indent - 2);
     }
     for (; depth > 0; depth--)
         fputs("</li></ul>\n", out);
