@@ -2,6 +2,7 @@
 #include "planted_plot.h"
 
 #include "base/units.h"
+#include "model/chart_kinds.h"
 
 #define TRAINING .workload = "linreg_train", .epochs = 200
 
@@ -64,6 +65,32 @@ static void ticks_are_the_sizes_that_were_chosen_round(void **state) {
     ASSERT_TICKS("size_base=10",
                  "size_ticks='1000.000000000 10000.000000000 100000.000000000 1000000.000000000'",
                  4999, 123457);
+}
+
+static void an_axis_of_times_ends_a_little_beyond_them(void **state) {
+    (void)state;
+    chart_t chart;
+    chart_init(&chart, "lines");
+    chart_time_axis(&chart, &(range_t){2000, 400e3});
+    assert_true(text_list_has(&chart.numbers, "y_from=1.6"));
+    assert_true(text_list_has(&chart.numbers, "y_to=500"));
+    assert_true(text_list_has(&chart.numbers, "y_high=3"));
+    chart_free(&chart);
+}
+
+static void a_chart_is_named_for_people(void **state) {
+    (void)state;
+    static const char *const TITLES[][2] = {
+        {"speed", "Speed-up by batch size"},
+        {"size_rows_2048", "Time by batch size: rows 2048"},
+        {"phases_cuda", "Phases of a sample: cuda"},
+        {"unheard_of", "unheard_of"},
+    };
+    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++) {
+        char *title = chart_title(TITLES[i][0], "batch size");
+        assert_string_equal(title, TITLES[i][1]);
+        free(title);
+    }
 }
 
 static void a_legend_has_two_columns_where_they_fit(void **state) {
@@ -177,6 +204,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_read_as_on_an_axis),
         cmocka_unit_test(ticks_are_the_sizes_that_were_chosen_round),
+        cmocka_unit_test(an_axis_of_times_ends_a_little_beyond_them),
+        cmocka_unit_test(a_chart_is_named_for_people),
         cmocka_unit_test(a_legend_has_two_columns_where_they_fit),
         cmocka_unit_test(a_legend_counts_letters),
         WITH_FOLDER(every_contender_has_a_line_against_size),

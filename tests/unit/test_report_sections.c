@@ -222,6 +222,20 @@ static void all_times_of_a_kernel_are_in_one_table(void **state) {
     record_free(&run);
 }
 
+static void two_runs_of_a_contender_are_held_against_each_other(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){4}, 1);
+    run.cases[0].determinism = DETERMINISTIC;
+    run.cases[1].determinism = NONDETERMINISTIC;
+    char *text = page_of(&run), *rows = strstr(text, "### Contenders");
+    assert_has(rows, "| two runs |");
+    assert_has(rows, "| equal    |");
+    assert_true(strstr(rows, "| equal    |") <
+                strstr(rows, "| differ   |")); /* ours is the first */
+    free(text);
+    record_free(&run);
+}
+
 static void passes_are_counted(void **state) {
     (void)state;
     page_t page;
@@ -311,6 +325,7 @@ int main(void) {
         cmocka_unit_test(comparisons_have_one_form),
         cmocka_unit_test(rivals_stand_beside_each_other),
         cmocka_unit_test(all_times_of_a_kernel_are_in_one_table),
+        cmocka_unit_test(two_runs_of_a_contender_are_held_against_each_other),
         cmocka_unit_test(passes_are_counted),
         cmocka_unit_test(each_technique_is_told_with_all_else_fixed),
         cmocka_unit_test(what_polling_wins_is_also_told_without_it),
