@@ -153,10 +153,6 @@ const char *allocator_of(const case_t *spec) {
     return case_technique(spec, "allocator");
 }
 
-bool has_other_allocator(const case_t *spec) {
-    return has_changed_technique(spec, "allocator=");
-}
-
 static const char *const NAMES[] = {"gather", "forward", "loss", "backward", "update", "fused"};
 
 const char *step_part_name(step_part_t part) {

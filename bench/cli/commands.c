@@ -79,7 +79,7 @@ static const cli_option_t REPORT_OPTIONS[] = {
      CLI_FIELD(cli_text, report_command_options_t, report.pages)},
     {"html", "FILE", "write one HTML file of all pages, charts and cases instead; -: stdout",
      CLI_FIELD(cli_text, report_command_options_t, report.html)},
-    {"picture", "FILE", "draw the speed-ups of all workloads instead, into FILE.svg or .png",
+    {"picture", "FILE", "draw the speed-ups of all workloads instead, into FILE.svg",
      CLI_FIELD(cli_text, report_command_options_t, report.picture)},
     {"check", "FILE", "does this report, with its pages, match its runs? exit code 1 if not",
      CLI_FIELD(cli_text, report_command_options_t, check)},
@@ -100,8 +100,8 @@ static status_t check_report(const cli_args_t *args, const char *path, error_t *
         return error_set(err, STATUS_USAGE, "bench report: --check and --%s exclude each other",
                          other);
     TRY(report_check(path, args->root, &found, err));
-    output_print(stdout, "%s: matches its runs, with its %zu page%s\n", path, found.n_files - 1,
-                 found.n_files == 2 ? "" : "s");
+    output_print(stdout, "%s: matches its runs, with its %zu other file%s\n", path,
+                 found.n_files - 1, found.n_files == 2 ? "" : "s");
     if (found.n_unsealed > 0)
         printf(
             "%zu of its %zu runs %s unsealed: run.json has no digest, so that edits of lines and "
