@@ -129,7 +129,7 @@ def test_readme_shows_the_screen_of_a_single_variant(tmp_path: Path) -> None:
     )[0]
     now = ok(*command.split(), "--quiet", "--time-limit", "100ms", "--out", tmp_path / "run")
     shape = re.compile(r"[\d.,]+([e-]+\d+)?|[µnm]?s\b|[─\s]+")
-    ignored = ("  on ", "  passes ", "  warning ", "  two values ", "────")
+    ignored = ("  on ", "  passes ", "  stopped ", "  warning ", "  two values ", "────")
     lines = [
         [shape.sub(" ", line) for line in one.splitlines() if not line.startswith(ignored)]
         for one in (screen.strip(), now.strip())

@@ -75,11 +75,11 @@ def test_an_epoch_is_split_by_allocator(drawn: Drawn) -> None:
         else:
             rows[name, row[2]] = row[0]
     assert len(rows) == len(CUDA) + len(ALLOCATORS) - 1
-    for number, width in enumerate(WIDTHS):
+    for number, neurons in enumerate(WIDTHS):
         times, totals, shares, busy = drawn_panels[4 * number : 4 * number + 4]
         for allocator, model in ALLOCATORS.items():
             more = "" if allocator == "caching" else f"/allocator={allocator}"
-            split = drawn.training(f"cuda/{RUNG}", width, more)["results"]["split"]
+            split = drawn.training(f"cuda/{RUNG}", neurons, more)["results"]["split"]
             place = rows[f"CUDA {RUNG}", allocator]
             own = [row for row in times[1:] if row[0] == place]
             ends = [split["kernels_ns"], split["kernels_ns"] + split["driver_ns"]]
