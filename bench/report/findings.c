@@ -346,7 +346,8 @@ static void findings_of_view(const report_t *report, const view_t *view) {
     print_comparison(report, &host, about(report, view, "against C on the CPU"));
     print_comparison(report, &rival, about(report, view, "against rivals on the CPU"));
     print_unequal_setups(report, set);
-    finding_bus(report, set);
+    if (!phase_is_call(set->phase)) /* its copies are in the view by the whole */
+        finding_bus(report, set);
 }
 
 /* Of a set that is shown by two phases, once. */

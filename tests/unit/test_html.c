@@ -132,7 +132,7 @@ static void test_charts_are_images(void **state) {
     const char *path = "build/tests/charts/a b.svg",
                *link = "![n](../../../build/tests/charts/a%20b.svg)\n";
     assert_int_equal(fs_write_atomic(path, SVG, sizeof SVG - 1, &err), STATUS_OK);
-    assert_rendered(link, "<figure><figcaption>n</figcaption><img class=\"chart\" alt=\"n\" "
+    assert_rendered(link, "<figure><img class=\"chart\" alt=\"n\" "
                           "src=\"data:image/svg+xml,<?xml version=%221.0%22?> <svg a='%231'>50%25 "
                           "</svg>\"></figure>\n");
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {

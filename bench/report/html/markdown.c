@@ -232,9 +232,7 @@ static char *read_chart(const html_t *html, const char *href) {
 static void print_chart(html_t *html, const char *name, const char *href) {
     char *label = html_plain(html, name, strlen(name)), *svg = read_chart(html, href);
     if (svg != NULL) {
-        fprintf(html->out,
-                "<figure><figcaption>%s</figcaption><img class=\"chart\" alt=\"%s\" src=\"", label,
-                label);
+        fprintf(html->out, "<figure><img class=\"chart\" alt=\"%s\" src=\"", label);
         print_address(html, svg);
         fputs("\"></figure>\n", html->out);
     } else {
