@@ -63,9 +63,10 @@ def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) ->
     own.bench("run", "--operator", "./my_kernel", *options, **python)
     own.bench("plot", "results/one")
     own.bench("report", "results/one")
-    assert sorted(path.name for path in own.folder.iterdir()) == [
+    # Without a ratio, as on a busy machine, there is no picture.
+    made = {path.name for path in own.folder.iterdir()} - {"REPORT.svg"}
+    assert sorted(made) == [
         "REPORT.md",
-        "REPORT.svg",
         "my_kernel",
         "plots",
         "results",
