@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== parsing ================================================================================= */
+
 typedef struct parser {
     const scope_t *scope;
     expression_t *parsed;
@@ -305,6 +307,8 @@ status_t expression_parse(const char *text, const scope_t *scope, expression_t *
         expression_free(parsed);
     return status;
 }
+
+/* ==== values ================================================================================== */
 
 static const char OVERFLOWS[] = "over 64 bits";
 

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== description ============================================================================= */
+
 /* Sizes are drawn from the blocks of one training step. Random streams: `start` gives the initial
  * size of block i, `victim` the block that change i frees, `size` that of its replacement. */
 enum { ALLOCATE_STREAM_START, ALLOCATE_STREAM_VICTIM, ALLOCATE_STREAM_SIZE };
@@ -71,6 +73,8 @@ static void constants(const case_t *spec, text_list_t *defines) {
     (void)spec;
     (void)defines;
 }
+
+/* ==== sessions ================================================================================ */
 
 const workload_t workload_allocate = {
     .name = "allocate",

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== launches on inputs that change ========================================================== */
+
 /* Launches of a graph: enough that the clock does not matter, and at most a quarter of those of
  * kernel_graph. */
 enum { LAUNCHES_LEAST = 2, LAUNCHES_MOST = 16, PART_OF_BATCH = 4 };
@@ -220,6 +222,8 @@ static void gpu_changing_free(gpu_sample_t *s) {
     free_graphs(s);
     gpu_spare_free(s->gpu);
 }
+
+/* ==== a sample ================================================================================ */
 
 enum { POLL_MOST_NS = 1000000000 };
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== what a sample learned =================================================================== */
+
 enum { MNIST_LEARNED_IMAGES = 2000 };
 
 enum { BATCH = 100 }; /* images at once */
@@ -84,6 +86,8 @@ status_t mnist_loss(const case_t *spec, const mnist_cpu_workload_t *workload, co
     mnist_data_release(training.data);
     return status;
 }
+
+/* ==== a training on the CPU =================================================================== */
 
 /* The oracle validates networks up to this size, which includes hidden = 2048. */
 static const double MAX_ELEMENTS_TO_VALIDATE = 1e7;

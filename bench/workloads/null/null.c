@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== made-up times =========================================================================== */
+
 /* The null engine: contenders without work. `noop` is really timed and shows the cost of the
  * harness; the others generate times from a seed, to test rounds, stopping, checks and failures
  * without a GPU and without waiting. Only the engine "null" has them. */
@@ -114,6 +116,8 @@ static void close_case_synthetic(session_t *session) {
     free(session->state);
 }
 
+/* ==== on a GPU ================================================================================ */
+
 const session_ops_t null_synthetic = {.workload = "null",
                                       .open = open_case_synthetic,
                                       .output = output_synthetic,
@@ -201,6 +205,8 @@ static status_t output_cuda(session_t *session, const char *folder, text_list_t 
     (void)err;
     return STATUS_OK;
 }
+
+/* ==== description ============================================================================= */
 
 const session_ops_t null_cuda = {
     .workload = "null", .open = open_case_cuda, .output = output_cuda, .close = close_case_cuda};

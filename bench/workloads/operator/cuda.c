@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== a program =============================================================================== */
+
 enum {
     MOST_ARGUMENTS = OPERATOR_ARRAYS + 1 + OPERATOR_ARRAYS + OPERATOR_PARAMS + MOST_TENSOR_MAPS
 };
@@ -300,6 +302,8 @@ static void operator_program_unload(operator_cuda_t *s) {
         s->sample.gpu->api.module_unload(s->module);
     s->module = NULL;
 }
+
+/* ==== the case ================================================================================ */
 
 static const random_kind_t RANDOM[ELEMENT_KINDS] = {
     [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
