@@ -4,7 +4,6 @@
 #include "io/fs.h"
 #include "measure/contender.h"
 #include "run/state.h"
-#include "run/trial.h"
 #include "workloads/device/descriptor.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "engine/gpu.h"
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 

@@ -1,7 +1,6 @@
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 
 #include "base/memory.h"
-#include "workloads/common/gpu_sample.h"
 
 #include <stdlib.h>
 #include <string.h>

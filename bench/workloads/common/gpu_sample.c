@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/fs.h"
-#include "workloads/common/gpu_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

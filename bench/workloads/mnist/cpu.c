@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "io/npy.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/mnist/omp.h"
+#include "workloads/mnist/oracle.h"
 
 #include <math.h>
 #include <stdlib.h>

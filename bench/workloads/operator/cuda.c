@@ -1,10 +1,9 @@
 /* An operator on a GPU: opens and closes a case, and writes its outputs. */
-#include "workloads/operator/cuda.h"
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "engine/launch.h"
 #include "io/fs.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 #include "workloads/operator/launches.h"
@@ -117,7 +116,7 @@ static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
     return STATUS_OK;
 }
 
-status_t operator_launch(gpu_sample_t *sample, error_t *err) {
+static status_t operator_launch(gpu_sample_t *sample, error_t *err) {
     operator_cuda_t *s = (operator_cuda_t *)sample;
     TRY(encode_maps(s, err));
     for (size_t i = 0; i < s->launches.n; i++)
