@@ -24,7 +24,7 @@ below_bar = in_lines ? 'center' : 'rotate by 90 right'
 y_top = above + pixels_above * a_pixel
 y_bottom = -below - pixels_below * a_pixel
 
-set margins at screen from_left(125), at screen from_right(25), \
+set margins at screen from_left(140), at screen from_right(25), \
     at screen from_bottom(bottom_pixels), at screen from_top(top_pixels)
 unset key
 set xrange [-0.6:n_bars - 0.4]
@@ -78,4 +78,6 @@ plot data index 0 using 1:(led(0)):(0.8):10:xticlabels(2) with boxes \
          textcolor rgb '#777777' notitle, \
      data index 1 using ($1 - 0.5):(y_bottom):(0):(y_top - y_bottom) with vectors nohead \
          linecolor rgb '#000000' linewidth crossover_width dashtype (6, 4) notitle, \
-     data index 1 using ($1 - 0.5):(y_top):3 with labels offset 0,0.7 font small notitle
+     data index 1 using ($1 - 0.5):(y_top):3 with labels offset 0,0.7 font small notitle, \
+     data index 2 using (n_bars - 0.45):($1 == 1 ? y_top : y_bottom):(strcol(2)) with labels right \
+         offset 0,0.3 notitle

@@ -15,7 +15,7 @@ split = top_pixels + upper_share * panels
 power_of_ten(e) = e < 0 ? '10⁻' . exponent(-e) : e == 0 ? '1' : '10' . exponent(e)
 
 set multiplot
-set lmargin at screen from_left(95)
+set lmargin at screen from_left(112)
 set rmargin at screen from_right(25)
 set xrange [-0.02 * last_step:1.02 * last_step]
 set logscale y 10
@@ -61,7 +61,7 @@ if (inset) {
     set xrange [-0.02 * last_step:1.02 * last_step]
     set xtics font ''
     set ytics font ''
-    set lmargin at screen from_left(95)
+    set lmargin at screen from_left(112)
     set rmargin at screen from_right(25)
 }
 set tmargin at screen from_top(split + 12)

@@ -1,9 +1,10 @@
 # Bars of operations, grouped by contender, with the time above each bar; an outline as high as the
 # sum of those timed separately. One or two panels with their own axes.
-# Numbers: n_panels, n_operations, first_style, slots (width of each panel in bars), lows, highs
+# Numbers: n_panels, used (the parts that there are), first_style, slots (width of each panel in bars), lows, highs
 # (ends of each axis in µs), logarithmic (per panel).
 
-operations = 'forward loss backward update fused'
+parts = 'gather forward loss backward update fused'
+part(i) = word(used, i) + 0
 item(list, p) = word(list, p + 1) + 0.0
 frame = 95.0
 all_slots = item(slots, 0) + (n_panels > 1 ? item(slots, 1) : 0)
@@ -43,12 +44,12 @@ do for [p = 0:n_panels - 1] {
     shown(j, hollow) = column(6) == j && column(7) == hollow ? column(2) : NaN
     plot data index groups using 4:6:4:5:(low):6 with boxxyerror fillstyle empty linewidth 1 \
              linecolor rgb '#888888' notitle, \
-         for [j = 0:n_operations - 1] data index bars \
-             using 1:(shown(j, 0)):($1 - 0.44):($1 + 0.44):(low):2 with boxxyerror \
-             fillstyle solid 1.0 noborder linetype first_style + j notitle, \
-         for [j = 0:n_operations - 1] data index bars \
-             using 1:(shown(j, 1)):($1 - 0.44):($1 + 0.44):(low):2 with boxxyerror \
-             fillstyle empty linewidth 1.5 linetype first_style + j notitle, \
+         for [i = 1:words(used)] data index bars \
+             using 1:(shown(part(i), 0)):($1 - 0.44):($1 + 0.44):(low):2 with boxxyerror \
+             fillstyle solid 1.0 noborder linetype first_style + part(i) notitle, \
+         for [i = 1:words(used)] data index bars \
+             using 1:(shown(part(i), 1)):($1 - 0.44):($1 + 0.44):(low):2 with boxxyerror \
+             fillstyle empty linewidth 1.5 linetype first_style + part(i) notitle, \
          data index bars using 1:3:(0):($4 - $3) with vectors nohead linewidth 1.2 \
              linecolor rgb '#222222' notitle, \
          data index bars using 1:(strcol(4) eq 'NaN' ? $2 : $4):(strcol(5)) with labels offset 0,0.6 font small notitle, \
@@ -57,8 +58,8 @@ do for [p = 0:n_panels - 1] {
              offset 0,0.6 + raised font small textcolor rgb '#555555' notitle, \
          data index groups using 1:(low):(strcol(2) . "\n" . strcol(3)) with labels \
              offset 0,-1.4 font small notitle, \
-         for [j = 0:n_operations - 1] data index bars using (NaN):(NaN) with boxes \
-             fillstyle solid 1.0 noborder linetype first_style + j title word(operations, j + 1)
+         for [i = 1:words(used)] data index bars using (NaN):(NaN) with boxes \
+             fillstyle solid 1.0 noborder linetype first_style + part(i) title word(parts, part(i) + 1)
     unset label
     unset key
     first_place = first_place + a_slot * item(slots, p) + frame

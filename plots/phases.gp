@@ -16,7 +16,7 @@ shown(j, hollow) = part(j) > 0 && column(throttled) == hollow ? 1 : NaN
 
 set multiplot
 
-set margins at screen from_left(95), at screen from_right(25), \
+set margins at screen from_left(112), at screen from_right(25), \
     at screen from_bottom(bars_bottom), at screen from_top(98)
 set key at screen 0.5, screen from_top(64) center top horizontal Left reverse samplen 1.2
 set xrange [-0.6:n_bars - 0.4]

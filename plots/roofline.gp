@@ -1,7 +1,7 @@
 # Roofline: measured roofs as lines, a line of points per engine. Both axes are logarithmic.
 # Numbers: n_roofs, n_lines, styles; x_low, x_high, y_low, y_high (exponents of 10); legend_height.
 
-set margins at screen from_left(115), at screen from_right(40), \
+set margins at screen from_left(140), at screen from_right(40), \
     at screen from_bottom(90 + legend_height), at screen from_top(78)
 set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols 1 Left reverse \
     samplen 3 width 2

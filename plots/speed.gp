@@ -3,7 +3,7 @@
 # Numbers: n_lines, styles; those of chart_size_axis(); y_low, y_high (ratios), logarithmic;
 # legend_height.
 
-set margins at screen from_left(95), at screen from_right(115), \
+set margins at screen from_left(105), at screen from_right(115), \
     at screen from_bottom(90 + legend_height), at screen from_top(78)
 set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols 1 Left reverse \
     samplen 3 width 2

@@ -89,14 +89,10 @@ set linetype 49 linecolor rgb '#777777' linewidth 1.5 dashtype (4, 4)
 # ---- colours of areas
 # Phases, from the bottom of a bar: init, malloc, h2d, kernel, forward, d2h, free, residual.
 phase_colours = '#E69F00 #E69F00 #56B4E9 #D55E00 #D55E00 #0072B2 #C9B800 #999999'
-# Operations of one epoch of a training: forward, loss, backward, update, fused.
-operation_colours = '#0072B2 #56B4E9 #D55E00 #E69F00 #009E73'
 # Parts of one training step: gather, forward, loss, backward, update, fused. Time of an epoch:
-# kernels, only the driver's allocator, gaps. Driver calls: first epoch, later epochs. Allocation,
-# free.
-part_colours = '#999999 #0072B2 #56B4E9 #D55E00 #E69F00 #009E73  #0072B2 #D55E00 #CCCCCC  #D55E00 #E69F00  #0072B2 #56B4E9'
+# kernels, only the driver's allocator, gaps.
+part_colours = '#999999 #0072B2 #56B4E9 #D55E00 #E69F00 #009E73  #0072B2 #D55E00 #CCCCCC'
 do for [i = 1:words(phase_colours)] { set linetype 20 + i linecolor rgb word(phase_colours, i) }
-do for [i = 1:words(operation_colours)] { set linetype 40 + i linecolor rgb word(operation_colours, i) }
 do for [i = 1:words(part_colours)] { set linetype 51 + i linecolor rgb word(part_colours, i) }
 
 # A loop over no lines still evaluates its first.

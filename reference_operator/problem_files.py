@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from problem import Problem
 
-_REFERENCE = '''"""Model of {file}, which is here as _problem.py (docs/importing-a-problem.md)."""
+_REFERENCE = '''"""Model of {file}, which is here as _problem.py (docs/your-kernel.md)."""
 
 import _problem
 import imported
@@ -36,7 +36,7 @@ _NOTES = """
 def results(state):
     return {{"notes": {notes}}}
 """
-_CANDIDATE = '''"""ModelNew of {file}: _candidate_{stem}.py (docs/importing-a-problem.md)."""
+_CANDIDATE = '''"""ModelNew of {file}: _candidate_{stem}.py (docs/your-kernel.md)."""
 
 import _candidate_{stem}
 import _problem

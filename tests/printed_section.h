@@ -2,7 +2,10 @@
 #ifndef TESTS_PRINTED_SECTION_H
 #define TESTS_PRINTED_SECTION_H
 
-#include "report/sections/sections.h"
+#include "report/environment.h"
+#include "report/findings.h"
+#include "report/tables.h"
+#include "report/warnings.h"
 #include "report_text.h"
 
 #include <setjmp.h>
@@ -15,13 +18,25 @@
 #include <cmocka.h>
 
 typedef void section_t(const report_t *report);
-typedef void comparison_sets_section_t(const report_t *report, const comparison_set_list_t *sets);
+
+/* The findings and the tables of a workload's page; they have as many cells in a row as in its heading. */
+static inline void findings_and_tables(const report_t *report, const char *workload) {
+    comparison_set_list_t sets = comparison_sets_of(report->run, workload);
+    views_t views = views_of(report, &sets);
+    section_findings(report, &sets, &views);
+    table_by_size(report, &views);
+    table_of_phases(report, &views);
+    table_of_ladder(report, &views);
+    table_of_parts(report, &sets);
+    table_of_contenders(report, workload);
+    table_of_compilations(report);
+    views_free(&views);
+    comparison_set_list_free(&sets);
+}
 
 /* Not inlined: gcc 12 would take what strstr() finds in the text for a pointer to `text` itself. */
-__attribute__((noinline, unused)) static char *printed_either(section_t *section,
-                                                              comparison_sets_section_t *of_sets,
-                                                              const record_t *run,
-                                                              const char *workload) {
+__attribute__((noinline, unused)) static char *
+printed_either(section_t *section, const record_t *run, const char *workload) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -35,27 +50,24 @@ __attribute__((noinline, unused)) static char *printed_either(section_t *section
                        .whole = &shown,
                        .root = "/nowhere",
                        .folder = "."};
-    if (section != NULL) {
+    if (section != NULL)
         section(&report);
-    } else {
-        comparison_set_list_t sets = comparison_sets_of(&shown, workload);
-        of_sets(&report, &sets);
-        comparison_set_list_free(&sets);
-    }
+    else
+        findings_and_tables(&report, workload);
     fclose(out);
     arena_free(&texts);
+    assert_tables_are_whole(text);
     return text;
 }
 
 /* What the section prints; the caller frees it. */
 static inline char *printed(section_t *section, const record_t *run) {
-    return printed_either(section, NULL, run, NULL);
+    return printed_either(section, run, NULL);
 }
 
-/* The same of a section about one workload's sets. */
-static inline char *printed_sets(comparison_sets_section_t *section, const record_t *run,
-                                 const char *workload) {
-    return printed_either(NULL, section, run, workload);
+/* The same of a workload's findings and tables. */
+static inline char *printed_page(const record_t *run, const char *workload) {
+    return printed_either(NULL, run, workload);
 }
 
 #endif

@@ -167,7 +167,7 @@ static status_t refuse_copy(const boots_t *boots, const record_t *first, const r
     for (size_t i = 0; i < boots->n && same == NULL; i++)
         same = is_same_run(boots->runs[i], run) ? boots->runs[i] : NULL;
     return same == NULL ? STATUS_OK
-                        : error_set(err, STATUS_USAGE, "%s and %s are the same run: no two boots",
+                        : error_set(err, STATUS_USAGE, "%s and %s are the same run, not two boots",
                                     same->folder, run->folder);
 }
 
@@ -181,11 +181,11 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
     status_t status = STATUS_OK;
     if (differences.n > 0) {
         char *list = text_list_join(&differences, "; ");
-        status =
-            error_set(err, STATUS_INCOMPARABLE,
-                      "%s and %s have the same sweeps on the same device, but are no boots of one "
-                      "machine: %s",
-                      first->folder, run->folder, list);
+        status = error_set(
+            err, STATUS_INCOMPARABLE,
+            "%s and %s have the same sweeps on the same device, but cannot be boots of one "
+            "machine: %s",
+            first->folder, run->folder, list);
         free(list);
     } else {
         boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);

@@ -384,17 +384,6 @@ void technique_set_free(technique_set_t *set) {
     *set = (technique_set_t){0};
 }
 
-const char *technique_choice(const technique_set_t *set, const technique_row_t *row, size_t t) {
-    return set->techniques[t].choices[row->choices[t]];
-}
-
-bool technique_row_is_default(const technique_set_t *set, const technique_row_t *row) {
-    for (size_t t = 0; t < set->n_techniques; t++)
-        if (row->choices[t] != 0)
-            return false;
-    return true;
-}
-
 const technique_row_t *technique_sibling(const technique_set_t *set, const technique_row_t *row,
                                          size_t t, size_t choice) {
     technique_row_t sibling = *row;

@@ -110,8 +110,6 @@ typedef struct technique_set {
 technique_set_t technique_set_of(const case_result_t *const *cases, size_t n);
 void technique_set_free(technique_set_t *set);
 
-const char *technique_choice(const technique_set_t *set, const technique_row_t *row, size_t t);
-bool technique_row_is_default(const technique_set_t *set, const technique_row_t *row);
 /* The row that differs from `row` only in technique `t`, with `choice`; NULL if none. */
 const technique_row_t *technique_sibling(const technique_set_t *set, const technique_row_t *row,
                                          size_t t, size_t choice);

@@ -157,10 +157,6 @@ const char *allocator_of(const case_t *spec) {
     return case_technique(spec, "allocator");
 }
 
-bool has_other_allocator(const case_t *spec) {
-    return has_changed_technique(spec, "allocator=");
-}
-
 /* ==== parts of a step ========================================================================= */
 
 static const char *const NAMES[] = {"gather", "forward", "loss", "backward", "update", "fused"};

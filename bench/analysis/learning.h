@@ -62,8 +62,6 @@ bool time_split_of(const case_result_t *result, time_split_t *split);
 
 /* Choice of the technique "allocator"; NULL if the contender lacks it. */
 const char *allocator_of(const case_t *spec);
-/* Does it differ from the workload's default? */
-bool has_other_allocator(const case_t *spec);
 
 /* Parts of a training step that is timed by operation, by the phases' names: `forward_2` and
  * `forward` belong to the forward pass, `sgd` to the update. */

@@ -362,17 +362,6 @@ comparison_set_t comparison_set_by_whole(const comparison_set_t *set) {
     return comparison_set_by(set, whole_phase(set));
 }
 
-comparison_set_t comparison_set_against(const comparison_set_t *set, size_t rival) {
-    comparison_set_t other = with_new_rows(set);
-    other.rivals = set->rivals + rival;
-    other.n_rivals = 1;
-    for (size_t i = 0; i < other.n_rows; i++) {
-        other.rows[i] = set->rows[i];
-        fill_rivals(&other, &other.rows[i]);
-    }
-    return other;
-}
-
 void comparison_set_free_rows(comparison_set_t *set) {
     for (size_t i = 0; i < set->n_rows; i++)
         free(set->rows[i].rivals);
@@ -481,27 +470,6 @@ tally_t tally_of(const comparison_set_t *set, speedup_of_t speedup_of) {
         tally_add(&tally, &speedup);
     }
     return tally;
-}
-
-crossover_t find_crossover(const comparison_set_t *set, speedup_of_t speedup_of) {
-    crossover_t found = {0};
-    verdict_t leader = VERDICT_NONE;
-    int64_t since = 0;
-    for (size_t i = 0; i < set->n_rows; i++) {
-        verdict_t verdict = speedup_of(&set->rows[i]).verdict;
-        if (verdict != VERDICT_OURS && verdict != VERDICT_THEIRS)
-            continue;
-        if (leader != VERDICT_NONE && verdict != leader) {
-            found.n_changes++;
-            found.last_before = since;
-            found.first_after = set->rows[i].size;
-            found.before = leader;
-            found.after = verdict;
-        }
-        leader = verdict;
-        since = set->rows[i].size;
-    }
-    return found;
 }
 
 size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),

@@ -100,7 +100,7 @@ typedef struct comparison_set {
     size_t n_rivals;
     size_row_t *rows; /* ascending */
     size_t n_rows;
-    /* Of comparison_set_next_at(): by size, then as in the run. comparison_set_by() and …_against() borrow them. */
+    /* Of comparison_set_next_at(): by size, then as in the run. comparison_set_by() borrows them. */
     sized_case_t *sized;
     size_t n_sized;
 } comparison_set_t;
@@ -113,12 +113,11 @@ typedef struct comparison_set_list {
 /* The comparison sets of a workload in the run's order, the GPU's first. */
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload);
 void comparison_set_list_free(comparison_set_list_t *list);
-/* The same set compared by another phase, or by that of a whole sample; the same set with this rival as the only one. Free the
- * rows with comparison_set_free_rows(). */
+/* The same set compared by another phase, or by that of a whole sample. Free the rows with
+ * comparison_set_free_rows(). */
 comparison_set_t comparison_set_by(const comparison_set_t *set, const char *phase);
 comparison_set_t
 comparison_set_by_whole(const comparison_set_t *set); /* host_to_host, else total */
-comparison_set_t comparison_set_against(const comparison_set_t *set, size_t rival);
 void comparison_set_free_rows(comparison_set_t *set);
 
 /* Does the case do the set's work, at any size, by any contender and on any device? */
@@ -161,15 +160,6 @@ typedef struct tally {
 
 void tally_add(tally_t *tally, const speedup_t *speedup); /* start with {0} */
 tally_t tally_of(const comparison_set_t *set, speedup_of_t speedup_of);
-
-/* Changes of the lead along the sizes. */
-typedef struct crossover {
-    size_t n_changes;                 /* 0: no crossover; over 1: no single one */
-    int64_t last_before, first_after; /* of the last change */
-    verdict_t before, after;
-} crossover_t;
-
-crossover_t find_crossover(const comparison_set_t *set, speedup_of_t speedup_of);
 
 /* Store the rows that `fits` in an array of n_rows (or NULL). Returns how many. */
 size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),

@@ -209,21 +209,6 @@ const char *units_range(char *text, double least, double most) {
     return text;
 }
 
-const char *units_change(char *text, double ratio, double low, double high) {
-    const double change = 100 * (ratio - 1), least = 100 * (low - 1), most = 100 * (high - 1);
-    if (isnan(ratio))
-        return dash(text);
-    if (isnan(low) || isnan(high)) {
-        snprintf(text, UNITS_TEXT, "≈ %+.*f %%", fabs(change) < 10, change);
-        return text;
-    }
-    const int decimals = decimals_around(0, change, least, most);
-    const int shown = decimals < 0 ? 0 : decimals > 2 ? 2 : decimals;
-    snprintf(text, UNITS_TEXT, "%+.*f %% (%+.*f to %+.*f)", shown, change, shown, least, shown,
-             most);
-    return text;
-}
-
 const char *units_duration(char *text, double seconds) {
     if (isnan(seconds))
         return dash(text);

@@ -34,9 +34,7 @@ const char *units_percent(char *text, double frac);
  * carries; "≈ 3.4×" without an interval, "≥ 9× (9–1607)" with one that says little more */
 const char *units_ratio(char *text, double ratio, double low, double high);
 const char *units_range(char *text, double least, double most); /* of ratios: "3.3–3.6×" */
-/* The same ratio as a difference: "+1.2 % (+0.7 to +1.6)", "≈ +1.2 %" */
-const char *units_change(char *text, double ratio, double low, double high);
-const char *units_two_digits(char *text, double value); /* "3.4", "0.95", "120" */
+const char *units_two_digits(char *text, double value);         /* "3.4", "0.95", "120" */
 /* "1 h 02 min", "3 min 20 s", "4.2 s", "350 ms" */
 const char *units_duration(char *text, double seconds);
 

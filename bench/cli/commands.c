@@ -79,9 +79,9 @@ static const cli_option_t REPORT_OPTIONS[] = {
      CLI_FIELD(cli_text, report_command_options_t, report.pages)},
     {"html", "FILE", "write one HTML file of all pages, charts and cases instead; -: stdout",
      CLI_FIELD(cli_text, report_command_options_t, report.html)},
-    {"picture", "FILE", "draw the speed-ups of all workloads instead, into FILE.svg or .png",
+    {"picture", "FILE", "draw the speed-ups of all workloads instead, into FILE.svg",
      CLI_FIELD(cli_text, report_command_options_t, report.picture)},
-    {"check", "FILE", "is this report, with its pages, what its runs give? exit code 1 if not",
+    {"check", "FILE", "does this report, with its pages, match its runs? exit code 1 if not",
      CLI_FIELD(cli_text, report_command_options_t, check)},
     {"print", "WHAT", "print headline (one table over all runs) or workloads; write no report",
      CLI_CHOICE(report_command_options_t, view, VIEWS)},
@@ -100,12 +100,12 @@ static status_t check_report(const cli_args_t *args, const char *path, error_t *
         return error_set(err, STATUS_USAGE, "bench report: --check and --%s exclude each other",
                          other);
     TRY(report_check(path, args->root, &found, err));
-    output_print(stdout, "%s: with its %zu page%s, it is what its runs give\n", path,
+    output_print(stdout, "%s: matches its runs, with its %zu other file%s\n", path,
                  found.n_files - 1, found.n_files == 2 ? "" : "s");
     if (found.n_unsealed > 0)
         printf(
             "%zu of its %zu runs %s unsealed: run.json has no digest, so that edits of lines and "
-            "charts cannot be told\n",
+            "charts cannot be detected\n",
             found.n_unsealed, found.n_runs, found.n_unsealed == 1 ? "is" : "are");
     return STATUS_OK;
 }
@@ -245,7 +245,7 @@ static const cli_command_t COMMANDS[] = {
      "l2, …). Exit code 1 if one is an outlier. The method: docs/fleet.md.",
      FLEET_OPTIONS, fleet_command, NULL, NULL},
     {"repeat", "SWEEP.json… | RUN RUN…",
-     "do runs of one sweep agree as well as their intervals say?",
+     "check reproducibility: do runs agree within their intervals?",
      "Of sweeps (files): runs them --times times, one after the other. Of runs (folders): "
      "compares\n"
      "them. By engine and phase: in how many cases the intervals of two runs overlap, how often a\n"
@@ -266,11 +266,11 @@ static const cli_command_t COMMANDS[] = {
      "    --kind h100=--gres=gpu:h100:1 --kind a100=\"--gres=gpu:a100:1 --qos=long\" -- --no-jax",
      CLUSTER_OPTIONS, cluster_command, NULL, RUN_OPTIONS},
     {"merge", "OUT RUN…", "join the shards of a run",
-     "Folders, shards and cases that are missing are told, and the rest is merged (exit code 1).",
+     "Missing folders, shards and cases are listed, and the rest is merged (exit code 1).",
      NO_OPTIONS, merge_command, NULL, NULL},
     {"list", "[workloads|operators|variants|sweeps|devices]", "list what can be measured", NULL,
      NO_OPTIONS, list_command, NULL, NULL},
-    {"operator", "new NAME | check DIR… | import FILE", "begin, check or import an own operator",
+    {"operator", "new NAME | check DIR… | import FILE", "create, check or import your own operator",
      NULL, OPERATOR_OPTIONS, operator_command, operator_print_subcommands, RUN_OPTIONS},
     {"doctor", "", "what is installed, what is missing, and how to install it", NULL,
      DOCTOR_OPTIONS, doctor_command, NULL, NULL},

@@ -103,7 +103,7 @@ const cli_option_t REPEAT_OPTIONS[] = {
     {"out", "DIR", "folder of the runs DIR/1 … DIR/N (results/repeat-TIME)", SET(cli_text, out)},
     {"resume", NULL, "continue the runs in --out; finished passes of cases are kept",
      SET(cli_flag, resume)},
-    {"passes", "N", "as of bench run, like the next ones", CLI_ASKED},
+    {"passes", "N", "as for bench run, like the options below", CLI_ASKED},
     {"quick", NULL, "one pass: no intervals, only how far medians move", CLI_ASKED},
     {"time-limit", "TIME", "time limit per contender", CLI_ASKED},
     {"no-pytorch", NULL, "leave PyTorch out", CLI_ASKED},

@@ -77,14 +77,13 @@ static void print_folder(const char *folder) {
     for (size_t i = 0; i < N_FILES; i++)
         printf("  %-25s %s\n", FILES[i].name, FILES[i].what);
     char *word = text_shell(folder);
-    printf(
-        "\nIt runs as it is. Each file says what to change; docs/own-operator.md has the format. "
-        "Next:\n"
-        "  bench operator check %s --emulate     (is the kernel right? on the CPU)\n"
-        "  bench compile --operator %s --arch sm_75,sm_90 --quick\n"
-        "  bench run --operator %s --quick\n"
-        "  bench run --operator %s --quick --set device=cpu     (without a GPU)\n",
-        word, word, word, word);
+    printf("\nIt runs as it is. Each file says what to change; docs/your-kernel.md has the format. "
+           "Next:\n"
+           "  bench operator check %s --emulate     (is the kernel right? on the CPU)\n"
+           "  bench compile --operator %s --arch sm_75,sm_90 --quick\n"
+           "  bench run --operator %s --quick\n"
+           "  bench run --operator %s --quick --set device=cpu     (without a GPU)\n",
+           word, word, word, word);
     free(word);
 }
 
@@ -348,7 +347,7 @@ enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS };
 
 void operator_print_subcommands(FILE *out) {
     enum { OPERANDS_COLUMN = 6 };
-    fputs("\nsubcommands (docs/own-operator.md):\n", out);
+    fputs("\nsubcommands (docs/your-kernel.md):\n", out);
     for (size_t i = 0; i < N_SUBCOMMANDS; i++)
         fprintf(out, "  %-6s %s%*s %s\n", SUBCOMMANDS[i].name, SUBCOMMANDS[i].operands,
                 OPERANDS_COLUMN - (int)text_width(SUBCOMMANDS[i].operands), "",

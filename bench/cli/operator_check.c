@@ -317,7 +317,7 @@ static status_t print_wrong_scripts(const char *root, const char *python, const 
         argv[2 + i] = paths->items[i];
     status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &answer, err);
     if (status == STATUS_OK && answer.exit_code != 0)
-        status = error_set(err, STATUS_FAILED, "implementations cannot be looked at: %.300s",
+        status = error_set(err, STATUS_FAILED, "implementations cannot be read: %.300s",
                            answer.timed_out ? "Python did not end" : answer.err);
     text_list_t lines = {0};
     if (status == STATUS_OK)

@@ -149,7 +149,7 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, trace)},
     {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer",
      SET(cli_flag, sanitize)},
-    {"isolate", NULL, "a process for each contender, behind the system's walls if it has any",
+    {"isolate", NULL, "run each contender in a process of its own, sandboxed where possible",
      SET(cli_flag, isolate)},
     {"processes", "P", "of Python workers: forked (default) or fresh",
      CLI_CHOICE(run_options_t, processes, PROCESSES_CHOICES)},
@@ -160,7 +160,7 @@ const cli_option_t RUN_OPTIONS[] = {
 
 const cli_option_t PLAN_OPTIONS[] = {
     CASE_OPTIONS,
-    {"quick", NULL, "as of run: one pass, an operator's quick sizes, no CPU beside a GPU",
+    {"quick", NULL, "as for run: one pass, an operator's quick sizes, no CPU beside a GPU",
      SET(cli_flag, quick)},
     {0},
 };

@@ -23,14 +23,14 @@ typedef struct style {
 
 static const style_t TERMINAL = {text_plain, text_plain}, MARKDOWN = {markdown_text, markdown_code};
 
-/* "+10.2 % (+9.8 – +10.6)" */
+/* "+10.2 % (+9.8 to +10.6 %)" */
 static char *change_text(double log_ratio, double low, double high) {
     if (isnan(log_ratio))
         return mem_text("–");
     const double change = expm1(log_ratio) * 100;
     if (isnan(low))
         return mem_format("%+.1f %%", change);
-    return mem_format("%+.1f %% (%+.1f – %+.1f)", change, (low - 1) * 100, (high - 1) * 100);
+    return mem_format("%+.1f %% (%+.1f to %+.1f %%)", change, (low - 1) * 100, (high - 1) * 100);
 }
 
 static char *cell_change(const gate_cell_t *gate) {
@@ -100,11 +100,11 @@ static size_t fill_table(table_t *table, const comparison_t *comparison, bool al
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* "10.0 % (9.7 – 10.3)" slower, or faster: by how much of BASE's time. */
+/* "10.0 % (9.7 to 10.3 %)" slower, or faster: by how much of BASE's time. */
 static char *size_text(const sweep_group_t *test) {
     const double sign = test->log_ratio < 0 ? -1 : 1;
     const double near = sign > 0 ? test->low : test->high, far = sign > 0 ? test->high : test->low;
-    return mem_format("%.1f %% (%.1f – %.1f)", sign * expm1(test->log_ratio) * 100,
+    return mem_format("%.1f %% (%.1f to %.1f %%)", sign * expm1(test->log_ratio) * 100,
                       sign * (near - 1) * 100, sign * (far - 1) * 100);
 }
 

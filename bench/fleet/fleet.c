@@ -39,11 +39,12 @@ static char *cases_text(const char *group) {
     return mem_format("cases bound by %s", group);
 }
 
-/* "6.0 % slower (+5.6 – +6.4)" */
+/* "6.0 % slower (+5.6 to +6.4 %)" */
 static char *change_text(const gate_cell_t *gate) {
     const double change = expm1(gate->change.log_ratio) * 100;
-    return mem_format("%.1f %% %s (%+.1f – %+.1f)", fabs(change), change < 0 ? "faster" : "slower",
-                      (gate->low - 1) * 100, (gate->high - 1) * 100);
+    return mem_format("%.1f %% %s (%+.1f to %+.1f %%)", fabs(change),
+                      change < 0 ? "faster" : "slower", (gate->low - 1) * 100,
+                      (gate->high - 1) * 100);
 }
 
 static void add_group(text_list_t *parts, const fleet_t *fleet, size_t g, size_t machine) {

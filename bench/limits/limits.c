@@ -51,10 +51,6 @@ static double fact(const environment_t *env, const char *name) {
     return number > 0 ? number : NAN;
 }
 
-double recorded_number(const record_t *run, const char *key) {
-    return fact(&run->environment, key);
-}
-
 static const chip_t *chip_of(const environment_t *env) {
     const char *arch = environment_get(env, "gpu.arch");
     for (size_t i = 0; arch != NULL && i < sizeof CHIPS / sizeof *CHIPS; i++)
@@ -344,19 +340,6 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
     return text;
 }
 
-streaming_floor_t streaming_floor(const record_t *run, const case_t *spec) {
-    const workload_t *workload = workload_find(spec->workload);
-    const double bytes = workload != NULL ? workload->cost(spec).working_set_bytes : NAN;
-    const device_rates_t rates = device_rates_of_record(run);
-    return (streaming_floor_t){.bytes = bytes,
-                               .dram_ns = bytes / rates.dram_bytes_per_s * 1e9,
-                               .l2_ns = bytes / rates.l2_bytes_per_s * 1e9,
-                               .dram_rate = rates.dram_bytes_per_s,
-                               .l2_rate = rates.l2_bytes_per_s,
-                               .l2_bytes = rates.l2_bytes,
-                               .fits = bytes < rates.l2_bytes && isfinite(rates.l2_bytes_per_s)};
-}
-
 /* ==== limits of a case ======================================================================== */
 
 /* Tolerated ratio between two ways to time one kernel, and between a time and what is possible. */
@@ -435,49 +418,6 @@ double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates) {
     const double in_ns = cost->bus_in_bytes / rates->bus_in_bytes_per_s * 1e9;
     const double out_ns = cost->bus_out_bytes / rates->bus_out_bytes_per_s * 1e9;
     return in_ns > 0 && out_ns > 0 ? fmax(in_ns, out_ns) : NAN;
-}
-
-static bool is_by_graph(const case_result_t *result) {
-    const char *phase = result->limit.phase;
-    return phase != NULL && result_phase(result, CALL_IN_GRAPH) == result_phase(result, phase);
-}
-
-/* NULL: none. The phase that times by the host's clock what limit.phase, "train_device", does by the
- * device's. */
-static const phase_t *computation_by_host(const case_result_t *result, const char *phase) {
-    static const char OF_DEVICE[] = "_device";
-    if (phase == NULL || !text_ends(phase, OF_DEVICE))
-        return NULL;
-    char *name = mem_text_n(phase, strlen(phase) - strlen(OF_DEVICE));
-    const phase_t *found = result_phase(result, name);
-    free(name);
-    return found;
-}
-
-/* What is nearer to the limit leaves no gap to be gained: a share of it would be one of the noise. */
-static const double NO_GAP = 1.1;
-
-double limit_share_closed(double our_ns, double their_ns, double limit_ns) {
-    const double least_ns = our_ns < their_ns ? NO_GAP * limit_ns : limit_ns;
-    return their_ns > least_ns ? (their_ns - our_ns) / (their_ns - limit_ns) : NAN;
-}
-
-/* A call in a graph of many is not held against a single one, which waits for its launch, and a time by
- * the device's clock not against one by the host's. */
-double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *theirs) {
-    const double limit_ns = ours->limit.limit_ns;
-    double our_ns = limit_ns / ours->limit.frac;
-    double their_ns = theirs->limit.limit_ns / theirs->limit.frac;
-    if (isnan(theirs->limit.frac)) {
-        const phase_t *our = computation_by_host(ours, ours->limit.phase),
-                      *their = computation_by_host(theirs, ours->limit.phase);
-        our_ns = our != NULL ? our->summary.median : NAN;
-        their_ns = their != NULL ? their->summary.median : NAN;
-    } else if (is_by_graph(ours) != is_by_graph(theirs)) {
-        our_ns = result_median(ours, ONE_CALL);
-        their_ns = result_median(theirs, ONE_CALL);
-    }
-    return limit_share_closed(our_ns, their_ns, limit_ns);
 }
 
 /* ---- plausibility ---------------------------------------------------------------------------- */

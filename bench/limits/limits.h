@@ -53,9 +53,6 @@ double matmul_flops_per_s(const device_rates_t *rates, matmul_type_t type);
 /* All rates of the run: from its cases, else from its environment. */
 device_rates_t device_rates_of_record(const record_t *run);
 
-/* A positive number in the run's environment, or NaN. */
-double recorded_number(const record_t *run, const char *key);
-
 /* Lower bounds of a training's time, from the rates measured in the run: four for linreg_train,
  * which uses all data in every epoch, and two for mnist_train, whose steps move all weights. */
 
@@ -83,16 +80,6 @@ double training_bound_ns(training_bound_t bound, const case_t *any_case,
 char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
                                 const device_rates_t *rates);
 
-/* Lower bound of a step that reads all data. */
-typedef struct streaming_floor {
-    double bytes;          /* a step */
-    double dram_ns, l2_ns; /* a step; NaN: rate not measured */
-    double dram_rate, l2_rate, l2_bytes;
-    bool fits; /* into the L2 */
-} streaming_floor_t;
-
-streaming_floor_t streaming_floor(const record_t *run, const case_t *spec);
-
 /* Fill in result->limit: what the hardware allows a kernel that moves its data once a pass and computes
  * at the rate of matrix products (else at the FP32 lanes' peak), at measured rates. A kernel that keeps
  * data on the chip can be faster. */
@@ -101,15 +88,6 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
 /* The least time of host_to_host on a GPU: the larger of input and output at the bus's rate, as both
  * can move at once. NaN if nothing moves or a rate was not measured. */
 double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates);
-
-/* The share of the gap between their time and ours' limit that ours closes: below 0 if ours is the slower.
- * By one of many calls in a graph if both have it, else by a single one; a training that has no time by the
- * device's clock by the host's. NaN without these times, without a limit, or if theirs is within a tenth of
- * the limit and ours the faster. */
-double limit_gap_closed_frac(const case_result_t *ours, const case_result_t *theirs);
-
-/* The same of these times in ns. */
-double limit_share_closed(double our_ns, double their_ns, double limit_ns);
 
 /* Replace a case's limit, and the flag that depends on it. */
 void limit_set_again(case_result_t *result, const workload_t *workload,

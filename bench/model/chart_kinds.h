@@ -10,18 +10,19 @@ typedef struct chart_kind {
      * precision or shape ("tf32", "rows_1024"). */
     const char *name;
     const char *family;  /* its name in a sweep's "charts"; NULL: not selectable */
+    const char *title;   /* for people; %s: what a size is, "batch size" */
     const char *summary; /* NULL: shares the line of the previous chart in the help */
 } chart_kind_t;
 
 /* In the order of a report: who is faster, by how much, why; then the rest. */
 const chart_kind_t *chart_kinds(size_t *n);
 const chart_kind_t *chart_kind_find(const char *name); /* NULL when unknown */
-/* Of a chart that shares a line, that of the line. */
-const char *chart_kind_summary(const chart_kind_t *kind);
+/* "Speed-up by batch size: f16", of "speed_f16"; the name of an unknown chart. The caller frees it. */
+char *chart_title(const char *name, const char *size_noun);
 /* Files of its charts are named as the chart alone, from when it was the only workload; those of
  * others start with the workload's name and "_". */
 bool chart_names_are_plain(const char *workload);
-/* Each family once. The caller frees the list. */
+/* Each family once, and those of earlier versions, which draw nothing. The caller frees the list. */
 text_list_t chart_families(void);
 
 #endif

@@ -650,7 +650,7 @@ static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
     const char *stop = json_string_value(json_object_get(json, "stop"));
     if (stop != NULL && !stop_reason_parse(stop, &result->stop))
         return error_set(err, STATUS_USAGE,
-                         "\"stop\" is \"%s\", expected precise, noise_floor, most_rounds, "
+                         "\"stop\" is \"%s\", expected precise, spread, noise_floor, most_rounds, "
                          "time_limit, fixed_count, single or none",
                          stop);
     const char *trust = json_string_value(json_object_get(json, "trust"));

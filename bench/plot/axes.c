@@ -124,10 +124,11 @@ void range_take(range_t *range, double value) {
 
 void chart_time_axis(chart_t *chart, const range_t *seen_ns) {
     static const range_t NOTHING_SEEN_NS = {1000, 1000};
+    static const double MARGIN = 1.25; /* so that nothing lies on the frame */
     const range_t *range_ns = seen_ns->high > 0 ? seen_ns : &NOTHING_SEEN_NS;
-    /* A margin, so that nothing lies on the frame. */
-    chart_numbers(chart, "y_low=%.10g y_high=%.10g", floor(log10(range_ns->low / 1000 / 1.1)),
-                  ceil(log10(range_ns->high / 1000 * 1.1)));
+    const double from = range_ns->low / 1000 / MARGIN, to = range_ns->high / 1000 * MARGIN;
+    chart_numbers(chart, "y_from=%.10g y_to=%.10g y_low=%.10g y_high=%.10g", from, to,
+                  floor(log10(from)), ceil(log10(to)));
 }
 
 /* 42 pixels fit five digits of a size under its bar; 150 are for the axis and the margins. */
@@ -149,7 +150,7 @@ void legend_take(legend_t *legend, const char *title) {
  * it thinks that two columns do not fit, it draws one. Actual letters are narrower, so a negative
  * spread corrects its estimate as far as needed. */
 int chart_legend(chart_t *chart, const legend_t *legend, size_t n_bars) {
-    enum { MARGINS = 120, ROW_HEIGHT = 20, DEFAULT_SPREAD = 2 };
+    enum { MARGINS = 137, ROW_HEIGHT = 20, DEFAULT_SPREAD = 2 };
     static const double LETTER = 7, SAMPLE = 55, GNUPLOT_LETTER = 8.4, GNUPLOT_SAMPLE = 6.5;
     const double column = (width_of(n_bars) - MARGINS) / 2, letters = (double)legend->longest;
     const bool two = LETTER * letters + SAMPLE <= column;

@@ -21,31 +21,21 @@ const char *chart_ratio_intervals(chart_t *chart, const plot_data_t *data);
 const char *chart_hollow(const plot_data_t *data);
 /* Time against size for both sides, with 95 % intervals of the medians. */
 chart_build_t chart_total, chart_host_to_host;
-/* Compute time of each rung against size with the hardware limit; a panel of bars per size. */
-chart_build_t chart_ladder, chart_ladder_batch;
-/* Combinations of host techniques, a panel of bars per size. */
-chart_build_t chart_techniques;
+/* Compute time of each rung against size with the hardware limit. */
+chart_build_t chart_ladder;
 /* Every contender's time against size; each engine's fastest as ratios to the strongest rival. */
 chart_build_t chart_times, chart_speed;
 /* Operations per second over operations per byte, under the measured roofs. */
 chart_build_t chart_roofline;
-/* Ours − a rival per size: `total` of the study's two set-ups; `host_to_host` of the fastest of
- * both at each size. */
-chart_build_t chart_difference, chart_difference_best;
-/* One-time costs by contender. */
-chart_build_t chart_once;
+/* Ours − a rival per size: `total` of the study's two set-ups. */
+chart_build_t chart_difference;
 /* Trainings: the loss over epochs and its difference from the reference; the time of each operation
  * of an epoch. */
 chart_build_t chart_loss, chart_operations;
-/* The same for a training from several seeds and for one whose steps have stages; the two builders
- * above call them. */
-chart_build_t chart_loss_of_seeds, chart_stages;
-
-/* Trainings by whole epochs: time of an epoch by contender; loss and accuracy on the test images
- * after each; split of the time and number of driver calls by allocator. */
-chart_build_t chart_epoch, chart_accuracy, chart_allocators, chart_driver_calls;
-/* Time of an allocation and a free by number of blocks in use. */
-chart_build_t chart_blocks;
+/* The former for a training from several seeds, which it calls. */
+chart_build_t chart_loss_of_seeds;
+/* Trainings by whole epochs: split of the time by allocator. */
+chart_build_t chart_allocators;
 
 /* The distribution of one case's samples, and their order. `phase` NULL: the phase that the case is
  * compared by. */
@@ -59,12 +49,9 @@ enum {
     /* Line types of plots/style.gp that no contender has. */
     STYLE_LIMIT = 20,
     STYLE_PHASES = 21, /* the first */
-    STYLE_OPERATIONS = 41,
     STYLE_BOUNDS = 46, /* of a training: limit_lines.h */
     STYLE_PARTS = 52,  /* of a step: analysis/learning.h */
     STYLE_SPLIT = 58,  /* kernels, driver, gaps */
-    STYLE_CALLS = 61,  /* of the driver: first epoch, later ones */
-    STYLE_BLOCKS = 63, /* allocation, free */
 };
 
 /* "64", "2²²", "5 k", "50 M": a size on axes and in tables. `text` has UNITS_TEXT bytes. */
@@ -105,7 +92,8 @@ typedef struct range {
 #define RANGE_INIT                                                                                 \
     { INFINITY, 0 }
 void range_take(range_t *range, double value); /* ignores NaN and values up to 0 */
-/* Write `y_low` and `y_high`: exponents of the decades around a range in ns, for an axis in µs. */
+/* Write `y_from` and `y_to`, the ends of a logarithmic axis in µs around a range in ns, and `y_low` and `y_high`: exponents
+ * of the decades around them. */
 void chart_time_axis(chart_t *chart, const range_t *seen_ns);
 /* Write `width`, enough for `n_bars` bars side by side, and `height`. */
 void chart_size(chart_t *chart, size_t n_bars, int height);

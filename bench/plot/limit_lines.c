@@ -27,14 +27,6 @@ const case_t *series_any_at(const plot_data_t *data, int64_t size) {
     return NULL;
 }
 
-bool training_bound_is_known(training_bound_t bound, const plot_data_t *data,
-                             const device_rates_t *rates) {
-    for (size_t i = 0; i < data->n_sizes; i++)
-        if (isfinite(training_bound_ns(bound, series_any_at(data, data->sizes[i]), rates)))
-            return true;
-    return false;
-}
-
 static size_t n_known(const case_t *spec, const device_rates_t *rates) {
     size_t n = 0;
     for (int b = 0; b < N_TRAINING_BOUNDS; b++)

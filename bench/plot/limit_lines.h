@@ -13,10 +13,6 @@ const char *training_bounds_phase(const plot_data_t *data);
 /* Any case of this size, whatever its status; every size of the data has one. */
 const case_t *series_any_at(const plot_data_t *data, int64_t size);
 
-/* Is it known at any size of the data? */
-bool training_bound_is_known(training_bound_t bound, const plot_data_t *data,
-                             const device_rates_t *rates);
-
 /* Add a dashed line for each known bound. Returns their arithmetic at one size for the chart's
  * note, each on a line after a line break; the chart owns it. */
 const char *lines_add_bounds(lines_t *lines, const plot_data_t *data, chart_t *chart);

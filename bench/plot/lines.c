@@ -110,9 +110,8 @@ void lines_write(lines_t *lines, const plot_data_t *data, chart_t *chart) {
         styles[i] = lines->items[i].series->style;
         write_line(&lines->items[i], &range_ns, &legend, chart);
     }
-    /* At small sizes the limit is far below any measurable time: show no more than a decade below
-     * the fastest contender. */
-    double lowest_ns = range_ns.low / 10;
+    /* At small sizes the limit is far below any measurable time: it may leave the chart. */
+    double lowest_ns = range_ns.low / 3;
     for (size_t i = 0; i < lines->n_limits; i++) {
         styles[n++] = lines->limits[i].style;
         write_limit(&lines->limits[i], data, &range_ns, &legend, chart);

@@ -29,18 +29,10 @@ static const struct chart_entry {
     {"speed", chart_speed, TO_RUNS, true, NULL},
     {"roofline", chart_roofline, TO_RUNS, false, NULL},
     {"difference", chart_difference, ALWAYS, false, NULL},
-    {"difference_best", chart_difference_best, TO_RUNS, false, NULL},
     {"ladder", chart_ladder, TO_RUNS, false, NULL},
-    {"ladder_batch", chart_ladder_batch, TO_RUNS, false, NULL},
-    {"epoch", chart_epoch, TO_EPOCHS, true, NULL},
     {"operations", chart_operations, TO_STEPS, false, NULL},
     {"loss", chart_loss, TO_TRAININGS, true, NULL},
-    {"accuracy", chart_accuracy, TO_EPOCHS, true, NULL},
     {"allocators", chart_allocators, TO_EPOCHS, false, NULL},
-    {"driver_calls", chart_driver_calls, TO_EPOCHS, false, NULL},
-    {"blocks", chart_blocks, TO_BLOCKS, false, NULL},
-    {"techniques", chart_techniques, TO_RUNS, false, NULL},
-    {"once", chart_once, TO_RUNS, false, NULL},
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS, MOST_SETTINGS = 8 };
 
@@ -72,22 +64,33 @@ static status_t remove_older(const chart_set_t *set, const char *name, error_t *
     return STATUS_OK;
 }
 
-/* Draw what a builder made, or record why it made nothing. Frees `why` and the chart. */
-static status_t finish(const chart_set_t *set, const char *name, const char *size_label, char *why,
-                       chart_t *chart, error_t *err) {
-    const plotter_t *plotter = set->plotter;
+static const char *file_name(const chart_set_t *set, const workload_t *workload,
+                             const char *chart) {
+    const bool plain = chart_names_are_plain(workload->name);
+    return arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
+                        plain ? "" : "_", chart);
+}
+
+/* Draw what a builder made, or record why it made nothing. `what`: the chart, without its workload's name. Frees `why` and
+ * the chart. */
+static status_t finish(const chart_set_t *set, const workload_t *workload, const char *what,
+                       char *why, chart_t *chart, error_t *err) {
+    plotter_t *plotter = set->plotter;
+    const char *name = workload != NULL ? file_name(set, workload, what) : what;
     chart_list_t *charts = plotter->charts;
     status_t status = STATUS_OK;
     if (why != NULL) {
         text_list_add_format(&charts->skipped, "%s%s: %s", set->prefix, name, why);
         status = remove_older(set, name, err);
     } else {
+        if (workload != NULL)
+            chart->title = arena_keep(&plotter->texts, chart_title(what, workload->size_noun));
         const chart_target_t target = {.folder = set->folder,
                                        .name = name,
                                        .scripts = plotter->scripts,
                                        .gnuplot = plotter->gnuplot,
                                        .footer = set->source->footer,
-                                       .size_label = size_label};
+                                       .size_label = workload != NULL ? workload->size_label : ""};
         status = chart_write(chart, &target, &plotter->formats, err);
         for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++) {
             char *path = mem_format("%s/%s.%s", set->folder, name, plotter->formats.items[i]);
@@ -137,7 +140,7 @@ static status_t draw_samples(const chart_set_t *set, error_t *err) {
     const case_result_t *result = record_find(&set->source->run, case_id);
     chart_t chart = {0};
     char *why = chart_samples(result, phase, &chart);
-    return finish(set, "samples", "", why, &chart, err);
+    return finish(set, NULL, "samples", why, &chart, err);
 }
 
 static char *build_of_shape(const plot_data_t *shape, const struct chart_entry *entry,
@@ -170,13 +173,6 @@ static char *build_chart(const workload_section_t *section, const struct chart_e
     return first_why;
 }
 
-static const char *file_name(const chart_set_t *set, const workload_t *workload,
-                             const char *chart) {
-    const bool plain = chart_names_are_plain(workload->name);
-    return arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
-                        plain ? "" : "_", chart);
-}
-
 /* Of every setting but the one that the workload's own chart has shown, up to MOST_SETTINGS. A setting that
  * allows no chart has none. */
 static status_t draw_settings(const chart_set_t *set, const workload_section_t *section,
@@ -198,8 +194,7 @@ static status_t draw_settings(const chart_set_t *set, const workload_section_t *
         char *why = build_chart(section, entry, settings.items[i], &used, &chart);
         const char *name = arena_format(texts, "%s_%s", entry->name, settings.items[i]);
         if (why == NULL)
-            status = finish(set, file_name(set, workload, name), workload->size_label, NULL, &chart,
-                            err);
+            status = finish(set, workload, name, NULL, &chart, err);
         else
             chart_free(&chart);
         free(why);
@@ -235,7 +230,7 @@ static status_t draw_chart(const chart_set_t *set, const workload_section_t *sec
     chart_t chart = {0};
     size_t used = 0;
     char *why = build_chart(section, entry, NULL, &used, &chart);
-    TRY(finish(set, name, workload->size_label, why, &chart, err));
+    TRY(finish(set, workload, entry->name, why, &chart, err));
     return entry->each ? draw_settings(set, section, entry, section->settings[used], err)
                        : STATUS_OK;
 }

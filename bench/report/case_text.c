@@ -1,9 +1,10 @@
 #include "report/case_text.h"
 
+#include "analysis/contenders.h"
 #include "analysis/speedup.h"
 #include "base/units.h"
 #include "io/output.h"
-#include "report/passes.h"
+#include "report/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,15 +66,12 @@ static void print_phases(FILE *out, const case_result_t *result) {
         }
 }
 
-/* "precise in 5, most_rounds in 1 after 48 rounds" */
+/* "6: precise in 5, most_rounds in 1 after 48 rounds" */
 static void print_stops(FILE *out, const case_result_t *result) {
     size_t n = 0;
     for (size_t i = 0; i < result->n_phases; i++)
         n = result->phases[i].n_passes > n ? result->phases[i].n_passes : n;
-    fprintf(out, "  passes       %zu: %s\n", n,
-            n < STATS_FEWEST_PASSES ? "the spread between processes is unknown"
-                                    : "the intervals are over passes");
-    fprintf(out, "  stopped      ");
+    fprintf(out, "  passes       %zu%s: ", n, n < STATS_FEWEST_PASSES ? ", without intervals" : "");
     const char *before = "";
     for (size_t s = 0; s <= STOP_SINGLE; s++) {
         const unsigned stops = result_stops(result, (stop_reason_t)s);

@@ -1,6 +1,6 @@
 #include "report/check.h"
 
-#include "report/top/top.h"
+#include "report/page.h"
 
 #include "base/memory.h"
 #include "io/fs.h"

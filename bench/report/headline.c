@@ -2,9 +2,11 @@
 
 #include "analysis/learning.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,4 +246,416 @@ headline_t headline_leads(const headline_part_t *part) {
 void headline_free(headline_t *headline) {
     free(headline->rows);
     *headline = (headline_t){0};
+}
+
+/* ---- as a table for a terminal: the answer first, at most 100 columns where the names allow it ------ */
+
+/* What the rows of the table have in common, above it; what only some have, above those rows. */
+enum { ABOVE_WORKLOAD, ABOVE_MACHINE, ABOVE_WHEN, ABOVE_PHASE, N_ABOVE };
+enum { COLUMN_FASTER, COLUMN_SIZE, COLUMN_OURS, COLUMN_RIVAL, N_COLUMNS };
+enum { WIDTH = 100 };
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+const char *headline_setting(const report_t *report, const headline_row_t *row) {
+    /* A set's cases differ only in size. */
+    const case_t *spec = &comparison_set_next(row->set, NULL, ANYONE, EVERY_SIZE)->spec;
+    const workload_t *workload = workload_find(spec->workload);
+    text_list_t parts = {0};
+    case_t defaults = {0};
+    if (workload != NULL)
+        defaults = workload_defaults(workload);
+    for (size_t i = 0; i < spec->n_params; i++) {
+        const char *name = spec->params[i].name;
+        const value_t *default_value = case_param(&defaults, name);
+        if (strcmp(name, row->set->size_param) == 0 || strcmp(name, "seed") == 0 ||
+            (default_value != NULL && value_equal(default_value, &spec->params[i].value)))
+            continue;
+        text_list_add_format(&parts, "%s=%s", name,
+                             report_keep(report, value_text(&spec->params[i].value)));
+    }
+    text_list_add(&parts, spec->dtype);
+    case_free(&defaults);
+    return report_join(report, &parts, ", ");
+}
+
+/* "ours is self-reported"; NULL if the side has a time that may be compared. */
+static const char *side_without(const report_t *report, const char *side, const char *none,
+                                const standing_t *standing, const char *phase) {
+    const case_result_t *shown = standing_shown(standing);
+    if (standing->fastest != NULL)
+        return NULL;
+    return shown == NULL ? none
+                         : report_text(report, "%s %s", side,
+                                       report_keep(report, exclusion_text(shown, phase)));
+}
+
+static const char *no_ratio(const report_t *report, const headline_row_t *row) {
+    const char *ours =
+        side_without(report, "ours", "ours was not run", &row->row->ours, row->set->phase);
+    const char *theirs =
+        side_without(report, "the rival", "no rival was run", &row->row->theirs, row->set->phase);
+    if (ours == NULL || theirs == NULL)
+        return ours != NULL ? ours : theirs != NULL ? theirs : "–";
+    static const char OURS_IS[] = "ours is ", RIVAL_IS[] = "the rival is ";
+    if (text_starts(ours, OURS_IS) && text_starts(theirs, RIVAL_IS) &&
+        strcmp(ours + strlen(OURS_IS), theirs + strlen(RIVAL_IS)) == 0)
+        return report_text(report, "both are %s", ours + strlen(OURS_IS));
+    return report_text(report, "%s, %s", ours, theirs);
+}
+
+const char *headline_faster(const report_t *report, const headline_row_t *row) {
+    const speedup_t *speedup = &row->row->headline;
+    if (speedup->verdict == VERDICT_NONE)
+        return no_ratio(report, row);
+    const char *lead = lead_text(report, speedup);
+    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
+        return report_text(report, "no difference, %s", lead);
+    const case_result_t *leader = theirs_leads(speedup) ? row->row->strongest : row->row->best;
+    return report_text(report, "%s %s", engine_name(leader->spec.engine), lead);
+}
+
+const char *headline_range(const report_t *report, const headline_row_t *row, bool of_leader) {
+    if (row->part->boots == NULL || row->part->boots->n == 0)
+        return "";
+    boots_range_t range =
+        boots_range(row->part->boots, row->row->best, row->row->strongest, row->set->phase);
+    if (range.n < 2)
+        return "–";
+    if (of_leader && theirs_leads(&row->row->headline))
+        range = (boots_range_t){range.n, 1 / range.most, 1 / range.least};
+    const size_t n = row->part->boots->n + 1;
+    return report_text(report, "%s%s%s",
+                       units_range(report_buffer(report), range.least, range.most),
+                       range.n < n ? report_text(report, " (in %zu of %zu)", range.n, n) : "",
+                       boots_disagree(&range) ? ", they disagree" : "");
+}
+
+/* "triton fused (self-reported)" */
+static const char *marked_contender(const report_t *report, const case_result_t *result) {
+    const char *mark = result != NULL && is_self_reported(result) ? " (self-reported)" : "";
+    return report_text(report, "%s%s", contender_text(report, result), mark);
+}
+
+/* "JAX jit 11.3 µs, …": of each rival but the one that ours is held against. */
+static const char *others_text(const report_t *report, const headline_row_t *row) {
+    text_list_t others = {0};
+    for (size_t i = 0; i < row->set->n_rivals; i++) {
+        const case_result_t *shown = rival_shown(&row->row->rivals[i]);
+        if (shown != NULL && shown != standing_shown(&row->row->theirs) &&
+            shown != standing_faster(&row->row->theirs, row->set->phase))
+            text_list_add_format(&others, "%s %s%s", contender_text(report, shown),
+                                 time_cell(report, shown, row->set->phase),
+                                 is_self_reported(shown) ? " (self-reported)" : "");
+    }
+    const char *list = report_join(report, &others, ", ");
+    return list != NULL ? list : "";
+}
+
+/* Cases with a lower time than the one that stands for their side, and why they do not. What ours declares to
+ * be other work, another algorithm or a larger tolerance, is no surprise. */
+static const char *excluded_text(const report_t *report, const headline_row_t *row) {
+    const case_result_t *const faster[] = {standing_faster(&row->row->ours, row->set->phase),
+                                           standing_faster(&row->row->theirs, row->set->phase)};
+    text_list_t excluded = {0};
+    for (size_t i = 0; i < 2; i++)
+        if (faster[i] != NULL && (i == 1 || is_self_reported(faster[i])))
+            text_list_add_format(&excluded, "%s %s %s", contender_text(report, faster[i]),
+                                 time_cell(report, faster[i], row->set->phase),
+                                 report_keep(report, exclusion_text(faster[i], row->set->phase)));
+    const char *list = report_join(report, &excluded, ", ");
+    return list != NULL ? list : "";
+}
+
+const char *headline_eager(const report_t *report, const size_row_t *row) {
+    const speedup_t *speedup = &row->plain_against_eager;
+    if (speedup->ours == NULL || speedup->theirs == NULL)
+        return "";
+    const case_result_t *leader = theirs_leads(speedup) ? row->eager : row->plain;
+    const char *times = report_text(
+        report, "%s %s, %s %s", row->plain->spec.variant, time_cell(report, row->plain, ONE_CALL),
+        engine_name(row->eager->spec.engine), time_cell(report, row->eager, ONE_CALL));
+    if (speedup->self_reported)
+        return report_text(report, "%s: one is self-reported", times);
+    return report_text(report, "%s: %s %s", times,
+                       speedup->verdict == VERDICT_NO_DIFFERENCE ? "no difference,"
+                                                                 : engine_name(leader->spec.engine),
+                       lead_text(report, speedup));
+}
+
+const char *headline_range_title(const report_t *report, const headline_t *headline) {
+    size_t fewest = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < headline->n; i++) {
+        const boots_t *boots = headline->rows[i].part->boots;
+        const size_t n = boots != NULL && boots->n > 0 ? boots->n + 1 : 0;
+        fewest = n > 0 && n < fewest ? n : fewest;
+        most = n > most ? n : most;
+    }
+    return fewest == most ? report_text(report, "over %zu boots", most) : "over boots";
+}
+
+/* ---- above rows ------------------------------------------------------------------------------ */
+
+/* The phase as the cases have it, so that a log, a case and the table name one number alike: "forward", "kernel_graph
+ * and forward_graph". */
+static const char *phase_names(const report_t *report, const headline_row_t *row) {
+    const case_result_t *const sides[] = {standing_shown(&row->row->ours),
+                                          standing_shown(&row->row->theirs)};
+    text_list_t names = {0};
+    for (size_t i = 0; i < 2; i++) {
+        const phase_t *phase = sides[i] != NULL ? result_phase(sides[i], row->set->phase) : NULL;
+        if (phase != NULL && !text_list_has(&names, phase->name))
+            text_list_add(&names, phase->name);
+    }
+    const char *list = report_join(report, &names, " and ");
+    return list != NULL ? list : row->set->phase;
+}
+
+static void fill_above(const report_t *report, const headline_row_t *row,
+                       const char *above[N_ABOVE]) {
+    const char *gpu = environment_get(&row->part->run->environment, "gpu.name");
+    const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
+    above[ABOVE_WORKLOAD] =
+        report_text(report, "%s %s", row->set->workload, headline_setting(report, row));
+    above[ABOVE_MACHINE] = !on_gpu ? "CPU" : gpu != NULL ? gpu : "GPU";
+    above[ABOVE_WHEN] = row->part->when != NULL ? row->part->when : "";
+    above[ABOVE_PHASE] = phase_names(report, row);
+}
+
+/* Those that all rows share, or with `shared` false the others; NULL: none. */
+static const char *above_text(const report_t *report, const char *const *above,
+                              const bool *is_shared, bool shared) {
+    text_list_t parts = {0};
+    for (size_t a = 0; a < N_ABOVE; a++)
+        if (is_shared[a] == shared && above[a][0] != '\0')
+            text_list_add_format(&parts, a == ABOVE_PHASE ? "median %s" : "%s", above[a]);
+    return report_join(report, &parts, ", ");
+}
+
+/* ---- below the table ------------------------------------------------------------------------- */
+
+/* Words of `text` in lines of at most WIDTH columns, those after the first further in. */
+static void print_wrapped(const report_t *report, const char *text) {
+    char *words = mem_text(text), *rest = words;
+    size_t column = 0;
+    for (const char *word; (word = strsep(&rest, " ")) != NULL;) {
+        const size_t width = text_width(word);
+        const bool breaks = column > 0 && column + 1 + width > WIDTH;
+        print(report, "%s%s", breaks ? "\n    " : column > 0 ? " " : "", word);
+        column = width + (breaks ? 4 : column > 0 ? column + 1 : 0);
+    }
+    print(report, "\n");
+    free(words);
+}
+
+/* "batch 64"; with `full`, what else tells rows apart: "softmax rows=16, f32, CPU, cols 32768". */
+static const char *row_name(const report_t *report, const headline_row_t *row, bool full) {
+    const char *size = size_name(report, row->set, row->row->size);
+    const bool on_cpu = strcmp(row->set->platform->device, "cpu") == 0;
+    return !full ? size
+                 : report_text(report, "%s %s, %s%s", row->set->workload,
+                               headline_setting(report, row), on_cpu ? "CPU, " : "", size);
+}
+
+/* "over 3 boots: batch 64 1.60–1.64×, batch 2^24 1.04–1.08×" */
+static void print_boots(const report_t *report, const headline_t *headline, bool full) {
+    text_list_t ranges = {0};
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const char *range = headline_range(report, row, true);
+        if (range[0] != '\0' && strcmp(range, "–") != 0)
+            text_list_add_format(&ranges, "%s %s", row_name(report, row, full), range);
+    }
+    const char *list = report_join(report, &ranges, full ? "; " : ", ");
+    if (list == NULL)
+        return;
+    print(report, "\n");
+    print_wrapped(
+        report, report_text(report, "%s: %s. The interval of a ratio covers its range over boots.",
+                            headline_range_title(report, headline), list));
+}
+
+/* Is the table's own ratio that of an eager call of each? */
+static bool is_of_eager_calls(const headline_row_t *row) {
+    return row->row->best == row->row->plain && row->row->strongest == row->row->eager;
+}
+
+/* What belongs to a row and has no column: without the rivals that did not lead if the table is of several workloads. */
+static void print_notes(const report_t *report, const headline_t *headline, bool full) {
+    bool first = true;
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const bool of_one = headline->rows[0].part == headline->rows[headline->n - 1].part;
+        const struct {
+            const char *title, *text;
+        } notes[] = {{"faster, but not compared", excluded_text(report, row)},
+                     {"other rivals", of_one ? others_text(report, row) : ""},
+                     {"one eager call of each",
+                      of_one && !is_of_eager_calls(row) ? headline_eager(report, row->row) : ""}};
+        for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
+            if (notes[k].text[0] == '\0')
+                continue;
+            print(report, "%s", first ? "\n" : "");
+            print_wrapped(report, report_text(report, "%s, %s: %s", row_name(report, row, full),
+                                              notes[k].title, notes[k].text));
+            first = false;
+        }
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* The engine of all who stand for a side, which then is named in the heading alone; NULL: they differ. */
+static const char *common_engine(const headline_t *headline, bool ours) {
+    const char *engine = NULL;
+    for (size_t i = 0; i < headline->n; i++) {
+        const size_row_t *row = headline->rows[i].row;
+        const case_result_t *shown = standing_shown(ours ? &row->ours : &row->theirs);
+        if (shown == NULL)
+            continue;
+        if (engine != NULL && strcmp(engine, shown->spec.engine) != 0)
+            return NULL;
+        engine = shown->spec.engine;
+    }
+    return engine != NULL ? engine_name(engine) : NULL;
+}
+
+/* Its time and its name; the times of a column end below each other. */
+static const char *side_cell(const report_t *report, const case_result_t *result, const char *phase,
+                             const char *common, size_t widest) {
+    const char *time = time_cell(report, result, phase), *name = marked_contender(report, result);
+    if (result != NULL && common != NULL)
+        name = report_text(report, "%s%s", result->spec.variant,
+                           is_self_reported(result) ? " (self-reported)" : "");
+    return report_text(report, "%*s%s %s", (int)(widest - text_width(time)), "", time, name);
+}
+
+static size_t widest_time(const report_t *report, const headline_t *headline, bool ours) {
+    size_t widest = 0;
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const case_result_t *shown = standing_shown(ours ? &row->row->ours : &row->row->theirs);
+        const size_t width = text_width(time_cell(report, shown, row->set->phase));
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+/* As headline_faster(), but short. */
+static const char *faster_cell(const report_t *report, const headline_row_t *row) {
+    const speedup_t *speedup = &row->row->headline;
+    return speedup->verdict == VERDICT_NO_DIFFERENCE
+               ? report_text(report, "none, %s", lead_text(report, speedup))
+               : headline_faster(report, row);
+}
+
+static void add_rows(columns_t *table, const headline_t *headline, const char *ours,
+                     const char *rival) {
+    const report_t *report = table->report;
+    const size_t own = widest_time(report, headline, true),
+                 other = widest_time(report, headline, false);
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const char *phase = row->set->phase;
+        columns_row(table, (const char *[N_COLUMNS]){
+                               [COLUMN_FASTER] = faster_cell(report, row),
+                               [COLUMN_SIZE] = size_name(report, row->set, row->row->size),
+                               [COLUMN_OURS] = side_cell(report, standing_shown(&row->row->ours),
+                                                         phase, ours, own),
+                               [COLUMN_RIVAL] = side_cell(report, standing_shown(&row->row->theirs),
+                                                          phase, rival, other)});
+    }
+}
+
+/* The lines of `text`, a table with a heading and a rule, and above rows what only they have in common. */
+static void print_lines(const report_t *report, const headline_t *headline, char *text,
+                        const char *const (*above)[N_ABOVE], const bool *is_shared) {
+    const char *last = NULL;
+    for (size_t i = 0; i < headline->n + 2; i++) {
+        const char *line = strsep(&text, "\n");
+        const char *own = i < 2 ? NULL : above_text(report, above[i - 2], is_shared, false);
+        if (own != NULL && (last == NULL || strcmp(own, last) != 0))
+            print(report, "%s%s\n", last != NULL ? "\n" : "", own);
+        last = own;
+        print(report, "%s\n", line);
+    }
+}
+
+static void print_table(const report_t *report, const headline_t *headline, passes_t passes,
+                        const char *const (*above)[N_ABOVE], const bool *is_shared) {
+    const char *ours = common_engine(headline, true), *rival = common_engine(headline, false);
+    const column_t columns[N_COLUMNS] = {
+        {passes_have_intervals(passes) ? "faster (95 % interval)" : "lower time", 'l', false},
+        {"size", 'l', false},
+        {ours != NULL ? report_text(report, "ours: %s", ours) : "ours", 'l', false},
+        {rival != NULL ? report_text(report, "best rival: %s", rival) : "best rival", 'l', false},
+    };
+    columns_t table = columns_begin(report, columns, N_COLUMNS);
+    add_rows(&table, headline, ours, rival);
+    char *text = table_text(&table.table, TABLE_TERMINAL);
+    print_lines(report, headline, text, above, is_shared);
+    table_free(&table.table);
+    free(text);
+}
+
+/* A table for the rows on each kind of device, the GPU's first. */
+static void print_tables(const report_t *report, const headline_t *headline, passes_t passes,
+                         const char *const (*above)[N_ABOVE], const bool *is_shared) {
+    for (size_t at = 0; at < headline->n;) {
+        headline_t rows = {.rows = headline->rows + at, .n = 1};
+        const char *device = rows.rows->set->platform->device;
+        while (at + rows.n < headline->n &&
+               strcmp(rows.rows[rows.n].set->platform->device, device) == 0)
+            rows.n++;
+        print(report, "%s", at > 0 ? "\n" : "");
+        print_table(report, &rows, passes, above + at, is_shared);
+        at += rows.n;
+    }
+}
+
+char *headline_text(const headline_t *headline) {
+    if (headline->n == 0)
+        return mem_text("");
+    page_t page;
+    page_open(&page);
+    const report_t *report = &page.report;
+    const char *caveat = headline_caveat(headline->rows[0].set->workload);
+    const char *(*above)[N_ABOVE] = mem_zeroed(headline->n, sizeof *above);
+    bool is_shared[N_ABOVE] = {true, true, true, true};
+    passes_t passes = {0};
+    for (size_t i = 0; i < headline->n; i++) {
+        passes = passes_join(passes, passes_of(headline->rows[i].part->run));
+        fill_above(report, &headline->rows[i], above[i]);
+        for (size_t a = 0; a < N_ABOVE; a++)
+            is_shared[a] = is_shared[a] && strcmp(above[i][a], above[0][a]) == 0;
+    }
+    const char *title = above_text(report, above[0], is_shared, true);
+    if (title != NULL || caveat != NULL)
+        print(report, "%s%s%s\n\n", title != NULL ? title : "",
+              title != NULL && caveat != NULL ? ", " : "", caveat != NULL ? caveat : "");
+    print_tables(report, headline, passes, (const char *const(*)[N_ABOVE])above, is_shared);
+    const bool full = !is_shared[ABOVE_WORKLOAD] || !is_shared[ABOVE_MACHINE];
+    print_notes(report, headline, full);
+    print_boots(report, headline, full);
+    const char *note = passes_note(report, passes);
+    if (*note != '\0') {
+        print(report, "\n");
+        print_wrapped(report, note);
+    }
+    free(above);
+    return page_close(&page);
+}
+
+void headline_lines(const report_t *report, const headline_t *headline) {
+    for (size_t i = 0; i < headline->n; i++) {
+        const headline_row_t *row = &headline->rows[i];
+        const case_result_t *ours = standing_shown(&row->row->ours),
+                            *theirs = standing_shown(&row->row->theirs);
+        if (row->row->headline.verdict != VERDICT_NONE)
+            print(report, "%s, %s%s: %s %s against %s %s\n", faster_cell(report, row),
+                  strcmp(row->set->platform->device, "cpu") == 0 ? "CPU, " : "",
+                  size_name(report, row->set, row->row->size),
+                  time_cell(report, ours, row->set->phase), ours->spec.variant,
+                  time_cell(report, theirs, row->set->phase), contender_text(report, theirs));
+    }
 }

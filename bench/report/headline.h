@@ -3,9 +3,7 @@
 #ifndef BENCH_REPORT_HEADLINE_H
 #define BENCH_REPORT_HEADLINE_H
 
-#include "analysis/speedup.h"
-#include "io/output.h"
-#include "report/page.h"
+#include "report/words.h"
 
 enum { HEADLINE_ROWS = 12, HEADLINE_WORKLOAD_ROWS = 10 };
 
@@ -53,11 +51,10 @@ void headline_lines(const report_t *report, const headline_t *headline);
 /* Cells, as plain text: "f32", "depth=3, tf32" (only parameters that differ from the default); "CUDA
  * 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)", or why there is no ratio, "ours is
  * self-reported, the rival was skipped"; the range over boots as
- * "3.3–3.6×", "" without boots; "PyTorch graph", "–" for NULL. */
+ * "3.3–3.6×", "" without boots. */
 const char *headline_setting(const report_t *report, const headline_row_t *row);
 const char *headline_faster(const report_t *report, const headline_row_t *row);
 const char *headline_range(const report_t *report, const headline_row_t *row, bool of_leader);
-const char *headline_contender(const report_t *report, const case_result_t *result);
 /* "mine 82.7 µs, PyTorch 105 µs: Python 1.27× (1.25–1.29)": plain_against_eager; "" without one. */
 const char *headline_eager(const report_t *report, const size_row_t *row);
 /* "over 3 boots"; without the number if the parts differ in it. */

@@ -35,6 +35,12 @@ void print(const report_t *report, const char *format, ...) {
     va_end(args);
 }
 
+void report_heading(const report_t *report, unsigned level, const char *text) {
+    print(report, "%.*s %s\n\n", (int)level, "######", text);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
 const char *report_text(const report_t *report, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -59,15 +65,26 @@ char *report_buffer(const report_t *report) {
     return arena_buffer(report->texts, UNITS_TEXT);
 }
 
+void *report_array(const report_t *report, size_t count, size_t bytes) {
+    return arena_buffer(report->texts, (count + 1) * bytes);
+}
+
 const char *report_join(const report_t *report, text_list_t *list, const char *separator) {
     const char *text = list->n > 0 ? report_keep(report, text_list_join(list, separator)) : NULL;
     text_list_free(list);
     return text;
 }
 
-void report_heading(const report_t *report, unsigned level, const char *text) {
-    print(report, "%.*s %s\n\n", (int)level, "######", text);
+const char *report_first_few(const report_t *report, text_list_t *list) {
+    enum { SHOWN = 3 };
+    const size_t more = list->n > SHOWN ? list->n - SHOWN : 0;
+    for (; list->n > SHOWN; list->n--)
+        free(list->items[list->n - 1]);
+    const char *text = report_join(report, list, ", ");
+    return more > 0 ? report_text(report, "%s and %zu more", text, more) : text;
 }
+
+/* ---- links ----------------------------------------------------------------------------------- */
 
 /* The absolute path's components, with ".", ".." and "//" resolved. realpath() cannot be used: the
  * report's folder may not exist yet. */
@@ -119,7 +136,7 @@ const char *doc_link(const report_t *report, const char *page, const char *headi
                            : text;
 }
 
-enum { HREF_DIGITS = 16 };
+enum { HREF_DIGITS = 10 };
 
 char *case_href(const record_t *run, const case_result_t *result) {
     char text[HASH_TEXT];
@@ -149,12 +166,87 @@ bool is_not_applicable(const case_result_t *result) {
            text_starts(result->reason, "for ") && text_ends(result->reason, " only");
 }
 
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+columns_t columns_begin(const report_t *report, const column_t *columns, size_t n_columns) {
+    columns_t started = {.report = report, .columns = columns, .n_columns = n_columns};
+    const char **headings = mem_zeroed(n_columns, sizeof *headings);
+    char *align = mem_zeroed(n_columns + 1, 1);
+    size_t n = 0;
+    for (size_t c = 0; c < n_columns; c++)
+        if (!columns[c].hidden) {
+            headings[n] = columns[c].heading;
+            align[n++] = columns[c].align;
+        }
+    table_init(&started.table, headings, n);
+    table_set_align(&started.table, align);
+    free(headings);
+    free(align);
+    return started;
+}
+
+void columns_row(columns_t *columns, const char *const *cells) {
+    for (size_t c = 0; c < columns->n_columns; c++)
+        if (!columns->columns[c].hidden)
+            table_add(&columns->table, cells[c]);
+}
+
+static void end_table(columns_t *columns, const char *heading, const char *text) {
+    const report_t *report = columns->report;
+    if (table_rows(&columns->table) > 0) {
+        if (heading != NULL)
+            report_heading(report, 3, heading);
+        print(report, "%s%s%s\n", text, *text != '\0' ? "\n\n" : "",
+              report_keep(report, table_text(&columns->table, TABLE_MARKDOWN)));
+    }
+    table_free(&columns->table);
+}
+
+void columns_end(columns_t *columns, const char *heading, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *text = report_keep(columns->report, mem_format_args(format, args));
+    va_end(args);
+    end_table(columns, heading, text);
+}
+
+const char **rows_add(rows_t *rows, size_t n_columns) {
+    rows->n_columns = n_columns;
+    rows->cells = mem_resize(rows->cells, (rows->n + 1) * n_columns, sizeof *rows->cells);
+    const char **row = rows->cells + rows->n++ * n_columns;
+    memset(row, 0, n_columns * sizeof *row);
+    return row;
+}
+
+void rows_end(const report_t *report, rows_t *rows, column_t *columns, const char *heading,
+              const char *text) {
+    for (size_t c = 0; c < rows->n_columns; c++) {
+        bool any = false;
+        for (size_t r = 0; r < rows->n; r++) {
+            const char *cell = rows->cells[r * rows->n_columns + c];
+            any = any || (cell != NULL && *cell != '\0' && strcmp(cell, "–") != 0);
+        }
+        columns[c].hidden = columns[c].hidden || !any;
+    }
+    columns_t table = columns_begin(report, columns, rows->n_columns);
+    for (size_t r = 0; r < rows->n; r++)
+        columns_row(&table, rows->cells + r * rows->n_columns);
+    end_table(&table, heading, text);
+    free(rows->cells);
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
 const char *time_text(const report_t *report, double ns) {
     return units_time(report_buffer(report), ns);
 }
 
 const char *percent_text(const report_t *report, double frac) {
     return units_percent(report_buffer(report), frac);
+}
+
+const char *bytes_text(const report_t *report, double bytes) {
+    return units_bytes(report_buffer(report), bytes);
 }
 
 const char *bimodal_mark(const phase_t *phase) {
@@ -167,10 +259,6 @@ const char *limit_mark(const case_result_t *result) {
     return phase != NULL ? bimodal_mark(phase) : "";
 }
 
-const char *passes_word(const report_t *report, size_t n) {
-    return n <= 1 ? "one pass" : report_text(report, "%zu passes", n);
-}
-
 const char *median_text(const report_t *report, const phase_t *phase) {
     const summary_t *s = &phase->summary;
     return report_text(report, "%s%s",
@@ -178,36 +266,66 @@ const char *median_text(const report_t *report, const phase_t *phase) {
                        bimodal_mark(phase));
 }
 
-bool theirs_leads(const speedup_t *speedup) {
-    return speedup->verdict == VERDICT_THEIRS ||
-           (speedup->verdict == VERDICT_UNDECIDED && speedup->ratio.centre < 1);
+const char *time_cell(const report_t *report, const case_result_t *result, const char *phase) {
+    if (result != NULL && !result_has_times(result))
+        return case_link(report, result, case_status_name(result->status));
+    const char *mark = result == NULL                     ? ""
+                       : result->status == CASE_THROTTLED ? " †"
+                       : result_is_busy(result)           ? " §"
+                                                          : "";
+    const phase_t *timed = result != NULL ? result_phase(result, phase) : NULL;
+    return timed != NULL ? case_link(report, result,
+                                     report_text(report, "%s%s", median_text(report, timed), mark))
+                         : "–";
 }
 
-const char *lead_text(const report_t *report, const speedup_t *speedup) {
-    stats_interval_t r = speedup->ratio;
-    if (theirs_leads(speedup))
-        r = (stats_interval_t){.centre = 1 / r.centre, .low = 1 / r.high, .high = 1 / r.low};
-    const bool bimodal = speedup->ours->bimodal.found || speedup->theirs->bimodal.found;
-    return report_text(report, "%s%s", units_ratio(report_buffer(report), r.centre, r.low, r.high),
-                       bimodal ? " ‡" : "");
-}
-
-const char *verdict_number(const report_t *report, const speedup_t *speedup) {
-    const double ratio = speedup->ratio.centre;
-    if (speedup->verdict != VERDICT_UNDECIDED)
-        return report_text(report, "**%s**", lead_text(report, speedup));
-    return report_text(report, "about **%s times**",
-                       units_two_digits(report_buffer(report), ratio < 1 ? 1 / ratio : ratio));
-}
-
-const char *verdict_text(const report_t *report, const speedup_t *speedup, const char *ours,
-                         const char *theirs) {
+const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
+    const stats_interval_t *ratio = &speedup->ratio;
     if (speedup->verdict == VERDICT_NONE)
-        return "";
-    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
-        return report_text(report, "no difference found, %s", lead_text(report, speedup));
-    const bool undecided = speedup->verdict == VERDICT_UNDECIDED;
-    return report_text(report, "%s is %s as fast%s%s", theirs_leads(speedup) ? theirs : ours,
-                       verdict_number(report, speedup), undecided ? " in " : "",
-                       undecided ? passes_word(report, speedup->ratio.n_passes) : "");
+        return "–";
+    return report_text(report, "%s%s%s",
+                       units_ratio(report_buffer(report), ratio->centre, ratio->low, ratio->high),
+                       bimodal_mark(speedup->ours),
+                       speedup->ours->bimodal.found ? "" : bimodal_mark(speedup->theirs));
+}
+
+const char *trust_mark(const case_result_t *result) {
+    return result != NULL && is_self_reported(result) ? " *(self-reported)*" : "";
+}
+
+const char *algorithmic_mark(const case_result_t *result) {
+    return result_is_algorithmic(result) ? " *(algorithmic)*" : "";
+}
+
+const char *name_cell(const report_t *report, const case_result_t *result) {
+    if (result == NULL)
+        return "–";
+    const char *name = report_safe(report, report_keep(report, contender_name(&result->spec)));
+    return report_text(report, "%s%s", name, trust_mark(result));
+}
+
+const char *standing_cell(const report_t *report, const standing_t *standing, const char *phase,
+                          bool bold) {
+    const case_result_t *shown = standing_shown(standing);
+    const exclusion_t why = shown != NULL ? exclusion_of(shown, phase) : EXCLUDED_NOT;
+    const char *mark = bold ? "**" : "", *reason = "";
+    if (shown == NULL)
+        return "–";
+    if (why == EXCLUDED_ALGORITHMIC || why == EXCLUDED_ROUGHER) /* others are marked by both */
+        reason = report_text(report, " *(%s)*", report_keep(report, exclusion_text(shown, phase)));
+    return report_text(report, "%s%s%s %s%s", mark, time_cell(report, shown, phase), mark,
+                       name_cell(report, shown), reason);
+}
+
+const char *limit_cell(const report_t *report, const case_result_t *result) {
+    const bool known = result != NULL && result_has_times(result) && isfinite(result->limit.frac);
+    return known ? case_link(report, result,
+                             report_text(report, "%s%s", percent_text(report, result->limit.frac),
+                                         limit_mark(result)))
+                 : "–";
+}
+
+const char *interval_cell(const report_t *report, const phase_t *phase) {
+    const summary_t *s = &phase->summary;
+    return units_interval(report_buffer(report), s->median, s->ci95[0], s->ci95[1]);
 }

@@ -1,5 +1,4 @@
-/* What report sections share: output, formatting of numbers and names, general findings. A section
- * is a function that prints nothing if the run has no data for it. */
+/* What report sections share: output, texts that live as long as the report, links, tables and their cells. */
 #ifndef BENCH_REPORT_PAGE_H
 #define BENCH_REPORT_PAGE_H
 
@@ -41,70 +40,96 @@ char *page_close(page_t *page);
 
 /* Print to the report, as printf() does. */
 void print(const report_t *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Texts owned by the report: formatted; a malloc()ed text to take over; `text` escaped for
- * markdown; as a code span; a buffer of UNITS_TEXT bytes for base/units.h. */
+/* "## text" */
+void report_heading(const report_t *report, unsigned level, const char *text);
+
+/* ---- texts owned by the report --------------------------------------------------------------- */
+
+/* Formatted; a malloc()ed text to take over; `text` escaped for markdown; as a code span; a buffer of
+ * UNITS_TEXT bytes for base/units.h; `count` zeroed elements. */
 const char *report_text(const report_t *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 const char *report_keep(const report_t *report, char *text);
 const char *report_safe(const report_t *report, const char *text);
 const char *report_code(const report_t *report, const char *text);
 char *report_buffer(const report_t *report);
+void *report_array(const report_t *report, size_t count, size_t bytes);
 /* Join and empty the list; NULL if it was empty. */
 const char *report_join(const report_t *report, text_list_t *list, const char *separator);
+/* "a, b, c and 2 more"; empties the list; NULL if it was empty. */
+const char *report_first_few(const report_t *report, text_list_t *list);
 
-/* "## text" */
-void report_heading(const report_t *report, unsigned level, const char *text);
+/* ---- links ----------------------------------------------------------------------------------- */
+
 /* `path` relative to the report's folder, percent-encoded; the caller frees it. */
 char *report_link(const report_t *report, const char *path);
 /* A page of the project's documentation, "docs/cheating.md", as a link at a heading of it, "#trust" or
  * ""; only `text` if the project is not there. */
 const char *doc_link(const report_t *report, const char *page, const char *heading,
                      const char *text);
-
 /* `text` as a link to the case of report->run in the HTML file; elsewhere, or of no case, `text`. */
 const char *case_link(const report_t *report, const case_result_t *result, const char *text);
-/* "#c" and 16 hex digits: the same in every report. The caller frees it. */
+/* "#c" and 10 hex digits: the same in every report. The caller frees it. */
 char *case_href(const record_t *run, const case_result_t *result);
 bool is_case_href(const char *href);
 
-/* "CUDA is **3.4× (3.3–3.6)** as fast", naming the faster side; "CUDA is about **3.4 times** as fast
- * in one pass" if undecided; "" without a verdict. */
-const char *verdict_text(const report_t *report, const speedup_t *speedup, const char *ours,
-                         const char *theirs);
-/* The number in it: "**3.4× (3.3–3.6)**", "about **3.4 times**". */
-const char *verdict_number(const report_t *report, const speedup_t *speedup);
-/* "3.4× (3.3–3.6)", "≈ 3.4×": the speed-up of the faster side, or if undecided of the side with the
- * lower times; with " ‡" if a side has two values. */
-const char *lead_text(const report_t *report, const speedup_t *speedup);
-bool theirs_leads(const speedup_t *speedup);    /* is that the other side? */
-const char *bimodal_mark(const phase_t *phase); /* " ‡" for a phase with two values, else "" */
-const char *limit_mark(const case_result_t *result);       /* that of the phase of its limit */
-const char *passes_word(const report_t *report, size_t n); /* "one pass", "3 passes" */
+/* ---- tables: columns are data, a row is one text per column, empty columns can be hidden ------- */
+
+typedef struct column {
+    const char *heading;
+    char align; /* 'l' or 'r' */
+    bool hidden;
+} column_t;
+
+typedef struct columns {
+    const report_t *report;
+    const column_t *columns; /* borrowed */
+    size_t n_columns;
+    table_t table;
+} columns_t;
+
+columns_t columns_begin(const report_t *report, const column_t *columns, size_t n_columns);
+/* Add a row: one cell per column, including hidden ones. A NULL cell is empty. */
+void columns_row(columns_t *columns, const char *const *cells);
+/* Print a heading, a text, the table and an empty line, or nothing if there are no rows; frees the table. */
+void columns_end(columns_t *columns, const char *heading, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Rows that are all known before the columns are: a column of which every cell is NULL, "" or "–" is hidden. */
+typedef struct rows {
+    const char **cells;
+    size_t n, n_columns;
+} rows_t;
+const char **rows_add(rows_t *rows, size_t n_columns); /* the cells to fill in */
+/* Hide those columns, then as columns_end(); frees the rows. */
+void rows_end(const report_t *report, rows_t *rows, column_t *columns, const char *heading,
+              const char *text);
+
+/* ---- cells: safe for markdown; a NULL result gives "–" ---------------------------------------- */
+
+/* "12.6 µs †" if throttled, "12.6 µs §" of a busy machine, "12.6 µs ‡" with two values, the status if the case has no times, "–" if
+ * it lacks the phase. */
+const char *time_cell(const report_t *report, const case_result_t *result, const char *phase);
+/* "3.4× (3.3–3.6)"; "≈ 3.4×" without an interval; "–" without a ratio. */
+const char *ratio_cell(const report_t *report, const speedup_t *speedup);
+const char *trust_mark(const case_result_t *result);       /* " *(self-reported)*", or "" */
+const char *algorithmic_mark(const case_result_t *result); /* " *(algorithmic)*", or "" */
+/* "03_vectorized + arena"; with trust_mark(). */
+const char *name_cell(const report_t *report, const case_result_t *result);
+/* "6.2 µs 04_four + arena": of who stands for a side, which says why if it is not compared. */
+const char *standing_cell(const report_t *report, const standing_t *standing, const char *phase,
+                          bool bold);
+/* "93 %" of the limit recorded with the case. */
+const char *limit_cell(const report_t *report, const case_result_t *result);
+/* "1.2–1.3 µs": the 95 % interval of a phase's median; "–" with too few passes. */
+const char *interval_cell(const report_t *report, const phase_t *phase);
 const char *median_text(const report_t *report, const phase_t *phase); /* "12.6 µs", "12.6 µs ‡" */
 const char *time_text(const report_t *report, double ns);
 const char *percent_text(const report_t *report, double frac);
+const char *bytes_text(const report_t *report, double bytes);
+const char *bimodal_mark(const phase_t *phase); /* " ‡" for a phase with two values, else "" */
+const char *limit_mark(const case_result_t *result); /* that of the phase of its limit */
 
 /* Was the case skipped because its variant is designed for another dtype or shape? */
 bool is_not_applicable(const case_result_t *result);
-/* sentences.c: findings for any workload. */
-bool has_headline(const size_row_t *row);
-speedup_t headline_of(const size_row_t *row);
-/* "1, 64–256, 2^20": the chosen of the set's rows; a dash joins adjacent ones. */
-const char *sizes_text(const report_t *report, const comparison_set_t *set, const bool *chosen);
-/* Which side is faster at how many sizes: "CUDA is faster at 3 of the 4 batch sizes compared, …" */
-void print_tally(const report_t *report, const comparison_set_t *set, const tally_t *tally,
-                 const char *ours, const char *theirs);
-/* That as a sentence, and where the lead changes. */
-void print_lead(const report_t *report, const comparison_set_t *set, speedup_of_t speedup_of,
-                const char *ours, const char *theirs);
-/* `subject`: "**Host to host** (…)". Ours against the strongest rival, then against each; without a
- * time of ours the rivals against each other. */
-void finding_headline(const report_t *report, const comparison_set_t *set, const char *subject);
-/* How many boots there are; where they differ in which side is the faster. */
-void finding_boots(const report_t *report);
-void finding_disagreement(const report_t *report, const comparison_set_list_t *sets);
-void finding_missing(const report_t *report, const comparison_set_t *set); /* sides without times */
-/* Number of samples and width of the intervals in a set's table. */
-void print_spread(const report_t *report, const comparison_set_t *set);
 
 #endif

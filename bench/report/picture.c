@@ -1,145 +1,199 @@
 #include "report/picture.h"
 
 #include "base/memory.h"
-#include "io/fs.h"
-#include "plot/axes.h"
-#include "plot/gnuplot.h"
-#include "report/columns.h"
+#include "base/units.h"
 #include "report/shown.h"
-#include "workloads/common/workload.h"
+#include "report/words.h"
 
-#include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static double ratio_of(const headline_row_t *row) {
-    return row->row->headline.verdict == VERDICT_NONE ? NAN : row->row->headline.ratio.centre;
-}
+/* Narrow, so that a telephone need not shrink its letters much. */
+enum { WIDTH = 640, TOP = 62, A_ROW = 36, BOTTOM = 46, MARGIN = 14, BAR_AT = 20, BAR = 9 };
 
-/* The highest speed-up first; those without one last. */
+typedef struct bar {
+    const headline_row_t *row;
+    const char *href; /* NULL: none */
+    const speedup_t *speedup;
+} bar_t;
+
+typedef struct picture {
+    const report_t *report;
+    FILE *out;
+    bar_t *bars;
+    size_t n;
+    double low, high; /* of the axis: ratios */
+} picture_t;
+
+/* The highest speed-up first. */
 static int by_ratio(const void *a, const void *b) {
-    const double left = ratio_of(a), right = ratio_of(b);
-    if (isnan(left) || isnan(right))
-        return isnan(left) - isnan(right);
+    const double left = ((const bar_t *)a)->speedup->ratio.centre,
+                 right = ((const bar_t *)b)->speedup->ratio.centre;
     return (left < right) - (left > right);
 }
 
-static int colour_of(verdict_t verdict) {
-    return verdict == VERDICT_OURS ? 1 : verdict == VERDICT_THEIRS ? 2 : 3;
+static void print_text(const picture_t *picture, const char *text) {
+    for (; *text != '\0'; text++)
+        if (strchr("<>&\"'", *text) != NULL)
+            fprintf(picture->out, "&#%d;", *text);
+        else
+            fputc((unsigned char)*text < ' ' ? '?' : *text, picture->out);
 }
 
-static void add_row(const report_t *report, const headline_row_t *row, size_t number,
-                    chart_t *chart) {
-    const case_result_t *ours = standing_shown(&row->row->ours);
-    const case_result_t *rival = standing_shown(&row->row->theirs);
-    const speedup_t *speedup = &row->row->headline;
-    const char *phase = row->set->phase;
-    const char *who = report_text(report, "%s %s, %s %s", ours != NULL ? ours->spec.variant : "–",
-                                  time_cell(report, ours, phase), headline_contender(report, rival),
-                                  time_cell(report, rival, phase));
+static void print_label(const picture_t *picture, double x, double y, const char *attributes,
+                        const char *text) {
+    fprintf(picture->out, "<text x=\"%.0f\" y=\"%.0f\"%s>", x, y, attributes);
+    print_text(picture, text);
+    fputs("</text>\n", picture->out);
+}
+
+/* ---- the axis: logarithmic, with both sides of 1 ---------------------------------------------- */
+
+static double end_or(double end, double centre) {
+    return isfinite(end) && end > 0 ? end : centre;
+}
+
+static void find_axis(picture_t *picture) {
+    picture->low = 0.8;
+    picture->high = 2;
+    for (size_t i = 0; i < picture->n; i++) {
+        const stats_interval_t *ratio = &picture->bars[i].speedup->ratio;
+        picture->low = fmin(picture->low, end_or(ratio->low, ratio->centre) / 1.1);
+        picture->high = fmax(picture->high, end_or(ratio->high, ratio->centre) * 1.1);
+    }
+}
+
+static double place_of(const picture_t *picture, double ratio) {
+    return MARGIN +
+           (WIDTH - 2 * MARGIN) * log(ratio / picture->low) / log(picture->high / picture->low);
+}
+
+/* No more than eight numbers: every power of 2, of 4, of 16 … */
+static void print_axis(const picture_t *picture) {
+    const double bottom = TOP + A_ROW * (double)picture->n;
+    const int first = (int)ceil(log2(picture->low)), last = (int)floor(log2(picture->high));
+    const int step = (last - first) / 8 + 1;
+    char text[UNITS_TEXT];
+    for (int e = -(-first / step * step); e <= last; e += step) {
+        const double x = place_of(picture, exp2(e));
+        /* Beside the bars only, not through the labels above them. */
+        fprintf(picture->out,
+                "<path d=\"M%.1f %dV%.0f\" stroke-dasharray=\"16 20\" stroke=\"%s\"/>\n", x,
+                TOP + BAR_AT - 4, bottom, e == 0 ? "#777777\" stroke-width=\"2" : "#99999955");
+        snprintf(text, sizeof text, "%.3g%s", exp2(e), e == 0 ? "" : "×");
+        print_label(picture, x, bottom + 14, " font-size=\"12\" text-anchor=\"middle\"", text);
+    }
+}
+
+/* ---- the bars -------------------------------------------------------------------------------- */
+
+static const char *colour_of(verdict_t verdict) {
+    return verdict == VERDICT_OURS ? "#0072B2" : verdict == VERDICT_THEIRS ? "#D55E00" : "#999999";
+}
+
+static void print_bar(const picture_t *picture, size_t number) {
+    const report_t *report = picture->report;
+    const bar_t *bar = &picture->bars[number];
+    const headline_row_t *row = bar->row;
+    const stats_interval_t *ratio = &bar->speedup->ratio;
+    const double y = TOP + A_ROW * (double)number, one = place_of(picture, 1),
+                 end = place_of(picture, ratio->centre), middle = y + BAR_AT + BAR / 2.0;
+    char number_text[UNITS_TEXT];
     const char *label =
         report_text(report, "%s %s, %s", row->set->workload, headline_setting(report, row),
                     size_name(report, row->set, row->row->size));
-    chart_row(chart, "%zu %s %s %s %d %s %s %s", number, chart_real(chart, ratio_of(row), 6),
-              chart_real(chart, speedup->ratio.low, 6), chart_real(chart, speedup->ratio.high, 6),
-              colour_of(speedup->verdict), chart_quote(chart, label),
-              chart_quote(chart, headline_faster(report, row)), chart_quote(chart, who));
+    const char *rival = contender_text(report, standing_shown(&row->row->theirs));
+    if (bar->href != NULL)
+        fprintf(picture->out, "<a href=\"%s\">", bar->href);
+    print_label(picture, MARGIN, y + 14, "", label);
+    fprintf(picture->out,
+            "<text x=\"%d\" y=\"%.0f\" text-anchor=\"end\"><tspan font-weight=\"bold\">",
+            WIDTH - MARGIN, y + 14);
+    print_text(picture, units_ratio(number_text, ratio->centre, ratio->low, ratio->high));
+    fputs("</tspan><tspan font-size=\"12\" opacity=\"0.75\"> of ", picture->out);
+    print_text(picture, rival);
+    fputs("</tspan></text>\n", picture->out);
+    fprintf(picture->out,
+            "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
+            fmin(one, end), y + BAR_AT, fmax(fabs(end - one), 2), BAR,
+            colour_of(bar->speedup->verdict));
+    if (isfinite(ratio->low) && isfinite(ratio->high))
+        fprintf(picture->out,
+                "<path d=\"M%.1f %.1fH%.1f\" stroke=\"currentColor\" stroke-width=\"2\"/>\n",
+                place_of(picture, ratio->low), middle, place_of(picture, ratio->high));
+    fputs(bar->href != NULL ? "</a>\n" : "", picture->out);
 }
 
-/* The axis has both sides of 1, and ends beyond every interval. */
-static void write_axis(const headline_t *headline, chart_t *chart) {
-    double low = 0.5, high = 2;
-    for (size_t i = 0; i < headline->n; i++) {
-        const stats_interval_t *ratio = &headline->rows[i].row->headline.ratio;
-        low = fmin(low, fmin(ratio_of(&headline->rows[i]), ratio->low) / 1.1);
-        high = fmax(high, fmax(ratio_of(&headline->rows[i]), ratio->high) * 1.1);
-    }
-    chart_numbers(chart, "n_rows=%zu x_low=%.6g x_high=%.6g", headline->n, low, high);
-}
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* The machines and the dates of the runs. */
-static const char *footer_of(const report_t *report, const headline_t *headline) {
-    text_list_t parts = {0};
-    for (size_t i = 0; i < headline->n; i++) {
-        const char *machine = shown_machine(report, headline->rows[i].part->run);
-        if (!text_list_has(&parts, machine))
-            text_list_add(&parts, machine);
+static const char *measured_text(const picture_t *picture) {
+    text_list_t parts = {0}, dates = {0};
+    for (size_t i = 0; i < picture->n; i++) {
+        const record_t *run = picture->bars[i].row->part->run;
+        text_list_add_new(&parts, shown_machine(picture->report, run));
+        text_list_add_new(&dates, shown_date(picture->report, run));
     }
-    const char *when[2] = {NULL, NULL};
-    for (size_t i = 0; i < headline->n; i++) {
-        const char *date = shown_date(report, headline->rows[i].part->run);
-        when[0] = when[0] == NULL || strcmp(date, when[0]) < 0 ? date : when[0];
-        when[1] = when[1] == NULL || strcmp(date, when[1]) > 0 ? date : when[1];
-    }
-    const bool one = strcmp(when[0], when[1]) == 0;
-    text_list_add_format(&parts, "%s%s%s", when[0], one ? "" : " to ", one ? "" : when[1]);
-    return report_join(report, &parts, "  ·  ");
+    text_list_sort(&dates);
+    text_list_add(&parts, dates.items[0]);
+    if (dates.n > 1)
+        text_list_add_format(&parts, "to %s", dates.items[dates.n - 1]);
+    text_list_free(&dates);
+    return report_join(picture->report, &parts, " ");
 }
 
 /* Without intervals nobody is called faster. */
-static const char *note_of(const headline_t *headline) {
-    passes_t passes = {0};
-    for (size_t i = 0; i < headline->n; i++)
-        passes = passes_join(passes, passes_of(headline->rows[i].part->run));
-    return passes_have_intervals(passes) ? "bar: speed-up, with its 95 % interval  ·  blue: ours "
-                                           "is faster, orange: the rival, "
-                                           "grey: no difference found"
-                                         : "bar: ratio of medians, without an interval: too few "
-                                           "passes to call anybody faster";
+static const char *note_of(const picture_t *picture) {
+    for (size_t i = 0; i < picture->n; i++)
+        if (picture->bars[i].speedup->verdict != VERDICT_UNDECIDED)
+            return "blue: ours is faster; orange: the rival; grey: no difference; line: 95 % "
+                   "interval";
+    return "ratios of medians: too few passes for intervals, or to call anybody faster";
 }
 
-static void fill(const report_t *report, const headline_t *headline, chart_t *chart) {
-    enum { FRAME = 132, A_ROW = 34 };
-    headline_row_t *rows = mem_alloc(headline->n * sizeof *rows);
-    memcpy(rows, headline->rows, headline->n * sizeof *rows);
-    qsort(rows, headline->n, sizeof *rows, by_ratio);
-    chart->title = "How many times as fast as the strongest rival";
-    chart->note = note_of(headline);
-    chart_size(chart, 0, (int)(FRAME + A_ROW * headline->n));
-    write_axis(headline, chart);
-    chart_row(chart, "# theirs over ours: the ratio of medians and its 95 %% interval\n"
-                     "row ratio low high colour label verdict who");
-    for (size_t i = 0; i < headline->n; i++)
-        add_row(report, &rows[i], i + 1, chart);
-    free(rows);
+static void print_picture(const picture_t *picture, bool inside) {
+    const int height = TOP + A_ROW * (int)picture->n + BOTTOM;
+    fprintf(picture->out,
+            PICTURE_BEGIN " xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"%s "
+                          "font-family=\"system-ui, DejaVu Sans, sans-serif\" font-size=\"14\" "
+                          "fill=\"%s\" color=\"%s\" role=\"img\" aria-label=\"Speed-ups\">\n",
+            WIDTH, height,
+            inside ? ""
+                   : report_text(picture->report, " width=\"%d\" height=\"%d\"", WIDTH, height),
+            inside ? "currentColor" : "#222222", inside ? "currentColor" : "#222222");
+    if (!inside)
+        fprintf(picture->out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", WIDTH,
+                height);
+    print_label(picture, MARGIN, 22, " font-size=\"17\" font-weight=\"bold\"",
+                "Speed-up over the strongest rival");
+    print_label(picture, MARGIN, 41, " font-size=\"12\" opacity=\"0.75\"", note_of(picture));
+    print_axis(picture);
+    for (size_t i = 0; i < picture->n; i++)
+        print_bar(picture, i);
+    print_label(picture, MARGIN, height - 10, " font-size=\"12\" opacity=\"0.75\"",
+                measured_text(picture));
+    fputs("</svg>\n", picture->out);
 }
 
-status_t picture_draw(const report_t *report, const headline_t *headline, const char *root,
-                      const char *file, error_t *err) {
-    char *copy = mem_text(file), *name = fs_stem(file), *gnuplot = NULL,
-         *scripts = fs_join(root, "plots");
-    const char *format = text_ends(file, ".svg") ? "svg" : text_ends(file, ".png") ? "png" : NULL;
-    text_list_t formats = {0};
-    chart_t chart;
-    chart_init(&chart, "speedups");
-    status_t status = STATUS_OK;
-    if (headline->n == 0)
-        status = error_set(err, STATUS_USAGE, "%s: the runs have no speed-up to draw", file);
-    if (format == NULL)
-        status =
-            error_set(err, STATUS_USAGE, "%s: expected a name that ends in .svg or .png", file);
-    if (status == STATUS_OK)
-        status = chart_formats(format, &formats, err);
-    if (status == STATUS_OK)
-        status = chart_find_gnuplot(&gnuplot, err);
-    if (status == STATUS_OK) {
-        const chart_target_t target = {.folder = dirname(copy),
-                                       .name = name,
-                                       .scripts = scripts,
-                                       .gnuplot = gnuplot,
-                                       .footer = footer_of(report, headline),
-                                       .size_label = ""};
-        fill(report, headline, &chart);
-        status = fs_make_folders(target.folder, err);
-        if (status == STATUS_OK)
-            status = chart_write(&chart, &target, &formats, err);
+char *picture_svg(const report_t *report, const headline_t *headline, const char *const *hrefs) {
+    picture_t picture = {.report = report};
+    char *text;
+    size_t size;
+    picture.bars = mem_zeroed(headline->n + 1, sizeof *picture.bars);
+    for (size_t i = 0; i < headline->n; i++)
+        if (has_headline(headline->rows[i].row))
+            picture.bars[picture.n++] = (bar_t){&headline->rows[i], hrefs != NULL ? hrefs[i] : NULL,
+                                                &headline->rows[i].row->headline};
+    if (picture.n == 0) {
+        free(picture.bars);
+        return NULL;
     }
-    chart_free(&chart);
-    text_list_free(&formats);
-    free(gnuplot);
-    free(scripts);
-    free(name);
-    free(copy);
-    return status;
+    qsort(picture.bars, picture.n, sizeof *picture.bars, by_ratio);
+    find_axis(&picture);
+    picture.out = open_memstream(&text, &size);
+    print_picture(&picture, hrefs != NULL);
+    fclose(picture.out);
+    free(picture.bars);
+    return text;
 }

@@ -1,11 +1,13 @@
-/* The headline as a picture: a bar for each row, sorted by its speed-up. */
+/* Speed-ups as a picture: a bar for each row of a headline, sorted, with its interval and a line at 1. */
 #ifndef BENCH_REPORT_PICTURE_H
 #define BENCH_REPORT_PICTURE_H
 
 #include "report/headline.h"
 
-/* Draw it into `file`, "plots/headline.svg", or a .png; its data beside it. `root`: the project's folder. */
-status_t picture_draw(const report_t *report, const headline_t *headline, const char *root,
-                      const char *file, error_t *err);
+#define PICTURE_BEGIN "<svg class=\"speedups\""
+
+/* An SVG. With `hrefs`, one per row, each bar is a link, and the colour of the text is that of the page around it. NULL:
+ * no row has a ratio. The caller frees it. */
+char *picture_svg(const report_t *report, const headline_t *headline, const char *const *hrefs);
 
 #endif

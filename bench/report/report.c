@@ -1,10 +1,9 @@
 #include "report/report.h"
-#include "report/picture.h"
 
 #include "report/html/html.h"
-#include "report/sections/sections.h"
+#include "report/picture.h"
 #include "report/shown.h"
-#include "report/top/top.h"
+#include "report/top.h"
 #include "report/workload.h"
 
 #include "base/memory.h"
@@ -45,14 +44,12 @@ static top_part_t top_part_of(const report_t *report, const report_options_t *op
                               const shown_part_t *part) {
     const char *path = page_path(report, options, shown, part->workload);
     const char *run = is_in_two_runs(runs, part->workload) ? shown->whole.name : NULL;
-    const char *label = report_text(report, "%s%s%s%s", part->workload, run != NULL ? " (" : "",
-                                    run != NULL ? run : "", run != NULL ? ")" : "");
     top_part_t top = {.shown = shown,
                       .part = part,
                       .headline = shown_headline_part(part),
-                      .link = report_text(report, "[%s](%s)", report_safe(report, label),
-                                          report_keep(report, report_link(report, path))),
-                      .elsewhere = !is_on_machine_of(report, shown, &runs->items[0])};
+                      .href = report_keep(report, report_link(report, path)),
+                      .name = run == NULL ? part->workload
+                                          : report_text(report, "%s (%s)", part->workload, run)};
     top.headline.when = run;
     return top;
 }
@@ -88,10 +85,10 @@ static top_part_t *top_parts_of(const report_t *report, const report_options_t *
     return parts;
 }
 
-/* Takes the path. */
-static void add_file(report_files_t *files, char *path, page_t *page) {
+/* Takes both. */
+static void add_file(report_files_t *files, char *path, char *text) {
     files->items = mem_resize(files->items, files->n + 1, sizeof *files->items);
-    files->items[files->n++] = (report_file_t){path, page_close(page)};
+    files->items[files->n++] = (report_file_t){path, text};
 }
 
 static const char *program_of(const report_options_t *options) {
@@ -124,20 +121,39 @@ static text_list_t command_of(const report_options_t *options) {
     return command;
 }
 
+/* "REPORT.svg", beside REPORT.md. */
+static char *picture_path(const report_options_t *options) {
+    const size_t length = strlen(options->out) - (text_ends(options->out, ".md") ? 3 : 0);
+    return mem_format("%.*s.svg", (int)length, options->out);
+}
+
+/* The top page, and its picture: a file beside it; in HTML, a part of the page with links. */
 static void render_top(const report_options_t *options, const shown_list_t *runs,
                        report_files_t *files) {
     page_t page;
-    char *path = mem_text(options->out);
+    const bool is_stream = output_is_stream(options->out), in_html = options->html != NULL;
+    char *path = mem_text(options->out), *picture = picture_path(options);
     text_list_t command = command_of(options);
-    open_in(&page, options, output_is_stream(options->out) ? "." : dirname(path));
+    open_in(&page, options, is_stream ? "." : dirname(path));
     top_t top = {.runs = runs, .command = command.items, .n_command = command.n};
     top_part_t *parts = top_parts_of(&page.report, options, runs, &top.n_parts);
+    const char **anchors = report_array(&page.report, top.n_parts, sizeof *anchors);
+    for (size_t i = 0; i < top.n_parts; i++)
+        anchors[i] = report_text(&page.report, "#%s", html_part_id(runs, parts[i].part));
     top.parts = parts;
     page.report.run = page.report.whole = &runs->items[0].whole;
+    char *svg = top_picture(&page.report, &top, in_html ? anchors : NULL);
+    if (svg != NULL && (in_html || !is_stream))
+        top.picture = report_keep(&page.report, report_link(&page.report, picture));
     top_page(&page.report, &top);
-    add_file(files, mem_text(options->out), &page);
+    add_file(files, mem_text(options->out), page_close(&page));
+    if (svg != NULL && (in_html || !is_stream))
+        add_file(files, mem_text(picture), svg);
+    else
+        free(svg);
     text_list_free(&command);
     free(parts);
+    free(picture);
     free(path);
 }
 
@@ -154,7 +170,7 @@ static void render_pages(const report_options_t *options, const shown_list_t *ru
                 page.report.folder = dirname(copy);
             char *kept = mem_text(path);
             workload_page(&page.report, shown, &shown->parts[p]);
-            add_file(files, kept, &page);
+            add_file(files, kept, page_close(&page));
             free(copy);
         }
 }
@@ -169,22 +185,24 @@ static void free_items(report_files_t *files) {
     files->n = 0;
 }
 
-/* Make one HTML file of them. */
+/* Make one HTML file of them: the top page, its picture if it has one, the pages. */
 static void join_as_html(const report_options_t *options, const shown_list_t *runs,
                          report_files_t *files) {
     char *project = folders_project(options->root);
     const report_t in_project = {.folder = project};
-    const size_t n = files->n - 1;
+    const bool has_picture = files->n > 1 && text_starts(files->items[1].text, PICTURE_BEGIN);
+    const size_t first = has_picture ? 2 : 1, n = files->n - first;
     const char **pages = mem_zeroed(n + 1, sizeof *pages);
     char **hrefs = mem_zeroed(n + 1, sizeof *hrefs);
     for (size_t i = 0; i < n; i++) {
-        pages[i] = files->items[i + 1].text;
-        hrefs[i] = report_link(&in_project, files->items[i + 1].path);
+        pages[i] = files->items[first + i].text;
+        hrefs[i] = report_link(&in_project, files->items[first + i].path);
     }
     const html_source_t source = {.runs = runs,
                                   .root = project,
                                   .program = program_of(options),
                                   .top = files->items[0].text,
+                                  .picture = has_picture ? files->items[1].text : NULL,
                                   .pages = pages,
                                   .hrefs = (const char *const *)hrefs};
     char *document = html_document(&source);
@@ -194,8 +212,7 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
     free(hrefs);
     free(pages);
     free_items(files);
-    files->items = mem_zeroed(1, sizeof *files->items);
-    files->items[files->n++] = (report_file_t){mem_text(options->html), document};
+    add_file(files, mem_text(options->html), document);
 }
 
 static void note_run(const record_t *run, const char *root, report_files_t *files) {
@@ -233,9 +250,11 @@ static status_t refuse_name(const shown_list_t *runs, error_t *err) {
 
 static status_t refuse_files(const report_options_t *options, const report_files_t *files,
                              error_t *err) {
-    const char *begin = options->html != NULL ? HTML_BEGIN : REPORT_TITLE;
     for (size_t i = 0; i < files->n && !output_is_stream(files->items[0].path); i++) {
         const char *path = files->items[i].path;
+        const char *begin = options->html != NULL     ? HTML_BEGIN
+                            : text_ends(path, ".svg") ? PICTURE_BEGIN
+                                                      : REPORT_TITLE;
         TRY(record_refuse_own_file(path, err));
         TRY(record_refuse_other_file(path, begin, err));
         for (size_t k = 0; k < i; k++)
@@ -423,13 +442,20 @@ status_t report_print(const char *const *folders, size_t n, report_view_t view, 
 status_t report_picture(const report_options_t *options, error_t *err) {
     shown_list_t runs;
     page_t page;
-    size_t n;
+    if (!text_ends(options->picture, ".svg"))
+        return error_set(err, STATUS_USAGE, "%s: expected a name that ends in .svg",
+                         options->picture);
     TRY(shown_load(options->runs, options->n_runs, &runs, err));
-    page_open(&page);
-    headline_part_t *parts = saved_parts(&page.report, &runs, &n);
-    headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
-    status_t status = picture_draw(&page.report, &headline, options->root, options->picture, err);
-    headline_free(&headline);
+    open_in(&page, options, ".");
+    top_t top = {.runs = &runs};
+    top_part_t *parts = top_parts_of(&page.report, options, &runs, &top.n_parts);
+    top.parts = parts;
+    char *svg = top_picture(&page.report, &top, NULL);
+    const status_t status =
+        svg == NULL ? error_set(err, STATUS_USAGE, "%s: the runs have no speed-up to draw",
+                                options->picture)
+                    : output_write_file(options->picture, svg, strlen(svg), err);
+    free(svg);
     free(parts);
     free(page_close(&page));
     shown_list_free(&runs);

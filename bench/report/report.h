@@ -16,12 +16,12 @@ typedef struct report_options {
         *pages; /* NULL: a page is RUN/WORKLOAD.md; else PAGES/<name of the run>/WORKLOAD.md */
     const char
         *html; /* NULL: as above; else the only file, of all pages and cases; "-": as above */
-    const char *picture; /* NULL, or the only file: the speed-ups of all runs, .svg or .png */
+    const char *picture; /* NULL, or the only file: the speed-ups of all runs, .svg */
     const char *root;    /* the data folder, for scripts; links and plots/ are of its project */
     const char *program; /* in commands; NULL: folders_program() */
 } report_options_t;
 
-/* The files of a report, REPORT.md first. */
+/* The files of a report: REPORT.md, its picture REPORT.svg, the pages. */
 typedef struct report_file {
     char *path, *text;
 } report_file_t;

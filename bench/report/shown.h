@@ -3,7 +3,6 @@
 #define BENCH_REPORT_SHOWN_H
 
 #include "report/headline.h"
-#include "report/page.h"
 
 /* One workload of a run. Comparisons are computed once because it takes long. */
 typedef struct shown_part {

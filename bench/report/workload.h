@@ -1,4 +1,4 @@
-/* The page of one workload of a run: everything that is said about it. */
+/* The page of one workload of a run: charts, findings, tables, warnings, the machine. */
 #ifndef BENCH_REPORT_WORKLOAD_H
 #define BENCH_REPORT_WORKLOAD_H
 

@@ -111,7 +111,7 @@ static void print_lock(const run_t *run) {
 static void print_isolation(const run_t *run) {
     if (run->options->isolate && run->isolation.walls.kind == WALLS_NONE)
         fprintf(stderr,
-                "not isolated: each contender had a process, but no walls: %s "
+                "not isolated: each contender had a process, but no sandbox: %s "
                 "(docs/cheating.md#what---isolate-does)\n",
                 run->isolation.walls.detail);
 }
@@ -163,7 +163,7 @@ static void print_unknown_versions(const record_t *record) {
     }
     for (size_t i = 0; i < engines.n; i++)
         fprintf(stderr,
-                "versions: that of %s is not known: its answer to hello has no \"versions\": "
+                "versions: that of %s is unknown: its answer to hello has no \"versions\": "
                 "{\"%s\": …}\n",
                 engines.items[i], engines.items[i]);
     text_list_free(&engines);

@@ -287,7 +287,8 @@ static status_t no_answer(worker_link_t *link, const json_error_t *why, error_t 
     const bool no_number = strstr(why->text, "NaN") != NULL || strstr(why->text, "Inf") != NULL;
     if (link->line[strspn(link->line, " \t")] != '{' || why->text[0] == '\0')
         return printed(link, link->line, "instead of an answer", err);
-    return give_up(link, err, "gave an answer that is no JSON: %.120s, at column %d of \"%.80s\"%s",
+    return give_up(link, err,
+                   "gave an answer that is not JSON: %.120s, at column %d of \"%.80s\"%s",
                    why->text, why->column, link->line,
                    no_number ? ": JSON has no NaN or Infinity, expected a number or null" : "");
 }

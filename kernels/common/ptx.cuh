@@ -6,6 +6,16 @@ __device__ __forceinline__ unsigned shared_address(const void *pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
+// The same number in all threads of a warp, as the compiler knows then: branches on it keep the warp together.
+__device__ __forceinline__ unsigned warp_number() {
+    return __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
+}
+
+// A barrier of so many threads of the block, whole warps, by a number from 1 to 15; 0 is __syncthreads().
+__device__ __forceinline__ void sync_threads(unsigned number, unsigned threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
 #if __CUDA_ARCH__ >= 800
 __device__ __forceinline__ void end_copy_group() {
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -35,6 +45,16 @@ __device__ __forceinline__ void wait_for_earlier_kernels() {
 }
 
 #if __CUDA_ARCH__ >= 900
+// One thread of a warp that is here as a whole; the compiler knows that it is one.
+__device__ __forceinline__ bool is_elected() {
+    unsigned elected;
+    asm volatile("{\n\t.reg .pred one;\n\t"
+                 "elect.sync _|one, 0xFFFFFFFF;\n\t"
+                 "selp.u32 %0, 1, 0, one;\n\t}"
+                 : "=r"(elected));
+    return elected;
+}
+
 // The same address in the shared memory of another block of the cluster.
 __device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
     unsigned remote;
@@ -104,6 +124,14 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) 
     asm volatile("{\n\t.reg .pred done;\n"
                  "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
                  "@!done bra again;\n\t}" ::"r"(barrier), "r"(parity)
+                 : "memory");
+}
+
+// Copies a multiple of 16 bytes from shared memory to that of another block of the cluster, whose barrier counts them.
+__device__ __forceinline__ void send_bulk(unsigned remote, unsigned from, unsigned bytes, unsigned barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     remote),
+                 "r"(from), "r"(bytes), "r"(barrier)
                  : "memory");
 }
 

@@ -21,6 +21,11 @@ __device__ __forceinline__ void load_tile(unsigned to, const tensor_map_t &map, 
                  : "memory");
 }
 
+// So that the first copy need not wait for the map.
+__device__ __forceinline__ void prefetch_map(const tensor_map_t &map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 // Writes of this thread to shared memory, a new barrier too, are visible to TMA: to copies of this thread, and after the
 // block's next barrier to those of others.
 __device__ __forceinline__ void show_to_tma() {

@@ -9,7 +9,7 @@
 // Of an operand at a shared-memory address, from element 16 * `sixteenth` of its rows on: eight rows take 1024 bytes.
 __device__ __forceinline__ unsigned long long operand_at(unsigned address, unsigned sixteenth) {
     constexpr unsigned long long UNUSED = 1ull << 16, EIGHT_ROWS = (1024ull >> 4) << 32, SWIZZLE_128 = 1ull << 62;
-    return (address + sixteenth * 32 & 0x3FFFF) >> 4 | UNUSED | EIGHT_ROWS | SWIZZLE_128;
+    return ((address & 0x3FFFF) >> 4 | UNUSED | EIGHT_ROWS | SWIZZLE_128) + sixteenth * 2;
 }
 
 // Writes of this thread to shared memory are visible to products after the block's next barrier.
@@ -25,6 +25,15 @@ __device__ __forceinline__ void end_products() {
 // Waits for all groups of products except the last LEFT.
 template <unsigned LEFT> __device__ __forceinline__ void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
+}
+
+// Registers per thread from here on, a multiple of 8, said by all of a warpgroup: fewer, and what others of the block wait
+// for until there are enough. ptxas has as many for what follows.
+template <unsigned REGISTERS> __device__ __forceinline__ void give_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+template <unsigned REGISTERS> __device__ __forceinline__ void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
 // d += a * b, or d = a * b with `add` 0: a has 64 rows, b COLUMNS (64, 128 or 256), both 16 elements along the sum. Warp

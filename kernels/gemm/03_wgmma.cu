@@ -5,9 +5,8 @@
 //         the step two later is copied and the one before may still run: one barrier per step.
 // Buys    A step is 2 million multiply-adds, 1024 clocks at the full rate, for 48 KB: 47 bytes per clock and
 //         multiprocessor from the L2. No operand passes through registers.
-// Limits  cp.async needs an instruction per 512 bytes and warp, and each block reads its own copy of a and b. cuBLAS
-//         copies with TMA, once for two blocks of a cluster, from warps that do nothing else; such tensor maps are
-//         made by the host and not offered to rungs. Tiles are (128, 256) only: few rows are rung 02's.
+// Limits  cp.async needs an instruction per 512 bytes and warp, of those that multiply, and each step has a barrier of the
+//         block (rung 05). Tiles are (128, 256) only: few rows are rung 02's.
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
 #error SKIP: needs wgmma (sm_90a)
 #endif

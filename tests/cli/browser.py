@@ -148,7 +148,7 @@ class Browser:
         return answer["result"].get("value")
 
     def press(self, key: str) -> None:
-        code = {"Tab": 9, "Enter": 13, " ": 32}[key]
+        code = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}[key]
         text = {"text": "\r"} if key == "Enter" else {"text": key} if key == " " else {}
         for kind in ("keyDown", "keyUp"):
             self.call(

@@ -37,13 +37,9 @@ RUN_CHARTS = {
     "speed",
     "roofline",
     "difference",
-    "difference_best",
     "ladder",
-    "ladder_batch",
-    "once",
-    "techniques",
 }
-CUDA_CHARTS = {"phases_cuda", "ladder_batch", "techniques", "roofline"}
+CUDA_CHARTS = {"phases_cuda", "roofline"}
 STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
 
 
@@ -94,6 +90,11 @@ def text_places(path: Path) -> list[tuple[float, float, str]]:
         if moved and found is not None and found.text:
             places.append((float(moved[1]), float(moved[2]), found.text.strip()))
     return places
+
+
+def width(path: Path) -> float:
+    """Return an SVG's width in pixels."""
+    return float(ElementTree.parse(path).getroot().get("width", "nan"))
 
 
 def png_size(path: Path) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from make_pair import Run
 
 SAVED = tuple(saved_runs())
 SIX_PASSES = FIXTURES / "report" / "gpu"
-VOID = {"meta", "link", "wbr"}
+VOID = {"meta", "link", "wbr", "img"}
 HOSTILE = (
     f"""{MARKDOWN} </pre></td><script>alert(1)</script><img src=x onerror=alert(1)>"' [y](#w1)"""
 )
@@ -78,7 +78,7 @@ def hostile_report(folder: Path) -> Path:
             (root / name).symlink_to(ROOT / name)
     (root / "plots" / "run").mkdir(parents=True)
     (root / "plots" / "run" / "total.svg").write_text(HOSTILE_SVG, "utf-8")
-    (root / "plots" / "run" / "once.svg").write_text("<svg><script>alert(1)", "utf-8")
+    (root / "plots" / "run" / "difference.svg").write_text("no picture <script>alert(1)", "utf-8")
     run = Run(folder / "run")
     run.header["argv"] = ["bench", HOSTILE]
     run.header["sweeps"] = [{"path": HOSTILE, "text": json.dumps({"name": HOSTILE})}]

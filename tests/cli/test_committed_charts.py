@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
 import pytest
-from charts import ROOT, blocks, draw, needs_gnuplot, texts
+from charts import ROOT, blocks, draw, needs_gnuplot, text_places
 
 sys.path.insert(0, str(ROOT / "tests" / "tools"))
 from publish import boots_of  # noqa: E402
@@ -51,6 +52,8 @@ def test_no_interval_is_cut_off(charts: dict[str, Path]) -> None:
     drawn = charts["h200_mlp_infer"]
     lines = [block[1:] for block in blocks(drawn / "total.dat") if block[0][0] == "size"]
     highest = max(float(row[3]) for line in lines for row in line if row[3] != "NaN")
-    labels = [text.replace(",", "") for text in texts(drawn / "total.svg")]
-    assert highest <= max(int(label) for label in labels if label.isdecimal())
+    places = [(x, y, text.replace(",", "")) for x, y, text in text_places(drawn / "total.svg")]
+    ticks = {int(text): y for x, y, text in places if x < 112 and text.isdecimal()}
+    decade = ticks[100] - ticks[1000]  # in pixels, of which the axes begin 64 below the top
+    assert ticks[1000] - decade * math.log10(highest / 1000) > 64
     assert highest > 4 * max(float(row[1]) for line in lines for row in line if row[1] != "NaN")

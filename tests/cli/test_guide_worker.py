@@ -1,4 +1,4 @@
-"""The worker of docs/adding-a-contender.md, asked as the supervisor does."""
+"""The worker docs/numpy_worker.py, asked as the supervisor does."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ class Guide:
     """Gives the worker requests, all at once, and reads what it answers."""
 
     def __init__(self, folder: Path) -> None:
-        text = (ROOT / "docs" / "adding-a-contender.md").read_text(encoding="utf-8")
-        self.source = text.split("```python\n")[1].split("```")[0]
+        self.source = (ROOT / "docs" / "numpy_worker.py").read_text(encoding="utf-8")
         (folder / "reference_numpy").mkdir()
         (folder / "reference_common").symlink_to(ROOT / "reference_common")
         self._worker = folder / "reference_numpy" / "worker.py"

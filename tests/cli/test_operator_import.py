@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, ROOT, bench, read_cases, read_header
+from project import FIXTURES, bench, read_cases, read_header
 from test_cheats import verdict_of
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
@@ -66,17 +66,6 @@ def test_weights_that_are_not_copied_are_a_flag(imported: Imported) -> None:
     case = case_of(PROBLEMS / "candidates" / "linear" / "other_names.py", imported)
     flag = "weights: 0 of 2 copied from Model; equal draws are assumed for others"
     assert case["flags"] == [flag]
-
-
-def test_the_documentation_has_the_verdicts() -> None:
-    text = (ROOT / "docs" / "importing-a-problem.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)/(\w+)`: [^|]*\| `([\w-]+)`", text, re.MULTILINE)
-    cheats = [file for file in CANDIDATES if file.stem not in ("right", "other_names")]
-    verdicts = [(file, verdict_of(file)) for file in cheats]
-    assert sorted(rows) == [
-        (file.parent.name, file.stem, verdict.get("trust", verdict["status"]))
-        for file, verdict in verdicts
-    ]
 
 
 def test_the_folder_is_kept_with_unedited_files(imported: Imported) -> None:

@@ -175,9 +175,7 @@ def test_medians_are_finite(own: Path) -> None:
 # ---- the end of a run ---------------------------------------------------------------------------
 
 MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
-NO_VERSION = (
-    'versions: that of mine is not known: its answer to hello has no "versions": {"mine": …}'
-)
+NO_VERSION = 'versions: that of mine is unknown: its answer to hello has no "versions": {"mine": …}'
 
 
 def end_of_run(folder: Path, script: str, variants: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from charts import blocks, draw, line_series, needs_gnuplot, plot, text_places, texts
+from charts import blocks, draw, line_series, needs_gnuplot, plot, text_places, texts, width
 from make_mnist_run import (
     COPY_BYTES_PER_S,
     L2_BYTES,
@@ -25,7 +25,7 @@ from make_mnist_run import (
 pytestmark = needs_gnuplot
 
 Json = dict[str, Any]
-CHARTS = ["size", "speed", "ladder", "ladder_batch", "loss", "operations", "once"]
+CHARTS = ["size", "speed", "ladder", "loss", "operations"]
 
 
 class Drawn:
@@ -57,11 +57,10 @@ def test_chart_exists_in_both_formats(drawn: Drawn, chart: str) -> None:
 
 @pytest.mark.parametrize("chart", CHARTS)
 def test_all_texts_fit_the_picture(drawn: Drawn, chart: str) -> None:
-    size = drawn.path(chart, "svg").read_text(encoding="utf-8").split('width="')[1]
-    width = float(size.split('"')[0])
-    for x, _, text in text_places(drawn.path(chart, "svg")):
+    svg = drawn.path(chart, "svg")
+    for x, _, text in text_places(svg):
         # Six pixels per letter in the notes; titles are short.
-        assert 0 <= x <= width and (x > 20 or len(text) * 6 < width), text
+        assert 0 <= x <= width(svg) and (x > 20 or len(text) * 6 < width(svg)), text
 
 
 def test_steps_match_the_run_and_limits_are_three_passes(drawn: Drawn) -> None:
@@ -92,22 +91,6 @@ def test_speed_is_a_ratio_of_steps(drawn: Drawn) -> None:
         assert float(row[1]) == pytest.approx(expected, rel=1e-4)
 
 
-def test_panels_show_the_fraction_of_the_floor(drawn: Drawn) -> None:
-    _, panels, *bars = blocks(drawn.path("ladder_batch", "dat"))
-    titles = [row[1] for row in panels[1:] if row[1]]
-    assert titles == [f"hidden {hidden}" for hidden in SIZES]
-    for hidden, (_, *rows) in zip(SIZES, bars, strict=True):
-        case = drawn.cases[f"mnist_train/cuda/03_tensor_cores/hidden={hidden}/steps=1000"]
-        time, share = rows[2][4].split(", ")
-        assert time.endswith(" µs")
-        assert float(share.removesuffix(" %")) == pytest.approx(
-            100 * case["limit"]["frac"], rel=0.1, abs=0.06
-        )
-    # A text on a white background occurs twice at the same position.
-    places = set(text_places(drawn.path("ladder_batch", "svg")))
-    assert sum(text == "skipped" for _, _, text in places) == len(SIZES) - 1
-
-
 def test_losses_of_all_seeds_and_their_mean(drawn: Drawn) -> None:
     panels, *curves = blocks(drawn.path("loss", "dat"))
     assert [row[1] for row in panels[1:]] == [f"hidden {hidden}" for hidden in SIZES_OF_SEEDS]
@@ -124,7 +107,7 @@ def test_losses_of_all_seeds_and_their_mean(drawn: Drawn) -> None:
     assert 0 < max(differences) < 0.001
     assert {row[2] for row in curves[0][1:]} == {"NaN"}  # the reference's distance from itself
     found = texts(drawn.path("loss", "svg"))
-    assert any("running mean over 11 points, one batch every 10 steps" in text for text in found)
+    assert any("running mean over 11 points" in text for text in found)
     assert "PyTorch graph (3 seeds)" in found
 
 
@@ -136,26 +119,19 @@ def test_a_legend_is_below_its_axes(drawn: Drawn) -> None:
     assert min(legend) > axis + 10
 
 
-def test_stages_stack_up_to_their_sum(drawn: Drawn) -> None:
-    labels, panels, *drawn_panels = blocks(drawn.path("operations", "dat"))
-    assert [row[1] for row in labels[1:]] == list(STAGES)
-    assert [row[1] for row in panels[1:]] == ["hidden 128", "hidden 8192"]
-    for hidden, stages, sums in zip(
-        (128, 8192), drawn_panels[0::2], drawn_panels[1::2], strict=True
-    ):
-        for number, variant in enumerate(STAGES):
-            own = [row for row in stages[1:] if row[0] == str(number)]
-            if variant == "05_persistent" and hidden > 512:
-                assert not own and sums[1 + number][2] == "skipped"
-                continue
-            contender = f"cuda/{variant}"
-            assert [row[5] for row in own] == list(STAGES[variant])
-            at = 0.0
-            for row in own:
-                assert float(row[1]) == pytest.approx(at)
-                at += drawn.median_us(contender, hidden, row[5], steps=1)
-                assert float(row[2]) == pytest.approx(at)
-            assert float(sums[1 + number][1]) == pytest.approx(at)
+def test_the_parts_of_a_step_are_sums_of_its_stages(drawn: Drawn) -> None:
+    bars, groups = blocks(drawn.path("operations", "dat"))
+    parts = ["gather", "forward", "loss", "backward", "sgd", "fused"]
+    expected = []
+    for variant, stages in STAGES.items():
+        us = [drawn.median_us(f"cuda/{variant}", 128, stage, steps=1) for stage in stages]
+        for number, part in enumerate(parts):
+            own = [time for time, stage in zip(us, stages, strict=True) if stage.startswith(part)]
+            expected += [(number, sum(own))] if own else []
+    found = [(int(row[5]), float(row[1])) for row in bars[1:]]
+    assert [part for part, _ in found] == [part for part, _ in expected]
+    assert [time for _, time in found] == pytest.approx([time for _, time in expected])
+    assert [row[2] for row in groups[1:]] == list(STAGES)
 
 
 def test_synthetic_images_are_noted_in_every_chart(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     return Drawn(tmp_path_factory.mktemp("plot"))
 
 
-@pytest.mark.parametrize("chart", ["loss", "operations", "ladder", "ladder_batch"])
+@pytest.mark.parametrize("chart", ["loss", "operations", "ladder"])
 def test_chart_exists_in_both_formats(drawn: Drawn, chart: str) -> None:
     for end in ("svg", "png", "dat"):
         assert (drawn.out / f"linreg_train_{chart}.{end}").stat().st_size > 0
@@ -144,11 +144,11 @@ def test_the_legend_shows_the_distance_from_the_reference(drawn: Drawn) -> None:
 
 def test_operations_match_the_run_and_a_fused_epoch_is_one_bar(drawn: Drawn) -> None:
     bars, groups = drawn.blocks("operations")
-    names = ["forward", "loss", "backward", "update", "fused"]
+    names = ["gather", "forward", "loss", "backward", "update", "fused"]
     expected = []
     for case, phases in [
-        ("pytorch-cuda/eager", names[:4]),
-        ("cuda/01_not_fused", names[:4]),
+        ("pytorch-cuda/eager", names[1:5]),
+        ("cuda/01_not_fused", names[1:5]),
         ("cuda/05_graph", ["fused"]),
     ]:
         at = f"{case}/points={POINTS}/epochs=1"
@@ -204,26 +204,6 @@ def test_the_caption_has_the_arithmetic(drawn: Drawn) -> None:
         "8 B × 4,000,000 = 32.0 MB, / 4.30 TB/s = 7.44 µs",
     ]:
         assert arithmetic in found
-
-
-def test_panels_of_the_ladder_have_the_limits_below_the_variants(drawn: Drawn) -> None:
-    labels, panels, *bars = drawn.blocks("ladder_batch")
-    rows = {row[2]: row[0] for row in labels[1:]}
-    assert list(rows)[-4:] == [
-        "every epoch from DRAM",
-        "every epoch from the L2",
-        "a grid barrier per epoch",
-        "read once from DRAM",
-    ]
-    last = rows["07_sufficient_statistics"]
-    assert all(int(rows[name]) > int(last) + 1 for name in list(rows)[-4:])
-    sizes = [5000, 500_000, POINTS, 50_000_000]
-    for index, (points, (_, *panel)) in enumerate(zip(sizes, bars, strict=True)):
-        lines = {row[3]: float(row[2]) for row in panels[1:] if row[0] == str(index)}
-        assert lines == pytest.approx({rows[name]: us for name, us in bounds_us(points).items()})
-        case = f"cuda/06_persistent/points={points}"
-        (own,) = (row for row in panel if row[0] == rows["06_persistent"])
-        assert float(own[1]) == pytest.approx(drawn.median_us(case, "train_device"))
 
 
 def test_an_inference_has_no_charts_of_trainings(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from html_reports import SAVED, SIX_PASSES, hostile_report, html_of
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium (apt-get install chromium)")
 
-TABLE = "document.querySelectorAll('main > .table table')[1]"
+TABLE = "document.querySelector('main > .table table')"
 COLUMN = f"[...{TABLE}.tBodies[0].rows].map((row) => row.cells[%d].textContent)"
 CASES = "document.querySelector('#cases-1 table')"
 OPEN_ALL = "for (const d of document.querySelectorAll('details')) d.open = true"
@@ -45,8 +45,8 @@ def test_it_asks_for_nothing(browser: Browser, which: str, saved: Path, tmp_path
     browser.open(url)
     browser.eval(OPEN_ALL)
     browser.eval("document.body.offsetHeight")
-    # The icon that keeps browsers from asking for one is in the file.
-    assert [asked for asked in browser.requests if asked != "data:,"] == [url]
+    # Charts are in the file, and the icon that keeps browsers from asking for one.
+    assert [asked for asked in browser.requests if not asked.startswith("data:")] == [url]
     assert browser.messages == []
 
 
@@ -73,9 +73,11 @@ def test_links_open_their_place(browser: Browser, saved: Path) -> None:
     """From a number to its case, whose sections open; with the keyboard, too."""
     browser.show(1024)
     browser.open(saved.as_uri())
-    href = browser.eval("document.querySelector('main > ul a[href^=\"#c\"]').getAttribute('href')")
+    href = browser.eval(
+        "document.querySelector('main > .table a[href^=\"#c\"]').getAttribute('href')"
+    )
     assert browser.eval(f"document.querySelector('{href} pre').offsetHeight") == 0
-    browser.eval("document.querySelector('main > ul a[href^=\"#c\"]').focus()")
+    browser.eval("document.querySelector('main > .table a[href^=\"#c\"]').focus()")
     browser.press("Enter")
     assert browser.eval("location.hash") == href
     assert browser.eval(f"document.querySelector('{href} pre').offsetHeight") > 0
@@ -84,12 +86,11 @@ def test_links_open_their_place(browser: Browser, saved: Path) -> None:
     browser.eval("scrollTo(0, 0)")
     browser.press("Tab")
     assert browser.eval("document.activeElement.tagName") != "BODY"
-    for kind in ("#w", "#chart-"):
-        link = f"document.querySelector('main a[href^=\"{kind}\"]')"
-        browser.eval(f"{link}.click()")
-        target = f"document.querySelector({link}.getAttribute('href'))"
-        assert browser.eval(f"{target}.checkVisibility()")
-    # The last of them, as in browsers that open no section for a link.
+    link = "document.querySelector('main > .table a[href^=\"#w\"]')"
+    browser.eval(f"{link}.click()")
+    target = f"document.querySelector({link}.getAttribute('href'))"
+    assert browser.eval(f"{target}.checkVisibility()")
+    # As in browsers that open no section for a link.
     browser.eval("for (const d of document.querySelectorAll('details')) d.open = false")
     browser.eval("dispatchEvent(new HashChangeEvent('hashchange'))")
     assert browser.eval(f"{target}.checkVisibility()")
@@ -98,19 +99,19 @@ def test_links_open_their_place(browser: Browser, saved: Path) -> None:
 def test_tables_are_sorted(browser: Browser, six: Path) -> None:
     browser.show(1024)
     browser.open(six.as_uri())
-    heading = f"{TABLE}.tHead.rows[0].cells[4]"
+    heading = f"{TABLE}.tHead.rows[0].cells[3]"
     assert browser.eval(f"{heading}.textContent") == "ours"
     browser.eval(f"{heading}.firstChild.focus()")
     for key, up in (("Enter", True), (" ", False)):
         browser.press(key)
         assert browser.eval(f"{heading}.ariaSort") == ("ascending" if up else "descending")
-        times = [text.split()[:2] for text in browser.eval(COLUMN % 4)]
+        times = [text.split()[:2] for text in browser.eval(COLUMN % 3)]
         assert {unit for _, unit in times} == {"ns", "µs", "ms"}
         factors = {"ns": 1, "µs": 1e3, "ms": 1e6}
         values = [float(number) * factors[unit] for number, unit in times]
         assert values == sorted(values, reverse=not up)
     headings = browser.eval(f"[...{TABLE}.tHead.rows[0].cells].map((cell) => cell.textContent)")
-    limit = headings.index("of the limit")
+    limit = headings.index("limit")
     for up in (True, False):  # cells without a number are last
         browser.eval(f"{TABLE}.tHead.rows[0].cells[{limit}].firstChild.click()")
         shares = browser.eval(COLUMN % limit)
@@ -118,6 +119,23 @@ def test_tables_are_sorted(browser: Browser, six: Path) -> None:
         assert shares[0 if up else 6] == "< 0.1 %"
         assert shares[6 if up else 0] == "75 %"
     assert browser.eval(f"{heading}.ariaSort") is None
+
+
+def test_a_chart_is_enlarged(browser: Browser, saved: Path) -> None:
+    """By a click or a key, until the next."""
+    browser.show(390)
+    browser.open(saved.as_uri())
+    browser.eval(OPEN_ALL)
+    chart = "document.querySelector('img.chart')"
+    size = f"{chart}.getBoundingClientRect().width"
+    small = browser.eval(size)
+    browser.eval(f"{chart}.click()")
+    assert browser.eval(size) > 1.5 * small
+    browser.press("Escape")
+    assert browser.eval(size) == small
+    browser.eval(f"{chart}.focus()")
+    browser.press("Enter")
+    assert browser.eval(size) > 1.5 * small
 
 
 def test_cases_are_filtered(browser: Browser, six: Path) -> None:

@@ -56,6 +56,10 @@ def test_the_terminal_says_what_the_report_says(run: Run, tmp_path: Path) -> Non
     assert left_out and left_out[1] == lower and left_out[2].endswith("is self-reported"), table
     assert row_of(table, "batch 8").endswith(f" {sides(run, 8)[1][1]['variant']}")
     top = report_of(run.folder, out=tmp_path / "REPORT.md")
-    assert "not compared at batch 4, where a time is self-reported" in top
-    assert f"a rival with a lower time is not compared at batch 8 (PyTorch {lower} " in top
-    assert f"| {claimed} *(self-reported)* |" in top
+    assert "\n- Not compared, a time is self-reported: [mlp_infer] f32, batch 4.\n" in top
+    assert (
+        "\n- A rival with a lower time is not compared: [mlp_infer] f32, batch 8 "
+        f"(PyTorch {lower} {left_out[2]}).\n" in top
+    )
+    assert top.count(f"PyTorch {lower} takes") == 1
+    assert f" {claimed} *(self-reported)* |" in top

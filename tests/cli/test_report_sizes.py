@@ -18,4 +18,4 @@ def test_thousands_of_sizes_are_reported(tmp_path: Path) -> None:
     runs = [plant(tmp_path / name, N_SIZES, boot) for boot, name in enumerate(("run", "boot"))]
     text = report_of(*runs, out=tmp_path / "REPORT.md")
     assert f"at all {N_SIZES} sizes compared ours has the lower time" in text
-    assert "and 1 more boot " in text
+    assert ", 2 starts.\n" in text

@@ -1,7 +1,7 @@
 """The worker protocol: tests/fixtures/transcript.jsonl replayed with real workers.
 
 "<text>" and "<number>" in an answer stand for values that depend on the machine, "<folder>" in a
-request for an existing folder. docs/worker-protocol.md ends with the same transcript.
+request for an existing folder.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import BENCH, FIXTURES, ROOT, TIMEOUT_S
+from project import BENCH, FIXTURES, TIMEOUT_S
 
-DOCUMENT = ROOT / "docs" / "worker-protocol.md"
 Exchange = dict[str, Any]
 
 
@@ -101,22 +99,6 @@ def test_every_op_and_status_is_in_the_transcript() -> None:
         "bye",
     }
     assert {line["answer"]["status"] for line in exchanges} == {"ok", "skipped", "failed"}
-
-
-def as_shown(sessions: list[list[Exchange]]) -> Iterator[str]:
-    for session in sessions:
-        yield f"$ {session[0]['start']}"
-        for exchange in session[1:-1]:
-            yield f"> {as_line(exchange['request'])}"
-            yield f"< {as_line(exchange['answer'])}"
-        yield f"[exit {session[-1]['exit']}]"
-
-
-def test_document_shows_the_transcript() -> None:
-    _, title, rest = DOCUMENT.read_text(encoding="utf-8").partition("\n## Transcript\n")
-    assert title, 'docs/worker-protocol.md has no section "Transcript"'
-    shown = rest.split("```")[1].removeprefix("text\n").splitlines()
-    assert shown == list(as_shown(SESSIONS))
 
 
 def test_mismatches_are_found() -> None:

@@ -1,4 +1,4 @@
-/* A page or a chart of the HTML report: whatever it says, only known tags come of it, links lead into the
+/* A page of the HTML report: whatever it says, only known tags come of it, links lead into the
  * file, and nothing is loaded or run. */
 #include "fuzz.h"
 
@@ -9,49 +9,8 @@
 #include <string.h>
 
 static const char *const TAGS[] = {
-    "a",
-    "circle",
-    "clipPath",
-    "code",
-    "defs",
-    "details",
-    "div",
-    "ellipse",
-    "em",
-    "feComposite",
-    "feFlood",
-    "filter",
-    "g",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "li",
-    "line",
-    "p",
-    "path",
-    "polygon",
-    "pre",
-    "polyline",
-    "rect",
-    "stop",
-    "strong",
-    "summary",
-    "svg",
-    "symbol",
-    "table",
-    "tbody",
-    "td",
-    "text",
-    "th",
-    "thead",
-    "tr",
-    "tspan",
-    "ul",
-    "use",
-    "linearGradient",
+    "a", "code", "details", "div",     "em",    "h1",    "h2", "h3", "h4",    "h5", "h6", "li",
+    "p", "pre",  "strong",  "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
 };
 
 static int is_tag(const char *name, size_t length) {
@@ -96,18 +55,14 @@ static void check_tags(const char *text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *text = fuzz_text(data, size), *page, *drawn = svg_inline(text, "p1-", "chart");
+    char *text = fuzz_text(data, size), *page;
     size_t length;
-    html_t html = {.root = "/nowhere"};
+    html_target_t target = {(char[]){"a.md"}, (char[]){"w1"}};
+    html_t html = {.root = "/nowhere", .targets = &target, .n_targets = 1};
     html.out = open_memstream(&page, &length);
-    html_add_target(&html, "a.md", "w1");
     html_blocks(&html, text, size % 2 == 0);
     fclose(html.out);
     check_tags(page);
-    if (drawn != NULL)
-        check_tags(drawn);
-    html_free(&html);
-    free(drawn);
     free(page);
     free(text);
     return 0;

@@ -48,7 +48,7 @@ find kernels sweeps reference_* plots/*.gp -type f ! -path '*/__pycache__/*' ! -
 while IFS= read -r file; do
     put 644 "$file" "$data/$file"
 done <"$made"
-for file in docs/*.md LICENSE; do
+for file in docs/*.md docs/*.py LICENSE; do
     put 644 "$file" "share/doc/bench/$(basename "$file")"
 done
 "$program" help --man >"$made"

@@ -18,7 +18,7 @@ static void wrong_and_failed_cases_have_no_time(void **state) {
     chart_free(&chart);
     assert_drawn(chart_total(world->data, &chart));
     table = table_of(&chart);
-    assert_has(table, "\"CUDA, the fastest at each batch\"");
+    assert_has(table, "\"CUDA, the fastest at each batch size\"");
     assert_has(table, "\"PyTorch eager (the study's, fastest PyTorch)\"");
     assert_has(table, "\"mine jit (fastest mine)\"");
     assert_has(table, "2 300 297.966587 302.04729 1 \"throttled\"\n");
@@ -38,8 +38,8 @@ static void difference_finds_leads_and_the_crossover(void **state) {
     assert_has(table, "3 \"8\" 250 2 0 \"PyTorch\" \"250 µs\" \"2.00×\" \"\" 9\n");
     assert_has(table, "3 \"8\" \"crossover: PyTorch is faster from batch 8\"\n");
     assert_true(text_list_has(&chart.numbers, "n_crossovers=1"));
-    assert_string_equal(chart.title,
-                        "CUDA 01_study − PyTorch eager: who is faster, and by how much");
+    assert_has(table, "\n1 \"↑ PyTorch is faster\"\n0 \"↓ CUDA is faster\"\n");
+    assert_has(chart.note, "  ·  CUDA 01_study − PyTorch eager  ·  ");
     assert_has(chart.note, "phase total");
     assert_has(chart.note, "hollow: throttled");
     chart_free(&chart);
@@ -64,7 +64,9 @@ static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
     load(world, NULL, "cpu");
     chart_t chart = {0};
     assert_drawn(chart_difference(world->data, &chart));
-    assert_has(chart.title, "C on the CPU, omp − PyTorch on the CPU, eager");
+    assert_has(chart.note, "  ·  C on the CPU, omp − PyTorch on the CPU, eager  ·  ");
+    assert_has(table_of(&chart),
+               "\n1 \"↑ PyTorch on the CPU is faster\"\n0 \"↓ C on the CPU is faster\"\n");
     assert_has(table_of(&chart), "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\" 17\n");
     chart_free(&chart);
     char *why = chart_phases(world->data, "cuda", &chart);
@@ -85,46 +87,6 @@ static void ladder_has_standard_rungs_and_the_limit(void **state) {
     assert_has(table, "size \"hardware limit (dram)\"\n1 0.01\n2 0.02\n");
     assert_true(text_list_has(&chart.numbers, "n_limits=1"));
     chart_free(&chart);
-}
-
-static void ladder_of_a_batch_says_how_much_of_the_limit_is_reached(void **state) {
-    world_t *world = *state;
-    load(world, "Some GPU", NULL);
-    chart_t chart = {0};
-    assert_drawn(chart_ladder_batch(world->data, &chart));
-    const char *table = table_of(&chart);
-    assert_has(table, "\n0 16 \"01_study\" 0\n1 16 \"02_fast\" 0\n");
-    assert_has(table,
-               "0 \"batch 1, limit: dram\" 0.01 1\n"); /* of the batches shown, the run has 1 */
-    assert_has(table, "0 2.5 2.4875312 2.5125313 \"2.50 µs, 0.4 %\" 1 0\n");
-    assert_has(table, "1 1 0.995012479 1.00501252 \"1.00 µs, 1 %\" 2 0\n");
-    assert_true(text_list_has(&chart.numbers, "n_panels=1"));
-    chart_free(&chart);
-}
-
-static void techniques_stand_beside_the_study(void **state) {
-    world_t *world = *state;
-    load(world, "Some GPU", NULL);
-    chart_t chart = {0};
-    assert_drawn(chart_techniques(world->data, &chart));
-    assert_string_equal(chart.title, "Host techniques side by side: CUDA 02_fast");
-    const char *table = table_of(&chart);
-    assert_has(table, "\"pageable\" 1\n"); /* as in the study: faded */
-    assert_has(table, "\"pinned\" 0\n");
-    assert_has(table, "0 \"batch 1\" 45 1\n"); /* the line at the study's set-up */
-    assert_has(table, " \"1×\" 2 0\n");
-    assert_has(table, "1 25 24.8305489 25.1706075 \"1.8× fastest\" 2 0\n");
-    assert_lacks(table, "batch 2");
-    chart_free(&chart);
-}
-
-static void one_set_up_is_no_chart_of_techniques(void **state) {
-    world_t *world = *state;
-    load(world, NULL, "cpu");
-    chart_t chart = {0};
-    char *why = chart_techniques(world->data, &chart);
-    assert_string_equal(why, "no CUDA rung was run with several host techniques");
-    free(why);
 }
 
 /* Twelve samples, and a thirteenth a thousand times as late. */
@@ -248,9 +210,6 @@ int main(void) {
         WITH_FOLDER(difference_is_decided_by_the_ratio_of_passes),
         WITH_FOLDER(without_cuda_the_difference_is_that_of_the_cpu),
         WITH_FOLDER(ladder_has_standard_rungs_and_the_limit),
-        WITH_FOLDER(ladder_of_a_batch_says_how_much_of_the_limit_is_reached),
-        WITH_FOLDER(techniques_stand_beside_the_study),
-        WITH_FOLDER(one_set_up_is_no_chart_of_techniques),
         cmocka_unit_test(samples_beyond_the_axis_are_counted),
         cmocka_unit_test(both_values_are_drawn_with_their_shares),
         cmocka_unit_test(table_text_cannot_leave_its_quotes),

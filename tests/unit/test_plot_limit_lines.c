@@ -199,27 +199,6 @@ static void ladder_has_a_line_for_each_known_bound(void **state) {
     chart_free(&chart);
 }
 
-/* Bounds far below the bars are told in words; a row for the L2, of which nothing is known, would
- * be empty. */
-static void panels_have_rows_for_bounds(void **state) {
-    world_t *world = *state;
-    load_ladder(world);
-    chart_t chart = {0};
-    assert_drawn(chart_ladder_batch(world->data, &chart));
-    const char *table = table_of(&chart);
-    assert_has(table, "\n0 16 \"02_fused\" 0\n1 16 \"06_persistent\" 0\n2 16 \"07_sums\" 0\n"
-                      "4 16 \"every epoch from DRAM\" 1\n5 16 \"a grid barrier per epoch\" 1\n"
-                      "6 16 \"read once from DRAM\" 1\n");
-    assert_has(table, "\n0 \"points 5 k\" 1.6 4\n0 \"\" 0.008 6\n");
-    assert_has(table, "\n1 \"points 5 M\" 1600 4\n1 \"\" 200 5\n1 \"\" 8 6\n");
-    assert_has(table, "\"500 µs, 2.50 µs\" 6 0\n"); /* and an epoch's share … */
-    assert_has(table, "\"20.0 µs\" 7 0\n");         /* … where there is one */
-    assert_has(table, "5 NaN 200 200 \"200 µs\" 0 0\n");
-    assert_true(text_list_has(&chart.numbers, "n_rows=7"));
-    assert_true(text_list_has(&chart.numbers, "lows='10.000000000 1.000000000'"));
-    chart_free(&chart);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_bytes_over_rates),
@@ -227,7 +206,6 @@ int main(void) {
         cmocka_unit_test(rates_are_the_runs),
         cmocka_unit_test(limits_of_a_loaded_run_are_judged_again),
         WITH_FOLDER(ladder_has_a_line_for_each_known_bound),
-        WITH_FOLDER(panels_have_rows_for_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,13 +32,13 @@ static void bars_stand_in_groups_of_contenders(void **state) {
     assert_drawn(chart_operations(world->data, &chart));
     const char *table = table_of(&chart);
     /* PyTorch first; x, time, interval, text, operation. */
-    assert_has(table, "\n0.85 20 19.8644391 20.136486 \"20.0\" 0 0\n1.85 40 39.7288782 40.272972 "
-                      "\"40.0\" 1 0\n");
-    assert_has(table, "\"80.0\" 2 0\n3.85 20 ");
+    assert_has(table, "\n0.85 20 19.8644391 20.136486 \"20.0\" 1 0\n1.85 40 39.7288782 40.272972 "
+                      "\"40.0\" 2 0\n");
+    assert_has(table, "\"80.0\" 3 0\n3.85 20 ");
     assert_has(table, " \"PyTorch\" \"eager\" 0.35 4.35 160 \"Σ 160\" 0\n");
     assert_has(table, " \"CUDA\" \"01_not_fused\" 5.05 9.05 80 \"Σ 80.0\" 0\n");
     /* One bar, and no sum of parts that nobody timed. */
-    assert_has(table, " 12.5 12.4152744 12.5853038 \"12.5\" 4 0\n");
+    assert_has(table, " 12.5 12.4152744 12.5853038 \"12.5\" 5 0\n");
     assert_has(table, " \"CUDA\" \"02_fused\" 10.75 10.75 NaN \"\" 0\n");
     assert_lacks(table, "failed");
     assert_lacks(table, "07_sums");

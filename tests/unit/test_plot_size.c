@@ -72,11 +72,11 @@ static void a_legend_has_two_columns_where_they_fit(void **state) {
         size_t n, longest, n_bars;
         const char *numbers;
     } EXPECTED[] = {
-        {6, 46, 5, "legend_columns=2; legend_spread=2; legend_height=60"},
-        {15, 47, 5, "legend_columns=2; legend_spread=1; legend_height=160"},
-        {15, 57, 5, "legend_columns=2; legend_spread=-9; legend_height=160"},
-        {15, 58, 5, "legend_columns=1; legend_spread=2; legend_height=300"},
-        {15, 58, 25, "legend_columns=2; legend_spread=-1; legend_height=160"}, /* a wider chart */
+        {6, 45, 5, "legend_columns=2; legend_spread=2; legend_height=60"},
+        {15, 46, 5, "legend_columns=2; legend_spread=1; legend_height=160"},
+        {15, 56, 5, "legend_columns=2; legend_spread=-9; legend_height=160"},
+        {15, 57, 5, "legend_columns=1; legend_spread=2; legend_height=300"},
+        {15, 58, 25, "legend_columns=2; legend_spread=-2; legend_height=160"}, /* a wider chart */
     };
     for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
         chart_t chart;
@@ -106,7 +106,6 @@ static void every_contender_has_a_line_against_size(void **state) {
     load_cases(world, TRAININGS, N_TRAININGS);
     chart_t chart = {0};
     assert_drawn(chart_times(world->data, &chart));
-    assert_string_equal(chart.title, "Time against data-set size");
     const char *table = table_of(&chart);
     assert_has(table, "size \"CUDA 05_graph\" low");
     assert_has(table, "size \"CUDA 07_sums (algorithmic)\" low");

@@ -33,7 +33,7 @@ static void fastest_is_the_fastest_of_each_batch(void **state) {
     load(world, "Some GPU", NULL);
     const series_t *best = plot_fastest_series(world->data, "cuda", "total");
     assert_true(series_is_mixed(best));
-    assert_string_equal(best->title, "CUDA, the fastest at each batch");
+    assert_string_equal(best->title, "CUDA, the fastest at each batch size");
     assert_string_equal(series_at(best, 1)->spec.id, "mlp_infer/cuda/02_fast/batch=1");
     assert_string_equal(series_at(best, 8)->spec.id, "mlp_infer/cuda/01_study/batch=8");
     best = plot_fastest_series(world->data, "cuda", "host_to_host");

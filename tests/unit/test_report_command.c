@@ -1,5 +1,5 @@
 /* Commands that measure a run or a case again. */
-#include "report/command.h"
+#include "report/environment.h"
 
 #include "base/memory.h"
 

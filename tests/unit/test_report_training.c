@@ -1,9 +1,6 @@
 /* The report on a workload that trains, from runs whose truth is planted. */
 #include "planted_run.h"
 #include "printed_section.h"
-#include "report/training/training.h"
-
-#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,8 +65,8 @@ static record_t planted(void) {
     return run;
 }
 
-static char *section_text(comparison_sets_section_t *section, const record_t *run) {
-    return printed_sets(section, run, "linreg_train");
+static char *page_of(const record_t *run) {
+    return printed_page(run, "linreg_train");
 }
 
 static void sizes_are_those_of_the_workload(void **state) {
@@ -83,10 +80,9 @@ static void sizes_are_those_of_the_workload(void **state) {
     assert_int_equal(gpu->n_rows, 2);
     assert_int_equal(gpu->rows[1].size, 5000000);
     comparison_set_list_free(&sets);
-    char *text = section_text(training_findings, &run);
-    assert_has(text, "  - 1 k points: CUDA is **5.0");
-    assert_has(text, "  - 5 M points: CUDA is **4.99×");
-    assert_has(text, "at both data-set sizes compared");
+    char *text = page_of(&run);
+    assert_has(text, "**CUDA 4.99× (4.94–5.05)** at 5 M points");
+    assert_has(text, "faster at 2 of 2 data-set sizes");
     assert_has_not(text, "atch");
     free(text);
     record_free(&run);
@@ -101,20 +97,9 @@ static void another_algorithm_wins_nothing(void **state) {
         assert_string_equal(sets.items[1].rows[i].best->spec.variant, i == 0 ? "ref" : "omp");
     }
     comparison_set_list_free(&sets);
-    char *text = section_text(training_findings, &run);
-    assert_has(text, "**Another algorithm with the same result**");
-    assert_has(text, "07_sums (one pass over the points, then all epochs on five sums) takes");
-    char *ladder = strstr(text, "**What each rung gains**");
-    assert_non_null(ladder);
-    *strstr(ladder, "\n- **") = '\0';
-    assert_has(ladder, "at 5 M points, `train_device` per epoch:\n  - 01_not_fused 2.00 µs.\n  - "
-                       "06_persistent 501 ns, **4.00× (3.95–4.04)** as fast");
-    assert_has_not(ladder, "07");
-    free(text);
-    text = section_text(training_tables, &run);
-    assert_has(text, "| 07_sums *(algorithmic)*");
-    assert_has(text, " in total |");
-    assert_has_not(text, "| 07_sums |"); /* unmarked, as a best would be */
+    char *text = page_of(&run);
+    assert_has(text, "| CUDA 07_sums *(algorithmic)* |");
+    assert_has_not(text, "07_sums |"); /* unmarked, as a best would be */
     free(text);
     record_free(&run);
 }
@@ -122,13 +107,13 @@ static void another_algorithm_wins_nothing(void **state) {
 static void two_values_are_marked_in_the_ladder(void **state) {
     (void)state;
     record_t run = planted();
-    char *text = section_text(training_tables, &run);
-    assert_has_not(text, "‡");
+    char *text = page_of(&run);
+    assert_has_not(text, " µs ‡ ");
     free(text);
     assert_string_equal(run.cases[0].phases[1].name, "train_device");
     run.cases[0].phases[1].bimodal = (bimodal_t){true, 300e3, 500e3, 0.5};
-    text = section_text(training_tables, &run);
-    assert_has(strstr(text, "#### The ladder"), "| 01_not_fused            |        2.00 µs ‡ |");
+    text = page_of(&run);
+    assert_has(strstr(text, "### The ladder"), " 400 µs ‡ |");
     free(text);
     record_free(&run);
 }
@@ -136,12 +121,10 @@ static void two_values_are_marked_in_the_ladder(void **state) {
 static void the_cpu_is_compared_with_and_named(void **state) {
     (void)state;
     record_t run = planted();
-    char *text = section_text(training_findings, &run);
-    assert_has(text, "**Against the CPU**, the fastest CUDA case against the fastest C case:\n  - "
-                     "CUDA is faster at 1 of the 2 data-set sizes compared, C at 1.");
-    assert_has(text, "between 1 k points (C faster) and 5 M points (CUDA faster).");
-    assert_has(text, "µs (ref): C is **4.0"); /* the reference is a contender too */
-    assert_has(text, "CUDA is **10.0×");
+    char *text = page_of(&run);
+    assert_has(text, "`host_to_host`, against C on the CPU**: **CUDA 10.0");
+    assert_has(text, "(C omp); faster at 1 of 2 data-set sizes, slower at 1 (1 k).");
+    assert_has(text, " C ref, 0.2"); /* the reference is a contender too */
     free(text);
     record_free(&run);
 }
@@ -149,36 +132,10 @@ static void the_cpu_is_compared_with_and_named(void **state) {
 static void fits_are_held_against_the_oracle(void **state) {
     (void)state;
     record_t run = planted();
-    char *text = section_text(training_findings, &run);
-    assert_has(text, "over the 10 cases with a float64 reference of the same size");
-    assert_has(text, "|w − w64| is at most 1.0e-07 (cuda 06_persistent, 1 k points)");
-    free(text);
-    text = section_text(training_tables, &run);
-    assert_has(text, "| cpu ref (reference)");
-    assert_has(text, "| 2.500000100 |     1.0e-07 |     1.0e-07 | 1.000000000 |     0.0e+00 |");
-    free(text);
-    record_free(&run);
-}
-
-/* 4 M training points at 8 bytes, at 4 TB/s and at 32 TB/s. */
-static void floor_is_told_with_its_arithmetic(void **state) {
-    (void)state;
-    record_t run = planted();
-    char *text = section_text(training_findings, &run);
-    assert_has_not(text, "Lower bound"); /* of a run that measured no rate */
-    free(text);
-    environment_set_number(&run.environment, "measured.copy_bytes_per_s", 4e12);
-    environment_set_number(&run.environment, "measured.l2_read_bytes_per_s", 32e12);
-    environment_set_number(&run.environment, "gpu.l2_bytes", 60e6);
-    text = section_text(training_findings, &run);
-    assert_has(text, "At 5 M points: 4000000 training points × 8 B = 32.0 MB; 32.0 MB / 4.00 TB/s");
-    assert_has(text, "= 8.00 µs; they fit into the L2 (60.0 MB)");
-    assert_has(text, "= 1.00 µs.\n  - The closest above it is 01_not_fused with 2.00 µs");
-    assert_has(text, "  - Rungs below it do not read all data again: 06_persistent");
-    free(text);
-    environment_set_number(&run.environment, "gpu.l2_bytes", 30e6);
-    text = section_text(training_findings, &run);
-    assert_has_not(text, "they fit");
+    char *text = page_of(&run);
+    assert_has(text, "- **Same fit**: |w − w64| is at most **1.0e-07** in 10 cases (CUDA "
+                     "06_persistent, 1 k points).\n");
+    assert_has(text, "|b − b64| is at most **0.0e+00**");
     free(text);
     record_free(&run);
 }
@@ -212,18 +169,12 @@ static void operations_have_a_table_of_their_own(void **state) {
     case_result_t *graph =
         plant_training(&run, (trained_t){"pytorch", "cuda", "graph", 5000000, 1, 80e3, FIT});
     plant_operation(graph, "fused", 70e3);
-    char *text = section_text(training_findings, &run);
-    assert_has(text, "CUDA 01_not_fused: forward 10.0 µs, loss 20.0 µs, backward 30.0 µs, "
-                     "update 40.0 µs, sum 100 µs.\n  - CUDA 02_fused: fused 50.0 µs.\n  - "
-                     "PyTorch compile: forward 11.0 µs, loss 21.0 µs, backward 31.0 µs, update "
-                     "41.0 µs, sum 104 µs, fused 60.0 µs.\n  - PyTorch graph: fused 70.0 µs.\n");
-    assert_has_not(text, "each rung");
-    free(text);
-    text = section_text(training_tables, &run);
-    assert_has(text, "10.0 µs | 20.0 µs |  30.0 µs | 40.0 µs | 100 µs |       – |");
-    assert_has(text, "41.0 µs | 104 µs | 60.0 µs |");
-    assert_has(text, "|       – |      – | 70.0 µs |");
+    char *text = page_of(&run);
+    assert_has(text, "10.0 µs | 20.0 µs |  30.0 µs | 40.0 µs |       – | 100 µs |");
+    assert_has(text, "41.0 µs | 60.0 µs | 104 µs |");
+    assert_has(text, "|       – | 70.0 µs |      – |");
     assert_has_not(text, "By size");
+    assert_has_not(text, "- **");
     free(text);
     record_free(&run);
 }
@@ -233,57 +184,11 @@ static void one_device_alone_is_enough(void **state) {
     record_t run = {.name = mem_text("planted")};
     plant_training(&run, (trained_t){"cpu", "cpu", "omp", 5000, 200, 100e3, FIT});
     plant_training(&run, (trained_t){"pytorch", "cpu", "eager", 5000, 200, 300e3, FIT});
-    char *text = section_text(training_findings, &run);
-    assert_has(text, "**Training on the CPU**");
-    assert_has(text, "C is **3.0");
+    char *text = page_of(&run);
+    assert_has(text, "- **epochs=200, f32, on the CPU, `host_to_host`**: **C 3.0");
     assert_has_not(text, "GPU");
     free(text);
-    text = section_text(training_tables, &run);
-    assert_has(text, "#### By size, on the CPU");
-    assert_has_not(text, "The ladder");
-    free(text);
     record_free(&run);
-}
-
-/* A workload's own charts are in its section, size before ladder, and not among the others. */
-static void charts_stand_with_their_workload(void **state) {
-    (void)state;
-    static const char *const NAMES[] = {"linreg_train_ladder.svg", "linreg_train_size.svg",
-                                        "total.svg"};
-    error_t err = ERROR_INIT;
-    char *root;
-    assert_int_equal(fs_temporary_folder(&root, &err), STATUS_OK);
-    char *plots = mem_format("%s/plots/planted", root);
-    assert_int_equal(fs_make_folders(plots, &err), STATUS_OK);
-    for (size_t i = 0; i < 3; i++) {
-        char *path = fs_join(plots, NAMES[i]);
-        assert_int_equal(fs_write_atomic(path, "<svg/>", 6, &err), STATUS_OK);
-        free(path);
-    }
-    record_t run = {.name = (char[]){"planted"}, .folder = (char[]){"planted"}};
-    char *own, *others;
-    size_t size;
-    arena_t texts = {0};
-    report_t report = {.texts = &texts, .run = &run, .whole = &run, .root = root, .folder = root};
-    report.out = open_memstream(&own, &size);
-    section_charts(&report, "linreg_train");
-    fclose(report.out);
-    report.out = open_memstream(&others, &size);
-    section_charts(&report, "mlp_infer"); /* its charts have no workload in their names */
-    fclose(report.out);
-    arena_free(&texts);
-    assert_string_equal(own, "## Charts\n\n"
-                             "![linreg_train_size: every contender's time against "
-                             "size](plots/planted/linreg_train_size.svg)\n\n"
-                             "![linreg_train_ladder: compute time of rungs, and the "
-                             "limits](plots/planted/linreg_train_ladder.svg)\n\n");
-    assert_string_equal(others, "## Charts\n\n![total: each engine, as in the study and at its "
-                                "best](plots/planted/total.svg)\n\n");
-    free(own);
-    free(others);
-    free(plots);
-    assert_int_equal(fs_remove_tree(root, &err), STATUS_OK);
-    free(root);
 }
 
 static void another_algorithm_is_told_by_its_results(void **state) {
@@ -312,10 +217,8 @@ int main(void) {
         cmocka_unit_test(two_values_are_marked_in_the_ladder),
         cmocka_unit_test(the_cpu_is_compared_with_and_named),
         cmocka_unit_test(fits_are_held_against_the_oracle),
-        cmocka_unit_test(floor_is_told_with_its_arithmetic),
         cmocka_unit_test(operations_have_a_table_of_their_own),
         cmocka_unit_test(one_device_alone_is_enough),
-        cmocka_unit_test(charts_stand_with_their_workload),
         cmocka_unit_test(another_algorithm_is_told_by_its_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,6 @@
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/headline.h"
-#include "report/inference/inference.h"
 #include "report/report.h"
 #include "report_text.h"
 
@@ -82,17 +81,10 @@ static void strongest_is_whoever_is_fastest(void **state) {
     record_free(&run);
 }
 
-static void a_set_against_one_rival_has_that_alone(void **state) {
+static void a_set_by_another_phase_has_its_own_strongest(void **state) {
     (void)state;
     record_t run = planted(true, NULL);
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
-    comparison_set_t jax = comparison_set_against(&sets.items[0], 1);
-    assert_int_equal(jax.n_rivals, 1);
-    for (size_t i = 0; i < 3; i++) {
-        assert_string_equal(jax.rows[i].strongest->spec.engine, "jax");
-        assert_int_equal(jax.rows[i].headline.verdict, VERDICT_OURS);
-    }
-    comparison_set_free_rows(&jax);
     comparison_set_t total = comparison_set_by(&sets.items[0], "total");
     assert_string_equal(total.phase, "total");
     assert_string_equal(total.rows[1].strongest->spec.engine, "jax");
@@ -101,37 +93,19 @@ static void a_set_against_one_rival_has_that_alone(void **state) {
     record_free(&run);
 }
 
-static void findings_name_each_rival(void **state) {
+static void findings_name_the_strongest_and_tables_each(void **state) {
     (void)state;
     record_t run = planted(true, NULL);
-    char *text = printed_sets(inference_findings, &run, "mlp_infer");
-    assert_has(
-        text,
-        "the fastest CUDA case against the strongest rival:\n  - CUDA is faster at 2 of the 3 "
-        "batch sizes compared, the strongest rival at 1.");
-    assert_has(text, "(the strongest rival faster)");
-    assert_has(text, "(01_study) against 2.00 µs (PyTorch overlap)");
-    assert_has(text, "µs (JAX jit)");
-    assert_has(text, "triton is **2.0");
-    assert_has(text, "  - Against PyTorch, the strongest at 1 of the 3 batch sizes: CUDA is faster "
-                     "at all 3 batch sizes");
-    assert_has(text, "  - Against JAX, the strongest at 1 of the 3 batch sizes: CUDA is faster at "
-                     "all 3 batch sizes");
-    assert_has(text, "  - Against triton, the strongest at 1 of the 3 batch sizes: CUDA is faster "
-                     "at 2 of the 3 batch "
-                     "sizes compared, triton at 1. **Crossover:**");
-    assert_has(text, "µs (PyTorch overlap, forward"); /* computation alone: each */
-    assert_has(text, "(JAX jit, forward");
-    assert_has(text, "(triton fused, forward");
-    assert_has(text, "the fastest C case against JAX's fastest mode");
-    free(text);
-    text = printed_sets(inference_tables, &run, "mlp_infer");
-    assert_tables_are_whole(text);
-    assert_has(text, "| PyTorch best | Mode    |");
-    assert_has(text, "|    JAX best | Mode |");
-    assert_has(text, "| triton best | Mode  |");
-    assert_has(text, "JAX: the fastest mode:\n");
-    assert_has(text, "triton: the fastest mode:\n");
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has(text, "- **4-5-1, f32, on the GPU, `host_to_host`**: **CUDA 3.00× (2.97–3.03)** at "
+                     "batch 64, 998 ns "
+                     "(CUDA 01_study) against 2.99 µs (JAX jit)");
+    assert_has(text, "; faster at 2 of 3 batch sizes, slower at 1 (2^12).\n");
+    assert_has(text, "| PyTorch             |");
+    assert_has(text, "| JAX             |");
+    assert_has(text, "| triton ");
+    assert_has(text, "| CUDA 01_study   |"); /* phases */
+    assert_has(text, "| triton fused    |");
     free(text);
     record_free(&run);
 }
@@ -139,22 +113,19 @@ static void findings_name_each_rival(void **state) {
 static void each_side_is_held_against_the_bus(void **state) {
     (void)state;
     record_t run = planted(true, NULL);
-    char *text = printed_sets(inference_findings, &run, "mlp_infer");
-    assert_has_not(text, "Against the bus"); /* an older run, without its rates */
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has_not(text, "Of the bus"); /* an older run, without its rates */
     free(text);
     /* 4096 samples: 65,536 bytes in, 16,384 out */
     environment_set_number(&run.environment, "measured.bus_in_bytes_per_s", 163.84e9);
     environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 81.92e9);
-    text = printed_sets(inference_findings, &run, "mlp_infer");
-    assert_has(text,
-               "- **Against the bus** at batch 2^12, host to host: 65.5 kB in at 164 GB/s and "
-               "16.4 kB out at 81.9 GB/s, both at once, take at least 400 ns; CUDA 01_study ");
-    assert_has(text, " ns (40 %), PyTorch overlap ");
-    assert_has(text, " µs (10 %), JAX jit ");
+    text = printed_page(&run, "mlp_infer");
+    assert_has(text, "- **Of the bus**, host to host at batch 2^12, at least 400 ns: CUDA 01_study "
+                     "**40 %**, PyTorch overlap **10 %**, JAX jit **");
     environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 16.384e9);
     free(text);
-    text = printed_sets(inference_findings, &run, "mlp_infer");
-    assert_has(text, "take at least 1.00 µs; ");
+    text = printed_page(&run, "mlp_infer");
+    assert_has(text, "at least 1.00 µs: ");
     free(text);
     record_free(&run);
 }
@@ -162,13 +133,9 @@ static void each_side_is_held_against_the_bus(void **state) {
 static void without_pytorch_nothing_names_it(void **state) {
     (void)state;
     record_t run = planted(true, "pytorch");
-    char *text = printed_sets(inference_findings, &run, "mlp_infer");
-    assert_has(text, "against the strongest rival");
+    char *text = printed_page(&run, "mlp_infer");
     assert_has_not(text, "PyTorch");
-    free(text);
-    text = printed_sets(inference_tables, &run, "mlp_infer");
-    assert_has_not(text, "PyTorch");
-    assert_has_not(text, "eager");
+    assert_has_not(text, "vs eager");
     free(text);
     record_free(&run);
 }
@@ -176,9 +143,8 @@ static void without_pytorch_nothing_names_it(void **state) {
 static void rivals_alone_are_told(void **state) {
     (void)state;
     record_t run = planted(false, NULL);
-    char *text = printed_sets(inference_findings, &run, "mlp_infer");
-    assert_has(text, "- **Rivals alone**, by `host_to_host`, the strongest in bold: at batch 1 "
-                     "**PyTorch overlap 2.00 µs**, JAX jit 3.01 µs, triton fused 4.00 µs; at");
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has(text, "`host_to_host`**, rivals alone at batch 2^12: PyTorch overlap ");
     assert_has(text, "- CUDA was not measured on the GPU in this run.");
     free(text);
     text = report_workload_tables(&run, NULL);
@@ -207,8 +173,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_ours_and_who_a_rival),
         cmocka_unit_test(strongest_is_whoever_is_fastest),
-        cmocka_unit_test(a_set_against_one_rival_has_that_alone),
-        cmocka_unit_test(findings_name_each_rival),
+        cmocka_unit_test(a_set_by_another_phase_has_its_own_strongest),
+        cmocka_unit_test(findings_name_the_strongest_and_tables_each),
         cmocka_unit_test(each_side_is_held_against_the_bus),
         cmocka_unit_test(without_pytorch_nothing_names_it),
         cmocka_unit_test(rivals_alone_are_told),

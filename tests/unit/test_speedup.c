@@ -14,37 +14,8 @@
 
 #include <cmocka.h>
 
-static speedup_t headline_of(const size_row_t *row) {
-    return row->headline;
-}
-
 static bool any_row(const size_row_t *row) {
     return row->size > 0;
-}
-
-static void test_crossover_is_where_it_was_planted(void **state) {
-    (void)state;
-    static const struct {
-        double ratios[6];
-        size_t n_changes;
-        int64_t last_before, first_after;
-    } CASES[] = {
-        {{3, 2, 1.5, 0.8, 0.5, 0.3}, 1, 4, 8},
-        {{0.3, 0.5, 0.8, 1.5, 2, 3}, 1, 4, 8},
-        {{3, 2, 1.5, 1.4, 1.3, 1.2}, 0, 0, 0},
-        {{2, 0.5, 2, 2, 2, 2}, 2, 2, 4},
-    };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        record_t run = plant_ratios(CASES[i].ratios, 6);
-        comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
-        assert_int_equal(sets.n, 1);
-        crossover_t found = find_crossover(&sets.items[0], headline_of);
-        assert_int_equal(found.n_changes, CASES[i].n_changes);
-        assert_int_equal(found.last_before, CASES[i].last_before);
-        assert_int_equal(found.first_after, CASES[i].first_after);
-        comparison_set_list_free(&sets);
-        record_free(&run);
-    }
 }
 
 /* The interval is to hold the truth about 95 times in 100. */
@@ -376,7 +347,6 @@ static void test_calls_on_a_cpu_are_named_as_the_cases_do(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_candidate_is_compared_by_what_it_was_given),
-        cmocka_unit_test(test_crossover_is_where_it_was_planted),
         cmocka_unit_test(test_interval_holds_the_planted_ratio),
         cmocka_unit_test(test_only_ok_cases_compete),
         cmocka_unit_test(test_with_few_passes_nobody_wins),

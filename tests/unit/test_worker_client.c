@@ -59,10 +59,10 @@ static const fate_t FATES[] = {
      "answers only, print to stderr (",
      false},
     {"array", "worker fake printed \"[1, 2]\" instead of an answer", false},
-    {"duplicate_keys", "gave an answer that is no JSON: duplicate object key near '\"status\"'",
+    {"duplicate_keys", "gave an answer that is not JSON: duplicate object key near '\"status\"'",
      false},
     {"nan",
-     "worker fake gave an answer that is no JSON: invalid token near 'NaN', at column 44 of "
+     "worker fake gave an answer that is not JSON: invalid token near 'NaN', at column 44 of "
      "\"{\"status\": \"ok\", \"id\": \"a case\", \"loss\": NaN}\": JSON has no NaN or Infinity, "
      "expected "
      "a number or null",
@@ -70,7 +70,7 @@ static const fate_t FATES[] = {
     {"two_answers", "printed \"{\"status\": \"ok\", \"id\": \"a case\"}\" after its answer", false},
     {"two_more_lines", "printed \"1 of 2\" after its answer: stdout is for answers only", false},
     {"nul", "printed \"\" after its answer", false},
-    {"not_utf8", "gave an answer that is no JSON: unable to decode byte 0xff", false},
+    {"not_utf8", "gave an answer that is not JSON: unable to decode byte 0xff", false},
     {"other_id", "answered for case \"another case\" when asked for \"a case\"", false},
     {"no_id", "answered for case \"(none)\" when asked for \"a case\"", false},
     {"no_status", "gave an answer without a status", false},

@@ -1,4 +1,4 @@
-/* difference, difference_best: a signed bar per size with the faster side and by how much, and the
+/* difference: a signed bar per size with the faster side and by how much, and the
  * size at which the lead changes. */
 #include "analysis/speedup.h"
 #include "base/memory.h"
@@ -186,25 +186,23 @@ static void write_axis(const difference_t *difference, chart_t *chart) {
                   log10(1 + below.high / pow(10, linear)), log10(1 + above.high / pow(10, linear)));
 }
 
-/* The longer title if it fits above the chart. Without an interval no side is called faster. */
-static const char *title_of(const plot_data_t *data, const difference_t *difference,
-                            chart_t *chart) {
-    enum { LONGEST = 105 };
-    const char *sides =
-        chart_format(chart, "%s − %s: who %s", difference->left->title, difference->right->title,
-                     chart_has_intervals(data) ? "is faster" : "takes less time");
-    const char *title = chart_format(chart, "%s, and by how much", sides);
-    return strlen(title) <= LONGEST ? title : sides;
+/* What up and down mean. Without an interval no side is called faster. */
+static void write_directions(const plot_data_t *data, const difference_t *difference,
+                             chart_t *chart) {
+    const char *what = chart_has_intervals(data) ? "is faster" : "takes less time";
+    chart_row(chart, "\n\n# directions\nup text\n1 %s\n0 %s",
+              chart_quote(chart, chart_format(chart, "↑ %s %s", difference->right->side, what)),
+              chart_quote(chart, chart_format(chart, "↓ %s %s", difference->left->side, what)));
 }
 
 static void draw(const plot_data_t *data, const difference_t *difference, chart_t *chart) {
     enum { LABELS_HEIGHT = 60 };
     chart_init(chart, "difference");
-    chart->title = title_of(data, difference, chart);
     write_axis(difference, chart);
     chart_size(chart, difference->n, CHART_HEIGHT + LABELS_HEIGHT);
     write_bars(difference, chart);
     size_t n_crossovers = write_crossovers(difference, chart);
+    write_directions(data, difference, chart);
     chart_numbers(chart, "n_bars=%zu n_crossovers=%zu n_untimed=%zu", difference->n, n_crossovers,
                   difference->n - difference->n_timed);
     const char *meaning =
@@ -218,53 +216,41 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
     const char *changes = n_crossovers > 1
                               ? chart_format(chart, "  ·  the lead changes %zu times", n_crossovers)
                               : "";
-    chart->note = chart_format(chart, "%s  ·  phase %s  ·  %s%s", data->shape, difference->phase,
+    chart->note = chart_format(chart, "%s  ·  %s − %s  ·  phase %s  ·  %s%s", data->shape,
+                               difference->left->title, difference->right->title, difference->phase,
                                meaning, changes);
 }
 
 /* Without the rival of the study, the strongest one. */
-static const series_t *rival_of(const plot_data_t *data, bool on_gpu, const char *phase,
-                                bool fastest) {
+static const series_t *rival_of(const plot_data_t *data, bool on_gpu) {
     const series_t *of_study = plot_default_series(data, on_gpu ? "pytorch-cuda" : "pytorch-cpu");
-    return fastest || of_study == NULL ? plot_strongest_rival(data, on_gpu, phase) : of_study;
+    return of_study != NULL ? of_study : plot_strongest_rival(data, on_gpu, "total");
 }
 
-static const series_t *ours_of(const plot_data_t *data, bool on_gpu, const char *phase,
-                               bool fastest) {
+static const series_t *ours_of(const plot_data_t *data, bool on_gpu) {
     const char *label = on_gpu ? "cuda" : "cpu";
     for (size_t s = 0; s < data->n_series; s++)
         if (data->series[s].ours && data->series[s].on_gpu == on_gpu)
             label = data->series[s].label;
-    return fastest ? plot_fastest_series(data, label, phase) : plot_default_series(data, label);
+    return plot_default_series(data, label);
 }
 
 /* Ours against a rival on the GPU; on the CPU if only one of them was run there. */
-static char *compare(const plot_data_t *data, const char *phase, bool fastest, chart_t *chart) {
-    const series_t *left = ours_of(data, true, phase, fastest);
-    const series_t *right = rival_of(data, true, phase, fastest);
+char *chart_difference(const plot_data_t *data, chart_t *chart) {
+    const series_t *left = ours_of(data, true), *right = rival_of(data, true);
     if (left == NULL || right == NULL) {
-        left = ours_of(data, false, phase, fastest);
-        right = rival_of(data, false, phase, fastest);
+        left = ours_of(data, false);
+        right = rival_of(data, false);
     }
     if (left == NULL || right == NULL)
-        return mem_format("only one of the two sides has times%s",
-                          fastest ? chart_format(chart, " for %s", phase) : "");
+        return mem_text("only one of the two sides has times");
     char *why = NULL;
-    difference_t difference = difference_of(data, left, right, phase);
+    difference_t difference = difference_of(data, left, right, "total");
     if (difference.n_timed > 0)
         draw(data, &difference, chart);
     else
-        why = mem_format("no size at which both %s and %s have a time for %s", left->title,
-                         right->title, phase);
+        why = mem_format("no size at which both %s and %s have a time for total", left->title,
+                         right->title);
     free(difference.bars);
     return why;
-}
-
-char *chart_difference(const plot_data_t *data, chart_t *chart) {
-    return compare(data, "total", false, chart);
-}
-
-char *chart_difference_best(const plot_data_t *data, chart_t *chart) {
-    const bool alone = data->compared_by != NULL && plot_is_of_calls(data);
-    return compare(data, alone ? data->compared_by : "host_to_host", true, chart);
 }

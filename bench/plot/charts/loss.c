@@ -221,7 +221,6 @@ char *chart_loss(const plot_data_t *data, chart_t *chart) {
     chart_init(chart, "loss");
     const char *counted =
         case_param(&losses.items[0].series->cases[0]->spec, "epochs") != NULL ? "epochs" : "steps";
-    chart->title = chart_format(chart, "Loss over the %s, all contenders overlaid", counted);
     chart->note = chart_format(
         chart,
         "%s, %s %s  ·  below: |loss − reference| / reference; in brackets: its maximum  ·  "

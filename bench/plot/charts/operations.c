@@ -1,15 +1,13 @@
-/* operations: time of each operation of one epoch of a training, contenders side by side. A
+/* operations: time of each part of a step, or of an epoch, of a training, contenders side by side. A
  * contender that fuses them has one bar: its parts are not estimated. */
 #include "analysis/contenders.h"
+#include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
 
 #include <math.h>
 #include <string.h>
-
-static const char *const OPERATIONS[] = {"forward", "loss", "backward", "update", "fused"};
-enum { N_OPERATIONS = sizeof OPERATIONS / sizeof *OPERATIONS, FUSED = N_OPERATIONS - 1 };
 
 /* A GPU's bars are unreadable beside CPU bars that are higher by more than this. */
 static const double ONE_PANEL_RATIO = 30;
@@ -38,16 +36,10 @@ typedef struct panel {
     double slots;     /* its width, in bars */
 } panel_t;
 
-/* Other workloads also have a phase `forward`, but no update. */
-static bool has_operations(const case_result_t *result) {
-    return isfinite(result_median(result, "update")) ||
-           isfinite(result_median(result, OPERATIONS[FUSED]));
-}
-
 /* A different algorithm has no comparable epoch. */
 static const case_result_t *operations_at(const series_t *series, int64_t size) {
     const case_result_t *result = !series->algorithmic ? series_default_at(series, size) : NULL;
-    return result != NULL && has_operations(result) ? result : NULL;
+    return result != NULL && has_backward_part(result) ? result : NULL;
 }
 
 /* The size that the most contenders have, the largest of equals; 0 for none. */
@@ -75,13 +67,13 @@ static void add_group(panel_t *panel, const series_t *series, const case_result_
     if (panel->n == MAX_GROUPS)
         return;
     group_t group = {.series = series, .result = result};
-    for (size_t i = 0; i < N_OPERATIONS; i++) {
-        const double median = result_median(result, OPERATIONS[i]);
+    for (step_part_t i = 0; i < N_STEP_PARTS; i++) {
+        const double median = step_part_ns(result, i);
         range_take(&panel->range_ns, median);
         if (!isfinite(median))
             continue;
         group.n++;
-        if (i == FUSED)
+        if (i == PART_FUSED)
             continue;
         group.n_alone++;
         group.sum_ns += median;
@@ -136,13 +128,14 @@ static const char *number_text(char *text, double ns) {
 static void write_bars(const group_t *group, chart_t *chart) {
     char text[UNITS_TEXT];
     double x = group->first;
-    for (size_t i = 0; i < N_OPERATIONS; i++) {
-        const double median = result_median(group->result, OPERATIONS[i]);
-        const double *ci95_ns = result_ci95(group->result, OPERATIONS[i]);
+    for (step_part_t i = 0; i < N_STEP_PARTS; i++) {
+        const double median = step_part_ns(group->result, i);
+        /* A sum of several phases has no interval. */
+        const double *ci95_ns = result_ci95(group->result, step_part_name(i));
         if (isfinite(median))
-            chart_row(chart, "%.2f %s %s %s %s %zu %d", x++, chart_us(chart, median),
+            chart_row(chart, "%.2f %s %s %s %s %d %d", x++, chart_us(chart, median),
                       chart_us(chart, ci95_ns[0]), chart_us(chart, ci95_ns[1]),
-                      chart_quote(chart, number_text(text, median)), i,
+                      chart_quote(chart, number_text(text, median)), (int)i,
                       group->result->status == CASE_THROTTLED);
     }
 }
@@ -184,6 +177,21 @@ static bool axis_of(const panel_t *panel, double least_ns, double most_ns, doubl
     return logarithmic;
 }
 
+/* The parts that some contender has: the legend's. */
+static void write_used(const panel_t *panels, size_t n, chart_t *chart) {
+    int used[N_STEP_PARTS];
+    size_t n_used = 0;
+    for (step_part_t part = 0; part < N_STEP_PARTS; part++) {
+        bool any = false;
+        for (size_t p = 0; p < n; p++)
+            for (size_t g = 0; g < panels[p].n; g++)
+                any = any || isfinite(step_part_ns(panels[p].groups[g].result, part));
+        if (any)
+            used[n_used++] = (int)part;
+    }
+    chart_integers(chart, "used", used, n_used);
+}
+
 static void write_panels(panel_t *panels, size_t n, chart_t *chart) {
     double slots[2], lows[2], highs[2], all_slots = 0;
     int logarithmic[2];
@@ -194,8 +202,8 @@ static void write_panels(panel_t *panels, size_t n, chart_t *chart) {
         logarithmic[p] = axis_of(&panels[p], bars_ns.low, bars_ns.high, &lows[p], &highs[p]);
         all_slots += slots[p];
     }
-    chart_numbers(chart, "n_panels=%zu n_operations=%d first_style=%d", n, N_OPERATIONS,
-                  STYLE_OPERATIONS);
+    write_used(panels, n, chart);
+    chart_numbers(chart, "n_panels=%zu first_style=%d", n, STYLE_PARTS);
     chart_reals(chart, "slots", slots, n);
     chart_reals(chart, "lows", lows, n);
     chart_reals(chart, "highs", highs, n);
@@ -207,8 +215,6 @@ static void write_panels(panel_t *panels, size_t n, chart_t *chart) {
 }
 
 char *chart_operations(const plot_data_t *data, chart_t *chart) {
-    if (case_param(&data->series[0].cases[0]->spec, "steps") != NULL)
-        return chart_stages(data, chart);
     int64_t size = size_to_show(data);
     if (size == 0)
         return mem_text("no case has separately timed operations");
@@ -216,7 +222,6 @@ char *chart_operations(const plot_data_t *data, chart_t *chart) {
     panel_t panels[2];
     size_t n_panels = make_panels(data, size, panels);
     chart_init(chart, "operations");
-    chart->title = "Time of each operation of an epoch";
     chart->note =
         chart_format(chart,
                      "%s, %s %s  ·  %s  ·  Σ, outline: sum of those timed separately"

@@ -136,12 +136,11 @@ char *chart_phases(const plot_data_t *data, const char *engine, chart_t *chart) 
     if (range.high <= 0)
         return mem_format("no case of %s has times", series->title);
     chart_init(chart, "phases");
-    chart->title = chart_format(chart, "Phases of one sample: %s", series->title);
     chart->note =
         chart_format(chart,
-                     "%s  ·  medians%s  ·  on a log axis the height of a segment is not its "
+                     "%s  ·  %s  ·  medians%s  ·  on a log axis the height of a segment is not its "
                      "share: see the numbers below",
-                     data->shape, chart_hollow(data));
+                     data->shape, series->title, chart_hollow(data));
     chart_time_axis(chart, &range);
     enum { BARS_HEIGHT = 540, ROW_HEIGHT = 19 };
     chart_size(chart, series->n_cases, BARS_HEIGHT + (int)stack.n * ROW_HEIGHT);

@@ -172,7 +172,6 @@ static void draw(const roofline_t *r, chart_t *chart) {
     const double top = fmin(highest(r), ends[1] * steepest(r));
     const double y[] = {floor(log10(r->speeds.low / 1e9)),
                         ceil(log10(fmax(r->speeds.high, top) / 1e9))};
-    chart->title = chart_format(chart, "Roofline: what the hardware allows, and what is reached");
     chart->note = chart_format(chart,
                                "%s  ·  %s, each engine's fastest at each %s  ·  bytes and "
                                "operations: the least needed",

@@ -13,7 +13,7 @@
 
 enum { MAX_CONTENDERS = 12, MAX_SEED_PANELS = 3 };
 /* Of a curve: its panel is some 300 pixels wide, and a running mean changes little from point to point. */
-enum { MOST_POINTS = 160 };
+enum { MOST_POINTS = 120 };
 
 /* The reference is the widest, so that lines that coincide with it are visible on it. */
 typedef enum thickness { THIN, ALONE, THICK, WIDEST } thickness_t;
@@ -281,17 +281,14 @@ static const char *reference_name(const seed_panel_t *panels, size_t n) {
 static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t n,
                      chart_t *chart) {
     curve_t curve = curve_of(panels[0].items[0].seeds.cases[0], "loss");
-    const double stride = curve.n > 1 ? curve.steps[1] - curve.steps[0] : 1;
     const size_t window = curve_window(&curve);
     const char *mean =
         window > 1 ? chart_format(chart, "running mean over %zu points, ", window) : "";
     curve_free(&curve);
-    chart->title =
-        chart_format(chart, "Loss over the steps: %sone batch every %g steps", mean, stride);
     chart->note = chart_format(chart,
-                               "%s  ·  thin: one seed; thick: mean  ·  below: difference from "
-                               "%s, same seed and weights",
-                               arena_keep(&chart->texts, plot_shape_without(data, "seed")),
+                               "%s  ·  %sthin: one seed; thick: mean of seeds; below: "
+                               "difference from %s",
+                               arena_keep(&chart->texts, plot_shape_without(data, "seed")), mean,
                                reference_name(panels, n));
 }
 

@@ -218,8 +218,6 @@ static void draw(const race_t *race, chart_t *chart) {
     const plot_data_t *data = race->data;
     int styles[MAX_SIDES];
     chart_init(chart, "speed");
-    chart->title = chart_format(chart, "Relative speed against %s: the strongest rival is 1",
-                                data->workload->size_noun);
     chart->note = chart_format(
         chart, "%s  ·  phase %s, ratio of %s%s: 2× is half of the rival's time  ·  rival: %s",
         data->shape, race->phase,

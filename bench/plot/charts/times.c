@@ -46,13 +46,12 @@ static bool has_set_ups_without(const plot_data_t *data, const char *phase) {
     return false;
 }
 
-static char *compare_sides(const plot_data_t *data, const char *phase, const char *title,
-                           const char *meaning, chart_t *chart) {
+static char *compare_sides(const plot_data_t *data, const char *phase, const char *meaning,
+                           chart_t *chart) {
     chart_init(chart, "lines");
     lines_t lines = all_sides(data, phase, chart);
     if (lines.n == 0)
         return mem_format("no case has a time for %s", phase);
-    chart->title = chart_format(chart, "%s, against %s", title, data->workload->size_noun);
     chart->note =
         chart_format(chart, "%s  ·  %s%s%s%s", data->shape, meaning, chart_medians(chart, data),
                      chart_hollow(data),
@@ -66,7 +65,7 @@ static char *compare_sides(const plot_data_t *data, const char *phase, const cha
 
 char *chart_total(const plot_data_t *data, chart_t *chart) {
     const char *meaning = data->study_csv ? "" : "phase total: synchronised between phases  ·  ";
-    return compare_sides(data, "total", "Total time of one sample, all phases", meaning, chart);
+    return compare_sides(data, "total", meaning, chart);
 }
 
 static const char *spanned_by(const plot_data_t *data) {
@@ -77,7 +76,7 @@ static const char *spanned_by(const plot_data_t *data) {
 char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
     char *meaning =
         mem_format("phase host_to_host: %s, no unnecessary synchronisation  ·  ", spanned_by(data));
-    char *reason = compare_sides(data, "host_to_host", "Time from host to host", meaning, chart);
+    char *reason = compare_sides(data, "host_to_host", meaning, chart);
     free(meaning);
     return reason;
 }
@@ -128,9 +127,6 @@ static void describe_call(lines_t *lines, const plot_data_t *data, chart_t *char
     const char *phase = data->compared_by;
     const bool in_graph = phase != NULL && strcmp(phase, CALL_IN_GRAPH) == 0;
     lines_add_limits(lines, data, "cuda", chart);
-    chart->title =
-        chart_format(chart, "Time%s against %s", phase == NULL ? "" : " of the computation alone",
-                     data->workload->size_noun);
     chart->note =
         chart_format(chart, "%s  ·  %s  ·  %s%s%s", data->shape,
                      phase == NULL ? spanned_by(data)
@@ -143,10 +139,6 @@ static void describe_call(lines_t *lines, const plot_data_t *data, chart_t *char
 static void describe_training(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     const char *phase = data->compared_by;
     const char *bounds = lines_add_bounds(lines, data, chart);
-    chart->title = chart_format(chart,
-                                strcmp(phase, "step") == 0 ? "Time of one %s against %s"
-                                                           : "Time of phase %s against %s",
-                                phase, data->workload->size_noun);
     chart->note = chart_format(chart, "%s  ·  phase %s, host clock  ·  %s%s%s", data->shape, phase,
                                chart_medians(chart, data), chart_hollow(data), bounds);
 }

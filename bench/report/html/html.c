@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- text, and what links mean ---------------------------------------------------------------- */
+
 void html_text_n(const html_t *html, const char *text, size_t length) {
     char *plain = mem_text_n(text, length);
     text_make_plain(plain);
@@ -36,13 +38,6 @@ void html_text(const html_t *html, const char *text) {
     html_text_n(html, text, strlen(text));
 }
 
-void html_add_target(html_t *html, const char *href, const char *anchor) {
-    if (html_anchor(html, href) != NULL)
-        return;
-    html->targets = mem_resize(html->targets, html->n_targets + 1, sizeof *html->targets);
-    html->targets[html->n_targets++] = (html_target_t){mem_text(href), mem_text(anchor)};
-}
-
 const char *html_anchor(const html_t *html, const char *href) {
     if (is_case_href(href))
         return href + 1;
@@ -50,12 +45,4 @@ const char *html_anchor(const html_t *html, const char *href) {
         if (strcmp(html->targets[i].href, href) == 0)
             return html->targets[i].anchor;
     return NULL;
-}
-
-void html_free(html_t *html) {
-    for (size_t i = 0; i < html->n_targets; i++) {
-        free(html->targets[i].href);
-        free(html->targets[i].anchor);
-    }
-    free(html->targets);
 }

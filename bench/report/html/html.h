@@ -10,15 +10,17 @@
 /* By which such a file is known. */
 #define HTML_BEGIN "<!DOCTYPE html>\n<!-- bench report -->\n"
 
-/* The pages of all workloads of all runs, in that order, and the top page. Links in them are relative to
- * `root`, or to cases (case_link()). The caller frees the text. */
+/* The pages of all workloads of all runs, in that order, and the top page with its picture (SVG of our own, or NULL).
+ * Links in them are relative to `root`, or to cases (case_link()). The caller frees the text. */
 typedef struct html_source {
     const shown_list_t *runs;
-    const char *root, *program, *top;
+    const char *root, *program, *top, *picture;
     const char *const *pages, *const *hrefs; /* as the top page links them */
 } html_source_t;
 
 char *html_document(const html_source_t *source);
+/* "w2": the id of the page of a part; static until the next call. */
+const char *html_part_id(const shown_list_t *runs, const shown_part_t *part);
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
@@ -29,37 +31,24 @@ typedef struct html_target {
 
 typedef struct html {
     FILE *out;
-    const char *root, *program;
+    const char *root, *program, *picture;
+    const char *markdown; /* of the page, whose last lines say where [names] lead to */
     html_target_t *targets;
     size_t n_targets;
-    size_t n_headings, n_charts, n_tables;
+    size_t n_headings, n_tables;
     bool plain; /* print text alone, without tags */
 } html_t;
 
-/* html.c: `href` in a page leads to the id `anchor`; the first that is added counts. */
-void html_add_target(html_t *html, const char *href, const char *anchor);
 const char *html_anchor(const html_t *html, const char *href); /* of a case, too; or NULL */
-void html_free(html_t *html);
 /* Escaped; control characters and invalid UTF-8 become "?". */
 void html_text(const html_t *html, const char *text);
 void html_text_n(const html_t *html, const char *text, size_t length);
 
-/* inline.c: emphasis, code, links, escapes of one line of Markdown. */
-void html_inline(html_t *html, const char *text, size_t length);
-/* The same without tags, escaped; the caller frees it. */
-char *html_plain(const html_t *html, const char *text, size_t length);
-
-/* blocks.c: headings, paragraphs, lists, tables, indented code, images. Of a page headings are one level
- * lower, and each "## " begins a section that opens, of which the first is open. */
+/* markdown.c: headings, paragraphs, lists, tables, indented code, images; emphasis, code, links, escapes. Of a page headings
+ * are one level lower, and each "## " begins a section that opens, of which the first is open. */
 void html_blocks(html_t *html, const char *markdown, bool is_page);
-
-/* charts.c: the chart in the file `href` as a figure; a sentence if it cannot be read or is no SVG. */
-void html_chart(html_t *html, const char *name, const char *href);
-/* svg.c: what is harmless in `svg`, each id in it with a prefix. NULL: not well-formed. The caller frees it. */
-char *svg_inline(const char *svg, const char *prefix, const char *label);
-
-/* samples.c: a small drawing of the samples in the order taken. */
-void html_samples(const html_t *html, const phase_t *phase);
+/* One line without tags, escaped; the caller frees it. */
+char *html_plain(const html_t *html, const char *text, size_t length);
 
 /* cases.c: every case of a part of a run as a row, with its details; samples are drawn for those that
  * `top` links to. */

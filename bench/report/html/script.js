@@ -1,6 +1,6 @@
 "use strict";
 // Without it everything can be read. With it tables can be sorted and filtered, a link opens the sections
-// around its place, and all sections are open on paper.
+// around its place, charts can be enlarged, and all sections are open on paper.
 const FACTORS = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9, min: 6e10, k: 1e3, M: 1e6, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
 // Rows and columns from which a table can be sorted; rows from which it can be filtered.
 const SORTED_ROWS = 3, SORTED_COLUMNS = 3, FILTERED_ROWS = 15;
@@ -87,6 +87,17 @@ for (const table of document.querySelectorAll(".table > table")) {
 }
 addEventListener("hashchange", openAround);
 openAround();
+
+// A chart shows itself larger, and as it was: on a click, or with Enter.
+for (const chart of document.querySelectorAll(".chart")) {
+  const toggle = () => chart.parentNode.classList.toggle("large");
+  chart.tabIndex = 0;
+  chart.addEventListener("click", toggle);
+  chart.addEventListener("keydown", (event) => { if (event.key === "Enter") toggle(); });
+}
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") document.querySelector("figure.large")?.classList.remove("large");
+});
 
 let opened = [];
 addEventListener("beforeprint", () => {

@@ -1,5 +1,5 @@
 /* An operator: a workload that is described by a folder (operator.json, reference.py, rungs) instead of programmed.
- * docs/own-operator.md has the format; kernels/operator.schema.json is the same for editors. */
+ * docs/your-kernel.md has the format; kernels/operator.schema.json is the same for editors. */
 #ifndef BENCH_WORKLOADS_OPERATOR_DESCRIPTION_H
 #define BENCH_WORKLOADS_OPERATOR_DESCRIPTION_H
 

@@ -16,6 +16,17 @@ inline char *from_shared(unsigned address) {
     return (char *)(high_half << 32 | address);
 }
 
+inline unsigned warp_number() {
+    return running / 32;
+}
+inline bool is_elected() {
+    return running % 32 == 0;
+}
+static thread_local meeting_t numbered_meetings[16];
+inline void sync_threads(unsigned number, unsigned threads) {
+    meet(numbered_meetings[number], [&] { return threads; });
+}
+
 struct copy_t {
     unsigned to;
     uint4 value;
@@ -116,6 +127,13 @@ inline void barrier_arrive_in(unsigned remote) {
 template <class Value> void send_to(unsigned remote, Value value, unsigned barrier) {
     memcpy(from_remote(remote), &value, sizeof value);
     barrier_count(from_remote(barrier), -(int32_t)sizeof value, 0);
+}
+
+inline void send_bulk(unsigned remote, unsigned from, unsigned bytes, unsigned barrier) {
+    if (remote % 16 != 0 || from % 16 != 0 || bytes % 16 != 0)
+        abort();
+    memcpy(from_remote(remote), from_shared(from), bytes);
+    barrier_count(from_remote(barrier), -(int32_t)bytes, 0);
 }
 
 // Bulk copies of a block take their time, each its own: they end while threads wait, and in any order. Half of them read

@@ -51,6 +51,7 @@ void load_tile(unsigned to, const tensor_map_t &map, unsigned barrier, Coordinat
     emulated_tile_copy(to, tile, from.swizzle, barrier);
 }
 
+inline void prefetch_map(const tensor_map_t &) {}
 inline void show_to_tma() {}
 
 struct tile_store_t {

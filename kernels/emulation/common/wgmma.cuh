@@ -22,6 +22,8 @@ inline void show_to_products() {}
 inline void begin_products() {}
 inline void end_products() {}
 template <unsigned LEFT> void wait_for_products() {}
+template <unsigned REGISTERS> void give_registers() {}
+template <unsigned REGISTERS> void take_registers() {}
 
 template <unsigned FRAGMENTS>
 void multiply_64(float (&d)[FRAGMENTS][4], unsigned long long a, unsigned long long b, unsigned add) {

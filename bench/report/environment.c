@@ -1,0 +1,561 @@
+#include "report/environment.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+#include "io/fs.h"
+#include "limits/limits.h"
+#include "results/conditions.h"
+#include "workloads/device/descriptor.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+/* Facts in display order; those of the same row share a cell. */
+static const struct shown_fact {
+    const char *row, *key, *before, *after;
+} SHOWN[] = {
+    {"GPU", "gpu.name", "", ""},
+    {"GPU", "gpu.arch", "", ""},
+    {"GPU", "gpu.multiprocessors", "", " multiprocessors"},
+    {"GPU", "gpu.memory_bytes", "", " of memory"},
+    {"GPU", "gpu.l2_bytes", "", " of L2"},
+    {"GPU", "gpu.clock_max_mhz", "SM clock up to ", ""},
+    {"GPU", "gpu.power_limit_w", "power limit ", ""},
+    {"GPU settings", "gpu.ecc", "ECC ", ""},
+    {"GPU settings", "gpu.mig", "MIG ", ""},
+    {"GPU settings", "gpu.persistence", "persistence mode ", ""},
+    {"GPU settings", "measure.lock_clocks.asked_mhz", "SM clock asked for: ", ""},
+    {"GPU settings", "measure.lock_clocks.locked_mhz", "SM clock locked to ", ""},
+    {"GPU settings", "measure.lock_clocks.reason", "SM clock not locked: ", ""},
+    {"GPU settings", "gpu.uuid", "", ""},
+    {"Driver", "gpu.driver", "", ""},
+    {"Driver", "versions.cuda_driver", "CUDA ", ""},
+    {"CUDA compiler", "versions.cuda_compiler", "", ""},
+    {"CUDA compiler", "versions.nvrtc", "NVRTC ", ""},
+    {"PyTorch", "versions.pytorch", "", ""},
+    {"PyTorch", "versions.torch", "", ""},
+    {"CPU", "host.cpu", "", ""},
+    {"CPU", "host.cores", "", " cores"},
+    {"CPU", "host.memory_bytes", "", " of memory"},
+    {"CPU", "host.governor", "frequency governor ", ""},
+    {"CPU", "host.load", "load at the start ", ""},
+    {"Host", "host.name", "", ""},
+    {"Host", "host.os", "", ""},
+    {"This program", "versions.bench", "bench ", ""},
+    {"This program", "git.revision", "git ", ""},
+    {"This program", "git.dirty", "uncommitted changes: ", ""},
+    {"This program", "versions.compiler", "compiler ", ""},
+    {"Its folder", "git.folder.revision", "git ", ""},
+    {"Its folder", "git.folder.dirty", "uncommitted changes: ", ""},
+};
+
+enum { N_SHOWN = sizeof SHOWN / sizeof *SHOWN };
+
+/* A number's unit is the suffix of its key; it is shown with the value. */
+static const struct unit {
+    const char *suffix, *symbol;
+    const char *(*print)(char *text, double value);
+} UNITS[] = {
+    {"_bytes_per_s", NULL, units_rate},
+    {"_bytes", NULL, units_bytes},
+    {"_ns", NULL, units_time},
+    {"_frac", NULL, units_percent},
+    {"_mhz", "MHz", NULL},
+    {"_w", "W", NULL},
+    {"_c", "°C", NULL},
+    {"_s", "s", NULL},
+};
+
+static const struct unit *unit_of(const fact_t *fact) {
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && fact->kind == FACT_NUMBER; i++)
+        if (text_ends(fact->key, UNITS[i].suffix))
+            return &UNITS[i];
+    return NULL;
+}
+
+/* Safe for markdown. */
+static const char *value_of(const report_t *report, const fact_t *fact) {
+    if (fact->kind == FACT_TEXT)
+        return report_safe(report, fact->value);
+    if (fact->kind == FACT_FLAG)
+        return strcmp(fact->value, "true") == 0 ? "on" : "off";
+    const struct unit *unit = unit_of(fact);
+    double number = strtod(fact->value, NULL);
+    if (unit != NULL && unit->print != NULL)
+        return unit->print(report_buffer(report), number);
+    return report_text(report, "%.6g%s%s", number, unit != NULL ? " " : "",
+                       unit != NULL ? unit->symbol : "");
+}
+
+static const char *last_name(const char *key) {
+    const char *dot = strrchr(key, '.');
+    return dot != NULL ? dot + 1 : key;
+}
+
+/* "workers.cpu.openmp_threads" → "openmp threads", without its unit. */
+static const char *label_of(const report_t *report, const fact_t *fact) {
+    const char *name = last_name(fact->key);
+    const struct unit *unit = unit_of(fact);
+    char *label = mem_text_n(name, strlen(name) - (unit != NULL ? strlen(unit->suffix) : 0));
+    for (char *c = label; *c != '\0'; c++)
+        if (*c == '_')
+            *c = ' ';
+    return report_safe(report, report_keep(report, label));
+}
+
+static bool is_shown(const char *key) {
+    for (size_t i = 0; i < N_SHOWN; i++)
+        if (strcmp(SHOWN[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Does an earlier fact have this name and value? A worker's "torch" repeats "pytorch". */
+static bool repeats(const environment_t *env, const fact_t *fact) {
+    const char *name = last_name(fact->key);
+    for (const fact_t *other = env->facts; other < fact; other++)
+        if (strcmp(other->value, fact->value) == 0 && text_ends(last_name(other->key), name))
+            return true;
+    return false;
+}
+
+static bool has_calibration(const record_t *run) {
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        if (is_calibration(&result->spec))
+            return true;
+    return false;
+}
+
+/* Shown elsewhere: in the device section, or by "gpu.name" and the maximum clock. Or long, and the same in every worker: for
+ * those who look into run.json. */
+static bool is_left_out(const record_t *run, const fact_t *fact) {
+    const environment_t *env = &run->environment;
+    const char *most = environment_get(env, "gpu.clock_max_mhz");
+    return (text_starts(fact->key, "measured.") && has_calibration(run)) ||
+           (strcmp(fact->key, "measure.mode") == 0 && strcmp(fact->value, "steady") == 0) ||
+           strcmp(fact->key, "gpu.kind") == 0 || text_ends(fact->key, ".switches") ||
+           (strcmp(fact->key, "gpu.clock_mhz") == 0 && most != NULL &&
+            strcmp(most, fact->value) == 0);
+}
+
+static void print_subject(const report_t *report, const char *subject, text_list_t *parts) {
+    const char *list = report_join(report, parts, ", ");
+    if (list != NULL)
+        print(report, "- %s: %s\n", subject, list);
+}
+
+static void print_shown(const report_t *report, const environment_t *env) {
+    for (size_t i = 0; i < N_SHOWN;) {
+        const char *row = SHOWN[i].row;
+        text_list_t parts = {0};
+        for (; i < N_SHOWN && strcmp(SHOWN[i].row, row) == 0; i++) {
+            const fact_t *fact = environment_find(env, SHOWN[i].key);
+            if (fact == NULL)
+                continue;
+            const char *value = value_of(report, fact);
+            if (text_ends(SHOWN[i].before, ": ") && fact->kind == FACT_FLAG) /* a yes-or-no fact */
+                value = strcmp(value, "on") == 0 ? "yes" : "no";
+            text_list_add_format(&parts, "%s%s%s", SHOWN[i].before, value, SHOWN[i].after);
+        }
+        print_subject(report, row, &parts);
+    }
+}
+
+/* The part of a key before its last name: "workers.pytorch-cuda". */
+static const char *subject_of(const report_t *report, const char *key) {
+    const char *dot = strrchr(key, '.');
+    return report_keep(report, mem_text_n(key, dot != NULL ? (size_t)(dot - key) : 0));
+}
+
+/* A line for each subject that has facts left. */
+static void print_others(const report_t *report, const record_t *run) {
+    const environment_t *env = &run->environment;
+    text_list_t subjects = {0};
+    for (size_t i = 0; i < env->n; i++)
+        text_list_add_new(&subjects, subject_of(report, env->facts[i].key));
+    for (size_t s = 0; s < subjects.n; s++) {
+        const char *subject = subjects.items[s];
+        text_list_t parts = {0};
+        for (size_t i = 0; i < env->n; i++) {
+            const fact_t *fact = &env->facts[i];
+            if (strcmp(subject_of(report, fact->key), subject) == 0 && !is_shown(fact->key) &&
+                !is_left_out(run, fact) && !repeats(env, fact))
+                text_list_add_format(&parts, "%s %s", label_of(report, fact),
+                                     value_of(report, fact));
+        }
+        const bool worker = text_starts(subject, "workers.");
+        const char *name = report_safe(report, worker ? strchr(subject, '.') + 1 : subject);
+        print_subject(report, worker ? report_text(report, "Worker %s", name) : name, &parts);
+    }
+    text_list_free(&subjects);
+}
+
+static void print_clocks(const report_t *report) {
+    const environment_t *env = &report->run->environment;
+    const char *sentence = report_keep(report, lock_clocks_sentence(env));
+    if (sentence != NULL)
+        print(report, "- Clocks: %s. %s\n", report_safe(report, sentence),
+              isfinite(lock_clocks_recorded_mhz(env))
+                  ? "Times hold for this clock, not for a free clock; `throttled` is judged "
+                    "against it."
+                  : "The clock was free, as without `--lock-clocks`.");
+}
+
+void section_environment(const report_t *report) {
+    const spent_t spent = record_spent(report->run);
+    report_heading(report, 2, "Environment");
+    if (report->run->environment.n == 0)
+        print(report, "- The run did not record its machine.\n");
+    print_shown(report, &report->run->environment);
+    print_others(report, report->run);
+    if (spent_total_ns(&spent) > 0)
+        print(report, "- Time: %s\n", report_keep(report, spent_text(&spent)));
+    print_clocks(report);
+    print(report, "\n");
+}
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+/* GPU cases of `device` and `null` are calibration, not contenders. */
+
+/* Larger than any L2, smaller than the buffers for DRAM calibration. */
+enum { LARGEST_L2_BYTES = 1 << 28 };
+
+typedef enum buffer { ANY_SIZE, IN_L2, IN_DRAM } buffer_t;
+
+static const struct gauge {
+    const char *workload, *variant, *phase;
+    buffer_t buffer;
+    const char *name;
+    double passes;       /* over `bytes`: a copy reads and writes; 0: show the time, not a rate */
+    const char *meaning; /* NULL: not used for limits */
+} GAUGES[] = {
+    {"device", "copy", "kernel", ANY_SIZE, "DRAM, copying", 2, "the DRAM limit in *of the limit*"},
+    {"device", "01_read", "kernel", IN_DRAM, "DRAM, reading", 1, NULL}, /* of older runs */
+    {"device", "01_read", "kernel", IN_L2, "L2, reading", 1,
+     "the limit for data that stays in the L2"},
+    {"device", "bus", "h2d", ANY_SIZE, "Bus to the GPU, pinned memory,", 1,
+     "the least time of `h2d`, and of `host_to_host` where the inputs are larger than the outputs"},
+    {"device", "bus", "d2h", ANY_SIZE, "Bus from the GPU, pinned memory,", 1,
+     "the least time of `d2h`"},
+    {"device", "bus", "both", ANY_SIZE, "Bus, each way while both are used,", 1,
+     "what copies in both directions at once can reach"},
+    {"device", "02_barrier", "barrier", ANY_SIZE, "Barrier of the whole grid", 0,
+     "one block per multiprocessor: the lower bound of an epoch or step of a persistent kernel"},
+    {"null", "01_empty", "event_pair", ANY_SIZE, "Two events, nothing between", 0,
+     "the lower bound of `kernel` and `forward_device`"},
+    {"null", "01_empty", "kernel", ANY_SIZE, "Empty kernel, one launch", 0,
+     "a `kernel` time near this says little about the kernel"},
+    {"null", "01_empty", "kernel_stream", ANY_SIZE, "Empty kernel, back to back", 0,
+     "the lower bound of `kernel_stream`: the driver's cost of a launch"},
+    {"null", "01_empty", "kernel_graph", ANY_SIZE, "Empty kernel, in a graph", 0,
+     "the lower bound of `kernel_graph`, and the *launch* limit of small sizes"},
+    {"null", "01_empty", "launch_sync", ANY_SIZE, "Launch and wait, host clock", 0,
+     "the lower bound of `host_to_host` with one launch and one synchronisation"},
+};
+
+static bool is_gauge(const struct gauge *gauge, const case_t *spec) {
+    bool small = case_param_int(spec, "bytes", 0) < LARGEST_L2_BYTES;
+    return is_calibration(spec) && strcmp(spec->workload, gauge->workload) == 0 &&
+           strcmp(spec->variant, gauge->variant) == 0 &&
+           (gauge->buffer == ANY_SIZE || small == (gauge->buffer == IN_L2));
+}
+
+/* Older runs timed repeated reads of a buffer far larger than the L2; some of these rates exceed
+ * the memory's peak bandwidth. */
+static const char *why_not_used(double read_bytes_per_s, double copied_bytes_per_s) {
+    return read_bytes_per_s > 1.25 * copied_bytes_per_s
+               ? "not used: over 25 % above the copy rate, so not the DRAM rate"
+               : "not used: limits come from the copy rate";
+}
+
+/* "- DRAM, copying 8.59 GB: **4.23 TB/s** (4.21 TB/s – 4.25 TB/s): the DRAM limit" */
+static void print_line(const report_t *report, const char *name, const char *value,
+                       const char *interval, const char *meaning) {
+    print(report, "- %s: **%s**%s%s%s; %s\n", name, value, *interval != '\0' ? " (" : "", interval,
+          *interval != '\0' ? ")" : "", meaning);
+}
+
+static void print_gauge(const report_t *report, const struct gauge *gauge,
+                        const case_result_t *result, double copied_bytes_per_s) {
+    const phase_t *phase = result_has_times(result) ? result_phase(result, gauge->phase) : NULL;
+    if (phase == NULL || phase->summary.n == 0)
+        return;
+    const summary_t *s = &phase->summary;
+    const double bytes = (double)case_param_int(&result->spec, "bytes", 0);
+    const double moved = gauge->passes * bytes, bytes_per_s = moved / s->median * 1e9;
+    const char *name = gauge->name, *value = time_text(report, s->median),
+               *interval = isnan(s->ci95[0]) ? "" : interval_cell(report, phase);
+    if (gauge->passes > 0) {
+        name = report_text(report, "%s %s", gauge->name, bytes_text(report, bytes));
+        value = units_rate(report_buffer(report), bytes_per_s);
+        if (*interval != '\0')
+            interval = report_text(report, "%s – %s",
+                                   units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
+                                   units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
+    }
+    print_line(report, name, value, interval,
+               gauge->meaning != NULL ? gauge->meaning
+                                      : why_not_used(bytes_per_s, copied_bytes_per_s));
+}
+
+/* "matmul" times products of one dtype in each phase. */
+static void print_matmul(const report_t *report, const case_result_t *result,
+                         const device_rates_t *rates, matmul_type_t type) {
+    const phase_t *phase = result_phase(result, matmul_type_name(type));
+    if (phase == NULL || phase->summary.n == 0)
+        return;
+    const summary_t *s = &phase->summary;
+    const double n = (double)device_matmul_rows(&result->spec), flops = 2 * n * n * n;
+    const double own = rates->own_flops_per_s[type];
+    const char *low = units_flops(report_buffer(report), flops / s->ci95[1] * 1e9);
+    const char *high = units_flops(report_buffer(report), flops / s->ci95[0] * 1e9);
+    const char *meaning = "the *matmul* limit of this dtype";
+    if (n < DEVICE_MATMUL_ROWS)
+        meaning = "not used: too small for the rate of a chip";
+    else if (own > rates->library_flops_per_s[type])
+        meaning = report_text(report,
+                              "not used: a CUDA case of this run reached %s, the *matmul* limit of "
+                              "this dtype",
+                              units_flops(report_buffer(report), own));
+    print_line(report,
+               report_text(report, "cuBLASLt, %s, %.0f × %.0f", matmul_type_name(type), n, n),
+               units_flops(report_buffer(report), flops / s->median * 1e9),
+               isnan(s->ci95[0]) ? "" : report_text(report, "%s – %s", low, high), meaning);
+}
+
+void section_device(const report_t *report) {
+    const record_t *run = report->run;
+    const device_rates_t rates = device_rates_of_record(report->whole);
+    if (!has_calibration(run))
+        return;
+    report_heading(report, 2, "The device, measured in this run");
+    for (size_t g = 0; g < sizeof GAUGES / sizeof *GAUGES; g++)
+        for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+            if (is_gauge(&GAUGES[g], &result->spec))
+                print_gauge(report, &GAUGES[g], result, rates.dram_bytes_per_s);
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        for (matmul_type_t type = 0; type < MATMUL_TYPES; type++)
+            if (result_has_times(result) && is_calibration(&result->spec) &&
+                strcmp(result->spec.variant, DEVICE_MATMUL_VARIANT) == 0)
+                print_matmul(report, result, &rates, type);
+    print(report, "\n");
+}
+
+/* ---- how to measure it again ------------------------------------------------------------------ */
+
+/* What follows "--" are options of bench run. */
+static bool is_import(const record_t *run) {
+    return run->argv.n > 2 && strcmp(run->argv.items[1], "operator") == 0 &&
+           strcmp(run->argv.items[2], "import") == 0;
+}
+
+/* How many words from here on are this option with its value: "--out DIR", "--out=DIR", or 0. */
+static size_t n_of_option(const char *option, char *const *words, size_t n) {
+    const size_t length = strlen(option);
+    if (strncmp(words[0], option, length) == 0 && words[0][length] == '=')
+        return 1;
+    return strcmp(words[0], option) != 0 ? 0 : n > 1 ? 2 : 1;
+}
+
+/* How many words of a run's command say where it went, how long it may take or what it tells. */
+static size_t n_not_repeated(char *const *words, size_t n) {
+    static const char *const FLAGS[] = {"--resume", "--retry", "--quiet", "--json"},
+                             *const WITH_VALUE[] = {"--out", "--budget"};
+    size_t found = 0;
+    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS && found == 0; i++)
+        found = strcmp(words[0], FLAGS[i]) == 0;
+    for (size_t i = 0; i < sizeof WITH_VALUE / sizeof *WITH_VALUE && found == 0; i++)
+        found = n_of_option(WITH_VALUE[i], words, n);
+    return found;
+}
+
+text_list_t command_again(const char *program, const record_t *run) {
+    text_list_t command = {0};
+    for (size_t i = 0; i < run->argv.n;) {
+        const size_t skipped = n_not_repeated(run->argv.items + i, run->argv.n - i);
+        if (skipped == 0)
+            text_list_add(&command, i == 0 ? program : run->argv.items[i]);
+        i += skipped > 0 ? skipped : 1;
+    }
+    if (is_import(run) && !text_list_has(&command, "--"))
+        text_list_add(&command, "--");
+    if (command.n > 0)
+        text_list_add(&command, "--out=results/again");
+    return command;
+}
+
+static void add_word(text_list_t *words, char *word) {
+    text_list_take(words, text_shell(word));
+    free(word);
+}
+
+/* The folder given as --operator; NULL: the run was not called so. */
+static const char *operator_folder(const record_t *run) {
+    static const char OPTION[] = "--operator";
+    for (size_t i = 1; i < run->argv.n; i++) {
+        const size_t n = n_of_option(OPTION, run->argv.items + i, run->argv.n - i);
+        if (n > 0)
+            return n == 2 ? run->argv.items[i + 1] : run->argv.items[i] + sizeof OPTION;
+    }
+    return NULL;
+}
+
+/* bench run of the case's workload. What is not of this program is found where the run found it. */
+static void add_workload(const record_t *run, const case_t *spec, text_list_t *words) {
+    const char *folder = operator_folder(run);
+    const bool import = is_import(run);
+    for (size_t i = 1; import && i < run->argv.n && strcmp(run->argv.items[i], "--") != 0;) {
+        const size_t skipped = n_of_option("--out", run->argv.items + i, run->argv.n - i);
+        if (skipped == 0)
+            add_word(words, mem_text(run->argv.items[i]));
+        i += skipped > 0 ? skipped : 1;
+    }
+    text_list_add(words, import ? "--" : folder != NULL ? "run --operator" : "run --workload");
+    if (!import)
+        add_word(words, mem_text(folder != NULL ? folder : spec->workload));
+}
+
+/* An id has what is not the default. */
+char *command_of_case(const char *program, const record_t *run, const case_t *spec) {
+    text_list_t words = {0}, parts = text_split(spec->id, '/');
+    text_list_add(&words, program);
+    add_workload(run, spec, &words);
+    text_list_add(&words, "--engine");
+    add_word(&words, mem_text(spec->engine));
+    text_list_add(&words, "--variant");
+    add_word(&words, mem_text(spec->variant));
+    if (!case_engine_is_built_in(spec->engine))
+        add_word(&words, mem_format("--set=device=%s", spec->device));
+    for (size_t i = 3; i < parts.n; i++)
+        add_word(&words, mem_format("--set=%s", parts.items[i]));
+    char *command = text_list_join(&words, " ");
+    text_list_free(&words);
+    text_list_free(&parts);
+    return command;
+}
+
+/* ---- the section ----------------------------------------------------------------------------- */
+
+/* Line breaks become spaces. */
+static void print_argument(const report_t *report, const char *argument) {
+    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "@%+=:,./_-";
+    const bool is_plain = *argument != '\0' && argument[strspn(argument, PLAIN)] == '\0';
+    const char *quote = is_plain ? "" : "'";
+    print(report, "%s", quote);
+    for (const char *c = argument; *c != '\0'; c++)
+        if (*c == '\'')
+            print(report, "'\\''");
+        else
+            print(report, "%c", *c == '\n' || *c == '\r' ? ' ' : *c);
+    print(report, "%s", quote);
+}
+
+void print_command(const report_t *report, char *const *arguments, size_t n) {
+    print(report, "    ");
+    for (size_t i = 0; i < n; i++) {
+        print(report, i > 0 ? " " : "");
+        print_argument(report, arguments[i]);
+    }
+    print(report, "\n");
+}
+
+static const char *sweep_names(const report_t *report) {
+    text_list_t names = {0};
+    for (size_t i = 0; i < report->run->n_sweeps; i++) {
+        const sweep_text_t *sweep = &report->run->sweeps[i];
+        const char *path = report_code(report, sweep->path);
+        json_t *json = json_loads(sweep->text, 0, NULL);
+        const char *name = json_string_value(json_object_get(json, "name"));
+        if (name != NULL)
+            text_list_add_format(&names, "%s (%s)", report_safe(report, name), path);
+        else
+            text_list_add(&names, path);
+        json_decref(json);
+    }
+    return report_join(report, &names, ", ");
+}
+
+static const char *architectures(const report_t *report) {
+    text_list_t names = {0};
+    for (size_t i = 0; i < report->run->n_cases; i++) {
+        const char *arch = report->run->cases[i].resources.arch;
+        if (arch != NULL)
+            text_list_add_new(&names, arch);
+    }
+    text_list_sort(&names);
+    const char *list = report_join(report, &names, ", ");
+    return list != NULL ? report_safe(report, list) : NULL;
+}
+
+static void print_item(const report_t *report, const char *label, const char *value) {
+    print(report, "- [%c] %s: %s\n", value != NULL ? 'x' : ' ', label,
+          value != NULL ? value : "not recorded");
+}
+
+/* One fact, else another. */
+static void print_fact(const report_t *report, const char *label, const char *key,
+                       const char *other_key) {
+    const environment_t *env = &report->run->environment;
+    const char *value = environment_get(env, key);
+    if (value == NULL)
+        value = environment_get(env, other_key);
+    print_item(report, label, value != NULL ? report_safe(report, value) : NULL);
+}
+
+/* As the first of its workers that ran tells; NULL: none did. */
+static const char *version_of(const record_t *run, const char *engine) {
+    const char *version = NULL;
+    for (size_t i = 0; i < run->n_cases && version == NULL; i++)
+        if (strcmp(run->cases[i].spec.engine, engine) == 0)
+            version = rival_version(&run->environment, &run->cases[i].spec);
+    return version;
+}
+
+static void print_rivals(const report_t *report) {
+    text_list_t engines = {0};
+    for (size_t i = 0; i < report->run->n_cases; i++) {
+        const case_t *spec = &report->run->cases[i].spec;
+        if (!engine_is_rival(spec->engine) || text_list_has(&engines, spec->engine))
+            continue;
+        const char *version = version_of(report->run, spec->engine);
+        text_list_add(&engines, spec->engine);
+        print_item(report, report_safe(report, engine_name(spec->engine)),
+                   version != NULL ? report_safe(report, version) : NULL);
+    }
+    text_list_free(&engines);
+}
+
+void section_reproduce(const report_t *report) {
+    const record_t *run = report->run;
+    const bool gpu = environment_get(&run->environment, "gpu.name") != NULL;
+    const char *arch = architectures(report);
+    report_heading(report, 2, "Reproduce it");
+    if (gpu) {
+        print_fact(report, "GPU", "gpu.name", "");
+        print_fact(report, "Driver", "gpu.driver", "");
+        print_fact(report, "CUDA compiler", "versions.cuda_compiler", "versions.nvrtc");
+    }
+    print_rivals(report);
+    print_fact(report, "bench version", "versions.bench", "");
+    print_fact(report, "Git revision", "git.revision", "");
+    if (!gpu)
+        print_item(report, "GPU", "none in this run");
+    if (arch != NULL)
+        print_item(report, "Kernel architecture", arch);
+    print_item(report, "Sweeps (full text in `run.json`)", sweep_names(report));
+    print_item(report, "Seed of data, weights and shuffles",
+               report_text(report, "%llu", (unsigned long long)run->seed));
+    print_item(report, "Raw samples, summaries, checks",
+               report_text(report, "the folder of the run, %s", report_code(report, run->name)));
+    print(report, "\nCommand of the run:\n\n");
+    if (run->argv.n > 0)
+        print_command(report, run->argv.items, run->argv.n);
+    else
+        print(report, "    (not recorded)\n");
+}

@@ -1,0 +1,430 @@
+#include "report/warnings.h"
+
+#include "analysis/boots.h"
+#include "analysis/contenders.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "plot/folder.h"
+#include "results/digest.h"
+#include "sweep/sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- statuses -------------------------------------------------------------------------------- */
+
+void count_status(status_counts_t *counts, const case_result_t *result) {
+    if (is_calibration(&result->spec) || is_not_applicable(result))
+        return;
+    counts->of[result->status]++;
+    counts->all++;
+}
+
+status_counts_t count_statuses(const record_t *run) {
+    status_counts_t counts = {0};
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        count_status(&counts, result);
+    return counts;
+}
+
+const char *statuses_text(const report_t *report, const status_counts_t *counts) {
+    text_list_t parts = {0};
+    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
+        if (counts->of[s] > 0)
+            text_list_add_format(&parts, "%zu %s", counts->of[s],
+                                 case_status_name((case_status_t)s));
+    return report_join(report, &parts, ", ");
+}
+
+/* ---- groups of cases with one text ----------------------------------------------------------- */
+
+typedef struct group {
+    const char *label, *text; /* common to the group */
+    text_list_t ids;          /* of the cases; of sanitized programs */
+    const flag_t *worst;      /* of a group of flags */
+    const case_result_t *example;
+} group_t;
+
+typedef struct group_list {
+    group_t *items;
+    size_t n, capacity;
+} group_list_t;
+
+/* Find or add a group. Texts are borrowed. */
+static group_t *group_of(group_list_t *list, const char *label, const char *text) {
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->items[i].label, label) == 0 && strcmp(list->items[i].text, text) == 0)
+            return &list->items[i];
+    mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
+    list->items[list->n] = (group_t){.label = label, .text = text};
+    return &list->items[list->n++];
+}
+
+static void add_case(group_list_t *list, const char *label, const char *text,
+                     const case_result_t *result) {
+    text_list_add(&group_of(list, label, text)->ids, result->spec.id);
+}
+
+static void groups_free(group_list_t *list) {
+    for (size_t i = 0; i < list->n; i++)
+        text_list_free(&list->items[i].ids);
+    free(list->items);
+}
+
+/* The beginning: what a worker printed before it died can be a page. */
+static const char *reason_text(const report_t *report, const char *reason) {
+    enum { MOST = 300 };
+    size_t n = strlen(reason);
+    if (n > MOST)
+        for (n = MOST; n > 0 && reason[n] != ' '; n--)
+            ;
+    if (reason[n] == '\0' || n == 0)
+        return report_safe(report, reason);
+    return report_safe(report,
+                       report_text(report, "%.*s … (the rest: cases.jsonl)", (int)n, reason));
+}
+
+/* "3 cases: `a`, `b`, `c`" */
+static const char *which_text(const report_t *report, const text_list_t *ids) {
+    text_list_t shown = {0};
+    for (size_t i = 0; i < ids->n; i++)
+        text_list_add(&shown, report_code(report, ids->items[i]));
+    return report_text(report, "%zu case%s: %s", ids->n, ids->n == 1 ? "" : "s",
+                       report_first_few(report, &shown));
+}
+
+/* Print and free the groups. */
+static void print_groups(const report_t *report, group_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        const group_t *group = &list->items[i];
+        print(report, "- **%s**: %s (%s).\n", report_safe(report, group->label),
+              reason_text(report, group->text), which_text(report, &group->ids));
+    }
+    groups_free(list);
+}
+
+/* Why the times are not confirmed. */
+static const char *trust_reason(const case_result_t *result) {
+    const double ratio = claims_ratio(&result->claims);
+    return claim_agrees(ratio) ? "it was slower on new inputs, but its threads waited for cores"
+           : isnan(ratio)      ? "its worker answers no audit"
+           : ratio > 1         ? "by the supervisor's clock its runs take longer than it claims"
+                               : "by the supervisor's clock its runs take less time than it claims";
+}
+
+/* Worst first. */
+static void print_statuses(const report_t *report) {
+    static const case_status_t ORDER[] = {CASE_WRONG, CASE_FAILED, CASE_IMPLAUSIBLE, CASE_THROTTLED,
+                                          CASE_SKIPPED};
+    group_list_t groups = {0};
+    for (size_t s = 0; s < sizeof ORDER / sizeof *ORDER; s++)
+        for (const case_result_t *result = NULL;
+             (result = record_next(report->run, result)) != NULL;)
+            if (result->status == ORDER[s])
+                add_case(&groups,
+                         is_not_applicable(result) ? "not applicable by design"
+                                                   : case_status_name(result->status),
+                         result->reason != NULL ? result->reason : "no reason recorded", result);
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        if (is_self_reported(result))
+            add_case(&groups, trust_name(result->trust), trust_reason(result), result);
+        for (size_t k = 0; k < result->device.throttle.n; k++)
+            add_case(&groups, "throttle reason", result->device.throttle.items[k], result);
+    }
+    print_groups(report, &groups);
+}
+
+/* Each kind of flag once, with its worst case. */
+static void print_flags(const report_t *report) {
+    group_list_t groups = {0};
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+        for (size_t k = 0; k < result->flags.n; k++) {
+            const flag_t *flag = &result->flags.items[k];
+            group_t *group = group_of(&groups, report_keep(report, flag_name(flag)), "");
+            text_list_add_new(&group->ids, result->spec.id);
+            if (group->worst == NULL || flag_severity(flag) > flag_severity(group->worst)) {
+                group->worst = flag;
+                group->example = result;
+            }
+        }
+    for (size_t i = 0; i < groups.n; i++) {
+        const group_t *group = &groups.items[i];
+        print(report, "- **%s**: %zu case%s, the worst: %s (%s).\n",
+              report_safe(report, group->label), group->ids.n, group->ids.n == 1 ? "" : "s",
+              report_safe(report, report_keep(report, flag_text(group->worst))),
+              report_code(report, group->example->spec.id));
+    }
+    groups_free(&groups);
+}
+
+/* compute-sanitizer ran each program once, with its smallest case. */
+static void print_sanitized(const report_t *report) {
+    group_list_t groups = {0};
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+        for (size_t k = 0; k < result->sanitize.tools.n; k++)
+            text_list_add_new(&group_of(&groups, result->sanitize.tools.items[k],
+                                        result->sanitize.verdicts.items[k])
+                                   ->ids,
+                              result->sanitize.example != NULL ? result->sanitize.example
+                                                               : result->spec.id);
+    for (size_t i = 0; i < groups.n; i++) {
+        const group_t *group = &groups.items[i];
+        const char *bold = sanitize_is_finding(group->text) ? "**" : "";
+        print(report, "- compute-sanitizer, %s: %s%s%s (%s).\n", report_safe(report, group->label),
+              bold, report_safe(report, group->text), bold, which_text(report, &group->ids));
+    }
+    groups_free(&groups);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* Half the 95 % interval over the median of the compared phase; NaN without times. */
+static double half_width_frac(const case_result_t *result) {
+    const phase_t *phase = result_has_times(result) ? compared_phase(result) : NULL;
+    const summary_t *s = phase != NULL ? &phase->summary : NULL;
+    return s != NULL ? (s->ci95[1] - s->ci95[0]) / 2 / s->median : NAN;
+}
+
+/* Up to three cases, widest first. */
+static void print_widest(const report_t *report) {
+    enum { SHOWN = 3 };
+    static const double WORTH_NAMING_FRAC = 0.05;
+    double below = INFINITY;
+    text_list_t names = {0};
+    while (names.n < SHOWN) {
+        const case_result_t *widest = NULL;
+        for (const case_result_t *result = NULL;
+             (result = record_next(report->run, result)) != NULL;) {
+            const double frac = half_width_frac(result);
+            if (!is_calibration(&result->spec) && frac < below && frac > WORTH_NAMING_FRAC &&
+                (widest == NULL || frac > half_width_frac(widest)))
+                widest = result;
+        }
+        if (widest == NULL)
+            break;
+        below = half_width_frac(widest);
+        text_list_add_format(&names, "%s ± %s", report_code(report, widest->spec.id),
+                             percent_text(report, below));
+    }
+    const char *list = report_join(report, &names, ", ");
+    if (list != NULL)
+        print(report, "- The widest intervals: %s. `bench plot RUN --case ID` draws the samples.\n",
+              list);
+}
+
+/* "Passes ended: 811 precise, 12 time_limit" */
+static void print_stops(const report_t *report) {
+    size_t counts[STOP_SINGLE + 1] = {0}, n_throttled = 0;
+    text_list_t stops = {0};
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        if (is_calibration(&result->spec))
+            continue;
+        for (size_t k = 0; k < result->n_phases; k++)
+            n_throttled += result->phases[k].n_throttled;
+        for (size_t s = 0; s <= STOP_SINGLE && result_has_times(result); s++)
+            counts[s] += result_stops(result, (stop_reason_t)s);
+    }
+    for (size_t s = 0; s <= STOP_SINGLE; s++)
+        if (counts[s] > 0)
+            text_list_add_format(&stops, "%zu %s", counts[s], stop_reason_name((stop_reason_t)s));
+    const char *list = report_join(report, &stops, ", ");
+    if (list != NULL)
+        print(report, "- Why passes ended: %s.\n", report_safe(report, list));
+    print_widest(report);
+    if (n_throttled > 0)
+        print(report,
+              "- %zu samples taken while the clock was throttled are excluded from all times.\n",
+              n_throttled);
+}
+
+/* Rounds of these cases change between two values, so a median is one or the other by chance. */
+static void print_bimodal(const report_t *report) {
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        const phase_t *phase = result_has_times(result) ? compared_phase(result) : NULL;
+        for (size_t i = 0; i < result->n_phases && (phase == NULL || !phase->bimodal.found); i++)
+            phase = &result->phases[i];
+        if (result_has_times(result) && phase != NULL && phase->bimodal.found)
+            print(report, "- **Two values** ‡ in %s, `%s`: %s.\n",
+                  report_code(report, result->spec.id), phase->name,
+                  report_keep(report, bimodal_text(&phase->bimodal)));
+    }
+}
+
+static void print_few_samples(const report_t *report) {
+    enum { FEW = 30 };
+    size_t n_few = 0, fewest = FEW;
+    const char *id = NULL;
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        size_t n = FEW;
+        for (size_t k = 0; k < result->n_phases && result_has_times(result); k++)
+            n = result->phases[k].summary.n < n ? result->phases[k].summary.n : n;
+        n_few += n < FEW;
+        if (n < fewest) {
+            fewest = n;
+            id = result->spec.id;
+        }
+    }
+    if (id != NULL)
+        print(report,
+              "- **Few samples:** %zu case%s fewer than %d samples of some phase; the minimum is "
+              "%zu (%s).\n",
+              n_few, n_few == 1 ? " has" : "s have", FEW, fewest, report_code(report, id));
+}
+
+/* Interrupted runs of older versions have such cases. */
+static void print_unchecked(const report_t *report) {
+    text_list_t ids = {0};
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+        if (result_has_times(result) && result->before.done && !result->after.done)
+            text_list_add(&ids, report_code(report, result->spec.id));
+    const char *list = report_join(report, &ids, ", ");
+    if (list != NULL)
+        print(report,
+              "- **Not checked after timing:** %s. The run was interrupted first; the check before "
+              "timing passed.\n",
+              list);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static void print_header_warnings(const report_t *report) {
+    const record_t *run = report->run;
+    const char *dirty = environment_get(&run->environment, "git.dirty");
+    const char *governor = environment_get(&run->environment, "host.governor");
+    const char *isolate = environment_get(&run->environment, "measure.isolate");
+    if (run->finished == NULL)
+        print(report,
+              "- **The run did not finish:** it has only the finished cases, and the fastest "
+              "contender is the fastest of these.\n");
+    if (run->n_dropped_lines > 0)
+        print(report, "- The last line of `cases.jsonl` was incomplete and was dropped.\n");
+    const char *machines = machines_text(report);
+    if (machines != NULL)
+        print(report, "- %s\n", machines);
+    if (dirty != NULL && strcmp(dirty, "true") == 0)
+        print(report, "- **The source tree had uncommitted changes:** the git revision alone does "
+                      "not identify the measured program.\n");
+    const char *other = report_keep(report, environment_other_source(&run->environment));
+    if (other != NULL)
+        print(report, "- **Built from another state of the source:** %s.\n",
+              report_safe(report, other));
+    if (governor != NULL && strcmp(governor, "performance") != 0)
+        print(report,
+              "- The CPU frequency governor is not known to be performance (found: %s): host times "
+              "may drift.\n",
+              report_safe(report, governor));
+    if (isolate != NULL && text_starts(isolate, "none: "))
+        print(report,
+              "- **Not isolated:** with `--isolate` each contender had a process of its own, but "
+              "could "
+              "reach other processes and files: %s.\n",
+              report_safe(report, isolate + strlen("none: ")));
+    const char *busy = report_keep(report, busy_sentence(run));
+    const char *load = environment_get(&run->environment, "host.load");
+    if (busy != NULL)
+        print(report, "- **Busy machine:** %s. Load at the start: %s. %s.\n",
+              report_safe(report, busy), load != NULL ? load : "unknown",
+              doc_link(report, "docs/measuring.md", "#a-busy-machine", "What to do"));
+    if (environment_get(&run->environment, "gpu.name") == NULL)
+        print(report, "- This run had no GPU.\n");
+}
+
+/* ---- its files: edited since, and cases without a line ---------------------------------------- */
+
+static const record_t *whole_run(const report_t *report) {
+    return report->whole != NULL ? report->whole : report->run;
+}
+
+static const char *first_codes(const report_t *report, text_list_t *items) {
+    text_list_t codes = {0};
+    for (size_t i = 0; i < items->n; i++)
+        text_list_add(&codes, report_code(report, items->items[i]));
+    text_list_free(items);
+    return report_first_few(report, &codes);
+}
+
+static void print_edits(const report_t *report) {
+    const record_t *run = whole_run(report);
+    if (run->finished != NULL && record_seal(run) == SEAL_NONE)
+        print(report,
+              "- Unsealed: `run.json` has no digest of the run's lines and charts, so that later "
+              "edits cannot be told.\n");
+    if (report->root == NULL || run->name == NULL)
+        return;
+    char *charts = charts_folder(report->root, NULL, run);
+    text_list_t edits = record_edits(run, charts);
+    free(charts);
+    if (edits.n > 0)
+        print(report, "- **Files are not those that the run was closed with:** %s.\n",
+              first_codes(report, &edits));
+}
+
+static const char *workload_of(const record_t *run) {
+    const case_result_t *result = record_next(run, NULL);
+    while (result != NULL && is_calibration(&result->spec))
+        result = record_next(run, result);
+    return result != NULL ? result->spec.workload : NULL;
+}
+
+/* Of a variant that the sweep does not name: "*" is what the folder has today. */
+static bool is_of_today(const record_t *run, const char *text, const case_t *spec) {
+    char *name = mem_format("\"%s\"", spec->variant);
+    bool known = strstr(text, name) != NULL;
+    free(name);
+    for (size_t i = 0; i < run->n_cases && !known; i++)
+        known = strcmp(run->cases[i].spec.variant, spec->variant) == 0 &&
+                strcmp(run->cases[i].spec.engine, spec->engine) == 0 &&
+                strcmp(run->cases[i].spec.workload, spec->workload) == 0;
+    return !known;
+}
+
+static void add_missing(const record_t *run, const sweep_t *sweep, const record_index_t *index,
+                        text_list_t *missing) {
+    for (size_t i = 0; i < sweep->n_cases; i++) {
+        const case_t *spec = &sweep->cases[i];
+        if (record_index_find(index, spec->id) == NULL &&
+            !text_list_has(&run->left_out, spec->engine) && !is_of_today(run, sweep->text, spec))
+            text_list_add_new(missing, spec->id);
+    }
+}
+
+/* Of a run that says it is complete. A sweep that this version does not read names none. */
+static void print_missing(const report_t *report) {
+    const record_t *run = whole_run(report);
+    const char *workload = workload_of(report->run);
+    if (run->finished == NULL || run->shard != NULL || workload == NULL || report->root == NULL)
+        return;
+    record_index_t index = record_index_make(run);
+    text_list_t missing = {0};
+    for (size_t i = 0; i < run->n_sweeps; i++) {
+        error_t none = ERROR_INIT;
+        sweep_t sweep;
+        if (sweep_parse(run->sweeps[i].path, run->sweeps[i].text, report->root, &sweep, &none) !=
+            STATUS_OK)
+            continue;
+        if (strcmp(sweep.workload->name, workload) == 0)
+            add_missing(run, &sweep, &index, &missing);
+        sweep_free(&sweep);
+    }
+    record_index_free(&index);
+    const size_t n = missing.n;
+    if (n > 0)
+        print(report, "- **Missing:** %zu case%s of the sweeps %s no line: %s.\n", n,
+              n == 1 ? "" : "s", n == 1 ? "has" : "have", first_codes(report, &missing));
+}
+
+void section_warnings(const report_t *report) {
+    report_heading(report, 2, "Warnings");
+    print_header_warnings(report);
+    print_edits(report);
+    print_missing(report);
+    print_statuses(report);
+    print_flags(report);
+    print_sanitized(report);
+    print_bimodal(report);
+    print_few_samples(report);
+    print_unchecked(report);
+    print_stops(report);
+    print(report, "\n");
+}

@@ -1,0 +1,360 @@
+#include "report/words.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static const struct size_words {
+    const char *param;
+    const char *one, *many;     /* "at 3 of the 4 …" */
+    const char *before, *after; /* around the number */
+} WORDS[] = {
+    {"batch", "batch size", "batch sizes", "batch ", ""},
+    {"points", "data-set size", "data-set sizes", "", " points"},
+    {"hidden", "width", "widths", "width ", ""},
+    {"width", "width", "widths", "width ", ""},
+    {"live", "number of blocks", "numbers of blocks", "", " in use"},
+};
+
+static const struct size_words OTHERS = {NULL, "size", "sizes", NULL, ""};
+
+static const struct size_words *words_of(const comparison_set_t *set) {
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (strcmp(WORDS[i].param, set->size_param) == 0)
+            return &WORDS[i];
+    return &OTHERS;
+}
+
+const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size) {
+    if (strcmp(set->size_param, "batch") == 0)
+        return units_count(report_buffer(report), size);
+    if (words_of(set) == &OTHERS)
+        return size >= 1 << 20 ? units_count(report_buffer(report), size)
+                               : report_text(report, "%lld", (long long)size);
+    if (size > 0 && size % 1000000 == 0)
+        return report_text(report, "%lld M", (long long)size / 1000000);
+    if (size > 0 && size % 1000 == 0)
+        return report_text(report, "%lld k", (long long)size / 1000);
+    return report_text(report, "%lld", (long long)size);
+}
+
+const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size) {
+    const struct size_words *words = words_of(set);
+    const char *cell = size_cell(report, set, size);
+    return words->before != NULL ? report_text(report, "%s%s%s", words->before, cell, words->after)
+                                 : report_text(report, "%s %s", set->size_param, cell);
+}
+
+const char *sizes_word(const comparison_set_t *set, size_t n) {
+    return n == 1 ? words_of(set)->one : words_of(set)->many;
+}
+
+const char *size_heading(const report_t *report, const comparison_set_t *set) {
+    return report_text(report, "%c%s", toupper((unsigned char)set->size_param[0]),
+                       set->size_param + 1);
+}
+
+const char *sizes_text(const report_t *report, const comparison_set_t *set, const bool *chosen) {
+    text_list_t ranges = {0};
+    for (size_t i = 0; i < set->n_rows; i++) {
+        size_t first = i;
+        while (i < set->n_rows && chosen[i])
+            i++;
+        if (i > first)
+            text_list_add_format(&ranges, i - first > 1 ? "%s–%s" : "%s",
+                                 size_cell(report, set, set->rows[first].size),
+                                 size_cell(report, set, set->rows[i - 1].size));
+    }
+    return report_join(report, &ranges, ", ");
+}
+
+const char *sizes_where(const report_t *report, const comparison_set_t *set, row_fits_t *fits) {
+    bool *chosen = report_array(report, set->n_rows, sizeof *chosen);
+    size_t n = 0, last = 0;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        chosen[i] = fits(&set->rows[i]);
+        n += chosen[i];
+        last = chosen[i] ? i : last;
+    }
+    return n == 0   ? NULL
+           : n == 1 ? size_name(report, set, set->rows[last].size)
+                    : report_text(report, "%zu %s (%s)", n, sizes_word(set, n),
+                                  sizes_text(report, set, chosen));
+}
+
+/* ---- contenders ------------------------------------------------------------------------------ */
+
+const char *who(const report_t *report, const case_result_t *result) {
+    return report_safe(report, engine_name(result->spec.engine));
+}
+
+const char *who_and_name(const report_t *report, const case_result_t *result) {
+    return report_text(report, "%s %s", who(report, result), name_cell(report, result));
+}
+
+const char *contender_text(const report_t *report, const case_result_t *result) {
+    return result != NULL ? report_text(report, "%s %s", engine_name(result->spec.engine),
+                                        result->spec.variant)
+                          : "–";
+}
+
+const char *key_cell(const report_t *report, const case_result_t *result) {
+    if (result == NULL)
+        return "–";
+    const case_t *spec = &result->spec;
+    const bool f32 = strcmp(spec->dtype, "f32") == 0;
+    const char *name = report_safe(
+        report, report_text(report, "%s %s%s%s", case_engine_label(spec, report_buffer(report)),
+                            spec->variant, f32 ? "" : ", ", f32 ? "" : spec->dtype));
+    return report_text(report, "%s%s", name, trust_mark(result));
+}
+
+const char *rivals_of_sets(const report_t *report, const comparison_set_list_t *sets) {
+    text_list_t names = {0};
+    for (size_t s = 0; s < sets->n; s++)
+        for (size_t i = 0; i < sets->items[s].n_rivals; i++)
+            text_list_add_new(&names, report_safe(report, engine_name(sets->items[s].rivals[i])));
+    const char *text = NULL;
+    for (size_t i = 0; i < names.n; i++)
+        text = i == 0 ? report_text(report, "%s", names.items[i])
+                      : report_text(report, i + 1 < names.n ? "%s, %s" : "%s and %s", text,
+                                    names.items[i]);
+    text_list_free(&names);
+    return text;
+}
+
+const char *set_name(const report_t *report, const comparison_set_t *set) {
+    return report_text(report, "%s, %s", report_safe(report, set->key), set->platform->place);
+}
+
+/* ---- comparisons ----------------------------------------------------------------------------- */
+
+bool theirs_leads(const speedup_t *speedup) {
+    return speedup->verdict == VERDICT_THEIRS ||
+           (speedup->verdict == VERDICT_UNDECIDED && speedup->ratio.centre < 1);
+}
+
+const char *lead_text(const report_t *report, const speedup_t *speedup) {
+    stats_interval_t r = speedup->ratio;
+    if (theirs_leads(speedup))
+        r = (stats_interval_t){.centre = 1 / r.centre, .low = 1 / r.high, .high = 1 / r.low};
+    const bool bimodal = speedup->ours->bimodal.found || speedup->theirs->bimodal.found;
+    return report_text(report, "%s%s", units_ratio(report_buffer(report), r.centre, r.low, r.high),
+                       bimodal ? " ‡" : "");
+}
+
+const char *faster_text(const report_t *report, const speedup_t *speedup, const char *ours,
+                        const char *theirs) {
+    if (speedup->verdict == VERDICT_NONE)
+        return "";
+    return report_text(report, "%s %s",
+                       speedup->verdict == VERDICT_NO_DIFFERENCE ? "no difference,"
+                       : theirs_leads(speedup)                   ? theirs
+                                                                 : ours,
+                       lead_text(report, speedup));
+}
+
+speedup_t headline_of(const size_row_t *row) {
+    return row->headline;
+}
+bool has_headline(const size_row_t *row) {
+    return row->headline.verdict != VERDICT_NONE;
+}
+bool is_lost(const size_row_t *row) {
+    return has_headline(row) && theirs_leads(&row->headline);
+}
+bool is_even(const size_row_t *row) {
+    return row->headline.verdict == VERDICT_NO_DIFFERENCE;
+}
+static bool is_slower(const size_row_t *row) {
+    return row->headline.verdict == VERDICT_THEIRS;
+}
+static bool is_undecided(const size_row_t *row) {
+    return row->headline.verdict == VERDICT_UNDECIDED;
+}
+
+static void add_sizes(const report_t *report, const comparison_set_t *set, text_list_t *parts,
+                      const char *what, row_fits_t *fits) {
+    bool *chosen = report_array(report, set->n_rows, sizeof *chosen);
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_rows; i++)
+        n += chosen[i] = fits(&set->rows[i]);
+    if (n > 0)
+        text_list_add_format(parts, "%s at %zu (%s)", what, n, sizes_text(report, set, chosen));
+}
+
+const char *tally_text(const report_t *report, const comparison_set_t *set) {
+    const tally_t tally = tally_of(set, headline_of);
+    const size_t undecided = tally.of[VERDICT_UNDECIDED], claimed = tally.n_self_reported,
+                 missing = tally.of[VERDICT_NONE] - claimed;
+    text_list_t parts = {0};
+    if (undecided == tally.n)
+        text_list_add_format(&parts, "lower time at %zu of %zu %s, in too few passes to say more",
+                             tally.n_lower, tally.n, sizes_word(set, tally.n));
+    else
+        text_list_add_format(&parts, "faster at %zu of %zu %s", tally.of[VERDICT_OURS], tally.n,
+                             sizes_word(set, tally.n));
+    add_sizes(report, set, &parts, "slower", is_slower);
+    add_sizes(report, set, &parts, "no difference", is_even);
+    if (undecided < tally.n)
+        add_sizes(report, set, &parts, "undecided", is_undecided);
+    if (missing > 0)
+        text_list_add_format(&parts, "%zu not compared (a side has no valid time)", missing);
+    if (claimed > 0)
+        text_list_add_format(&parts, "%zu not compared (self-reported)", claimed);
+    return report_join(report, &parts, ", ");
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static bool on_same_devices(passes_t a, passes_t b) {
+    return a.devices == NULL || b.devices == NULL ? a.devices == b.devices
+                                                  : strcmp(a.devices, b.devices) == 0;
+}
+
+passes_t passes_join(passes_t a, passes_t b) {
+    if (a.most == 0 || b.most == 0)
+        return a.most == 0 ? b : a;
+    return (passes_t){.fewest = a.fewest < b.fewest ? a.fewest : b.fewest,
+                      .most = a.most > b.most ? a.most : b.most,
+                      .bimodal = a.bimodal || b.bimodal,
+                      .busy = a.busy || b.busy,
+                      .quick = a.quick || b.quick,
+                      .devices = a.devices != NULL ? a.devices : b.devices,
+                      .devices_differ =
+                          a.devices_differ || b.devices_differ || !on_same_devices(a, b)};
+}
+
+bool has_two_values(const case_result_t *result) {
+    bool found = false;
+    for (size_t i = 0; i < result->n_phases; i++)
+        found = found || result->phases[i].bimodal.found;
+    return found;
+}
+
+static passes_t passes_of_case(const case_result_t *result) {
+    passes_t passes = {.bimodal = has_two_values(result), .busy = result_is_busy(result)};
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const phase_t *phase = &result->phases[i];
+        passes.most = phase->n_passes > passes.most ? phase->n_passes : passes.most;
+    }
+    passes.fewest = passes.most;
+    return passes;
+}
+
+passes_t passes_of(const record_t *run) {
+    passes_t passes = {0};
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        if (result_has_times(result) && !is_calibration(&result->spec))
+            passes = passes_join(passes, passes_of_case(result));
+    passes.quick = environment_get(&run->environment, "measure.quick") != NULL;
+    passes.devices = environment_get(&run->environment, "measure.devices");
+    return passes;
+}
+
+bool passes_have_intervals(passes_t passes) {
+    return passes.most >= STATS_FEWEST_PASSES;
+}
+
+const char *passes_counted(const report_t *report, passes_t passes) {
+    const char *n = passes.fewest < passes.most
+                        ? report_text(report, "%zu to %zu passes", passes.fewest, passes.most)
+                    : passes.most > 1 ? report_text(report, "%zu passes", passes.most)
+                                      : "one pass";
+    if (passes.quick)
+        n = report_text(report, "%s, measured with --quick", n);
+    if (passes.devices_differ)
+        return report_text(report, "%s, on one or more GPUs at once", n);
+    return passes.devices != NULL ? report_text(report, "%s, on GPUs %s", n, passes.devices) : n;
+}
+
+const char *passes_note(const report_t *report, passes_t passes) {
+    if (passes.most == 0)
+        return "";
+    const char *n = passes_counted(report, passes);
+    const char *intervals =
+        !passes_have_intervals(passes)         ? ": the spread between processes is unknown"
+        : passes.fewest >= STATS_FEWEST_PASSES ? "; 95 % intervals are over passes"
+                                               : "; 95 % intervals are over passes, from 5 on";
+    const char *bimodal =
+        passes.bimodal ? " ‡: it has two values; the interval of a ratio covers both." : "";
+    const char *busy = passes.busy ? report_text(report,
+                                                 " §: on a busy machine; other programs took over "
+                                                 "%s of its CPU time.",
+                                                 percent_text(report, BUSY_FRAC))
+                                   : "";
+    return report_text(report, "%c%s%s.%s%s", toupper((unsigned char)*n), n + 1, intervals, bimodal,
+                       busy);
+}
+
+/* The passes on the machine of `passes[at]`; NULL if an earlier one is on it. */
+static const char *passes_there(const report_t *report, size_t at) {
+    const record_t *run = report->whole;
+    const char *host = environment_get(&run->passes[at], "host"),
+               *gpu = environment_get(&run->passes[at], "gpu");
+    text_list_t numbers = {0};
+    for (size_t i = 0; i < run->n_passes; i++) {
+        if (!record_pass_is_on(&run->passes[i], host, gpu))
+            continue;
+        if (i < at) {
+            text_list_free(&numbers);
+            return NULL;
+        }
+        const char *number = environment_get(&run->passes[i], "pass");
+        if (!text_list_has(&numbers, number)) /* two shards have the same passes */
+            text_list_add(&numbers, number);
+    }
+    const char *plural = numbers.n == 1 ? "" : "es", *list = report_join(report, &numbers, ", ");
+    return report_text(report, "pass%s %s on %s%s%s%s", plural, list,
+                       host != NULL ? host : "unknown host", gpu != NULL ? " (" : "",
+                       gpu != NULL ? gpu : "", gpu != NULL ? ")" : "");
+}
+
+/* Were all passes on GPUs of one host at once? */
+static bool is_one_host(const record_t *run) {
+    bool same = environment_get(&run->environment, "measure.devices") != NULL;
+    for (size_t i = 1; i < run->n_passes && same; i++) {
+        const char *host = environment_get(&run->passes[i], "host"),
+                   *first = environment_get(&run->passes[0], "host");
+        same = host != NULL && first != NULL && strcmp(host, first) == 0;
+    }
+    return same;
+}
+
+static const char *gpus_text(const report_t *report) {
+    const char *devices = environment_get(&report->whole->environment, "measure.devices");
+    return report_text(report,
+                       "**Measured on several GPUs of one host:** each case has all its passes on "
+                       "one of GPUs %.*s, while others ran on the rest. What differs between these "
+                       "GPUs is in no interval.",
+                       (int)strcspn(devices, " "), report_safe(report, devices));
+}
+
+const char *machines_text(const report_t *report) {
+    text_list_t machines = {0};
+    if (is_one_host(report->whole))
+        return gpus_text(report);
+    for (size_t i = 0; i < report->whole->n_passes; i++) {
+        const char *passes = passes_there(report, i);
+        if (passes != NULL)
+            text_list_add(&machines, report_safe(report, passes));
+    }
+    if (machines.n > 1)
+        return report_text(report, "**Measured on several machines of one kind:** %s.",
+                           report_join(report, &machines, "; "));
+    text_list_free(&machines);
+    return NULL;
+}
+
+char *bimodal_text(const bimodal_t *bimodal) {
+    char low[UNITS_TEXT], high[UNITS_TEXT], share_low[UNITS_TEXT], share_high[UNITS_TEXT];
+    return mem_format("%s in %s of the rounds, %s in %s", units_time(low, bimodal->low),
+                      units_percent(share_low, 1 - bimodal->share_high),
+                      units_time(high, bimodal->high),
+                      units_percent(share_high, bimodal->share_high));
+}

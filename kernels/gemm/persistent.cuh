@@ -1,0 +1,23 @@
+// One tile after another.
+#pragma once
+#include "tma_ring.cuh"
+
+// As many blocks as it takes for no block to have a tile more than others.
+#define PERSISTENT_LAUNCHES                                                                                            \
+    LAUNCHES = {{"gemm", {{"ceil_div(", TILES, ", ceil_div(", TILES, ", sm_count))"}}, {THREADS}, {SHARED}}}
+
+__device__ __forceinline__ void copy_tiles(ring_t &ring, const tensor_map_t &of_a, const tensor_map_t &of_b) {
+    if (is_copier())
+        for (unsigned tile = blockIdx.x; tile < TILES; tile += gridDim.x)
+            copy_tile(ring, place_t(tile), 0, of_a, of_b);
+}
+
+__device__ __forceinline__ void compute_tiles(ring_t &ring, const tensor_map_t &of_y) {
+    sums_t sums;
+    for (unsigned tile = blockIdx.x; tile < TILES; tile += gridDim.x) {
+        const place_t place(tile);
+        multiply_tile(sums, ring);
+        store_sums(sums, ring, place, of_y);
+    }
+    end_stores();
+}
