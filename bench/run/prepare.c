@@ -339,6 +339,12 @@ static void leave_out_role(char *label) {
         *role = '\0';
 }
 
+/* Processes of PyTorch differ in what they imported first, not in what they are. */
+static void leave_out_part(char *label) {
+    if (text_starts(label, "workers.pytorch-") && text_ends(label, "-" WORKER_COMPILES))
+        label[strlen(label) - strlen("-" WORKER_COMPILES)] = '\0';
+}
+
 void run_note_workers(run_t *run) {
     environment_t *env = &run->here;
     for (size_t i = 0; i < run->workers.n; i++) {
@@ -354,6 +360,7 @@ void run_note_workers(run_t *run) {
         char *prefix = mem_format("workers.%s", link->label);
         if (run->options->isolate)
             leave_out_role(prefix);
+        leave_out_part(prefix);
         copy_facts(env, prefix, versions);
         free(prefix);
         if (link->unforked != NULL) {

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/parallel.h"
 #include "base/rng.h"
 #include "cuda/nvtx.h"
 #include "measure/contender.h"
@@ -379,17 +378,13 @@ static void launch_next_servers(run_t *run) {
     forks_launch_next(&run->workers.forks, pass < least ? least - pass : pass < run_passes(run));
 }
 
-/* So many, and an import beside a GPU's contenders has one of its own. */
-enum { QUIET_CORES = 4 };
-
-/* They keep cores busy until they have imported. A quick run does not wait for those whose turn comes later, if what it
- * times leaves cores to them. */
+/* They keep cores busy until they have imported: threads of a worker waited 10 to 20 ms a round for one. What measures the
+ * device itself needs none. */
 static void await_servers(trial_t *trial) {
     run_t *run = trial->run;
-    const bool on_gpu = strcmp(trial->group->cases[0].device, "cuda") == 0;
-    const bool is_room = run->options->quick && on_gpu && parallel_cores() >= QUIET_CORES;
+    const bool all = !is_calibration(&trial->group->cases[0]);
     const spent_on_t before = spent_switch(&run->spent, SPENT_START);
-    forks_await(&run->workers.forks, !is_room);
+    forks_await(&run->workers.forks, all);
     spent_switch(&run->spent, before);
 }
 

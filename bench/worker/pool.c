@@ -569,7 +569,7 @@ status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
     char engine[32];
     /* Implementations of an operator do not share a process; others do where they import the same. */
     const bool alone = strcmp(spec->engine, "python") == 0;
-    const char *part = alone ? spec->variant : case_compiles(spec) ? "compile" : "";
+    const char *part = alone ? spec->variant : case_compiles(spec) ? WORKER_COMPILES : "";
     char *label = mem_format("%s%s%s%s%s", case_engine_label(spec, engine),
                              part[0] != '\0' ? "-" : "", part, role[0] != '\0' ? "-" : "", role);
     for (size_t i = 0; i < workers->n; i++)

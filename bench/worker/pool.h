@@ -39,6 +39,8 @@ void forks_free(forks_t *forks);
 
 /* What a role other than "" stands for, if each has its own process. */
 #define ORACLE "oracle"
+/* Added to the label of PyTorch's process for what is compiled. */
+#define WORKER_COMPILES "compile"
 
 /* `bench run --isolate`: each worker has a folder of its own in the scratch folder, and those of
  * contenders are behind walls, if there are any. */

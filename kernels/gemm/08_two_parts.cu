@@ -3,8 +3,8 @@
 //         warp by warp with one bulk copy through the cluster's shared memory, and adds what it gets to its own half.
 //         Smaller tiles. Clusters of two: those of four do not all fit at once on 132 multiprocessors of 7 or 8 groups,
 //         and took twice as long.
-// Buys    m = 128: 10.9 us (cuBLASLt 11.2), in one pass. m = 256: 16.0 (15.1), 64: 9.3 (8.1): behind. Stores of 8 bytes to
-//         the other block instead of bulk copies: 14.4, 41 (two parts of 512 rows).
+// Buys    m = 128: 10.9 us (cuBLASLt 11.2), in one pass on an H200. m = 256: 16.0 (15.1), 64: 9.3 (8.1): behind. With
+//         stores of 8 bytes to the other block instead of bulk copies m = 128 took 14.4.
 // Limits  A cluster starts later than a block, and each step waits for its stage: 32 steps of k = 4096 take 6 us.
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
 #error SKIP: needs wgmma and TMA (sm_90a)

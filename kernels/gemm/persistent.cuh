@@ -2,7 +2,7 @@
 #pragma once
 #include "tma_ring.cuh"
 
-// As many blocks as it takes for no block to have a tile more than others.
+// The fewest blocks that have no more tiles each than with one block per multiprocessor.
 #define PERSISTENT_LAUNCHES                                                                                            \
     LAUNCHES = {{"gemm", {{"ceil_div(", TILES, ", ceil_div(", TILES, ", sm_count))"}}, {THREADS}, {SHARED}}}
 

@@ -62,3 +62,15 @@ def test_processes_that_are_timed_or_apart_are_started(
     out = tmp_path / "run"
     bench("run", *CASE, *EAGER, *SHORT, option, "--out", out, expect=None, **NO_PYTHON)
     assert read_header(out)["environment"]["measure"].get("processes") == processes
+
+
+def test_what_is_compiled_has_a_process_of_its_own(tmp_path: Path) -> None:
+    """With the compiler imported; what the run records of PyTorch's processes stands once."""
+    out = tmp_path / "run"
+    modes = ("--engine", "pytorch", "--variant", "eager,compile")
+    bench("run", *CASE, *modes, *SHORT, "--passes", "1", "--out", out)
+    lines, workers = read_lines(out), read_header(out)["environment"]["workers"]
+    assert {line["variant"]: line["status"] for line in lines} == {"eager": "ok", "compile": "ok"}
+    assert [name for name in workers if "oracle" not in name] == ["pytorch-cpu"]
+    imports = {line["variant"]: line["once_ns"]["import"] for line in lines}
+    assert imports["eager"] != imports["compile"]
