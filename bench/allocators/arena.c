@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* ==== a plan of offsets ======================================================================= */
+
 /* "Greedy by size for offset calculation": Pisarchyk and Lee, "Efficient memory management for deep
  * neural net inference", 2020 (arXiv 2001.03288), section 5.2. From the largest block to the
  * smallest, each goes into the smallest sufficient gap between the placed blocks that it must not
@@ -71,6 +73,8 @@ size_t arena_plan(arena_block_t *blocks, size_t n) {
     free(placed);
     return total_bytes;
 }
+
+/* ==== the arena =============================================================================== */
 
 typedef struct call {
     size_t block;

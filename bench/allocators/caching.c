@@ -24,6 +24,8 @@
 
 #include <stdlib.h>
 
+/* ==== blocks by address ======================================================================= */
+
 enum { FIRST_BITS = 6 };
 
 static size_t mask(const address_map_t *map) {
@@ -113,6 +115,8 @@ void address_map_free(address_map_t *map) {
     free(map->entries);
     *map = (address_map_t){0};
 }
+
+/* ==== free blocks by size ===================================================================== */
 
 /* Free blocks by (bytes, place): a treap (Aragon and Seidel, "Randomized search trees", FOCS 1989),
  * whose operations are short loops without special cases; expected depth about 2 ln n, that is 19
@@ -299,6 +303,8 @@ static size_t block_tree_largest(const block_tree_t *tree) {
         bytes = block->bytes;
     return bytes;
 }
+
+/* ==== the caching allocator =================================================================== */
 
 #define MIB ((size_t)1 << 20)
 #define SMALL_BLOCK MIB          /* largest block of a small segment */

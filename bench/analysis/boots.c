@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== was the machine busy? =================================================================== */
+
 char *busy_sentence(const record_t *run) {
     const case_result_t *worst = NULL;
     size_t n = 0, n_busy = 0;
@@ -28,6 +30,8 @@ char *busy_sentence(const record_t *run) {
                       units_percent(limit, BUSY_FRAC), n_busy, n,
                       units_percent(most, worst->cpu_taken_frac), worst->spec.id);
 }
+
+/* ==== how precise is a run? =================================================================== */
 
 /* What all cases with an interval have. */
 typedef struct precision {
@@ -84,6 +88,8 @@ char *precision_text(const record_t *const *runs, size_t n) {
     free(all.widths);
     return text;
 }
+
+/* ==== other boots ============================================================================= */
 
 static bool same_fact(const record_t *a, const record_t *b, const char *key) {
     const char *x = environment_get(&a->environment, key),

@@ -41,15 +41,6 @@ text_list_t changed_techniques(const case_t *spec) {
     return changed_as(spec, true);
 }
 
-bool has_changed_technique(const case_t *spec, const char *prefix) {
-    text_list_t changed = changed_techniques(spec);
-    bool has = false;
-    for (size_t i = 0; i < changed.n; i++)
-        has = has || text_starts(changed.items[i], prefix);
-    text_list_free(&changed);
-    return has;
-}
-
 char *contender_name(const case_t *spec) {
     text_list_t choices = changed_as(spec, false);
     char *list = text_list_join(&choices, ", ");

@@ -116,8 +116,6 @@ const technique_row_t *technique_sibling(const technique_set_t *set, const techn
 
 /* Techniques that differ from the workload's defaults, in its order: "copy=pinned", … */
 text_list_t changed_techniques(const case_t *spec);
-/* Does one of them start with `prefix`: "allocator=", or "" for any? */
-bool has_changed_technique(const case_t *spec, const char *prefix);
 
 /* "03_vectorized + arena, pinned": variant and changed techniques. The caller frees it. */
 char *contender_name(const case_t *spec);

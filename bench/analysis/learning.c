@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== losses ================================================================================== */
+
 /* The file is not trusted: the curve ends at the first point that is not an ascending pair. */
 curve_t curve_of(const case_result_t *result, const char *name) {
     curve_t curve = {0};
@@ -87,6 +89,8 @@ static double number_of(const json_t *object, const char *key) {
     return json_or_nan(json_object_get(object, key));
 }
 
+/* ==== epochs ================================================================================== */
+
 static epoch_t epoch_of(const json_t *json) {
     return (epoch_t){.number = number_of(json, "epoch"),
                      .validation_loss = number_of(json, "validation_loss"),
@@ -153,6 +157,8 @@ const char *allocator_of(const case_t *spec) {
     return case_technique(spec, "allocator");
 }
 
+/* ==== parts of a step ========================================================================= */
+
 static const char *const NAMES[] = {"gather", "forward", "loss", "backward", "update", "fused"};
 
 const char *step_part_name(step_part_t part) {
@@ -203,6 +209,8 @@ bool has_backward_part(const case_result_t *result) {
     return isfinite(step_part_ns(result, PART_BACKWARD)) ||
            isfinite(step_part_ns(result, PART_FUSED));
 }
+
+/* ==== what runs learn ========================================================================= */
 
 int64_t seed_of(const case_t *spec) {
     return case_param_int(spec, "seed", 0);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== comparison sets ========================================================================= */
+
 /* Which cases of a run are compared at each size. */
 
 /* A workload unknown to this version is read like mlp_infer. */
@@ -377,6 +379,8 @@ void comparison_set_list_free(comparison_set_list_t *list) {
     free(list->items);
     *list = (comparison_set_list_t){0};
 }
+
+/* ==== speed-ups =============================================================================== */
 
 verdict_t speedup_verdict(const stats_interval_t *ratio) {
     if (!isfinite(ratio->centre))

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ==== output ================================================================================== */
+
 typedef struct compile_counts {
     size_t compiled, cached, skipped, failed; /* a cached skip is a skip */
     size_t lacking; /* of those skipped: because software is missing on this machine */
@@ -208,6 +210,8 @@ void compile_print_json(const compile_answer_t *answer, FILE *out) {
         (json_int_t)counts.failed, "lacking", (json_int_t)counts.lacking, "programs", list);
     json_print(json, JSON_INDENT(2), out);
 }
+
+/* ==== the command ============================================================================= */
 
 typedef struct compile_command_options {
     compile_options_t compile;

@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== the user's own workers ================================================================== */
+
 /* The workers of the user's own engines. */
 
 /* What the worker of an engine answers to hello on a device. */
@@ -65,6 +67,8 @@ static void own_worker_free(own_worker_t *worker) {
     *worker = (own_worker_t){0};
 }
 
+/* ==== what Python lacks ======================================================================= */
+
 /* Python and its packages, as a worker checks them. */
 
 enum { TIMEOUT_S = 120 };
@@ -96,6 +100,8 @@ static json_t *doctor_ask_python(const char *root, const char *engine, error_t *
     free(python);
     return answer;
 }
+
+/* ==== bench list ============================================================================== */
 
 /* `bench list`: workloads, operators, variants, sweeps and devices. */
 
@@ -282,6 +288,8 @@ status_t list_command(const cli_args_t *args, error_t *err) {
     }
     return STATUS_OK;
 }
+
+/* ==== bench doctor ============================================================================ */
 
 typedef struct finding {
     const char *what;

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== bench operator new ====================================================================== */
+
 /* `bench operator new`: kernels/common/new_operator/ under another name. */
 
 static const char TEMPLATE[] = "kernels/common/new_operator", TEMPLATE_NAME[] = "new_operator";
@@ -132,6 +134,8 @@ static status_t operator_new(const operator_options_t *options, error_t *err) {
     free(above);
     return status;
 }
+
+/* ==== bench operator import =================================================================== */
 
 /* `bench operator import`: a problem of a kernel benchmark, measured as an operator. What it computes on is found by
  * reference_operator/import_problem.py, which writes the operator's folder. */
@@ -305,6 +309,8 @@ static status_t operator_import(const operator_options_t *options, error_t *err)
     free(folder);
     return status;
 }
+
+/* ==== bench operator ========================================================================== */
 
 const cli_option_t OPERATOR_OPTIONS[] = {
     {"dir", "DIR", "new: folder to make NAME in (kernels/; installed: the current folder)",

@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== output ================================================================================== */
+
 /* A line of what there may be none of. */
 static void print_names(const char *what, const text_list_t *names, const char *none, FILE *out) {
     char *joined = text_list_join(names, ", ");
@@ -55,6 +57,8 @@ status_t operator_print(const workload_t *workload, const char *root, FILE *out,
     print_names("dtypes", &d->dtypes, "", out);
     return print_variants(workload, root, out, err);
 }
+
+/* ==== checks ================================================================================== */
 
 /* For one answer: at the default sizes a reference takes seconds. */
 enum { TIMEOUT_S = 60 };

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ==== scripts ================================================================================= */
+
 /* The scripts of `bench cluster`. */
 
 /* Where jobs run, as words for the shell. */
@@ -156,6 +158,8 @@ static char *script_of_merge(const cluster_options_t *options, const cluster_pat
     free(program);
     return finish(&lines);
 }
+
+/* ==== jobs ==================================================================================== */
 
 enum { SBATCH_TIMEOUT_S = 300 };
 

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== series ================================================================================== */
+
 typedef struct history_point {
     double median, low, high; /* ns; 95 % interval of the median */
 } history_point_t;
@@ -210,6 +212,8 @@ static json_t *series_to_json(const history_t *series) {
                      json_text(series->phase), "median_ns", medians, "ci95_ns", intervals,
                      "not_comparable", json_texts(&series->left_out));
 }
+
+/* ==== output ================================================================================== */
 
 static void print_json(const history_options_t *options, const history_list_t *list) {
     json_t *all = json_array();

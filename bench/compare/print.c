@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== tables ================================================================================== */
+
 /* A comparison as a table: on a terminal, and as markdown for a pull request. */
 
 /* A pull request's comment holds 65,536 characters (GitHub). */
@@ -373,6 +375,8 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     free(candidate);
 }
 
+/* ==== JSON ==================================================================================== */
+
 /* A comparison as JSON: docs/compare.md lists the keys. */
 
 static json_t *cell_to_json(const cell_t *cell) {
@@ -435,6 +439,8 @@ void compare_print_json(const comparison_t *comparison, FILE *out) {
     json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
     free(headline);
 }
+
+/* ==== JUnit =================================================================================== */
 
 /* A comparison as JUnit XML, which CI systems show as test results. */
 

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* ==== the same in sweeps ====================================================================== */
+
 /* `bench repeat SWEEP…`: make the runs, each by the program itself: see repeat.h. */
 
 /* A file, or the name of one. What does not exist is reported by the command that reads it. */
@@ -114,6 +116,8 @@ status_t repeat_sweeps(const repeat_options_t *options, error_t *err) {
     text_list_free(&runs);
     return status;
 }
+
+/* ==== the command ============================================================================= */
 
 enum { N_WORST = 10 };
 

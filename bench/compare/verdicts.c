@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== may the runs be compared? =============================================================== */
+
 /* Which runs and cases are comparable, by results/conditions.h, as messages: see comparison.h. */
 
 status_t guard_check_allow(const text_list_t *allow, error_t *err) {
@@ -94,7 +96,7 @@ char *guard_pair(const case_result_t *base, const case_result_t *candidate,
     return conditions_of_pair(base, candidate, phases, allow, NAMES);
 }
 
-/* Noise floors: how far runs of one build differ, by cell. See comparison.h. */
+/* ==== noise floors ============================================================================ */
 
 #define FLOOR_FILE "floor.json"
 
@@ -327,7 +329,7 @@ status_t floors_save(const floors_t *floors, const char *folder, error_t *err) {
     return status;
 }
 
-/* Likely causes of a change: code or environment. See comparison.h. */
+/* ==== likely causes =========================================================================== */
 
 /* Add `what` and the items, if any; frees `items`. */
 static void add_joined(text_list_t *parts, const char *what, text_list_t *items) {
@@ -511,7 +513,7 @@ char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
     return text;
 }
 
-/* The cells of a comparison as a sweep, which is decided as a whole. See comparison.h. */
+/* ==== verdicts ================================================================================ */
 
 static bool is_ours_on_gpu(const case_t *spec) {
     return !engine_is_rival(spec->engine) && strcmp(spec->device, "cuda") == 0;

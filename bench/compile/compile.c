@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== the cache =============================================================================== */
+
 /* Part of every key: increase the number when the format of entries changes, or what is checked before
  * a program is stored. */
 static const char CACHE_FORMAT[] = "bench program 2";
@@ -124,6 +126,8 @@ void cache_entry_free(cache_entry_t *entry) {
     free(entry->cubin);
     *entry = (cache_entry_t){0};
 }
+
+/* ==== compiling =============================================================================== */
 
 /* "sm_90", "sm_90a". Anything else could inject compiler options. */
 static bool is_arch(const char *arch) {

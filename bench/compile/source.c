@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== tokens of a source ====================================================================== */
+
 /* The scanner of source_strip(): just enough of C++'s first translation phases to tell code
  * from comments and literals. */
 
@@ -254,6 +256,8 @@ void includes_free(includes_t *includes) {
     free(includes->refused);
     *includes = (includes_t){0};
 }
+
+/* ==== what a source says ====================================================================== */
 
 /* State of reading one source and its headers. */
 typedef struct reader {

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== the compiler's output =================================================================== */
+
 enum {
     REASON_LINES = 8,
     REASON_BYTES = 1200, /* fits an error_t with room for names around it */
@@ -121,6 +123,8 @@ char *compile_log_reason(const char *log) {
     return reason;
 }
 
+/* ==== what is missing ========================================================================= */
+
 /* Recognises programs that fail to compile because something is missing: on this machine, or with NVRTC. */
 
 /* NVIDIA's wheels by prefix of the header's name. Other headers are not CUDA headers. */
@@ -220,6 +224,8 @@ char *toolchain_hint(const toolchain_t *tools, const char *log) {
     free(name);
     return hint;
 }
+
+/* ==== compilers =============================================================================== */
 
 static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this ends a hang */
 

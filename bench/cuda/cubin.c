@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* ==== NVRTC =================================================================================== */
+
 /* From nvrtc.h, which need not be installed. The numbers are part of the library's ABI. */
 typedef int nvrtc_result_t;
 typedef struct nvrtc_program *nvrtc_program_t;
@@ -219,6 +221,8 @@ void compiled_free(compiled_t *output) {
     free(output->cubin);
     *output = (compiled_t){0};
 }
+
+/* ==== reading a cubin ========================================================================= */
 
 enum {
     MACHINE_CUDA = 190,

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== loading a library ======================================================================= */
+
 /* Shorten glibc's message if `name` itself is missing, not a library that it depends on. */
 static void note_failure(const char *name, const char *message, error_t *err) {
     static const char MISSING[] = ": cannot open shared object file: No such file or directory";
@@ -41,6 +43,8 @@ status_t library_open(const char *const *names, const library_symbol_t *symbols,
     }
     return STATUS_OK;
 }
+
+/* ==== finding it ============================================================================== */
 
 /* In site-packages, or dist-packages on Debian. NVIDIA's wheels use nvidia/cu13 from CUDA 13 on and
  * one folder per package before (the runtime's has the headers). */

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== examples ================================================================================ */
+
 enum { MOST_ARRAY_BYTES = 65536 }; /* of all arrays: a CUDA thread takes microseconds here */
 
 case_t example_case(const workload_t *workload, const char *dtype, bool smallest) {
@@ -108,6 +110,8 @@ static case_t example_small(const workload_t *workload, const char *dtype, size_
            : which == 1 ? small_case(workload, dtype)
                         : uneven_case(workload, dtype);
 }
+
+/* ==== the command ============================================================================= */
 
 enum {
     TIMEOUT_S = 60, /* for one answer of the reference */

@@ -51,6 +51,8 @@ static status_t run_program(const char *const *argv, const char *input, char **r
     return STATUS_OK;
 }
 
+/* ==== running a rung ========================================================================== */
+
 typedef struct tables {
     launches_t launches;
     tensor_maps_t maps;
@@ -219,6 +221,8 @@ status_t emulation_run(const char *program, const case_t *spec, const operator_d
     text_list_free(&plan);
     return status;
 }
+
+/* ==== compiling it ============================================================================ */
 
 static const double COMPILE_TIMEOUT_S = 120; /* a rung takes two seconds */
 

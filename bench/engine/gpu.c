@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== the device ============================================================================== */
+
 /* Call the driver; return its error from the calling function. */
 enum { SPARE_PART = 4 }; /* see gpu_spare() */
 
@@ -278,6 +280,8 @@ status_t gpu_capture_end(gpu_t *gpu, cu_graph_exec_t *graph, error_t *err) {
     gpu->api.graph_destroy(captured);
     return cuda_check(&gpu->api, result, "graph_instantiate", err);
 }
+
+/* ==== modules ================================================================================= */
 
 static status_t read_tables(const char *image, size_t size, gpu_program_t *program, error_t *err) {
     cubin_t elf;

@@ -10,6 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+/* ==== the recorder ============================================================================ */
+
 unsigned recorder_phase(recorder_t *recorder, const char *name, clock_domain_t clock) {
     assert(recorder->n_phases < RECORDER_MAX_PHASES);
     recorder->phases[recorder->n_phases].name = name;
@@ -45,6 +47,8 @@ void recorder_free(recorder_t *recorder) {
     *recorder = (recorder_t){0};
 }
 
+/* ==== sessions ================================================================================ */
+
 void session_add_probe(session_t *session, const char *name,
                        status_t (*run)(session_t *, recorder_t *, error_t *)) {
     assert(session->n_probes < SESSION_MAX_PROBES);
@@ -55,6 +59,8 @@ void session_add_once(session_t *session, const char *name, double ns) {
     assert(session->n_once < SESSION_MAX_ONCE);
     session->once[session->n_once++] = (named_ns_t){(char *)name, ns};
 }
+
+/* ==== the host ================================================================================ */
 
 /* The rest of the first line of `path` that starts with `prefix`. False if there is none. */
 static bool find_line(const char *path, const char *prefix, char text[HOST_TEXT]) {

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "expression/element.h"
-#include "expression/expression_steps.h"
 #include "io/json.h"
 
 #include <inttypes.h>
@@ -12,6 +11,50 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A parsed expression: steps that a stack of numbers carries out, so that evaluation does not recurse. */
+typedef enum step_kind {
+    STEP_NUMBER,   /* push `operand` */
+    STEP_NAME,     /* push value `operand` of the scope */
+    STEP_ITEMSIZE, /* push that of T */
+    /* Replace two numbers by one. */
+    STEP_ADD,
+    STEP_SUBTRACT,
+    STEP_MULTIPLY,
+    STEP_DIVIDE,
+    STEP_REMAINDER,
+    STEP_POWER,
+    STEP_LESS,
+    STEP_LESS_EQUAL,
+    STEP_GREATER,
+    STEP_GREATER_EQUAL,
+    STEP_EQUAL,
+    STEP_UNEQUAL,
+    STEP_MIN,
+    STEP_MAX,
+    STEP_CEIL_DIV,
+    STEP_TRUTH, /* replace a number by 0 or 1 */
+    /* The same; if that decides, go on at step `operand`, else drop it. */
+    STEP_AND,
+    STEP_OR
+} step_kind_t;
+
+typedef struct step {
+    step_kind_t kind;
+    int64_t operand;
+} step_t;
+
+/* A level of nesting leaves at most four numbers on the stack: the left sides of a comparison, a sum and a
+ * product, and an argument. */
+enum { EXPRESSION_NESTING = 32, EXPRESSION_STACK = 4 * (EXPRESSION_NESTING + 1) };
+
+struct expression {
+    char *text;
+    step_t *steps;
+    size_t n, capacity;
+};
+
+/* ==== parsing ================================================================================= */
 
 typedef struct parser {
     const scope_t *scope;
@@ -305,6 +348,8 @@ status_t expression_parse(const char *text, const scope_t *scope, expression_t *
         expression_free(parsed);
     return status;
 }
+
+/* ==== values ================================================================================== */
 
 static const char OVERFLOWS[] = "over 64 bits";
 

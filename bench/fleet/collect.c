@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== deviations ============================================================================== */
+
 deviation_t deviation_make(size_t n_machines) {
     return (deviation_t){.sides = mem_zeroed(n_machines + 1, sizeof(stats_side_t)),
                          .gates = mem_zeroed(n_machines + 1, sizeof(gate_cell_t))};
@@ -187,6 +189,8 @@ size_t fleet_beyond(const fleet_evidence_t *fleet, size_t group, size_t machine)
                  log1p(of_group->threshold_frac);
     return n;
 }
+
+/* ==== collecting ============================================================================== */
 
 /* Shown of a UUID, if it tells the GPUs apart: "GPU-1a2b3c4d", which CUDA_VISIBLE_DEVICES takes. */
 enum { SHORT_UUID = 12 };

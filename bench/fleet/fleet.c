@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== sentences =============================================================================== */
+
 /* What `bench fleet` says about a machine: see fleet.h. */
 
 enum { MOST_CELLS = 3 }; /* named in a sentence; --json has all */
@@ -208,6 +210,8 @@ static char *fleet_headline(const fleet_t *fleet) {
     free(rest);
     return text;
 }
+
+/* ==== tables and JSON ========================================================================= */
 
 /* A fleet as a table and as JSON: docs/fleet.md lists the keys. */
 
@@ -412,6 +416,8 @@ static void fleet_print_json(const fleet_t *fleet, FILE *out) {
     free(headline);
     text_list_free(&sentences);
 }
+
+/* ==== the command ============================================================================= */
 
 /* ---- which runs ------------------------------------------------------------------------------ */
 

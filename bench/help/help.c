@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== completion ============================================================================== */
+
 /* `bench help --completion`: a script for a shell, of the commands, their options and the values that are known. What
  * is not known is a file. */
 
@@ -197,6 +199,8 @@ status_t help_completion(const char *shell, FILE *out, error_t *err) {
     }
     return STATUS_OK;
 }
+
+/* ==== help and man page ======================================================================= */
 
 static const char PURPOSE[] =
     "How much faster is hand-written CUDA than PyTorch at its best, and how far are both from\n"

@@ -18,6 +18,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+/* ==== paths =================================================================================== */
+
 const char *fs_variable(const char *name) {
     const char *value = getenv(name);
     return value != NULL && *value != '\0' ? value : NULL;
@@ -65,6 +67,8 @@ char *fs_file_name(const char *text) {
     free(name);
     return distinct;
 }
+
+/* ==== temporary folders ======================================================================= */
 
 /* Folders that bench makes for itself and removes, also those that a killed process could not remove. */
 
@@ -225,6 +229,8 @@ void fs_remove_dead_folders(void) {
         }
     text_list_free(&names);
 }
+
+/* ==== files and folders ======================================================================= */
 
 enum { READ_MOST = 256 << 20, PACKED_MOST = 32, PACKED_ALLOWANCE = 1 << 20 };
 
@@ -497,6 +503,8 @@ status_t fs_list(const char *folder, const char *suffix, text_list_t *names, err
     text_list_sort(names);
     return status;
 }
+
+/* ==== programs ================================================================================ */
 
 static bool is_program(const char *path) {
     struct stat info;

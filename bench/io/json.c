@@ -29,6 +29,8 @@ json_t *json_finite(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* ==== what a training learned ================================================================= */
+
 double json_or_nan(const json_t *value) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
@@ -50,6 +52,8 @@ status_t json_save(json_t *json, size_t flags, const char *path, error_t *err) {
     free(text);
     return status;
 }
+
+/* ==== reading with precise messages =========================================================== */
 
 /* SET_LIMIT keeps the quadratic search for repeated elements instant. */
 enum { SET_LIMIT = 10000, QUOTE_BYTES = 60 };

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ==== stdout and stderr ======================================================================= */
+
 /* As a shell reports a process that SIGPIPE ended. */
 enum { BROKEN_PIPE = 128 + SIGPIPE };
 
@@ -155,6 +157,8 @@ status_t output_write_file(const char *path, const void *data, size_t size, erro
         return fs_write_atomic(path, data, size, err);
     }
 }
+
+/* ==== tables ================================================================================== */
 
 void table_init(table_t *table, const char *const *headings, size_t n_columns) {
     *table = (table_t){.n_columns = n_columns};

@@ -28,6 +28,8 @@ static void pass_signal_on(int signal_number) {
         kill(foreground, signal_number);
 }
 
+/* ==== a child in the foreground =============================================================== */
+
 /* A process group of its own: the terminal's Ctrl-C reaches the child once, through us. */
 static _Noreturn void become(const char *const *argv, pid_t parent, const sigset_t *mask) {
     setpgid(0, 0);
@@ -81,6 +83,8 @@ status_t foreground_run(const char *const *argv, int *exit_code, bool *interrupt
                          strsignal(WTERMSIG(wait_status)));
     return STATUS_OK;
 }
+
+/* ==== children with pipes ===================================================================== */
 
 enum { KEPT_BYTES = 1 << 20, CHUNK_BYTES = 1 << 16 };
 
@@ -453,6 +457,8 @@ void subprocess_result_free(subprocess_result_t *result) {
     free(result->err);
     *result = (subprocess_result_t){0};
 }
+
+/* ==== what children leave behind ============================================================== */
 
 enum { MOST_ROUNDS = 100 }; /* each may bring up children of those that it killed */
 

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== the device's rates ====================================================================== */
+
 const device_rates_t DEVICE_RATES_UNKNOWN = {
     NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN},
     NAN, NAN, NAN, NAN, NAN, NAN};
@@ -194,6 +196,8 @@ device_rates_t device_rates_of_record(const record_t *run) {
     return rates;
 }
 
+/* ==== bounds of trainings ===================================================================== */
+
 enum {
     BYTES_A_POINT = 8, /* x and y, in float32 */
     /* Registers of eight multiprocessors, from sm_75 on. One block or cluster can keep that much
@@ -335,6 +339,8 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
     free(epochs);
     return text;
 }
+
+/* ==== limits of a case ======================================================================== */
 
 /* Tolerated ratio between two ways to time one kernel, and between a time and what is possible. */
 static const double SLACK = 1.05;

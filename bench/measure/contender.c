@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ==== when to stop ============================================================================ */
+
 void stopping_init(stopping_t *stopping, const measure_options_t *measure) {
     *stopping = (stopping_t){.measure = measure, .variance_between = {NAN, NAN}};
 }
@@ -85,6 +87,8 @@ double stopping_most_s(const stopping_t *stopping) {
     return fmax(stopping_least_s(stopping),
                 stopping->rounds > 0 ? fmin(limit_s, rounds_s) : limit_s);
 }
+
+/* ==== a round's samples ======================================================================= */
 
 /* The device's clock and the host's need not agree better. */
 static const double CLOCKS_AGREE = 1.02;
@@ -202,6 +206,8 @@ void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
     result_init(&c->void_rounds, spec);
     stopping_init(&c->stopping, &settings->measure);
 }
+
+/* ==== rounds ================================================================================== */
 
 void contender_free(contender_t *c) {
     result_free(&c->result);
@@ -616,6 +622,8 @@ void contender_finish(contender_t *c) {
     for (size_t i = 0; i < c->result.n_phases; i++)
         phase_summarise(&c->result.phases[i]);
 }
+
+/* ==== the order of rounds ===================================================================== */
 
 static bool is_unfinished(const contender_t *contender) {
     return contender->active && contender->result.stop == STOP_NONE;

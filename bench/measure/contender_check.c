@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== what a training learned ================================================================= */
+
 /* Enough for the default widths on 16 cores, and no longer than the oracle's other requests take. */
 static const double MOST_S = 10;
 
@@ -96,6 +98,8 @@ char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *c, const cha
     json_decref(answer);
     return reason;
 }
+
+/* ==== outputs ================================================================================= */
 
 /* `op` is output, last or verify. */
 static json_t *ask_arrays(contender_t *c, const char *op, const char *folder) {

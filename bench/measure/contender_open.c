@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+/* ==== the request ============================================================================= */
+
 json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t seed,
                           bool profile) {
     json_t *built = json_null();
@@ -70,6 +72,8 @@ void open_request_without_results(json_t *request, const json_t *hello) {
     if (open_request_may_have(hello, "results"))
         json_object_set_new(request, "results", json_false());
 }
+
+/* ==== opening, and its failures =============================================================== */
 
 bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->active = false;

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* ==== the watchdog ============================================================================ */
+
 /* The result of take() or give_back(). */
 typedef struct answer {
     status_t status;
@@ -183,6 +185,8 @@ status_t watchdog_end(watchdog_t *watchdog, double timeout_s, error_t *err) {
     return status_of_reply(reply, &answer, timeout_s, err);
 }
 
+/* ==== the locked clock ======================================================================== */
+
 /* NVML takes seconds to start on a machine of many GPUs without persistence mode. */
 enum { TIMEOUT_S = 60 };
 
@@ -268,6 +272,8 @@ status_t lock_clocks_release(clock_lock_t *lock, error_t *err) {
     return status;
 }
 
+/* ==== rounds at low clocks ==================================================================== */
+
 /* Rounds with the clock below this share of the full clock are excluded. */
 static const double FULL_CLOCK_FRAC = 0.75;
 
@@ -346,6 +352,8 @@ void slow_rounds_settle(case_result_t *result, const case_result_t *slow_rounds,
             phase->n_slow_core = slow->n_samples;
     }
 }
+
+/* ==== cores =================================================================================== */
 
 enum { LOOP_STEPS = 2500, LOOP_REPEATS = 3 };
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== a case ================================================================================== */
+
 value_t value_copy(const value_t *value) {
     value_t copy = *value;
     copy.text = mem_text(value->text);
@@ -251,6 +253,8 @@ void case_free(case_t *spec) {
     free_items(spec->techniques, spec->n_techniques);
     *spec = (case_t){0};
 }
+
+/* ==== its JSON ================================================================================ */
 
 static json_t *value_to_json(const value_t *value) {
     switch (value->kind) {

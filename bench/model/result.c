@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== a result ================================================================================ */
+
 /* Indexed by the enums. */
 static const char *const STATUS_NAMES[] = {"ok",     "skipped",   "wrong",
                                            "failed", "throttled", "implausible"};
@@ -282,7 +284,7 @@ double draw_median(const draw_t *draw, const char *phase) {
     return NAN;
 }
 
-/* Phases of a result: adding rounds and passes, and their summary. See result.h. */
+/* ==== phases and passes ======================================================================= */
 
 /* ---- rounds and passes ----------------------------------------------------------------------- */
 
@@ -554,6 +556,8 @@ void result_add_passes(case_result_t *result, const case_result_t *more) {
     result->cpu_taken_frac = fmax(result->cpu_taken_frac, more->cpu_taken_frac); /* ignores NaN */
     result->pass = 0;
 }
+
+/* ==== implausible times ======================================================================= */
 
 /* Times that cannot be those of the work that was asked for. */
 

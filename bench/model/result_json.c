@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== what may not be ========================================================================= */
+
 /* Do the parts of a result agree? A file may have been edited, or made by another program. See result.h. */
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -104,6 +106,8 @@ static status_t result_check(const case_result_t *result, error_t *err) {
         TRY(check_times(result, &result->phases[i], err));
     return STATUS_OK;
 }
+
+/* ==== writing ================================================================================= */
 
 /* JSON has no NaN: unknown numbers are null. */
 static json_t *number(double value) {
@@ -290,6 +294,8 @@ json_t *result_to_json(const case_result_t *result) {
     return json;
 }
 
+/* ==== samples ================================================================================= */
+
 /* Exact in a double: a decimal of up to 15 digits divided by one of them is rounded once, so the
  * result equals strtod's (Clinger 1990). */
 static const double POWERS[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -349,6 +355,8 @@ static bool parse_samples(const raw_arrays_t *raw_arrays, size_t index, double *
 static double get_number(const json_t *object, const char *key) {
     return json_or_nan(json_object_get(object, key));
 }
+
+/* ==== reading ================================================================================= */
 
 static int64_t get_integer(const json_t *object, const char *key) {
     double value = get_number(object, key);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== the locked clock ======================================================================== */
+
 #define ASKED "measure.lock_clocks.asked_mhz"
 #define LOCKED "measure.lock_clocks.locked_mhz"
 #define REASON "measure.lock_clocks.reason"
@@ -43,6 +45,8 @@ char *lock_clocks_sentence(const environment_t *env) {
         "the SM clock was locked to %g MHz, the nearest available to the %g asked for", locked_mhz,
         asked_mhz);
 }
+
+/* ==== conditions ============================================================================== */
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ==== a run's own files ======================================================================= */
+
 static bool is_own_file(const char *path) {
     static const char *const OWN[] = {HEADER, JOURNAL, JOURNAL_GZIP, "timings.csv"};
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -51,6 +53,8 @@ status_t record_refuse_other_file(const char *path, const char *begin, error_t *
                      "with --out, --pages or --html",
                      path);
 }
+
+/* ==== digests ================================================================================= */
 
 static const char LINES[] = "lines", EDITED[] = "edited", FILES[] = "files", CHARTS[] = "charts";
 
@@ -205,6 +209,8 @@ text_list_t record_edits(const record_t *run, const char *charts) {
     text_list_free(&names);
     return edits;
 }
+
+/* ==== warnings ================================================================================ */
 
 /* ": it has only the finished cases", or what its cases lack. The caller frees it. */
 static char *what_lacks(const record_t *run) {

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== the study's CSVs ======================================================================== */
+
 /* Column 0 is the batch, the last is the total of the others. */
 enum { STUDY_MOST_COLUMNS = 7 };
 typedef struct study_layout {
@@ -168,6 +170,8 @@ void study_log_free(study_log_t *log) {
     free(log->cases);
     *log = (study_log_t){0};
 }
+
+/* ==== writing CSVs ============================================================================ */
 
 /* The published study: a 4-5-1 MLP; a cudaMalloc and a pageable copy per array in every sample. */
 static const int64_t STUDY_LAYERS[] = {4, 5, 1};

@@ -21,6 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ==== the folder's lock ======================================================================= */
+
 enum { MOST_WAITS = 100, WAIT_NS = 10000000, SQUEUE_TIMEOUT_S = 60 };
 
 /* ---- who writes -------------------------------------------------------------------------------- */
@@ -198,6 +200,8 @@ void run_unlock(run_lock_t *lock) {
     free(lock->text);
     *lock = (run_lock_t){0};
 }
+
+/* ==== the journal ============================================================================= */
 
 /* Would record_load() keep this last line? */
 static bool is_result(const char *line, size_t length) {

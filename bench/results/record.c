@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== do lines fit together? ================================================================== */
+
 /* What not every reader asks of lines. */
 typedef struct record_checks {
     bool units; /* times in PHASE_UNIT: readers that compare say themselves that they are not */
@@ -235,7 +237,7 @@ static status_t record_check(const record_t *run, const record_checks_t *asked, 
     return status;
 }
 
-/* The passes of each case become one result: see record.h. */
+/* ==== joining passes ========================================================================== */
 
 int record_compare_keys(const case_result_t *a, const case_result_t *b) {
     int order = strcmp(a->spec.id, b->spec.id);
@@ -312,6 +314,8 @@ void record_join_passes(record_t *run) {
     free(starts);
     free(order);
 }
+
+/* ==== reading a run =========================================================================== */
 
 const case_result_t *record_next(const record_t *run, const case_result_t *after) {
     const size_t i = after != NULL ? (size_t)(after - run->cases) + 1 : 0;
@@ -582,7 +586,7 @@ spent_t record_spent(const record_t *run) {
     return all;
 }
 
-/* Cases of a run by id: see record.h. */
+/* ==== cases by id ============================================================================= */
 
 static int by_id(const void *a, const void *b) {
     const case_result_t *const *x = a, *const *y = b;

@@ -4,12 +4,13 @@
 #include "io/fs.h"
 #include "measure/contender.h"
 #include "run/state.h"
-#include "run/trial.h"
 #include "workloads/device/descriptor.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== calibration ============================================================================= */
 
 /* Cases that measure the device itself, before all others. */
 
@@ -82,6 +83,8 @@ status_t run_calibrate(run_t *run, error_t *err) {
     }
     return STATUS_OK;
 }
+
+/* ==== passes ================================================================================== */
 
 /* The running workers but the oracle's, if something was measured in them. */
 static size_t used_workers(run_t *run, worker_link_t **links) {
@@ -328,6 +331,8 @@ static status_t draw_group(run_t *run, const group_t *group, unsigned draw, erro
     trial_free(&trial);
     return status;
 }
+
+/* ==== draws =================================================================================== */
 
 /* ---- side by side ------------------------------------------------------------------------------ */
 

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* ==== --lock-clocks =========================================================================== */
+
 /* `--lock-clocks`: lock the GPU's SM clock before the first case and unlock it after the last. If
  * it cannot be locked, the run continues and reports it. */
 
@@ -113,6 +115,8 @@ void run_free_clocks(run_t *run) {
                 "`nvidia-smi --reset-gpu-clocks`\n",
                 why.text);
 }
+
+/* ==== folder and machine ====================================================================== */
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 

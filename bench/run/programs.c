@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== compiling =============================================================================== */
+
 case_t run_calibration_case(const char *workload, const char *variant) {
     return (case_t){.workload = mem_text(workload),
                     .engine = mem_text("cuda"),
@@ -109,6 +111,8 @@ status_t run_find_program(run_t *run, const case_t *spec, const program_t **prog
     *program = &run->programs.items[index];
     return STATUS_OK;
 }
+
+/* ==== --sanitize ============================================================================== */
 
 /* `bench run --sanitize`: run every CUDA program of the sweeps once under compute-sanitizer, before
  * anything is timed. */

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== cases =================================================================================== */
+
 enum { QUICK_TIME_LIMIT_S = 1, QUICK_PASSES = 1 };
 
 static bool is_not_engine(const sweep_t *sweep, const case_t *spec, const void *engine) {
@@ -395,6 +397,8 @@ void run_skip_group(run_t *run, const group_t *group) {
     estimate_skip(&run->progress.estimate, STEP_MEASURE, "", group->n);
 }
 
+/* ==== --resume ================================================================================ */
+
 /* `bench run --resume`: only the same cases, measured by the same program on the same kind of machine,
  * are added to a run. */
 
@@ -625,6 +629,8 @@ status_t run_resume_here(run_t *run, bool are_left, error_t *err) {
     run->record.finished = NULL;
     return STATUS_OK;
 }
+
+/* ==== --lock-clocks =========================================================================== */
 
 const case_t *run_find_gpu_case(const run_t *run) {
     const case_t *found = NULL;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== another build =========================================================================== */
+
 enum { TIMEOUT_S = 30, WORD_BYTES = 128 };
 
 void build_free(build_t *build) {
@@ -126,6 +128,8 @@ status_t build_find(const char *given, const char *own_root, build_t *build, err
     build->self = is_this_program(build->bench) && strcmp(build->root, own_root) == 0;
     return STATUS_OK;
 }
+
+/* ==== the state =============================================================================== */
 
 run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interrupted) {
     return (run_t){.options = options,

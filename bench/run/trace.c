@@ -1,7 +1,7 @@
 /* `bench run --trace`: run each case once under a tracer; writes no results. The events that each
  * worker recorded are merged into one file for Perfetto or chrome://tracing: one process per case,
  * one clock. */
-#include "run/trial.h"
+#include "run/state.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

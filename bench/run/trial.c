@@ -1,4 +1,4 @@
-#include "run/trial.h"
+#include "run/state.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* ==== moderated variances ===================================================================== */
+
 /* ψ and ψ' for x > 0: recurrence to where their asymptotic series converge fast (DLMF 5.5.2, 5.11.2,
  * 5.15.8). */
 enum { SERIES_FROM = 8 };
@@ -74,6 +76,8 @@ double stats_moderated(const stats_prior_t *prior, double variance, double df) {
     return prior->df > 0 ? (prior->df * prior->variance + df * variance) / (prior->df + df)
                          : variance;
 }
+
+/* ==== two samples ============================================================================= */
 
 /* ---- a side ---------------------------------------------------------------------------------- */
 
@@ -176,6 +180,8 @@ double stats_change_below(const stats_change_t *change, double ratio) {
     mirrored.log_ratio = -change->log_ratio;
     return stats_change_above(&mirrored, 1 / ratio);
 }
+
+/* ==== families of cells ======================================================================= */
 
 enum {
     LANES = 8,            /* sums side by side, whatever a processor's vectors hold */

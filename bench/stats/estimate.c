@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== time spent ============================================================================== */
+
 static const char *const NAMES[SPENT_KINDS] = {
     [SPENT_OTHER] = "other",         [SPENT_START] = "start",     [SPENT_STOP] = "stop",
     [SPENT_CONTEXT] = "context",     [SPENT_COMPILE] = "compile", [SPENT_OPEN] = "open",
@@ -83,6 +85,8 @@ char *spent_text(const spent_t *spent) {
     text_list_free(&parts);
     return found;
 }
+
+/* ==== time left =============================================================================== */
 
 estimate_t estimate_make(void) {
     return (estimate_t){.start_s = NAN, .least_s = NAN, .most_s = NAN};

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== Student's t ============================================================================= */
+
 /* Regularised incomplete beta function I_x(a, b) by its continued fraction (DLMF 8.17.22),
  * evaluated by Lentz's method; converges fast for x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x) {
@@ -113,6 +115,8 @@ void stats_false_discovery(const double *p, size_t n, double *adjusted) {
     free(order);
 }
 
+/* ==== trimmed means =========================================================================== */
+
 stats_trimmed_t stats_trimmed_of(const double *sorted, size_t n) {
     static const double PART = 0.2;
     const size_t cut = (size_t)(PART * (double)n), kept = n - 2 * cut;
@@ -136,6 +140,8 @@ stats_trimmed_t stats_trimmed_of(const double *sorted, size_t n) {
     trimmed.df = (double)(kept - 1);
     return trimmed;
 }
+
+/* ==== two values ============================================================================== */
 
 static const double LEAST_SHARE = 0.2, LEAST_STEP_LOG = 0.0487902 /* ln 1.05 */,
                     LEAST_STEP_MADS = 4 * 1.4826, LEAST_TICKS = 3, MOST_BETWEEN = 0.05;
@@ -203,6 +209,8 @@ bimodal_t bimodal_of(const double *medians, const size_t *starts, size_t n_passe
     return found ? (bimodal_t){true, exp(low), exp(high), share} : none;
 }
 
+/* ==== summaries =============================================================================== */
+
 /* NaN sorts last and leaves the others in order. */
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -265,6 +273,8 @@ double stats_mad(const double *sorted, size_t n) {
     free(deviations);
     return mad;
 }
+
+/* ==== intervals over passes =================================================================== */
 
 static const double PI = 3.14159265358979323846;
 

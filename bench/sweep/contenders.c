@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== params ================================================================================== */
+
 static status_t read_integers(const node_t *node, const param_spec_t *param, value_t *value,
                               error_t *err) {
     size_t n = node_length(node);
@@ -46,6 +48,8 @@ status_t node_param(const node_t *node, const param_spec_t *param, value_t *valu
     return STATUS_OK;
 }
 
+/* ==== own engines ============================================================================= */
+
 bool is_own_engine(const char *root, const char *name) {
     size_t n;
     const char *const *engines = workload_engines(&n);
@@ -80,6 +84,8 @@ status_t own_engines(const char *root, text_list_t *names, error_t *err) {
     free(project);
     return status;
 }
+
+/* ==== axes and contenders ===================================================================== */
 
 static void axis_add(axis_t *axis, value_t value) {
     mem_grow(&axis->values, axis->n, &axis->capacity, sizeof *axis->values);

@@ -19,6 +19,8 @@ unsigned case_turn(const case_t *spec, bool quick) {
     return (on_cpu ? 2 : 0) + (quick && case_compiles(spec) ? 1 : 0);
 }
 
+/* ==== order =================================================================================== */
+
 void sweep_order(sweep_t *sweep, bool quick) {
     case_t *ordered = mem_alloc((sweep->n_cases + 1) * sizeof *ordered);
     size_t n = 0;
@@ -29,6 +31,8 @@ void sweep_order(sweep_t *sweep, bool quick) {
     memcpy(sweep->cases, ordered, n * sizeof *ordered);
     free(ordered);
 }
+
+/* ==== cases =================================================================================== */
 
 /* Modes of PyTorch that capture CUDA graphs (CAPTURING in reference_pytorch/session.py). */
 static const char *const CAPTURING[] = {"graph",   "compile_graph",   "combo_graph", "manual_graph",
@@ -194,6 +198,8 @@ status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *swee
     return node_error(top, err, "no case is left: %s does not allow these parameters",
                       workload->name);
 }
+
+/* ==== reading a sweep ========================================================================= */
 
 enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
 

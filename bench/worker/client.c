@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* ==== stderr ================================================================================== */
+
 enum { QUOTED_BYTES = 600 };
 
 /* Start with {0}. Read what there is, without waiting. */
@@ -66,6 +68,8 @@ static const char *stderr_tail_beyond(stderr_tail_t *tail, const char *reason) {
     text_list_free(&each);
     return said ? "" : lines;
 }
+
+/* ==== the link ================================================================================ */
 
 enum {
     LINE_MOST = 64 << 20,

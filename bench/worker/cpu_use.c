@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* ==== cores and priority ====================================================================== */
+
 static bool read_thread(pid_t thread, struct thread_binding *binding) {
     *binding = (struct thread_binding){.thread = thread, .policy = sched_getscheduler(thread)};
     errno = 0;
@@ -79,6 +81,8 @@ const char *bindings_changed(const bindings_t *before, bool restore) {
     return what;
 }
 
+/* ==== time on the CPU ========================================================================= */
+
 static cpu_use_t thread_use(int tasks, const char *thread) {
     char path[64], text[128];
     snprintf(path, sizeof path, "%.20s/schedstat", thread);
@@ -138,6 +142,8 @@ cpu_use_t run_queue_since(run_queue_t *before, pid_t pid) {
     *before = (run_queue_t){0};
     return sum;
 }
+
+/* ==== what others took ======================================================================== */
 
 /* From being woken to running on an idle core, with its sleep states. Behind another program it is milliseconds. */
 static const double WAKE_UP_NS = 2e5;

@@ -47,6 +47,8 @@ bool forks_know(const char *engine) {
     return packages_of(engine, false) != NULL;
 }
 
+/* ==== servers that fork ======================================================================= */
+
 /* The program in "env NAME=VALUE… program". */
 static size_t program_in(const text_list_t *argv) {
     size_t at = 0;
@@ -273,6 +275,8 @@ void forks_take_next(forks_t *forks) {
         }
     }
 }
+
+/* ==== workers of a run ======================================================================== */
 
 /* $BENCH_NAME_PYTHON; the caller frees it. */
 static char *variable_of(const char *engine) {
@@ -593,6 +597,8 @@ void workers_free(workers_t *workers) {
     free(workers->items);
     *workers = (workers_t){0};
 }
+
+/* ==== what other programs change ============================================================== */
 
 void guard_note(guard_t *guard, worker_link_t *worker) {
     if (guard == NULL)

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== engines ================================================================================= */
+
 static status_t start_cpu(int index, void **state, environment_t *facts, error_t *err) {
     (void)index;
     (void)err;
@@ -86,6 +88,8 @@ const engine_t *engine_find(const char *name) {
             return ENGINES[i];
     return NULL;
 }
+
+/* ==== the protocol ============================================================================ */
 
 typedef struct key {
     const char *name;
@@ -216,6 +220,8 @@ json_int_t request_integer(const json_t *request, const char *key) {
 const char *request_text(const json_t *request, const char *key) {
     return json_string_value(json_object_get(request, key));
 }
+
+/* ==== requests of a case ====================================================================== */
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
@@ -498,6 +504,8 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
                      samples_to_json(&session->recorder), "warmup", "samples",
                      (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
 }
+
+/* ==== tracing ================================================================================= */
 
 enum { WARMUP_RUNS = 3 };
 

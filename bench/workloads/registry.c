@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== ways of an operator's Python file ======================================================= */
+
 /* The ways in which an operator's Python file NAME.py is run, as far as its text tells; its worker, which
  * imports it, has the last word (reference_python/ways.py). */
 
@@ -186,6 +188,8 @@ const workload_t *workload_find(const char *name) {
     const workload_t *built_in = find_built_in(name);
     return built_in != NULL ? built_in : operators_find_workload(name);
 }
+
+/* ==== the list ================================================================================ */
 
 status_t workload_add_operator(const char *folder, const workload_t **added, error_t *err) {
     const operator_description_t *description;

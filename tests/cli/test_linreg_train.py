@@ -139,9 +139,7 @@ def test_every_stage_of_the_unfused_kernel_names_an_operation() -> None:
     source = (ROOT / "kernels" / "linreg_train" / "01_not_fused.cu").read_text(encoding="utf-8")
     stages = re.findall(r'{"(\w+)", STAGE_(?:EPOCH|LOSS|TRAINING)', source)
     assert stages == ["forward", "loss", "gradient", "update"]
-    host = (ROOT / "bench" / "workloads" / "linreg_train" / "operations.c").read_text(
-        encoding="utf-8"
-    )
+    host = (ROOT / "bench" / "workloads" / "linreg_train" / "cuda.c").read_text(encoding="utf-8")
     known = dict(re.findall(r'{"(\w+)", (FORWARD|LOSS|BACKWARD|UPDATE)}', host))
     assert [known[stage] for stage in stages] == ["FORWARD", "LOSS", "BACKWARD", "UPDATE"]
 

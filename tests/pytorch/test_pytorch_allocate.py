@@ -53,8 +53,8 @@ def test_changes_are_parts_of_one_list() -> None:
 
 
 def test_sizes_match_the_cuda_side() -> None:
-    source = (ROOT / "bench" / "workloads" / "allocate" / "descriptor.c").read_text()
-    table = source[source.index("OUTPUTS[] = {") : source.index("};\nenum { N_OUTPUTS")]
+    source = (ROOT / "bench" / "workloads" / "allocate" / "session.c").read_text()
+    table = source[source.index("OUTPUTS[] = {") : source.index("};\n\nenum { N_OUTPUTS")]
     lines = [line.split("/*")[0] for line in table.splitlines()[1:]]
     sizes = [int(word) for line in lines for word in line.split(",") if word.strip()]
     assert tuple(sizes) == OUTPUTS

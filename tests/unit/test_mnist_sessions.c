@@ -6,7 +6,6 @@
 #include "io/npy.h"
 #include "mnist_training.h"
 #include "workloads/common/workload.h"
-#include "workloads/mnist/omp.h"
 #include "workloads/mnist/oracle.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "cuda/nvtx.h"
 #include "io/fs.h"
 #include "io/output.h"
-#include "run/trial.h"
+#include "run/state.h"
 #include "workloads/operator/operators.h"
 
 #include <stdlib.h>

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* ==== cores for each GPU ====================================================================== */
+
 /* Of these cores, as the system describes them. */
 static void core_places(const cores_t *cores, core_place_t places[MOST_CORES]) {
     for (size_t i = 0; i < cores->n; i++) {
@@ -120,6 +122,8 @@ status_t core_shares_make(core_place_t *places, size_t n_places, core_share_t *s
         divide(best, n_best, &like, shares, n_shares, taken);
     }
 }
+
+/* ==== children ================================================================================ */
 
 /* Child programs that run side by side. What they write to stderr goes to ours, line by line with a
  * label in front; their stdout is dropped. */
@@ -237,6 +241,8 @@ static void children_wait(child_t *children, size_t n, const volatile sig_atomic
         reported |= failed;
     }
 }
+
+/* ==== the run ================================================================================= */
 
 enum { MOST_DEVICES = 64, HELLO_S = 60 };
 

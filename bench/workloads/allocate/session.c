@@ -12,13 +12,15 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "engine/gpu.h"
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== description ============================================================================= */
 
 /* Sizes are drawn from the blocks of one training step. Random streams: `start` gives the initial
  * size of block i, `victim` the block that change i frees, `size` that of its replacement. */
@@ -71,6 +73,8 @@ static void constants(const case_t *spec, text_list_t *defines) {
     (void)spec;
     (void)defines;
 }
+
+/* ==== sessions ================================================================================ */
 
 const workload_t workload_allocate = {
     .name = "allocate",

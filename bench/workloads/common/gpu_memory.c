@@ -1,10 +1,11 @@
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 
 #include "base/memory.h"
-#include "workloads/common/gpu_sample.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== memory of a case ======================================================================== */
 
 status_t gpu_memory_device(gpu_memory_t *memory, gpu_t *gpu, size_t bytes, cu_pointer_t *at,
                            error_t *err) {
@@ -61,6 +62,8 @@ void gpu_graph_free(gpu_t *gpu, cu_graph_exec_t *graph) {
         gpu->api.graph_exec_destroy(*graph);
     *graph = NULL;
 }
+
+/* ==== steps of a sample ======================================================================= */
 
 /* Device memory of a sample, and its copies one by one. */
 

@@ -4,10 +4,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/fs.h"
-#include "workloads/common/gpu_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== launches on inputs that change ========================================================== */
 
 /* Launches of a graph: enough that the clock does not matter, and at most a quarter of those of
  * kernel_graph. */
@@ -220,6 +221,8 @@ static void gpu_changing_free(gpu_sample_t *s) {
     free_graphs(s);
     gpu_spare_free(s->gpu);
 }
+
+/* ==== a sample ================================================================================ */
 
 enum { POLL_MOST_NS = 1000000000 };
 

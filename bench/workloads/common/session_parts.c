@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== random outputs ========================================================================== */
+
 /* A tile is part of a pool that is drawn once: drawing takes longer than copying. */
 enum { POOL = 2 * RANDOM_TILE };
 
@@ -83,6 +85,8 @@ const void *random_fill(void *to, size_t bytes, random_kind_t kind) {
     return tile;
 }
 
+/* ==== signs of a refill ======================================================================= */
+
 enum { BITS = 32 };
 
 static const uint32_t SIGN = 0x80000000;
@@ -131,6 +135,8 @@ void signs_flip_halves(uint16_t *values, size_t n, const signs_t *flips) {
         flip_halves(values + first, n - first < SIGNS_PERIOD ? n - first : SIGNS_PERIOD, flips);
 }
 
+/* ==== data that cases share =================================================================== */
+
 void *shared_data_find(const shared_pool_t *pool, const void *shape) {
     shared_data_t *data = pool->first;
     while (data != NULL && !pool->same(data, shape))
@@ -172,6 +178,8 @@ void shared_data_release(shared_pool_t *pool, const void *data) {
         return;
     }
 }
+
+/* ==== parts of sessions ======================================================================= */
 
 status_t session_open(session_t *session, const open_request_t *request, size_t state_bytes,
                       prepare_t *prepare, error_t *err) {
@@ -256,6 +264,8 @@ status_t output_write_scale(const char *name, double scale, const char *folder, 
     free(path);
     return status;
 }
+
+/* ==== phases of a training ==================================================================== */
 
 enum { TRAIN_DEVICE, STEP_DEVICE, MALLOC, H2D, TRAIN, D2H, FREE, TOTAL, RESIDUAL, STEP };
 

@@ -3,13 +3,15 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "engine/gpu.h"
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== description ============================================================================= */
 
 #define DEVICE_BARRIER_VARIANT "02_barrier"
 
@@ -36,6 +38,8 @@ static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "PASSES=%d", DEVICE_READ_PASSES);
     text_list_add_format(defines, "BARRIERS=%d", DEVICE_BARRIERS);
 }
+
+/* ==== barrier ================================================================================= */
 
 const workload_t workload_device = {
     .name = "device",
@@ -158,6 +162,8 @@ static status_t device_barrier_open(session_t *session, const open_request_t *re
     session->ops = &DEVICE_BARRIER;
     return session_open(session, request, sizeof(barrier_t), prepare_barrier, err);
 }
+
+/* ==== bus ===================================================================================== */
 
 /* The bus between host and GPU, from and to pinned memory: one way, the other, and both at once. */
 
@@ -282,6 +288,8 @@ static status_t device_bus_open(session_t *session, const open_request_t *reques
     return session_open(session, request, sizeof(bus_t), prepare_bus, err);
 }
 
+/* ==== read ==================================================================================== */
+
 /* The rate of repeated reads of a buffer: the L2 rate if the buffer fits into the L2. */
 
 enum { PHASE_KERNEL_READ };
@@ -374,6 +382,8 @@ static status_t device_read_open(session_t *session, const open_request_t *reque
     session->ops = &DEVICE_READ;
     return session_open(session, request, sizeof(read_t), prepare_read, err);
 }
+
+/* ==== copy ==================================================================================== */
 
 /* The copy bandwidth of this device in this run: the roof for other cases. Both sides count bytes
  * read plus bytes written. */

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "base/memory.h"
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/device/descriptor.h"
 

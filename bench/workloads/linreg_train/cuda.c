@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "engine/gpu.h"
 #include "engine/session.h"
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 #include "workloads/linreg_train/data.h"
@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== steps of a sample ======================================================================= */
 
 enum {
     LINREG_STATE_SLOTS = 1536,
@@ -207,6 +209,8 @@ static status_t linreg_cuda_capture(linreg_cuda_t *s, error_t *err) {
     return gpu_capture_end(s->gpu, &s->graph, err);
 }
 
+/* ==== operations ============================================================================== */
+
 /* One epoch on a GPU, operation by operation, for sweeps with epochs = 1. Each operation is timed
  * separately on an idle device: event, launches, event. As with PyTorch's operations, the time
  * includes the latency of a launch. */
@@ -296,6 +300,8 @@ static void linreg_cuda_add_operations(session_t *session) {
     session_add_probe(session, "operations", probe_operations);
 }
 
+/* ==== probes ================================================================================== */
+
 /* The probes of linreg_train on a GPU: with a synchronisation after each phase, and as in a program
  * that already has its buffers. */
 
@@ -346,6 +352,8 @@ static void linreg_cuda_add_probes(session_t *session) {
     session_add_probe(session, "host_to_host", probe_host_to_host);
     linreg_cuda_add_operations(session);
 }
+
+/* ==== the case ================================================================================ */
 
 /* Points whose signs change at a time, 16 MiB: whole periods of the signs. */
 enum { STAGED = 64 * SIGNS_PERIOD };

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* ==== the fit ================================================================================= */
+
 linreg_fit_t linreg_fit_new(const case_t *spec) {
     linreg_fit_t fit = {.epochs = (size_t)case_param_int(spec, "epochs", 1),
                         .rate = case_param(spec, "rate")->real,
@@ -68,6 +70,8 @@ char *linreg_fit_json(const linreg_fit_t *fit) {
         json_object_set_new(json, "test_loss", json_real(fit->test_loss));
     return results_text(json);
 }
+
+/* ==== points ================================================================================== */
 
 /* Every fifth point, starting with number 4, is a test point: training point k has number k + k / 4
  * of all, test point k has number 5 k + 4. */
@@ -173,6 +177,8 @@ void linreg_data_refill(const linreg_data_t *data, uint64_t seed) {
 void linreg_data_release(const linreg_data_t *data) {
     shared_data_release(&open_data, data);
 }
+
+/* ==== description ============================================================================= */
 
 static const param_spec_t PARAMS[] = {
     {"points", VALUE_INT, 1, 2147483647, "5000000",

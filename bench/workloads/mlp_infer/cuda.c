@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== a launch ================================================================================ */
+
 enum { MLP_MAX_ARGUMENT_WEIGHTS = 960 }; /* as in kernels/mlp_infer/mlp_infer.cuh */
 
 typedef struct mlp_overlap {
@@ -49,6 +51,8 @@ static status_t mlp_cuda_launch(gpu_sample_t *sample, error_t *err) {
     mlp_cuda_t *s = (mlp_cuda_t *)sample;
     return mlp_cuda_launch_part(s, 0, s->data->batch, err);
 }
+
+/* ==== copy=overlapped ========================================================================= */
 
 /* copy=overlapped: the batch goes to the GPU in chunks, and while one is copied in, the one before it
  * is computed and the one before that copied out. A bus carries both directions at once, so the
@@ -152,6 +156,8 @@ static status_t mlp_overlap_submit(gpu_sample_t *sample, error_t *err) {
     }
     return follow(s, s->overlap.out, sample->gpu->stream, err);
 }
+
+/* ==== the case ================================================================================ */
 
 static void add_array(mlp_cuda_t *s, const gpu_array_t *array) {
     s->arrays[s->sample.n_arrays++] = *array;

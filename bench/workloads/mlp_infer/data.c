@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== data ==================================================================================== */
+
 enum { STREAM_X = 1, STREAM_W = 16, STREAM_B = 17, CHUNK = 1 << 20 };
 
 static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound) {
@@ -116,6 +118,8 @@ void mlp_data_release(const mlp_data_t *data) {
     shared_data_release(&open_data, data);
 }
 
+/* ==== description ============================================================================= */
+
 static const param_spec_t PARAMS[] = {
     {"batch", VALUE_INT, 1, 1 << 28, "64", .summary = "samples per run", .always_in_id = true},
     {"layers", VALUE_INTS, 1, 4096, "[4,5,1]",
@@ -192,6 +196,8 @@ static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "N_OUT=%lld", (long long)shape.sizes[shape.n_matrices]);
     text_list_add_format(defines, "N_WEIGHTS=%.0f", shape.n_weights);
 }
+
+/* ==== on the CPU ============================================================================== */
 
 const workload_t workload_mlp_infer = {
     .name = "mlp_infer",

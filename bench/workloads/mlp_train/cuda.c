@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== probes ================================================================================== */
+
 /* The probe of an epoch on a GPU. The start weights are restored before the clock starts, and the
  * allocator keeps its cache: only the first epoch of a training starts without. */
 
@@ -60,6 +62,8 @@ static void mlpt_cuda_add_probes(session_t *session) {
                        NAMES("train", "validate", "driver", "total", "residual", "step"));
     session_add_probe(session, "epoch", probe);
 }
+
+/* ==== the case ================================================================================ */
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 

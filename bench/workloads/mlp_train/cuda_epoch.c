@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== an epoch ================================================================================ */
+
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
 /* ---- functions for the loop ------------------------------------------------------------------ */
@@ -185,6 +187,8 @@ void mlpt_cuda_drop_graphs(mlpt_cuda_t *s) {
     gpu_graph_free(s->gpu, &s->rest.exec);
     s->whole = s->rest = (mlpt_graph_t){0};
 }
+
+/* ==== what its time is spent on =============================================================== */
 
 /* Maximum kernels per epoch: more would take minutes and gigabytes. */
 static const double MAX_KERNELS = 2e5;

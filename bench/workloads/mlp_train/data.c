@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+/* ==== data ==================================================================================== */
+
 /* Multiply-adds of the oracle's checked steps; FLOPS_PER_WEIGHT is per image and step. */
 static const double CHECKED_FLOPS = 2e10;
 
@@ -67,6 +69,8 @@ static mnist_data_t mlpt_network(const mnist_data_t *data, const mlpt_shape_t *s
     return network;
 }
 
+/* ==== on the CPU ============================================================================== */
+
 /* mlp_train in C: describes its training for the session in workloads/mnist/cpu.c. The arithmetic
  * is that of mnist_train, with any number of layers. */
 
@@ -114,6 +118,8 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 static status_t loss(const case_t *spec, const char *folder, double *loss, error_t *err) {
     return mnist_loss(spec, &WORKLOAD, folder, loss, err);
 }
+
+/* ==== description ============================================================================= */
 
 const session_ops_t mlp_train_cpu = {.workload = "mlp_train",
                                      .open = open_case,

@@ -68,6 +68,8 @@ typedef struct mlpt_kernels {
 
 /* Blocks for a result of `rows` × `columns`. */
 size_t mlpt_blocks(const stage_t *stage, size_t rows, size_t columns);
+/* Scratch memory in which the blocks of MLPT_TRAIN_STEPS exchange activations and deltas. */
+size_t mlpt_steps_floats(const stage_t *stage, size_t layers, size_t width);
 
 /* Fails with the name of a missing operator if these cannot train a network. */
 status_t mlpt_kernels_check(const mlpt_kernels_t *kernels, error_t *err);

@@ -4,11 +4,13 @@
 #include "base/memory.h"
 #include "io/npy.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/mnist/omp.h"
+#include "workloads/mnist/oracle.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== what a sample learned =================================================================== */
 
 enum { MNIST_LEARNED_IMAGES = 2000 };
 
@@ -84,6 +86,8 @@ status_t mnist_loss(const case_t *spec, const mnist_cpu_workload_t *workload, co
     mnist_data_release(training.data);
     return status;
 }
+
+/* ==== a training on the CPU =================================================================== */
 
 /* The oracle validates networks up to this size, which includes hidden = 2048. */
 static const double MAX_ELEMENTS_TO_VALIDATE = 1e7;

@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+/* ==== MNIST files ============================================================================= */
+
 static const dataset_shape_t DATASET_MNIST = {60000, 10000, 28, 28};
 
 /* The third byte of an IDX magic number is the element type (8: unsigned byte), the fourth the
@@ -319,6 +321,8 @@ static void dataset_make(dataset_t *set) {
     free(patterns);
 }
 
+/* ==== images that cases share ================================================================= */
+
 enum { STREAM_ORDER = 64 };
 
 static struct {
@@ -360,6 +364,8 @@ void mnist_images_order(uint32_t *order, uint64_t seed, uint32_t epoch) {
         order[j] = moved;
     }
 }
+
+/* ==== weights, order and images =============================================================== */
 
 /* Multiply-adds of the oracle's checked steps, at the default batch of 32. */
 static const double CHECKED_FLOPS = 2e10;
@@ -546,6 +552,8 @@ void mnist_data_release(const mnist_data_t *data) {
     shared_data_release(&open_data, data);
     mnist_images_release();
 }
+
+/* ==== images on a GPU ========================================================================= */
 
 #define CUDA(call) TRY(cuda_check(&gpu->api, gpu->api.call, #call, err))
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "model/case.h"
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 
 #include <stdbool.h>

@@ -1,8 +1,7 @@
-#include "workloads/mnist/omp.h"
+#include "workloads/mnist/oracle.h"
 
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "workloads/mnist/oracle.h"
 
 #include <math.h>
 #include <omp.h>

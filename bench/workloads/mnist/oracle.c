@@ -22,6 +22,8 @@ static size_t smaller_matmul(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
+/* ==== products ================================================================================ */
+
 /* One named array per row of sums, so that compilers keep them in registers. */
 WIDEST_VECTORS static void add_tile(const mnist_product_t *p) {
     double *restrict sums = p->sums;
@@ -83,6 +85,8 @@ void mnist_multiply(const mnist_product_t *p) {
             add_block(p, first, smaller_matmul(p->columns - first, BLOCK_COLUMNS), from,
                       smaller_matmul(p->n - from, BLOCK_DEPTH));
 }
+
+/* ==== the fit ================================================================================= */
 
 enum { MNIST_LOSS_EVERY = 10 }; /* steps, in the results */
 
@@ -211,6 +215,8 @@ enum {
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
+
+/* ==== the oracle ============================================================================== */
 
 static size_t padded(size_t n) {
     return (n + MNIST_TILE_COLUMNS - 1) / MNIST_TILE_COLUMNS * MNIST_TILE_COLUMNS;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+/* ==== arguments of kernels ==================================================================== */
+
 enum { ALIGNMENT = 256, HALF_BYTES = 2 };
 
 size_t mnist_fan_in(size_t hidden, size_t layer) {
@@ -65,6 +67,8 @@ void mnist_place(const mnist_layout_t *layout, cu_pointer_t block, mnist_problem
     problem->scratch = layout->scratch < layout->bytes ? block + layout->scratch : 0;
 }
 
+/* ==== split weights =========================================================================== */
+
 static const float DOWN = 0x1p-112f, UP = 0x1p112f;
 
 static uint32_t scaled_bits(float weight) {
@@ -86,6 +90,8 @@ float split_joined(uint16_t half, uint16_t low) {
     memcpy(&scaled, &bits, sizeof scaled);
     return scaled * UP;
 }
+
+/* ==== products by cuBLASLt ==================================================================== */
 
 #define LT(call) TRY(cublaslt_check(&library->lt.api, library->lt.api.call, #call, err))
 

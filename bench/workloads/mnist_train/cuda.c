@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== steps of a sample ======================================================================= */
+
 enum {
     MNIST_GRAPH_STEPS = 50, /* maximum per graph: longer trainings replay it */
     MNIST_MAX_UNITS = LAUNCH_MOST_STAGES + MNIST_PARTS,
@@ -238,6 +240,8 @@ static status_t mnist_cuda_capture(mnist_cuda_t *s, error_t *err) {
     return gpu_capture_end(s->gpu, &s->graph, err);
 }
 
+/* ==== probes ================================================================================== */
+
 /* The probes of mnist_train on a GPU: with a synchronisation after each phase; and each stage of
  * one step separately, on an idle device: event, launches, event. */
 
@@ -320,6 +324,8 @@ static status_t mnist_cuda_add_probes(session_t *session, error_t *err) {
     session_add_probe(session, "phases", probe_phases);
     return s->data->steps == 1 ? add_stages(session, err) : STATUS_OK;
 }
+
+/* ==== the case ================================================================================ */
 
 static bool uses_library(const mnist_cuda_t *s) {
     return s->program.plan.library != 0;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+/* ==== on the CPU ============================================================================== */
+
 /* mnist_train in C: describes its training for the session in workloads/mnist/cpu.c. */
 
 static status_t can_run(const case_t *spec, bool is_ref, error_t *err) {
@@ -36,6 +38,8 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 static status_t loss(const case_t *spec, const char *folder, double *loss, error_t *err) {
     return mnist_loss(spec, &WORKLOAD, folder, loss, err);
 }
+
+/* ==== description ============================================================================= */
 
 const session_ops_t mnist_train_cpu = {.workload = "mnist_train",
                                        .open = open_case,

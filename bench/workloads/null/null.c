@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "workloads/common/gpu_memory.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 
@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== made-up times =========================================================================== */
 
 /* The null engine: contenders without work. `noop` is really timed and shows the cost of the
  * harness; the others generate times from a seed, to test rounds, stopping, checks and failures
@@ -114,6 +116,8 @@ static void close_case_synthetic(session_t *session) {
     free(session->state);
 }
 
+/* ==== on a GPU ================================================================================ */
+
 const session_ops_t null_synthetic = {.workload = "null",
                                       .open = open_case_synthetic,
                                       .output = output_synthetic,
@@ -201,6 +205,8 @@ static status_t output_cuda(session_t *session, const char *folder, text_list_t 
     (void)err;
     return STATUS_OK;
 }
+
+/* ==== description ============================================================================= */
 
 const session_ops_t null_cuda = {
     .workload = "null", .open = open_case_cuda, .output = output_cuda, .close = close_case_cuda};

@@ -1,10 +1,9 @@
 /* An operator on a GPU: opens and closes a case, and writes its outputs. */
-#include "workloads/operator/cuda.h"
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "engine/launch.h"
 #include "io/fs.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 #include "workloads/operator/launches.h"
@@ -13,6 +12,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== a program =============================================================================== */
 
 enum {
     MOST_ARGUMENTS = OPERATOR_ARRAYS + 1 + OPERATOR_ARRAYS + OPERATOR_PARAMS + MOST_TENSOR_MAPS
@@ -115,7 +116,7 @@ static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
     return STATUS_OK;
 }
 
-status_t operator_launch(gpu_sample_t *sample, error_t *err) {
+static status_t operator_launch(gpu_sample_t *sample, error_t *err) {
     operator_cuda_t *s = (operator_cuda_t *)sample;
     TRY(encode_maps(s, err));
     for (size_t i = 0; i < s->launches.n; i++)
@@ -300,6 +301,8 @@ static void operator_program_unload(operator_cuda_t *s) {
         s->sample.gpu->api.module_unload(s->module);
     s->module = NULL;
 }
+
+/* ==== the case ================================================================================ */
 
 static const random_kind_t RANDOM[ELEMENT_KINDS] = {
     [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,

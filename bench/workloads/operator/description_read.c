@@ -38,6 +38,8 @@ static bool is_reserved(const char *name) {
            text_is_one_of(name, RESERVED, sizeof RESERVED / sizeof RESERVED[0]);
 }
 
+/* ==== names and tolerances ==================================================================== */
+
 static bool is_identifier(const char *name) {
     static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     const size_t length = strlen(name);
@@ -110,6 +112,8 @@ static element_t array_element(const operator_description_t *description,
         element_find(description->dtypes.items[dtype], &element);
     return element;
 }
+
+/* ==== fills =================================================================================== */
 
 /* Integers are made of one random word each; uniform numbers of the difference of two floats. */
 #define MOST_INTEGERS 0x1p32
@@ -252,6 +256,8 @@ static status_t read_fill(const node_t *node, const operator_description_t *desc
     }
     return STATUS_OK;
 }
+
+/* ==== arrays ================================================================================== */
 
 enum { ARRAY_REQUIRED = 3 };
 
@@ -408,6 +414,8 @@ static status_t read_arrays(const node_t *top, operator_description_t *descripti
         return node_error(&outputs, err, "missing: no input has \"in_place\": true either");
     return STATUS_OK;
 }
+
+/* ==== the description ========================================================================= */
 
 enum { OPERATOR_SCHEMA = 1, LONGEST_SUMMARY = 200 };
 

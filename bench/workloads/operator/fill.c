@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== normal numbers ========================================================================== */
+
+/* ==== fills =================================================================================== */
+
 /* A fused x * y + z has other bits; see base/rng.c. */
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF

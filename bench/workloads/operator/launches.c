@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== texts of a table ======================================================================== */
+
 bool table_text_ends(const char *text, size_t size) {
     return memchr(text, '\0', size) != NULL;
 }
@@ -47,6 +49,8 @@ bool table_text_is_constant(const char *text) {
     return text[0] != '\0' && strstr(text, "itemsize") == NULL &&
            table_text_check(text, &NO_NAMES, &ignored) == STATUS_OK;
 }
+
+/* ==== launches ================================================================================ */
 
 /* CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the same on every architecture. */
 enum { MOST_GRID_YZ = 65535, MOST_THREADS = 1024, MOST_THREADS_Z = 64, MOST_CLUSTER = 16 };

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== data that cases share =================================================================== */
+
 static bool same(const void *data, const void *shape) {
     const operator_data_t *a = data, *b = shape;
     return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
@@ -108,6 +110,8 @@ status_t operator_data_write(const operator_data_t *data, size_t i, const void *
     free(wide);
     return status;
 }
+
+/* ==== as a workload =========================================================================== */
 
 /* Lives as long as the process: cases point at their workload. */
 typedef struct operator_entry {
