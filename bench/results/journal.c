@@ -138,6 +138,24 @@ static json_t *read_owner(const char *path) {
     return owner;
 }
 
+static bool owner_has_died(const char *path, const json_t *us) {
+    json_t *owner = read_owner(path);
+    const bool died =
+        owner != NULL && agree(owner, us, "boot") && !is_running(number_of(owner, "process"));
+    json_decref(owner);
+    return died;
+}
+
+/* A killed owner's last child has the lock, too, until it executes its program. */
+static alone_t lock_after_children(int folder, const char *path, const json_t *us) {
+    alone_t alone = lock_folder(folder);
+    for (int i = 0; i < MOST_WAITS && alone == NOT_ALONE && owner_has_died(path, us); i++) {
+        clock_sleep_ns(WAIT_NS);
+        alone = lock_folder(folder);
+    }
+    return alone;
+}
+
 static status_t take(const char *folder, run_lock_t *lock, const json_t *us, alone_t alone,
                      error_t *err) {
     json_t *owner = read_owner(lock->path);
@@ -169,7 +187,7 @@ status_t run_lock(const char *folder, run_lock_t *lock, error_t *err) {
         return error_set(err, STATUS_USAGE, "%s: cannot open: %s", folder, strerror(errno));
     json_t *us = describe_us();
     *lock = (run_lock_t){fs_join(folder, "run.lock"), json_dumps(us, JSON_INDENT(2)), fd};
-    status_t status = take(folder, lock, us, lock_folder(fd), err);
+    status_t status = take(folder, lock, us, lock_after_children(fd, lock->path, us), err);
     json_decref(us);
     if (status != STATUS_OK) {
         free(lock->text);

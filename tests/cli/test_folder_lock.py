@@ -159,6 +159,29 @@ def test_whoever_is_about_to_write_the_lock_is_awaited(tmp_path: Path) -> None:
     os.close(folder)
 
 
+def test_what_a_killed_run_was_about_to_start_is_awaited(tmp_path: Path) -> None:
+    """Between fork and exec a child has the lock of its parent, which has ended."""
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    sweep, run = planted(tmp_path, host=HOST, boot=BOOT, process=ended.pid)
+    slow = compiled_and_preloaded(tmp_path, LONG_SLEEPS)
+    folder = os.open(run, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    with subprocess.Popen(
+        [str(BENCH), "run", str(sweep), "--out", str(run), "--resume"],
+        env={**os.environ, "BENCH_ROOT": str(ROOT), **slow},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_until(
+            "bench at the folder",
+            lambda: has_open(process.pid, run) or process.poll() is not None,
+        )
+        os.close(folder)
+        assert process.stderr is not None
+        assert process.wait(TIMEOUT_S) == 0, process.stderr.read()
+
+
 def test_a_folder_that_is_locked_is_in_use_whatever_the_file_says(tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as ended:
         pass
