@@ -3,8 +3,8 @@
 // Change  From 03: a warp of its own copies; who multiplies waits for a stage to be full and says when it is free, and no
 //         barrier of the block is left in the loop. The tile leaves by TMA, too. Tiles of (128, 128) where those of
 //         (128, 256) are too few.
-// Buys    On an H200, in one pass: m = 1024 45.5 us (03: 73.3), 4096 181 (302). Predicted were 48 and 190.
-// Limits  While a block stores its tile, its tensor cores have nothing to do: some 1.2 us of 45.
+// Buys    On an H200, in one pass: m = 1024 45.5 us (03: 73.3), 4096 181 (302).
+// Limits  While a block stores its tile, its tensor cores have nothing to do.
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
 #error SKIP: needs wgmma and TMA (sm_90a)
 #endif

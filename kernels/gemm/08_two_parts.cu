@@ -1,11 +1,10 @@
 // Idea    With fewer tiles than multiprocessors, divide the sums.
 // Change  From 07: two blocks of a cluster compute a tile, each along half of k. Each sends half of its sums to the other,
 //         warp by warp with one bulk copy through the cluster's shared memory, and adds what it gets to its own half.
-//         Smaller tiles. Clusters of two: those of four do not all fit at once on 132 multiprocessors of 7 or 8 groups,
-//         and took twice as long.
+//         Smaller tiles. Clusters of four took twice as long: presumably not all fit at once.
 // Buys    m = 128: 10.9 us (cuBLASLt 11.2), in one pass on an H200. m = 256: 16.0 (15.1), 64: 9.3 (8.1): behind. With
 //         stores of 8 bytes to the other block instead of bulk copies m = 128 took 14.4.
-// Limits  A cluster starts later than a block, and each step waits for its stage: 32 steps of k = 4096 take 6 us.
+// Limits  Each step waits for its stage, however small its products are.
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
 #error SKIP: needs wgmma and TMA (sm_90a)
 #endif
