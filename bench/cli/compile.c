@@ -140,7 +140,8 @@ static void print_outcome(const program_t *program, size_t n, FILE *out) {
     }
     fprintf(out, " (%zu), first for %s", n, program->arch);
     for (size_t i = 0; i < program->defines.n; i++)
-        fprintf(out, " %s", program->defines.items[i]);
+        if (!text_starts(program->defines.items[i], "OPERATOR_CALL=")) /* repeats the arguments */
+            fprintf(out, " %s", program->defines.items[i]);
     text_list_t lines = text_split(program->reason, '\n');
     for (size_t i = 0; i < lines.n; i++)
         fprintf(out, "\n  %s", lines.items[i]);
@@ -303,8 +304,7 @@ static status_t add_sweeps(const compile_command_options_t *options, const text_
     }
     if (options->operator_name == NULL)
         return STATUS_OK;
-    const sweep_options_t all = {
-        .workload = options->operator_name, .engine = "cuda", .quick = options->quick};
+    const sweep_options_t all = {.workload = options->operator_name, .quick = options->quick};
     TRY(sweep_from_options(&all, root, &sweep, err));
     return add_sweep(options, &sweep, programs, err);
 }

@@ -405,7 +405,7 @@ static void start_all(trial_t *trial) {
     }
     for (size_t i = 0; i < trial->n; i++) {
         const char *engine = trial->contenders[i].result.spec.engine;
-        if (trial->contenders[i].active && (case_engine_is_built_in(engine) || forks_know(engine)))
+        if (trial->contenders[i].active && (case_engine_is_served(engine) || forks_know(engine)))
             worker_links_add(&links, &n, trial->contenders[i].worker);
     }
     start_links(run, links, n);

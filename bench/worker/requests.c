@@ -40,10 +40,13 @@ static const session_ops_t *const CPU_WORKLOADS[] = {&mlp_infer_cpu,
                                                      &device_copy_cpu,
                                                      &allocate_cpu,
                                                      NULL};
+static const session_ops_t *const C_WORKLOADS[] = {&operator_c, NULL};
 static const session_ops_t *const NULL_WORKLOADS[] = {&null_synthetic, NULL};
 
 const engine_t engine_cpu = {
     .name = "cpu", .start = start_cpu, .stop = stop_cpu, .workloads = CPU_WORKLOADS};
+const engine_t engine_c = {
+    .name = ENGINE_C, .start = start_cpu, .stop = stop_cpu, .workloads = C_WORKLOADS};
 const engine_t engine_null = {
     .name = "null", .start = start_cpu, .stop = stop_cpu, .workloads = NULL_WORKLOADS};
 
@@ -80,7 +83,7 @@ static status_t check(void *state, error_t *err) {
 const engine_t engine_cuda = {
     .name = "cuda", .start = start_cuda, .stop = stop_cuda, .check = check, .workloads = WORKLOADS};
 
-static const engine_t *const ENGINES[] = {&engine_cpu, &engine_cuda, &engine_null};
+static const engine_t *const ENGINES[] = {&engine_cpu, &engine_cuda, &engine_c, &engine_null};
 
 const engine_t *engine_find(const char *name) {
     for (size_t i = 0; i < sizeof ENGINES / sizeof *ENGINES; i++)
@@ -123,6 +126,10 @@ static const op_t OPS[] = {
                     {"fresh", JSON_INTEGER, true},
                     {"phase", JSON_STRING, true},
                     {"keep", JSON_TRUE, true}}},
+    [OP_AUDIT] = {"audit",
+                  {{"id", JSON_STRING, false},
+                   {"runs", JSON_INTEGER, false},
+                   {"phase", JSON_STRING, true}}},
     [OP_LAST] = {"last", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
     /* Only the oracle of this program gets these two, so docs/worker-protocol.md has them not. */
     [OP_LEARNED] = {"learned", {{"id", JSON_STRING, false}, {"most_ns", JSON_INTEGER, false}}},
@@ -503,6 +510,35 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
     return json_pack("{s:s, s:o, s:{s:I, s:I}}", "id", session->spec.id, "phases",
                      samples_to_json(&session->recorder), "warmup", "samples",
                      (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
+}
+
+/* ---- audits ---------------------------------------------------------------------------------- */
+
+static const char *whole_phase(const session_t *session) {
+    static const char *const WHOLES[] = {"host_to_host", "total"};
+    for (size_t i = 0; i < session->recorder.n_phases; i++)
+        if (strcmp(session->recorder.phases[i].name, WHOLES[0]) == 0)
+            return WHOLES[0];
+    return WHOLES[1];
+}
+
+/* Run what `sample` times, so that the supervisor's clock can confirm it: the user's own code runs in this process. */
+json_t *case_audit(session_t *session, const json_t *request, error_t *err) {
+    const char *asked = request_text(request, "phase");
+    const char *phase = asked != NULL ? asked : whole_phase(session);
+    const double calls = session->ops->calls != NULL ? session->ops->calls(session, phase) : 1;
+    probe_t *probe;
+    status_t status = case_restore_inputs(session, err);
+    if (status == STATUS_OK)
+        status = probe_of(session, phase, &probe, err);
+    session->has_last = false;
+    session->keep = false;
+    for (json_int_t i = 0; i < request_integer(request, "runs") && status == STATUS_OK; i++)
+        status = probe->run(session, &session->recorder, err);
+    recorder_clear(&session->recorder);
+    if (status != STATUS_OK)
+        return NULL;
+    return json_pack("{s:s, s:s, s:f}", "id", session->spec.id, "phase", phase, "calls", calls);
 }
 
 /* ==== tracing ================================================================================= */

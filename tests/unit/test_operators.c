@@ -46,6 +46,30 @@ static void test_constants_of_a_program(void **state) {
     case_free(&spec);
 }
 
+static const char *const EXPECTED_IN_C =
+    "OPERATOR_ARGUMENTS=const OPERATOR_T *__restrict__ x, const long long *__restrict__ order, "
+    "const _Bool *__restrict__ mask, const __bf16 *__restrict__ noise, "
+    "float *__restrict__ state, OPERATOR_T *__restrict__ y, long long *__restrict__ largest, "
+    "double *__restrict__ sum, float eps, long long axis, long long rows, long long shift";
+
+static void test_constants_in_c(void **state) {
+    text_list_t defines = {0};
+    case_t spec = case_of(*state, "f16");
+    free(spec.engine);
+    spec.engine = mem_text(ENGINE_C);
+    ((const workload_t *)*state)->constants(&spec, &defines);
+    assert_true(text_list_has(&defines, EXPECTED_IN_C));
+    assert_true(text_list_has(&defines, "OPERATOR_T=_Float16"));
+    bool has_call = false;
+    for (size_t i = 0; i < defines.n; i++)
+        has_call |= text_starts(defines.items[i],
+                                "OPERATOR_CALL=*(const OPERATOR_T * const *)arguments[0], ") &&
+                    text_ends(defines.items[i], ", *(long long const *)arguments[11]");
+    assert_true(has_call);
+    text_list_free(&defines);
+    case_free(&spec);
+}
+
 static void test_only_dtypes_in_use_need_headers(void **state) {
     text_list_t defines = {0};
     case_t spec = case_of(*state, "f32");
@@ -162,6 +186,7 @@ static void test_operators_compile_under_one_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants_of_a_program),
+        cmocka_unit_test(test_constants_in_c),
         cmocka_unit_test(test_only_dtypes_in_use_need_headers),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_two_runs_must_be_equal_if_the_description_says_so),

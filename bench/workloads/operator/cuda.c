@@ -8,6 +8,7 @@
 #include "workloads/common/workload.h"
 #include "workloads/operator/launches.h"
 #include "workloads/operator/operators.h"
+#include "workloads/operator/signature.h"
 #include "workloads/operator/tensor_maps.h"
 
 #include <stdlib.h>
@@ -33,9 +34,8 @@ typedef struct operator_cuda {
     tensor_map_size_t map_sizes[MOST_TENSOR_MAPS];
     cu_tensor_map_t encoded[MOST_TENSOR_MAPS];
     cu_pointer_t encoded_for[MOST_TENSOR_MAPS]; /* addresses of their arrays; 0: not yet */
-    int64_t params[OPERATOR_PARAMS];
-    operator_value_t scalars[OPERATOR_ARRAYS];
-    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, scalars, params and maps */
+    operator_constants_t constants;
+    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, constants and maps */
 } operator_cuda_t;
 
 /* A rung's program: its kernels, their arguments and their launches. */
@@ -127,8 +127,7 @@ static status_t operator_launch(gpu_sample_t *sample, error_t *err) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* Point the kernels' arguments at the arrays, scalars, params and maps. */
-/* In the order of OPERATOR_ARGUMENTS (operators.c), then the maps; a kernel without them takes the first ones alone. */
+/* In the order of OPERATOR_ARGUMENTS (signature.h), then the maps; a kernel without them takes the first ones alone. */
 static void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
     const operator_description_t *d = s->description;
     size_t n = 0, order[OPERATOR_ARRAYS + 1];
@@ -136,15 +135,7 @@ static void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
     order[d->n_arrays] = d->n_arrays; /* the workspace */
     for (size_t o = 0; o <= d->n_arrays; o++)
         s->arguments[n++] = &s->arrays[order[o]].current;
-    for (size_t i = 0; i < d->n_scalars; i++) {
-        s->scalars[i] = description_scalar_value(d, i, spec);
-        s->arguments[n++] = &s->scalars[i];
-    }
-    for (size_t i = 0; i < d->params.n; i++) {
-        s->params[i] = case_param_int(spec, d->params.items[i], 0);
-        if (!d->constant[i])
-            s->arguments[n++] = &s->params[i];
-    }
+    n += operator_constants_list(d, spec, &s->constants, &s->arguments[n]);
     for (size_t i = 0; i < s->maps.n; i++)
         s->arguments[n++] = &s->encoded[i];
 }
@@ -304,11 +295,6 @@ static void operator_program_unload(operator_cuda_t *s) {
 
 /* ==== the case ================================================================================ */
 
-static const random_kind_t RANDOM[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
-    [ELEMENT_F64] = RANDOM_F64,  [ELEMENT_I32] = RANDOM_BYTES, [ELEMENT_I64] = RANDOM_BYTES,
-    [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
-
 /* The workspace is the last array; without one it stays NULL in the kernel. */
 static void list_roles(operator_cuda_t *s, size_t workspace_bytes) {
     const operator_description_t *d = s->description;
@@ -332,7 +318,7 @@ static void take_data(operator_cuda_t *s) {
         array->bytes = shape->bytes;
         array->shift = shifted ? element_bytes(shape->element) : 0;
         array->data = s->data->values[i];
-        array->random = RANDOM[shape->element];
+        array->random = operator_random_kind(shape->element);
     }
 }
 

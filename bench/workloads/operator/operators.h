@@ -27,6 +27,8 @@ void operator_data_refill(const operator_data_t *data, uint64_t seed);
 status_t operator_data_write(const operator_data_t *data, size_t i, const void *values,
                              const char *folder, error_t *err);
 void operator_data_release(const operator_data_t *data);
+/* What an output of this type holds before a run. */
+random_kind_t operator_random_kind(element_t element);
 
 /* Read and add the operator of a folder. STATUS_USAGE if the description is wrong, or its name is that of another
  * operator or, by `is_taken` (may be NULL), of something else; adding a folder again does nothing. */
