@@ -5,6 +5,7 @@
 #include "io/subprocess.h"
 
 #include <ctype.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,24 @@ static status_t open_cc(toolchain_t *tools, error_t *err) {
     return STATUS_OK;
 }
 
+static status_t open_nvcc(const char *root, toolchain_t *tools, error_t *err) {
+    static const package_t package = {"nvidia-cuda-toolkit", "cuda-nvcc", "cuda"};
+    error_t why = ERROR_INIT;
+    if (toolchain_open(COMPILER_NVCC, root, tools, &why) == STATUS_OK)
+        return STATUS_OK;
+    char *program = toolchain_find_program("nvcc"), *install = package_install(&package);
+    if (program != NULL)
+        error_set(err, STATUS_USAGE, "%s", why.text);
+    else
+        error_set(err, STATUS_USAGE,
+                  "a rung with host code needs nvcc, which is not in $CUDA_HOME, $CUDA_PATH, $PATH "
+                  "or /usr/local/cuda: %s",
+                  install);
+    free(program);
+    free(install);
+    return STATUS_USAGE;
+}
+
 status_t native_open(compiler_t kind, const char *root, toolchain_t *tools, error_t *err) {
     char header[HASH_TEXT];
     status_t status;
@@ -80,7 +99,7 @@ status_t native_open(compiler_t kind, const char *root, toolchain_t *tools, erro
         tools->root = arena_format(&tools->texts, "%s", root);
         status = open_cc(tools, err);
     } else {
-        status = toolchain_open(COMPILER_NVCC, root, tools, err);
+        status = open_nvcc(root, tools, err);
         tools->kind = kind;
     }
     if (status != STATUS_OK)
@@ -183,7 +202,8 @@ static bool names_standard(const text_list_t *options) {
 void native_options(const toolchain_t *tools, const source_t *source, text_list_t *options) {
     static const char *const OF_CC[] = {"-std=gnu17", "-O3",   "-march=native", "-fopenmp",
                                         "-shared",    "-fPIC", "-Wl,-z,defs"};
-    static const char *const OF_NVCC[] = {"-O3", "-shared", "-Xcompiler=-fPIC", "-Xlinker=-z,defs"};
+    static const char *const OF_NVCC[] = {"-O3", "-shared", "-Xcompiler=-fPIC", "-Xlinker=-z,defs",
+                                          "--ptxas-options=-v"};
     if (tools->kind == COMPILER_CC) {
         for (size_t i = 0; i < sizeof OF_CC / sizeof *OF_CC; i++)
             text_list_add(options, OF_CC[i]);
@@ -199,18 +219,39 @@ void native_options(const toolchain_t *tools, const source_t *source, text_list_
 
 /* ==== compiling =============================================================================== */
 
-/* Linkers do not say what is expected. */
-static char *with_hint(const source_t *source, const text_list_t *defines, const char *log) {
+/* Compilers do not say what is expected: linkers of a function that is missing, nvcc of another one by its name. */
+static char *with_hint(const toolchain_t *tools, const source_t *source, const text_list_t *defines,
+                       const char *log) {
+    static const char ARGUMENTS[] = "OPERATOR_ARGUMENTS=";
     const bool missing = strstr(log, "undefined reference to `run'") != NULL ||
                          strstr(log, "undefined symbol: run") != NULL;
-    static const char ARGUMENTS[] = "OPERATOR_ARGUMENTS=";
-    const char *parameters = "OPERATOR_ARGUMENTS";
+    const bool mistyped = strstr(log, "overloaded function \"run\"") != NULL;
+    const char *parameters = "";
     for (size_t i = 0; i < defines->n; i++)
         if (text_starts(defines->items[i], ARGUMENTS))
             parameters = defines->items[i] + strlen(ARGUMENTS);
-    return missing ? mem_format("%s: error: found no function run, expected void run(%s)",
-                                source->name, parameters)
+    char *expected = tools->kind == COMPILER_CC
+                         ? mem_format("void run(%s)", parameters)
+                         : mem_format("extern \"C\" void run(%s, cudaStream_t stream)", parameters);
+    char *text =
+        missing
+            ? mem_format("%s: error: found no function run, expected %s", source->name, expected)
+        : mistyped ? mem_format("%s: error: run: expected %s\n%s", source->name, expected, log)
                    : mem_text(log);
+    free(expected);
+    return text;
+}
+
+/* The loader does not know the toolkit's libraries. */
+static void add_search_path(const toolchain_t *tools, text_list_t *argv) {
+    char *program = realpath(tools->path, NULL);
+    char *beside = program != NULL ? mem_format("%s/../lib64", dirname(program)) : NULL;
+    const char *const folders[] = {beside, "/usr/local/cuda/lib64"};
+    for (size_t i = 0; i < 2; i++)
+        if (folders[i] != NULL && fs_is_folder(folders[i]))
+            text_list_add_format(argv, "-Xlinker=-rpath,%s", folders[i]);
+    free(beside);
+    free(program);
 }
 
 static void list_words(const toolchain_t *tools, const source_t *source, const text_list_t *options,
@@ -221,7 +262,7 @@ static void list_words(const toolchain_t *tools, const source_t *source, const t
     text_list_add(argv, tools->path);
     for (size_t i = 0; i < options->n; i++)
         if (!text_starts(options->items[i], "-l")) {
-            if (is_cc)
+            if (is_cc || !text_starts(options->items[i], "-D"))
                 text_list_add(argv, options->items[i]);
             else
                 toolchain_add_without_commas(argv, options->items[i]);
@@ -237,6 +278,8 @@ static void list_words(const toolchain_t *tools, const source_t *source, const t
             text_list_add(argv, options->items[i]);
     if (is_cc)
         text_list_add(argv, "-lm");
+    else
+        add_search_path(tools, argv);
     text_list_take(argv, NULL); /* terminator */
 }
 
@@ -259,7 +302,7 @@ status_t native_compile(const toolchain_t *tools, const source_t *source, const 
     if (status == STATUS_OK) {
         output->log = result.timed_out
                           ? mem_format("error: the compiler timed out after %.0f s", TIMEOUT_S)
-                          : with_hint(source, defines, result.err);
+                          : with_hint(tools, source, defines, result.err);
         output->ok = result.exit_code == 0 && !result.timed_out;
         subprocess_result_free(&result);
     }

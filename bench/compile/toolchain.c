@@ -72,7 +72,9 @@ static char *between(const char *line, const char *before, const char *after) {
 static size_t first_error(const text_list_t *lines) {
     size_t i = 0;
     while (i < lines->n && strstr(lines->items[i], "error") == NULL &&
-           strstr(lines->items[i], "fatal") == NULL)
+           strstr(lines->items[i], "fatal") == NULL &&
+           strstr(lines->items[i], "undefined reference") == NULL &&
+           strstr(lines->items[i], "cannot find -l") == NULL) /* of linkers */
         i++;
     return i;
 }

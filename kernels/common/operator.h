@@ -19,7 +19,9 @@ typedef OPERATOR_T T;
 
 void run(OPERATOR_ARGUMENTS);
 
-/* What the host calls. */
-void operator_run(void *const *arguments) {
+/* What the host calls; there is no stream, and nothing to complain about. */
+const char *operator_run(void *const *arguments, void *stream) {
+    (void)stream;
     run(OPERATOR_CALL);
+    return 0;
 }

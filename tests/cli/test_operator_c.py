@@ -41,7 +41,15 @@ FILES = {
     ),
     "misspelt": (in_c("y[0] = x[m];"), "failed", "misspelt.c:3:10: error: 'm' undeclared"),
     "not_here": (in_c(TWICE, "#error SKIP: not on this machine"), "skipped", "not on this machine"),
-    "writes_input": (in_c(f"{TWICE} ((T *)x)[n / 2] = 0;"), "wrong", ""),
+    # What it computes is right: the next call finds what this one has overwritten.
+    "writes_input": (
+        in_c(
+            f"T *own = (T *)x; if (calls++ > 0) own[0] = was;\n{TWICE}\nwas = x[0]; own[0] = 7;",
+            "static T was; static int calls;",
+        ),
+        "wrong",
+        "input x",
+    ),
     "writes_beyond": (
         in_c(f"{TWICE} ((volatile T *)y)[n] = 0;"),
         "failed",

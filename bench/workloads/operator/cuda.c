@@ -6,11 +6,13 @@
 #include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
+#include "workloads/operator/host_code.h"
 #include "workloads/operator/launches.h"
 #include "workloads/operator/operators.h"
 #include "workloads/operator/signature.h"
 #include "workloads/operator/tensor_maps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,7 @@ typedef struct operator_cuda {
     const operator_description_t *description;
     const operator_data_t *data;
     gpu_kernel_t refill; /* kernels/common/refill.cu */
+    host_code_t code;    /* in place of the module's launches */
     cu_module_t module;
     launches_t launches;
     cu_function_t functions[MOST_LAUNCHES];
@@ -287,7 +290,35 @@ static status_t operator_program_load(session_t *session, const char *path, size
     return status;
 }
 
+/* Host code, which launches what it likes. */
+static status_t operator_code_load(session_t *session, const char *path, size_t *workspace_bytes,
+                                   error_t *err) {
+    operator_cuda_t *s = session->state;
+    operator_values_t values;
+    const int64_t start_ns = clock_ns();
+    TRY(host_code_open(path, &s->code, err));
+    session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
+    if (!table_text_ends(s->code.workspace, WORKSPACE_TEXT))
+        return error_set(err, STATUS_FAILED, "WORKSPACE: expected a text of at most %d bytes",
+                         WORKSPACE_TEXT - 1);
+    snprintf(s->launches.workspace, WORKSPACE_TEXT, "%s", s->code.workspace);
+    description_values(s->description, &session->spec, s->sample.gpu->multiprocessors, &values);
+    return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
+}
+
+/* Once its launches cannot be captured, nothing else shows that all of its work is on the stream. */
+static status_t operator_code_run(gpu_sample_t *sample, error_t *err) {
+    operator_cuda_t *s = (operator_cuda_t *)sample;
+    const char *complaint = s->code.run(s->arguments, sample->gpu->stream);
+    if (complaint != NULL)
+        return error_set(err, STATUS_FAILED, "run: %s", complaint);
+    if (sample->waits)
+        CUDA(context_sync());
+    return STATUS_OK;
+}
+
 static void operator_program_unload(operator_cuda_t *s) {
+    host_code_close(&s->code);
     if (s->module != NULL)
         s->sample.gpu->api.module_unload(s->module);
     s->module = NULL;
@@ -374,11 +405,15 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     size_t workspace_bytes;
     s->description = operators_find(spec->workload);
     gpu_sample_techniques(sample, spec);
-    TRY(operator_program_load(session, request->cubin, &workspace_bytes, err));
+    sample->is_foreign = request->object != NULL;
+    sample->launch = sample->is_foreign ? operator_code_run : operator_launch;
+    if (sample->is_foreign)
+        TRY(operator_code_load(session, request->object, &workspace_bytes, err));
+    else
+        TRY(operator_program_load(session, request->cubin, &workspace_bytes, err));
     list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */
     TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
-    sample->launch = operator_launch;
     s->data = operator_data_take(s->description, spec, request->seed);
     take_data(s);
     TRY(prepare_refill(s, request->refill, err));
@@ -444,4 +479,5 @@ const session_ops_t operator_cuda = {.workload = SESSION_OPERATORS,
                                      .fill = gpu_sample_fill,
                                      .output = output,
                                      .last = last,
-                                     .close = close_case};
+                                     .close = close_case,
+                                     .calls = gpu_sample_calls};

@@ -3,10 +3,10 @@
 #include "base/memory.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
+#include "workloads/operator/host_code.h"
 #include "workloads/operator/operators.h"
 #include "workloads/operator/signature.h"
 
-#include <dlfcn.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,7 @@ typedef struct operator_c {
     const operator_description_t *description;
     const operator_data_t *data;
     host_array_t arrays[OPERATOR_ARRAYS];
-    void *object; /* of dlopen() */
-    void (*run)(void *const *arguments);
+    host_code_t code;
     operator_constants_t constants;
     void *arguments[2 * OPERATOR_ARRAYS + OPERATOR_PARAMS];
     uint64_t seed; /* of the inputs */
@@ -108,7 +107,7 @@ static status_t check_guards(const operator_c_t *s, error_t *err) {
 /* ==== runs ==================================================================================== */
 
 static void call(const operator_c_t *s) {
-    s->run(s->arguments);
+    s->code.run(s->arguments, NULL);
 }
 
 /* Once the clock has stopped. */
@@ -157,13 +156,7 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
 static status_t load(session_t *session, const char *path, error_t *err) {
     operator_c_t *s = session->state;
     const int64_t start_ns = clock_ns();
-    s->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (s->object == NULL)
-        return error_set(err, STATUS_FAILED, "cannot load its shared object: %s", dlerror());
-    void *run = dlsym(s->object, "operator_run");
-    if (run == NULL)
-        return error_set(err, STATUS_FAILED, "%s has no function operator_run", path);
-    memcpy(&s->run, &run, sizeof run); /* C has no cast between them */
+    TRY(host_code_open(path, &s->code, err));
     session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
     return STATUS_OK;
 }
@@ -227,8 +220,7 @@ static void close_case(session_t *session) {
     }
     if (s->data != NULL)
         operator_data_release(s->data);
-    if (s->object != NULL)
-        dlclose(s->object);
+    host_code_close(&s->code);
     free(s);
 }
 
