@@ -317,7 +317,7 @@ static status_t build(const toolchain_t *tools, const char *cache, const cache_i
                       program_t *program, error_t *unwritable) {
     error_t err = ERROR_INIT;
     cache_entry_t entry = {0};
-    compiled_t output;
+    compiled_t output = {0};
     int64_t start_ns = clock_ns();
     status_t status = (program->is_object ? native_compile : toolchain_compile)(
         tools, inputs->source, inputs->arch, inputs->defines, &output, &err);
