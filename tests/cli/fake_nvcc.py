@@ -3,11 +3,29 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 FAKES = Path(__file__).resolve().parents[1] / "fixtures" / "fakes"
+EMULATION = FAKES.parents[2] / "kernels"
+
+
+def compile_object(words: list[str], source: Path) -> int:
+    left_out = ("-X", "--ptxas", "--gpu")
+    kept = [word.replace("\\,", ",") for word in words if not word.startswith(left_out)]
+    head = ["g++", "-x", "c++", "-w", "-fPIC", f"-I{FAKES}", "-include", str(FAKES / "runtime.h")]
+    text = source.read_text(encoding="utf-8")
+    if "<<<" not in text:
+        return subprocess.run([*head, *kept], check=False).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / source.name
+        copy.write_text(re.sub(r"(\w+)<<<(.+?)>>>\(", r"launch_grid(\1, \2, ", text), "utf-8")
+        kept[kept.index(str(source))] = str(copy)
+        emulates = ["-DEMULATES", f"-I{EMULATION}", f"-I{EMULATION}/emulation/cuda"]
+        return subprocess.run([*head, *emulates, *kept], check=False).returncode
 
 
 def main(words: list[str]) -> int:
@@ -17,13 +35,7 @@ def main(words: list[str]) -> int:
     if words == ["--list-gpu-code"]:
         print("sm_75\nsm_90\nsm_120")
         return 0
-    kept = [
-        word.replace("\\,", ",")
-        for word in words
-        if not word.startswith(("-X", "--ptxas", "--gpu"))
-    ]
-    head = ["g++", "-x", "c++", "-w", "-fPIC", f"-I{FAKES}", "-include", str(FAKES / "runtime.h")]
-    return subprocess.run([*head, *kept], check=False).returncode
+    return compile_object(words, Path(next(word for word in words if word.endswith(".cu"))))
 
 
 if __name__ == "__main__":

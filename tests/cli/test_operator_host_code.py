@@ -191,6 +191,17 @@ def test_arrays_in_place(tmp_path: Path) -> None:
 TWO_STAGES = Path(__file__).parents[1] / "fixtures" / "operators" / "layer_norm_weight"
 
 
+def test_two_kernels_are_right(tmp_path: Path) -> None:
+    """Emulated on the fake GPU, in a graph and by single calls."""
+    folder = tmp_path / "layer_norm_weight"
+    shutil.copytree(TWO_STAGES, folder)
+    gpu = Gpu(tmp_path / "gpu")
+    add_nvcc(gpu, tmp_path)
+    axes: dict[str, Any] = {"rows": [1, 70], "cols": [33]}
+    cases = gpu.run(folder, [cuda("two_stages")], axes=axes)
+    assert [ok(case) for case in cases.values()] == [SAMPLE | REPEATS] * 2
+
+
 def test_a_real_compiler_takes_it_for_every_architecture() -> None:
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc")

@@ -193,7 +193,7 @@ status_t session_open(session_t *session, const open_request_t *request, size_t 
 
 status_t session_open_program(session_t *session, const open_request_t *request, size_t state_bytes,
                               prepare_t *prepare, error_t *err) {
-    if (request->cubin == NULL && request->object == NULL)
+    if (request->cubin == NULL)
         return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
     return session_open(session, request, state_bytes, prepare, err);
 }

@@ -426,7 +426,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    return session_open_program(session, request, sizeof(operator_cuda_t), prepare, err);
+    return (request->object != NULL ? session_open : session_open_program)(
+        session, request, sizeof(operator_cuda_t), prepare, err);
 }
 
 static void close_case(session_t *session) {
