@@ -23,8 +23,21 @@ def in_c(body: str, head: str = "") -> str:
     return f"{head}\n{SIGNATURE} {{\n{body}\n}}\n"
 
 
+# Wrong if another file's code has run in this process.
+ALONE = (
+    'if (!is_known) spoilt = getenv("MARK") != 0, is_known = 1, setenv("MARK", "1", 1);\n',
+    "#include <stdlib.h>\nstatic int is_known, spoilt;",
+)
+
 # By name: the file, the status, a part of the reason.
 FILES = {
+    "alone": (in_c(f"{ALONE[0]}{TWICE} y[0] += spoilt;", ALONE[1]), "ok", None),
+    "alone_too": (in_c(f"{ALONE[0]}{TWICE} y[0] += spoilt;", ALONE[1]), "ok", None),
+    "leaves_output": (
+        in_c(f"if (is_known) return; is_known = 1; {TWICE}", "static int is_known;"),
+        "wrong",
+        "y differs",
+    ),
     "honest": (in_c(TWICE), "ok", None),
     "parallel": (in_c(f"#pragma omp parallel for\n{TWICE}"), "ok", None),
     "thrice": (in_c(TWICE.replace("2 *", "3 *")), "wrong", "y differs"),
@@ -98,6 +111,10 @@ def test_verdict(name: str, cases: dict[str, dict[str, Any]]) -> None:
     case = cases[name]
     assert case["status"] == status, case["reason"]
     assert (reason or "") in (case["reason"] or "")
+
+
+def test_a_check_finds_random_values_in_outputs(cases: dict[str, dict[str, Any]]) -> None:
+    assert cases["leaves_output"]["check"]["before"]["ok"] is False
 
 
 def test_its_times_are_those_of_code_that_we_do_not_know(cases: dict[str, dict[str, Any]]) -> None:

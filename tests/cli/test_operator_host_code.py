@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from operator_folders import X, write_operator
 from project import bench, compiler_options
+from test_operator_c import ALONE
 from test_operator_cuda import ALLOCATES, REPEATS, SAMPLE, Gpu, cuda, ok
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
@@ -38,6 +39,12 @@ def host_code(body: str, head: str = "") -> str:
 # By name: the file, the status, a part of the reason.
 FILES = {
     "honest": (host_code(LAUNCH), "ok", None),
+    "alone": (host_code(f"{ALONE[0]}{LAUNCH} if (spoilt) last_error = 1;", ALONE[1]), "ok", None),
+    "alone_too": (
+        host_code(f"{ALONE[0]}{LAUNCH} if (spoilt) last_error = 1;", ALONE[1]),
+        "ok",
+        None,
+    ),
     "waits": (host_code(f"{LAUNCH} cudaDeviceSynchronize();"), "ok", None),
     "thrice": (
         host_code(
