@@ -37,20 +37,20 @@ __device__ __forceinline__ unsigned chunk_at(unsigned row, unsigned chunk) {
 
 // Into the ring, where no copy is under way any more: all columns of the other part, then all of this one.
 __device__ __forceinline__ void send_sums(const sums_t &sums, const ring_t &ring, unsigned part) {
-    const unsigned lane = threadIdx.x % 32, first = warp_number() * 16, other = 1 - part;
+    const unsigned lane = threadIdx.x % 32, warp = warp_number(), other = 1 - part;
 #pragma unroll
     for (unsigned j = 0; j < TILE_N / 8; j++)
 #pragma unroll
         for (unsigned h = 0; h < 2; h++)
             *reinterpret_cast<float2 *>(ring.memory + j / (PART_N / 8) * PART_BYTES + lane % 2 * 8 +
-                                        chunk_at(first + lane / 4 + h * 8, j % (PART_N / 8) * 2 + lane % 4 / 2)) =
+                                        chunk_at(warp * 16 + lane / 4 + h * 8, j % (PART_N / 8) * 2 + lane % 4 / 2)) =
                 make_float2(sums.of[j][2 * h], sums.of[j][2 * h + 1]);
     show_to_tma();
     __syncwarp();
     constexpr unsigned BYTES = 16 * PART_N * sizeof(float);
     if (is_elected())
-        send_bulk(address_in(other, ring.out() + warp_number() * BYTES),
-                  ring.address + other * PART_BYTES + warp_number() * BYTES, BYTES,
+        send_bulk(address_in(other, ring.out() + warp * BYTES),
+                  ring.address + other * PART_BYTES + warp * BYTES, BYTES,
                   address_in(other, ring.sums_are_there()));
 }
 
