@@ -2,9 +2,10 @@
 // Change  From 07: two blocks of a cluster compute a tile, each along half of k. Each sends half of its sums to the other,
 //         warp by warp with one bulk copy through the cluster's shared memory, and adds what it gets to its own half.
 //         Smaller tiles. Clusters of four took twice as long: presumably not all fit at once.
-// Buys    m = 128: 10.9 us (cuBLASLt 11.2), in one pass on an H200. m = 256: 16.0 (15.1), 64: 9.3 (8.1): behind. With
-//         stores of 8 bytes to the other block instead of bulk copies m = 128 took 14.4.
-// Limits  Each step waits for its stage, however small its products are.
+// Buys    m = 16: 6.7 us (cuBLAS 8.8), 64: 7.6 (7.9), 128: 9.0 (cuBLASLt 10.9), in one pass on an H200. Not at 256: 16.2,
+//         one block for a tile of (128, 64) 13.3. Addresses and branches that the compiler knows to be the same in a warp
+//         made the difference: before, 9.3 us at 64.
+// Limits  Each step waits for its stage, however small its products are: stages of two steps took 7.4 at 64, 9.5 at 128.
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
 #error SKIP: needs wgmma and TMA (sm_90a)
 #endif
@@ -19,12 +20,8 @@
 #define TILE_M 128
 #define TILE_N 64
 #define COPIERS 128
-#elif TILES_OF(128, 128) <= MOST_TILES
-#define TILE_M 128
-#define TILE_N 128
-#define COPIERS 128
 #else
-#error SKIP: more than 66 tiles of (128, 128): each multiprocessor has one without dividing sums
+#error SKIP: more than 66 tiles of (128, 64): each multiprocessor has one without dividing sums
 #endif
 #include "tma_ring.cuh"
 
