@@ -8,7 +8,7 @@
 #include "results/record.h"
 #include "version.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,11 +83,11 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
         args.root = root;
         args.argv = (const char *const *)argv;
         args.n_argv = (size_t)argc;
-        record_on_operator = operators_add_saved;
+        record_on_described = described_add_saved;
         /* A worker gets them with its requests; `bench operator` says itself what is wrong. */
         if (strcmp(name, "worker") != 0 && strcmp(name, "operator") != 0 &&
             strcmp(name, "wall") != 0)
-            workload_search_operators(root, print_left_out);
+            workload_search_described(root, print_left_out);
         status = command->handle(&args, err);
         cli_args_free(&args);
     }

@@ -1,4 +1,4 @@
-"""Inputs of operators, bit for bit those of `bench/workloads/operator/fill.h`."""
+"""Inputs of operators, bit for bit those of `bench/workloads/described/fill.h`."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from operator_tensors import dtype_name, seed_all, widened
 from workload import CaseError
 
 # The default bounds of the relative L2 error: description_bounds() in
-# bench/workloads/operator/description_read.c. They are doubled where Model is not computed in float64
+# bench/workloads/described/description_read.c. They are doubled where Model is not computed in float64
 # either: both sides are rounded.
 REL_L2 = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}
 # How much more than Model's own error is allowed where that exceeds the default: other orders of

@@ -271,7 +271,7 @@ static const cli_command_t COMMANDS[] = {
     {"list", "[workloads|operators|variants|sweeps|devices]", "list what can be measured", NULL,
      NO_OPTIONS, list_command, NULL, NULL},
     {"operator", "new NAME | check DIR… | import FILE", "create, check or import your own operator",
-     NULL, OPERATOR_OPTIONS, operator_command, operator_print_subcommands, RUN_OPTIONS},
+     NULL, WORKLOAD_OPTIONS, workload_command, workload_print_subcommands, RUN_OPTIONS},
     {"doctor", "", "what is installed, what is missing, and how to install it", NULL,
      DOCTOR_OPTIONS, doctor_command, NULL, NULL},
     {"worker", "", "serve cases over stdin and stdout (docs/worker-protocol.md); used by run", NULL,

@@ -9,7 +9,7 @@ const cli_command_t *commands_find(const char *name); /* NULL when unknown */
 
 /* Commands and options from other files. */
 extern const cli_option_t RUN_OPTIONS[], PLAN_OPTIONS[], COMPARE_OPTIONS[], HISTORY_OPTIONS[],
-    FLEET_OPTIONS[], REPEAT_OPTIONS[], COMPILE_OPTIONS[], OPERATOR_OPTIONS[], CLUSTER_OPTIONS[];
+    FLEET_OPTIONS[], REPEAT_OPTIONS[], COMPILE_OPTIONS[], WORKLOAD_OPTIONS[], CLUSTER_OPTIONS[];
 status_t run_command(const cli_args_t *args, error_t *err);
 status_t plan_command(const cli_args_t *args, error_t *err);
 status_t cluster_command(const cli_args_t *args, error_t *err);
@@ -20,8 +20,8 @@ status_t repeat_command(const cli_args_t *args, error_t *err);
 status_t compile_command(const cli_args_t *args, error_t *err);
 status_t list_command(const cli_args_t *args, error_t *err);
 status_t doctor_command(const cli_args_t *args, error_t *err);
-status_t operator_command(const cli_args_t *args, error_t *err);
-void operator_print_subcommands(FILE *out);
+status_t workload_command(const cli_args_t *args, error_t *err);
+void workload_print_subcommands(FILE *out);
 
 /* The words after `bench run`, as run_command() takes them. The caller frees `args` with cli_args_free(). */
 status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err);
@@ -35,6 +35,6 @@ text_list_t run_argv(const cli_args_t *args, const text_list_t *paths);
 extern const char *const COMPILER_CHOICES[];
 CLI_READER(cli_arch); /* text_list_t; the caller frees it */
 /* --operator of run, plan and compile: adds the operator of a folder. const char *: its workload's name. */
-CLI_READER(cli_operator);
+CLI_READER(cli_workload);
 
 #endif

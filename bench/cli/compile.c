@@ -224,7 +224,7 @@ typedef struct compile_command_options {
 
 const cli_option_t COMPILE_OPTIONS[] = {
     {"operator", "DIR", "compile the operator that this folder describes, not sweeps",
-     SET(cli_operator, operator_name)},
+     SET(cli_workload, operator_name)},
     {"quick", NULL, "with --operator: the sizes of its quick sweep (those of the full one)",
      SET(cli_flag, quick)},
     {"once", NULL, "each kernel only for the last of its sizes in the sweep", SET(cli_flag, once)},

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "cli/operator.h"
+#include "cli/workload.h"
 #include "compile/compile.h"
 #include "cuda/cublaslt.h"
 #include "cuda/nvml.h"
@@ -14,8 +14,8 @@
 #include "sweep/sweep.h"
 #include "walls/walls.h"
 #include "worker/pool.h"
+#include "workloads/described/described.h"
 #include "workloads/mnist/data.h"
-#include "workloads/operator/operators.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -140,9 +140,9 @@ static status_t list_workloads(const cli_args_t *args, error_t *err) {
 
 static status_t list_operators(const cli_args_t *args, error_t *err) {
     const workload_t *workload;
-    for (size_t i = 0; (workload = operators_workload(i)) != NULL; i++)
-        TRY(operator_print(workload, args->root, stdout, err));
-    if (operators_workload(0) == NULL)
+    for (size_t i = 0; (workload = described_workload(i)) != NULL; i++)
+        TRY(described_print(workload, args->root, stdout, err));
+    if (described_workload(0) == NULL)
         puts("none: bench operator new NAME makes one");
     return STATUS_OK;
 }

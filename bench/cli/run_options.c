@@ -75,13 +75,13 @@ static CLI_READER(read_passes) {
     return STATUS_OK;
 }
 
-CLI_READER(cli_operator) {
+CLI_READER(cli_workload) {
     const workload_t *workload;
     const char *folder;
     TRY(cli_only_text(option, given, &folder, err));
     if (!fs_is_folder(folder))
         return error_set(err, STATUS_USAGE, "--%s %s: no such folder", option->name, folder);
-    TRY(workload_add_operator(folder, &workload, err));
+    TRY(workload_add_described(folder, &workload, err));
     *(const char **)field = workload->name;
     return STATUS_OK;
 }
@@ -93,7 +93,7 @@ CLI_READER(cli_operator) {
     {"workload", "W", "measure this workload instead of a sweep",                                  \
      SET(cli_only_text, single.workload)},                                                         \
         {"operator", "DIR", "measure the operator that this folder describes",                     \
-         SET(cli_operator, single.workload)},                                                      \
+         SET(cli_workload, single.workload)},                                                      \
         {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
          SET(cli_only_text, single.variant)},                                                      \
         {"engine", "E", "with --workload: cuda, cpu, null, pytorch, jax, or that of reference_E/", \

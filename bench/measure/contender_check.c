@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "io/fs.h"
 #include "model/case.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -322,7 +322,7 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
                                 const reference_t *other, error_t *err) {
     const case_t *spec = &oracle->result.spec;
     const workload_t *workload = workload_find(spec->workload);
-    if (operators_find(spec->workload) == NULL)
+    if (described_find(spec->workload) == NULL)
         return STATUS_OK;
     const pair_t pair = {oracle, first, other, workload->tolerance(spec)};
     const size_t n = first->verified ? 1 : first->names.n;

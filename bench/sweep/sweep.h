@@ -91,8 +91,8 @@ typedef struct sweep_options {
 status_t sweep_from_options(const sweep_options_t *options, const char *root, sweep_t *sweep,
                             error_t *err);
 /* The quick or full sweep of the operator that a folder describes. */
-status_t sweep_of_operator(const char *folder, bool quick, const char *root, sweep_t *sweep,
-                           error_t *err);
+status_t sweep_of_folder(const char *folder, bool quick, const char *root, sweep_t *sweep,
+                         error_t *err);
 
 /* In which order the cases of a sweep are measured. */
 

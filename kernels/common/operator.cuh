@@ -1,34 +1,34 @@
 // What the rungs of an own operator share: its element type, its parameters, and how the host launches it. The host
 // compiles a rung per case and defines
-//   OPERATOR_T          the case's element type (float, __half, __nv_bfloat16, double, …), here T
-//   OPERATOR_ARGUMENTS  the parameters of every kernel: inputs `const T *__restrict__ x`, arrays computed in place
+//   WORKLOAD_T          the case's element type (float, __half, __nv_bfloat16, double, …), here T
+//   WORKLOAD_ARGUMENTS  the parameters of every kernel: inputs `const T *__restrict__ x`, arrays computed in place
 //                       `T *__restrict__`, outputs, `unsigned char *workspace`, scalars, then the params that are not
 //                       compiled in as `long long rows`
 //   COLS, …             each param that operator.json calls constant, in capitals; DTYPE_F16, … as 0 or 1
-// Arrays are dense, row-major, and 256-byte aligned. bench/workloads/operator/launches.h mirrors the structs; a test
+// Arrays are dense, row-major, and 256-byte aligned. bench/workloads/described/launches.h mirrors the structs; a test
 // compares the two. A rung that does not support a case contains `#error SKIP: reason`.
 #pragma once
 #include "launch.cuh"
 
-#if OPERATOR_F16
+#if WORKLOAD_F16
 #include <cuda_fp16.h>
 #endif
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
 #include <cuda_bf16.h>
 #endif
 
-typedef OPERATOR_T T;
+typedef WORKLOAD_T T;
 
-#define KERNEL(name) extern "C" __global__ void name(OPERATOR_ARGUMENTS)
+#define KERNEL(name) extern "C" __global__ void name(WORKLOAD_ARGUMENTS)
 // With launch bounds: threads per block and, if given, the blocks that a multiprocessor has room for.
-#define BOUNDED_KERNEL(name, ...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name(OPERATOR_ARGUMENTS)
+#define BOUNDED_KERNEL(name, ...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name(WORKLOAD_ARGUMENTS)
 
 // An expression over params and sm_count, the number of multiprocessors: "ceil_div(rows, 4)", or joined from texts and
 // constants of the program: {"ceil_div(rows, ", ROWS, ")"}. One that is too long does not compile.
-template <unsigned SIZE> struct operator_text {
+template <unsigned SIZE> struct described_text {
     char text[SIZE];
 
-    template <class... Parts> __host__ __device__ constexpr operator_text(const Parts &...parts) : text() {
+    template <class... Parts> __host__ __device__ constexpr described_text(const Parts &...parts) : text() {
         unsigned length = 0;
         (append(length, parts), ...);
     }
@@ -50,18 +50,18 @@ template <unsigned SIZE> struct operator_text {
 };
 
 // A launch. A size that is not given is 1, or 0 bytes.
-struct operator_launch {
+struct described_launch {
     char entry[64];               // name of the kernel
-    operator_text<64> grid[3];    // blocks: x, y, z
-    operator_text<32> threads[3]; // per block
-    operator_text<64> shared;     // dynamic shared memory, in bytes
-    operator_text<16> cluster[3]; // blocks per cluster; sm_90 and up
+    described_text<64> grid[3];    // blocks: x, y, z
+    described_text<32> threads[3]; // per block
+    described_text<64> shared;     // dynamic shared memory, in bytes
+    described_text<16> cluster[3]; // blocks per cluster; sm_90 and up
     unsigned cooperative;         // 1: all blocks are resident, so they may wait for each other
     unsigned overlaps;            // 1: may start before the launch above it ends, and waits for it itself (sm_90)
 };
-static_assert(sizeof(operator_launch) == 472, "texts as in launches.h, without a byte more");
+static_assert(sizeof(described_launch) == 472, "texts as in launches.h, without a byte more");
 
 // All launches of a run, in order:   LAUNCHES = {{"softmax", {"rows"}, {THREADS}}};
-#define LAUNCHES extern "C" __device__ const operator_launch launches[]
+#define LAUNCHES extern "C" __device__ const described_launch launches[]
 // Bytes of device memory for `workspace`, random at first:   WORKSPACE = "8 * sm_count";
 #define WORKSPACE extern "C" __device__ const char workspace_bytes[64]

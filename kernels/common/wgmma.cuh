@@ -40,7 +40,7 @@ template <unsigned REGISTERS> __device__ __forceinline__ void take_registers() {
 // w of the four has rows 16 * w … 16 * w + 15 of d: d[j] is columns 8 * j … 8 * j + 7, a fragment as in tensor_cores.cuh.
 
 // clang-format off
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
 #define WGMMA_TYPE "bf16"
 #else
 #define WGMMA_TYPE "f16"

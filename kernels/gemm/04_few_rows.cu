@@ -11,7 +11,7 @@
 // Limits  The L2, or the DRAM where b is not in it. Every block reads all of a: from 32 rows on as much as b.
 #if __CUDA_ARCH__ < 800
 #error SKIP: needs asynchronous copies (sm_80)
-#elif OPERATOR_BF16
+#elif WORKLOAD_BF16
 #error SKIP: products of fp16 only
 #elif M > 16
 #error SKIP: more than 16 rows: blocks of the other rungs share what they load

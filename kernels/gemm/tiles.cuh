@@ -6,7 +6,7 @@
 #pragma once
 #include "common/operator.cuh"
 #include "common/tensor_cores.cuh"
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
 #error SKIP: products of fp16 only
 #elif K % 8 != 0 || N % 8 != 0
 #error SKIP: needs k and n that are multiples of 8 (16-byte loads and stores)

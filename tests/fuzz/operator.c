@@ -3,21 +3,20 @@
 #include "fuzz.h"
 
 #include "io/json.h"
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* `by_default`: with the default params and dtype, for which every array has a shape. */
-static void check_case(const operator_description_t *description, const case_t *spec,
-                       bool by_default) {
+static void check_case(const description_t *description, const case_t *spec, bool by_default) {
     error_t err = ERROR_INIT;
     bool allowed;
     double bytes, flops;
     status_t status = description_where(description, spec, &allowed, &err);
     FUZZ_CHECK(!by_default || (status == STATUS_OK && allowed));
     for (size_t i = 0; i < description->n_arrays; i++) {
-        operator_shape_t shape;
+        described_shape_t shape;
         error_clear(&err);
         status = description_shape(description, i, spec, &shape, &err);
         FUZZ_CHECK(!by_default || status == STATUS_OK);
@@ -36,7 +35,7 @@ static void check_case(const operator_description_t *description, const case_t *
     FUZZ_CHECK(status != STATUS_OK || (!(bytes < 0) && !(flops < 0)));
 }
 
-static void check_description(const operator_description_t *description) {
+static void check_description(const description_t *description) {
     FUZZ_CHECK(text_is_name(description->name) && description->n_arrays >= 1);
     FUZZ_CHECK(text_list_has(&description->params, description->size_param));
     case_t by_default = {.dtype = description->dtypes.items[0]};
@@ -57,7 +56,7 @@ static void check_description(const operator_description_t *description) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = fuzz_text(data, size);
-    operator_description_t description, again;
+    description_t description, again;
     error_t err = ERROR_INIT;
     json_t *json = NULL;
     status_t status = node_parse("operator.json", text, &json, &err);

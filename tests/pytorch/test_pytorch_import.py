@@ -150,7 +150,7 @@ def test_tolerances(tmp_path):
 def test_default_bounds_are_those_of_descriptions():
     from problem import REL_L2
 
-    source = (PROBLEMS.parents[2] / "bench/workloads/operator/description_read.c").read_text(
+    source = (PROBLEMS.parents[2] / "bench/workloads/described/description_read.c").read_text(
         "utf-8"
     )
     for dtype, bound in REL_L2.items():

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/json.h"
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static json_t *at(json_t *json, const char *path) {
 
 /* What the reader says of the description; "" if nothing. The caller frees it. */
 static char *complaint(const json_t *json) {
-    operator_description_t description;
+    description_t description;
     error_t err = ERROR_INIT;
     if (description_parse("operator.json", json, &description, &err) == STATUS_OK)
         description_free(&description);
@@ -219,12 +219,12 @@ static void test_limits(void **state) {
         const char *schema;
         int limit;
     } LIMITS[] = {
-        {"properties/params/maxProperties", OPERATOR_PARAMS},
-        {"properties/inputs/maxItems", OPERATOR_ARRAYS},
-        {"properties/outputs/maxItems", OPERATOR_ARRAYS},
-        {"properties/scalars/maxItems", OPERATOR_ARRAYS},
-        {"$defs/input/properties/shape/maxItems", OPERATOR_DIMENSIONS},
-        {"$defs/output/properties/shape/maxItems", OPERATOR_DIMENSIONS},
+        {"properties/params/maxProperties", DESCRIBED_PARAMS},
+        {"properties/inputs/maxItems", DESCRIBED_ARRAYS},
+        {"properties/outputs/maxItems", DESCRIBED_ARRAYS},
+        {"properties/scalars/maxItems", DESCRIBED_ARRAYS},
+        {"$defs/input/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
+        {"$defs/output/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
         {"$defs/expression/maxLength", EXPRESSION_LONGEST},
     };
     for (size_t i = 0; i < sizeof LIMITS / sizeof LIMITS[0]; i++)

@@ -7,7 +7,7 @@
 #include "io/fs.h"
 #include "io/output.h"
 #include "run/state.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -355,7 +355,7 @@ static status_t check_refills(const ab_t *ab, error_t *err) {
     const bool draws = fs_exists(refill);
     free(refill);
     for (size_t s = 0; s < ab->theirs.n_sweeps && !draws; s++)
-        if (operators_find(ab->theirs.sweeps[s].workload->name) != NULL)
+        if (described_find(ab->theirs.sweeps[s].workload->name) != NULL)
             return error_set(err, STATUS_USAGE,
                              "--against %s: it has no kernels/common/refill.cu, so it refills "
                              "operators' inputs in another way; expected a build that draws them "

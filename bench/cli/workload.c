@@ -1,5 +1,5 @@
 /* `bench operator`: its subcommands. */
-#include "cli/operator.h"
+#include "cli/workload.h"
 
 #include "base/memory.h"
 #include "cli/commands.h"
@@ -10,7 +10,7 @@
 #include "io/subprocess.h"
 #include "measure/progress.h"
 #include "worker/pool.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,7 @@ static void print_folder(const char *folder) {
 static status_t refuse_taken(const char *name, error_t *err) {
     if (workload_find(name) == NULL)
         return STATUS_OK;
-    const operator_description_t *d = operators_find(name);
+    const description_t *d = described_find(name);
     if (d == NULL)
         return error_set(err, STATUS_USAGE,
                          "bench operator new: \"%s\" is the name of a workload: choose another",
@@ -102,7 +102,7 @@ static status_t refuse_taken(const char *name, error_t *err) {
     return STATUS_USAGE;
 }
 
-static status_t check_name(const operator_options_t *options, error_t *err) {
+static status_t check_name(const workload_options_t *options, error_t *err) {
     if (options->n_operands != 1)
         return error_set(err, STATUS_USAGE, "bench operator new: expected one NAME, found %zu",
                          options->n_operands);
@@ -113,11 +113,11 @@ static status_t check_name(const operator_options_t *options, error_t *err) {
             "bench operator new: found the name \"%s\", expected letters, digits, \"_\", "
             "\"-\", \"+\" and \".\"",
             name);
-    workload_search_operators(options->root, NULL);
+    workload_search_described(options->root, NULL);
     return refuse_taken(name, err);
 }
 
-static status_t operator_new(const operator_options_t *options, error_t *err) {
+static status_t described_new(const workload_options_t *options, error_t *err) {
     TRY(check_name(options, err));
     const char *name = options->operands[0];
     char *above = options->dir != NULL               ? mem_text(options->dir)
@@ -166,7 +166,7 @@ static status_t check_answer(const char *problem, const subprocess_result_t *ans
 }
 
 /* Is --quiet among the options of bench run? */
-static bool is_quiet(const operator_options_t *options) {
+static bool is_quiet(const workload_options_t *options) {
     bool quiet = false;
     for (size_t i = 1; i < options->n_operands; i++)
         quiet |= strcmp(options->operands[i], "--quiet") == 0;
@@ -174,7 +174,7 @@ static bool is_quiet(const operator_options_t *options) {
 }
 
 /* `*notes` are those of import_problem.py; the caller frees them. */
-static status_t write_imported(const operator_options_t *options, const char *folder, char **notes,
+static status_t write_imported(const workload_options_t *options, const char *folder, char **notes,
                                error_t *err) {
     char *python, *script = fs_join(options->root, "reference_operator/import_problem.py");
     const char *slash = strrchr(options->operands[0], '/');
@@ -208,7 +208,7 @@ static status_t write_imported(const operator_options_t *options, const char *fo
     return status;
 }
 
-static text_list_t words_of_run(const operator_options_t *options) {
+static text_list_t words_of_run(const workload_options_t *options) {
     text_list_t words = {0};
     for (size_t i = 1; i < options->n_operands; i++)
         text_list_add(&words, options->operands[i]);
@@ -216,7 +216,7 @@ static text_list_t words_of_run(const operator_options_t *options) {
 }
 
 /* `bench run --operator FOLDER`, with the options after "--". */
-static status_t run_folder(const operator_options_t *options, const char *folder, error_t *err) {
+static status_t run_folder(const workload_options_t *options, const char *folder, error_t *err) {
     text_list_t words = words_of_run(options);
     cli_args_t args;
     text_list_add(&words, "--operator");
@@ -240,12 +240,12 @@ static status_t run_folder(const operator_options_t *options, const char *folder
 }
 
 /* In training mode the outputs may be others. */
-static status_t check_oracle(const operator_options_t *options, const char *folder,
+static status_t check_oracle(const workload_options_t *options, const char *folder,
                              const char *notes, error_t *err) {
     const workload_t *workload;
-    TRY(workload_add_operator(folder, &workload, err));
+    TRY(workload_add_described(folder, &workload, err));
     error_t why = ERROR_INIT;
-    const status_t status = operator_check_oracle(workload, options->root, &why);
+    const status_t status = described_check_oracle(workload, options->root, &why);
     if (status == STATUS_OK)
         return STATUS_OK;
     return error_set(err, status, "%s: %s%s%s", options->operands[0], why.text,
@@ -254,7 +254,7 @@ static status_t check_oracle(const operator_options_t *options, const char *fold
 }
 
 /* Write the folder, and see that its reference is one. */
-static status_t make_folder(const operator_options_t *options, const char *folder, error_t *err) {
+static status_t make_folder(const workload_options_t *options, const char *folder, error_t *err) {
     const char *slash = strrchr(options->operands[0], '/');
     const char *name = slash != NULL ? slash + 1 : options->operands[0];
     char *notes = NULL;
@@ -276,7 +276,7 @@ static status_t make_folder(const operator_options_t *options, const char *folde
 }
 
 /* What can be told at once: the rest takes a while. */
-static status_t check_call(const operator_options_t *options, error_t *err) {
+static status_t check_call(const workload_options_t *options, error_t *err) {
     if (options->n_operands == 0)
         return error_set(err, STATUS_USAGE, "bench operator import: expected PROBLEM.py");
     if (options->out != NULL && fs_exists(options->out))
@@ -294,7 +294,7 @@ static status_t check_call(const operator_options_t *options, error_t *err) {
     return status;
 }
 
-static status_t operator_import(const operator_options_t *options, error_t *err) {
+static status_t described_import(const workload_options_t *options, error_t *err) {
     TRY(check_call(options, err));
     TRY(fs_check_temporary(err)); /* with --out it is needed later */
     char *temporary = NULL;
@@ -312,40 +312,40 @@ static status_t operator_import(const operator_options_t *options, error_t *err)
 
 /* ==== bench operator ========================================================================== */
 
-const cli_option_t OPERATOR_OPTIONS[] = {
+const cli_option_t WORKLOAD_OPTIONS[] = {
     {"dir", "DIR", "new: folder to make NAME in (kernels/; installed: the current folder)",
-     CLI_FIELD(cli_text, operator_options_t, dir)},
+     CLI_FIELD(cli_text, workload_options_t, dir)},
     {"candidate", "FILE", "import: measure its ModelNew against Model (repeatable)",
-     CLI_FIELD(cli_texts, operator_options_t, candidates)},
+     CLI_FIELD(cli_texts, workload_options_t, candidates)},
     {"out", "DIR", "import: keep the operator in this new folder",
-     CLI_FIELD(cli_text, operator_options_t, out)},
+     CLI_FIELD(cli_text, workload_options_t, out)},
     {"train", NULL, "import: in training mode (batch norm by the batch's statistics)",
-     CLI_FIELD(cli_flag, operator_options_t, train)},
+     CLI_FIELD(cli_flag, workload_options_t, train)},
     {"emulate", NULL, "check: run the rungs on the CPU, at small sizes: are they right?",
-     CLI_FIELD(cli_flag, operator_options_t, emulate)},
+     CLI_FIELD(cli_flag, workload_options_t, emulate)},
     {"variant", "NAME", "check --emulate: only this rung",
-     CLI_FIELD(cli_text, operator_options_t, variant)},
+     CLI_FIELD(cli_text, workload_options_t, variant)},
     {"set", "NAME=VALUE", "check --emulate: a param in every case (repeatable)",
-     CLI_FIELD(cli_texts, operator_options_t, sets)},
+     CLI_FIELD(cli_texts, workload_options_t, sets)},
     {0},
 };
 
 static const struct {
     const char *name, *operands, *summary;
-    const char *const *options; /* of OPERATOR_OPTIONS; ends with NULL */
-    status_t (*handle)(const operator_options_t *options, error_t *err);
+    const char *const *options; /* of WORKLOAD_OPTIONS; ends with NULL */
+    status_t (*handle)(const workload_options_t *options, error_t *err);
 } SUBCOMMANDS[] = {
     {"new", "NAME", "write an example as kernels/NAME that runs at once, to be changed",
-     NAMES("dir"), operator_new},
+     NAMES("dir"), described_new},
     {"check", "DIR…", "is the description right, and the reference on small and default sizes?",
-     NAMES("emulate", "variant", "set"), operator_check},
+     NAMES("emulate", "variant", "set"), described_check},
     {"import", "FILE", "measure a problem of a kernel benchmark (-- options of bench run)",
-     NAMES("candidate", "out", "train"), operator_import},
+     NAMES("candidate", "out", "train"), described_import},
 };
 
 enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS };
 
-void operator_print_subcommands(FILE *out) {
+void workload_print_subcommands(FILE *out) {
     enum { OPERANDS_COLUMN = 6 };
     fputs("\nsubcommands (docs/your-kernel.md):\n", out);
     for (size_t i = 0; i < N_SUBCOMMANDS; i++)
@@ -367,7 +367,7 @@ static status_t unknown_subcommand(const char *name, error_t *err) {
 
 /* Does the subcommand take every option that was given? */
 static status_t check_options(const cli_args_t *args, size_t subcommand, error_t *err) {
-    for (const cli_option_t *option = OPERATOR_OPTIONS; option->name != NULL; option++) {
+    for (const cli_option_t *option = WORKLOAD_OPTIONS; option->name != NULL; option++) {
         const char *const *own = SUBCOMMANDS[subcommand].options;
         while (*own != NULL && strcmp(*own, option->name) != 0)
             own++;
@@ -378,7 +378,7 @@ static status_t check_options(const cli_args_t *args, size_t subcommand, error_t
     return STATUS_OK;
 }
 
-status_t operator_command(const cli_args_t *args, error_t *err) {
+status_t workload_command(const cli_args_t *args, error_t *err) {
     if (args->operands.n == 0)
         return error_set(err, STATUS_USAGE,
                          "bench operator: expected a subcommand (see bench help operator)");
@@ -388,7 +388,7 @@ status_t operator_command(const cli_args_t *args, error_t *err) {
         i++;
     if (i == N_SUBCOMMANDS)
         return unknown_subcommand(name, err);
-    operator_options_t options = {.root = args->root,
+    workload_options_t options = {.root = args->root,
                                   .operands = (const char *const *)args->operands.items + 1,
                                   .n_operands = args->operands.n - 1,
                                   .args = args};

@@ -1,8 +1,8 @@
-#include "workloads/operator/tensor_maps.h"
+#include "workloads/described/tensor_maps.h"
 
 #include "base/memory.h"
 #include "engine/launch.h"
-#include "workloads/operator/launches.h"
+#include "workloads/described/launches.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool all_end(const char *texts, size_t each, size_t n) {
 
 #define ALL_END(texts) all_end((texts)[0], sizeof(texts)[0], sizeof(texts) / sizeof(texts)[0])
 
-static bool is_complete(const operator_tensor_map_t *map) {
+static bool is_complete(const described_tensor_map_t *map) {
     return table_text_ends(map->array, sizeof map->array) && ALL_END(map->sizes) &&
            ALL_END(map->box) && ALL_END(map->strides) && ALL_END(map->steps);
 }
@@ -69,8 +69,8 @@ status_t tensor_maps_read(const cubin_t *cubin, tensor_maps_t *maps, error_t *er
 
 /* ---- what no size can change ------------------------------------------------------------------ */
 
-static status_t find_array(const operator_tensor_map_t *map, const operator_description_t *d,
-                           size_t *array, error_t *err) {
+static status_t find_array(const described_tensor_map_t *map, const description_t *d, size_t *array,
+                           error_t *err) {
     text_list_t names = {0};
     for (*array = 0; *array < d->n_arrays; ++*array) {
         if (strcmp(d->arrays[*array].name, map->array) == 0)
@@ -88,7 +88,7 @@ static status_t find_array(const operator_tensor_map_t *map, const operator_desc
     return status;
 }
 
-static status_t check_counts(const operator_tensor_map_t *map, error_t *err) {
+static status_t check_counts(const described_tensor_map_t *map, error_t *err) {
     const unsigned rank = GIVEN(map->sizes), box = GIVEN(map->box);
     if (rank == 0)
         return error_set(err, STATUS_FAILED, "sizes: found none, expected 1 to %d",
@@ -125,7 +125,7 @@ typedef struct field {
     const char *text;
 } field_t;
 
-static status_t field_value(const field_t *field, const operator_values_t *values, int64_t most,
+static status_t field_value(const field_t *field, const described_values_t *values, int64_t most,
                             int64_t *value, error_t *err) {
     status_t status = table_text_value(field->text, values, 1, value, err);
     if (status == STATUS_OK && (*value < 1 || *value > most))
@@ -135,8 +135,8 @@ static status_t field_value(const field_t *field, const operator_values_t *value
 }
 
 /* Box and steps of dimension `i`. */
-static status_t evaluate_box(const operator_tensor_map_t *map, unsigned i,
-                             const operator_values_t *values, tensor_map_size_t *size,
+static status_t evaluate_box(const described_tensor_map_t *map, unsigned i,
+                             const described_values_t *values, tensor_map_size_t *size,
                              error_t *err) {
     int64_t box, step;
     TRY(field_value(&(field_t){"box", i, map->box[i]}, values, MOST_BOX, &box, err));
@@ -148,8 +148,8 @@ static status_t evaluate_box(const operator_tensor_map_t *map, unsigned i,
 }
 
 /* In bytes; what is left out is that of a dense array. */
-static status_t evaluate_stride(const operator_tensor_map_t *map, unsigned i,
-                                const operator_values_t *values, tensor_map_size_t *size,
+static status_t evaluate_stride(const described_tensor_map_t *map, unsigned i,
+                                const described_values_t *values, tensor_map_size_t *size,
                                 error_t *err) {
     const char *text = map->strides[i - 1];
     int64_t elements, bytes, each = (int64_t)element_bytes(size->element);
@@ -172,7 +172,7 @@ static status_t evaluate_stride(const operator_tensor_map_t *map, unsigned i,
 
 /* ---- what the box needs ----------------------------------------------------------------------- */
 
-static status_t check_row(const operator_tensor_map_t *map, const tensor_map_size_t *size,
+static status_t check_row(const described_tensor_map_t *map, const tensor_map_size_t *size,
                           error_t *err) {
     const size_t row = size->box[0] * element_bytes(size->element), span = 16u << size->swizzle;
     if (row % TENSOR_MAP_ALIGNMENT != 0)
@@ -198,7 +198,7 @@ static status_t check_box(const tensor_map_size_t *size, error_t *err) {
 }
 
 /* Nothing of the map may lie behind its array. */
-static status_t check_extent(const tensor_map_size_t *size, const operator_shape_t *shape,
+static status_t check_extent(const tensor_map_size_t *size, const described_shape_t *shape,
                              error_t *err) {
     uint64_t last = (size->sizes[0] - 1) * element_bytes(size->element);
     bool fits = true;
@@ -215,8 +215,8 @@ static status_t check_extent(const tensor_map_size_t *size, const operator_shape
                            fits ? "" : "over ", last, shape->bytes);
 }
 
-static status_t evaluate(const operator_tensor_map_t *map, const operator_values_t *values,
-                         const operator_shape_t *shape, tensor_map_size_t *size, error_t *err) {
+static status_t evaluate(const described_tensor_map_t *map, const described_values_t *values,
+                         const described_shape_t *shape, tensor_map_size_t *size, error_t *err) {
     for (unsigned i = 0; i < size->rank; i++) {
         int64_t n;
         TRY(field_value(&(field_t){"sizes", i, map->sizes[i]}, values, MOST_SIZE, &n, err));
@@ -230,10 +230,10 @@ static status_t evaluate(const operator_tensor_map_t *map, const operator_values
     return check_extent(size, shape, err);
 }
 
-static status_t size_of(const operator_tensor_map_t *map, const operator_description_t *d,
+static status_t size_of(const described_tensor_map_t *map, const description_t *d,
                         const case_t *spec, int sm_count, tensor_map_size_t *size, error_t *err) {
-    operator_values_t values;
-    operator_shape_t shape;
+    described_values_t values;
+    described_shape_t shape;
     description_values(d, spec, sm_count, &values);
     *size = (tensor_map_size_t){.rank = GIVEN(map->sizes), .swizzle = map->swizzle, .l2 = map->l2};
     TRY(find_array(map, d, &size->array, err));
@@ -243,7 +243,7 @@ static status_t size_of(const operator_tensor_map_t *map, const operator_descrip
     return evaluate(map, &values, &shape, size, err);
 }
 
-status_t tensor_maps_size(const tensor_maps_t *maps, const operator_description_t *description,
+status_t tensor_maps_size(const tensor_maps_t *maps, const description_t *description,
                           const case_t *spec, int sm_count,
                           tensor_map_size_t sizes[MOST_TENSOR_MAPS], error_t *err) {
     for (size_t i = 0; i < maps->n; i++)
@@ -256,7 +256,7 @@ status_t tensor_maps_size(const tensor_maps_t *maps, const operator_description_
 
 static status_t check_field(const field_t *field, const scope_t *scope, int64_t most,
                             error_t *err) {
-    static const operator_values_t NO_VALUES;
+    static const described_values_t NO_VALUES;
     int64_t value;
     if (table_text_check(field->text, scope, err) != STATUS_OK)
         return error_within(err, "%s[%u]", field->key, field->i);
@@ -264,7 +264,7 @@ static status_t check_field(const field_t *field, const scope_t *scope, int64_t 
                                                : STATUS_OK;
 }
 
-static status_t check_map(const operator_tensor_map_t *map, const operator_description_t *d,
+static status_t check_map(const described_tensor_map_t *map, const description_t *d,
                           const scope_t *scope, error_t *err) {
     size_t array;
     TRY(find_array(map, d, &array, err));
@@ -280,10 +280,9 @@ static status_t check_map(const operator_tensor_map_t *map, const operator_descr
     return STATUS_OK;
 }
 
-status_t tensor_maps_check(const operator_description_t *description, const cubin_t *cubin,
-                           error_t *err) {
+status_t tensor_maps_check(const description_t *description, const cubin_t *cubin, error_t *err) {
     tensor_maps_t maps;
-    const char *names[OPERATOR_PARAMS + 1];
+    const char *names[DESCRIBED_PARAMS + 1];
     const scope_t scope = table_text_scope(description, names);
     TRY(tensor_maps_read(cubin, &maps, err));
     for (size_t i = 0; i < maps.n; i++)

@@ -1,12 +1,12 @@
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include "base/half.h"
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/npy.h"
 #include "model/result.h"
-#include "workloads/operator/launches.h"
-#include "workloads/operator/tensor_maps.h"
+#include "workloads/described/launches.h"
+#include "workloads/described/tensor_maps.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -17,16 +17,16 @@
 /* ==== data that cases share =================================================================== */
 
 static bool same(const void *data, const void *shape) {
-    const operator_data_t *a = data, *b = shape;
+    const described_data_t *a = data, *b = shape;
     return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
 }
 
 static void *make(const void *shape) {
-    operator_data_t *data = mem_zeroed(1, sizeof *data);
-    *data = *(const operator_data_t *)shape;
+    described_data_t *data = mem_zeroed(1, sizeof *data);
+    *data = *(const described_data_t *)shape;
     data->key = mem_text(data->key);
     for (size_t i = 0; i < data->description->n_arrays; i++) {
-        const operator_shape_t *size = &data->shapes[i];
+        const described_shape_t *size = &data->shapes[i];
         if (!data->description->arrays[i].is_input)
             continue;
         data->values[i] = mem_alloc(size->bytes);
@@ -36,32 +36,32 @@ static void *make(const void *shape) {
 }
 
 static void free_data(void *dead) {
-    operator_data_t *data = dead;
+    described_data_t *data = dead;
     for (size_t i = 0; i < data->description->n_arrays; i++)
         free(data->values[i]);
     free(data->key);
     free(data);
 }
 
-void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill) {
-    const operator_shape_t *size = &data->shapes[i];
+void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill) {
+    const described_shape_t *size = &data->shapes[i];
     fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
                (uint32_t)i);
 }
 
 static void refill(void *refilled, uint64_t from, uint64_t to) {
-    const operator_data_t *data = refilled;
+    const described_data_t *data = refilled;
     (void)from; /* nothing of it is left */
     for (size_t i = 0; i < data->description->n_arrays; i++)
         if (data->values[i] != NULL)
-            operator_data_fill(data, i, data->values[i], to);
+            described_data_fill(data, i, data->values[i], to);
 }
 
 static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
 
-const operator_data_t *operator_data_take(const operator_description_t *description,
-                                          const case_t *spec, uint64_t seed) {
-    operator_data_t shape = {.description = description, .seed = seed};
+const described_data_t *described_data_take(const description_t *description, const case_t *spec,
+                                            uint64_t seed) {
+    described_data_t shape = {.description = description, .seed = seed};
     text_list_t parts = {0};
     error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
     text_list_add(&parts, spec->dtype);
@@ -71,17 +71,17 @@ const operator_data_t *operator_data_take(const operator_description_t *descript
     for (size_t i = 0; i < description->n_arrays; i++)
         description_shape(description, i, spec, &shape.shapes[i], &impossible);
     shape.key = text_list_join(&parts, " ");
-    const operator_data_t *data = shared_data_take(&open_data, &shape);
+    const described_data_t *data = shared_data_take(&open_data, &shape);
     free(shape.key);
     text_list_free(&parts);
     return data;
 }
 
-void operator_data_refill(const operator_data_t *data, uint64_t seed) {
+void described_data_refill(const described_data_t *data, uint64_t seed) {
     shared_data_refill(&open_data, data, seed);
 }
 
-void operator_data_release(const operator_data_t *data) {
+void described_data_release(const described_data_t *data) {
     shared_data_release(&open_data, data);
 }
 
@@ -98,10 +98,10 @@ static float *widened(const uint16_t *values, size_t n) {
     return wide;
 }
 
-status_t operator_data_write(const operator_data_t *data, size_t i, const void *values,
-                             const char *folder, error_t *err) {
-    const operator_shape_t *shape = &data->shapes[i];
-    const operator_array_t *array = &data->description->arrays[i];
+status_t described_data_write(const described_data_t *data, size_t i, const void *values,
+                              const char *folder, error_t *err) {
+    const described_shape_t *shape = &data->shapes[i];
+    const described_array_t *array = &data->description->arrays[i];
     float *wide = shape->element == ELEMENT_BF16 ? widened(values, shape->n) : NULL;
     char *path = mem_format("%s/%s.npy", folder, array->name);
     const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
@@ -114,14 +114,14 @@ status_t operator_data_write(const operator_data_t *data, size_t i, const void *
 /* ==== as a workload =========================================================================== */
 
 /* Lives as long as the process: cases point at their workload. */
-typedef struct operator_entry {
+typedef struct described_entry {
     workload_t workload;
-    operator_description_t description;
-    param_spec_t params[OPERATOR_PARAMS];
+    description_t description;
+    param_spec_t params[DESCRIBED_PARAMS];
     const char *dtypes[ELEMENT_KINDS + 1];
-} operator_entry_t;
+} described_entry_t;
 
-static operator_entry_t **entries;
+static described_entry_t **entries;
 static size_t n_entries;
 
 /* By default a rung gets what PyTorch's best modes have: memory that is there, pinned where it is copied. */
@@ -140,16 +140,16 @@ static const char *const MODES[] = {"eager", "inference",     "compile",
 static bool allows(const case_t *spec) {
     bool allowed = true;
     error_t ignored = ERROR_INIT; /* validate() reports it */
-    description_where(operators_find(spec->workload), spec, &allowed, &ignored);
+    description_where(described_find(spec->workload), spec, &allowed, &ignored);
     return allowed;
 }
 
 static status_t validate(const case_t *spec, error_t *err) {
-    const operator_description_t *d = operators_find(spec->workload);
+    const description_t *d = described_find(spec->workload);
     bool allowed;
     TRY(description_where(d, spec, &allowed, err));
     for (size_t i = 0; i < d->n_arrays; i++) {
-        operator_shape_t shape;
+        described_shape_t shape;
         TRY(description_shape(d, i, spec, &shape, err));
     }
     for (size_t i = 0; i < d->n_scalars; i++) {
@@ -159,12 +159,12 @@ static status_t validate(const case_t *spec, error_t *err) {
     return STATUS_OK;
 }
 
-workload_cost_t operators_cost(const case_t *spec) {
-    const operator_description_t *d = operators_find(spec->workload);
+workload_cost_t described_cost(const case_t *spec) {
+    const description_t *d = described_find(spec->workload);
     workload_cost_t sum = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
     for (size_t i = 0; i < d->n_arrays; i++) {
-        operator_shape_t shape = {0};
+        described_shape_t shape = {0};
         description_shape(d, i, spec, &shape, &ignored);
         sum.device_bytes += (double)shape.bytes;
         sum.bus_in_bytes += d->arrays[i].is_input ? (double)shape.bytes : 0;
@@ -181,11 +181,11 @@ workload_cost_t operators_cost(const case_t *spec) {
 static const char *arithmetic(const case_t *spec) {
     element_t dtype = ELEMENT_F32;
     element_find(spec->dtype, &dtype);
-    return operators_find(spec->workload)->math[dtype];
+    return described_find(spec->workload)->math[dtype];
 }
 
 static bounds_t bounds(const case_t *spec, const char *array) {
-    const operator_description_t *d = operators_find(spec->workload);
+    const description_t *d = described_find(spec->workload);
     element_t dtype = ELEMENT_F32;
     element_find(spec->dtype, &dtype);
     for (size_t i = 0; i < d->n_arrays; i++)
@@ -195,7 +195,7 @@ static bounds_t bounds(const case_t *spec, const char *array) {
 }
 
 static double tolerance(const case_t *spec) {
-    const operator_description_t *d = operators_find(spec->workload);
+    const description_t *d = described_find(spec->workload);
     size_t i = 0;
     while (!d->arrays[i].is_output)
         i++;
@@ -223,17 +223,17 @@ static void add_upper(text_list_t *defines, const char *name, int64_t value) {
     free(upper);
 }
 
-static void add_arrays(const operator_description_t *d, text_list_t *parameters) {
-    size_t order[OPERATOR_ARRAYS];
+static void add_arrays(const description_t *d, text_list_t *parameters) {
+    size_t order[DESCRIBED_ARRAYS];
     description_order(d, order);
     for (size_t o = 0; o < d->n_arrays; o++) {
-        const operator_array_t *array = &d->arrays[order[o]];
+        const described_array_t *array = &d->arrays[order[o]];
         text_list_add_format(parameters, "%s%s *__restrict__ %s", array->is_output ? "" : "const ",
-                             array->of_case ? "OPERATOR_T" : C_TYPES[array->element], array->name);
+                             array->of_case ? "WORKLOAD_T" : C_TYPES[array->element], array->name);
     }
 }
 
-static char *parameters_of(const operator_description_t *d) {
+static char *parameters_of(const description_t *d) {
     text_list_t parameters = {0};
     add_arrays(d, &parameters);
     text_list_add(&parameters, "unsigned char *workspace");
@@ -248,7 +248,7 @@ static char *parameters_of(const operator_description_t *d) {
     return joined;
 }
 
-static bool uses(const operator_description_t *d, element_t dtype, element_t element) {
+static bool uses(const description_t *d, element_t dtype, element_t element) {
     bool any = dtype == element;
     for (size_t i = 0; i < d->n_arrays; i++)
         any |= !d->arrays[i].of_case && d->arrays[i].element == element;
@@ -256,7 +256,7 @@ static bool uses(const operator_description_t *d, element_t dtype, element_t ele
 }
 
 static void constants(const case_t *spec, text_list_t *defines) {
-    const operator_description_t *d = operators_find(spec->workload);
+    const description_t *d = described_find(spec->workload);
     element_t dtype = ELEMENT_F32;
     element_find(spec->dtype, &dtype);
     for (int i = 0; i < ELEMENT_KINDS; i++) {
@@ -264,11 +264,11 @@ static void constants(const case_t *spec, text_list_t *defines) {
         add_upper(defines, name, dtype == (element_t)i);
         free(name);
     }
-    text_list_add_format(defines, "OPERATOR_F16=%d", uses(d, dtype, ELEMENT_F16));
-    text_list_add_format(defines, "OPERATOR_BF16=%d", uses(d, dtype, ELEMENT_BF16));
-    text_list_add_format(defines, "OPERATOR_T=%s", C_TYPES[dtype]);
+    text_list_add_format(defines, "WORKLOAD_F16=%d", uses(d, dtype, ELEMENT_F16));
+    text_list_add_format(defines, "WORKLOAD_BF16=%d", uses(d, dtype, ELEMENT_BF16));
+    text_list_add_format(defines, "WORKLOAD_T=%s", C_TYPES[dtype]);
     char *parameters = parameters_of(d);
-    text_list_add_format(defines, "OPERATOR_ARGUMENTS=%s", parameters);
+    text_list_add_format(defines, "WORKLOAD_ARGUMENTS=%s", parameters);
     free(parameters);
     for (size_t i = 0; i < d->params.n; i++)
         if (d->constant[i])
@@ -276,7 +276,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
 }
 
 static status_t check_program(const workload_t *workload, const cubin_t *cubin, error_t *err) {
-    const operator_description_t *description = &((const operator_entry_t *)workload)->description;
+    const description_t *description = &((const described_entry_t *)workload)->description;
     TRY(launches_check(description, cubin, err));
     return tensor_maps_check(description, cubin, err);
 }
@@ -287,7 +287,7 @@ static const char *const FILLS[] = {
     [FILL_UNIFORM] = "uniform",         [FILL_NORMAL] = "normal",     [FILL_INTEGERS] = "integers",
     [FILL_PERMUTATION] = "permutation", [FILL_CONSTANT] = "constant", [FILL_FUNCTION] = "function"};
 
-static json_t *array_to_json(const operator_array_t *array, const operator_shape_t *shape) {
+static json_t *array_to_json(const described_array_t *array, const described_shape_t *shape) {
     json_t *sizes = json_array();
     for (unsigned i = 0; i < array->n_dimensions; i++)
         json_array_append_new(sizes, json_integer((json_int_t)shape->sizes[i]));
@@ -301,7 +301,7 @@ static json_t *array_to_json(const operator_array_t *array, const operator_shape
     return json;
 }
 
-static json_t *scalars_to_json(const operator_description_t *d, const case_t *spec) {
+static json_t *scalars_to_json(const description_t *d, const case_t *spec) {
     json_t *list = json_array();
     for (size_t i = 0; i < d->n_scalars; i++) {
         error_t ignored = ERROR_INIT; /* validate() reports it */
@@ -314,12 +314,12 @@ static json_t *scalars_to_json(const operator_description_t *d, const case_t *sp
     return list;
 }
 
-status_t operators_request(const operator_description_t *d, const case_t *spec, json_t **request,
+status_t described_request(const description_t *d, const case_t *spec, json_t **request,
                            error_t *err) {
     json_t *arrays = json_array();
     *request = NULL;
     for (size_t i = 0; i < d->n_arrays; i++) {
-        operator_shape_t shape;
+        described_shape_t shape;
         if (description_shape(d, i, spec, &shape, err) != STATUS_OK) {
             json_decref(arrays);
             return STATUS_FAILED;
@@ -335,9 +335,9 @@ status_t operators_request(const operator_description_t *d, const case_t *spec, 
 /* ---- the list -------------------------------------------------------------------------------- */
 
 /* Its values, and what kernels have it as: "1 or more; compiled in as COLS". */
-static char *param_summary(const operator_description_t *d, size_t i) {
+static char *param_summary(const description_t *d, size_t i) {
     const char *name = d->params.items[i];
-    char *values = d->most[i] < (int64_t)OPERATOR_LARGEST
+    char *values = d->most[i] < (int64_t)DESCRIBED_LARGEST
                        ? mem_format("%" PRId64 "…%" PRId64, d->least[i], d->most[i])
                        : mem_format("%" PRId64 " or more", d->least[i]);
     char *upper = upper_case(name);
@@ -348,8 +348,8 @@ static char *param_summary(const operator_description_t *d, size_t i) {
     return text;
 }
 
-static void make_workload(operator_entry_t *entry) {
-    const operator_description_t *d = &entry->description;
+static void make_workload(described_entry_t *entry) {
+    const description_t *d = &entry->description;
     for (size_t i = 0; i < d->params.n; i++)
         entry->params[i] = (param_spec_t){.name = d->params.items[i],
                                           .kind = VALUE_INT,
@@ -380,7 +380,7 @@ static void make_workload(operator_entry_t *entry) {
         .allows = allows,
         .condition = d->where != NULL ? expression_text(d->where) : NULL,
         .validate = validate,
-        .cost = operators_cost,
+        .cost = described_cost,
         .arithmetic = arithmetic,
         .tolerance = tolerance,
         .bounds = bounds,
@@ -388,13 +388,13 @@ static void make_workload(operator_entry_t *entry) {
         .check_program = check_program};
 }
 
-static void add_entry(operator_entry_t *entry) {
+static void add_entry(described_entry_t *entry) {
     make_workload(entry);
     entries = mem_resize(entries, n_entries + 1, sizeof *entries);
     entries[n_entries++] = entry;
 }
 
-static operator_entry_t *find_added(const char *name) {
+static described_entry_t *find_added(const char *name) {
     for (size_t i = 0; i < n_entries; i++)
         if (strcmp(entries[i]->description.name, name) == 0)
             return entries[i];
@@ -402,10 +402,10 @@ static operator_entry_t *find_added(const char *name) {
 }
 
 /* Is the name free? One folder may be added again. */
-static status_t check_name(const char *folder, const operator_description_t *d,
+static status_t check_name(const char *folder, const description_t *d,
                            bool (*is_taken)(const char *name), error_t *err) {
-    const operator_entry_t *entry = find_added(d->name);
-    const operator_description_t *other = entry != NULL ? &entry->description : NULL;
+    const described_entry_t *entry = find_added(d->name);
+    const description_t *other = entry != NULL ? &entry->description : NULL;
     const char *of = is_taken != NULL && is_taken(d->name) ? "a workload of this program"
                      : other == NULL                       ? NULL
                      : other->folder == NULL               ? "an operator of this run"
@@ -423,7 +423,7 @@ static status_t check_name(const char *folder, const operator_description_t *d,
                      d->name, of);
 }
 
-static status_t add_folder(const char *folder, operator_entry_t *entry,
+static status_t add_folder(const char *folder, described_entry_t *entry,
                            bool (*is_taken)(const char *name), error_t *err) {
     status_t status = check_name(folder, &entry->description, is_taken, err);
     if (status == STATUS_OK && find_added(entry->description.name) == NULL) {
@@ -446,7 +446,7 @@ static struct {
     void (*left_out)(const char *why);
 } search;
 
-void operators_search(const char *root, bool (*is_taken)(const char *name),
+void described_search(const char *root, bool (*is_taken)(const char *name),
                       void (*left_out)(const char *why)) {
     char *kernels = fs_join(root, "kernels");
     text_list_add_new(&search.folders, kernels);
@@ -460,7 +460,7 @@ void operators_search(const char *root, bool (*is_taken)(const char *name),
 static void read_folder(const char *folder) {
     char *file = fs_join(folder, "operator.json");
     if (!text_list_has(&search.read, folder) && fs_exists(file)) {
-        operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
+        described_entry_t *entry = mem_zeroed(1, sizeof *entry);
         error_t why = ERROR_INIT;
         text_list_add(&search.read, folder);
         status_t status = description_load(folder, &entry->description, &why);
@@ -484,8 +484,8 @@ static size_t place(const char *folder, size_t at) {
     free(path);
     if (i >= n_entries)
         return 0;
-    operator_entry_t *entry = entries[i];
-    memmove(&entries[at + 1], &entries[at], (i - at) * sizeof(operator_entry_t *));
+    described_entry_t *entry = entries[i];
+    memmove(&entries[at + 1], &entries[at], (i - at) * sizeof(described_entry_t *));
     entries[at] = entry;
     return 1;
 }
@@ -511,7 +511,7 @@ static void read_all(void) {
 }
 
 /* Of all descriptions only that in the folder of this name is read, unless there is none. */
-static const operator_entry_t *find(const char *name) {
+static const described_entry_t *find(const char *name) {
     if (find_added(name) != NULL || search.folders.n == 0 || search.is_taken(name) ||
         !text_is_name(name))
         return find_added(name);
@@ -525,24 +525,24 @@ static const operator_entry_t *find(const char *name) {
     return find_added(name);
 }
 
-const operator_description_t *operators_find(const char *name) {
-    const operator_entry_t *entry = find(name);
+const description_t *described_find(const char *name) {
+    const described_entry_t *entry = find(name);
     return entry != NULL ? &entry->description : NULL;
 }
 
-const workload_t *operators_find_workload(const char *name) {
-    const operator_entry_t *entry = find(name);
+const workload_t *described_find_workload(const char *name) {
+    const described_entry_t *entry = find(name);
     return entry != NULL ? &entry->workload : NULL;
 }
 
-const workload_t *operators_workload(size_t index) {
+const workload_t *described_workload(size_t index) {
     read_all();
     return index < n_entries ? &entries[index]->workload : NULL;
 }
 
-status_t operators_add(const char *folder, bool (*is_taken)(const char *name),
-                       const operator_description_t **added, error_t *err) {
-    operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
+status_t described_add(const char *folder, bool (*is_taken)(const char *name),
+                       const description_t **added, error_t *err) {
+    described_entry_t *entry = mem_zeroed(1, sizeof *entry);
     if (description_load(folder, &entry->description, err) != STATUS_OK) {
         free(entry);
         return STATUS_USAGE;
@@ -550,13 +550,13 @@ status_t operators_add(const char *folder, bool (*is_taken)(const char *name),
     char *name = mem_text(entry->description.name);
     find(name);
     const status_t status = add_folder(folder, entry, is_taken, err);
-    *added = operators_find(name);
+    *added = described_find(name);
     free(name);
     return status;
 }
 
-status_t operators_add_saved(const char *file, const json_t *description, error_t *err) {
-    operator_entry_t *entry = mem_zeroed(1, sizeof *entry);
+status_t described_add_saved(const char *file, const json_t *description, error_t *err) {
+    described_entry_t *entry = mem_zeroed(1, sizeof *entry);
     const status_t status = description_parse(file, description, &entry->description, err);
     if (status == STATUS_OK && find(entry->description.name) == NULL) {
         add_entry(entry);

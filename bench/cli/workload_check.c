@@ -1,6 +1,6 @@
 /* `bench operator check`: what is wrong with an operator before anything is measured. That its rungs compile is for
  * `bench compile`. */
-#include "cli/operator.h"
+#include "cli/workload.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -13,7 +13,7 @@
 #include "measure/progress.h"
 #include "sweep/sweep.h"
 #include "worker/pool.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static status_t print_variants(const workload_t *workload, const char *root, FIL
     return status;
 }
 
-status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err) {
-    const operator_description_t *d = operators_find(workload->name);
+status_t described_print(const workload_t *workload, const char *root, FILE *out, error_t *err) {
+    const description_t *d = described_find(workload->name);
     char *folder = fs_from_here(d->folder);
     fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
             "folder", folder);
@@ -65,7 +65,7 @@ enum { TIMEOUT_S = 60 };
 
 /* ---- what the description says ---------------------------------------------------------------- */
 
-static char *shape_text(const operator_array_t *array, const operator_shape_t *shape) {
+static char *shape_text(const described_array_t *array, const described_shape_t *shape) {
     text_list_t sizes = {0};
     for (unsigned i = 0; i < array->n_dimensions; i++)
         text_list_add_format(&sizes, "%zu", shape->sizes[i]);
@@ -94,7 +94,7 @@ static char *fill_text(const fill_t *fill, bool is_input) {
     return mem_format("constant %g", fill->low);
 }
 
-static char *bounds_text(const operator_description_t *d, const operator_array_t *array) {
+static char *bounds_text(const description_t *d, const described_array_t *array) {
     text_list_t parts = {0};
     for (size_t i = 0; array->is_output && i < d->dtypes.n; i++) {
         element_t dtype = ELEMENT_F32;
@@ -112,15 +112,15 @@ static char *bounds_text(const operator_description_t *d, const operator_array_t
     return joined;
 }
 
-static void print_arrays(const operator_description_t *d, const case_t *defaults) {
+static void print_arrays(const description_t *d, const case_t *defaults) {
     static const char *const HEADINGS[] = {"array",         "role",        "dtype",
                                            "default shape", "filled with", "allowed error"};
     table_t table;
     error_t ignored = ERROR_INIT; /* description_load() has computed the shapes */
     table_init(&table, HEADINGS, 6);
     for (size_t i = 0; i < d->n_arrays; i++) {
-        const operator_array_t *array = &d->arrays[i];
-        operator_shape_t shape;
+        const described_array_t *array = &d->arrays[i];
+        described_shape_t shape;
         description_shape(d, i, defaults, &shape, &ignored);
         table_add(&table, array->name);
         table_add(&table, !array->is_output ? "input" : array->is_input ? "in place" : "output");
@@ -133,8 +133,8 @@ static void print_arrays(const operator_description_t *d, const case_t *defaults
 }
 
 /* Of the least that any implementation moves and computes, and of the arrays. */
-static void print_cost(const operator_description_t *d, const case_t *defaults) {
-    const workload_cost_t cost = operators_cost(defaults);
+static void print_cost(const description_t *d, const case_t *defaults) {
+    const workload_cost_t cost = described_cost(defaults);
     char bytes[UNITS_TEXT], memory[UNITS_TEXT];
     printf("  %-16s ", "cost");
     if (d->cost.bytes == NULL && d->cost.flops == NULL)
@@ -160,7 +160,7 @@ static status_t print_sweeps(const workload_t *workload, const char *root, error
         double most = 0;
         char text[UNITS_TEXT];
         for (size_t i = 0; i < sweep.n_cases; i++)
-            most = fmax(most, operators_cost(&sweep.cases[i]).device_bytes);
+            most = fmax(most, described_cost(&sweep.cases[i]).device_bytes);
         printf("  %-16s %zu sizes, up to %s of arrays\n", quick ? "quick sweep" : "full sweep",
                sweep.n_cases, units_bytes(text, most));
         sweep_free(&sweep);
@@ -259,7 +259,7 @@ static status_t start_worker(workers_t *workers, const case_t *spec, worker_link
 }
 
 static status_t check_reference(const workload_t *workload, const char *root, error_t *err) {
-    const operator_description_t *d = operators_find(workload->name);
+    const description_t *d = described_find(workload->name);
     workers_t workers = {.root = root};
     worker_link_t *worker;
     findings_t found = {0};
@@ -288,8 +288,8 @@ static status_t check_reference(const workload_t *workload, const char *root, er
     return status;
 }
 
-status_t operator_check_oracle(const workload_t *workload, const char *root, error_t *err) {
-    const operator_description_t *d = operators_find(workload->name);
+status_t described_check_oracle(const workload_t *workload, const char *root, error_t *err) {
+    const description_t *d = described_find(workload->name);
     workers_t workers = {.root = root};
     worker_link_t *worker;
     case_t spec = example_case(workload, d->dtypes.items[0], false);
@@ -357,16 +357,16 @@ static status_t check_scripts(const workload_t *workload, const char *root, size
 
 /* ---- the command ------------------------------------------------------------------------------ */
 
-static status_t check_folder(const char *folder, const operator_options_t *options, error_t *err) {
+static status_t check_folder(const char *folder, const workload_options_t *options, error_t *err) {
     const char *root = options->root;
     const workload_t *workload;
-    TRY(workload_add_operator(folder, &workload, err));
-    const operator_description_t *d = operators_find(workload->name);
+    TRY(workload_add_described(folder, &workload, err));
+    const description_t *d = described_find(workload->name);
     const emulate_options_t emulation = {
         .workload = workload, .root = root, .variant = options->variant, .sets = &options->sets};
     if (options->emulate)
         TRY(emulate_check_options(&emulation, err));
-    TRY(operator_print(workload, root, stdout, err));
+    TRY(described_print(workload, root, stdout, err));
     case_t defaults = workload_defaults(workload);
     print_cost(d, &defaults);
     status_t status = print_sweeps(workload, root, err);
@@ -391,7 +391,7 @@ static status_t check_folder(const char *folder, const operator_options_t *optio
     return status;
 }
 
-status_t operator_check(const operator_options_t *options, error_t *err) {
+status_t described_check(const workload_options_t *options, error_t *err) {
     if (options->n_operands == 0)
         return error_set(err, STATUS_USAGE,
                          "bench operator check: expected the folder of an "
@@ -399,7 +399,7 @@ status_t operator_check(const operator_options_t *options, error_t *err) {
     TRY(fs_check_temporary(err));
     if ((options->variant != NULL || options->sets.n > 0) && !options->emulate)
         return error_set(err, STATUS_USAGE, "--variant and --set are for --emulate");
-    workload_search_operators(options->root, NULL); /* what is wrong with others is not asked for */
+    workload_search_described(options->root, NULL); /* what is wrong with others is not asked for */
     for (size_t i = 0; i < options->n_operands; i++) {
         if (i > 0)
             putchar('\n');

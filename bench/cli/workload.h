@@ -1,13 +1,13 @@
 /* Subcommands of `bench operator`; their table is in operator.c. Operands are those after the subcommand's name. */
-#ifndef BENCH_CLI_OPERATOR_H
-#define BENCH_CLI_OPERATOR_H
+#ifndef BENCH_CLI_WORKLOAD_H
+#define BENCH_CLI_WORKLOAD_H
 
 #include "cli/args.h"
 #include "workloads/common/workload.h"
 
 #include <stdio.h>
 
-typedef struct operator_options {
+typedef struct workload_options {
     const char *root; /* the project's folder */
     const char *const *operands;
     size_t n_operands;
@@ -19,16 +19,16 @@ typedef struct operator_options {
     const char *variant;    /* check: of these only this one; NULL: all */
     text_list_t sets;       /* check: params of the rungs' cases */
     const cli_args_t *args; /* the complete command line */
-} operator_options_t;
+} workload_options_t;
 
-status_t operator_check(const operator_options_t *options, error_t *err);
+status_t described_check(const workload_options_t *options, error_t *err);
 
 /* Is the reference output such that a check can fail, at the default sizes? */
-status_t operator_check_oracle(const workload_t *workload, const char *root, error_t *err);
+status_t described_check_oracle(const workload_t *workload, const char *root, error_t *err);
 
 /* What `bench list` and `bench operator` print of an operator. */
 
 /* Name, summary, folder, params, rungs and implementations. */
-status_t operator_print(const workload_t *workload, const char *root, FILE *out, error_t *err);
+status_t described_print(const workload_t *workload, const char *root, FILE *out, error_t *err);
 
 #endif

@@ -1,16 +1,16 @@
 /* The tensor maps of an operator's rung, by which TMA copies tiles of its arrays: the table TENSOR_MAPS, read from the
  * cubin and evaluated for a case. Host copy of the struct in kernels/common/tensor_maps.cuh (a test compares the two). */
-#ifndef BENCH_WORKLOADS_OPERATOR_TENSOR_MAPS_H
-#define BENCH_WORKLOADS_OPERATOR_TENSOR_MAPS_H
+#ifndef BENCH_WORKLOADS_DESCRIBED_TENSOR_MAPS_H
+#define BENCH_WORKLOADS_DESCRIBED_TENSOR_MAPS_H
 
 #include "cuda/cubin.h"
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
 #include <stdint.h>
 
 enum { MOST_TENSOR_MAPS = 8, TENSOR_MAP_RANK = 5, TENSOR_MAP_ALIGNMENT = 16 };
 
-typedef struct operator_tensor_map {
+typedef struct described_tensor_map {
     char array[64];
     char sizes[5][64];
     char box[5][32];
@@ -18,10 +18,10 @@ typedef struct operator_tensor_map {
     uint32_t l2;
     char strides[4][64];
     char steps[5][16];
-} operator_tensor_map_t;
+} described_tensor_map_t;
 
 typedef struct tensor_maps {
-    operator_tensor_map_t items[MOST_TENSOR_MAPS];
+    described_tensor_map_t items[MOST_TENSOR_MAPS];
     size_t n;
 } tensor_maps_t;
 
@@ -30,8 +30,7 @@ status_t tensor_maps_read(const cubin_t *cubin, tensor_maps_t *maps, error_t *er
 /* The same from the table's bytes. */
 status_t tensor_maps_take(const void *table, size_t bytes, tensor_maps_t *maps, error_t *err);
 /* Is the table one that some size makes possible? Arrays, expressions, and what is the same in every case. */
-status_t tensor_maps_check(const operator_description_t *description, const cubin_t *cubin,
-                           error_t *err);
+status_t tensor_maps_check(const description_t *description, const cubin_t *cubin, error_t *err);
 
 /* A map of one case, innermost dimension first. */
 typedef struct tensor_map_size {
@@ -46,7 +45,7 @@ typedef struct tensor_map_size {
 
 /* Evaluate all maps and check them against what cuTensorMapEncodeTiled() takes and against their arrays. STATUS_FAILED with
  * number, array, key, what was found and expected: the case is then skipped. */
-status_t tensor_maps_size(const tensor_maps_t *maps, const operator_description_t *description,
+status_t tensor_maps_size(const tensor_maps_t *maps, const description_t *description,
                           const case_t *spec, int sm_count,
                           tensor_map_size_t sizes[MOST_TENSOR_MAPS], error_t *err);
 /* Add to a message which map it is of. Returns STATUS_FAILED. */

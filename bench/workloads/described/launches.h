@@ -1,10 +1,10 @@
 /* How an operator's rung is launched: its tables LAUNCHES and WORKSPACE, read from the cubin and evaluated for a case.
  * Host copy of the struct in kernels/common/operator.cuh (a test compares the two). */
-#ifndef BENCH_WORKLOADS_OPERATOR_LAUNCHES_H
-#define BENCH_WORKLOADS_OPERATOR_LAUNCHES_H
+#ifndef BENCH_WORKLOADS_DESCRIBED_LAUNCHES_H
+#define BENCH_WORKLOADS_DESCRIBED_LAUNCHES_H
 
 #include "cuda/cubin.h"
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,11 +14,10 @@
 /* Does it end within so many bytes? */
 bool table_text_ends(const char *text, size_t size);
 /* `otherwise` stands for "". STATUS_FAILED with the text. */
-status_t table_text_value(const char *text, const operator_values_t *values, int64_t otherwise,
+status_t table_text_value(const char *text, const described_values_t *values, int64_t otherwise,
                           int64_t *value, error_t *err);
 /* The names that texts may have, without values; `names` has to live as long. */
-scope_t table_text_scope(const operator_description_t *description,
-                         const char *names[OPERATOR_PARAMS + 1]);
+scope_t table_text_scope(const description_t *description, const char *names[DESCRIBED_PARAMS + 1]);
 /* Is it an expression over these names, or ""? */
 status_t table_text_check(const char *text, const scope_t *scope, error_t *err);
 /* Is it the same in every case? "" is not. */
@@ -26,7 +25,7 @@ bool table_text_is_constant(const char *text);
 
 enum { MOST_LAUNCHES = 8, WORKSPACE_TEXT = 64 };
 
-typedef struct operator_launch {
+typedef struct described_launch {
     char entry[64];
     char grid[3][64];
     char threads[3][32];
@@ -34,10 +33,10 @@ typedef struct operator_launch {
     char cluster[3][16];
     uint32_t cooperative;
     uint32_t overlaps;
-} operator_launch_t;
+} described_launch_t;
 
 typedef struct launches {
-    operator_launch_t items[MOST_LAUNCHES];
+    described_launch_t items[MOST_LAUNCHES];
     size_t n;
     char workspace[WORKSPACE_TEXT]; /* "": none */
 } launches_t;
@@ -48,8 +47,7 @@ status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err)
 status_t launches_take(const void *table, size_t bytes, const char *workspace, launches_t *launches,
                        error_t *err);
 /* Can this program be launched? Checks its tables, their expressions, and that it has the kernels they name. */
-status_t launches_check(const operator_description_t *description, const cubin_t *cubin,
-                        error_t *err);
+status_t launches_check(const description_t *description, const cubin_t *cubin, error_t *err);
 
 /* The sizes of one launch. */
 typedef struct launch_size {
@@ -58,9 +56,9 @@ typedef struct launch_size {
 
 /* Evaluate a launch, and check it against the limits of a GPU of this architecture, such as 90. STATUS_FAILED with kernel,
  * size and expression: the case is then skipped. */
-status_t launches_size(const operator_launch_t *launch, const operator_values_t *values,
+status_t launches_size(const described_launch_t *launch, const described_values_t *values,
                        unsigned arch, launch_size_t *size, error_t *err);
-status_t launches_workspace(const launches_t *launches, const operator_values_t *values,
+status_t launches_workspace(const launches_t *launches, const described_values_t *values,
                             size_t *bytes, error_t *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "workloads/operator/launches.h"
+#include "workloads/described/launches.h"
 
 #include "base/memory.h"
 #include "engine/launch.h"
@@ -13,7 +13,7 @@ bool table_text_ends(const char *text, size_t size) {
     return memchr(text, '\0', size) != NULL;
 }
 
-status_t table_text_value(const char *text, const operator_values_t *values, int64_t otherwise,
+status_t table_text_value(const char *text, const described_values_t *values, int64_t otherwise,
                           int64_t *value, error_t *err) {
     expression_t *expression;
     *value = otherwise;
@@ -25,8 +25,8 @@ status_t table_text_value(const char *text, const operator_values_t *values, int
     return status;
 }
 
-scope_t table_text_scope(const operator_description_t *description,
-                         const char *names[OPERATOR_PARAMS + 1]) {
+scope_t table_text_scope(const description_t *description,
+                         const char *names[DESCRIBED_PARAMS + 1]) {
     const size_t n = description->params.n;
     for (size_t i = 0; i < n; i++)
         names[i] = description->params.items[i];
@@ -59,7 +59,7 @@ static const char AXES[] = "xyz";
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static bool is_complete(const operator_launch_t *launch) {
+static bool is_complete(const described_launch_t *launch) {
     bool good = table_text_ends(launch->entry, sizeof launch->entry) && launch->entry[0] != '\0' &&
                 table_text_ends(launch->shared, sizeof launch->shared);
     for (size_t i = 0; i < 3; i++)
@@ -111,7 +111,7 @@ status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err)
 
 /* A size of 1 … most: "grid.x". */
 static status_t evaluate_axis(const char *what, size_t axis, const char *text,
-                              const operator_values_t *values, int64_t most, unsigned *size,
+                              const described_values_t *values, int64_t most, unsigned *size,
                               error_t *err) {
     int64_t value;
     status_t status = table_text_value(text, values, 1, &value, err);
@@ -122,7 +122,7 @@ static status_t evaluate_axis(const char *what, size_t axis, const char *text,
     return status == STATUS_OK ? status : error_within(err, "%s.%c", what, AXES[axis]);
 }
 
-static status_t evaluate_shared(const char *text, const operator_values_t *values, unsigned arch,
+static status_t evaluate_shared(const char *text, const described_values_t *values, unsigned arch,
                                 unsigned *size, error_t *err) {
     int64_t bytes;
     status_t status = table_text_value(text, values, 0, &bytes, err);
@@ -158,7 +158,7 @@ static status_t check_products(const launch_size_t *size, unsigned arch, error_t
     return STATUS_OK;
 }
 
-static status_t evaluate_all(const operator_launch_t *launch, const operator_values_t *values,
+static status_t evaluate_all(const described_launch_t *launch, const described_values_t *values,
                              unsigned arch, launch_size_t *size, error_t *err) {
     for (size_t i = 0; i < 3; i++) {
         TRY(evaluate_axis("grid", i, launch->grid[i], values, i == 0 ? INT_MAX : MOST_GRID_YZ,
@@ -172,14 +172,14 @@ static status_t evaluate_all(const operator_launch_t *launch, const operator_val
     return check_products(size, arch, err);
 }
 
-status_t launches_size(const operator_launch_t *launch, const operator_values_t *values,
+status_t launches_size(const described_launch_t *launch, const described_values_t *values,
                        unsigned arch, launch_size_t *size, error_t *err) {
     if (evaluate_all(launch, values, arch, size, err) == STATUS_OK)
         return STATUS_OK;
     return error_within(err, "kernel \"%s\"", launch->entry);
 }
 
-status_t launches_workspace(const launches_t *launches, const operator_values_t *values,
+status_t launches_workspace(const launches_t *launches, const described_values_t *values,
                             size_t *bytes, error_t *err) {
     int64_t value;
     status_t status = table_text_value(launches->workspace, values, 0, &value, err);
@@ -192,7 +192,7 @@ status_t launches_workspace(const launches_t *launches, const operator_values_t 
 
 /* ---- at compile time ------------------------------------------------------------------------- */
 
-static status_t check_expressions(const operator_launch_t *launch, const scope_t *scope,
+static status_t check_expressions(const described_launch_t *launch, const scope_t *scope,
                                   error_t *err) {
     const char *const texts[] = {launch->grid[0],    launch->grid[1],    launch->grid[2],
                                  launch->threads[0], launch->threads[1], launch->threads[2],
@@ -205,8 +205,8 @@ static status_t check_expressions(const operator_launch_t *launch, const scope_t
 }
 
 /* What no size can change and no GPU can launch is wrong; what only some cases ask for is skipped there. */
-static status_t check_constants(const operator_launch_t *launch, error_t *err) {
-    static const operator_values_t NO_VALUES;
+static status_t check_constants(const described_launch_t *launch, error_t *err) {
+    static const described_values_t NO_VALUES;
     enum { LARGEST_ARCH = 100 }; /* of those known, it has the most shared memory */
     launch_size_t size;
     bool all = true;
@@ -227,16 +227,15 @@ static status_t check_constants(const operator_launch_t *launch, error_t *err) {
     return all ? check_threads(&size, err) : STATUS_OK;
 }
 
-status_t launches_check(const operator_description_t *description, const cubin_t *cubin,
-                        error_t *err) {
+status_t launches_check(const description_t *description, const cubin_t *cubin, error_t *err) {
     launches_t launches;
-    const char *names[OPERATOR_PARAMS + 1];
+    const char *names[DESCRIBED_PARAMS + 1];
     const scope_t scope = table_text_scope(description, names);
     text_list_t kernels = {0};
     TRY(launches_read(cubin, &launches, err));
     status_t status = cubin_kernels(cubin, &kernels, err);
     for (size_t i = 0; i < launches.n && status == STATUS_OK; i++) {
-        const operator_launch_t *launch = &launches.items[i];
+        const described_launch_t *launch = &launches.items[i];
         char *found = text_list_join(&kernels, ", ");
         if (!text_list_has(&kernels, launch->entry))
             status = error_set(err, STATUS_FAILED, "it has no kernel \"%s\"; found: %s",

@@ -1,7 +1,7 @@
 /* How an operator's inputs are made and refilled: the same bits here and in reference_common/operator_data.py, from the
  * run's generator (base/rng.h). */
-#ifndef BENCH_WORKLOADS_OPERATOR_FILL_H
-#define BENCH_WORKLOADS_OPERATOR_FILL_H
+#ifndef BENCH_WORKLOADS_DESCRIBED_FILL_H
+#define BENCH_WORKLOADS_DESCRIBED_FILL_H
 
 #include "base/rng.h"
 #include "expression/element.h"
@@ -31,7 +31,7 @@ typedef struct fill {
 } fill_t;
 
 /* Streams of inputs 0, 1, … */
-enum { OPERATOR_STREAM = 64 };
+enum { DESCRIBED_STREAM = 64 };
 
 /* `n` elements, which are those of a stream from a place on, on this thread; not of a permutation. */
 void fill_part(void *values, size_t n, element_t element, const fill_t *fill, rng_position_t from);

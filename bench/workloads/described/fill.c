@@ -1,4 +1,4 @@
-#include "workloads/operator/fill.h"
+#include "workloads/described/fill.h"
 
 #include "base/half.h"
 #include "base/memory.h"
@@ -298,7 +298,7 @@ void fill_part(void *values, size_t n, element_t element, const fill_t *fill, rn
 
 void fill_array(void *values, size_t n, element_t element, const fill_t *fill, uint64_t seed,
                 uint32_t input) {
-    const uint32_t stream = OPERATOR_STREAM + input;
+    const uint32_t stream = DESCRIBED_STREAM + input;
     if (fill->kind == FILL_PERMUTATION) {
         fill_permutation(values, n, element, (rng_position_t){.seed = seed, .stream = stream});
         return;
@@ -315,7 +315,7 @@ uint64_t fill_key(uint64_t seed, uint64_t refill) {
 
 void fill_again(void *values, size_t n, element_t element, const fill_t *fill, uint64_t key,
                 uint32_t input) {
-    const rng_position_t start = {.seed = key, .stream = OPERATOR_STREAM + input};
+    const rng_position_t start = {.seed = key, .stream = DESCRIBED_STREAM + input};
     if (fill->kind == FILL_PERMUTATION)
         fill_permutation(values, n, element, start);
     else if (fill->kind != FILL_CONSTANT)

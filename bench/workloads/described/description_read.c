@@ -1,4 +1,4 @@
-#include "workloads/operator/description_read.h"
+#include "workloads/described/description_read.h"
 
 #include "base/memory.h"
 
@@ -48,7 +48,7 @@ static bool is_identifier(const char *name) {
            strchr("_0123456789", name[0]) == NULL;
 }
 
-static const char *taken_by(const operator_description_t *description, const char *name) {
+static const char *taken_by(const description_t *description, const char *name) {
     if (text_list_has(&description->params, name))
         return "a param";
     for (size_t i = 0; i < description->n_arrays; i++)
@@ -62,7 +62,7 @@ static const char *taken_by(const operator_description_t *description, const cha
 
 /* Is it a name for a param, an array or a scalar that none read so far has? Kernels have it as an identifier. */
 static status_t check_identifier(const node_t *node, const char *name,
-                                 const operator_description_t *description, error_t *err) {
+                                 const description_t *description, error_t *err) {
     if (!is_identifier(name))
         return node_error(node, err,
                           "found the name \"%s\", expected a letter, then letters, digits and "
@@ -84,15 +84,15 @@ static status_t check_identifier(const node_t *node, const char *name,
 }
 
 /* An integer of at least `least`, or an expression over the params. */
-static status_t read_expression(const node_t *node, const operator_description_t *description,
-                                int64_t least, expression_t **expression, error_t *err) {
+static status_t read_expression(const node_t *node, const description_t *description, int64_t least,
+                                expression_t **expression, error_t *err) {
     const scope_t scope = {.names = (const char *const *)description->params.items,
                            .n = description->params.n};
     error_t wrong = ERROR_INIT;
     status_t status;
     if (json_is_integer(node->json)) {
         int64_t value = 0;
-        TRY(node_integer(node, (double)least, OPERATOR_LARGEST, &value, err));
+        TRY(node_integer(node, (double)least, DESCRIBED_LARGEST, &value, err));
         char *text = mem_format("%" PRId64, value);
         status = expression_parse(text, &scope, expression, &wrong);
         free(text);
@@ -105,8 +105,8 @@ static status_t read_expression(const node_t *node, const operator_description_t
 }
 
 /* The element type of an array in cases of the description's dtype number `dtype`. */
-static element_t array_element(const operator_description_t *description,
-                               const operator_array_t *array, size_t dtype) {
+static element_t array_element(const description_t *description, const described_array_t *array,
+                               size_t dtype) {
     element_t element = array->element;
     if (array->of_case)
         element_find(description->dtypes.items[dtype], &element);
@@ -120,7 +120,7 @@ static element_t array_element(const operator_description_t *description,
 #define LARGEST_FLOAT (FLT_MAX / 2)
 
 /* Then it is checked where the params have values: description_shape(). */
-static bool has_expressions(const operator_array_t *array) {
+static bool has_expressions(const described_array_t *array) {
     return array->fill_low != NULL || array->fill_high != NULL;
 }
 
@@ -134,22 +134,21 @@ static const char *range_lacks(const fill_t *fill) {
 }
 
 /* A number, or an expression over the params. */
-static status_t read_number(const node_t *node, const operator_description_t *description,
-                            fill_kind_t kind, double *value, expression_t **expression,
-                            error_t *err) {
+static status_t read_number(const node_t *node, const description_t *description, fill_kind_t kind,
+                            double *value, expression_t **expression, error_t *err) {
     const double most = kind == FILL_CONSTANT ? DBL_MAX : LARGEST_FLOAT;
     int64_t integer;
     if (json_is_string(node->json))
         return read_expression(node, description, 0, expression, err);
     if (kind != FILL_INTEGERS)
         return node_number(node, -most, most, value, err);
-    TRY(node_integer(node, -OPERATOR_LARGEST, OPERATOR_LARGEST, &integer, err));
+    TRY(node_integer(node, -DESCRIBED_LARGEST, DESCRIBED_LARGEST, &integer, err));
     *value = (double)integer;
     return STATUS_OK;
 }
 
-static status_t read_pair(const node_t *node, const operator_description_t *description,
-                          operator_array_t *array, error_t *err) {
+static status_t read_pair(const node_t *node, const description_t *description,
+                          described_array_t *array, error_t *err) {
     fill_t *fill = &array->fill;
     if (!json_is_array(node->json) || node_length(node) != 2)
         return node_expected(node, err, "an array of two numbers");
@@ -160,8 +159,8 @@ static status_t read_pair(const node_t *node, const operator_description_t *desc
     return lacks == NULL ? STATUS_OK : node_expected(&high, err, lacks);
 }
 
-static status_t read_object(const node_t *node, const operator_description_t *description,
-                            operator_array_t *array, node_t *value, error_t *err) {
+static status_t read_object(const node_t *node, const description_t *description,
+                            described_array_t *array, node_t *value, error_t *err) {
     static const char *const KEYS[] = {"uniform", "normal", "integers", "constant"};
     static const fill_kind_t KINDS[] = {FILL_UNIFORM, FILL_NORMAL, FILL_INTEGERS, FILL_CONSTANT};
     fill_t *fill = &array->fill;
@@ -240,8 +239,8 @@ const char *fill_lacks(const fill_t *fill, element_t element, char what[FILL_LAC
 }
 
 /* "fill" of an input. */
-static status_t read_fill(const node_t *node, const operator_description_t *description,
-                          operator_array_t *array, error_t *err) {
+static status_t read_fill(const node_t *node, const description_t *description,
+                          described_array_t *array, error_t *err) {
     node_t value = *node;
     array->fill = (fill_t){FILL_NORMAL, 0, 1};
     if (json_is_object(node->json))
@@ -261,13 +260,13 @@ static status_t read_fill(const node_t *node, const operator_description_t *desc
 
 enum { ARRAY_REQUIRED = 3 };
 
-static status_t read_shape(const node_t *node, const operator_description_t *description,
-                           operator_array_t *array, error_t *err) {
+static status_t read_shape(const node_t *node, const description_t *description,
+                           described_array_t *array, error_t *err) {
     const size_t n = node_length(node);
-    if (!json_is_array(node->json) || n > OPERATOR_DIMENSIONS) {
+    if (!json_is_array(node->json) || n > DESCRIBED_DIMENSIONS) {
         char what[80];
         snprintf(what, sizeof what, "an array of at most %d integers and expressions",
-                 OPERATOR_DIMENSIONS);
+                 DESCRIBED_DIMENSIONS);
         return node_expected(node, err, what);
     }
     for (size_t i = 0; i < n; i++) {
@@ -278,7 +277,7 @@ static status_t read_shape(const node_t *node, const operator_description_t *des
     return STATUS_OK;
 }
 
-static status_t read_dtype(const node_t *node, operator_array_t *array, error_t *err) {
+static status_t read_dtype(const node_t *node, described_array_t *array, error_t *err) {
     const vocabulary_t known = {"dtype", "", element_names(), ELEMENT_KINDS + 1};
     size_t index;
     TRY(node_choice(node, &known, &index, err));
@@ -323,8 +322,8 @@ static bool has_objects(const json_t *object) {
 }
 
 /* Bounds for all floating-point dtypes, or an object with bounds by the case's dtype. */
-static status_t read_tolerance(const node_t *node, const operator_description_t *description,
-                               operator_array_t *array, error_t *err) {
+static status_t read_tolerance(const node_t *node, const description_t *description,
+                               described_array_t *array, error_t *err) {
     const text_list_t *dtypes = &description->dtypes;
     const bool by_dtype = has_objects(node->json);
     if (by_dtype)
@@ -351,8 +350,8 @@ static status_t read_tolerance(const node_t *node, const operator_description_t 
 /* ---- arrays ----------------------------------------------------------------------------------- */
 
 /* What inputs and outputs share; the array counts from here on. */
-static status_t read_array(const node_t *node, operator_description_t *description,
-                           operator_array_t *array, error_t *err) {
+static status_t read_array(const node_t *node, description_t *description, described_array_t *array,
+                           error_t *err) {
     node_t name = node_member(node, "name"), shape = node_member(node, "shape");
     node_t dtype = node_member(node, "dtype"), tolerance = node_member(node, "tolerance");
     const char *text;
@@ -365,10 +364,10 @@ static status_t read_array(const node_t *node, operator_description_t *descripti
     return array->is_output ? read_tolerance(&tolerance, description, array, err) : STATUS_OK;
 }
 
-static status_t read_input(const node_t *node, operator_description_t *description, error_t *err) {
+static status_t read_input(const node_t *node, description_t *description, error_t *err) {
     static const char *const KEYS[] = {"name", "shape", "dtype", "fill", "in_place", "tolerance"};
     TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], ARRAY_REQUIRED, err));
-    operator_array_t *array = &description->arrays[description->n_arrays];
+    described_array_t *array = &description->arrays[description->n_arrays];
     node_t in_place = node_member(node, "in_place"), tolerance = node_member(node, "tolerance");
     node_t fill = node_member(node, "fill");
     if (node_exists(&in_place) && !json_is_boolean(in_place.json))
@@ -382,24 +381,24 @@ static status_t read_input(const node_t *node, operator_description_t *descripti
     return read_fill(&fill, description, array, err);
 }
 
-static status_t read_output(const node_t *node, operator_description_t *description, error_t *err) {
+static status_t read_output(const node_t *node, description_t *description, error_t *err) {
     static const char *const KEYS[] = {"name", "shape", "dtype", "tolerance"};
     TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], ARRAY_REQUIRED, err));
-    operator_array_t *array = &description->arrays[description->n_arrays];
+    described_array_t *array = &description->arrays[description->n_arrays];
     array->is_output = true;
     return read_array(node, description, array, err);
 }
 
 /* "inputs" and "outputs". */
-static status_t read_arrays(const node_t *top, operator_description_t *description, error_t *err) {
+static status_t read_arrays(const node_t *top, description_t *description, error_t *err) {
     node_t inputs = node_member(top, "inputs"), outputs = node_member(top, "outputs");
     TRY(node_set(&inputs, err));
     if (node_exists(&outputs))
         TRY(node_set(&outputs, err));
     const size_t n_inputs = node_length(&inputs), n_outputs = node_length(&outputs);
-    if (n_inputs + n_outputs > OPERATOR_ARRAYS)
+    if (n_inputs + n_outputs > DESCRIBED_ARRAYS)
         return node_error(top, err, "found %zu inputs and outputs, expected at most %d",
-                          n_inputs + n_outputs, OPERATOR_ARRAYS);
+                          n_inputs + n_outputs, DESCRIBED_ARRAYS);
     bool has_output = n_outputs > 0;
     for (size_t i = 0; i < n_inputs; i++) {
         node_t input = node_item(&inputs, i);
@@ -417,7 +416,7 @@ static status_t read_arrays(const node_t *top, operator_description_t *descripti
 
 /* ==== the description ========================================================================= */
 
-enum { OPERATOR_SCHEMA = 1, LONGEST_SUMMARY = 200 };
+enum { DESCRIPTION_SCHEMA = 1, LONGEST_SUMMARY = 200 };
 
 /* Of multiply-adds, and of tensor cores with factors of this type. */
 static const char *const MATHS[] = {"fp32", "tf32", "f16", "bf16"};
@@ -428,7 +427,7 @@ enum { N_MATHS = sizeof MATHS / sizeof MATHS[0] };
 
 /* A case's id and --set have params beside these. */
 static status_t check_param_name(const node_t *node, const char *name,
-                                 const operator_description_t *description, error_t *err) {
+                                 const description_t *description, error_t *err) {
     static const char *const TAKEN[] = {"alloc",  "copy",   "launch",  "wait",    "weights",
                                         "device", "engine", "variant", "workload"};
     for (size_t i = 0; i < sizeof TAKEN / sizeof TAKEN[0]; i++)
@@ -440,8 +439,8 @@ static status_t check_param_name(const node_t *node, const char *name,
     return check_identifier(node, name, description, err);
 }
 
-static status_t read_param(const node_t *node, const char *name,
-                           operator_description_t *description, error_t *err) {
+static status_t read_param(const node_t *node, const char *name, description_t *description,
+                           error_t *err) {
     static const char *const KEYS[] = {"default", "min", "max", "constant"};
     const size_t p = description->params.n;
     TRY(check_param_name(node, name, description, err));
@@ -449,11 +448,12 @@ static status_t read_param(const node_t *node, const char *name,
     node_t by_default = node_member(node, "default"), constant = node_member(node, "constant");
     node_t least = node_member(node, "min"), most = node_member(node, "max");
     description->least[p] = 1;
-    description->most[p] = (int64_t)OPERATOR_LARGEST;
+    description->most[p] = (int64_t)DESCRIBED_LARGEST;
     if (node_exists(&least))
-        TRY(node_integer(&least, -OPERATOR_LARGEST, OPERATOR_LARGEST, &description->least[p], err));
+        TRY(node_integer(&least, -DESCRIBED_LARGEST, DESCRIBED_LARGEST, &description->least[p],
+                         err));
     if (node_exists(&most))
-        TRY(node_integer(&most, (double)description->least[p], OPERATOR_LARGEST,
+        TRY(node_integer(&most, (double)description->least[p], DESCRIBED_LARGEST,
                          &description->most[p], err));
     TRY(node_integer(&by_default, (double)description->least[p], (double)description->most[p],
                      &description->defaults[p], err));
@@ -464,10 +464,10 @@ static status_t read_param(const node_t *node, const char *name,
     return STATUS_OK;
 }
 
-static status_t read_params(const node_t *top, operator_description_t *description, error_t *err) {
+static status_t read_params(const node_t *top, description_t *description, error_t *err) {
     node_t params = node_member(top, "params");
     const size_t n = json_object_size(params.json);
-    if (!json_is_object(params.json) || n == 0 || n > OPERATOR_PARAMS)
+    if (!json_is_object(params.json) || n == 0 || n > DESCRIBED_PARAMS)
         return node_expected(&params, err, "an object of 1…16 params");
     const char *name;
     json_t *value;
@@ -478,12 +478,12 @@ static status_t read_params(const node_t *top, operator_description_t *descripti
     return STATUS_OK;
 }
 
-static vocabulary_t param_names(const operator_description_t *description) {
+static vocabulary_t param_names(const description_t *description) {
     return (vocabulary_t){"param", "", (const char *const *)description->params.items,
                           description->params.n};
 }
 
-static status_t read_size(const node_t *top, operator_description_t *description, error_t *err) {
+static status_t read_size(const node_t *top, description_t *description, error_t *err) {
     const vocabulary_t params = param_names(description);
     node_t size = node_member(top, "size");
     size_t index = params.n - 1;
@@ -495,11 +495,11 @@ static status_t read_size(const node_t *top, operator_description_t *description
 
 /* ---- scalars ---------------------------------------------------------------------------------- */
 
-static status_t read_scalar(const node_t *node, operator_description_t *description, error_t *err) {
+static status_t read_scalar(const node_t *node, description_t *description, error_t *err) {
     static const char *const KEYS[] = {"name", "dtype", "value"};
     static const char *const DTYPES[] = {"f32", "f64", "i32", "i64"};
     const vocabulary_t dtypes = {"dtype", " of a scalar", DTYPES, 4};
-    operator_scalar_t *scalar = &description->scalars[description->n_scalars];
+    described_scalar_t *scalar = &description->scalars[description->n_scalars];
     TRY(node_object(node, KEYS, 3, 3, err));
     node_t name = node_member(node, "name"), dtype = node_member(node, "dtype");
     node_t value = node_member(node, "value");
@@ -524,14 +524,14 @@ static status_t read_scalar(const node_t *node, operator_description_t *descript
     return STATUS_OK;
 }
 
-static status_t read_scalars(const node_t *top, operator_description_t *description, error_t *err) {
+static status_t read_scalars(const node_t *top, description_t *description, error_t *err) {
     node_t scalars = node_member(top, "scalars");
     if (!node_exists(&scalars))
         return STATUS_OK;
     TRY(node_set(&scalars, err));
-    if (node_length(&scalars) > OPERATOR_ARRAYS)
+    if (node_length(&scalars) > DESCRIBED_ARRAYS)
         return node_error(&scalars, err, "found %zu scalars, expected at most %d",
-                          node_length(&scalars), OPERATOR_ARRAYS);
+                          node_length(&scalars), DESCRIBED_ARRAYS);
     for (size_t i = 0; i < node_length(&scalars); i++) {
         node_t scalar = node_item(&scalars, i);
         TRY(read_scalar(&scalar, description, err));
@@ -541,7 +541,7 @@ static status_t read_scalars(const node_t *top, operator_description_t *descript
 
 /* ---- cost and sweep --------------------------------------------------------------------------- */
 
-static status_t read_math(const node_t *math, operator_description_t *description, error_t *err) {
+static status_t read_math(const node_t *math, description_t *description, error_t *err) {
     const text_list_t *dtypes = &description->dtypes;
     const vocabulary_t rates = {"rate", "", MATHS, N_MATHS};
     if (!node_exists(math))
@@ -560,7 +560,7 @@ static status_t read_math(const node_t *math, operator_description_t *descriptio
     return STATUS_OK;
 }
 
-static status_t read_cost(const node_t *top, operator_description_t *description, error_t *err) {
+static status_t read_cost(const node_t *top, description_t *description, error_t *err) {
     static const char *const KEYS[] = {"bytes", "flops", "math"};
     node_t cost = node_member(top, "cost");
     if (!node_exists(&cost))
@@ -577,8 +577,8 @@ static status_t read_cost(const node_t *top, operator_description_t *description
     return read_math(&math, description, err);
 }
 
-static status_t check_axis(const node_t *axis, const operator_description_t *description,
-                           size_t param, error_t *err) {
+static status_t check_axis(const node_t *axis, const description_t *description, size_t param,
+                           error_t *err) {
     TRY(node_set(axis, err));
     for (size_t i = 0; i < node_length(axis); i++) {
         node_t value = node_item(axis, i);
@@ -589,11 +589,10 @@ static status_t check_axis(const node_t *axis, const operator_description_t *des
     return STATUS_OK;
 }
 
-static status_t check_axes(const node_t *axes, const operator_description_t *description,
-                           error_t *err) {
+static status_t check_axes(const node_t *axes, const description_t *description, error_t *err) {
     const text_list_t *params = &description->params, *dtypes = &description->dtypes;
     const vocabulary_t known_dtypes = {"dtype", "", (const char *const *)dtypes->items, dtypes->n};
-    const char *names[OPERATOR_PARAMS + 1];
+    const char *names[DESCRIBED_PARAMS + 1];
     for (size_t i = 0; i < params->n; i++)
         names[i] = params->items[i];
     names[params->n] = "dtype";
@@ -611,8 +610,7 @@ static status_t check_axes(const node_t *axes, const operator_description_t *des
     return status;
 }
 
-static status_t check_sweep(const node_t *top, const operator_description_t *description,
-                            error_t *err) {
+static status_t check_sweep(const node_t *top, const description_t *description, error_t *err) {
     static const char *const KEYS[] = {"quick", "full"};
     node_t sweep = node_member(top, "sweep");
     if (!node_exists(&sweep))
@@ -628,8 +626,7 @@ static status_t check_sweep(const node_t *top, const operator_description_t *des
 
 /* ---- the whole -------------------------------------------------------------------------------- */
 
-static status_t read_deterministic(const node_t *top, operator_description_t *description,
-                                   error_t *err) {
+static status_t read_deterministic(const node_t *top, description_t *description, error_t *err) {
     node_t node = node_member(top, "deterministic");
     description->deterministic = !json_is_false(node.json);
     description->needs_deterministic =
@@ -639,12 +636,12 @@ static status_t read_deterministic(const node_t *top, operator_description_t *de
     return STATUS_OK;
 }
 
-static status_t read_head(const node_t *top, operator_description_t *description, error_t *err) {
+static status_t read_head(const node_t *top, description_t *description, error_t *err) {
     node_t schema = node_member(top, "schema"), name = node_member(top, "name");
     node_t dollar_schema = node_member(top, "$schema"), summary = node_member(top, "summary");
     int64_t version;
     const char *text = "";
-    TRY(node_integer(&schema, OPERATOR_SCHEMA, OPERATOR_SCHEMA, &version, err));
+    TRY(node_integer(&schema, DESCRIPTION_SCHEMA, DESCRIPTION_SCHEMA, &version, err));
     if (node_exists(&dollar_schema))
         TRY(node_text(&dollar_schema, &text, err));
     TRY(node_name(&name, &text, err));
@@ -658,7 +655,7 @@ static status_t read_head(const node_t *top, operator_description_t *description
     return STATUS_OK;
 }
 
-status_t read_description(const node_t *top, operator_description_t *description, error_t *err) {
+status_t read_description(const node_t *top, description_t *description, error_t *err) {
     static const char *const KEYS[] = {"schema",  "name",          "params",  "dtypes",  "inputs",
                                        "$schema", "summary",       "outputs", "scalars", "where",
                                        "cost",    "deterministic", "size",    "sweep"};

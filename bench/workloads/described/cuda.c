@@ -6,9 +6,9 @@
 #include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/launches.h"
-#include "workloads/operator/operators.h"
-#include "workloads/operator/tensor_maps.h"
+#include "workloads/described/described.h"
+#include "workloads/described/launches.h"
+#include "workloads/described/tensor_maps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 /* ==== a program =============================================================================== */
 
 enum {
-    MOST_ARGUMENTS = OPERATOR_ARRAYS + 1 + OPERATOR_ARRAYS + OPERATOR_PARAMS + MOST_TENSOR_MAPS
+    MOST_ARGUMENTS = DESCRIBED_ARRAYS + 1 + DESCRIBED_ARRAYS + DESCRIBED_PARAMS + MOST_TENSOR_MAPS
 };
 
-typedef struct operator_cuda {
-    gpu_sample_t sample;                     /* first, as gpu_sample.h asks */
-    gpu_array_t arrays[OPERATOR_ARRAYS + 1]; /* the description's, and the workspace */
-    const operator_description_t *description;
-    const operator_data_t *data;
+typedef struct described_cuda {
+    gpu_sample_t sample;                      /* first, as gpu_sample.h asks */
+    gpu_array_t arrays[DESCRIBED_ARRAYS + 1]; /* the description's, and the workspace */
+    const description_t *description;
+    const described_data_t *data;
     gpu_kernel_t refill; /* kernels/common/refill.cu */
     cu_module_t module;
     launches_t launches;
@@ -33,10 +33,10 @@ typedef struct operator_cuda {
     tensor_map_size_t map_sizes[MOST_TENSOR_MAPS];
     cu_tensor_map_t encoded[MOST_TENSOR_MAPS];
     cu_pointer_t encoded_for[MOST_TENSOR_MAPS]; /* addresses of their arrays; 0: not yet */
-    int64_t params[OPERATOR_PARAMS];
-    operator_value_t scalars[OPERATOR_ARRAYS];
+    int64_t params[DESCRIBED_PARAMS];
+    described_value_t scalars[DESCRIBED_ARRAYS];
     void *arguments[MOST_ARGUMENTS]; /* point into the arrays, scalars, params and maps */
-} operator_cuda_t;
+} described_cuda_t;
 
 /* A rung's program: its kernels, their arguments and their launches. */
 
@@ -50,7 +50,7 @@ static const int MAP_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_I32] = CU_TENSOR_MAP_INT32,     [ELEMENT_I64] = CU_TENSOR_MAP_INT64,
     [ELEMENT_U8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_BOOL] = CU_TENSOR_MAP_UINT8};
 
-static status_t encode_map(operator_cuda_t *s, size_t i, cu_pointer_t at, error_t *err) {
+static status_t encode_map(described_cuda_t *s, size_t i, cu_pointer_t at, error_t *err) {
     const tensor_map_size_t *of = &s->map_sizes[i];
     _Alignas(CU_TENSOR_MAP_ALIGNMENT) cu_tensor_map_t map;
     if (at % TENSOR_MAP_ALIGNMENT != 0)
@@ -66,7 +66,7 @@ static status_t encode_map(operator_cuda_t *s, size_t i, cu_pointer_t at, error_
 }
 
 /* Samples have arrays at other addresses than launches of a batch; a launch takes a copy of its maps. */
-static status_t encode_maps(operator_cuda_t *s, error_t *err) {
+static status_t encode_maps(described_cuda_t *s, error_t *err) {
     for (size_t i = 0; i < s->maps.n; i++) {
         const cu_pointer_t at = s->arrays[s->map_sizes[i].array].current;
         if (at != s->encoded_for[i] && encode_map(s, i, at, err) != STATUS_OK)
@@ -84,7 +84,7 @@ static unsigned product(const unsigned sizes[3]) {
 enum { MOST_ATTRIBUTES = 3 };
 
 /* Of a launch with attributes, which go to `attributes`; without one, it needs no configuration. */
-static cu_launch_config_t configuration(const operator_cuda_t *s, size_t i,
+static cu_launch_config_t configuration(const described_cuda_t *s, size_t i,
                                         cu_launch_attribute_t attributes[MOST_ATTRIBUTES]) {
     const launch_size_t *size = &s->sizes[i];
     const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
@@ -104,7 +104,7 @@ static cu_launch_config_t configuration(const operator_cuda_t *s, size_t i,
                                 .n_attributes = n};
 }
 
-static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
+static status_t launch_one(described_cuda_t *s, size_t i, error_t *err) {
     cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
     const cu_launch_config_t config = configuration(s, i, attributes);
     const unsigned *grid = config.grid, *block = config.block;
@@ -116,8 +116,8 @@ static status_t launch_one(operator_cuda_t *s, size_t i, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t operator_launch(gpu_sample_t *sample, error_t *err) {
-    operator_cuda_t *s = (operator_cuda_t *)sample;
+static status_t described_launch(gpu_sample_t *sample, error_t *err) {
+    described_cuda_t *s = (described_cuda_t *)sample;
     TRY(encode_maps(s, err));
     for (size_t i = 0; i < s->launches.n; i++)
         if (launch_one(s, i, err) != STATUS_OK)
@@ -128,10 +128,10 @@ static status_t operator_launch(gpu_sample_t *sample, error_t *err) {
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 /* Point the kernels' arguments at the arrays, scalars, params and maps. */
-/* In the order of OPERATOR_ARGUMENTS (operators.c), then the maps; a kernel without them takes the first ones alone. */
-static void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
-    const operator_description_t *d = s->description;
-    size_t n = 0, order[OPERATOR_ARRAYS + 1];
+/* In the order of WORKLOAD_ARGUMENTS (described.c), then the maps; a kernel without them takes the first ones alone. */
+static void described_list_arguments(described_cuda_t *s, const case_t *spec) {
+    const description_t *d = s->description;
+    size_t n = 0, order[DESCRIBED_ARRAYS + 1];
     description_order(d, order);
     order[d->n_arrays] = d->n_arrays; /* the workspace */
     for (size_t o = 0; o <= d->n_arrays; o++)
@@ -152,7 +152,7 @@ static void operator_list_arguments(operator_cuda_t *s, const case_t *spec) {
 /* ---- room on the device ---------------------------------------------------------------------- */
 
 /* The static and the dynamic shared memory of a block together. */
-static status_t check_shared(const operator_cuda_t *s, const cubin_t *cubin, size_t i,
+static status_t check_shared(const described_cuda_t *s, const cubin_t *cubin, size_t i,
                              error_t *err) {
     const unsigned arch = (unsigned)s->sample.gpu->arch, most = launch_shared_limit(arch);
     const uint64_t fixed = cubin_shared_bytes(cubin, s->launches.items[i].entry);
@@ -165,7 +165,7 @@ static status_t check_shared(const operator_cuda_t *s, const cubin_t *cubin, siz
 }
 
 /* Blocks that wait for each other must all be resident; `each` fit on a multiprocessor. */
-static status_t check_cooperative(const operator_cuda_t *s, size_t i, int each, error_t *err) {
+static status_t check_cooperative(const described_cuda_t *s, size_t i, int each, error_t *err) {
     const unsigned *grid = s->sizes[i].grid;
     const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     const int n = s->sample.gpu->multiprocessors;
@@ -177,7 +177,7 @@ static status_t check_cooperative(const operator_cuda_t *s, size_t i, int each, 
                            (unsigned long long)blocks, each, n);
 }
 
-static status_t check_driver(const operator_cuda_t *s, error_t *err) {
+static status_t check_driver(const described_cuda_t *s, error_t *err) {
     return s->sample.gpu->api.launch_ex != NULL
                ? STATUS_OK
                : error_set(err, STATUS_FAILED,
@@ -185,7 +185,7 @@ static status_t check_driver(const operator_cuda_t *s, error_t *err) {
                            "cooperative and overlapping launches need");
 }
 
-static status_t check_maps(const operator_cuda_t *s, error_t *err) {
+static status_t check_maps(const described_cuda_t *s, error_t *err) {
     if (s->maps.n == 0)
         return STATUS_OK;
     if (s->sample.gpu->arch < 90)
@@ -198,7 +198,7 @@ static status_t check_maps(const operator_cuda_t *s, error_t *err) {
                            "TENSOR_MAPS need");
 }
 
-static status_t check_cluster(const operator_cuda_t *s, size_t i, int resident, error_t *err) {
+static status_t check_cluster(const described_cuda_t *s, size_t i, int resident, error_t *err) {
     const unsigned *cluster = s->sizes[i].cluster;
     return resident > 0 ? STATUS_OK
                         : error_set(err, STATUS_FAILED,
@@ -208,7 +208,7 @@ static status_t check_cluster(const operator_cuda_t *s, size_t i, int resident, 
 }
 
 /* Of a kernel that is loaded. A driver's error is no skip. */
-static status_t check_attributes(session_t *session, const operator_cuda_t *s, size_t i,
+static status_t check_attributes(session_t *session, const described_cuda_t *s, size_t i,
                                  error_t *err) {
     const cuda_api_t *api = &s->sample.gpu->api;
     const launch_size_t *size = &s->sizes[i];
@@ -231,7 +231,7 @@ static status_t check_attributes(session_t *session, const operator_cuda_t *s, s
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static status_t load_function(session_t *session, operator_cuda_t *s, const cubin_t *cubin,
+static status_t load_function(session_t *session, described_cuda_t *s, const cubin_t *cubin,
                               size_t i, error_t *err) {
     gpu_t *gpu = s->sample.gpu;
     cu_function_t *function = &s->functions[i];
@@ -248,7 +248,7 @@ static status_t load_function(session_t *session, operator_cuda_t *s, const cubi
     return check_attributes(session, s, i, err);
 }
 
-static status_t load_functions(session_t *session, operator_cuda_t *s, const cubin_t *cubin,
+static status_t load_functions(session_t *session, described_cuda_t *s, const cubin_t *cubin,
                                const char *image, error_t *err) {
     CUDA(module_load(&s->module, image));
     for (size_t i = 0; i < s->launches.n; i++)
@@ -257,9 +257,9 @@ static status_t load_functions(session_t *session, operator_cuda_t *s, const cub
     return STATUS_OK;
 }
 
-static status_t evaluate(session_t *session, operator_cuda_t *s, const case_t *spec,
+static status_t evaluate(session_t *session, described_cuda_t *s, const case_t *spec,
                          size_t *workspace_bytes, error_t *err) {
-    operator_values_t values;
+    described_values_t values;
     description_values(s->description, spec, s->sample.gpu->multiprocessors, &values);
     for (size_t i = 0; i < s->launches.n; i++)
         TRY(session_skip(session, launches_size(&s->launches.items[i], &values,
@@ -272,7 +272,7 @@ static status_t evaluate(session_t *session, operator_cuda_t *s, const case_t *s
 
 static status_t load_image(session_t *session, const char *image, size_t bytes,
                            size_t *workspace_bytes, error_t *err) {
-    operator_cuda_t *s = session->state;
+    described_cuda_t *s = session->state;
     cubin_t cubin;
     const int64_t start_ns = clock_ns();
     TRY(cubin_open(image, bytes, &cubin, err));
@@ -286,8 +286,8 @@ static status_t load_image(session_t *session, const char *image, size_t bytes,
 
 /* Read and load a rung's program for this case, with session->state->description set: tables, sizes, kernels. Marks the case
  * as skipped if its sizes are not possible. */
-static status_t operator_program_load(session_t *session, const char *path, size_t *workspace_bytes,
-                                      error_t *err) {
+static status_t described_program_load(session_t *session, const char *path,
+                                       size_t *workspace_bytes, error_t *err) {
     char *image;
     size_t bytes;
     TRY(fs_read(path, &image, &bytes, err));
@@ -296,7 +296,7 @@ static status_t operator_program_load(session_t *session, const char *path, size
     return status;
 }
 
-static void operator_program_unload(operator_cuda_t *s) {
+static void described_program_unload(described_cuda_t *s) {
     if (s->module != NULL)
         s->sample.gpu->api.module_unload(s->module);
     s->module = NULL;
@@ -310,8 +310,8 @@ static const random_kind_t RANDOM[ELEMENT_KINDS] = {
     [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
 
 /* The workspace is the last array; without one it stays NULL in the kernel. */
-static void list_roles(operator_cuda_t *s, size_t workspace_bytes) {
-    const operator_description_t *d = s->description;
+static void list_roles(described_cuda_t *s, size_t workspace_bytes) {
+    const description_t *d = s->description;
     for (size_t i = 0; i < d->n_arrays; i++) {
         s->arrays[i].name = d->arrays[i].name;
         s->arrays[i].role = !d->arrays[i].is_input   ? ARRAY_OUTPUT
@@ -324,10 +324,10 @@ static void list_roles(operator_cuda_t *s, size_t workspace_bytes) {
     s->sample.n_arrays = d->n_arrays + (workspace_bytes > 0);
 }
 
-static void take_data(operator_cuda_t *s) {
+static void take_data(described_cuda_t *s) {
     const bool shifted = getenv("BENCH_SHIFT_ARRAYS") != NULL; /* docs/testing.md */
     for (size_t i = 0; i < s->description->n_arrays; i++) {
-        const operator_shape_t *shape = &s->data->shapes[i];
+        const described_shape_t *shape = &s->data->shapes[i];
         gpu_array_t *array = &s->arrays[i];
         array->bytes = shape->bytes;
         array->shift = shifted ? element_bytes(shape->element) : 0;
@@ -337,18 +337,18 @@ static void take_data(operator_cuda_t *s) {
 }
 
 static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uint64_t seeds[2]) {
-    operator_data_fill(((operator_cuda_t *)sample)->data, i, values, seeds[1]);
+    described_data_fill(((described_cuda_t *)sample)->data, i, values, seeds[1]);
 }
 
 /* Without permutations, which are sorted, and constants, which stay. */
 static status_t refill_fixed(gpu_sample_t *sample, size_t i, uint64_t seed, bool *possible,
                              error_t *err) {
-    operator_cuda_t *s = (operator_cuda_t *)sample;
-    const operator_shape_t *shape = &s->data->shapes[i];
+    described_cuda_t *s = (described_cuda_t *)sample;
+    const described_shape_t *shape = &s->data->shapes[i];
     const fill_t *fill = &shape->fill;
     cu_pointer_t values = s->arrays[i].fixed;
     uint64_t n = shape->n, key = fill_key(s->data->seed, seed);
-    uint32_t stream = OPERATOR_STREAM + (uint32_t)i, element = shape->element, kind = fill->kind;
+    uint32_t stream = DESCRIBED_STREAM + (uint32_t)i, element = shape->element, kind = fill->kind;
     double low = fill->low, high = fill->high;
     void *arguments[] = {&values, &n, &key, &stream, &element, &kind, &low, &high};
     *possible = kind == FILL_UNIFORM || kind == FILL_NORMAL || kind == FILL_INTEGERS;
@@ -358,10 +358,10 @@ static status_t refill_fixed(gpu_sample_t *sample, size_t i, uint64_t seed, bool
 }
 
 static void refill_data(gpu_sample_t *sample, uint64_t seed) {
-    operator_data_refill(((operator_cuda_t *)sample)->data, seed);
+    described_data_refill(((described_cuda_t *)sample)->data, seed);
 }
 
-static status_t prepare_refill(operator_cuda_t *s, const char *cubin, error_t *err) {
+static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *err) {
     s->sample.refill = refill_array;
     s->sample.refill_data = refill_data;
     if (cubin == NULL)
@@ -374,29 +374,29 @@ static status_t prepare_refill(operator_cuda_t *s, const char *cubin, error_t *e
 
 static status_t check_room(session_t *session, const case_t *spec, size_t workspace_bytes,
                            error_t *err) {
-    const operator_cuda_t *s = session->state;
-    const workload_cost_t cost = operators_cost(spec);
+    const described_cuda_t *s = session->state;
+    const workload_cost_t cost = described_cost(spec);
     const unsigned copies = s->sample.copy == COPY_PAGEABLE ? 1 : 2;
     TRY(host_room(copies * (cost.bus_in_bytes + cost.bus_out_bytes), err));
     return gpu_sample_applies(&s->sample, spec, cost.device_bytes + (double)workspace_bytes, err);
 }
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
-    operator_cuda_t *s = session->state;
+    described_cuda_t *s = session->state;
     gpu_sample_t *sample = &s->sample;
     const case_t *spec = request->spec;
     size_t workspace_bytes;
-    s->description = operators_find(spec->workload);
+    s->description = described_find(spec->workload);
     gpu_sample_techniques(sample, spec);
-    TRY(operator_program_load(session, request->cubin, &workspace_bytes, err));
+    TRY(described_program_load(session, request->cubin, &workspace_bytes, err));
     list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */
     TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
-    sample->launch = operator_launch;
-    s->data = operator_data_take(s->description, spec, request->seed);
+    sample->launch = described_launch;
+    s->data = described_data_take(s->description, spec, request->seed);
     take_data(s);
     TRY(prepare_refill(s, request->refill, err));
-    operator_list_arguments(s, spec);
+    described_list_arguments(s, spec);
     for (size_t i = 0; i < sample->n_arrays; i++)
         session->resources.peak_device_bytes +=
             (int64_t)s->arrays[i].bytes * (gpu_sample_allocates(sample) ? 2 : 1);
@@ -405,16 +405,16 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    return session_open_program(session, request, sizeof(operator_cuda_t), prepare, err);
+    return session_open_program(session, request, sizeof(described_cuda_t), prepare, err);
 }
 
 static void close_case(session_t *session) {
-    operator_cuda_t *s = session->state;
+    described_cuda_t *s = session->state;
     gpu_sample_free(&s->sample);
-    operator_program_unload(s);
+    described_program_unload(s);
     gpu_kernel_unload(s->sample.gpu, &s->refill);
     if (s->data != NULL)
-        operator_data_release(s->data);
+        described_data_release(s->data);
     free(s);
 }
 
@@ -422,7 +422,7 @@ static void close_case(session_t *session) {
 
 typedef enum left { LEFT_BY_RUN, LEFT_BY_SAMPLE, LEFT_IN_THE_MIDDLE } left_t;
 
-static status_t write_arrays(const operator_cuda_t *s, left_t left, const char *folder,
+static status_t write_arrays(const described_cuda_t *s, left_t left, const char *folder,
                              text_list_t *names, error_t *err) {
     for (size_t i = 0; i < s->description->n_arrays; i++) {
         if (!s->description->arrays[i].is_output)
@@ -431,7 +431,7 @@ static status_t write_arrays(const operator_cuda_t *s, left_t left, const char *
         const void *values = left == LEFT_BY_RUN      ? array->to
                              : left == LEFT_BY_SAMPLE ? array->last
                                                       : array->middle;
-        TRY(operator_data_write(s->data, i, values, folder, err));
+        TRY(described_data_write(s->data, i, values, folder, err));
         text_list_add(names, s->description->arrays[i].name);
     }
     return STATUS_OK;
@@ -452,10 +452,10 @@ static status_t last(session_t *session, const char *folder, text_list_t *names,
     return gpu_sample_write_middle(session, write_middle, folder, err);
 }
 
-const session_ops_t operator_cuda = {.workload = SESSION_OPERATORS,
-                                     .open = open_case,
-                                     .refill = gpu_sample_refill,
-                                     .fill = gpu_sample_fill,
-                                     .output = output,
-                                     .last = last,
-                                     .close = close_case};
+const session_ops_t described_cuda = {.workload = SESSION_DESCRIBED,
+                                      .open = open_case,
+                                      .refill = gpu_sample_refill,
+                                      .fill = gpu_sample_fill,
+                                      .output = output,
+                                      .last = last,
+                                      .close = close_case};

@@ -1,8 +1,8 @@
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "workloads/operator/description_read.h"
+#include "workloads/described/description_read.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -12,18 +12,18 @@
 
 /* ---- values of a case ------------------------------------------------------------------------- */
 
-void description_order(const operator_description_t *d, size_t order[OPERATOR_ARRAYS]) {
+void description_order(const description_t *d, size_t order[DESCRIBED_ARRAYS]) {
     size_t n = 0;
     for (int pass = 0; pass < 3; pass++)
         for (size_t i = 0; i < d->n_arrays; i++) {
-            const operator_array_t *array = &d->arrays[i];
+            const described_array_t *array = &d->arrays[i];
             if (pass == (!array->is_input ? 2 : array->is_output ? 1 : 0))
                 order[n++] = i;
         }
 }
 
-void description_values(const operator_description_t *description, const case_t *spec, int sm_count,
-                        operator_values_t *values) {
+void description_values(const description_t *description, const case_t *spec, int sm_count,
+                        described_values_t *values) {
     const size_t n = description->params.n;
     for (size_t i = 0; i < n; i++) {
         values->names[i] = description->params.items[i];
@@ -38,7 +38,7 @@ void description_values(const operator_description_t *description, const case_t 
 }
 
 /* A size or an amount, of at least `least`. */
-static status_t amount(const expression_t *expression, const operator_values_t *values,
+static status_t amount(const expression_t *expression, const described_values_t *values,
                        int64_t least, int64_t *value, error_t *err) {
     TRY(expression_value(expression, &values->scope, value, err));
     if (*value < least)
@@ -47,7 +47,7 @@ static status_t amount(const expression_t *expression, const operator_values_t *
     return STATUS_OK;
 }
 
-static status_t check_permutation(const operator_array_t *array, const operator_shape_t *shape,
+static status_t check_permutation(const described_array_t *array, const described_shape_t *shape,
                                   error_t *err) {
     /* Its order is that of 32-bit words. */
     const double most = fmin(element_range(shape->element).exact, UINT32_MAX) + 1;
@@ -59,7 +59,7 @@ static status_t check_permutation(const operator_array_t *array, const operator_
 }
 
 /* An expression's value, in integers or in float64; without one `value` stays as it is. */
-static status_t number_of(const expression_t *expression, const operator_values_t *values,
+static status_t number_of(const expression_t *expression, const described_values_t *values,
                           bool real, double *value, error_t *err) {
     int64_t integer;
     if (expression == NULL)
@@ -68,14 +68,14 @@ static status_t number_of(const expression_t *expression, const operator_values_
         return expression_real(expression, &values->scope, value, err);
     TRY(expression_value(expression, &values->scope, &integer, err));
     *value = (double)integer;
-    if (fabs(*value) > OPERATOR_LARGEST)
+    if (fabs(*value) > DESCRIBED_LARGEST)
         return error_set(err, STATUS_FAILED, "\"%s\": %" PRId64 ", expected at most 2^53 - 1",
                          expression_text(expression), integer);
     return STATUS_OK;
 }
 
-static status_t compute_fill(const operator_array_t *array, const operator_values_t *values,
-                             operator_shape_t *shape, error_t *err) {
+static status_t compute_fill(const described_array_t *array, const described_values_t *values,
+                             described_shape_t *shape, error_t *err) {
     fill_t *fill = &shape->fill;
     *fill = array->fill;
     if (array->fill_low == NULL && array->fill_high == NULL)
@@ -94,11 +94,11 @@ static status_t compute_fill(const operator_array_t *array, const operator_value
                            fill->high, lacks);
 }
 
-status_t description_scalar(const operator_description_t *description, size_t scalar,
-                            const case_t *spec, double *value, error_t *err) {
-    const operator_scalar_t *of = &description->scalars[scalar];
+status_t description_scalar(const description_t *description, size_t scalar, const case_t *spec,
+                            double *value, error_t *err) {
+    const described_scalar_t *of = &description->scalars[scalar];
     const element_range_t range = element_range(of->element);
-    operator_values_t values;
+    described_values_t values;
     description_values(description, spec, 0, &values);
     *value = of->value;
     if (number_of(of->expression, &values, element_is_float(of->element), value, err) != STATUS_OK)
@@ -109,10 +109,10 @@ status_t description_scalar(const operator_description_t *description, size_t sc
     return STATUS_OK;
 }
 
-operator_value_t description_scalar_value(const operator_description_t *description, size_t scalar,
-                                          const case_t *spec) {
+described_value_t description_scalar_value(const description_t *description, size_t scalar,
+                                           const case_t *spec) {
     error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
-    operator_value_t value = {.i64 = 0};
+    described_value_t value = {.i64 = 0};
     double number = 0;
     description_scalar(description, scalar, spec, &number, &ignored);
     switch (description->scalars[scalar].element) {
@@ -131,12 +131,12 @@ operator_value_t description_scalar_value(const operator_description_t *descript
     return value;
 }
 
-status_t description_shape(const operator_description_t *description, size_t array,
-                           const case_t *spec, operator_shape_t *shape, error_t *err) {
-    const operator_array_t *of = &description->arrays[array];
-    operator_values_t values;
+status_t description_shape(const description_t *description, size_t array, const case_t *spec,
+                           described_shape_t *shape, error_t *err) {
+    const described_array_t *of = &description->arrays[array];
+    described_values_t values;
     description_values(description, spec, 0, &values);
-    *shape = (operator_shape_t){.n = 1, .element = of->of_case ? values.element : of->element};
+    *shape = (described_shape_t){.n = 1, .element = of->of_case ? values.element : of->element};
     int64_t bytes = (int64_t)element_bytes(shape->element);
     for (size_t i = 0; i < of->n_dimensions; i++) {
         int64_t size;
@@ -153,9 +153,9 @@ status_t description_shape(const operator_description_t *description, size_t arr
     return check_permutation(of, shape, err);
 }
 
-status_t description_where(const operator_description_t *description, const case_t *spec,
-                           bool *allowed, error_t *err) {
-    operator_values_t values;
+status_t description_where(const description_t *description, const case_t *spec, bool *allowed,
+                           error_t *err) {
+    described_values_t values;
     int64_t value = 1;
     description_values(description, spec, 0, &values);
     if (description->where != NULL &&
@@ -165,10 +165,10 @@ status_t description_where(const operator_description_t *description, const case
     return STATUS_OK;
 }
 
-status_t description_cost(const operator_description_t *description, const case_t *spec,
-                          double *bytes, double *flops, error_t *err) {
-    const operator_cost_t *cost = &description->cost;
-    operator_values_t values;
+status_t description_cost(const description_t *description, const case_t *spec, double *bytes,
+                          double *flops, error_t *err) {
+    const described_cost_t *cost = &description->cost;
+    described_values_t values;
     int64_t value;
     description_values(description, spec, 0, &values);
     *bytes = *flops = NAN;
@@ -187,11 +187,11 @@ status_t description_cost(const operator_description_t *description, const case_
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
-static status_t evaluate(const operator_description_t *description, const case_t *spec,
-                         bool *allowed, error_t *err) {
+static status_t evaluate(const description_t *description, const case_t *spec, bool *allowed,
+                         error_t *err) {
     TRY(description_where(description, spec, allowed, err));
     for (size_t i = 0; *allowed && i < description->n_arrays; i++) {
-        operator_shape_t shape;
+        described_shape_t shape;
         TRY(description_shape(description, i, spec, &shape, err));
     }
     for (size_t i = 0; *allowed && i < description->n_scalars; i++) {
@@ -203,8 +203,7 @@ static status_t evaluate(const operator_description_t *description, const case_t
 }
 
 /* Every expression has a value at the default params, which `where` allows at least with the default dtype. */
-static status_t check_defaults(const node_t *top, const operator_description_t *description,
-                               error_t *err) {
+static status_t check_defaults(const node_t *top, const description_t *description, error_t *err) {
     for (size_t i = 0; i < description->dtypes.n; i++) {
         case_t spec = {.dtype = description->dtypes.items[i]};
         error_t wrong = ERROR_INIT;
@@ -219,9 +218,9 @@ static status_t check_defaults(const node_t *top, const operator_description_t *
     return STATUS_OK;
 }
 
-status_t description_parse(const char *file, const json_t *json,
-                           operator_description_t *description, error_t *err) {
-    *description = (operator_description_t){.json = json_incref((json_t *)json)};
+status_t description_parse(const char *file, const json_t *json, description_t *description,
+                           error_t *err) {
+    *description = (description_t){.json = json_incref((json_t *)json)};
     const node_t top = node_root(file, json);
     status_t status = read_description(&top, description, err);
     if (status == STATUS_OK)
@@ -250,7 +249,7 @@ static status_t hash_file(hash_t *hash, const char *folder, const char *name, ch
     return status;
 }
 
-static status_t hash_folder(const char *folder, operator_files_t *files, char text[HASH_TEXT],
+static status_t hash_folder(const char *folder, described_files_t *files, char text[HASH_TEXT],
                             error_t *err) {
     text_list_t *names = &files->names;
     hash_t *hash = hash_new();
@@ -271,13 +270,13 @@ static status_t hash_folder(const char *folder, operator_files_t *files, char te
     return status;
 }
 
-static void free_files(operator_files_t *files) {
+static void free_files(described_files_t *files) {
     text_list_free(&files->names);
     text_list_free(&files->hashes);
 }
 
-status_t description_check_files(const operator_description_t *description, error_t *err) {
-    const operator_files_t *files = &description->files;
+status_t description_check_files(const description_t *description, error_t *err) {
+    const described_files_t *files = &description->files;
     for (size_t i = 0; description->folder != NULL && i < files->names.n; i++) {
         const char *name = files->names.items[i];
         char now[HASH_TEXT];
@@ -293,8 +292,8 @@ status_t description_check_files(const operator_description_t *description, erro
 }
 
 /* Inputs that a function makes are in Python's workers only. */
-static status_t check_rungs(const char *path, const char *folder,
-                            const operator_description_t *description, error_t *err) {
+static status_t check_rungs(const char *path, const char *folder, const description_t *description,
+                            error_t *err) {
     text_list_t rungs = {0};
     status_t status = fs_list(folder, ".cu", &rungs, err);
     for (size_t i = 0; status == STATUS_OK && rungs.n > 0 && i < description->n_arrays; i++)
@@ -308,10 +307,10 @@ static status_t check_rungs(const char *path, const char *folder,
     return status;
 }
 
-status_t description_load(const char *folder, operator_description_t *description, error_t *err) {
-    *description = (operator_description_t){0};
+status_t description_load(const char *folder, description_t *description, error_t *err) {
+    *description = (description_t){0};
     char *path = fs_join(folder, "operator.json"), *text = NULL, hash[HASH_TEXT];
-    operator_files_t files = {0};
+    described_files_t files = {0};
     json_t *json = NULL;
     status_t status = node_read(path, &text, err);
     if (status == STATUS_OK)
@@ -336,9 +335,9 @@ status_t description_load(const char *folder, operator_description_t *descriptio
     return status;
 }
 
-void description_free(operator_description_t *description) {
+void description_free(description_t *description) {
     for (size_t i = 0; i < description->n_arrays; i++) {
-        operator_array_t *array = &description->arrays[i];
+        described_array_t *array = &description->arrays[i];
         free(array->name);
         for (size_t k = 0; k < array->n_dimensions; k++)
             expression_free(array->shape[k]);
@@ -360,5 +359,5 @@ void description_free(operator_description_t *description) {
     free(description->summary);
     free(description->size_param);
     json_decref(description->json);
-    *description = (operator_description_t){0};
+    *description = (description_t){0};
 }
