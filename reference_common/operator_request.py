@@ -53,7 +53,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator's arrays and scalars in one case; `hash` is that of its files."""
+    """A workload's arrays and scalars in one case; `hash` is that of its files."""
 
     folder: str
     hash: str

@@ -25,7 +25,7 @@ void workload_print_subcommands(FILE *out);
 
 /* The words after `bench run`, as run_command() takes them. The caller frees `args` with cli_args_free(). */
 status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err);
-/* Does run_command() take these words beside --operator? The operator need not exist yet. */
+/* Does run_command() take these words beside --workload? The workload need not exist yet. */
 status_t run_check_words(const char *root, const text_list_t *words, error_t *err);
 /* The words of a call for the record: those of `paths` as named from the project's folder, in which a report's reader
  * measures again. */
@@ -34,7 +34,7 @@ text_list_t run_argv(const cli_args_t *args, const text_list_t *paths);
 /* --compiler and --arch of run and compile. */
 extern const char *const COMPILER_CHOICES[];
 CLI_READER(cli_arch); /* text_list_t; the caller frees it */
-/* --operator of run, plan and compile: adds the operator of a folder. const char *: its workload's name. */
+/* --workload of run, plan and compile: adds the workload of a folder. const char *: its name. */
 CLI_READER(cli_workload);
 
 #endif

@@ -1,4 +1,4 @@
-/* `bench operator`: its subcommands. */
+/* `bench workload`: its subcommands. */
 #include "cli/workload.h"
 
 #include "base/memory.h"
@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ==== bench operator new ====================================================================== */
+/* ==== bench workload new ====================================================================== */
 
-/* `bench operator new`: kernels/common/new_operator/ under another name. */
+/* `bench workload new`: kernels/common/new_workload/ under another name. */
 
-static const char TEMPLATE[] = "kernels/common/new_operator", TEMPLATE_NAME[] = "new_operator";
+static const char TEMPLATE[] = "kernels/common/new_workload", TEMPLATE_NAME[] = "new_workload";
 
 static const struct {
     const char *name, *what;
 } FILES[] = {
-    {"operator.json", "arrays, params, tolerances, cost and sizes: change these first"},
+    {"workload.json", "arrays, params, tolerances, cost and sizes: change these first"},
     {"reference.py", "what it computes, in PyTorch: every other result is compared with it"},
     {"01_element_per_thread.cu", "the first rung: a kernel, and how it is launched"},
     {"spelled_out.py", "another implementation, of which there may be any number"},
@@ -79,10 +79,10 @@ static void print_folder(const char *folder) {
     char *word = text_shell(folder);
     printf("\nIt runs as it is. Each file says what to change; docs/your-kernel.md has the format. "
            "Next:\n"
-           "  bench operator check %s --emulate     (is the kernel right? on the CPU)\n"
-           "  bench compile --operator %s --arch sm_75,sm_90 --quick\n"
-           "  bench run --operator %s --quick\n"
-           "  bench run --operator %s --quick --set device=cpu     (without a GPU)\n",
+           "  bench workload check %s --emulate     (is the kernel right? on the CPU)\n"
+           "  bench compile --workload %s --arch sm_75,sm_90 --quick\n"
+           "  bench run --workload %s --quick\n"
+           "  bench run --workload %s --quick --set device=cpu     (without a GPU)\n",
            word, word, word, word);
     free(word);
 }
@@ -93,10 +93,10 @@ static status_t refuse_taken(const char *name, error_t *err) {
     const description_t *d = described_find(name);
     if (d == NULL)
         return error_set(err, STATUS_USAGE,
-                         "bench operator new: \"%s\" is the name of a workload: choose another",
+                         "bench workload new: \"%s\" is the name of a workload: choose another",
                          name);
     char *folder = fs_from_here(d->folder);
-    error_set(err, STATUS_USAGE, "bench operator new: %s exists already: choose another name",
+    error_set(err, STATUS_USAGE, "bench workload new: %s exists already: choose another name",
               folder);
     free(folder);
     return STATUS_USAGE;
@@ -104,13 +104,13 @@ static status_t refuse_taken(const char *name, error_t *err) {
 
 static status_t check_name(const workload_options_t *options, error_t *err) {
     if (options->n_operands != 1)
-        return error_set(err, STATUS_USAGE, "bench operator new: expected one NAME, found %zu",
+        return error_set(err, STATUS_USAGE, "bench workload new: expected one NAME, found %zu",
                          options->n_operands);
     const char *name = options->operands[0];
     if (!text_is_name(name))
         return error_set(
             err, STATUS_USAGE,
-            "bench operator new: found the name \"%s\", expected letters, digits, \"_\", "
+            "bench workload new: found the name \"%s\", expected letters, digits, \"_\", "
             "\"-\", \"+\" and \".\"",
             name);
     workload_search_described(options->root, NULL);
@@ -135,10 +135,10 @@ static status_t described_new(const workload_options_t *options, error_t *err) {
     return status;
 }
 
-/* ==== bench operator import =================================================================== */
+/* ==== bench workload import =================================================================== */
 
-/* `bench operator import`: a problem of a kernel benchmark, measured as an operator. What it computes on is found by
- * reference_operator/import_problem.py, which writes the operator's folder. */
+/* `bench workload import`: a problem of a kernel benchmark, measured as a workload. What it computes on is found by
+ * reference_described/import_problem.py, which writes the workload's folder. */
 
 enum { TIMEOUT_S = 600 };
 
@@ -176,7 +176,7 @@ static bool is_quiet(const workload_options_t *options) {
 /* `*notes` are those of import_problem.py; the caller frees them. */
 static status_t write_imported(const workload_options_t *options, const char *folder, char **notes,
                                error_t *err) {
-    char *python, *script = fs_join(options->root, "reference_operator/import_problem.py");
+    char *python, *script = fs_join(options->root, "reference_described/import_problem.py");
     const char *slash = strrchr(options->operands[0], '/');
     char *mark = mem_format("import %s: ", slash != NULL ? slash + 1 : options->operands[0]);
     subprocess_result_t answer = {0};
@@ -215,11 +215,11 @@ static text_list_t words_of_run(const workload_options_t *options) {
     return words;
 }
 
-/* `bench run --operator FOLDER`, with the options after "--". */
+/* `bench run --workload FOLDER`, with the options after "--". */
 static status_t run_folder(const workload_options_t *options, const char *folder, error_t *err) {
     text_list_t words = words_of_run(options);
     cli_args_t args;
-    text_list_add(&words, "--operator");
+    text_list_add(&words, "--workload");
     text_list_add(&words, folder);
     status_t status = run_parse(options->root, &words, &args, err);
     if (status == STATUS_OK) {
@@ -267,7 +267,7 @@ static status_t make_folder(const workload_options_t *options, const char *folde
         progress_say(&progress, "import %s: reference in float64 on the CPU, on two inputs", name);
         status = check_oracle(options, folder, notes, err);
         if (status != STATUS_OK)
-            fs_remove_marked(folder, "operator.json", NULL);
+            fs_remove_marked(folder, "workload.json", NULL);
     }
     progress_end(&progress);
     progress_free(&progress);
@@ -278,11 +278,11 @@ static status_t make_folder(const workload_options_t *options, const char *folde
 /* What can be told at once: the rest takes a while. */
 static status_t check_call(const workload_options_t *options, error_t *err) {
     if (options->n_operands == 0)
-        return error_set(err, STATUS_USAGE, "bench operator import: expected PROBLEM.py");
+        return error_set(err, STATUS_USAGE, "bench workload import: expected PROBLEM.py");
     if (options->out != NULL && fs_exists(options->out))
         return error_set(err, STATUS_USAGE, "--out %s: exists already", options->out);
     if (!fs_exists(options->operands[0]))
-        return error_set(err, STATUS_USAGE, "bench operator import: %s: no such file",
+        return error_set(err, STATUS_USAGE, "bench workload import: %s: no such file",
                          options->operands[0]);
     for (size_t i = 0; i < options->candidates.n; i++)
         if (!fs_exists(options->candidates.items[i]))
@@ -310,14 +310,14 @@ static status_t described_import(const workload_options_t *options, error_t *err
     return status;
 }
 
-/* ==== bench operator ========================================================================== */
+/* ==== bench workload ========================================================================== */
 
 const cli_option_t WORKLOAD_OPTIONS[] = {
     {"dir", "DIR", "new: folder to make NAME in (kernels/; installed: the current folder)",
      CLI_FIELD(cli_text, workload_options_t, dir)},
     {"candidate", "FILE", "import: measure its ModelNew against Model (repeatable)",
      CLI_FIELD(cli_texts, workload_options_t, candidates)},
-    {"out", "DIR", "import: keep the operator in this new folder",
+    {"out", "DIR", "import: keep the workload in this new folder",
      CLI_FIELD(cli_text, workload_options_t, out)},
     {"train", NULL, "import: in training mode (batch norm by the batch's statistics)",
      CLI_FIELD(cli_flag, workload_options_t, train)},
@@ -360,7 +360,7 @@ static status_t unknown_subcommand(const char *name, error_t *err) {
         names[i] = SUBCOMMANDS[i].name;
     const vocabulary_t known = {"subcommand", "", names, N_SUBCOMMANDS};
     char *complaint = vocabulary_complaint(&known, name);
-    error_set(err, STATUS_USAGE, "bench operator: %s", complaint);
+    error_set(err, STATUS_USAGE, "bench workload: %s", complaint);
     free(complaint);
     return STATUS_USAGE;
 }
@@ -372,7 +372,7 @@ static status_t check_options(const cli_args_t *args, size_t subcommand, error_t
         while (*own != NULL && strcmp(*own, option->name) != 0)
             own++;
         if (*own == NULL && cli_has(args, option->name))
-            return error_set(err, STATUS_USAGE, "bench operator %s does not take --%s",
+            return error_set(err, STATUS_USAGE, "bench workload %s does not take --%s",
                              SUBCOMMANDS[subcommand].name, option->name);
     }
     return STATUS_OK;
@@ -381,7 +381,7 @@ static status_t check_options(const cli_args_t *args, size_t subcommand, error_t
 status_t workload_command(const cli_args_t *args, error_t *err) {
     if (args->operands.n == 0)
         return error_set(err, STATUS_USAGE,
-                         "bench operator: expected a subcommand (see bench help operator)");
+                         "bench workload: expected a subcommand (see bench help workload)");
     const char *name = args->operands.items[0];
     size_t i = 0;
     while (i < N_SUBCOMMANDS && strcmp(SUBCOMMANDS[i].name, name) != 0)

@@ -1,4 +1,4 @@
-/* Subcommands of `bench operator`; their table is in operator.c. Operands are those after the subcommand's name. */
+/* Subcommands of `bench workload`; their table is in workload.c. Operands are those after the subcommand's name. */
 #ifndef BENCH_CLI_WORKLOAD_H
 #define BENCH_CLI_WORKLOAD_H
 
@@ -25,10 +25,5 @@ status_t described_check(const workload_options_t *options, error_t *err);
 
 /* Is the reference output such that a check can fail, at the default sizes? */
 status_t described_check_oracle(const workload_t *workload, const char *root, error_t *err);
-
-/* What `bench list` and `bench operator` print of an operator. */
-
-/* Name, summary, folder, params, rungs and implementations. */
-status_t described_print(const workload_t *workload, const char *root, FILE *out, error_t *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* `bench operator check`: what is wrong with an operator before anything is measured. That its rungs compile is for
+/* `bench workload check`: what is wrong with a workload before anything is measured. That its rungs compile is for
  * `bench compile`. */
 #include "cli/workload.h"
 
@@ -43,7 +43,9 @@ static status_t print_variants(const workload_t *workload, const char *root, FIL
     return status;
 }
 
-status_t described_print(const workload_t *workload, const char *root, FILE *out, error_t *err) {
+/* Name, summary, folder, params, rungs and implementations. */
+static status_t print_workload(const workload_t *workload, const char *root, FILE *out,
+                               error_t *err) {
     const description_t *d = described_find(workload->name);
     char *folder = fs_from_here(d->folder);
     fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
@@ -308,7 +310,7 @@ status_t described_check_oracle(const workload_t *workload, const char *root, er
 /* A line for each. */
 static status_t print_wrong_scripts(const char *root, const char *python, const text_list_t *paths,
                                     error_t *err) {
-    char *script = fs_join(root, "reference_operator/check_files.py");
+    char *script = fs_join(root, "reference_described/check_files.py");
     const char **argv = mem_zeroed(paths->n + 3, sizeof *argv);
     subprocess_result_t answer = {0};
     argv[0] = python;
@@ -366,7 +368,7 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
         .workload = workload, .root = root, .variant = options->variant, .sets = &options->sets};
     if (options->emulate)
         TRY(emulate_check_options(&emulation, err));
-    TRY(described_print(workload, root, stdout, err));
+    TRY(print_workload(workload, root, stdout, err));
     case_t defaults = workload_defaults(workload);
     print_cost(d, &defaults);
     status_t status = print_sweeps(workload, root, err);
@@ -385,7 +387,7 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
     char *word = text_shell(folder);
     if (status == STATUS_OK)
         printf("ok: the description, and the reference at the smallest and the default sizes%s.\n"
-               "Do the rungs compile?  bench compile --operator %s --arch sm_75,sm_90 --quick\n",
+               "Do the rungs compile?  bench compile --workload %s --arch sm_75,sm_90 --quick\n",
                n_scripts > 0 ? "; each implementation has a function run" : "", word);
     free(word);
     return status;
@@ -394,8 +396,7 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
 status_t described_check(const workload_options_t *options, error_t *err) {
     if (options->n_operands == 0)
         return error_set(err, STATUS_USAGE,
-                         "bench operator check: expected the folder of an "
-                         "operator");
+                         "bench workload check: expected the folder of a workload");
     TRY(fs_check_temporary(err));
     if ((options->variant != NULL || options->sets.n > 0) && !options->emulate)
         return error_set(err, STATUS_USAGE, "--variant and --set are for --emulate");

@@ -1,4 +1,4 @@
-/* `bench operator check --emulate`: are the rungs right? Each is compiled for this machine's CPU and run at small sizes, in
+/* `bench workload check --emulate`: are the rungs right? Each is compiled for this machine's CPU and run at small sizes, in
  * a process of its own; the reference and the tolerances are those of a measured case. */
 #include "emulate/emulate.h"
 

@@ -7,7 +7,7 @@
 #include "compile/source.h"
 #include "workloads/described/described.h"
 
-/* A run of an operator's rung on this machine's CPU, in a process of its own. Its program is that of
+/* A run of a described workload's rung on this machine's CPU, in a process of its own. Its program is that of
  * emulate/program.h: the rung, kernels/emulation/host_cuda.h before it and rung.h behind it. */
 
 typedef enum emulated {

@@ -405,7 +405,7 @@ static void run_again(contender_t *c, const reference_t *reference, const char *
     } else if (answer != NULL) {
         c->result.determinism = difference == NULL ? DETERMINISTIC : NONDETERMINISTIC;
         if (difference != NULL && repeats_of(c) == REPEATS_MUST_BE_EQUAL) {
-            char *reason = mem_format("two runs on the same inputs differ: %s; operator.json has "
+            char *reason = mem_format("two runs on the same inputs differ: %s; workload.json has "
                                       "\"deterministic\": \"required\"",
                                       difference);
             contender_drop(c, CASE_WRONG, reason);

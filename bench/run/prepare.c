@@ -484,7 +484,7 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
     *status = CASE_SKIPPED;
     if (is_left_to_the_gpu(run, spec))
         return mem_text("there is a GPU, and the sweep has \"cpu\": \"without_gpu\" (of an "
-                        "operator's quick one, --set device=cpu decides)");
+                        "workload's quick one, --set device=cpu decides)");
     if (strcmp(spec->engine, "cuda") != 0)
         return run_no_time_left(run);
     if (run->no_gpu == NULL)

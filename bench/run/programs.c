@@ -66,7 +66,7 @@ static void compile_refill(run_t *run, compile_options_t compile) {
     if (status == STATUS_OK && program->status == PROGRAM_OK)
         run->settings.refill = program->cubin;
     else
-        progress_note(&run->progress, "inputs of operators are filled by the host: %s",
+        progress_note(&run->progress, "inputs of described workloads are filled by the host: %s",
                       status == STATUS_OK ? program->reason : why.text);
 }
 

@@ -476,7 +476,7 @@ static status_t refuse_kind(const run_t *run, const char *key, const char *found
     if (text_starts(key, "operators."))
         return error_set(err, STATUS_INCOMPARABLE,
                          "%s cannot be resumed: the files of %s have changed since: restore them "
-                         "(operator.json, .py, .cu), or choose another --out",
+                         "(workload.json, .py, .cu), or choose another --out",
                          run->folder, key + strlen("operators."));
     return error_set(err, STATUS_INCOMPARABLE,
                      "%s cannot be resumed: %s: found '%s', expected '%s': continue with the same "

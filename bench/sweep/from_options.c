@@ -192,7 +192,7 @@ static json_t *select_variants(const text_list_t *wanted, const text_list_t *kno
     return list;
 }
 
-/* Rungs of an operator are launched one by one, which has times of all phases, and in a graph, as
+/* Rungs of a described workload are launched one by one, which has times of all phases, and in a graph, as
  * PyTorch's best modes. */
 static void add_launches(const workload_t *workload, json_t *techniques) {
     json_t *launches = json_pack("{s:[s, s]}", "launch", "stream", "graph");
@@ -332,7 +332,7 @@ static status_t make_contenders(const workload_t *workload, const sweep_options_
     return status;
 }
 
-/* What an operator's description gives for axes that are not set. */
+/* What a workload's description gives for axes that are not set. */
 static void add_default_axes(const workload_t *workload, bool quick, json_t *axes) {
     const description_t *description = described_find(workload->name);
     if (description == NULL)

@@ -113,7 +113,7 @@ static json_t *on_loss(const worker_t *worker, const json_t *request, error_t *e
     return answer;
 }
 
-/* Read the operator that a case is of; it must be what the supervisor has read. */
+/* Read the described workload that a case is of; it must be what the supervisor has read. */
 static status_t take_described(const json_t *request, error_t *err) {
     const char *folder = request_text(request, "folder"), *name = request_text(request, "name");
     const char *hash = request_text(request, "hash");

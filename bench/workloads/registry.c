@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ==== ways of an operator's Python file ======================================================= */
+/* ==== ways of a described workload's Python file ======================================================= */
 
-/* The ways in which an operator's Python file NAME.py is run, as far as its text tells; its worker, which
+/* The ways in which a described workload's Python file NAME.py is run, as far as its text tells; its worker, which
  * imports it, has the last word (reference_python/ways.py). */
 
 static const char GRAPH[] = "+graph", COMPILE[] = "+compile";
@@ -24,7 +24,7 @@ typedef enum setting { UNSET, IS_FALSE, IS_TRUE } setting_t;
 typedef struct script {
     setting_t graph, compile; /* GRAPH = …, COMPILE = … at the start of a line */
     bool is_plain;            /* imports nothing but PyTorch and what computes nothing */
-    bool is_imported;         /* written by `bench operator import` */
+    bool is_imported;         /* written by `bench workload import` */
 } script_t;
 
 /* Beside torch: modules whose functions torch.compile traces, or that a forward pass does not call. */

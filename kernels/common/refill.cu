@@ -1,4 +1,4 @@
-// Fills an input of an operator on the device, with the bits of fill_again() in bench/workloads/described/fill.c. A program
+// Fills an input of a workload on the device, with the bits of fill_again() in bench/workloads/described/fill.c. A program
 // of its own, which the worker launches between samples: a rung can neither replace nor see it. A test compiles this file
 // for the host and compares the bits, `make check-gpu` on the device.
 #include "launch.cuh"

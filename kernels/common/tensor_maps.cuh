@@ -1,8 +1,8 @@
-// Tensor maps, by which TMA copies tiles of the operator's arrays (sm_90): the rung has a table of them beside LAUNCHES,
+// Tensor maps, by which TMA copies tiles of the workload's arrays (sm_90): the rung has a table of them beside LAUNCHES,
 // the host encodes them for the addresses of each launch, and kernels get them as their last parameters. What copies by
 // them is in tma.cuh. bench/workloads/described/tensor_maps.h mirrors the struct; a test compares the two.
 #pragma once
-#include "operator.cuh"
+#include "workload.cuh"
 
 // CUtensorMap of <cuda.h>, which NVRTC has not.
 struct __align__(128) tensor_map_t {
@@ -14,7 +14,7 @@ enum tensor_map_l2 { L2_NONE = 0, L2_64 = 1, L2_128 = 2, L2_256 = 3 };  // bytes
 
 // The innermost dimension comes first, as in coordinates of a tile; there are as many as sizes are given.
 struct described_tensor_map {
-    char array[64];               // its name in operator.json, with its element type
+    char array[64];               // its name in workload.json, with its element type
     described_text<64> sizes[5];   // elements
     described_text<32> box[5];     // of a tile, elements: at most 256
     unsigned swizzle;             // tensor_map_swizzle

@@ -1,5 +1,5 @@
 // Products of a warpgroup (four warps) on Hopper's tensor cores, with both operands in shared memory: wgmma, which
-// only sm_90a has. An operand's row is 64 elements of fp16 (or bf16, if that is the operator's type) along the sum, 128 bytes, and rows are stored one after
+// only sm_90a has. An operand's row is 64 elements of fp16 (or bf16, if that is the workload's type) along the sum, 128 bytes, and rows are stored one after
 // another; the chunk c of 16 bytes of row r lies at place c ^ r % 8 (PTX ISA, "128-Byte swizzle"). Operands begin at a
 // multiple of 1024 bytes.
 #pragma once

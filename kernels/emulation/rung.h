@@ -1,4 +1,4 @@
-// The end of a rung's program on the host: all kernels of an operator have the same parameters. What it is told, a line
+// The end of a rung's program on the host: all kernels of a workload have the same parameters. What it is told, a line
 // each, comes from bench/workloads/described/emulation.c:
 //   tables FILE MAPS     write WORKSPACE, 64 bytes, and LAUNCHES to FILE, TENSOR_MAPS to MAPS
 //   run             then from stdin:
@@ -86,7 +86,7 @@ static int write_tables(const char *path) {
     return 0;
 }
 
-// All kernels of a rung have the operator's parameters; those with maps have all of them. One without ignores them.
+// All kernels of a rung have the workload's parameters; those with maps have all of them. One without ignores them.
 template <class... Maps>
 static void launch_with(unsigned maps, void *kernel, void **arguments, dim3 blocks, dim3 threads, dim3 clusters,
                         bool cooperative) {

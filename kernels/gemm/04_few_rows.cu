@@ -18,7 +18,7 @@
 #elif K % 8 != 0 || N % 8 != 0
 #error SKIP: needs k and n that are multiples of 8 (16-byte loads)
 #endif
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/tensor_cores.cuh"
 
 constexpr unsigned WARPS = 16, THREADS = 32 * WARPS, ROWS = 16, COLUMNS = 32, TILES = COLUMNS / 8;

@@ -5,7 +5,7 @@
 //   COPIERS          threads beside those that multiply, of which one copies: 32, or 128 to give away their registers
 // Copies outside of a and b are zeros, and nothing outside of y is stored: no tile needs to fit.
 #pragma once
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/tensor_cores.cuh"
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"

@@ -282,15 +282,15 @@ static void test_hash(void **state) {
     static const char *const STEPS[][2] = {
         /* each changes the hash */
         {"reference.py", "x"}, {"reference.py", "y"},    {"other.py", "x"},
-        {"other.py", "xy"},    {"operator.json", "+\n"},
+        {"other.py", "xy"},    {"workload.json", "+\n"},
     };
-    char *folder = NULL, *json = read_text(FIXTURES "operators/smallest/operator.json");
+    char *folder = NULL, *json = read_text(FIXTURES "operators/smallest/workload.json");
     error_t err = ERROR_INIT;
     assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
-    write_file(folder, "operator.json", json);
+    write_file(folder, "workload.json", json);
     char *before = hash_or_error(folder);
-    char *missing = mem_format("%s: found no reference.py, which an operator needs beside "
-                               "operator.json",
+    char *missing = mem_format("%s: found no reference.py, which a workload needs beside "
+                               "workload.json",
                                folder);
     assert_string_equal(before, missing);
     free(missing);
@@ -312,9 +312,16 @@ static void test_hash(void **state) {
     assert_int_equal(rename(other, renamed), 0);
     char *after = hash_or_error(folder);
     assert_string_not_equal(before, after);
-    free(after);
     free(renamed);
     free(other);
+    char *name = fs_join(folder, "workload.json"), *former = fs_join(folder, "operator.json");
+    assert_int_equal(rename(name, former), 0); /* changes nothing */
+    char *same = hash_or_error(folder);
+    assert_string_equal(after, same);
+    free(same);
+    free(former);
+    free(name);
+    free(after);
     free(before);
     assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
     free(json);
@@ -374,7 +381,7 @@ static void test_expressions_over_params(void **state) {
 static void test_missing_folder(void **state) {
     (void)state;
     char *text = hash_or_error("no/such/operator");
-    assert_true(text_starts(text, "no/such/operator/operator.json: "));
+    assert_true(text_starts(text, "no/such/operator/workload.json: "));
     free(text);
 }
 

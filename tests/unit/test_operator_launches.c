@@ -54,11 +54,11 @@ static void compare_structs(const char *host_path, const char *device_path, cons
 
 static void test_tables_of_host_and_device(void **state) {
     (void)state;
-    compare_structs("bench/workloads/described/launches.h", "kernels/common/operator.cuh",
+    compare_structs("bench/workloads/described/launches.h", "kernels/common/workload.cuh",
                     "described_launch");
     compare_structs("bench/workloads/described/tensor_maps.h", "kernels/common/tensor_maps.cuh",
                     "described_tensor_map");
-    char *header = read_text("kernels/common/operator.cuh"),
+    char *header = read_text("kernels/common/workload.cuh"),
          *size = mem_format("workspace_bytes[%d]", WORKSPACE_TEXT);
     assert_non_null(strstr(header, size));
     free(size);

@@ -1,4 +1,4 @@
-/* kernels/operator.schema.json says for editors what the reader of operator.json does: the two must agree. The reader
+/* kernels/workload.schema.json says for editors what the reader of workload.json does: the two must agree. The reader
  * says what it knows when it is given something unknown. */
 #include "base/memory.h"
 #include "base/text.h"
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <regex.h>
 
-#define SCHEMA "kernels/operator.schema.json"
+#define SCHEMA "kernels/workload.schema.json"
 
 typedef struct files {
     json_t *schema, *valid; /* a description that has every key */
@@ -31,7 +31,7 @@ static json_t *load(const char *path) {
 static int read_files(void **state) {
     static files_t files;
     files.schema = load(SCHEMA);
-    files.valid = load("tests/fixtures/operators/everything/operator.json");
+    files.valid = load("tests/fixtures/operators/everything/workload.json");
     *state = &files;
     return 0;
 }
@@ -60,7 +60,7 @@ static json_t *at(json_t *json, const char *path) {
 static char *complaint(const json_t *json) {
     description_t description;
     error_t err = ERROR_INIT;
-    if (description_parse("operator.json", json, &description, &err) == STATUS_OK)
+    if (description_parse("workload.json", json, &description, &err) == STATUS_OK)
         description_free(&description);
     return mem_text(err.text);
 }

@@ -107,7 +107,7 @@ static void test_the_same_folder_twice_is_one_operator(void **state) {
 }
 
 static void write_description(const char *folder, const char *dtype) {
-    char *path = fs_join(folder, "operator.json"), *reference = fs_join(folder, "reference.py");
+    char *path = fs_join(folder, "workload.json"), *reference = fs_join(folder, "reference.py");
     char *text =
         mem_format("{\"schema\": 1, \"name\": \"changing\", \"params\": {\"n\": {\"default\": 4}}, "
                    "\"dtypes\": [\"%s\"], \"inputs\": [{\"name\": \"x\", \"shape\": [\"n\"], "
@@ -135,7 +135,7 @@ static void test_a_description_that_changes_in_use(void **state) {
     write_description(folder, "f64");
     assert_int_equal(described_add(folder, NULL, &added, &err), STATUS_USAGE);
     char *expected = mem_format(
-        "%s: a file of the operator \"changing\" was changed while it was in use", folder);
+        "%s: a file of the workload \"changing\" was changed while it was in use", folder);
     assert_string_equal(err.text, expected);
     free(expected);
     fs_remove_tree(folder, NULL);

@@ -1,4 +1,4 @@
-/* An operator on a GPU: opens and closes a case, and writes its outputs. */
+/* A described workload on a GPU: opens and closes a case, and writes its outputs. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "engine/launch.h"

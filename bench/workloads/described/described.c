@@ -401,6 +401,8 @@ static described_entry_t *find_added(const char *name) {
     return NULL;
 }
 
+void (*described_tell)(const char *sentence);
+
 /* Is the name free? One folder may be added again. */
 static status_t check_name(const char *folder, const description_t *d,
                            bool (*is_taken)(const char *name), error_t *err) {
@@ -408,7 +410,7 @@ static status_t check_name(const char *folder, const description_t *d,
     const description_t *other = entry != NULL ? &entry->description : NULL;
     const char *of = is_taken != NULL && is_taken(d->name) ? "a workload of this program"
                      : other == NULL                       ? NULL
-                     : other->folder == NULL               ? "an operator of this run"
+                     : other->folder == NULL               ? "a workload of this run"
                                                            : other->folder;
     if (of == NULL)
         return STATUS_OK;
@@ -416,17 +418,23 @@ static status_t check_name(const char *folder, const description_t *d,
         return strcmp(other->hash, d->hash) == 0
                    ? STATUS_OK
                    : error_set(err, STATUS_USAGE,
-                               "%s: a file of the operator \"%s\" was changed while it was in use",
+                               "%s: a file of the workload \"%s\" was changed while it was in use",
                                folder, d->name);
-    return error_set(err, STATUS_USAGE,
-                     "%s/operator.json: $.name: \"%s\" is the name of %s: choose another", folder,
-                     d->name, of);
+    char *path = description_path(folder);
+    error_set(err, STATUS_USAGE, "%s: $.name: \"%s\" is the name of %s: choose another", path,
+              d->name, of);
+    free(path);
+    return STATUS_USAGE;
 }
 
 static status_t add_folder(const char *folder, described_entry_t *entry,
                            bool (*is_taken)(const char *name), error_t *err) {
     status_t status = check_name(folder, &entry->description, is_taken, err);
     if (status == STATUS_OK && find_added(entry->description.name) == NULL) {
+        char *advice = description_advice(&entry->description);
+        if (advice != NULL && described_tell != NULL)
+            described_tell(advice);
+        free(advice);
         add_entry(entry);
         return STATUS_OK;
     }
@@ -437,7 +445,7 @@ static status_t add_folder(const char *folder, described_entry_t *entry,
 
 /* ---- those of kernels/ ------------------------------------------------------------------------ */
 
-/* Where operators may be that nobody has asked for yet. */
+/* Where described workloads may be that nobody has asked for yet. */
 static struct {
     text_list_t folders; /* …/kernels */
     text_list_t read;    /* …/kernels/NAME: those tried */
@@ -458,7 +466,7 @@ void described_search(const char *root, bool (*is_taken)(const char *name),
 
 /* A wrong description must not keep other workloads from running. */
 static void read_folder(const char *folder) {
-    char *file = fs_join(folder, "operator.json");
+    char *file = description_path(folder);
     if (!text_list_has(&search.read, folder) && fs_exists(file)) {
         described_entry_t *entry = mem_zeroed(1, sizeof *entry);
         error_t why = ERROR_INIT;
@@ -474,7 +482,7 @@ static void read_folder(const char *folder) {
     free(file);
 }
 
-/* Let the operator of this folder be number `at`. Returns 1, or 0 if there is none. */
+/* Let the described workload of this folder be number `at`. Returns 1, or 0 if there is none. */
 static size_t place(const char *folder, size_t at) {
     char *path = realpath(folder, NULL);
     size_t i = at;

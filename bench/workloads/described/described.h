@@ -1,11 +1,11 @@
-/* The operators of this process, as workloads. */
+/* The workloads of this process that folders describe. */
 #ifndef BENCH_WORKLOADS_DESCRIBED_DESCRIBED_H
 #define BENCH_WORKLOADS_DESCRIBED_DESCRIBED_H
 
 #include "workloads/common/session_parts.h"
 #include "workloads/described/description.h"
 
-/* Inputs of an operator's case in host memory. Cases with equal ones share them. */
+/* Inputs of a described workload's case in host memory. Cases with equal ones share them. */
 
 typedef struct described_data {
     shared_data_t shared;
@@ -28,14 +28,17 @@ status_t described_data_write(const described_data_t *data, size_t i, const void
                               const char *folder, error_t *err);
 void described_data_release(const described_data_t *data);
 
-/* Read and add the operator of a folder. STATUS_USAGE if the description is wrong, or its name is that of another
- * operator or, by `is_taken` (may be NULL), of something else; adding a folder again does nothing. */
+/* Says that a folder that was added has a description with its former name; NULL: nobody is told. Set by main. */
+extern void (*described_tell)(const char *sentence);
+
+/* Read and add the workload of a folder. STATUS_USAGE if the description is wrong, or its name is that of another
+ * described workload or, by `is_taken` (may be NULL), of something else; adding a folder again does nothing. */
 status_t described_add(const char *folder, bool (*is_taken)(const char *name),
                        const description_t **added, error_t *err);
-/* Add the copy in a saved run, unless an operator has its name; `file` is for messages. */
+/* Add the copy in a saved run, unless a described workload has its name; `file` is for messages. */
 status_t described_add_saved(const char *file, const json_t *description, error_t *err);
 
-/* Look for operators in <root>/kernels, too: that of a folder is read when its name is first asked for, or all are. */
+/* Look for workloads in <root>/kernels, too: that of a folder is read when its name is first asked for, or all are. */
 void described_search(const char *root, bool (*is_taken)(const char *name),
                       void (*left_out)(const char *why));
 

@@ -230,10 +230,36 @@ status_t description_parse(const char *file, const json_t *json, description_t *
     return status;
 }
 
+static const char NAME[] = "workload.json", FORMER_NAME[] = "operator.json";
+
+char *description_path(const char *folder) {
+    char *path = fs_join(folder, NAME), *former = fs_join(folder, FORMER_NAME);
+    const bool is_former = !fs_exists(path) && fs_exists(former);
+    free(is_former ? path : former);
+    return is_former ? former : path;
+}
+
+char *description_advice(const description_t *description) {
+    char *path = description_path(description->folder), *advice = NULL;
+    if (text_ends(path, FORMER_NAME)) {
+        char *shown = fs_from_here(path);
+        advice = mem_format("%s: rename it to %s: the old name is read for one release only", shown,
+                            NAME);
+        free(shown);
+    }
+    free(path);
+    return advice;
+}
+
+/* The description counts under its former name: to rename it changes no hash of a saved run. */
+static char *file_path(const char *folder, const char *name) {
+    return strcmp(name, FORMER_NAME) == 0 ? description_path(folder) : fs_join(folder, name);
+}
+
 /* Add a file's name and content to `hash` (may be NULL); `own` gets the hash of the content alone. */
 static status_t hash_file(hash_t *hash, const char *folder, const char *name, char own[HASH_TEXT],
                           error_t *err) {
-    char *path = fs_join(folder, name), *data = NULL;
+    char *path = file_path(folder, name), *data = NULL;
     size_t size = 0;
     status_t status = fs_is_folder(path) ? STATUS_OK : fs_read(path, &data, &size, err);
     hash_t *alone = hash_new();
@@ -253,14 +279,14 @@ static status_t hash_folder(const char *folder, described_files_t *files, char t
                             error_t *err) {
     text_list_t *names = &files->names;
     hash_t *hash = hash_new();
-    text_list_add(names, "operator.json");
+    text_list_add(names, FORMER_NAME);
     status_t status = fs_list(folder, ".py", names, err);
     if (status == STATUS_OK)
         status = fs_list(folder, ".cu", names, err);
     if (status == STATUS_OK && !text_list_has(names, "reference.py"))
-        status = error_set(
-            err, STATUS_USAGE,
-            "%s: found no reference.py, which an operator needs beside operator.json", folder);
+        status =
+            error_set(err, STATUS_USAGE,
+                      "%s: found no reference.py, which a workload needs beside %s", folder, NAME);
     for (size_t i = 0; status == STATUS_OK && i < names->n; i++) {
         char own[HASH_TEXT];
         status = hash_file(hash, folder, names->items[i], own, err);
@@ -284,9 +310,12 @@ status_t description_check_files(const description_t *description, error_t *err)
         if (text_ends(name, ".cu")) /* compiled before any contender is loaded */
             continue;
         if (hash_file(NULL, description->folder, name, now, &gone) != STATUS_OK ||
-            strcmp(now, files->hashes.items[i]) != 0)
-            return error_set(err, STATUS_FAILED, "%s/%s was changed during the run",
-                             description->folder, name);
+            strcmp(now, files->hashes.items[i]) != 0) {
+            char *path = file_path(description->folder, name);
+            error_set(err, STATUS_FAILED, "%s was changed during the run", path);
+            free(path);
+            return STATUS_FAILED;
+        }
     }
     return STATUS_OK;
 }
@@ -309,7 +338,7 @@ static status_t check_rungs(const char *path, const char *folder, const descript
 
 status_t description_load(const char *folder, description_t *description, error_t *err) {
     *description = (description_t){0};
-    char *path = fs_join(folder, "operator.json"), *text = NULL, hash[HASH_TEXT];
+    char *path = description_path(folder), *text = NULL, hash[HASH_TEXT];
     described_files_t files = {0};
     json_t *json = NULL;
     status_t status = node_read(path, &text, err);

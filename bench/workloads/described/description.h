@@ -1,5 +1,5 @@
-/* An operator: a workload that is described by a folder (operator.json, reference.py, rungs) instead of programmed.
- * docs/your-kernel.md has the format; kernels/operator.schema.json is the same for editors. */
+/* A described workload: a folder says what it is (workload.json, reference.py, rungs), and nothing is programmed.
+ * docs/your-kernel.md has the format; kernels/workload.schema.json is the same for editors. */
 #ifndef BENCH_WORKLOADS_DESCRIBED_DESCRIPTION_H
 #define BENCH_WORKLOADS_DESCRIBED_DESCRIPTION_H
 
@@ -42,16 +42,16 @@ typedef struct described_cost {
     expression_t *bytes, *flops; /* NULL: not given */
 } described_cost_t;
 
-/* The files of an operator's folder that count, each with the hash of its content. */
+/* The files of a described workload's folder that count, each with the hash of its content. */
 typedef struct described_files {
     text_list_t names, hashes;
 } described_files_t;
 
 typedef struct description {
     char *name, *folder;  /* folder: an absolute path, or NULL if only a saved run has it */
-    char hash[HASH_TEXT]; /* of operator.json and the .py and .cu files in its folder */
+    char hash[HASH_TEXT]; /* of workload.json and the .py and .cu files in its folder */
     described_files_t files;
-    json_t *json;  /* operator.json, or its copy in a saved run */
+    json_t *json;  /* workload.json, or its copy in a saved run */
     char *summary; /* "" if not given */
     text_list_t params;
     int64_t defaults[DESCRIBED_PARAMS], least[DESCRIBED_PARAMS], most[DESCRIBED_PARAMS];
@@ -71,14 +71,19 @@ typedef struct description {
     char *size_param;         /* x axis of charts; default: the last param */
 } description_t;
 
-/* Read <folder>/operator.json. STATUS_USAGE: file, line or key, what was found and expected. On success the caller
+/* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The
+ * caller frees it. */
+char *description_path(const char *folder);
+/* For one release: has it the former name? What to say of it, which the caller frees; NULL: no. */
+char *description_advice(const description_t *description);
+/* Read the description in `folder`. STATUS_USAGE: file, line or key, what was found and expected. On success the caller
  * frees it. That the name is not that of another workload is for the caller to check. */
 status_t description_load(const char *folder, description_t *description, error_t *err);
 /* The same of a copy in a saved run, without folder and hash; `file` is for messages. */
 status_t description_parse(const char *file, const json_t *json, description_t *description,
                            error_t *err);
 void description_free(description_t *description);
-/* Are operator.json and the .py files, which workers read, as they were? STATUS_FAILED: which is not. */
+/* Are workload.json and the .py files, which workers read, as they were? STATUS_FAILED: which is not. */
 status_t description_check_files(const description_t *description, error_t *err);
 
 /* The default bounds of an output of this type. */

@@ -1,4 +1,4 @@
-/* Parts of operator.json. Each function leaves what it has read in the description, which is freed as a whole. */
+/* Parts of workload.json. Each function leaves what it has read in the description, which is freed as a whole. */
 #ifndef BENCH_WORKLOADS_DESCRIBED_DESCRIPTION_READ_H
 #define BENCH_WORKLOADS_DESCRIBED_DESCRIPTION_READ_H
 

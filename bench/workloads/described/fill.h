@@ -1,4 +1,4 @@
-/* How an operator's inputs are made and refilled: the same bits here and in reference_common/operator_data.py, from the
+/* How a workload's inputs are made and refilled: the same bits here and in reference_common/operator_data.py, from the
  * run's generator (base/rng.h). */
 #ifndef BENCH_WORKLOADS_DESCRIBED_FILL_H
 #define BENCH_WORKLOADS_DESCRIBED_FILL_H

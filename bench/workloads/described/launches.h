@@ -1,5 +1,5 @@
-/* How an operator's rung is launched: its tables LAUNCHES and WORKSPACE, read from the cubin and evaluated for a case.
- * Host copy of the struct in kernels/common/operator.cuh (a test compares the two). */
+/* How a workload's rung is launched: its tables LAUNCHES and WORKSPACE, read from the cubin and evaluated for a case.
+ * Host copy of the struct in kernels/common/workload.cuh (a test compares the two). */
 #ifndef BENCH_WORKLOADS_DESCRIBED_LAUNCHES_H
 #define BENCH_WORKLOADS_DESCRIBED_LAUNCHES_H
 

@@ -1,4 +1,4 @@
-/* The tensor maps of an operator's rung, by which TMA copies tiles of its arrays: the table TENSOR_MAPS, read from the
+/* The tensor maps of a workload's rung, by which TMA copies tiles of its arrays: the table TENSOR_MAPS, read from the
  * cubin and evaluated for a case. Host copy of the struct in kernels/common/tensor_maps.cuh (a test compares the two). */
 #ifndef BENCH_WORKLOADS_DESCRIBED_TENSOR_MAPS_H
 #define BENCH_WORKLOADS_DESCRIBED_TENSOR_MAPS_H
