@@ -12,10 +12,10 @@
 
 static const double TIMEOUT_S = 600; /* templates of CUTLASS take minutes; this ends a hang */
 
-/* What is included before the source: declares run(), and defines operator_run(), which the worker calls. */
+/* What is included before the source: declares run(), and defines workload_run(), which the worker calls. */
 static char *header_of(compiler_t kind, const char *root) {
     return mem_format("%s/kernels/common/%s", root,
-                      kind == COMPILER_CC ? "operator.h" : "operator_host.cuh");
+                      kind == COMPILER_CC ? "workload.h" : "workload_host.cuh");
 }
 
 /* ==== the compilers =========================================================================== */
@@ -112,7 +112,7 @@ status_t native_open(compiler_t kind, const char *root, toolchain_t *tools, erro
 /* ==== what a source asks for ================================================================== */
 
 bool native_needs(const char *define) {
-    return text_starts(define, "OPERATOR_");
+    return text_starts(define, "WORKLOAD_");
 }
 
 static bool is_word(char c) {
@@ -151,7 +151,7 @@ char *native_refusal(const source_t *source) {
     includes_free(&includes);
     free(code);
     return both ? mem_format("%s: found both LAUNCHES = {…} (kernels that the host launches) and "
-                             "extern \"C\" void run(OPERATOR_ARGUMENTS, cudaStream_t stream) (host "
+                             "extern \"C\" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream) (host "
                              "code of its own): expected one of them",
                              source->name)
                 : NULL;
@@ -222,7 +222,7 @@ void native_options(const toolchain_t *tools, const source_t *source, text_list_
 /* Compilers do not say what is expected: linkers of a function that is missing, nvcc of another one by its name. */
 static char *with_hint(const toolchain_t *tools, const source_t *source, const text_list_t *defines,
                        const char *log) {
-    static const char ARGUMENTS[] = "OPERATOR_ARGUMENTS=";
+    static const char ARGUMENTS[] = "WORKLOAD_ARGUMENTS=";
     const bool missing = strstr(log, "undefined reference to `run'") != NULL ||
                          strstr(log, "undefined symbol: run") != NULL;
     const bool mistyped = strstr(log, "overloaded function \"run\"") != NULL;

@@ -1,5 +1,5 @@
 /* Shared objects of the user's own code: a contender in C (NAME.c), by the C compiler, and a rung with host code of its own
- * (`extern "C" void run(OPERATOR_ARGUMENTS, cudaStream_t stream)` in NAME.cu), by nvcc. */
+ * (`extern "C" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream)` in NAME.cu), by nvcc. */
 #ifndef BENCH_COMPILE_NATIVE_H
 #define BENCH_COMPILE_NATIVE_H
 

@@ -40,7 +40,7 @@ static const session_ops_t *const CPU_WORKLOADS[] = {&mlp_infer_cpu,
                                                      &device_copy_cpu,
                                                      &allocate_cpu,
                                                      NULL};
-static const session_ops_t *const C_WORKLOADS[] = {&operator_c, NULL};
+static const session_ops_t *const C_WORKLOADS[] = {&described_c, NULL};
 static const session_ops_t *const NULL_WORKLOADS[] = {&null_synthetic, NULL};
 
 const engine_t engine_cpu = {
@@ -71,7 +71,7 @@ static void stop_cuda(void *state) {
 static const session_ops_t *const WORKLOADS[] = {
     &mlp_infer_cuda, &linreg_train_cuda, &mnist_train_cuda,
     &mlp_train_cuda, &null_cuda,         &device_copy_cuda,
-    &allocate_cuda,  &operator_cuda,     NULL};
+    &allocate_cuda,  &described_cuda,    NULL};
 
 /* After a fault in a kernel every call in its context, this one too, returns the same error (CUDA
  * C++ Programming Guide, error checking). */

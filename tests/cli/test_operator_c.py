@@ -1,4 +1,4 @@
-"""Contenders in C beside an operator's rungs: honest ones are right, each fault has its verdict."""
+"""Contenders in C beside the rungs: honest ones are right, each fault has its verdict."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FILES = {
     "missing": (
         f"void ran(const T *x, T *y, long long n) {{ {TWICE} }}",
         "failed",
-        "missing.c: error: found no function run, expected void run(const OPERATOR_T",
+        "missing.c: error: found no function run, expected void run(const WORKLOAD_T",
     ),
     "misspelt": (in_c("y[0] = x[m];"), "failed", "misspelt.c:3:10: error: 'm' undeclared"),
     "not_here": (in_c(TWICE, "#error SKIP: not on this machine"), "skipped", "not on this machine"),
@@ -204,11 +204,11 @@ def test_without_a_compiler(tmp_path: Path) -> None:
 
 def test_compile_and_list(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {"mine.c": in_c(TWICE), "_part.c": ""})
-    command = ["compile", "--operator", folder, "--arch", "sm_90", "--json", *compiler_options()]
+    command = ["compile", "--workload", folder, "--arch", "sm_90", "--json", *compiler_options()]
     programs = json.loads(bench(*command).stdout)["programs"]
     assert [(each["variant"], each["arch"], each["status"]) for each in programs] == [
         ("mine", "host", "ok")
     ]
     assert os.path.getsize(programs[0]["cubin"]) > 0
-    checked = bench("operator", "check", folder).stdout
+    checked = bench("workload", "check", folder).stdout
     assert "  in C             mine\n" in checked

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("warm_workers")
 pytest.importorskip("torch")
 
 HEAD = """
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 static void twice(const kernel_t *, void *const *arguments) {
     const float *x = *(const float *const *)arguments[0];
     float *y = *(float *const *)arguments[1];
@@ -32,7 +32,7 @@ LAUNCH = "launch(twice, stream, x, y, n);"
 
 def host_code(body: str, head: str = "") -> str:
     return (
-        f'{HEAD}{head}\nextern "C" void run(OPERATOR_ARGUMENTS, cudaStream_t stream) {{ {body} }}\n'
+        f'{HEAD}{head}\nextern "C" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream) {{ {body} }}\n'
     )
 
 
@@ -212,7 +212,7 @@ def test_two_kernels_are_right(tmp_path: Path) -> None:
 def test_a_real_compiler_takes_it_for_every_architecture() -> None:
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc")
-    command = ["compile", "--operator", TWO_STAGES, "--quick", "--json", *compiler_options()]
+    command = ["compile", "--workload", TWO_STAGES, "--quick", "--json", *compiler_options()]
     done = json.loads(bench(*command, "--arch", "sm_75,sm_90").stdout)
     assert [program["status"] for program in done["programs"]] == ["ok", "ok"]
     assert all(program["registers"] > 0 for program in done["programs"])

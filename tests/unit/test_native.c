@@ -22,7 +22,7 @@ static const struct {
     const char *text;
     bool has_run;
 } SOURCES[] = {
-    {"extern \"C\" void run(OPERATOR_ARGUMENTS, cudaStream_t stream) {}", true},
+    {"extern \"C\" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream) {}", true},
     {"extern \"C\"\n    void\n    run (int a) {}", true},
     {"extern \"C\" /* host code */ void run(int a) {}", true},
     {"__device__ void run(int a) {}", false},
