@@ -114,7 +114,7 @@ class LastRequest:
 
 @dataclass(frozen=True)
 class VerifyRequest:
-    """Have an operator's own `verify` judge the outputs in the folder `path`."""
+    """Have a workload's own `verify` judge the outputs in the folder `path`."""
 
     id: str
     path: str

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "model/case.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -23,11 +23,11 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
     json_t *request =
         json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
                   (json_int_t)seed, "program", built, "profile", profile);
-    const operator_description_t *description = operators_find(spec->workload);
+    const description_t *description = described_find(spec->workload);
     json_t *described;
     error_t impossible = ERROR_INIT; /* the sweep's checks have computed its shapes */
     if (description != NULL &&
-        operators_request(description, spec, &described, &impossible) == STATUS_OK)
+        described_request(description, spec, &described, &impossible) == STATUS_OK)
         json_object_set_new(request, "operator", described);
     return request;
 }
@@ -35,7 +35,7 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
 bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     size_t i;
     json_t *variant;
-    const char *name = operators_find(spec->workload) != NULL ? "operator" : spec->workload;
+    const char *name = described_find(spec->workload) != NULL ? "operator" : spec->workload;
     json_array_foreach(json_object_get(json_object_get(hello, "compiles"), name), i, variant) {
         if (json_is_string(variant) &&
             fnmatch(json_string_value(variant), spec->variant, 0) == 0) /* "*+compile" */

@@ -5,7 +5,7 @@
 //   COPIERS          threads beside those that multiply, of which one copies: 32, or 128 to give away their registers
 // Copies outside of a and b are zeros, and nothing outside of y is stored: no tile needs to fit.
 #pragma once
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/tensor_cores.cuh"
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
@@ -142,7 +142,7 @@ __device__ __forceinline__ void multiply_tile(sums_t &sums, ring_t &ring) {
 }
 
 __device__ __forceinline__ unsigned pair_of(float x, float y) {
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
     const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
 #else
     const half2 pair = __floats2half2_rn(x, y);

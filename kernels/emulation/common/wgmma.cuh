@@ -6,7 +6,7 @@
 inline unsigned long long operand_at(unsigned address, unsigned sixteenth) {
     return address + sixteenth * 32;
 }
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
 typedef __nv_bfloat16 wgmma_element_t;
 #else
 typedef half wgmma_element_t;
