@@ -32,7 +32,7 @@ class Eager(ForwardCase):
 
     def load(self, inputs: OperatorInputs) -> None:
         self._inputs = inputs
-        self._inputs.filled_on = self._device.torch_device
+        self._inputs.filler = self._device.filler
         self._sources = inputs.tensors()
 
     def _arrays(self, outputs: list[Tensor]) -> dict[str, np.ndarray]:

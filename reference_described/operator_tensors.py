@@ -15,7 +15,7 @@ import operator_data
 from host_memory import expect_room
 from operator_data import Array, ArraySpec
 from operator_files import REFERENCE, load
-from operator_fill import fill_by
+from operator_fill import KINDS, Filler
 from operator_request import Operator
 from protocol import CaseSpec
 from workload import CaseError
@@ -36,8 +36,8 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 class OperatorInputs(operator_data.OperatorInputs):
     """Inputs in host memory, in the description's order; shared by cases and read-only."""
 
-    filled_on = torch.device("cpu")
-    """What refills compute on."""
+    filler: Filler | None = None
+    """What refills compute with; None: the host."""
 
     def __init__(self, operator: Operator, spec: CaseSpec, seed: int) -> None:
         if spec.dtype not in DTYPES:
@@ -57,12 +57,11 @@ class OperatorInputs(operator_data.OperatorInputs):
         self._call_function(after)
 
     def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
-        if self.filled_on.type == "cpu":
-            super()._fill(spec, key, number, array)  # NumPy takes a tenth of PyTorch's time
+        if self.filler is None or spec.fill is None or spec.fill.kind not in KINDS:
+            super()._fill(spec, key, number, array)
             return
-        assert spec.fill is not None
         to = torch.from_numpy(array).view(DTYPES[spec.dtype])
-        fill_by(self.filled_on, to, spec.fill, key, number)
+        self.filler.fill(to, spec.dtype, spec.fill, key, number)
 
     def tensors(self) -> list[Tensor]:
         """Return the inputs as tensors in the same memory."""

@@ -76,8 +76,8 @@ typedef struct contender_settings {
     unsigned pass; /* the current one, counted from 1; 0: a draw */
     unsigned draw;
     const char *compiled; /* folder for what tuning compilers choose */
-    const char
-        *refill; /* program that fills inputs of described workloads' rungs; NULL: the host does */
+    const char *
+        refill; /* program that fills inputs of described workloads on the device; NULL: the host does */
     uint64_t seed;
     double timeout_s;  /* for one answer */
     nvml_t *nvml;      /* NULL: do not read clocks */

@@ -33,13 +33,6 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
     return request;
 }
 
-/* Tell the worker of a rung the program that fills its inputs on the device. */
-static void open_request_set_refill(json_t *request, const char *cubin) {
-    json_t *program = json_object_get(request, "program");
-    if (cubin != NULL && json_is_object(program) && json_object_get(request, "operator") != NULL)
-        json_object_set_new(program, "refill", json_string(cubin));
-}
-
 bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     size_t i;
     json_t *variant;
@@ -61,6 +54,19 @@ static bool open_request_may_have(const json_t *hello, const char *name) {
             return true;
     }
     return false;
+}
+
+/* Tell a worker on a GPU the program that fills inputs of operators there. */
+static void open_request_set_refill(json_t *request, const contender_t *c) {
+    const char *cubin = c->settings->refill;
+    json_t *program = json_object_get(request, "program");
+    if (cubin == NULL || json_object_get(request, "operator") == NULL ||
+        strcmp(c->result.spec.device, "cuda") != 0)
+        return;
+    if (json_is_object(program))
+        json_object_set_new(program, "refill", json_string(cubin));
+    else if (open_request_may_have(c->worker->hello, "refill"))
+        json_object_set_new(request, "refill", json_string(cubin));
 }
 
 void open_request_set_cache(json_t *request, const char *folder, unsigned draw) {
@@ -293,7 +299,7 @@ static void note_compiled(contender_t *c, const json_t *once) {
 static json_t *ask_open(contender_t *c) {
     json_t *request =
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
-    open_request_set_refill(request, c->settings->refill);
+    open_request_set_refill(request, c);
     set_cache(c, request);
     if (!needs_results(c))
         open_request_without_results(request, c->worker->hello);

@@ -44,11 +44,11 @@ static status_t add_programs(run_t *run, const compile_options_t *compile, error
     return status;
 }
 
-static bool has_described_rungs(const run_t *run) {
+static bool has_described_on_gpu(const run_t *run) {
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
             const case_t *spec = &run->sweeps[s].cases[i];
-            if (strcmp(spec->engine, "cuda") == 0 && described_find(spec->workload) != NULL)
+            if (strcmp(spec->device, "cuda") == 0 && described_find(spec->workload) != NULL)
                 return true;
         }
     return false;
@@ -57,7 +57,7 @@ static bool has_described_rungs(const run_t *run) {
 /* It only saves time: without it the host fills the inputs. */
 static void compile_refill(run_t *run, compile_options_t compile) {
     error_t why = ERROR_INIT;
-    if (!has_described_rungs(run))
+    if (!has_described_on_gpu(run))
         return;
     compile.progress = NULL;
     status_t status = compile_add_common(&compile, "refill", run->arch, &run->refill, &why);

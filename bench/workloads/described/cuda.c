@@ -358,12 +358,11 @@ static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uin
 }
 
 /* Without permutations, which are sorted, and constants, which stay. */
-static status_t refill_fixed(gpu_sample_t *sample, size_t i, uint64_t seed, bool *possible,
-                             error_t *err) {
+static status_t refill_there(gpu_sample_t *sample, size_t i, cu_pointer_t values, uint64_t seed,
+                             bool *possible, error_t *err) {
     described_cuda_t *s = (described_cuda_t *)sample;
     const described_shape_t *shape = &s->data->shapes[i];
     const fill_t *fill = &shape->fill;
-    cu_pointer_t values = s->arrays[i].fixed;
     uint64_t n = shape->n, key = fill_key(s->data->seed, seed);
     uint32_t stream = DESCRIBED_STREAM + (uint32_t)i, element = shape->element, kind = fill->kind;
     double low = fill->low, high = fill->high;
@@ -384,7 +383,7 @@ static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *
     if (cubin == NULL)
         return STATUS_OK;
     TRY(gpu_kernel_load(s->sample.gpu, cubin, "refill", &s->refill, err));
-    s->sample.refill_fixed = refill_fixed;
+    s->sample.refill_there = refill_there;
     s->sample.data_seed = shared_data_seed(s->data);
     return STATUS_OK;
 }
