@@ -96,8 +96,10 @@ typedef struct session_ops {
      * session->results_json. May be NULL. */
     status_t (*finish)(session_t *session, error_t *err);
     void (*close)(session_t *session);
-    /* How many runs the host's clock sees in one run of a phase's probe; NULL: one. */
-    double (*calls)(const session_t *session, const char *phase);
+    /* Only where the user's code runs in this process, else NULL: run what a phase times, `runs` times, without reading
+     * clocks; `*calls` is how often that is in one run. Fails for a phase that is a part of a sample. */
+    status_t (*repeat)(session_t *session, const char *phase, int64_t runs, double *calls,
+                       error_t *err);
 } session_ops_t;
 
 enum { SESSION_MAX_PROBES = 8, SESSION_MAX_ONCE = 8 };

@@ -23,7 +23,7 @@ def in_c(body: str, head: str = "") -> str:
     return f"{head}\n{SIGNATURE} {{\n{body}\n}}\n"
 
 
-# Wrong if another file's code has run in this process.
+# Spoilt if another file's code has run in this process; files with one text share an object.
 ALONE = (
     'if (!is_known) spoilt = getenv("MARK") != 0, is_known = 1, setenv("MARK", "1", 1);\n',
     "#include <stdlib.h>\nstatic int is_known, spoilt;",
@@ -32,7 +32,7 @@ ALONE = (
 # By name: the file, the status, a part of the reason.
 FILES = {
     "alone": (in_c(f"{ALONE[0]}{TWICE} y[0] += spoilt;", ALONE[1]), "ok", None),
-    "alone_too": (in_c(f"{ALONE[0]}{TWICE} y[0] += spoilt;", ALONE[1]), "ok", None),
+    "alone_too": (in_c(f"{ALONE[0]}{TWICE} y[0] += spoilt; ;", ALONE[1]), "ok", None),
     "leaves_output": (
         in_c(f"if (is_known) return; is_known = 1; {TWICE}", "static int is_known;"),
         "wrong",

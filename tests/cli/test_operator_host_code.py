@@ -41,7 +41,7 @@ FILES = {
     "honest": (host_code(LAUNCH), "ok", None),
     "alone": (host_code(f"{ALONE[0]}{LAUNCH} if (spoilt) last_error = 1;", ALONE[1]), "ok", None),
     "alone_too": (
-        host_code(f"{ALONE[0]}{LAUNCH} if (spoilt) last_error = 1;", ALONE[1]),
+        host_code(f"{ALONE[0]}{LAUNCH} if (spoilt) last_error = 2;", ALONE[1]),
         "ok",
         None,
     ),

@@ -345,8 +345,16 @@ status_t gpu_sample_add_probes(session_t *session, error_t *err) {
     return STATUS_OK;
 }
 
-/* probe_kernel_graph() launches two batches. */
-double gpu_sample_calls(const session_t *session, const char *phase) {
-    const gpu_sample_t *s = session->state;
-    return strcmp(phase, "kernel_graph") == 0 ? 2.0 * s->batch_launches : 1;
+/* Of a graph the device's clock sees neither a launch nor a wait: one wait after all. */
+status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, double *calls,
+                           error_t *err) {
+    gpu_sample_t *s = session->state;
+    const bool in_graph = strcmp(phase, "kernel_graph") == 0 && s->batch != NULL;
+    if (!in_graph && strcmp(phase, "host_to_host") != 0)
+        return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
+                         phase);
+    *calls = in_graph ? s->batch_launches : 1;
+    for (int64_t i = 0; i < runs; i++)
+        TRY(in_graph ? launch_batch(s, err) : gpu_sample_run(s, err));
+    return gpu_sync(s->gpu, err);
 }

@@ -97,7 +97,8 @@ void gpu_sample_free(gpu_sample_t *s);
 status_t gpu_sample_add_probes(session_t *session, error_t *err);
 
 /* Of session_ops_t: */
-double gpu_sample_calls(const session_t *session, const char *phase);
+status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, double *calls,
+                           error_t *err);
 status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err);
 status_t gpu_sample_fill(session_t *session, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */

@@ -184,6 +184,6 @@ extern const session_ops_t mlp_train_cpu, mlp_train_cuda;
 extern const session_ops_t null_synthetic, null_cuda;
 extern const session_ops_t device_copy_cpu, device_copy_cuda;
 extern const session_ops_t allocate_cpu, allocate_cuda;
-extern const session_ops_t described_cuda, described_c; /* of every operator */
+extern const session_ops_t described_cuda, described_c; /* of every described workload */
 
 #endif

@@ -480,4 +480,4 @@ const session_ops_t described_cuda = {.workload = SESSION_DESCRIBED,
                                       .output = output,
                                       .last = last,
                                       .close = close_case,
-                                      .calls = gpu_sample_calls};
+                                      .repeat = gpu_sample_repeat};

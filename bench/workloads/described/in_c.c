@@ -150,6 +150,29 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
     return STATUS_OK;
 }
 
+static bool has_arrays_in_place(const described_c_t *s) {
+    for (size_t i = 0; i < s->description->n_arrays; i++)
+        if (is_input(s, i) && is_output(s, i))
+            return true;
+    return false;
+}
+
+static status_t repeat(session_t *session, const char *phase, int64_t runs, double *calls,
+                       error_t *err) {
+    described_c_t *s = session->state;
+    const bool whole = strcmp(phase, "host_to_host") == 0;
+    if (!whole && (strcmp(phase, "forward") != 0 || has_arrays_in_place(s)))
+        return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
+                         phase);
+    for (int64_t i = 0; i < runs; i++) {
+        if (whole)
+            copy_inputs(s, true);
+        call(s);
+    }
+    *calls = 1;
+    return STATUS_OK;
+}
+
 /* ==== the case ================================================================================ */
 
 /* The object keeps its own variables for as long as a case has it open. */
@@ -258,4 +281,5 @@ const session_ops_t described_c = {.workload = SESSION_DESCRIBED,
                                    .fill = fill,
                                    .output = output,
                                    .last = last,
-                                   .close = close_case};
+                                   .close = close_case,
+                                   .repeat = repeat};

@@ -76,7 +76,7 @@ status_t launches_take(const void *table, size_t bytes, const char *workspace, l
     if (bytes == 0)
         return error_set(err, STATUS_FAILED,
                          "it has no LAUNCHES = {…}, and no host code: extern \"C\" void "
-                         "run(OPERATOR_ARGUMENTS, cudaStream_t stream)");
+                         "run(WORKLOAD_ARGUMENTS, cudaStream_t stream)");
     if (bytes % each != 0 || launches->n > MOST_LAUNCHES)
         return error_set(err, STATUS_FAILED,
                          "its LAUNCHES take %zu bytes; expected 1 to %d launches of %zu bytes",
