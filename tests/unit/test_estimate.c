@@ -73,6 +73,18 @@ static void test_what_takes_longer_than_before_is_not_0_s(void **state) {
     estimate_free(&e);
 }
 
+static void test_one_long_step_is_not_what_all_others_take(void **state) {
+    (void)state;
+    estimate_t e = estimate_make();
+    estimate_expect(&e, STEP_MEASURE, "", 110);
+    for (int i = 0; i < 9; i++)
+        estimate_begin(&e, STEP_MEASURE, "", 1, i);
+    estimate_begin(&e, STEP_MEASURE, "", 1, 9);
+    expect_left(&e, 9 + 41, true,
+                100 * (9 + 41) / 10.0); /* their mean with this one, not its 41 s */
+    estimate_free(&e);
+}
+
 static void test_a_workers_start_is_no_time_of_the_step(void **state) {
     (void)state;
     estimate_t e = estimate_make();
@@ -136,6 +148,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_still_to_be_opened_counts_by_its_engine),
         cmocka_unit_test(test_rounds_count_by_their_own_limits_until_others_are_done),
         cmocka_unit_test(test_what_takes_longer_than_before_is_not_0_s),
+        cmocka_unit_test(test_one_long_step_is_not_what_all_others_take),
         cmocka_unit_test(test_a_workers_start_is_no_time_of_the_step),
         cmocka_unit_test(test_later_passes_take_as_long_as_the_first_until_one_is_known),
         cmocka_unit_test(test_more_steps_may_come_than_are_expected),
