@@ -4,6 +4,7 @@
 #define TESTS_CPU_SESSIONS_H
 
 #include "base/rng.h"
+#include "checks.h"
 #include "io/npy.h"
 #include "mnist_training.h"
 #include "worker/requests.h"
@@ -12,8 +13,6 @@
 #include "workloads/linreg_train/data.h"
 #include "workloads/mlp_infer/data.h"
 #include "workloads/mlp_train/data.h"
-
-#include <string.h>
 
 enum { SEED = 42, REFILLED = 5 };
 

@@ -3,15 +3,9 @@
 #ifndef TESTS_KNOWN_LINREG_H
 #define TESTS_KNOWN_LINREG_H
 
-#include "base/memory.h"
+#include "checks.h"
 #include "workloads/common/workload.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 enum { SEED = 42 };

@@ -3,17 +3,10 @@
 #ifndef TESTS_MNIST_TRAINING_H
 #define TESTS_MNIST_TRAINING_H
 
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "workloads/common/workload.h"
 #include "workloads/mnist/data.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 typedef struct training {
     int64_t hidden, batch, steps;
@@ -37,10 +30,8 @@ static inline case_t make_case(const char *variant, const training_t *training) 
 
 static inline const mnist_data_t *data_of(const training_t *training) {
     const mnist_data_t *data;
-    error_t err = ERROR_INIT;
     case_t spec = make_case("ref", training);
-    if (mnist_data_take(&spec, &data, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(mnist_data_take(&spec, &data, &err));
     case_free(&spec);
     return data;
 }
@@ -54,12 +45,11 @@ typedef struct mnist_world {
 
 static inline mnist_world_t open_world(void) {
     mnist_world_t world;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&world.folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&world.folder, &err));
     char *root = fs_join(world.folder, "project");
     char *kernels = fs_join(root, "kernels"), *sweeps = fs_join(root, "sweeps");
-    assert_int_equal(fs_make_folders(kernels, &err), STATUS_OK);
-    assert_int_equal(fs_make_folders(sweeps, &err), STATUS_OK);
+    assert_ok(fs_make_folders(kernels, &err));
+    assert_ok(fs_make_folders(sweeps, &err));
     setenv("BENCH_ROOT", root, 1);
     unsetenv("MNIST_DIR");
     free(sweeps);
@@ -79,13 +69,11 @@ static inline void close_world(mnist_world_t *world) {
 static mnist_world_t world;
 
 static inline int open_all(void **state) {
-    (void)state;
     world = open_world();
     return 0;
 }
 
 static inline int close_all(void **state) {
-    (void)state;
     close_world(&world);
     return 0;
 }

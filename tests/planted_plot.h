@@ -3,19 +3,10 @@
 #ifndef TESTS_PLANTED_PLOT_H
 #define TESTS_PLANTED_PLOT_H
 
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "plot/axes.h"
 #include "plot/source.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* One case: six passes, whose medians lie within ±0.5 % of its median, of one round each. */
 typedef struct planted {
@@ -64,10 +55,9 @@ static inline case_t planted_case(const planted_t *planted) {
 }
 
 static inline void append_result(const char *folder, const case_result_t *result) {
-    error_t err = ERROR_INIT;
     journal_t journal;
-    assert_int_equal(journal_open(folder, &journal, &err), STATUS_OK);
-    assert_int_equal(journal_append(&journal, result, &err), STATUS_OK);
+    assert_ok(journal_open(folder, &journal, &err));
+    assert_ok(journal_append(&journal, result, &err));
     journal_close(&journal);
 }
 
@@ -114,17 +104,16 @@ static const planted_t PLANTED[] = {
     {"pytorch", "cpu", "eager", NULL, 1, 3e3, 2e3, CASE_OK, .limit_ns = 0},
     {"mine", "cuda", "jit", NULL, 1, 70e3, 9e3, CASE_OK, .limit_ns = 0},
 };
-enum { N_PLANTED = sizeof PLANTED / sizeof *PLANTED };
+enum { N_PLANTED = COUNT_OF(PLANTED) };
 
 /* The head of a run that has no cases yet. */
 static inline void write_header(const char *folder, const char *gpu) {
-    error_t err = ERROR_INIT;
     record_t run = {.folder = mem_text(folder), .name = mem_text("t")};
     run.started = mem_text("2026-03-02T10:15:00Z");
     environment_set(&run.environment, "gpu.name", gpu);
     environment_set(&run.environment, "host.cpu", "Some CPU");
-    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
-    assert_int_equal(record_write_header(&run, &err), STATUS_OK);
+    assert_ok(fs_make_folders(folder, &err));
+    assert_ok(record_write_header(&run, &err));
     record_free(&run);
 }
 
@@ -143,9 +132,7 @@ typedef struct world {
 } world_t;
 
 static inline void load_run(world_t *world) {
-    error_t err = ERROR_INIT;
-    if (plot_source_from_run(world->run, &world->source, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(plot_source_from_run(world->run, &world->source, &err));
     assert_true(world->source.n_shapes > 0);
     world->data = &world->source.shapes[0];
 }

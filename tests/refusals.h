@@ -2,6 +2,7 @@
 #ifndef TESTS_REFUSALS_H
 #define TESTS_REFUSALS_H
 
+#include "checks.h"
 #include "read_text.h"
 
 #include <stdio.h>
@@ -41,10 +42,9 @@ static inline bool is_refused(const char *folder, const char *message, const cha
 static inline void check_refusals(const char *table, load_t *load) {
     static const char MARK[] = "\n== ";
     char *text = read_text(table), *folder = NULL;
-    error_t err = ERROR_INIT;
     size_t n = 0, n_wrong = 0;
     assert_true(text_ends(text, "\n"));
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
     for (char *at = strstr(text, MARK), *next; at != NULL; at = next, n++) {
         char *message = at + strlen(MARK), *input = message + strcspn(message, "\n");
         next = strstr(input, MARK);
@@ -53,7 +53,7 @@ static inline void check_refusals(const char *table, load_t *load) {
             next[1] = '\0'; /* behind the input's last newline */
         n_wrong += !is_refused(folder, message, input, load);
     }
-    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(folder, &err));
     free(folder);
     free(text);
     if (n == 0 || n_wrong > 0)

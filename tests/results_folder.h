@@ -2,26 +2,11 @@
 #ifndef TESTS_RESULTS_FOLDER_H
 #define TESTS_RESULTS_FOLDER_H
 
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "results/record.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        error_t err = ERROR_INIT;                                                                  \
-        if ((call) != STATUS_OK)                                                                   \
-            fail_msg("%s: %s", #call, err.text);                                                   \
-    } while (0)
 
 static inline int make_folder(void **state) {
     char *folder;

@@ -1,7 +1,5 @@
 """Helpers to run `bench plot` and to read its data files, SVGs and PNGs."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Pairs of runs for the tests of `bench compare`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

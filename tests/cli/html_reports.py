@@ -1,7 +1,5 @@
 """HTML reports for the tests, and what is in one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Helpers to run bench: command line, project folder, run folder."""
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import gzip

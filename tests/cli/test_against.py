@@ -1,7 +1,5 @@
 """`bench run --against`: two builds in one run, in turns. Checks results, no times."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`bench run --against`: each pass has its own processes, and a share of the least samples."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path

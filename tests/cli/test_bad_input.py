@@ -47,8 +47,6 @@ driver older than the toolkit       test_driver.py: test_unusable_driver_skips_c
                                     test_program_that_is_too_new_for_the_driver
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """--budget: a run on a machine that is lent for minutes ends before it begins what would be cut off."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Whose charts a folder has: runs of one name, a run measured anew, CSVs of one name."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """make check-fresh without its prerequisites, and interrupted."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The charts that git keeps are those of the saved runs."""
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`bench fleet`: machines with planted differences are named."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Two processes never write one run's folder, also if several machines share it."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Files are data, not word: what was edited in a run is refused, or told."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """`bench history`: planted changes are shown, with the runs that may not be compared."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -4,8 +4,6 @@ Nothing is written outside the requested folder, no command runs, and no control
 the terminal. Tests of single readers: tests/fuzz.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Malicious results: every reader refuses them or treats their contents as text."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

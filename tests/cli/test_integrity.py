@@ -1,7 +1,5 @@
 """A run's folder keeps what was measured: nothing else is cut off, overwritten or believed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

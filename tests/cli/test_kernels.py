@@ -1,7 +1,5 @@
 """Compiling without a GPU; a new kernel is one file."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -3,8 +3,6 @@
 `make faults` does the same at 200 moments each.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """linreg_train on the command line: bad and extreme parameters, and the phases of one epoch."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

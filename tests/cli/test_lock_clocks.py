@@ -3,8 +3,6 @@
 However the run ends, the clock is reset and no process is left.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

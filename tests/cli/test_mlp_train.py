@@ -1,7 +1,5 @@
 """mlp_train on the command line: bad and extreme parameters, contenders that agree, divergence."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

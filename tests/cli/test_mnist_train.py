@@ -1,7 +1,5 @@
 """mnist_train on the command line: bad and extreme parameters, and bad files of the data set."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

@@ -1,7 +1,5 @@
 """An open number of passes: a case leaves once its interval over passes is as narrow as asked."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """`bench operator import`: each candidate gets the verdict that its file names."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Where the output goes: nothing is lost without a word, and no device or pipe becomes a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

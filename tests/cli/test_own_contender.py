@@ -1,7 +1,5 @@
 """A user's contender next to the project's; commands that need only the files of a finished run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

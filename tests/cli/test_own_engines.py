@@ -1,7 +1,5 @@
 """What list, doctor and the options of run say of contenders of the user's own."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

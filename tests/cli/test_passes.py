@@ -1,7 +1,5 @@
 """Passes: a run walks over its sweep several times, each time with new worker processes."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

@@ -1,7 +1,5 @@
 """`bench plot` with gnuplot: charts show the run's medians and have the required labels."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 import xml.etree.ElementTree as ElementTree

@@ -3,8 +3,6 @@
 The expected values are computed here independently.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 No results file can make gnuplot run a command.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Charts of a workload whose size is not a batch, and the lists of all charts."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -4,8 +4,6 @@ The run is that of make_training_run.py; the expected values are computed here
 independently.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

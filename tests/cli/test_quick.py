@@ -1,7 +1,5 @@
 """`--quick` shortens a run to one pass; other options take precedence. Passes share the time."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

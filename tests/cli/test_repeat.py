@@ -1,7 +1,5 @@
 """`bench repeat`: how well runs agree, on runs whose intervals and medians are planted."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """tests/tools/repeatability.py on runs with known differences."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

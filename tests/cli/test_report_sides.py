@@ -1,7 +1,5 @@
 """Who stands for each side: the terminal's table, the report and its charts say the same."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

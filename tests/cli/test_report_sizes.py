@@ -1,7 +1,5 @@
 """Thousands of sizes are reported in time that grows as they do; `make report-cost` prints it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs that are interrupted, resumed or sharded: no case occurs twice, none is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

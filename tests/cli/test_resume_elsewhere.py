@@ -1,7 +1,5 @@
 """Resuming on another machine, with another program or another sweep: what is accepted."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Resuming with the fake GPU: on another, on another kind, and once there is one."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

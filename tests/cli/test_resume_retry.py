@@ -1,7 +1,5 @@
 """`--resume --retry`: failed and skipped cases are tried again, others are not."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A complete run, from a sweep to results, charts and a report, on engines without a GPU."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Shards: `--shard auto`, what run.json records, and what `--resume` refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

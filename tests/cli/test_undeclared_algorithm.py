@@ -3,8 +3,6 @@
 A worker between the supervisor and the program's own CPU worker, which answers all but the times.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

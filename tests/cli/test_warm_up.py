@@ -1,7 +1,5 @@
 """Requests to a worker before and between timed samples."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Python of an engine's worker: its own variable and environment come before the common ones."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Parts of a sample may be shorter than the clock shows: a median of 0 has no ratio and no chart."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

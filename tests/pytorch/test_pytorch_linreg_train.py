@@ -1,7 +1,5 @@
 """linreg_train through the worker: exact points, known trainings, reasons for failures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

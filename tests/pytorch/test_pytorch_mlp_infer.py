@@ -1,7 +1,5 @@
 """mlp_infer through the worker: correct results, phases that add up, reasons for errors."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -3,8 +3,6 @@
 On a tenth of the synthetic images, both in the worker and in this process.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import pytest

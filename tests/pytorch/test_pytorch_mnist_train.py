@@ -1,7 +1,5 @@
 """mnist_train through the worker on synthetic images: known trainings, reasons for failures."""
 
-from __future__ import annotations
-
 import gc
 import json
 import weakref

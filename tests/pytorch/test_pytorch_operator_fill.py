@@ -1,7 +1,5 @@
 """Inputs of operators filled by PyTorch: the same bits as NumPy's and, with a GPU, on the device."""
 
-from __future__ import annotations
-
 import pytest
 from conftest import needs_gpu
 

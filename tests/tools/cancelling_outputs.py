@@ -4,8 +4,6 @@ Relative to the output itself and to the terms of the last layer, over the seeds
 the numbers in docs/measuring.md, Checks.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -6,8 +6,6 @@ for, one at a time. Prints, for each kind of graph, the time of the fast state a
 share of slow launches. Needs a GPU and CuPy; docs/measuring.md has a table from an H200.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

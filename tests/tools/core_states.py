@@ -6,8 +6,6 @@ may belong to another guest: while that is busy, every program on this core is s
 A short loop is timed on each core for some seconds. Needs no GPU.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -7,8 +7,6 @@ logits, as autocast computes them; and where a sample with float16 weights ends,
 the reference after all steps and 1 that after half of them. Products and sums are float32.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -9,8 +9,6 @@ largest over the cases; and the case that needs the largest allowance beside the
 launches on changing inputs of one and a half.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import statistics

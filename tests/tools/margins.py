@@ -6,8 +6,6 @@ Each number is what is allowed over the largest error of any of the contender's 
 array, of a row, of a column. Under 1 a case was wrong.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

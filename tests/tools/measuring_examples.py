@@ -6,8 +6,6 @@ usage: measuring_examples.py RUN [--write]
 --write puts the table into docs/measuring.md between its two markers.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ host's clock. The floor of a way to time kernels is its time for an empty kernel
 cases that have all such phases within a bound, and the ten medians that differ most.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

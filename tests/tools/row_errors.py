@@ -9,8 +9,6 @@ array, of a row and of a column, as a multiple of the tolerance, and how many ar
 are left out: a neuron with an input close to 0 is switched on for one image and off for the other.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

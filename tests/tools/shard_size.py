@@ -6,8 +6,6 @@ usage: shard_size.py [build/bench]
 Shard 1 is measured; the folders of the others are copies of it with the ids of their cases.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,17 +1,8 @@
 /* bf16: every one survives the way to float and back, and halfway cases go to the even neighbour. */
 #include "base/half.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "checks.h"
 
 static void every_bfloat16_survives(void **state) {
-    (void)state;
     for (uint32_t bits = 0; bits <= 0xFFFF; bits++) {
         const float value = bfloat16_to_float((uint16_t)bits);
         if (isnan(value))
@@ -22,7 +13,6 @@ static void every_bfloat16_survives(void **state) {
 }
 
 static void rounds_to_the_nearest(void **state) {
-    (void)state;
     for (uint32_t bits = 0; bits < 0x7F7F; bits++) {
         const float low = bfloat16_to_float((uint16_t)bits);
         const float middle = low + (bfloat16_to_float((uint16_t)(bits + 1)) - low) / 2; /* exact */
@@ -33,7 +23,6 @@ static void rounds_to_the_nearest(void **state) {
 }
 
 static void knows_special_values(void **state) {
-    (void)state;
     assert_int_equal(bfloat16_from_float(1.0f), 0x3F80);
     assert_int_equal(bfloat16_from_float(-0.0f), 0x8000);
     assert_int_equal(bfloat16_from_float(0x1.FFFFFEp127f), 0x7F80); /* the largest float32 */

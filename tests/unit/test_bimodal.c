@@ -1,14 +1,7 @@
 /* stats/bimodal: the five conditions, and false alarms on noise with one value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "stats/passes.h"
-
 #include "../tools/noise.h"
+#include "checks.h"
+#include "stats/passes.h"
 
 #include <stdio.h>
 
@@ -27,7 +20,6 @@ static bimodal_t of_groups(const size_t n_high[PASSES], double low, double high)
 }
 
 static void two_groups(void **state) {
-    (void)state;
     const size_t n_high[PASSES] = {2, 4, 0, 8, 3, 1};
     bimodal_t found = of_groups(n_high, 9, 17);
     assert_true(found.found);
@@ -37,7 +29,6 @@ static void two_groups(void **state) {
 }
 
 static void conditions(void **state) {
-    (void)state;
     const size_t rare[PASSES] = {2, 1, 1, 1, 2, 2}; /* 9 of 48 are under 20 % */
     assert_false(of_groups(rare, 9, 17).found);
     const size_t enough[PASSES] = {2, 2, 1, 1, 2, 2};
@@ -58,7 +49,6 @@ static void conditions(void **state) {
 
 /* Two values of a clock that has only few are no two states. */
 static void ticks_apart(void **state) {
-    (void)state;
     double medians[N];
     for (size_t i = 0; i < N; i++)
         medians[i] = i % 2 == 0 ? 10 : 16;
@@ -67,7 +57,6 @@ static void ticks_apart(void **state) {
 }
 
 static void something_between(void **state) {
-    (void)state;
     double medians[N];
     for (size_t i = 0; i < N; i++)
         medians[i] = i % 2 == 0 ? 9 : 17;
@@ -96,7 +85,6 @@ static double cauchy(source_t *source) {
 
 /* At most 1 % of runs whose rounds have one value are called bimodal. */
 static void false_alarms(void **state) {
-    (void)state;
     static const struct {
         const char *name;
         draw_t *draw;
@@ -106,7 +94,7 @@ static void false_alarms(void **state) {
                  {"exponential", exponential},
                  {"uniform", uniform}};
     enum { RUNS = 2000 };
-    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
+    for (size_t k = 0; k < COUNT_OF(KINDS); k++) {
         source_t source = source_of(k + 1);
         size_t alarms = 0;
         for (size_t run = 0; run < RUNS; run++) {

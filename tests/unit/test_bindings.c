@@ -1,17 +1,12 @@
 /* Who changes the cores or the priority of another process. */
+#include "checks.h"
 #include "worker/cpu_use.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static pid_t start_waiting(void) {
     const pid_t pid = fork();
@@ -40,7 +35,6 @@ static void bind_to_first(pid_t pid) {
 }
 
 static void a_change_of_cores_is_told_and_set_back(void **state) {
-    (void)state;
     cpu_set_t allowed;
     assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
     if (CPU_COUNT(&allowed) < 2)
@@ -58,7 +52,6 @@ static void a_change_of_cores_is_told_and_set_back(void **state) {
 }
 
 static void a_change_of_priority_is_told(void **state) {
-    (void)state;
     const pid_t pid = start_waiting();
     bindings_t before = bindings_read(pid);
     assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, 19), 0);
@@ -71,7 +64,6 @@ static void a_change_of_priority_is_told(void **state) {
 }
 
 static void a_process_that_has_ended_has_not_changed(void **state) {
-    (void)state;
     const pid_t pid = start_waiting();
     bindings_t before = bindings_read(pid);
     stop(pid);

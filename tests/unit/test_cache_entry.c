@@ -1,17 +1,7 @@
 /* Entries of the cache of programs, whichever compiler made them: whole, or not there. */
+#include "checks.h"
 #include "compile/compile.h"
-
-#include "base/memory.h"
 #include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char KEY[] = "0123456789abcdef0123456789abcdef";
 static const char CODE[] = "00112233445566778899aabbccddeeff", CUBIN[] = "a program";
@@ -30,10 +20,8 @@ static bool is_there(const char *cache) {
 }
 
 static void test_another_cubin_is_none(void **state) {
-    (void)state;
     char *cache;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&cache, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&cache, &err));
     char name[] = "kernels/a/b.cu";
     const source_t source = {.name = name};
     text_list_t none = {0};
@@ -44,11 +32,11 @@ static void test_another_cubin_is_none(void **state) {
     assert_false(is_there(cache));
     char cubin[] = "a program";
     const compiled_t output = {.ok = true, .cubin = cubin, .cubin_bytes = sizeof cubin - 1};
-    assert_int_equal(compile_cache_store(cache, KEY, &inputs, &output, &entry, &err), STATUS_OK);
+    assert_ok(compile_cache_store(cache, KEY, &inputs, &output, &entry, &err));
     assert_true(is_there(cache));
-    assert_int_equal(fs_write_atomic(entry.cubin, "a progrom", sizeof CUBIN - 1, &err), STATUS_OK);
+    assert_ok(fs_write_atomic(entry.cubin, "a progrom", sizeof CUBIN - 1, &err));
     assert_false(is_there(cache));
-    assert_int_equal(fs_write_atomic(entry.cubin, CUBIN, sizeof CUBIN - 1, &err), STATUS_OK);
+    assert_ok(fs_write_atomic(entry.cubin, CUBIN, sizeof CUBIN - 1, &err));
     assert_true(is_there(cache));
     cache_entry_free(&entry);
     fs_remove_tree(cache, NULL);

@@ -1,14 +1,7 @@
 /* Whatever goes into a program is in its key: else a cubin of other options would be taken for it.
  */
+#include "checks.h"
 #include "compile/compile.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static text_list_t list_of(const char *a, const char *b) {
     text_list_t list = {0};
@@ -19,7 +12,6 @@ static text_list_t list_of(const char *a, const char *b) {
 }
 
 static void test_every_input_is_in_the_key(void **state) {
-    (void)state;
     source_t source = {.digest = "0123456789abcdef0123456789abcdef"};
     source_t other = {.digest = "1123456789abcdef0123456789abcdef"};
     text_list_t none = {0}, one = list_of("-DBATCH=4", NULL), two = list_of("-DBATCH=8", NULL);
@@ -36,7 +28,7 @@ static void test_every_input_is_in_the_key(void **state) {
         {&source, &one, &none, "sm_90", "NVRTC 13.1"},
         {&source, &one, &none, "sm_90", "nvcc 13.0"},
     };
-    enum { N = sizeof INPUTS / sizeof *INPUTS };
+    enum { N = COUNT_OF(INPUTS) };
     char keys[N][HASH_TEXT], again[HASH_TEXT];
     for (size_t i = 0; i < N; i++) {
         compile_cache_key(&INPUTS[i], keys[i]);

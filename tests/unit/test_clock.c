@@ -1,19 +1,10 @@
 /* base/clock: it never runs backwards, can be replaced, and writes ISO 8601. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "checks.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static void never_backwards(void **state) {
-    (void)state;
     int64_t last = clock_ns();
     for (int i = 0; i < 10000; i++) {
         int64_t now = clock_ns();
@@ -23,7 +14,6 @@ static void never_backwards(void **state) {
 }
 
 static void sleeping_lasts_at_least_as_asked(void **state) {
-    (void)state;
     int64_t start = clock_ns();
     clock_sleep_ns(2000000); /* mood: longer is right, too */
     /* The sleep is on another clock than the reading; they may drift apart by some parts per
@@ -39,7 +29,6 @@ static int64_t stepping(void *context) {
 }
 
 static void another_clock_takes_its_place(void **state) {
-    (void)state;
     int64_t now = 100;
     clock_inject(stepping, &now);
     assert_int_equal(clock_ns(), 110);
@@ -52,11 +41,10 @@ static void another_clock_takes_its_place(void **state) {
 }
 
 static void timestamps_are_iso_8601(void **state) {
-    (void)state;
     static const struct {
         const char *zone, *offset;
     } rows[] = {{"UTC0", "+00:00"}, {"XXX-5:30", "+05:30"}, {"XXX+9:45", "-09:45"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         setenv("TZ", rows[i].zone, 1);
         tzset();
         char text[32];

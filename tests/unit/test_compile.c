@@ -1,30 +1,14 @@
 /* Programs from cases, and what the compilers and the cache make of them. Tests that need a
  * compiler are skipped with a line that says so where there is none. */
+#include "checks.h"
 #include "compile/compile.h"
-
-#include "base/memory.h"
 #include "io/fs.h"
 #include "workloads/common/workload.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define ROOT "tests/fixtures/kernels_test"
-
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        error_t err = ERROR_INIT;                                                                  \
-        if ((call) != STATUS_OK)                                                                   \
-            fail_msg("%s: %s", #call, err.text);                                                   \
-    } while (0)
 
 /* A private folder for each test: its cache. */
 static int make_folder(void **state) {
@@ -76,7 +60,6 @@ static void need_compiler(const compile_options_t *options) {
 }
 
 static void test_add_keeps_what_the_source_mentions(void **state) {
-    (void)state;
     const compile_options_t options = {.root = ROOT};
     program_list_t programs = {0};
     assert_int_equal(add(&options, "01_runtime", 1, "sm_90", &programs), 0);
@@ -94,7 +77,6 @@ static void test_add_keeps_what_the_source_mentions(void **state) {
 }
 
 static void test_other_engines_need_no_program(void **state) {
-    (void)state;
     const compile_options_t options = {.root = ROOT};
     program_list_t programs = {0};
     size_t index = 0;
@@ -108,7 +90,6 @@ static void test_other_engines_need_no_program(void **state) {
 }
 
 static void test_add_errors(void **state) {
-    (void)state;
     static const struct {
         const char *variant, *arch, *message;
     } cases[] = {
@@ -118,7 +99,7 @@ static void test_add_errors(void **state) {
         {"../common/launch", "sm_90", "variant \"../common/launch\": not a valid file name"},
     };
     const compile_options_t options = {.root = ROOT};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         program_list_t programs = {0};
         size_t index;
         error_t err = ERROR_INIT;
@@ -240,7 +221,7 @@ static void test_damaged_entries_are_made_again(void **state) {
     const program_t *program = &first.items[0];
     char *entry =
         mem_format("%.*s.json", (int)(strlen(program->cubin) - strlen(".cubin")), program->cubin);
-    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(damages); i++) {
         write_text(entry, damages[i]);
         program_list_t again = compile_one(&options, "02_constant");
         assert_false(again.items[0].cached);

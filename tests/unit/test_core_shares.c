@@ -1,15 +1,6 @@
 /* run/devices/share: the cores of each of several GPUs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "checks.h"
 #include "run/devices/devices.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST_GPUS = 4 };
 
@@ -34,7 +25,6 @@ static status_t make(const setting_t *setting, core_share_t *shares, error_t *er
 }
 
 static void cores_are_shared(void **state) {
-    (void)state;
     static const setting_t SETTINGS[] = {
         /* unknown places, or one node */
         {8, 0, 2, {0, 0}, {"0-3", "4-7"}},
@@ -52,9 +42,8 @@ static void cores_are_shared(void **state) {
         {16, 0, 2, {0xff00, 0x003f}, {"8-13", "0-5"}},
     };
     core_share_t *shares = calloc(MOST_GPUS, sizeof *shares);
-    for (size_t s = 0; s < sizeof SETTINGS / sizeof *SETTINGS; s++) {
-        error_t err = ERROR_INIT;
-        assert_int_equal(make(&SETTINGS[s], shares, &err), STATUS_OK);
+    for (size_t s = 0; s < COUNT_OF(SETTINGS); s++) {
+        assert_ok(make(&SETTINGS[s], shares, &err));
         for (size_t i = 0; i < SETTINGS[s].n_gpus; i++) {
             char *text = cores_text(shares[i].cores, shares[i].n);
             assert_string_equal(text, SETTINGS[s].expected[i]);
@@ -65,7 +54,6 @@ static void cores_are_shared(void **state) {
 }
 
 static void too_few_are_refused(void **state) {
-    (void)state;
     static const setting_t SETTINGS[] = {
         {7, 0, 2, {0, 0}, {NULL}},
         {16, 0, 2, {0xfff8, 0x0007}, {NULL}},
@@ -75,7 +63,7 @@ static void too_few_are_refused(void **state) {
                                        "device 5 would have 3 of 16 cores",
                                        "device 5 would have 0 of 16 cores"};
     core_share_t *shares = calloc(MOST_GPUS, sizeof *shares);
-    for (size_t s = 0; s < sizeof SETTINGS / sizeof *SETTINGS; s++) {
+    for (size_t s = 0; s < COUNT_OF(SETTINGS); s++) {
         error_t err = ERROR_INIT;
         assert_int_equal(make(&SETTINGS[s], shares, &err), STATUS_USAGE);
         assert_non_null(strstr(err.text, TOLD[s]));

@@ -1,30 +1,20 @@
 /* measure/cores: lists of cores, and moving a process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "checks.h"
 #include "measure/machine.h"
 
-#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static void text_of_lists(void **state) {
-    (void)state;
     static const struct {
         int list[6];
         size_t n;
         const char *text;
     } ROWS[] = {{{0}, 0, ""}, {{7}, 1, "7"}, {{0, 1, 2, 5, 8, 9}, 6, "0-2,5,8-9"}};
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         char *text = cores_text(ROWS[i].list, ROWS[i].n);
         assert_string_equal(text, ROWS[i].text);
         free(text);
@@ -32,9 +22,8 @@ static void text_of_lists(void **state) {
 }
 
 static void bad_lists_are_refused(void **state) {
-    (void)state;
     static const char *const LISTS[] = {"", "x", "1-", "-1", "3-2", "1,,2", "1 2", "99999", "0,"};
-    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(LISTS); i++) {
         cores_t cores;
         error_t err = ERROR_INIT;
         assert_int_equal(cores_init(&cores, LISTS[i], &err), STATUS_USAGE);
@@ -47,14 +36,12 @@ static void bad_lists_are_refused(void **state) {
 }
 
 static void a_list_binds_this_process(void **state) {
-    (void)state;
     cores_t all, one;
-    error_t err = ERROR_INIT;
     char list[32];
     cpu_set_t set;
-    assert_int_equal(cores_init(&all, NULL, &err), STATUS_OK);
+    assert_ok(cores_init(&all, NULL, &err));
     snprintf(list, sizeof list, "%d", all.allowed[all.n - 1]);
-    assert_int_equal(cores_init(&one, list, &err), STATUS_OK);
+    assert_ok(cores_init(&one, list, &err));
     assert_int_equal(one.n, 1);
     assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
     assert_int_equal(CPU_COUNT(&set), 1);
@@ -66,7 +53,6 @@ static void a_list_binds_this_process(void **state) {
 }
 
 static void near_cores_are_kept(void **state) {
-    (void)state;
     cores_t cores = {.allowed = {0, 1, 2, 64, 65}, .n = 5};
     unsigned long near[2] = {0x6, 0x2};
     cores_keep_near(&cores, near, 2);
@@ -79,10 +65,8 @@ static void near_cores_are_kept(void **state) {
 }
 
 static void a_worker_is_moved_and_released(void **state) {
-    (void)state;
     cores_t cores;
-    error_t err = ERROR_INIT;
-    assert_int_equal(cores_init(&cores, NULL, &err), STATUS_OK);
+    assert_ok(cores_init(&cores, NULL, &err));
     if (cores.n < 2)
         skip(); /* it stays where it is */
     const pid_t child = fork();

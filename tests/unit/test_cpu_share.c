@@ -1,19 +1,8 @@
 /* What other programs take from a worker, and the load before a run, from made-up numbers. */
+#include "checks.h"
 #include "worker/cpu_use.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 static const double MS = 1e6;
-
-static void assert_near(double a, double b) {
-    assert_true(fabs(a - b) < 1e-9);
-}
 
 static double taken_frac(cpu_use_t use, double took_ns, size_t n_cores) {
     cpu_share_t share = {0};
@@ -22,47 +11,42 @@ static double taken_frac(cpu_use_t use, double took_ns, size_t n_cores) {
 }
 
 static void what_others_take(void **state) {
-    (void)state;
     /* Two threads on two busy cores have half of them, in 25 turns each. */
-    assert_near(taken_frac((cpu_use_t){100 * MS, 110 * MS, 50}, 100 * MS, 2), 0.5);
+    assert_near(taken_frac((cpu_use_t){100 * MS, 110 * MS, 50}, 100 * MS, 2), 0.5, 1e-9);
     /* One of eight cores is enough for one thread. */
-    assert_near(taken_frac((cpu_use_t){100 * MS, 0, 1}, 100 * MS, 8), 0);
+    assert_near(taken_frac((cpu_use_t){100 * MS, 0, 1}, 100 * MS, 8), 0, 1e-9);
     /* It need not keep its core busy. */
-    assert_near(taken_frac((cpu_use_t){30 * MS, 12 * MS, 10}, 100 * MS, 8), 0.25);
+    assert_near(taken_frac((cpu_use_t){30 * MS, 12 * MS, 10}, 100 * MS, 8), 0.25, 1e-9);
 }
 
 /* On an idle machine, threads that are woken ten thousand times wait 20 µs each time. */
 static void wake_ups_are_not_taken(void **state) {
-    (void)state;
-    assert_near(taken_frac((cpu_use_t){100 * MS, 200 * MS, 10000}, 300 * MS, 4), 0);
+    assert_near(taken_frac((cpu_use_t){100 * MS, 200 * MS, 10000}, 300 * MS, 4), 0, 1e-9);
 }
 
 /* Sixteen threads on two cores wait for each other. */
 static void own_threads_take_nothing(void **state) {
-    (void)state;
-    assert_near(taken_frac((cpu_use_t){200 * MS, 1400 * MS, 100}, 100 * MS, 2), 0);
-    assert_near(taken_frac((cpu_use_t){150 * MS, 1400 * MS, 100}, 100 * MS, 2), 0.25);
-    assert_near(taken_frac((cpu_use_t){201 * MS, 9 * MS, 1}, 100 * MS, 2), 0);
+    assert_near(taken_frac((cpu_use_t){200 * MS, 1400 * MS, 100}, 100 * MS, 2), 0, 1e-9);
+    assert_near(taken_frac((cpu_use_t){150 * MS, 1400 * MS, 100}, 100 * MS, 2), 0.25, 1e-9);
+    assert_near(taken_frac((cpu_use_t){201 * MS, 9 * MS, 1}, 100 * MS, 2), 0, 1e-9);
 }
 
 static void rounds_add_up(void **state) {
-    (void)state;
     cpu_share_t share = {0};
     assert_true(isnan(cpu_share_taken_frac(&share)));
     cpu_share_add(&share, &(cpu_use_t){30 * MS, 0, 0}, 30 * MS, 1);
     cpu_share_add(&share, &(cpu_use_t){20 * MS, 10 * MS, 0}, 30 * MS, 1);
     cpu_share_add(&share, &(cpu_use_t){0, 0, 0}, 30 * MS, 1);
-    assert_near(cpu_share_taken_frac(&share), 10.0 / 60);
+    assert_near(cpu_share_taken_frac(&share), 10.0 / 60, 1e-9);
 }
 
 static void only_a_busy_case_is_flagged(void **state) {
-    (void)state;
     static const struct {
         double ran_ns, taken_ns;
         int flagged;
     } CASES[] = {{95, 5, 0}, {94, 6, 1}, {100, 0, 0}, {0, 0, 0}};
     unsetenv("BENCH_BUSY");
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_t spec = {0};
         case_result_t result;
         result_init(&result, &spec);
@@ -76,7 +60,6 @@ static void only_a_busy_case_is_flagged(void **state) {
 }
 
 static void the_load_before(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         size_t n_cores;
@@ -90,7 +73,7 @@ static void the_load_before(void **state) {
         {"", 2, 0},
         {"none", 2, 0},
     };
-    for (size_t i = 0; i < sizeof LOADS / sizeof *LOADS; i++) {
+    for (size_t i = 0; i < COUNT_OF(LOADS); i++) {
         const load_t load = load_parse(LOADS[i].text);
         assert_int_equal(load_is_high(&load, LOADS[i].n_cores), LOADS[i].high);
     }

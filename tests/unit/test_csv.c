@@ -1,30 +1,19 @@
 /* The CSV reader, and the study's logs read through it. What tests/fixtures/invalid_csv.txt holds
  * must be refused. */
+#include "checks.h"
 #include "io/csv.h"
-#include "near.h"
 #include "refusals.h"
 #include "results/study_csv.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define FIXTURES "tests/fixtures/plot/"
 
 static void parse(const char *text, csv_table_t *table) {
-    error_t err = ERROR_INIT;
-    if (csv_parse("x.csv", text, strlen(text), table, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(csv_parse("x.csv", text, strlen(text), table, &err));
 }
 
 static void same_table_whatever_the_line_ends(void **state) {
-    (void)state;
     static const char *const TEXTS[] = {
         "a,b\n1,2\n3,4\n",
         "a,b\r\n1,2\r\n3,4\r\n",
@@ -35,7 +24,7 @@ static void same_table_whatever_the_line_ends(void **state) {
         "\"a\",\"b\"\n\"1\",2\n3 ,\t\"4\" \n",
         " a , b\n+1,2.0\n3e0,4.\n",
     };
-    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(TEXTS); i++) {
         csv_table_t table;
         parse(TEXTS[i], &table);
         assert_true(csv_has_header(&table, (const char *const[]){"a", "b"}, 2));
@@ -47,7 +36,6 @@ static void same_table_whatever_the_line_ends(void **state) {
 }
 
 static void quoted_names_keep_commas_quotes_and_lines(void **state) {
-    (void)state;
     csv_table_t table;
     parse("\"a, b\",\"say \"\"x\"\"\",\"two\nlines\"\n1,2,3\n", &table);
     assert_int_equal(table.columns.n, 3);
@@ -59,7 +47,6 @@ static void quoted_names_keep_commas_quotes_and_lines(void **state) {
 }
 
 static void many_rows_keep_their_values_and_lines(void **state) {
-    (void)state;
     char *text;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
@@ -77,7 +64,6 @@ static void many_rows_keep_their_values_and_lines(void **state) {
 }
 
 static void header_is_compared_exactly(void **state) {
-    (void)state;
     csv_table_t table;
     parse("a,b\n", &table);
     assert_int_equal(table.n_rows, 0);
@@ -93,12 +79,10 @@ static status_t load_invalid(const char *path, error_t *err) {
 }
 
 static void invalid_files_are_refused_with_file_line_and_column(void **state) {
-    (void)state;
     check_refusals("tests/fixtures/invalid_csv.txt", load_invalid);
 }
 
 static void a_missing_file_is_named(void **state) {
-    (void)state;
     study_log_t log;
     error_t err = ERROR_INIT;
     assert_int_equal(study_csv_load(FIXTURES "absent.csv", &log, &err), STATUS_USAGE);
@@ -106,14 +90,11 @@ static void a_missing_file_is_named(void **state) {
 }
 
 static void load(const char *path, study_log_t *log) {
-    error_t err = ERROR_INIT;
-    if (study_csv_load(path, log, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(study_csv_load(path, log, &err));
 }
 
 /* Rows stand in any order; three rows of batch 4, one of them far off, give their median. */
 static void study_log_is_sorted_and_takes_medians(void **state) {
-    (void)state;
     study_log_t log;
     load(FIXTURES "study_cuda.csv", &log);
     assert_int_equal(log.kind, STUDY_CUDA);
@@ -134,7 +115,6 @@ static void study_log_is_sorted_and_takes_medians(void **state) {
 }
 
 static void study_log_is_recognised_by_its_header(void **state) {
-    (void)state;
     study_log_t log;
     load(FIXTURES "study_pytorch.csv", &log);
     assert_int_equal(log.kind, STUDY_PYTORCH);

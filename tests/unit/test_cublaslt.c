@@ -1,13 +1,7 @@
 /* The door to cuBLASLt: its declarations, where it is looked for, what becomes of one that is not
  * there. */
+#include "checks.h"
 #include "cuda/cublaslt.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* What cuda/cublaslt.h declares, against the toolkit's own where it is installed. */
 #if __has_include(<cublasLt.h>) && __has_include(<cuda_runtime_api.h>)
@@ -54,13 +48,11 @@ static void check_refusal(const char *library, const char *reason) {
 }
 
 static void test_door(void **state) {
-    (void)state;
     check_refusal("/no/such/libcublasLt.so", "/no/such/libcublasLt.so not found");
     check_refusal("libm.so.6", "libm.so.6 has no cublasLtGetVersion");
 }
 
 static void test_candidates(void **state) {
-    (void)state;
     text_list_t paths = {0};
     unsetenv("BENCH_CUBLASLT");
     cublaslt_candidates(".", &paths);
@@ -75,7 +67,6 @@ static const char *status_name(cublaslt_status_t status) {
 }
 
 static void test_check(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     const cublaslt_api_t api = {.status_name = status_name};
     assert_int_equal(cublaslt_check(&api, CUBLASLT_OK, "matmul()", &err), STATUS_OK);

@@ -1,17 +1,8 @@
 /* The device's rates: from calibration cases, and what follows from its architecture. */
+#include "checks.h"
 #include "limits/limits.h"
-
-#include "base/memory.h"
 #include "timed_result.h"
-
 #include "workloads/operator/operators.h"
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 /* A finished case of the workload that measures the device. */
 static case_result_t device_result(const char *engine, const char *variant, int64_t bytes,
@@ -25,7 +16,6 @@ static case_result_t device_result(const char *engine, const char *variant, int6
 
 /* A copy moves each byte twice, reading it moves it once. */
 static void test_calibration(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.l2_bytes = 50e6;
     case_result_t copy = device_result("cuda", "copy", 1 << 30, 500000);
@@ -62,7 +52,6 @@ static void test_calibration(void **state) {
 }
 
 static void test_what_does_not_calibrate(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.l2_bytes = 50e6;
     const timed_t times[] = {{"kernel", 500000}, {"kernel_graph", 1}, {"event_pair", 1}, {NULL, 0}};
@@ -76,7 +65,7 @@ static void test_what_does_not_calibrate(void **state) {
         device_result("cuda", "copy", 1 << 30, 500000),
     };
     results[6].status = CASE_FAILED;
-    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+    for (size_t i = 0; i < COUNT_OF(results); i++) {
         device_rates_calibrate(&results[i], &rates);
         result_free(&results[i]);
     }
@@ -90,7 +79,6 @@ static void assert_rate(double flops_per_s, double expected) {
 
 /* A product of n x n takes 2 n³ operations. */
 static void test_library_rates(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     const int64_t bytes = 8192LL * 8192 * 4;
     const double flops = 2.0 * 8192 * 8192 * 8192;
@@ -122,10 +110,8 @@ static case_result_t training(const char *dtype, double ns) {
 
 /* Its description says how many operations it has. */
 static void test_an_own_operator_raises_no_rate(void **state) {
-    (void)state;
     const operator_description_t *gemm;
-    error_t err = ERROR_INIT;
-    assert_int_equal(operators_add("kernels/gemm", NULL, &gemm, &err), STATUS_OK);
+    assert_ok(operators_add("kernels/gemm", NULL, &gemm, &err));
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     case_result_t result = training("f16", 1);
     case_free(&result.spec);
@@ -140,7 +126,6 @@ static void test_an_own_operator_raises_no_rate(void **state) {
 
 /* The fastest of our own cases counts if it is faster than the library. */
 static void test_own_rates(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.library_flops_per_s[MATMUL_F32] = 50e12;
     case_result_t result = training("f32", 8e6);
@@ -168,7 +153,6 @@ static void test_own_rates(void **state) {
 }
 
 static void test_other_work_is_no_rate_of_products(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     case_result_t result =
         make_result("linreg_train", "cuda", 5000000, (timed_t[]){{"train_device", 1e6}, {NULL, 0}});
@@ -180,7 +164,6 @@ static void test_other_work_is_no_rate_of_products(void **state) {
 
 /* A run's head tells them where its cases do not. */
 static void test_library_rates_of_a_record(void **state) {
-    (void)state;
     record_t run = {0};
     environment_set_number(&run.environment, "measured.matmul_f32_flops_per_s", 50e12);
     environment_set_number(&run.environment, "measured.matmul_tf32_flops_per_s", 400e12);
@@ -195,14 +178,13 @@ static void test_library_rates_of_a_record(void **state) {
 /* What an H200 says of itself, and others: whitepapers have 989 TFLOP/s at 1.83 GHz for the same
  * chip. */
 static void test_peaks_of_chips(void **state) {
-    (void)state;
     static const struct {
         const char *arch;
         double f16_flops_a_clock, fp32_flops_a_clock, kept_kib;
     } CHIPS[] = {{"sm_70", 1024, 128, 484},  {"sm_75", 1024, 128, 484},  {"sm_80", 2048, 128, 484},
                  {"sm_86", 1024, 256, 484},  {"sm_89", 1024, 256, 484},  {"sm_90", 4096, 256, 484},
                  {"sm_100", 8192, 256, 740}, {"sm_120", 1024, 256, 484}, {"sm_999", NAN, 256, 484}};
-    for (size_t i = 0; i < sizeof CHIPS / sizeof *CHIPS; i++) {
+    for (size_t i = 0; i < COUNT_OF(CHIPS); i++) {
         environment_t env = {0};
         environment_set(&env, "gpu.arch", CHIPS[i].arch);
         environment_set_number(&env, "gpu.multiprocessors", 132);

@@ -1,17 +1,10 @@
 /* Which of several compilations the passes run. */
+#include "checks.h"
 #include "model/result_json.h"
 #include "run/state.h"
 #include "timed_result.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* A draw of a training, which is compared by its steps; NaN: it failed. */
 static case_result_t make(unsigned draw, double total_ns, double step_ns) {
@@ -25,7 +18,6 @@ static case_result_t make(unsigned draw, double total_ns, double step_ns) {
 }
 
 static void the_phase_that_is_compared_chooses(void **state) {
-    (void)state;
     case_result_t draws[] = {make(1, NAN, NAN), make(2, 100, 7), make(3, 90, 8)};
     case_state_t chosen = {0};
     for (size_t i = 0; i < 3; i++)
@@ -38,7 +30,6 @@ static void the_phase_that_is_compared_chooses(void **state) {
 }
 
 static void all_phases_of_a_draw_are_kept(void **state) {
-    (void)state;
     case_result_t draws[] = {make(1, NAN, NAN), make(3, 90, 8)}, joined = make(3, 91, 9);
     joined.pass = 1;
     result_add_draw(&joined, &draws[1]);

@@ -1,14 +1,6 @@
 /* Which cases have passes enough, where their number is open. */
+#include "checks.h"
 #include "run/state.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static const char SWEEP[] =
     "{\"schema\": 1, \"name\": \"x\", \"workload\": \"mlp_infer\", \"axes\": {\"batch\": [64]},"
@@ -31,12 +23,10 @@ static void set(bench_t *b, size_t i, double ns, double spread, unsigned n_passe
 }
 
 static void make(bench_t *b) {
-    error_t err = ERROR_INIT;
     *b = (bench_t){.options = {.root = "."}};
     b->run = (run_t){.options = &b->options, .n_sweeps = 1};
     b->run.sweeps = calloc(1, sizeof *b->run.sweeps);
-    if (sweep_parse("x", SWEEP, ".", &b->run.sweeps[0], &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(sweep_parse("x", SWEEP, ".", &b->run.sweeps[0], &err));
     assert_int_equal(b->run.sweeps[0].n_cases, N_CASES);
     run_make_states(&b->run);
     for (size_t i = 0; i < N_CASES; i++)
@@ -54,7 +44,6 @@ static void expect_left(bench_t *b, unsigned first, const unsigned expected[N_CA
 static const double WIDE = 0.1, REACH = 0.018; /* 7 passes do for the second, none for the first */
 
 static void not_before_the_least(void **state) {
-    (void)state;
     bench_t b;
     make(&b);
     for (unsigned pass = 1; pass < 5; pass++)
@@ -64,7 +53,6 @@ static void not_before_the_least(void **state) {
 }
 
 static void who_does_not_lead_leaves_by_itself(void **state) {
-    (void)state;
     bench_t b;
     make(&b);
     set(&b, OMP, 101, REACH, 12);
@@ -73,7 +61,6 @@ static void who_does_not_lead_leaves_by_itself(void **state) {
 }
 
 static void who_leads_waits_for_its_rival(void **state) {
-    (void)state;
     bench_t b;
     make(&b);
     set(&b, EAGER, 102, REACH, 12);
@@ -82,7 +69,6 @@ static void who_leads_waits_for_its_rival(void **state) {
 
 /* A time that is not compared is none to wait for. */
 static void who_may_not_lead(void **state) {
-    (void)state;
     bench_t b;
     make(&b);
     set(&b, EAGER, 102, REACH, 12);
@@ -91,7 +77,6 @@ static void who_may_not_lead(void **state) {
 }
 
 static void who_is_dropped_leaves(void **state) {
-    (void)state;
     bench_t b;
     make(&b);
     set(&b, REF, 100, WIDE, 2);
@@ -101,7 +86,6 @@ static void who_is_dropped_leaves(void **state) {
 
 /* One case was not finished when the run was cut off in the fifth pass: nobody has left yet. */
 static void a_pass_that_was_cut_off_decides_nothing(void **state) {
-    (void)state;
     bench_t b;
     make(&b);
     set(&b, INFERENCE, 103, 0, 4);
@@ -109,7 +93,6 @@ static void a_pass_that_was_cut_off_decides_nothing(void **state) {
 }
 
 static void an_exact_number_ends_for_all(void **state) {
-    (void)state;
     bench_t b;
     make(&b);
     b.run.sweeps[0].measure.least_passes = 12;

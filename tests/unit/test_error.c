@@ -1,19 +1,8 @@
 /* base/error: the first message wins, and context goes in front of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/error.h"
 #include "base/text.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "checks.h"
 
 static void first_message_wins(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     assert_int_equal(error_set(&err, STATUS_USAGE, "file %s", "a.json"), STATUS_USAGE);
     assert_int_equal(error_set(&err, STATUS_FAILED, "a consequence"), STATUS_FAILED);
@@ -22,12 +11,10 @@ static void first_message_wins(void **state) {
 }
 
 static void null_error_is_fine(void **state) {
-    (void)state;
     assert_int_equal(error_set(NULL, STATUS_NOISY, "nobody listens"), STATUS_NOISY);
 }
 
 static void context_goes_in_front(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     error_set(&err, STATUS_INCOMPARABLE, "GPUs differ");
     assert_int_equal(error_within(&err, "run %d", 2), STATUS_INCOMPARABLE);
@@ -36,7 +23,6 @@ static void context_goes_in_front(void **state) {
 }
 
 static void long_messages_are_cut(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     char longer[2 * sizeof err.text];
     memset(longer, 'x', sizeof longer - 1);
@@ -52,7 +38,6 @@ static void long_messages_are_cut(void **state) {
 
 /* A message that is cut inside of a character could not be written as JSON. */
 static void messages_are_plain_text(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     error_set(&err, STATUS_USAGE, "%s",
               "a\x1b[2J\x07"
@@ -74,7 +59,6 @@ static void messages_are_plain_text(void **state) {
 }
 
 static void cleared_errors_can_be_set_again(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     error_set(&err, STATUS_FAILED, "one");
     error_clear(&err);
@@ -96,7 +80,6 @@ static status_t try_twice(status_t first, int *calls) {
 }
 
 static void try_leaves_with_the_status(void **state) {
-    (void)state;
     int calls = 0;
     assert_int_equal(try_twice(STATUS_NOISY, &calls), STATUS_NOISY);
     assert_int_equal(calls, 1);

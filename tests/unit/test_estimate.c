@@ -1,13 +1,6 @@
 /* The time that a run still takes, from made-up times. */
+#include "checks.h"
 #include "stats/estimate.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static void expect_left(const estimate_t *e, double now_s, bool is_more, double s) {
     const time_left_t left = estimate_left(e, now_s);
@@ -16,7 +9,6 @@ static void expect_left(const estimate_t *e, double now_s, bool is_more, double 
 }
 
 static void test_what_was_never_seen_makes_it_a_least(void **state) {
-    (void)state;
     estimate_t e = estimate_make();
     estimate_expect(&e, STEP_OPEN, "pytorch-cpu", 3);
     estimate_expect(&e, STEP_MEASURE, "", 3);
@@ -31,7 +23,6 @@ static void test_what_was_never_seen_makes_it_a_least(void **state) {
 
 /* 14 contenders, of which one engine compiles: its first says what the others take. */
 static void test_what_is_still_to_be_opened_counts_by_its_engine(void **state) {
-    (void)state;
     estimate_t e = estimate_make();
     estimate_expect(&e, STEP_OPEN, "cuda", 10);
     estimate_expect(&e, STEP_OPEN, "pytorch-cuda", 4);
@@ -47,7 +38,6 @@ static void test_what_is_still_to_be_opened_counts_by_its_engine(void **state) {
 }
 
 static void test_rounds_count_by_their_own_limits_until_others_are_done(void **state) {
-    (void)state;
     estimate_t e = estimate_make();
     estimate_expect(&e, STEP_MEASURE, "", 8);
     estimate_begin(&e, STEP_MEASURE, "", 4, 100);
@@ -63,7 +53,6 @@ static void test_rounds_count_by_their_own_limits_until_others_are_done(void **s
 }
 
 static void test_what_takes_longer_than_before_is_not_0_s(void **state) {
-    (void)state;
     estimate_t e = estimate_make();
     estimate_expect(&e, STEP_REFERENCE, "", 3);
     estimate_begin(&e, STEP_REFERENCE, "", 1, 0);
@@ -74,7 +63,6 @@ static void test_what_takes_longer_than_before_is_not_0_s(void **state) {
 }
 
 static void test_a_workers_start_is_no_time_of_the_step(void **state) {
-    (void)state;
     estimate_t e = estimate_make();
     estimate_expect(&e, STEP_START, "", 2);
     estimate_expect(&e, STEP_OPEN, "jax-cpu", 4);
@@ -91,7 +79,6 @@ static void test_a_workers_start_is_no_time_of_the_step(void **state) {
 }
 
 static void test_later_passes_take_as_long_as_the_first_until_one_is_known(void **state) {
-    (void)state;
     estimate_t e = estimate_make();
     estimate_expect(&e, STEP_OPEN, "pytorch-cpu", 1);
     estimate_expect(&e, STEP_REOPEN, "pytorch-cpu", 3);
@@ -107,7 +94,6 @@ static void test_later_passes_take_as_long_as_the_first_until_one_is_known(void 
 }
 
 static void test_more_steps_may_come_than_are_expected(void **state) {
-    (void)state;
     estimate_t e = estimate_make();
     estimate_expect(&e, STEP_MEASURE, "", 2);
     estimate_begin(&e, STEP_MEASURE, "", 1, 0);
@@ -120,7 +106,6 @@ static void test_more_steps_may_come_than_are_expected(void **state) {
 }
 
 static void test_a_step_of_no_kind_teaches_nothing(void **state) {
-    (void)state;
     estimate_t e = estimate_make();
     estimate_begin(&e, STEP_OTHER, "", 1, 0);
     estimate_begin(&e, STEP_OTHER, "", 1, 60);

@@ -1,23 +1,14 @@
 /* Workers that a server forks (reference_common/fork_server.py) are processes like those that are started: children
  * of bench, with their own streams, environment and end. If there is no server, they are started. */
-#include "worker/pool.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "worker/pool.h"
 
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char TOLD[] = "tests/fixtures/workers/told.py";
 static const double PATIENCE_S = 60;
@@ -68,9 +59,7 @@ static worker_link_t *make_link(test_t *test, const char *const *words, const ch
 static const char *const NONE[] = {NULL};
 
 static void start(worker_link_t *link) {
-    error_t err = ERROR_INIT;
-    if (worker_link_start(link, PATIENCE_S, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(worker_link_start(link, PATIENCE_S, &err));
 }
 
 static const char *told(const worker_link_t *link, const char *key) {
@@ -237,11 +226,10 @@ static void threads_would_be_lost(void **state) {
 /* Have `variable` name a file that looks like the GPU's. The folder is to be removed. */
 static char *make_device(const char *variable) {
     char *folder;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
     char *devices = fs_join(folder, "dev"), *device = fs_join(devices, "nvidiactl");
-    assert_int_equal(fs_make_folders(devices, &err), STATUS_OK);
-    assert_int_equal(fs_write_atomic(device, "", 0, &err), STATUS_OK);
+    assert_ok(fs_make_folders(devices, &err));
+    assert_ok(fs_write_atomic(device, "", 0, &err));
     setenv(variable, device, 1);
     free(device);
     free(devices);

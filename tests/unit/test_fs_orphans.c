@@ -1,15 +1,7 @@
 /* io/fs: what killed processes left half-written is cleared away, and nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,10 +16,8 @@ static long dead_pid(void) {
 
 static void orphans_are_removed_and_nothing_else(void **state) {
     long dead = dead_pid();
-    error_t err = ERROR_INIT;
     char *folder;
-    (void)state;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
     char *gone[] = {mem_format("run.json.%ld-0.tmp", dead), mem_format("a.b.%ld-12.tmp", dead)};
     char *kept[] = {mem_format("run.json.%ld-0.tmp", (long)getpid()),
                     mem_format("run.json.%ld-0.tmp2", dead),
@@ -36,10 +26,10 @@ static void orphans_are_removed_and_nothing_else(void **state) {
                     mem_text("1-0.tmp"),
                     mem_text(".tmp"),
                     mem_text("notes.tmp")};
-    const size_t n_gone = sizeof gone / sizeof *gone, n_kept = sizeof kept / sizeof *kept;
+    const size_t n_gone = COUNT_OF(gone), n_kept = COUNT_OF(kept);
     for (size_t i = 0; i < n_gone + n_kept; i++) {
         char *path = fs_join(folder, i < n_gone ? gone[i] : kept[i - n_gone]);
-        assert_int_equal(fs_write_atomic(path, "half", 4, &err), STATUS_OK);
+        assert_ok(fs_write_atomic(path, "half", 4, &err));
         free(path);
     }
     fs_remove_orphans(folder);
@@ -49,7 +39,7 @@ static void orphans_are_removed_and_nothing_else(void **state) {
         free(path);
         free(name);
     }
-    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(folder, &err));
     free(folder);
     fs_remove_orphans("/no/such/folder");
 }

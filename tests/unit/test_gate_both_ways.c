@@ -1,13 +1,6 @@
 /* Faster is decided as slower is: by the same evidence, over the same number of cells. */
+#include "checks.h"
 #include "gate/decision.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 enum { MOST = 10 };
 
@@ -26,7 +19,6 @@ static gate_cell_t decided(size_t n, double sign, double errors) {
 }
 
 static void test_faster_mirrors_slower(void **state) {
-    (void)state;
     static const struct {
         size_t n;
         double errors;
@@ -37,7 +29,7 @@ static void test_faster_mirrors_slower(void **state) {
         {MOST, 4, true},    /* p = 0.00003 */
         {1, 1, false},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         gate_cell_t slower = decided(CASES[i].n, 1, CASES[i].errors);
         gate_cell_t faster = decided(CASES[i].n, -1, CASES[i].errors);
         assert_int_equal(slower.verdict, CASES[i].told ? GATE_REGRESSED : GATE_UNDECIDED);

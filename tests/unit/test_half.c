@@ -1,17 +1,9 @@
 /* f16 against what IEEE 754 says: every half survives the way to float and back, and halfway cases
  * go to the even neighbour. */
 #include "base/half.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "checks.h"
 
 static void every_half_survives(void **state) {
-    (void)state;
     for (uint32_t half = 0; half <= 0xFFFF; half++) {
         float value = half_to_float((uint16_t)half);
         if (isnan(value))
@@ -22,7 +14,6 @@ static void every_half_survives(void **state) {
 }
 
 static void rounds_to_the_nearest(void **state) {
-    (void)state;
     for (uint32_t half = 0; half < 0x7BFF; half++) {
         float low = half_to_float((uint16_t)half), high = half_to_float((uint16_t)(half + 1));
         float middle = low + (high - low) / 2; /* exact in float32 */
@@ -33,7 +24,6 @@ static void rounds_to_the_nearest(void **state) {
 }
 
 static void knows_special_values(void **state) {
-    (void)state;
     assert_int_equal(half_from_float(1.0f), 0x3C00);
     assert_int_equal(half_from_float(-2.0f), 0xC000);
     assert_int_equal(half_from_float(65504.0f), 0x7BFF);
@@ -60,7 +50,6 @@ static void check_rounding(float value) {
 }
 
 static void arrays_are_rounded_alike(void **state) {
-    (void)state;
     for (uint32_t half = 0; half < 0x7C00; half++) {
         const float low = half_to_float((uint16_t)half);
         const float high = half == 0x7BFF ? 65536.0f : half_to_float((uint16_t)(half + 1));
@@ -82,7 +71,6 @@ static void arrays_are_rounded_alike(void **state) {
 
 /* What float32 cannot hold decides, too: halfway between two halves, and a little more. */
 static void doubles_are_rounded_once(void **state) {
-    (void)state;
     double values[] = {1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3 * 0x1p-11 - 0x1p-40, 0x1p-25,
                        0x1p-25 + 0x1p-70};
     static const double ROUNDED[] = {1, 1 + 0x1p-10, 1 + 0x1p-10, 0, 0x1p-24};

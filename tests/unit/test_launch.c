@@ -1,12 +1,9 @@
 /* Host and device share struct launch by layout alone: the text of both headers must declare the
  * same fields in the same order, and the same values for its constants; so with stages and plan. */
-#include "engine/launch.h"
-
 #include "base/text.h"
+#include "checks.h"
+#include "engine/launch.h"
 #include "read_text.h"
-
-#include <stddef.h>
-#include <stdint.h>
 
 /* Replace comments by blanks, so that what is left is code. */
 static void blank_comments(char *text) {
@@ -57,7 +54,6 @@ static void strip_type(text_list_t *fields, const char *type) {
 }
 
 static void test_fields(void **state) {
-    (void)state;
     char *host = read_text("bench/engine/launch.h");
     char *device = read_text("kernels/common/launch.cuh");
     text_list_t host_fields = block(host, "typedef struct launch", ';');
@@ -81,7 +77,6 @@ static void respell(text_list_t *fields) {
 }
 
 static void test_tables(void **state) {
-    (void)state;
     static const struct {
         const char *host, *device;
         char separator;
@@ -94,7 +89,7 @@ static void test_tables(void **state) {
     };
     assert_int_equal(sizeof(stage_t), 24 + 10 * sizeof(uint32_t));
     assert_int_equal(sizeof(plan_t), 5 * sizeof(uint32_t));
-    for (size_t i = 0; i < sizeof TABLES / sizeof TABLES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(TABLES); i++) {
         char *host = read_text("bench/engine/launch.h");
         char *device = read_text("kernels/common/launch.cuh");
         text_list_t host_fields = block(host, TABLES[i].host, TABLES[i].separator);
@@ -108,7 +103,6 @@ static void test_tables(void **state) {
 }
 
 static void test_weights(void **state) {
-    (void)state;
     char *host = read_text("bench/engine/launch.h");
     char *device = read_text("kernels/common/launch.cuh");
     text_list_t host_names = block(host, "enum {", ',');

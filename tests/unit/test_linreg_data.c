@@ -1,11 +1,8 @@
 /* The points of linreg_train on the CPU against the known ones, and who shares them. */
-#include "known_linreg.h"
-
 #include "base/text.h"
+#include "checks.h"
+#include "known_linreg.h"
 #include "workloads/linreg_train/data.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static uint32_t bits_of(float value) {
     uint32_t bits;
@@ -44,7 +41,6 @@ static void test_points_are_known(void **state) {
 
 /* Training point k is number k + k / 4: x is that of every fifth number left out. */
 static void test_places_of_all_points(void **state) {
-    (void)state;
     const training_t training = {20011, 1, 0.01};
     case_t spec = make_case("ref", &training);
     const linreg_data_t *data = linreg_data_take(&spec, SEED);
@@ -58,7 +54,6 @@ static void test_places_of_all_points(void **state) {
 }
 
 static void test_data_is_shared(void **state) {
-    (void)state;
     const training_t training = {100, 1, 0.01}, longer = {100, 7, 0.5};
     case_t spec = make_case("ref", &training), same = make_case("omp", &longer);
     const linreg_data_t *first = linreg_data_take(&spec, SEED),
@@ -77,7 +72,6 @@ static void test_data_is_shared(void **state) {
 }
 
 static void test_room_is_told(void **state) {
-    (void)state;
     const training_t training = {1000000, 1, 0.01};
     case_t spec = make_case("ref", &training);
     error_t err = ERROR_INIT;

@@ -1,16 +1,12 @@
 /* Trainings of linreg_train on the CPU: against the known ones, and `omp` against the oracle. */
-#include "known_linreg.h"
-#include "near.h"
-
+#include "checks.h"
 #include "engine/session.h"
 #include "io/fs.h"
 #include "io/npy.h"
+#include "known_linreg.h"
 #include "workloads/common/workload.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void open_session(session_t *session, const char *variant, const training_t *training) {
     *session = (session_t){.ops = &linreg_train_cpu, .spec = make_case(variant, training)};
@@ -37,18 +33,16 @@ static written_t output_of(const char *variant, const training_t *training) {
     static const char *const NAMES[] = {"params", "losses", "test_loss"};
     session_t session;
     char *folder;
-    error_t err = ERROR_INIT;
     text_list_t names = {0};
     open_session(&session, variant, training);
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
-    assert_int_equal(session.ops->output(&session, folder, &names, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
+    assert_ok(session.ops->output(&session, folder, &names, &err));
     written_t written = {.n = names.n};
     assert_in_range(names.n, 2, 3);
     for (size_t i = 0; i < names.n; i++) {
         assert_string_equal(names.items[i], NAMES[i]);
         char *path = mem_format("%s/%s.npy", folder, NAMES[i]);
-        if (npy_read(path, &written.arrays[i], &err) != STATUS_OK)
-            fail_msg("%s", err.text);
+        assert_ok(npy_read(path, &written.arrays[i], &err));
         assert_string_equal(written.arrays[i].type, "f8");
         free(path);
     }
@@ -120,10 +114,9 @@ static void test_omp_is_the_known_training(void **state) {
 
 /* Around the block of 1024, where threads start, more threads than full shares, and with fewer. */
 static void test_omp_is_the_oracle(void **state) {
-    (void)state;
     static const int64_t POINTS[] = {1279, 1280, 1282, 20480, 20482, 41000, 123457, 500003};
     const int all = omp_get_max_threads();
-    for (size_t i = 0; i < sizeof POINTS / sizeof *POINTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(POINTS); i++) {
         for (int threads = 1; threads <= 7; threads += 2) {
             const training_t training = {POINTS[i], 30, 0.01};
             omp_set_num_threads(threads);
@@ -145,7 +138,6 @@ static void test_omp_is_the_oracle(void **state) {
 
 /* The order of its sums is fixed: the oracle's bits do not depend on the machine's cores. */
 static void test_ref_does_not_depend_on_threads(void **state) {
-    (void)state;
     const training_t training = {123457, 20, 0.01};
     const int all = omp_get_max_threads();
     written_t first = output_of("ref", &training);
@@ -160,7 +152,6 @@ static void test_ref_does_not_depend_on_threads(void **state) {
 }
 
 static void test_divergence_is_told(void **state) {
-    (void)state;
     static const struct {
         const char *variant;
         training_t training;
@@ -170,7 +161,7 @@ static void test_divergence_is_told(void **state) {
         {"omp", {5000, 200, 0.05}, "loss is not finite from epoch 50 on"},
         {"ref", {5000, 15, 1}, "loss is not finite from epoch 15 on"},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         session_t session = {.spec = make_case(CASES[i].variant, &CASES[i].training)};
         const open_request_t request = {.spec = &session.spec, .seed = SEED};
         error_t err = ERROR_INIT;
@@ -182,7 +173,6 @@ static void test_divergence_is_told(void **state) {
 }
 
 static void test_unknown_variant(void **state) {
-    (void)state;
     session_t session = {.spec = make_case("avx", &(training_t){10, 1, 0.01})};
     const open_request_t request = {.spec = &session.spec, .seed = SEED};
     error_t err = ERROR_INIT;
@@ -195,10 +185,9 @@ static void test_unknown_variant(void **state) {
 static void check_phases(const char *variant, int64_t epochs, size_t n) {
     static const char *const PHASES[] = {"train", "total", "residual", "host_to_host", "fused"};
     session_t session;
-    error_t err = ERROR_INIT;
     open_session(&session, variant, &(training_t){5000, epochs, 0.01});
     assert_int_equal(session.n_probes, 1);
-    assert_int_equal(session.probes[0].run(&session, &session.recorder, &err), STATUS_OK);
+    assert_ok(session.probes[0].run(&session, &session.recorder, &err));
     const recorder_t *recorder = &session.recorder;
     assert_int_equal(recorder->n_phases, n);
     for (size_t i = 0; i < recorder->n_phases; i++) {
@@ -212,7 +201,6 @@ static void check_phases(const char *variant, int64_t epochs, size_t n) {
 }
 
 static void test_one_run_fills_every_phase(void **state) {
-    (void)state;
     check_phases("ref", 20, 4);
     check_phases("omp", 20, 4);
     check_phases("ref", 1, 5);
@@ -220,7 +208,6 @@ static void test_one_run_fills_every_phase(void **state) {
 }
 
 static void test_results(void **state) {
-    (void)state;
     session_t session;
     open_session(&session, "ref", &(training_t){5000, 25, 0.01});
     json_t *results = json_loads(session.results_json, JSON_REJECT_DUPLICATES, NULL);
@@ -243,7 +230,6 @@ static void test_results(void **state) {
 }
 
 static void test_cost_and_constants(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("linreg_train");
     case_t spec = workload_defaults(workload);
     workload_cost_t cost = workload->cost(&spec);

@@ -1,30 +1,19 @@
 /* base/memory: copies, growth, and the end of the process where allocation is impossible. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
+#include "checks.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static void empty_blocks_are_blocks(void **state) {
-    (void)state;
     void *blocks[] = {mem_alloc(0), mem_zeroed(0, 8), mem_zeroed(8, 0), mem_resize(NULL, 0, 4)};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) {
         assert_non_null(blocks[i]);
         free(blocks[i]);
     }
 }
 
 static void zeroed_is_zero(void **state) {
-    (void)state;
     unsigned char *bytes = mem_zeroed(100, 10);
     for (size_t i = 0; i < 1000; i++)
         assert_int_equal(bytes[i], 0);
@@ -32,7 +21,6 @@ static void zeroed_is_zero(void **state) {
 }
 
 static void texts_are_copied(void **state) {
-    (void)state;
     assert_null(mem_text(NULL));
     char original[] = "kernel";
     char *copy = mem_text(original), *part = mem_text_n(original, 3);
@@ -47,7 +35,6 @@ static void texts_are_copied(void **state) {
 }
 
 static void arrays_grow_and_keep_their_content(void **state) {
-    (void)state;
     int *items = NULL;
     size_t capacity = 0, resizes = 0;
     for (size_t n = 0; n < 1000; n++) {
@@ -74,9 +61,8 @@ static void zeroed_overflow(void) {
 }
 
 static void impossible_sizes_abort(void **state) {
-    (void)state;
     void (*const actions[])(void) = {resize_overflow, zeroed_overflow};
-    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+    for (size_t i = 0; i < COUNT_OF(actions); i++) {
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
@@ -93,7 +79,6 @@ static void impossible_sizes_abort(void **state) {
 }
 
 static void texts_of_an_arena(void **state) {
-    (void)state;
     arena_t arena = {0};
     const char *first = arena_format(&arena, "batch=%d", 64);
     for (int i = 0; i < 100; i++)

@@ -1,12 +1,6 @@
 /* Where an epoch's time goes: sums over made-up records. */
+#include "checks.h"
 #include "workloads/mlp_train/cuda.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 typedef struct interval {
     trace_kind_t kind;
@@ -33,12 +27,10 @@ static void check(const interval_t *intervals, size_t n, int64_t kernels_ns, int
 }
 
 static void test_nothing(void **state) {
-    (void)state;
     check(NULL, 0, 0, 0);
 }
 
 static void test_kernels_that_overlap_count_once(void **state) {
-    (void)state;
     const interval_t KERNELS[] = {{TRACE_KERNEL, "linear", 1100, 1300},
                                   {TRACE_KERNEL, "relu", 1250, 1400},
                                   {TRACE_KERNEL, "update", 1260, 1270},
@@ -49,7 +41,6 @@ static void test_kernels_that_overlap_count_once(void **state) {
 
 /* cuMemFree waits for the kernels: that time is theirs. */
 static void test_allocation_counts_where_no_kernel_runs(void **state) {
-    (void)state;
     const interval_t MIXED[] = {{TRACE_KERNEL, "linear", 1200, 1400},
                                 {TRACE_CALL, "cuMemFree_v2", 1300, 1450},
                                 {TRACE_CALL, "cuMemAlloc_v2", 1460, 1500},
@@ -58,7 +49,6 @@ static void test_allocation_counts_where_no_kernel_runs(void **state) {
 }
 
 static void test_other_calls_and_ranges_do_not_count(void **state) {
-    (void)state;
     const interval_t OTHERS[] = {{TRACE_CALL, "cuLaunchKernel", 1100, 1200},
                                  {TRACE_CALL, "cuStreamSynchronize", 1200, 1900},
                                  {TRACE_RANGE, "cuMemAlloc_v2", 1000, 2000}};
@@ -66,7 +56,6 @@ static void test_other_calls_and_ranges_do_not_count(void **state) {
 }
 
 static void test_what_lies_outside_is_cut_off(void **state) {
-    (void)state;
     const interval_t LONG[] = {{TRACE_KERNEL, "earlier", 100, 900},
                                {TRACE_KERNEL, "before", 900, 1010},
                                {TRACE_KERNEL, "behind", 1990, 2500},

@@ -1,12 +1,10 @@
 /* One step's products as workloads/mnist_train/cublaslt.c asks a cuBLASLt for them that computes on
  * the host: operands, leading dimensions and epilogues, against plain loops. And how the block of
  * device memory is laid out. */
-#include "workloads/mnist_train/cublaslt.h"
-
 #include "base/rng.h"
+#include "checks.h"
 #include "host_cublaslt.h"
-
-#include <math.h>
+#include "workloads/mnist_train/cublaslt.h"
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
@@ -43,9 +41,7 @@ static void make_step(step_t *step, bool half_sums) {
     fill(p->a[0], (size_t)BATCH * MNIST_PIXELS, 100);
     for (size_t row = 0; row < BATCH; row++)
         fill(p->delta[3] + row * MNIST_PADDED_CLASSES * 2, MNIST_CLASSES, 101 + (unsigned)row);
-    error_t err = ERROR_INIT;
-    if (mnist_library_prepare(&step->library, p, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(mnist_library_prepare(&step->library, p, &err));
 }
 
 static void free_step(step_t *step) {
@@ -56,10 +52,7 @@ static void free_step(step_t *step) {
 }
 
 static void multiply(step_t *step, mnist_part_t part, size_t layer) {
-    error_t err = ERROR_INIT;
-    if (mnist_library_multiply(&step->library, part, layer, &step->problem, NULL, &err) !=
-        STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(mnist_library_multiply(&step->library, part, layer, &step->problem, NULL, &err));
 }
 
 /* The tolerance is fp16's rounding of what is compared, and of what it was computed from. */
@@ -149,11 +142,10 @@ static void check_step(bool half_sums) {
 }
 
 static void test_step(void **state) {
-    (void)state;
     static const int REFUSED[] = {0, CUBLASLT_EPILOGUE_BIAS_RELU_MASK,
                                   CUBLASLT_EPILOGUE_RELU_GRADIENT,
                                   CUBLASLT_EPILOGUE_BIAS_GRADIENT_B};
-    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+    for (size_t i = 0; i < COUNT_OF(REFUSED); i++) {
         refused = REFUSED[i];
         check_step(false);
     }
@@ -162,7 +154,6 @@ static void test_step(void **state) {
 }
 
 static void test_no_algorithm(void **state) {
-    (void)state;
     step_t step = {.library = {.lt.api = FAKE, .hidden = HIDDEN, .batch = BATCH}};
     error_t err = ERROR_INIT;
     refused = CUBLASLT_EPILOGUE_NONE;
@@ -176,7 +167,6 @@ static void test_no_algorithm(void **state) {
 /* ---- the block ------------------------------------------------------------------------------- */
 
 static void test_layout(void **state) {
-    (void)state;
     const mnist_layout_t layout = mnist_layout(128, 32, 200, (mnist_extras_t){.scratch = true});
     /* 784 · 128, 128, 128 · 128, 128, 128 · 128, 128, 10 · 128 and 10 halves, each up to 256. */
     const size_t w[] = {0, 200960, 233984, 267008}, b[] = {200704, 233728, 266752, 269568};

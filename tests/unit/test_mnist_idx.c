@@ -1,18 +1,11 @@
 /* The reader of MNIST's files, on small files of the same format made here, good and bad. */
+#include "checks.h"
 #include "gzip_file.h"
+#include "io/fs.h"
 #include "workloads/mnist/data.h"
 
-#include "base/memory.h"
-#include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const dataset_shape_t SHAPE = {6, 4, 3, 2};
 
@@ -70,8 +63,7 @@ static void write_good(const char *folder, bool gzip) {
 
 static char *new_folder(void) {
     char *folder;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
     return folder;
 }
 
@@ -82,9 +74,7 @@ static void remove_folder(char *folder) {
 
 static void check_good(const char *folder) {
     dataset_t set;
-    error_t err = ERROR_INIT;
-    if (dataset_read(folder, &SHAPE, &set, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(dataset_read(folder, &SHAPE, &set, &err));
     assert_false(set.synthetic);
     assert_int_equal(set.shape.n_train, 6);
     for (size_t k = 0; k < 6 * IMAGE_BYTES; k++)
@@ -99,7 +89,6 @@ static void check_good(const char *folder) {
 }
 
 static void test_plain_and_gzipped(void **state) {
-    (void)state;
     for (int gzip = 0; gzip <= 1; gzip++) {
         char *folder = new_folder();
         write_good(folder, gzip);
@@ -109,7 +98,6 @@ static void test_plain_and_gzipped(void **state) {
 }
 
 static void test_mixed_and_plain_first(void **state) {
-    (void)state;
     char *folder = new_folder();
     const bytes_t bad = {.data = "no IDX", .n = 6};
     write_good(folder, false);
@@ -172,8 +160,7 @@ static const bad_file_t BAD_FILES[] = {
 };
 
 static void test_bad_files(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof BAD_FILES / sizeof *BAD_FILES; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD_FILES); i++) {
         const bad_file_t *bad = &BAD_FILES[i];
         for (int gzip = 0; gzip <= 1; gzip++) {
             char *folder = new_folder();
@@ -190,7 +177,6 @@ static void test_bad_files(void **state) {
 }
 
 static void test_empty_file(void **state) {
-    (void)state;
     char *folder = new_folder();
     write_good(folder, false);
     write_file(folder, TEST_IMAGES, &(bytes_t){.n = 0}, false);
@@ -218,7 +204,6 @@ static void damage(const char *folder, int which, long cut_bytes, long flip_from
 
 /* At the end of a gzip stream are its checksum and its length, four bytes each. */
 static void test_damaged_gzip(void **state) {
-    (void)state;
     static const struct {
         long cut_bytes, flip_from_end;
         const char *told;
@@ -228,7 +213,7 @@ static void test_damaged_gzip(void **state) {
         {1, 0, "the gzip stream ends too early"},
         {8, 0, "the gzip stream ends too early"},
     };
-    for (size_t i = 0; i < sizeof DAMAGES / sizeof *DAMAGES; i++) {
+    for (size_t i = 0; i < COUNT_OF(DAMAGES); i++) {
         char *folder = new_folder();
         write_good(folder, true);
         damage(folder, TRAIN_LABELS, DAMAGES[i].cut_bytes, DAMAGES[i].flip_from_end);
@@ -242,7 +227,6 @@ static void test_damaged_gzip(void **state) {
 }
 
 static void test_missing_file_and_folder_in_its_place(void **state) {
-    (void)state;
     char *folder = new_folder();
     write_good(folder, false);
     char *path = path_of(folder, TEST_LABELS, "");
@@ -263,18 +247,15 @@ static void test_missing_file_and_folder_in_its_place(void **state) {
 /* ---- the search ------------------------------------------------------------------------------ */
 
 static void put_set(const char *root, const char *place) {
-    error_t err = ERROR_INIT;
     char *folder = fs_join(root, place);
-    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
+    assert_ok(fs_make_folders(folder, &err));
     write_good(folder, true);
     free(folder);
 }
 
 static void check_found(const char *root, const char *expected) {
     char *folder;
-    error_t err = ERROR_INIT;
-    if (dataset_find(root, &folder, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(dataset_find(root, &folder, &err));
     if (expected == NULL)
         assert_null(folder);
     else
@@ -283,17 +264,15 @@ static void check_found(const char *root, const char *expected) {
 }
 
 static void test_search_order(void **state) {
-    (void)state;
     char *top = new_folder();
-    error_t err = ERROR_INIT;
     char *root = fs_join(top, "project"), *own = fs_join(root, "data/mnist");
     char *shared = fs_join(root, "../shared/data/mnist"), *wanted = fs_join(top, "wanted");
-    assert_int_equal(fs_make_folders(root, &err), STATUS_OK);
+    assert_ok(fs_make_folders(root, &err));
     unsetenv("MNIST_DIR");
     check_found(root, NULL);
     put_set(top, "shared/data/mnist");
     check_found(root, shared);
-    assert_int_equal(fs_make_folders(own, &err), STATUS_OK); /* empty: passed over */
+    assert_ok(fs_make_folders(own, &err)); /* empty: passed over */
     check_found(root, shared);
     put_set(root, "data/mnist");
     check_found(root, own);
@@ -312,7 +291,6 @@ static void test_search_order(void **state) {
 
 /* Whoever names a folder wants what is in it, and no other set. */
 static void test_wanted_folder_without_files(void **state) {
-    (void)state;
     char *top = new_folder(), *folder;
     error_t err = ERROR_INIT;
     put_set(top, "data/mnist");
@@ -326,7 +304,6 @@ static void test_wanted_folder_without_files(void **state) {
 
 /* A set that is there and bad is never replaced by another one. */
 static void test_bad_set_is_no_reason_for_another(void **state) {
-    (void)state;
     char *top = new_folder();
     error_t err = ERROR_INIT;
     put_set(top, "data/mnist"); /* not of MNIST's shape */

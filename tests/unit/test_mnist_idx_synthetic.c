@@ -1,15 +1,9 @@
 /* The synthetic set against tests/fixtures/mnist_known.json, which the PyTorch side is tested
  * against too. */
+#include "checks.h"
+#include "io/fs.h"
 #include "workloads/mnist/data.h"
 
-#include "base/memory.h"
-#include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 #include <zlib.h>
 
@@ -28,21 +22,19 @@ static void check_bytes(const json_t *known, const char *name, const uint8_t *by
 }
 
 static void test_synthetic_set_is_known(void **state) {
-    (void)state;
     json_error_t wrong;
     json_t *fixture =
         json_load_file("tests/fixtures/mnist_known.json", JSON_REJECT_DUPLICATES, &wrong);
     if (fixture == NULL)
         fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
     const json_t *known = json_object_get(fixture, "synthetic");
-    error_t err = ERROR_INIT;
     char *folder;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
     char *top = mem_format("%s/project", folder);
-    assert_int_equal(fs_make_folders(top, &err), STATUS_OK); /* ../shared is looked at, too */
+    assert_ok(fs_make_folders(top, &err)); /* ../shared is looked at, too */
     dataset_t set;
     unsetenv("MNIST_DIR");
-    assert_int_equal(dataset_load(top, &set, &err), STATUS_OK); /* there are no files */
+    assert_ok(dataset_load(top, &set, &err)); /* there are no files */
     assert_true(set.synthetic);
     check_bytes(known, "first_train_labels", set.train_labels);
     check_bytes(known, "first_test_labels", set.test_labels);
@@ -54,7 +46,7 @@ static void test_synthetic_set_is_known(void **state) {
     check_crc(known, "test_labels", set.test_labels, 10000);
     dataset_free(&set);
     free(top);
-    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(folder, &err));
     free(folder);
     json_decref(fixture);
 }

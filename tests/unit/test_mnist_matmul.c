@@ -1,17 +1,7 @@
 /* The oracle's products of matrices against sums written out, at sizes that are no multiple of a
  * tile's or of a block's. */
-#include "base/memory.h"
+#include "checks.h"
 #include "workloads/mnist/oracle.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* Small integers: every order of adding them up is exact. */
 static double *new_matrix(size_t n, unsigned seed) {
@@ -54,7 +44,6 @@ static void check(size_t rows, size_t columns, size_t n, bool transposed) {
 }
 
 static void test_every_size(void **state) {
-    (void)state;
     static const size_t ROWS[] = {1, 3, 4, 5, 9}, COLUMNS[] = {1, 7, 8, 9, 128, 140};
     static const size_t TERMS[] = {1, 10, 256, 300};
     for (size_t i = 0; i < 5 * 6 * 4 * 2; i++)
@@ -63,7 +52,6 @@ static void test_every_size(void **state) {
 
 /* A NaN goes where it belongs and nowhere else. */
 static void test_not_a_number_spreads_along_its_row(void **state) {
-    (void)state;
     double left[5 * 3], right[3 * 9], sums[5 * 9] = {0};
     for (size_t i = 0; i < 15; i++)
         left[i] = i == 7 ? NAN : 1; /* row 2 */

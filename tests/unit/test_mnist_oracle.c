@@ -2,12 +2,9 @@
  * tests/fixtures/mnist_known.json, which the PyTorch side is tested against too; the oracle's
  * gradients against central differences. All on the synthetic set. */
 #include "base/half.h"
+#include "checks.h"
 #include "mnist_training.h"
-#include "near.h"
 #include "workloads/mnist/oracle.h"
-
-#include <math.h>
-#include <string.h>
 
 #include <jansson.h>
 
@@ -29,7 +26,6 @@ static int close_with_fixture(void **state) {
 /* ---- data ------------------------------------------------------------------------------------ */
 
 static void test_order_is_known(void **state) {
-    (void)state;
     size_t i, k;
     json_t *known, *number;
     const mnist_data_t *data = data_of(&(training_t){8, 4000, 30, 0.003, "f16"});
@@ -67,7 +63,6 @@ static void check_bits(const json_t *known, bool f16, const float *values) {
 }
 
 static void test_weights_are_known(void **state) {
-    (void)state;
     for (int f16 = 0; f16 <= 1; f16++) {
         size_t l;
         json_t *known;
@@ -84,7 +79,6 @@ static void test_weights_are_known(void **state) {
 }
 
 static void test_data_is_shared(void **state) {
-    (void)state;
     const mnist_data_t *again = data_of(&(training_t){8, 4, 3, 0.9, "f32"});
     assert_ptr_equal(again, world.kept); /* the rate is not part of it */
     const training_t OTHERS[] = {{9, 4, 3, 0.003, "f32"},
@@ -92,7 +86,7 @@ static void test_data_is_shared(void **state) {
                                  {8, 4, 4, 0.003, "f32"},
                                  {8, 4, 3, 0.003, "f16"},
                                  {8, 4, 3, 0.003, "mixed"}};
-    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++) {
         const mnist_data_t *other = data_of(&OTHERS[i]);
         assert_ptr_not_equal(other, world.kept);
         assert_ptr_equal(other->images, world.kept->images);
@@ -103,7 +97,6 @@ static void test_data_is_shared(void **state) {
 }
 
 static void test_room_is_told(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     case_t spec = make_case("ref", &SMALL);
     assert_int_equal(mnist_data_room(&spec, 0, &err), STATUS_OK);
@@ -113,7 +106,6 @@ static void test_room_is_told(void **state) {
 }
 
 static void test_numbers_of_steps(void **state) {
-    (void)state;
     assert_near(mnist_matrix_elements(128), 784 * 128 + 2 * 128 * 128 + 1280, 0);
     assert_int_equal(mnist_sample_steps(5000), 200);
     assert_int_equal(mnist_sample_steps(7), 7);
@@ -179,7 +171,6 @@ static void check_descent(const json_t *known, mnist_net_t *net, const mnist_des
 }
 
 static void test_ref_is_the_known_training(void **state) {
-    (void)state;
     size_t i;
     json_t *known;
     json_array_foreach(json_object_get(fixture, "trainings"), i, known) {
@@ -219,7 +210,6 @@ static double moved_loss(mnist_net_t *net, double *weight, double by) {
 
 /* Every weight and bias of the last three layers, and every 37th of the first. */
 static void test_gradients_are_central_differences(void **state) {
-    (void)state;
     const double by = 1e-5;
     float **gradients = new_gradients(world.kept);
     mnist_net_t *net = mnist_net_new(world.kept);
@@ -243,7 +233,6 @@ static void test_gradients_are_central_differences(void **state) {
 }
 
 static void test_step_goes_down_the_gradient(void **state) {
-    (void)state;
     float **gradients = new_gradients(world.kept);
     mnist_net_t *net = mnist_net_new(world.kept);
     mnist_net_start(net);
@@ -266,7 +255,6 @@ static void test_step_goes_down_the_gradient(void **state) {
 /* ---- the descriptor -------------------------------------------------------------------------- */
 
 static void test_cost_and_constants(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("mnist_train");
     case_t spec = workload_defaults(workload);
     const double elements = 784 * 128 + 2 * 128 * 128 + 1280;
@@ -309,16 +297,15 @@ static void test_cost_and_constants(void **state) {
 }
 
 static void test_batch_divides_the_images(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("mnist_train");
     static const int64_t GOOD[] = {1, 2, 32, 96, 3750, 4000}, BAD[] = {7, 64, 128, 4096};
-    for (size_t i = 0; i < sizeof GOOD / sizeof *GOOD; i++) {
+    for (size_t i = 0; i < COUNT_OF(GOOD); i++) {
         case_t spec = make_case("ref", &(training_t){8, GOOD[i], 1, 0.1, "f32"});
         error_t err = ERROR_INIT;
         assert_int_equal(workload_check(workload, &spec, &err), STATUS_OK);
         case_free(&spec);
     }
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         case_t spec = make_case("ref", &(training_t){8, BAD[i], 1, 0.1, "f32"});
         error_t err = ERROR_INIT;
         char *told =

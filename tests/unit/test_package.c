@@ -1,26 +1,17 @@
 /* Which command installs a package is told by the package manager that is here. */
+#include "checks.h"
 #include "io/fs.h"
 
-#include "base/memory.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 /* The manager NULL: none. */
 static void check(const char *manager, const char *command) {
     static const package_t package = {"g++", "gcc-c++", "gcc"};
-    error_t err = ERROR_INIT;
     char *folder, *path = mem_text(getenv("PATH"));
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
     if (manager != NULL) {
         char *program = fs_join(folder, manager);
-        assert_int_equal(fs_write_atomic(program, "", 0, &err), STATUS_OK);
+        assert_ok(fs_write_atomic(program, "", 0, &err));
         assert_int_equal(chmod(program, 0755), 0);
         free(program);
     }
@@ -35,7 +26,6 @@ static void check(const char *manager, const char *command) {
 }
 
 static void test_managers(void **state) {
-    (void)state;
     check("apt-get", "apt-get install g++");
     check("dnf", "dnf install gcc-c++");
     check("pacman", "pacman -S gcc");

@@ -1,15 +1,10 @@
 /* Parts on several cores: each once, and the first failure. */
 #include "base/parallel.h"
+#include "checks.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 enum { PARTS = 1000 };
 
@@ -21,7 +16,6 @@ static status_t count(void *context, size_t part, error_t *err) {
 
 static void every_part_is_done_once(void **state) {
     static atomic_int counts[PARTS];
-    (void)state;
     assert_int_equal(parallel_parts(PARTS, count, counts, NULL), STATUS_OK);
     for (size_t i = 0; i < PARTS; i++)
         assert_int_equal(counts[i], 1);
@@ -35,7 +29,6 @@ static status_t fail_from(void *context, size_t part, error_t *err) {
 
 /* Whichever thread fails first. */
 static void the_first_part_that_fails_is_named(void **state) {
-    (void)state;
     for (size_t first = 0; first < PARTS; first += 37) {
         error_t err = ERROR_INIT;
         char expected[32];
@@ -59,7 +52,6 @@ static status_t fail_both(void *context, size_t part, error_t *err) {
 }
 
 static void a_later_failure_changes_nothing(void **state) {
-    (void)state;
     for (int i = 0; i < 300; i++) {
         atomic_int begun = 0;
         error_t err = ERROR_INIT;

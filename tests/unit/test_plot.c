@@ -1,8 +1,8 @@
 /* Tables of the charts, and that nothing in a results file reaches gnuplot as more than text.
  * tests/cli/test_plot.py draws for real. */
-#include "plot/plot.h"
-
+#include "checks.h"
 #include "planted_plot.h"
+#include "plot/plot.h"
 
 #define FIXTURES "tests/fixtures/plot/"
 
@@ -91,7 +91,6 @@ static void ladder_has_standard_rungs_and_the_limit(void **state) {
 
 /* Twelve samples, and a thirteenth a thousand times as late. */
 static void samples_beyond_the_axis_are_counted(void **state) {
-    (void)state;
     case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
     case_result_t result;
     result_init(&result, &spec);
@@ -117,7 +116,6 @@ static void samples_beyond_the_axis_are_counted(void **state) {
 
 /* 40 rounds that change between 10 µs and 17 µs, in four passes: too few for an interval. */
 static void both_values_are_drawn_with_their_shares(void **state) {
-    (void)state;
     case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
     case_result_t result;
     result_init(&result, &spec);
@@ -143,7 +141,6 @@ static void both_values_are_drawn_with_their_shares(void **state) {
 }
 
 static void table_text_cannot_leave_its_quotes(void **state) {
-    (void)state;
     chart_t chart;
     chart_init(&chart, "lines");
     assert_string_equal(chart_quote(&chart, "a\"b\\c\nd`id`"), "\"a'b\\\\c d`id`\"");

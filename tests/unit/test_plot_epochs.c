@@ -1,5 +1,6 @@
 /* Charts of trainings by whole epochs and of their allocators, and what they are read from. */
 #include "analysis/learning.h"
+#include "checks.h"
 #include "planted_plot.h"
 
 typedef struct training {
@@ -77,7 +78,6 @@ static void assert_epochs(const char *results, case_status_t status, size_t n, d
 }
 
 static void epochs_are_read_as_far_as_they_go(void **state) {
-    (void)state;
     assert_epochs(EPOCHS(7, 0), CASE_OK, 2, 0);
     assert_epochs(EPOCHS(7, 3), CASE_OK, 2, 3);
     assert_epochs(EPOCHS(7, null), CASE_OK, 2, NAN); /* not told is not zero */
@@ -106,7 +106,6 @@ static void assert_split(const char *results, bool valid, double gaps_ns) {
 }
 
 static void a_split_must_add_up(void **state) {
-    (void)state;
     assert_split(SPLIT(70, 20, 100), true, 10);
     assert_split(SPLIT(80, 20, 100), true, 0);
     assert_split(SPLIT(90, 20, 100), false, 0);

@@ -1,8 +1,8 @@
 /* What bounds a training: the arithmetic, what it needs to be known, and where the charts of the
  * ladder show it. */
-#include "planted_training.h"
-
+#include "checks.h"
 #include "limits/limits.h"
+#include "planted_training.h"
 #include "plot/limit_lines.h"
 
 /* Round figures near those of a data-centre GPU. */
@@ -31,7 +31,6 @@ static void assert_bound(int points, training_bound_t bound, double expected_ns)
 /* 4 M of 5 M points train: 32 MB, which fit into the L2; 320 MB do not; 32 KB need no second block.
  */
 static void bounds_are_bytes_over_rates(void **state) {
-    (void)state;
     assert_bound(5000000, BOUND_DRAM, 200 * 32e6 / 4e12 * 1e9);
     assert_bound(5000000, BOUND_L2, 200 * 32e6 / 10e12 * 1e9);
     assert_bound(5000000, BOUND_BARRIER, 200e3);
@@ -54,7 +53,6 @@ static void assert_arithmetic(training_bound_t bound, const device_rates_t *rate
 }
 
 static void arithmetic_can_be_checked_by_hand(void **state) {
-    (void)state;
     device_rates_t copy_alone = {
         .dram_bytes_per_s = 4e12, .l2_bytes_per_s = NAN, .l2_bytes = 50e6, .barrier_ns = NAN};
     assert_arithmetic(BOUND_DRAM, &RATES,
@@ -84,7 +82,6 @@ static void add_gauge(record_t *run, const char *variant, int64_t bytes, const c
 
 /* A run's own cases have the word; its head tells the rest. */
 static void rates_are_the_runs(void **state) {
-    (void)state;
     record_t run = {0};
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     environment_set_number(&run.environment, "gpu.multiprocessors", 100);
@@ -132,7 +129,6 @@ static case_result_t *add_training(record_t *run) {
 
 /* A run that was stored before further passes counted: 320 MB, 100 of which stay on the chip. */
 static void limits_of_a_loaded_run_are_judged_again(void **state) {
-    (void)state;
     record_t run = {0};
     environment_set_number(&run.environment, "gpu.l2_bytes", 100e6 - 495616);
     environment_set_number(&run.environment, "gpu.multiprocessors", 1);

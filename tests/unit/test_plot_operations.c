@@ -1,5 +1,6 @@
 /* Operations of an epoch side by side: who has which bars, what they add up to, and on which axis.
  */
+#include "checks.h"
 #include "planted_training.h"
 
 #define ONE_BY_ONE(ns)                                                                             \
@@ -23,7 +24,7 @@ static const training_t TRAININGS[] = {
     {"pytorch", "cuda", "eager", 5000000, 1, CASE_OK, NULL, ONE_BY_ONE(20e3)},
     {"cpu", "cpu", "omp", 5000000, 1, CASE_OK, NULL, FUSED(999e3)},
 };
-enum { N_TRAININGS = sizeof TRAININGS / sizeof *TRAININGS };
+enum { N_TRAININGS = COUNT_OF(TRAININGS) };
 
 static void bars_stand_in_groups_of_contenders(void **state) {
     world_t *world = *state;

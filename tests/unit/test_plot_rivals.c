@@ -1,5 +1,6 @@
 /* Charts with PyTorch, JAX and a script of a user's own: each stands for itself, and the strongest
  * of a size is the one to beat. */
+#include "checks.h"
 #include "planted_plot.h"
 
 /* By host_to_host, half of the total, the strongest is PyTorch at batch 1, JAX at 2, triton at 4. */
@@ -19,7 +20,7 @@ static const planted_t CASES[] = {
     {"jax", "cpu", "jit", NULL, 1, 3e3, 2e3, CASE_OK, .limit_ns = 0},
     {"cpu", "cpu", "omp", NULL, 1, 9e3, 9e3, CASE_OK, .limit_ns = 0},
 };
-enum { N_CASES = sizeof CASES / sizeof *CASES };
+enum { N_CASES = COUNT_OF(CASES) };
 
 static const series_t *series_named(const world_t *world, const char *title) {
     for (size_t i = 0; i < world->data->n_series; i++)
@@ -91,7 +92,7 @@ static void candidates_are_no_rivals(void **state) {
         {"python", "cpu", "mine", NULL, 1, 50e3, 5e3, CASE_OK, .limit_ns = 0},
     };
     world_t *world = *state;
-    load_cases(world, OF_CANDIDATES, sizeof OF_CANDIDATES / sizeof *OF_CANDIDATES);
+    load_cases(world, OF_CANDIDATES, COUNT_OF(OF_CANDIDATES));
     const series_t *strongest = plot_strongest_rival(world->data, true, "host_to_host");
     assert_string_equal(series_at(strongest, 1)->spec.engine, "pytorch");
     assert_string_equal(series_at(strongest, 2)->spec.engine, "pytorch");
@@ -122,7 +123,7 @@ static void contenders_have_line_types_of_their_own(void **state) {
     static const int STYLES[] = {70, 71, 78, 86, 82, 87};
     world_t *world = *state;
     load_cases(world, CASES, N_CASES);
-    for (size_t i = 0; i < sizeof STYLES / sizeof *STYLES; i++)
+    for (size_t i = 0; i < COUNT_OF(STYLES); i++)
         assert_int_equal(series_named(world, TITLES[i])->style, STYLES[i]);
 }
 

@@ -1,4 +1,5 @@
 /* The roofline: roofs of a planted device, points of planted cases. */
+#include "checks.h"
 #include "planted_plot.h"
 
 static const planted_t CASES[] = {
@@ -10,7 +11,7 @@ static const planted_t CASES[] = {
 
 /* 1000 operations on 500 bytes each. */
 static void load_with_costs(world_t *world) {
-    load_cases(world, CASES, sizeof CASES / sizeof *CASES);
+    load_cases(world, CASES, COUNT_OF(CASES));
     record_t *run = &world->source.run;
     for (size_t i = 0; i < run->n_cases; i++) {
         limit_t *limit = &run->cases[i].limit;

@@ -1,8 +1,8 @@
 /* Charts against size: what stands on their axes, and how fast who is against the strongest rival. */
-#include "planted_plot.h"
-
 #include "base/units.h"
+#include "checks.h"
 #include "model/chart_kinds.h"
+#include "planted_plot.h"
 
 #define TRAINING .workload = "linreg_train", .epochs = 200
 
@@ -24,10 +24,9 @@ static const planted_t TRAININGS[] = {
     {"cpu", "cpu", "omp", NULL, 5000, 400e6, 1e6, CASE_OK, TRAINING},
     {"cpu", "cpu", "omp", NULL, 5000000, 400e6, 1e6, CASE_WRONG, TRAINING},
 };
-enum { N_TRAININGS = sizeof TRAININGS / sizeof *TRAININGS };
+enum { N_TRAININGS = COUNT_OF(TRAININGS) };
 
 static void sizes_read_as_on_an_axis(void **state) {
-    (void)state;
     static const struct {
         int64_t size;
         const char *text;
@@ -35,7 +34,7 @@ static void sizes_read_as_on_an_axis(void **state) {
                     {1 << 28, "2²⁸"},  {4999, "4999"},   {5000, "5 k"},       {123457, "123457"},
                     {500000, "500 k"}, {5000000, "5 M"}, {1250000, "1.25 M"}, {1234000, "1234 k"},
                     {50000000, "50 M"}};
-    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
+    for (size_t i = 0; i < COUNT_OF(EXPECTED); i++) {
         char text[UNITS_TEXT];
         assert_string_equal(chart_size_text(text, EXPECTED[i].size), EXPECTED[i].text);
     }
@@ -58,7 +57,6 @@ static void assert_ticks(int64_t *sizes, size_t n, const char *base, const char 
                  base, ticks)
 
 static void ticks_are_the_sizes_that_were_chosen_round(void **state) {
-    (void)state;
     ASSERT_TICKS("size_base=10", "size_ticks='5000.000000000 50000.000000000 500000.000000000'",
                  4999, 5000, 50000, 123457, 500000);
     ASSERT_TICKS("size_base=2", "size_ticks='1.000000000 2.000000000 4.000000000'", 1, 2, 3, 4);
@@ -68,7 +66,6 @@ static void ticks_are_the_sizes_that_were_chosen_round(void **state) {
 }
 
 static void an_axis_of_times_ends_a_little_beyond_them(void **state) {
-    (void)state;
     chart_t chart;
     chart_init(&chart, "lines");
     chart_time_axis(&chart, &(range_t){2000, 400e3});
@@ -79,14 +76,13 @@ static void an_axis_of_times_ends_a_little_beyond_them(void **state) {
 }
 
 static void a_chart_is_named_for_people(void **state) {
-    (void)state;
     static const char *const TITLES[][2] = {
         {"speed", "Speed-up by batch size"},
         {"size_rows_2048", "Time by batch size: rows 2048"},
         {"phases_cuda", "Phases of a sample: cuda"},
         {"unheard_of", "unheard_of"},
     };
-    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++) {
+    for (size_t i = 0; i < COUNT_OF(TITLES); i++) {
         char *title = chart_title(TITLES[i][0], "batch size");
         assert_string_equal(title, TITLES[i][1]);
         free(title);
@@ -94,7 +90,6 @@ static void a_chart_is_named_for_people(void **state) {
 }
 
 static void a_legend_has_two_columns_where_they_fit(void **state) {
-    (void)state;
     static const struct {
         size_t n, longest, n_bars;
         const char *numbers;
@@ -105,7 +100,7 @@ static void a_legend_has_two_columns_where_they_fit(void **state) {
         {15, 57, 5, "legend_columns=1; legend_spread=2; legend_height=300"},
         {15, 58, 25, "legend_columns=2; legend_spread=-2; legend_height=160"}, /* a wider chart */
     };
-    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
+    for (size_t i = 0; i < COUNT_OF(EXPECTED); i++) {
         chart_t chart;
         legend_t legend = {EXPECTED[i].n, EXPECTED[i].longest};
         chart_init(&chart, "lines");
@@ -118,7 +113,6 @@ static void a_legend_has_two_columns_where_they_fit(void **state) {
 }
 
 static void a_legend_counts_letters(void **state) {
-    (void)state;
     legend_t legend = {0};
     legend_take(&legend, "PyTorch eager");
     legend_take(&legend, "2⁻²⁴ µs");

@@ -1,18 +1,10 @@
 /* The line that renews itself on a terminal. */
-#include "measure/progress.h"
-
 #include "base/clock.h"
+#include "checks.h"
+#include "measure/progress.h"
 #include "planted_run.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const int64_t SECOND_NS = 1000000000;
 
@@ -24,14 +16,12 @@ static int64_t now(void *context) {
 }
 
 static int set_clock(void **state) {
-    (void)state;
     now_ns = 1000 * SECOND_NS;
     clock_inject(now, NULL);
     return 0;
 }
 
 static int reset_clock(void **state) {
-    (void)state;
     clock_inject(NULL, NULL);
     return 0;
 }
@@ -73,7 +63,6 @@ static void expect_text(const progress_t *progress, const char *starting, int co
 }
 
 static void test_the_line_says_what_takes_how_long(void **state) {
-    (void)state;
     progress_t progress = make(true, 3, 84);
     estimate_expect(&progress.estimate, STEP_OPEN, "pytorch-cpu", 4);
     progress.quiet = true; /* only its text is looked at */
@@ -109,7 +98,6 @@ static void tick(progress_t *progress) {
 }
 
 static void test_a_terminal_has_one_line_that_is_renewed(void **state) {
-    (void)state;
     progress_t progress = make(true, 0, 4);
     expect_printed(begin, &progress, "\r\033[K[0/4] what");
     expect_printed(begin, &progress, ""); /* faster than anybody reads */
@@ -124,7 +112,6 @@ static void test_a_terminal_has_one_line_that_is_renewed(void **state) {
 }
 
 static void test_a_log_has_a_line_for_what_takes_long(void **state) {
-    (void)state;
     progress_t progress = make(false, 1, 4);
     expect_printed(begin, &progress, "");
     for (int s = 1; s <= 100; s++) {
@@ -146,7 +133,6 @@ static void test_a_log_has_a_line_for_what_takes_long(void **state) {
 }
 
 static void test_quiet_is_quiet(void **state) {
-    (void)state;
     progress_t progress = make(false, 1, 4);
     progress.quiet = true;
     expect_printed(begin, &progress, "");
@@ -161,7 +147,6 @@ static void say_round(progress_t *progress, void *context) {
 }
 
 static void test_rounds_are_described_when_a_line_is_due(void **state) {
-    (void)state;
     int rounds = 0;
     progress_t progress = make(true, 1, 4);
     expect_printed(begin, &progress, "\r\033[K[1/4] what");
@@ -181,7 +166,6 @@ static void compile_3_of_22(progress_t *progress) {
 }
 
 static void test_programs_that_are_compiled_are_counted(void **state) {
-    (void)state;
     progress_t progress = make(true, 0, 4);
     expect_printed(begin, &progress, "\r\033[K[0/4] what");
     now_ns += 12 * SECOND_NS;
@@ -196,7 +180,6 @@ static void test_programs_that_are_compiled_are_counted(void **state) {
 
 /* Whoever reads the log must not take a time for one that can win. */
 static void test_a_claim_is_marked_in_the_log(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("")};
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 1000, CASE_OK, NULL}, 1);
     for (int claims = 0; claims < 2; claims++) {

@@ -1,4 +1,5 @@
 /* run.json and the journal: what is written is read again, and damage is told with its place. */
+#include "checks.h"
 #include "gzip_file.h"
 #include "results_folder.h"
 
@@ -75,7 +76,7 @@ static void test_bad_line_is_an_error_with_its_number(void **state) {
     static const char *const BAD[] = {"{\"schema\": 1, \"id\": \n", "[]\n",
                                       "{\"schema\": 1, \"id\": 7}\n",
                                       "{\"id\":\"a\",\"id\":\"b\"}\n"};
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         write_header(folder, NULL, "NVIDIA H200", "{}");
         append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
         append_text(folder, BAD[i]);
@@ -233,7 +234,7 @@ static void test_bad_headers(void **state) {
         {"{\"schema\": 1, \"seed\": 1, \"environment\": {\"a\": {\"b\": []}}}", "environment.a.b"},
     };
     char *path = fs_join(folder, "run.json");
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         assert_ok(fs_write_atomic(path, CASES[i].json, strlen(CASES[i].json), &err));
         record_t run;
         error_t failure = ERROR_INIT;

@@ -1,20 +1,11 @@
 /* The report against runs whose truth is planted. */
+#include "checks.h"
+#include "io/fs.h"
 #include "planted_run.h"
 #include "report/report.h"
 #include "report_text.h"
 
-#include "base/memory.h"
-#include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static int make_folder(void **state) {
     char *folder;
@@ -91,7 +82,7 @@ static char *report_of(const char *scratch, const char *root, const char *run, c
 static void test_bad_cases_have_no_time_anywhere(void **state) {
     static const case_status_t BAD[] = {CASE_WRONG, CASE_FAILED, CASE_SKIPPED};
     record_t run = plant_ratios((double[]){3, 2, 1.5}, 3);
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         plant(&run, (planted_t){"cuda", "cuda", "02_bad", 1LL << i, 777e6, BAD[i], "planted"}, 1);
         plant(&run, (planted_t){"pytorch", "cuda", "bad", 1LL << i, 777, BAD[i], "planted"}, 2);
     }
@@ -102,9 +93,9 @@ static void test_bad_cases_have_no_time_anywhere(void **state) {
     /* 777 ± 2 % of anything, and half of it, which is the planted kernel. */
     static const char *const TIMES[] = {" 76", " 77", " 78", " 79", " 38", " 39"};
     static const char *const UNITS[] = {" ns", " µs", " ms"};
-    for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++)
+    for (size_t i = 0; i < COUNT_OF(TIMES); i++)
         for (char digit = '0'; digit <= '9'; digit++)
-            for (size_t u = 0; u < sizeof UNITS / sizeof *UNITS; u++) {
+            for (size_t u = 0; u < COUNT_OF(UNITS); u++) {
                 char *time = mem_format("%s%c%s", TIMES[i], digit, UNITS[u]);
                 assert_has_not(text, time);
                 free(time);

@@ -1,14 +1,6 @@
 /* Commands that measure a run or a case again. */
+#include "checks.h"
 #include "report/environment.h"
-
-#include "base/memory.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* A call, and what measures the run again, and its case. */
 typedef struct example {
@@ -18,7 +10,6 @@ typedef struct example {
 #define CASE " --engine python --variant a --set=device=cpu --set=n=4"
 
 static void commands_are_those_of_the_run(void **state) {
-    (void)state;
     static const example_t EXAMPLES[] = {
         {"/x/bench run --workload=mine --quick --out r", "bench run --workload=mine --quick",
          "bench run --workload mine" CASE},
@@ -40,7 +31,7 @@ static void commands_are_those_of_the_run(void **state) {
                    .engine = mem_text("python"),
                    .device = mem_text("cpu"),
                    .variant = mem_text("a")};
-    for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(EXAMPLES); i++) {
         record_t run = {.argv = text_split(EXAMPLES[i].call, ' ')};
         text_list_t words = command_again("bench", &run);
         char *again = text_list_join(&words, " "), *of_case = command_of_case("bench", &run, &spec),
@@ -57,7 +48,6 @@ static void commands_are_those_of_the_run(void **state) {
 }
 
 static void a_run_without_a_command_has_none(void **state) {
-    (void)state;
     const record_t run = {.name = NULL};
     assert_int_equal(command_again("bench", &run).n, 0);
 }

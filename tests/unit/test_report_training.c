@@ -1,14 +1,7 @@
 /* The report on a workload that trains, from runs whose truth is planted. */
+#include "checks.h"
 #include "planted_run.h"
 #include "printed_section.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { SEED = 11 };
 
@@ -70,7 +63,6 @@ static char *page_of(const record_t *run) {
 }
 
 static void sizes_are_those_of_the_workload(void **state) {
-    (void)state;
     record_t run = planted();
     comparison_set_list_t sets = comparison_sets_of(&run, "linreg_train");
     assert_int_equal(sets.n, 2);
@@ -89,7 +81,6 @@ static void sizes_are_those_of_the_workload(void **state) {
 }
 
 static void another_algorithm_wins_nothing(void **state) {
-    (void)state;
     record_t run = planted();
     comparison_set_list_t sets = comparison_sets_of(&run, "linreg_train");
     for (size_t i = 0; i < 2; i++) {
@@ -105,7 +96,6 @@ static void another_algorithm_wins_nothing(void **state) {
 }
 
 static void two_values_are_marked_in_the_ladder(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has_not(text, " µs ‡ ");
@@ -119,7 +109,6 @@ static void two_values_are_marked_in_the_ladder(void **state) {
 }
 
 static void the_cpu_is_compared_with_and_named(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text, "`host_to_host`, against C on the CPU**: **CUDA 10.0");
@@ -130,7 +119,6 @@ static void the_cpu_is_compared_with_and_named(void **state) {
 }
 
 static void fits_are_held_against_the_oracle(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text, "- **Same fit**: |w − w64| is at most **1.0e-07** in 10 cases (CUDA "
@@ -148,7 +136,6 @@ static void plant_operation(case_result_t *result, const char *name, double ns) 
 
 /* All of them in one go are no part of their sum. */
 static void operations_have_a_table_of_their_own(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     static const struct {
         const char *name;
@@ -180,7 +167,6 @@ static void operations_have_a_table_of_their_own(void **state) {
 }
 
 static void one_device_alone_is_enough(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     plant_training(&run, (trained_t){"cpu", "cpu", "omp", 5000, 200, 100e3, FIT});
     plant_training(&run, (trained_t){"pytorch", "cpu", "eager", 5000, 200, 300e3, FIT});
@@ -192,7 +178,6 @@ static void one_device_alone_is_enough(void **state) {
 }
 
 static void another_algorithm_is_told_by_its_results(void **state) {
-    (void)state;
     static const struct {
         const char *results;
         bool algorithmic;
@@ -202,7 +187,7 @@ static void another_algorithm_is_told_by_its_results(void **state) {
                  {"{\"algorithmic\":false}", false},
                  {"{\"note\":\"algorithmic\"}", false},
                  {"{ \"algorithmic\": true }", true}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         char *text = CASES[i].results != NULL ? mem_text(CASES[i].results) : NULL;
         case_result_t result = {.results_json = text};
         assert_int_equal(result_is_algorithmic(&result), CASES[i].algorithmic);

@@ -1,17 +1,9 @@
 /* What the report warns of, from runs whose truth is planted. */
+#include "checks.h"
 #include "planted_run.h"
 #include "printed_section.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 static void flags_are_told_once_with_the_worst(void **state) {
-    (void)state;
     static const char *const FLAGS[] = {
         "implausible: slower in a graph than back to back (kernel_graph 2.00 µs, kernel_stream "
         "1.00 µs)",
@@ -34,7 +26,6 @@ static void flags_are_told_once_with_the_worst(void **state) {
 }
 
 static void widest_intervals_are_named(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
     phase_t *phase = &run.cases[2].phases[1];
     assert_string_equal(phase->name, "host_to_host");
@@ -48,7 +39,6 @@ static void widest_intervals_are_named(void **state) {
 
 /* Two compilations of the rival at size 1; the passes load the second. */
 static void a_compilation_that_no_pass_reaches_is_told(void **state) {
-    (void)state;
     static const double SECOND_NS[] = {1000, 1990};
     for (size_t i = 0; i < 2; i++) {
         record_t run = plant_ratios((double[]){2}, 1);
@@ -65,7 +55,6 @@ static void a_compilation_that_no_pass_reaches_is_told(void **state) {
 
 /* A pass each of four stops, and three of one case that stopped for two reasons. */
 static void stops_are_counted_by_pass(void **state) {
-    (void)state;
     static const stop_reason_t STOPS[] = {STOP_PRECISE, STOP_NOISE_FLOOR, STOP_TIME_LIMIT,
                                           STOP_MOST_ROUNDS};
     record_t run = plant_ratios((double[]){2, 2}, 2), more = plant_ratios((double[]){2}, 1);
@@ -88,7 +77,6 @@ static void stops_are_counted_by_pass(void **state) {
 }
 
 static void two_values_are_listed(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     char *text = printed(section_warnings, &run);
     assert_has_not(text, "wo values");
@@ -104,7 +92,6 @@ static void two_values_are_listed(void **state) {
 }
 
 static void statuses_are_told_with_their_reason(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "02_x", 1, 1, CASE_IMPLAUSIBLE, "too fast"}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1, CASE_SKIPPED, "for dtype f16 only"}, 1);
@@ -122,7 +109,6 @@ static void statuses_are_told_with_their_reason(void **state) {
 }
 
 static void case_without_its_last_check_is_named(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     for (size_t i = 0; i < run.n_cases; i++)
         run.cases[i].before = run.cases[i].after = (check_t){.done = true, .ok = true};

@@ -1,19 +1,8 @@
 /* Results as lines of cases.jsonl: nothing is lost on the way there and back, and a line that is
  * not what it should be is refused with its reason. */
+#include "checks.h"
 #include "model/result_json.h"
-#include "near.h"
-
-#include "base/memory.h"
 #include "workloads/common/workload.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define CASE_KEYS                                                                                  \
     "\"schema\": 1, \"id\": \"w/cpu/v\", \"workload\": \"w\", \"engine\": \"cpu\", \"variant\": "  \
@@ -89,9 +78,7 @@ static case_result_t full_result(void) {
 
 static case_result_t read_back(const json_t *json) {
     case_result_t result;
-    error_t err = ERROR_INIT;
-    if (result_from_json(json, &result, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(result_from_json(json, &result, &err));
     return result;
 }
 
@@ -107,7 +94,6 @@ static json_t *through_text(json_t *json) {
 }
 
 static void test_round_trip(void **state) {
-    (void)state;
     case_result_t result = full_result();
     json_t *first = through_text(result_to_json(&result));
     case_result_t again = read_back(first);
@@ -151,7 +137,6 @@ static void test_round_trip(void **state) {
 
 /* What every reader of cases.jsonl counts on. */
 static void test_keys_are_the_contract(void **state) {
-    (void)state;
     static const char *const KEYS[] = {
         "schema", "pass",      "draw",      "seed",   "id",      "workload",
         "engine", "on",        "variant",   "params", "dtype",   "techniques",
@@ -165,16 +150,16 @@ static void test_keys_are_the_contract(void **state) {
         "n_throttled", "n_slow_core", "pass_starts", "round_starts", "samples"};
     case_result_t result = full_result();
     json_t *json = result_to_json(&result);
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
+    for (size_t i = 0; i < COUNT_OF(KEYS); i++)
         if (json_object_get(json, KEYS[i]) == NULL)
             fail_msg("no key \"%s\"", KEYS[i]);
     json_t *kernel = json_object_get(json_object_get(json, "phases"), "kernel");
-    for (size_t i = 0; i < sizeof PHASE_KEYS / sizeof *PHASE_KEYS; i++)
+    for (size_t i = 0; i < COUNT_OF(PHASE_KEYS); i++)
         if (json_object_get(kernel, PHASE_KEYS[i]) == NULL)
             fail_msg("no key \"phases.kernel.%s\"", PHASE_KEYS[i]);
     assert_int_equal(json_integer_value(json_object_get(json, "schema")), 2);
-    assert_int_equal(json_object_size(json), sizeof KEYS / sizeof *KEYS);
-    assert_int_equal(json_object_size(kernel), sizeof PHASE_KEYS / sizeof *PHASE_KEYS);
+    assert_int_equal(json_object_size(json), COUNT_OF(KEYS));
+    assert_int_equal(json_object_size(kernel), COUNT_OF(PHASE_KEYS));
     assert_string_equal(json_string_value(json_object_get(kernel, "unit")), "ns");
     /* Whole nanoseconds are integers in the file. */
     assert_true(json_is_integer(json_array_get(json_object_get(kernel, "samples"), 0)));
@@ -189,7 +174,6 @@ static const json_t *phase_of(const json_t *json) {
 
 /* A line says what its pass knows; what only several passes know is null, and the other way round. */
 static void test_what_passes_know(void **state) {
-    (void)state;
     case_result_t result = full_result();
     json_t *one = through_text(result_to_json(&result));
     const json_t *kernel = phase_of(one);
@@ -223,7 +207,6 @@ static void test_what_passes_know(void **state) {
 
 /* A line of several processes, as an older bench wrote them. */
 static void test_passes_in_a_line(void **state) {
-    (void)state;
     json_t *json = json_loads("{" CASE_KEYS ", " OF_PASSES("[0, 1, 2]"), 0, NULL);
     case_result_t result = read_back(json);
     const phase_t *total = &result.phases[0];
@@ -237,7 +220,6 @@ static void test_passes_in_a_line(void **state) {
 
 /* Schema 1 has an interval over samples, which does not hold for the next run. */
 static void test_schema_1(void **state) {
-    (void)state;
     json_t *json = json_loads(
         "{" CASE_KEYS ", \"status\": \"ok\", \"stop\": \"noise_floor\", \"phases\": {\"total\": "
         "{\"clock\": \"host\", \"n\": 2, \"median\": 1.5, \"ci95\": [1, 2], \"samples\": [1, 2], "
@@ -257,7 +239,6 @@ static void test_schema_1(void **state) {
 /* Bytes that are no UTF-8 come from a dying worker's stderr, or from a message cut in the middle of
  * a character: the line must be written all the same. */
 static void test_text_that_is_not_utf8(void **state) {
-    (void)state;
     case_result_t result = full_result();
     free(result.reason);
     result.reason = mem_text("worker died; it said: caf\xc3\xa9 \xff\xfe caf\xc3");
@@ -321,8 +302,7 @@ static const hostile_t HOSTILE[] = {
 };
 
 static void test_hostile_lines(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof HOSTILE / sizeof *HOSTILE; i++) {
+    for (size_t i = 0; i < COUNT_OF(HOSTILE); i++) {
         json_t *json = json_loads(HOSTILE[i].json, 0, NULL);
         assert_non_null(json);
         case_result_t result;
@@ -339,7 +319,6 @@ static void test_hostile_lines(void **state) {
 
 /* Only identity and status are needed: other programs write such lines, and older versions. */
 static void test_least_line(void **state) {
-    (void)state;
     json_t *json = json_loads("{" CASE_KEYS ", \"status\": \"skipped\", \"news\": [{}]}", 0, NULL);
     case_result_t result = read_back(json);
     assert_int_equal(result.status, CASE_SKIPPED);

@@ -1,4 +1,5 @@
 /* The tables that are made of a run's cases. */
+#include "checks.h"
 #include "results_folder.h"
 
 static const char *const PYTORCH_PHASES[] = {"init", "h2d", "forward", "d2h", "total", NULL};

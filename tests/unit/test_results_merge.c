@@ -1,4 +1,5 @@
 /* Shards become one run, or are refused. */
+#include "checks.h"
 #include "results_folder.h"
 #include "run/merged/merged.h"
 
@@ -75,7 +76,7 @@ static void test_merge_refuses(void **state) {
                  {sweep, "same sweeps"},
                  {old, "its results have schema 1, but 2 in"},
                  {clash, "mlp_infer/cuda/01_study/batch=1 is in an earlier shard too"}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         error_t failure = ERROR_INIT;
         assert_int_equal(merge_runs(".", out, (const char *[]){a, CASES[i].shard}, 2, &failure),
                          STATUS_INCOMPARABLE);

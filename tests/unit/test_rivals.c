@@ -1,12 +1,11 @@
 /* Every contender that is not ours is a rival by the same rule, whoever it is: runs with PyTorch,
  * JAX and a script of a user's own, with and without ours. */
+#include "checks.h"
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/headline.h"
 #include "report/report.h"
 #include "report_text.h"
-
-#include <stdlib.h>
 
 /* The strongest is PyTorch at batch 1, JAX at batch 64 and triton at batch 4096. */
 static const planted_t PLANTED[] = {
@@ -40,14 +39,13 @@ static void plant_all(record_t *run, const planted_t *cases, size_t n, const cha
 
 static record_t planted(bool with_ours, const char *left_out) {
     record_t run = {.name = mem_text("planted")};
-    plant_all(&run, PLANTED, sizeof PLANTED / sizeof *PLANTED, left_out);
+    plant_all(&run, PLANTED, COUNT_OF(PLANTED), left_out);
     if (with_ours)
-        plant_all(&run, OURS_TOO, sizeof OURS_TOO / sizeof *OURS_TOO, left_out);
+        plant_all(&run, OURS_TOO, COUNT_OF(OURS_TOO), left_out);
     return run;
 }
 
 static void who_is_ours_and_who_a_rival(void **state) {
-    (void)state;
     assert_true(engine_is_ours("cuda") && engine_is_ours("cpu"));
     assert_true(!engine_is_ours("null") && !engine_is_rival("null"));
     assert_true(engine_is_rival("pytorch") && engine_is_rival("jax") && engine_is_rival("triton"));
@@ -60,7 +58,6 @@ static void who_is_ours_and_who_a_rival(void **state) {
 }
 
 static void strongest_is_whoever_is_fastest(void **state) {
-    (void)state;
     static const char *const STRONGEST[] = {"pytorch", "jax", "triton"};
     record_t run = planted(true, NULL);
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
@@ -82,7 +79,6 @@ static void strongest_is_whoever_is_fastest(void **state) {
 }
 
 static void a_set_by_another_phase_has_its_own_strongest(void **state) {
-    (void)state;
     record_t run = planted(true, NULL);
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     comparison_set_t total = comparison_set_by(&sets.items[0], "total");
@@ -94,7 +90,6 @@ static void a_set_by_another_phase_has_its_own_strongest(void **state) {
 }
 
 static void findings_name_the_strongest_and_tables_each(void **state) {
-    (void)state;
     record_t run = planted(true, NULL);
     char *text = printed_page(&run, "mlp_infer");
     assert_has(text, "- **4-5-1, f32, on the GPU, `host_to_host`**: **CUDA 3.00× (2.97–3.03)** at "
@@ -111,7 +106,6 @@ static void findings_name_the_strongest_and_tables_each(void **state) {
 }
 
 static void each_side_is_held_against_the_bus(void **state) {
-    (void)state;
     record_t run = planted(true, NULL);
     char *text = printed_page(&run, "mlp_infer");
     assert_has_not(text, "Of the bus"); /* an older run, without its rates */
@@ -131,7 +125,6 @@ static void each_side_is_held_against_the_bus(void **state) {
 }
 
 static void without_pytorch_nothing_names_it(void **state) {
-    (void)state;
     record_t run = planted(true, "pytorch");
     char *text = printed_page(&run, "mlp_infer");
     assert_has_not(text, "PyTorch");
@@ -141,7 +134,6 @@ static void without_pytorch_nothing_names_it(void **state) {
 }
 
 static void rivals_alone_are_told(void **state) {
-    (void)state;
     record_t run = planted(false, NULL);
     char *text = printed_page(&run, "mlp_infer");
     assert_has(text, "`host_to_host`**, rivals alone at batch 2^12: PyTorch overlap ");
@@ -156,7 +148,6 @@ static void rivals_alone_are_told(void **state) {
 }
 
 static void versions_of_rivals_are_told(void **state) {
-    (void)state;
     record_t run = planted(true, NULL);
     environment_set(&run.environment, "versions.pytorch", "2.11.0");
     environment_set(&run.environment, "workers.jax-cuda.jax", "0.11.0");

@@ -1,18 +1,9 @@
 /* base/rng against tests/fixtures/philox.json, the file that the Python side is tested against
  * too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
 #include "base/rng.h"
+#include "checks.h"
 
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int load(void **state) {
     json_error_t error;
@@ -111,7 +102,6 @@ static void permutations(void **state) {
 }
 
 static void pieces_make_the_whole(void **state) {
-    (void)state;
     enum { N = 601 };
     float whole[N], piece[N];
     uint32_t words[N];
@@ -130,7 +120,6 @@ static void pieces_make_the_whole(void **state) {
 }
 
 static void large_permutation_has_every_index_once(void **state) {
-    (void)state;
     enum { N = 10007 };
     uint32_t *order = mem_alloc(N * sizeof *order);
     unsigned char *seen = mem_zeroed(N, 1);

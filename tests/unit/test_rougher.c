@@ -1,5 +1,6 @@
 /* What gains by larger errors, or by another algorithm, is shown and never is the fastest. */
 #include "analysis/speedup.h"
+#include "checks.h"
 #include "planted_mnist.h"
 
 static const char PHASE[] = "step";

@@ -1,21 +1,15 @@
 /* How long a process waits for a core that another one has. */
+#include "checks.h"
 #include "worker/cpu_use.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A kernel without these statistics has no such file, or one of zeros. */
 static bool is_counted(void) {
@@ -57,7 +51,6 @@ static double second_number(pid_t pid) {
 }
 
 static void who_shares_a_core_waits(void **state) {
-    (void)state;
     if (!is_counted())
         skip();
     cpu_set_t allowed, one;
@@ -93,7 +86,6 @@ static void *wait_for_end(void *end) {
 }
 
 static void all_threads_are_read(void **state) {
-    (void)state;
     pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
     pthread_t threads[3];
     pthread_mutex_lock(&end);
@@ -115,7 +107,6 @@ static void all_threads_are_read(void **state) {
 }
 
 static void without_the_process_it_is_0(void **state) {
-    (void)state;
     run_queue_t none = run_queue_read(0);
     assert_int_equal(none.n, 0);
     assert_true(run_queue_since(&none, 0).waited_ns == 0);

@@ -1,14 +1,6 @@
 /* What a worker's answer adds to a result. */
-#include "base/memory.h"
+#include "checks.h"
 #include "measure/contender.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static case_result_t make(void) {
     case_t spec = {.id = mem_text("null/cpu/steady"), .workload = mem_text("null")};
@@ -20,7 +12,6 @@ static case_result_t make(void) {
 }
 
 static void the_last_sample_is_fresh(void **state) {
-    (void)state;
     case_result_t result = make();
     json_t *answer = json_pack("{s: {s: [i, i, i]}}", "phases", "total", 100, 110, 900);
     sample_claim_t claim = {

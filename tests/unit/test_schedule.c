@@ -1,18 +1,8 @@
 /* Who is sampled when, as a worker sees it that writes down whom it was asked for
  * (tests/fixtures/workers/steady.py). */
-#include "measure/contender.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "measure/contender.h"
 
 enum { N = 3, N_ROUNDS = 6, SEED = 11 };
 
@@ -26,8 +16,7 @@ typedef struct bench {
 static int set_up(void **state) {
     bench_t *b = mem_zeroed(1, sizeof *b);
     *state = b;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&b->folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&b->folder, &err));
     b->log = fs_join(b->folder, "log");
     text_list_t argv = {0};
     text_list_add(&argv, "python3");
@@ -75,8 +64,7 @@ static char *measured_order(bench_t *b, uint32_t stream) {
         contender_finish(&b->contenders[i]);
     char *text;
     size_t size, n = 0;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_read(b->log, &text, &size, &err), STATUS_OK);
+    assert_ok(fs_read(b->log, &text, &size, &err));
     char *order = mem_zeroed(size + 1, 1);
     bool timed = false;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {

@@ -1,13 +1,11 @@
 /* Times that a script claims, and the supervisor's clock does not confirm: shown with a mark, compared
  * with nothing. */
+#include "checks.h"
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/headline.h"
 #include "report/report.h"
 #include "report_text.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 /* The claims are the lowest times. */
 static const planted_t PLANTED[] = {
@@ -24,7 +22,7 @@ static const planted_t PLANTED[] = {
 /* `only`: a variant, or NULL for all. */
 static record_t planted(const char *only, double ratio) {
     record_t run = {.name = mem_text("planted")};
-    for (size_t i = 0; i < sizeof PLANTED / sizeof *PLANTED; i++) {
+    for (size_t i = 0; i < COUNT_OF(PLANTED); i++) {
         if (only != NULL && strcmp(PLANTED[i].engine, "cuda") != 0 &&
             strcmp(PLANTED[i].variant, only) != 0)
             continue;
@@ -36,7 +34,6 @@ static record_t planted(const char *only, double ratio) {
 }
 
 static void the_confirmed_case_is_preferred(void **state) {
-    (void)state;
     record_t run = planted(NULL, 20);
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const size_row_t *rows = sets.items[0].rows;
@@ -57,7 +54,6 @@ static void the_confirmed_case_is_preferred(void **state) {
 
 /* Ratios to a fixed case, too: PyTorch eager is one side of the study's comparison. */
 static void a_claim_has_no_ratio(void **state) {
-    (void)state;
     record_t run = planted(NULL, 20);
     const case_result_t *ours = &run.cases[3], *claims = &run.cases[4];
     assert_int_equal(speedup_make(ours, "total", claims, "total").verdict, VERDICT_NONE);
@@ -66,7 +62,6 @@ static void a_claim_has_no_ratio(void **state) {
 }
 
 static void findings_say_why_it_is_not_compared(void **state) {
-    (void)state;
     record_t run = planted(NULL, 20);
     char *text = printed_page(&run, "mlp_infer");
     assert_has(text,
@@ -84,7 +79,6 @@ static void findings_say_why_it_is_not_compared(void **state) {
 }
 
 static void tables_show_it_with_a_mark(void **state) {
-    (void)state;
     record_t run = planted(NULL, 20);
     char *text = printed_page(&run, "mlp_infer");
     assert_has(text, " claims *(self-reported)* |");
@@ -100,7 +94,6 @@ static void tables_show_it_with_a_mark(void **state) {
 
 /* Claims of ours: the size stays, with the reason, as do those where a confirmed one is slower. */
 static void ours_is_not_left_out(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     for (int64_t batch = 1; batch <= 4; batch *= 2) {
         plant(&run, (planted_t){"python", "cpu", "mine", batch, 1000, CASE_OK, NULL}, 1);
@@ -131,7 +124,6 @@ static void ours_is_not_left_out(void **state) {
 
 /* The lower time is named wherever a weaker rival is compared. */
 static void a_weaker_rival_is_not_alone(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"python", "cpu", "mine", 1, 500, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"pytorch", "cpu", "inference", 1, 2240, CASE_OK, NULL}, 2);
@@ -149,14 +141,13 @@ static void a_weaker_rival_is_not_alone(void **state) {
 }
 
 static void warnings_give_the_reason(void **state) {
-    (void)state;
     static const struct {
         double ratio;
         const char *reason;
     } REASONS[] = {{20, "by the supervisor's clock its runs take longer than it claims"},
                    {0.01, "by the supervisor's clock its runs take less time than it claims"},
                    {NAN, "its worker answers no audit"}};
-    for (size_t i = 0; i < sizeof REASONS / sizeof *REASONS; i++) {
+    for (size_t i = 0; i < COUNT_OF(REASONS); i++) {
         record_t run = planted(NULL, REASONS[i].ratio);
         char *text = printed(section_warnings, &run), *row = strstr(text, "- **self-reported**: ");
         assert_non_null(row);

@@ -1,18 +1,9 @@
 /* sweep/shard: --shard I/N, auto and auto/N, on made-up environments. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
 #include "base/text.h"
+#include "checks.h"
 #include "sweep/shard.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The environment as "NAME=VALUE NAME=VALUE …"; an array's variables as "ID", "MIN" and so on. */
 typedef struct row {
@@ -44,7 +35,6 @@ static char *read_row(const row_t *row, status_t *status) {
 }
 
 static void test_accepted(void **state) {
-    (void)state;
     static const row_t ROWS[] = {
         {"3/8", "", "3/8 "},
         {"3/8", "RANK=1 WORLD_SIZE=2", "3/8 "},
@@ -72,7 +62,7 @@ static void test_accepted(void **state) {
         {"auto/9", "RANK=0 WORLD_SIZE=9 JOB_COMPLETION_INDEX=7", "8/9 JOB_COMPLETION_INDEX"},
         {"auto/3", "JOB_COMPLETION_INDEX=0 ID=2 MIN=1 MAX=3 COUNT=3", "2/3 SLURM_ARRAY_TASK_ID"},
     };
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         status_t status;
         char *text = read_row(&ROWS[i], &status);
         assert_string_equal(text, ROWS[i].expected);
@@ -82,7 +72,6 @@ static void test_accepted(void **state) {
 }
 
 static void test_refused(void **state) {
-    (void)state;
     static const row_t ROWS[] = {
         {"0/2", "", "--shard 0/2: expected I/N with 1 <= I <= N, auto, or auto/N"},
         {"3/2", "", "expected I/N"},
@@ -119,7 +108,7 @@ static void test_refused(void **state) {
         {"auto/8", "PMI_RANK=0 PMI_SIZE=4", "--shard auto/8: PMI_SIZE is 4, expected 8"},
         {"auto", "SLURM_PROCID=0 SLURM_NTASKS=two", "SLURM_NTASKS: found \"two\""},
     };
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         status_t status;
         char *text = read_row(&ROWS[i], &status);
         if (strstr(text, ROWS[i].expected) == NULL)

@@ -1,14 +1,7 @@
 /* What the time of a run is spent on, on a clock of our own. */
 #include "base/clock.h"
+#include "checks.h"
 #include "stats/estimate.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static int64_t now_ns = 1;
 
@@ -35,14 +28,12 @@ static spent_t spend(void) {
 }
 
 static void each_moment_counts_once(void **state) {
-    (void)state;
     spent_t spent = spend();
     assert_true(spent.ns[SPENT_OPEN] == 5e9 && spent.ns[SPENT_START] == 3e9);
     assert_true(spent_total_ns(&spent) == 1e10 && spent_measured_frac(&spent) == 0.2);
 }
 
 static void what_moves_is_not_lost(void **state) {
-    (void)state;
     spent_t spent = spend();
     spent_move(&spent, SPENT_OPEN, SPENT_COMPILE, 1.5e9);
     spent_move(&spent, SPENT_START, SPENT_CONTEXT, 9e9); /* a worker may say what it likes */
@@ -58,7 +49,6 @@ static void what_moves_is_not_lost(void **state) {
 }
 
 static void nobody_needs_to_count(void **state) {
-    (void)state;
     assert_int_equal(spent_switch(NULL, SPENT_CHECK), SPENT_OTHER);
     spent_move(NULL, SPENT_CHECK, SPENT_OPEN, 1);
     assert_true(isnan(spent_measured_frac(&(spent_t){0})));

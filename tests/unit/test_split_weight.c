@@ -1,15 +1,8 @@
 /* A float32 weight in two words of 16 bits: exact, except for the smallest. */
 #include "base/half.h"
 #include "base/rng.h"
+#include "checks.h"
 #include "workloads/mnist_train/cublaslt.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static float kept(float weight) {
     return split_joined(half_from_float(weight), split_low_half(weight));
@@ -23,7 +16,6 @@ static void check(float weight, double by) {
 
 /* The nearest float16 may be the next power of two. */
 static void test_weights_are_exact(void **state) {
-    (void)state;
     enum { N = 4096 };
     float values[N];
     for (int exponent = -14; exponent < 15; exponent++) {
@@ -42,7 +34,6 @@ static void test_weights_are_exact(void **state) {
 }
 
 static void test_small_weights_are_multiples_of_2_to_the_minus_37(void **state) {
-    (void)state;
     for (float weight = 0x1p-14f; weight > 0x1p-60f; weight *= 0.99f) {
         check(weight, 0x1p-38);
         check(-weight, 0x1p-38);
@@ -54,7 +45,6 @@ static void test_small_weights_are_multiples_of_2_to_the_minus_37(void **state) 
 
 /* A refill flips the signs of the float16 only. */
 static void test_low_half_has_no_sign(void **state) {
-    (void)state;
     assert_int_equal(split_low_half(0.0123456f), split_low_half(-0.0123456f));
 }
 

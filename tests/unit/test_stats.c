@@ -1,18 +1,8 @@
 /* stats/summary: known values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "checks.h"
 #include "stats/passes.h"
 
-#include <math.h>
-#include <string.h>
-
 static void sorting(void **state) {
-    (void)state;
     double values[] = {3, NAN, -1, INFINITY, 2, NAN, -INFINITY, 2};
     stats_sort(values, 8);
     const double expected[] = {-INFINITY, -1, 2, 2, 3, INFINITY};
@@ -22,7 +12,6 @@ static void sorting(void **state) {
 }
 
 static void quantiles(void **state) {
-    (void)state;
     static const double five[] = {1, 2, 4, 8, 16}, four[] = {1, 2, 4, 8}, one[] = {7};
     static const double edge[] = {1, 2, INFINITY};
     static const struct { /* as numpy.quantile gives them */
@@ -35,7 +24,7 @@ static void quantiles(void **state) {
         {four, 4, 0.25, 1.75}, {four, 4, 0.99, 7.88}, {one, 1, 0, 7},         {one, 1, 0.3, 7},
         {one, 1, 1, 7},        {edge, 3, 0.5, 2},     {edge, 3, 1, INFINITY},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         double got = stats_quantile(rows[i].sorted, rows[i].n, rows[i].q);
         if (got != rows[i].expected && !(fabs(got - rows[i].expected) < 1e-12))
             fail_msg("row %zu: %.17g, expected %.17g", i, got, rows[i].expected);
@@ -44,7 +33,6 @@ static void quantiles(void **state) {
 }
 
 static void deviations(void **state) {
-    (void)state;
     static const double values[] = {1, 1, 2, 2, 4, 6, 9}; /* median 2, deviations 0 0 1 1 2 4 7 */
     assert_true(stats_mad(values, 7) == 1);
     assert_true(stats_mad(values, 2) == 0);
@@ -52,7 +40,6 @@ static void deviations(void **state) {
 }
 
 static void medians(void **state) {
-    (void)state;
     const double values[] = {9, 1, 6, 2, 4};
     assert_true(stats_median(values, 5) == 4);
     assert_true(stats_median(values, 4) == 4); /* between 2 and 6 */
@@ -69,7 +56,6 @@ static double tick_of(const double *values, size_t n) {
 
 /* A tick is a value that returns: at least twice, and in a tenth of the samples. */
 static void ticks(void **state) {
-    (void)state;
     assert_true(tick_of((double[]){10, 12, 14, 12, 10}, 5) == 2);
     assert_true(tick_of((double[]){10, 10, 16, 16, 12}, 5) == 2); /* once on a tick is on it too */
     assert_true(tick_of((double[]){10, 10, 10, 10, 10.4}, 5) == 0); /* one late time */

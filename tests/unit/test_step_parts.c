@@ -1,10 +1,9 @@
 /* Which part of a step a phase belongs to, and what they add up to. */
+#include "analysis/learning.h"
+#include "checks.h"
 #include "planted_mnist.h"
 
-#include "analysis/learning.h"
-
 static void phases_are_parts_by_name(void **state) {
-    (void)state;
     static const struct {
         const char *phase;
         step_part_t part;
@@ -24,7 +23,7 @@ static void phases_are_parts_by_name(void **state) {
         {"losses", N_STEP_PARTS},
         {"", N_STEP_PARTS},
     };
-    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++)
+    for (size_t i = 0; i < COUNT_OF(EXPECTED); i++)
         assert_int_equal(step_part_of(EXPECTED[i].phase), EXPECTED[i].part);
     assert_string_equal(step_part_name(PART_BACKWARD), "backward");
 }
@@ -35,7 +34,6 @@ static case_result_t with_phases(network_phase_t a, network_phase_t b, network_p
 }
 
 static void parts_are_sums_of_medians(void **state) {
-    (void)state;
     case_result_t result =
         with_phases((network_phase_t){"forward_0", 1e3}, (network_phase_t){"forward_1", 2e3},
                     (network_phase_t){"backward_1", 4e3});
@@ -50,7 +48,6 @@ static void parts_are_sums_of_medians(void **state) {
 }
 
 static void what_is_fused_is_no_part_of_the_sum(void **state) {
-    (void)state;
     case_result_t result =
         with_phases((network_phase_t){"fused", 5e3}, (network_phase_t){"total", 6e3},
                     (network_phase_t){"h2d", 7e3});

@@ -1,17 +1,7 @@
 /* The stopping rule on made-up samples, whose precision is known. */
-#include "measure/contender.h"
-#include "near.h"
-
-#include "base/memory.h"
 #include "base/rng.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "checks.h"
+#include "measure/contender.h"
 
 static const measure_options_t DEFAULTS = MEASURE_DEFAULTS;
 
@@ -61,14 +51,12 @@ static stop_reason_t run_rounds(const measure_options_t *measure, size_t n, floa
 }
 
 static void test_precise_samples_need_the_least_rounds(void **state) {
-    (void)state;
     stopping_t stopping;
     assert_int_equal(run_rounds(&DEFAULTS, 30, 0.001F, 0.03, &stopping), STOP_PRECISE);
     assert_int_equal(stopping.rounds, DEFAULTS.min_rounds);
 }
 
 static void test_void_rounds_are_not_among_the_least(void **state) {
-    (void)state;
     case_result_t result = make_result(TOTAL_ONLY);
     stopping_t stopping;
     stopping_init(&stopping, &DEFAULTS);
@@ -82,14 +70,12 @@ static void test_void_rounds_are_not_among_the_least(void **state) {
 }
 
 static void test_few_samples_a_round_need_more_rounds(void **state) {
-    (void)state;
     stopping_t stopping;
     assert_int_equal(run_rounds(&DEFAULTS, 2, 0.001F, 0.03, &stopping), STOP_PRECISE);
     assert_int_equal(stopping.rounds, DEFAULTS.min_samples / 2);
 }
 
 static void test_the_same_time_again_and_again(void **state) {
-    (void)state;
     stopping_t stopping;
     assert_int_equal(run_rounds(&DEFAULTS, 10, 0, 0.03, &stopping), STOP_PRECISE);
     assert_int_equal(stopping.rounds, DEFAULTS.min_rounds);
@@ -106,7 +92,6 @@ static void add_alternating(case_result_t *result, const char *name, double d, u
 /* The standard error of such rounds' median is √(π/2) · d · √(10/81) = 0.440 d after nine of them
  * and 0.474 d after eight. */
 static void test_error_shrinks_to_the_precision(void **state) {
-    (void)state;
     static const struct {
         clock_domain_t clock;
         double d;
@@ -129,7 +114,6 @@ static void test_error_shrinks_to_the_precision(void **state) {
 
 /* The error of a median on a clock with steps is at least step / √12. */
 static void test_coarse_clock(void **state) {
-    (void)state;
     static const struct {
         double ticks;
         stop_reason_t stop;
@@ -151,7 +135,6 @@ static void test_coarse_clock(void **state) {
 }
 
 static void test_time_limit(void **state) {
-    (void)state;
     stopping_t stopping;
     measure_options_t measure = DEFAULTS;
     measure.time_limit_s = 1.5;
@@ -162,7 +145,6 @@ static void test_time_limit(void **state) {
 
 /* A slow case gets its least rounds, but not for ever: a sample may take seconds. */
 static void test_time_limit_waits_for_min_rounds(void **state) {
-    (void)state;
     stopping_t stopping;
     measure_options_t measure = DEFAULTS;
     measure.time_limit_s = 1;
@@ -173,7 +155,6 @@ static void test_time_limit_waits_for_min_rounds(void **state) {
 }
 
 static void test_rounds_are_limited(void **state) {
-    (void)state;
     stopping_t stopping;
     measure_options_t measure = DEFAULTS;
     measure.min_samples = 100000;
@@ -186,7 +167,6 @@ static void test_rounds_are_limited(void **state) {
 
 /* host_to_host and the compute phase decide; a noisy phase beside them does not. */
 static void test_which_phases_decide(void **state) {
-    (void)state;
     static const struct {
         const char *phases[5];
         float spreads[4];
@@ -200,7 +180,7 @@ static void test_which_phases_decide(void **state) {
         {{"total", "malloc", "h2d", "kernel", NULL}, {0.001F, 0.9F, 0.9F, 0.001F}, true},
         {{"total", "malloc", NULL}, {0.9F, 0.001F}, false},
     };
-    for (size_t t = 0; t < sizeof TABLE / sizeof *TABLE; t++) {
+    for (size_t t = 0; t < COUNT_OF(TABLE); t++) {
         case_result_t result = make_result(TABLE[t].phases);
         free(result.spec.engine);
         result.spec.engine = mem_text("cuda");
@@ -219,7 +199,6 @@ static void test_which_phases_decide(void **state) {
 
 /* A median of 0 (a clock with coarse steps) has no relative error. */
 static void test_zero_median(void **state) {
-    (void)state;
     static const struct {
         double last;
         stop_reason_t stop;
@@ -238,7 +217,6 @@ static void test_zero_median(void **state) {
 
 /* A phase without samples so far is not precise. */
 static void test_no_samples(void **state) {
-    (void)state;
     measure_options_t measure = DEFAULTS;
     measure.min_rounds = 1;
     case_result_t result = make_result(TOTAL_ONLY);
@@ -250,13 +228,12 @@ static void test_no_samples(void **state) {
 
 /* From the third pass on: what differs between passes is so large that further rounds would not help. */
 static void test_the_spread_between_passes_ends_a_pass(void **state) {
-    (void)state;
     static const struct {
         double between; /* the standard deviation */
         stop_reason_t stop;
         unsigned rounds;
     } TABLE[] = {{NAN, STOP_MOST_ROUNDS, 16}, {0.01, STOP_MOST_ROUNDS, 16}, {10, STOP_SPREAD, 4}};
-    for (size_t t = 0; t < sizeof TABLE / sizeof *TABLE; t++) {
+    for (size_t t = 0; t < COUNT_OF(TABLE); t++) {
         case_result_t result = make_result(TOTAL_ONLY);
         stopping_t stopping;
         stopping_init(&stopping, &DEFAULTS);
@@ -274,7 +251,6 @@ static void test_the_spread_between_passes_ends_a_pass(void **state) {
 
 /* Passes share the time and the samples of a case; rounds and precision are those of a pass. */
 static void test_share_of_a_pass(void **state) {
-    (void)state;
     measure_options_t measure = DEFAULTS;
     measure.least_passes = 8; /* further ones have as much */
     measure.passes = 20;
@@ -289,7 +265,6 @@ static void test_share_of_a_pass(void **state) {
 }
 
 static void test_how_much_longer_rounds_take_at_least_and_at_most(void **state) {
-    (void)state;
     measure_options_t measure = DEFAULTS;
     measure.time_limit_s = 10;
     measure.min_rounds = 4;
@@ -305,7 +280,7 @@ static void test_how_much_longer_rounds_take_at_least_and_at_most(void **state) 
         {{.rounds = 2, .spent_s = 38}, 2, 2},                   /* patience ends */
         {{.rounds = 20, .spent_s = 12}, 0, 0},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         stopping_t stopping = CASES[i].so_far;
         stopping.measure = &measure;
         assert_near(stopping_least_s(&stopping), CASES[i].least_s, 1e-9);

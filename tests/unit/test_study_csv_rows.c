@@ -1,5 +1,6 @@
 /* Which cases get a row of the study's tables: a made-up number is worse than none. And rows of
  * timings.csv that names would break. */
+#include "checks.h"
 #include "results_folder.h"
 
 static const char *const NO_H2D[] = {"malloc", "kernel", "d2h", "free", "total", NULL};
@@ -38,7 +39,7 @@ static void test_names_do_not_break_a_row(void **state) {
     static const char *const VARIANTS[] = {"a\rb", "a\nb", "a,b", "a\"b"};
     static const char *const FIELDS[] = {",\"a\rb\",", ",\"a\nb\",", ",\"a,b\",", ",\"a\"\"b\","};
     char *path = fs_join(folder, "timings.csv");
-    for (size_t i = 0; i < sizeof VARIANTS / sizeof *VARIANTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(VARIANTS); i++) {
         case_result_t result = make_result("cpu", VARIANTS[i], 1, NO_COPIES, 1000);
         const record_t run = {.cases = &result, .n_cases = 1};
         assert_ok(results_write_timings_csv(&run, path, &err));

@@ -1,16 +1,9 @@
 /* sweeps/schema.json says for editors what the tables in C say for the program: the two must agree.
  */
-#include "base/memory.h"
+#include "checks.h"
 #include "model/chart_kinds.h"
-#include "near.h"
 #include "sweep/sweep.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 #include <regex.h>
 
@@ -174,7 +167,7 @@ static void test_measure_keys(void **state) {
                                by_default.min_rounds,     by_default.min_samples};
     size_t n;
     const measure_key_t *keys = sweep_measure_keys(&n);
-    assert_int_equal(n, sizeof defaults / sizeof defaults[0]);
+    assert_int_equal(n, COUNT_OF(defaults));
     const json_t *properties = at(state, "$defs", "measure", "properties", NULL);
     assert_int_equal(json_object_size(properties), n + 1);
     const json_t *passes = json_object_get(json_object_get(properties, "passes"), "default");
@@ -202,7 +195,7 @@ static void test_patterns_are_the_functions(void **state) {
         "native", "sm_75",  "sm_74", "sm_80",  "sm_90",   "sm_90a", "sm_100f", "sm_120", "sm_70",
         "sm_7",   "sm_075", "sm_",   "sm_90x", "sm_1000", "hopper", "native ", "",       "SM_90"};
     size_t n_valid = 0;
-    for (size_t i = 0; i < sizeof ARCHS / sizeof ARCHS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(ARCHS); i++) {
         assert_int_equal(matches(arch, ARCHS[i]), sweep_arch_is_valid(ARCHS[i]));
         n_valid += sweep_arch_is_valid(ARCHS[i]);
     }
@@ -211,7 +204,7 @@ static void test_patterns_are_the_functions(void **state) {
     const json_t *name = at(state, "properties", "name", "pattern", NULL);
     static const char *const NAMES[] = {"mlp_infer", "a.b+c-d", "_x", "7",  "a/b",
                                         ".a",        "-a",      "",   "a b"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(NAMES); i++)
         assert_int_equal(matches(name, NAMES[i]), text_is_name(NAMES[i]));
 }
 

@@ -1,19 +1,8 @@
 /* base/text: lists, splitting, names, and "did you mean". */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
 #include "base/text.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "checks.h"
 
 static void lists(void **state) {
-    (void)state;
     text_list_t list = {0};
     char *joined = text_list_join(&list, ", ");
     assert_string_equal(joined, "");
@@ -36,14 +25,13 @@ static void lists(void **state) {
 }
 
 static void splitting(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         size_t n;
         const char *joined;
     } rows[] = {{"", 0, ""},         {"a", 1, "a"},       {"a,b", 2, "a|b"},    {",", 2, "|"},
                 {"a,,b", 3, "a||b"}, {"a,b,", 3, "a|b|"}, {"a b;c", 1, "a b;c"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         text_list_t list = text_split(rows[i].text, ',');
         assert_int_equal(list.n, rows[i].n);
         char *joined = text_list_join(&list, "|");
@@ -54,10 +42,9 @@ static void splitting(void **state) {
 }
 
 static void nearest(void **state) {
-    (void)state;
     static const char *const names[] = {"mlp_infer", "mlp_train", "linreg",
                                         "saxpy",     "cpu",       "batch"};
-    enum { N_NAMES = sizeof names / sizeof *names };
+    enum { N_NAMES = COUNT_OF(names) };
     static const struct {
         const char *word, *expected;
     } rows[] = {
@@ -74,7 +61,7 @@ static void nearest(void **state) {
         {"xyz", NULL},
         {"", NULL},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const char *found = text_nearest(rows[i].word, names, N_NAMES);
         if (rows[i].expected == NULL)
             assert_null(found);
@@ -86,7 +73,6 @@ static void nearest(void **state) {
 
 /* A rung without its number, a chart without its workload: far by distance, and still what was meant. */
 static void nearest_may_be_a_part(void **state) {
-    (void)state;
     static const char *const rungs[] = {"01_row_per_block", "02_online", "04_cluster", "12_online"};
     assert_string_equal(text_nearest("online", rungs, 4), "02_online");
     assert_string_equal(text_nearest("row_per", rungs, 4), "01_row_per_block");
@@ -96,7 +82,6 @@ static void nearest_may_be_a_part(void **state) {
 }
 
 static void hints(void **state) {
-    (void)state;
     static const char *const names[] = {"nvrtc", "nvcc"};
     char *hint = text_hint("nvc", names, 2), *none = text_hint("clang", names, 2);
     assert_string_equal(hint, "; did you mean \"nvcc\"?");
@@ -106,7 +91,6 @@ static void hints(void **state) {
 }
 
 static void nearest_prefers_the_closer_and_then_the_first(void **state) {
-    (void)state;
     static const char *const closer[] = {"pinnedxx", "pinned1", "pinned2"};
     assert_string_equal(text_nearest("pinned", closer, 3), "pinned1");
     char *word = mem_alloc(1000001); /* a hostile key must not cost minutes */
@@ -117,7 +101,6 @@ static void nearest_prefers_the_closer_and_then_the_first(void **state) {
 }
 
 static void prefixes_and_suffixes(void **state) {
-    (void)state;
     assert_true(text_starts("case.json", "case"));
     assert_true(text_starts("case", ""));
     assert_false(text_starts("ca", "case"));
@@ -128,23 +111,21 @@ static void prefixes_and_suffixes(void **state) {
 }
 
 static void names(void **state) {
-    (void)state;
     static const char *const good[] = {"a",      "_",   "0",   "03_vectorized",
                                        "sm_90a", "a.b", "c++", "x-1"};
     static const char *const bad[] = {"",         ".",    "..",   "/",   "a/b", "../x", "a..b",
                                       "-x",       "+x",   ".gcc", "a b", "a\n", "\x01", "a\x7f",
                                       "\xc3\xa4", "a\\b", "a*",   "a$b", "~",   "a:b",  "a,b"};
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    for (size_t i = 0; i < COUNT_OF(good); i++)
         if (!text_is_name(good[i]))
             fail_msg("\"%s\" was refused", good[i]);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
         if (text_is_name(bad[i]))
             fail_msg("\"%s\" was accepted", bad[i]);
 }
 
 /* Pairs: any bytes, and what is left of them. Limits from RFC 3629. */
 static void utf8(void **state) {
-    (void)state;
     static const char *const pairs[][2] = {
         {"", ""},
         {"plain", "plain"},
@@ -159,7 +140,7 @@ static void utf8(void **state) {
         {"\xfe\xff", "??"},
         {"\xc3(", "?("},
     };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         char *text = text_utf8(pairs[i][0]);
         assert_string_equal(text, pairs[i][1]);
         free(text);
@@ -167,7 +148,6 @@ static void utf8(void **state) {
 }
 
 static void shell(void **state) {
-    (void)state;
     static const char *const pairs[][2] = {
         {"", "\"\""},
         {"--gres=gpu:1", "--gres=gpu:1"},
@@ -177,7 +157,7 @@ static void shell(void **state) {
         {"a\"b\\c$d`e", "\"a\\\"b\\\\c\\$d\\`e\""},
         {"caf\xc3\xa9", "\"caf\xc3\xa9\""},
     };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         char *text = text_shell(pairs[i][0]);
         assert_string_equal(text, pairs[i][1]);
         free(text);

@@ -1,17 +1,7 @@
 /* A program that does not compile for want of something on this machine, and one that is wrong. */
+#include "checks.h"
 #include "compile/toolchain.h"
-
-#include "base/memory.h"
 #include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define NVRTC_LOG(header)                                                                          \
     "kernels/f16.cuh(3): catastrophic error: could not open source file \"" header                 \
@@ -28,7 +18,6 @@ static void check(const toolchain_t *tools, const char *log, const char *reason)
 }
 
 static void test_no_headers(void **state) {
-    (void)state;
     const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0};
     const toolchain_t older = {.kind = COMPILER_NVRTC, .major = 12, .minor = 8};
     check(&nvrtc, NVRTC_LOG("cuda_fp16.h"),
@@ -46,16 +35,14 @@ static void test_no_headers(void **state) {
 
 /* Some are here: what is not beside them is a slip of the pen, but for a part that lacks whole. */
 static void test_some_headers(void **state) {
-    (void)state;
-    error_t err = ERROR_INIT;
     char *folder, *part;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
     const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0, .include = folder};
     check(&nvrtc, NVRTC_LOG("cuda_fp61.h"), NULL);
     check(&nvrtc, NVRTC_LOG("nv/target"),
           "CUDA header nv/target not found: .venv/bin/pip install 'nvidia-cuda-cccl==13.0.*'");
     part = fs_join(folder, "nv");
-    assert_int_equal(fs_make_folders(part, &err), STATUS_OK);
+    assert_ok(fs_make_folders(part, &err));
     check(&nvrtc, NVRTC_LOG("nv/tagret"), NULL);
     free(part);
     fs_remove_tree(folder, NULL);
@@ -63,7 +50,6 @@ static void test_some_headers(void **state) {
 }
 
 static void test_nvcc(void **state) {
-    (void)state;
     const toolchain_t nvcc = {.kind = COMPILER_NVCC};
     check(&nvcc,
           "gcc: No such file or directory\n"

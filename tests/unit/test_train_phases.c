@@ -1,15 +1,7 @@
 /* The phases of a training's sample, over a driver that computes nothing and says 3 ms for every
  * span between two events. */
-#include "near.h"
+#include "checks.h"
 #include "workloads/common/session_parts.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const double SPAN_NS = 3e6;
 static int n_synchronised;
@@ -102,18 +94,16 @@ static void assert_names(const recorder_t *recorder, const char *const *names, s
 }
 
 static void parts_and_residual_make_the_total(void **state) {
-    (void)state;
     static const char *const NAMES[] = {"train_device", "step_device", "malloc", "h2d",
                                         "train",        "d2h",         "free",   "total",
                                         "residual",     "step"};
     gpu_t gpu = fake_gpu();
     recorder_t recorder = {0};
     calls_t calls = {0};
-    error_t err = ERROR_INIT;
     train_phases_t phases = make_phases(&gpu, true, 8);
     train_phases_declare(&phases, &recorder);
-    assert_names(&recorder, NAMES, sizeof NAMES / sizeof *NAMES);
-    assert_int_equal(train_phases_sample(&phases, &calls, &recorder, &err), STATUS_OK);
+    assert_names(&recorder, NAMES, COUNT_OF(NAMES));
+    assert_ok(train_phases_sample(&phases, &calls, &recorder, &err));
     assert_string_equal(calls.text, "AUTCR");
     assert_int_equal(n_synchronised, 4); /* at the start, and after each phase that submits work */
     double sum_ns = only_sample(&recorder, "residual");
@@ -130,16 +120,14 @@ static void parts_and_residual_make_the_total(void **state) {
 }
 
 static void a_graph_allocates_nothing_in_a_sample(void **state) {
-    (void)state;
     static const char *const NAMES[] = {"train_device", "h2d", "train", "d2h", "total", "residual"};
     gpu_t gpu = fake_gpu();
     recorder_t recorder = {0};
     calls_t calls = {0};
-    error_t err = ERROR_INIT;
     train_phases_t phases = make_phases(&gpu, false, 0);
     train_phases_declare(&phases, &recorder);
-    assert_names(&recorder, NAMES, sizeof NAMES / sizeof *NAMES);
-    assert_int_equal(train_phases_sample(&phases, &calls, &recorder, &err), STATUS_OK);
+    assert_names(&recorder, NAMES, COUNT_OF(NAMES));
+    assert_ok(train_phases_sample(&phases, &calls, &recorder, &err));
     assert_string_equal(calls.text, "UTC");
     double parts_ns = only_sample(&recorder, "h2d") + only_sample(&recorder, "train") +
                       only_sample(&recorder, "d2h") + only_sample(&recorder, "residual");
@@ -148,7 +136,6 @@ static void a_graph_allocates_nothing_in_a_sample(void **state) {
 }
 
 static void a_failure_gives_back_what_was_allocated(void **state) {
-    (void)state;
     gpu_t gpu = fake_gpu();
     recorder_t recorder = {0};
     calls_t calls = {.training_fails = true};
@@ -164,23 +151,20 @@ static void a_failure_gives_back_what_was_allocated(void **state) {
 }
 
 static void names_of_phases(void **state) {
-    (void)state;
     assert_true(train_phases_has("step_device"));
     assert_true(train_phases_has("malloc"));
     assert_false(train_phases_has("forward"));
 }
 
 static void pieces_of_a_span_add_up(void **state) {
-    (void)state;
     gpu_t gpu = fake_gpu();
     device_span_t span = {0};
-    error_t err = ERROR_INIT;
-    assert_int_equal(device_span_begin(&span, &gpu, &err), STATUS_OK);
-    assert_int_equal(device_span_end(&span, &gpu, &err), STATUS_OK);
+    assert_ok(device_span_begin(&span, &gpu, &err));
+    assert_ok(device_span_end(&span, &gpu, &err));
     const int64_t from_ns = span.from_ns, to_ns = span.to_ns;
     assert_true(from_ns > 0 && to_ns >= from_ns);
-    assert_int_equal(device_span_begin(&span, &gpu, &err), STATUS_OK);
-    assert_int_equal(device_span_end(&span, &gpu, &err), STATUS_OK);
+    assert_ok(device_span_begin(&span, &gpu, &err));
+    assert_ok(device_span_end(&span, &gpu, &err));
     assert_near(span.ns, 2 * SPAN_NS, 1);
     assert_true(span.from_ns == from_ns && span.to_ns >= to_ns);
     assert_int_equal(n_synchronised, 4);

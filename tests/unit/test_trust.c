@@ -1,18 +1,9 @@
 /* How far times are vouched for: fresh samples, claims of workers, and what they may win. */
 #include "analysis/contenders.h"
-#include "base/memory.h"
+#include "checks.h"
 #include "measure/contender.h"
 #include "model/result.h"
 #include "model/result_json.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static case_result_t make(double usual_ns, double fresh_ns) {
     case_t spec = {.id = mem_text("null/mine-cpu/steady"),
@@ -35,7 +26,6 @@ static case_result_t make(double usual_ns, double fresh_ns) {
 }
 
 static void fresh_samples_are_no_part_of_any_figure(void **state) {
-    (void)state;
     case_result_t result = make(1000, 5000);
     assert_int_equal(result.phases[0].n_samples, 10);
     assert_true(result.phases[0].summary.max == 1000);
@@ -44,7 +34,6 @@ static void fresh_samples_are_no_part_of_any_figure(void **state) {
 }
 
 static void slower_on_new_inputs_is_implausible(void **state) {
-    (void)state;
     static const struct {
         double usual_ns, fresh_ns;
         case_status_t status;
@@ -52,7 +41,7 @@ static void slower_on_new_inputs_is_implausible(void **state) {
                  {1000, 302500, CASE_IMPLAUSIBLE},
                  {1e6, 2.29e6, CASE_OK},
                  {1e6, 2.31e6, CASE_IMPLAUSIBLE}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(CASES[i].usual_ns, CASES[i].fresh_ns);
         implausible_find(&result);
         assert_int_equal(result.status, CASES[i].status);
@@ -87,13 +76,12 @@ static void slower_on_new_inputs_is_implausible(void **state) {
 }
 
 static void an_eighth_of_fresh_samples_must_be_quick(void **state) {
-    (void)state;
     static const struct {
         size_t fresh, quick;
         bool doubted;
     } CASES[] = {{0, 0, false}, {3, 0, true},  {4, 0, true},  {8, 0, true},  {8, 1, false},
                  {9, 1, true},  {9, 2, false}, {32, 3, true}, {32, 4, false}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1000, 1e6);
         result.phases[0].n_fresh = 0;
         for (size_t k = 0; k < CASES[i].fresh; k++) /* the quick ones are the last */
@@ -110,7 +98,6 @@ static void an_eighth_of_fresh_samples_must_be_quick(void **state) {
 
 /* A busy machine makes an honest case slow, and a dishonest one may make the machine busy. */
 static void what_waited_for_cores_is_no_evidence(void **state) {
-    (void)state;
     static const struct {
         size_t waited; /* of the five slow samples */
         double waited_ns;
@@ -121,7 +108,7 @@ static void what_waited_for_cores_is_no_evidence(void **state) {
                  {2, 1e6, CASE_OK, TRUST_SELF_REPORTED},
                  {5, 1e6, CASE_OK, TRUST_SELF_REPORTED},
                  {5, 0.9e6, CASE_IMPLAUSIBLE, TRUST_AUDITED}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1000, 1e6);
         result.trust = TRUST_AUDITED;
         for (size_t k = 0; k < CASES[i].waited; k++)
@@ -149,7 +136,6 @@ static void add_phase(case_result_t *result, const char *name, double ns) {
 }
 
 static void audits_are_of_the_whole(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1000);
     static const char *const NAMES_BY_RANK[] = {"total", "batch", "train", "host_to_host"};
     for (size_t i = 0; i < 4; i++) {
@@ -161,7 +147,6 @@ static void audits_are_of_the_whole(void **state) {
 }
 
 static void steps_may_not_claim_less_than_their_training(void **state) {
-    (void)state;
     static const struct {
         const char *workload;
         double step_ns, claimed_ns;
@@ -169,7 +154,7 @@ static void steps_may_not_claim_less_than_their_training(void **state) {
                  {"mnist_train", 500, 1e5},
                  {"mnist_train", 600, 1e5},
                  {"mlp_train", 5, 1e5}}; /* compared by its training */
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1e6, 1e6);
         free(result.spec.workload);
         result.spec.workload = mem_text(CASES[i].workload);
@@ -183,7 +168,6 @@ static void steps_may_not_claim_less_than_their_training(void **state) {
 }
 
 static void few_quick_samples_acquit_nobody(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1e6);
     result.trust = TRUST_AUDITED;
     for (size_t k = 0; k < 5; k++)
@@ -199,7 +183,6 @@ static void few_quick_samples_acquit_nobody(void **state) {
 }
 
 static void nothing_excuses_our_own_kernels(void **state) {
-    (void)state;
     for (int of_device = 0; of_device < 2; of_device++) {
         case_result_t result = make(1000, 1e6);
         free(result.spec.engine);
@@ -219,7 +202,6 @@ static void nothing_excuses_our_own_kernels(void **state) {
 }
 
 static void all_passes_judge_what_waited_in_one(void **state) {
-    (void)state;
     case_result_t busy = make(1000, 1e6), quiet = make(1000, 1000);
     for (size_t k = 0; k < 5; k++)
         busy.phases[0].fresh[k].waited_ns = 1e6;
@@ -236,7 +218,6 @@ static void all_passes_judge_what_waited_in_one(void **state) {
 }
 
 static void launches_on_changing_inputs_are_held_to_less(void **state) {
-    (void)state;
     static const struct {
         const char *copy;
         double fresh_ns;
@@ -245,7 +226,7 @@ static void launches_on_changing_inputs_are_held_to_less(void **state) {
                  {"pinned", 3600, CASE_IMPLAUSIBLE},
                  {"mapped", 11400, CASE_OK},
                  {"mapped", 11600, CASE_IMPLAUSIBLE}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1000, CASES[i].fresh_ns);
         free(result.phases[0].name);
         result.phases[0].name = mem_text("kernel_graph");
@@ -258,7 +239,6 @@ static void launches_on_changing_inputs_are_held_to_less(void **state) {
 }
 
 static void over_its_limit_is_implausible(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1000);
     flag_list_add(&result.flags, FLAG_OVER_LIMIT, "dram", 1.8, NAN);
     implausible_find(&result);
@@ -268,7 +248,6 @@ static void over_its_limit_is_implausible(void **state) {
 }
 
 static void the_median_of_the_passes_decides(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1000), more = make(1000, 1000);
     result_add_claim(&more, 0.05); /* that was no run */
     assert_int_equal(more.trust, TRUST_SELF_REPORTED);
@@ -289,7 +268,6 @@ static void the_median_of_the_passes_decides(void **state) {
 }
 
 static void self_reported_is_never_the_fastest(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1000);
     for (trust_t trust = TRUST_UNKNOWN; trust <= TRUST_SELF_REPORTED; trust++) {
         result.trust = trust;
@@ -299,7 +277,6 @@ static void self_reported_is_never_the_fastest(void **state) {
 }
 
 static void all_of_it_is_saved(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     case_result_t result = make(1000, 5000), again;
     result_add_claim(&result, 1.02);

@@ -1,18 +1,7 @@
 /* What counts as wrong: outputs of known error against a reference. */
-#include "measure/verify.h"
-#include "near.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "measure/verify.h"
 
 typedef struct folders {
     char *expected, *found;
@@ -55,9 +44,7 @@ static void write_vector(const char *folder, const char *name, const double *val
 static check_t verify(const folders_t *f, const char *names, double tolerance, char **reason) {
     text_list_t list = text_split(names, ',');
     reference_t reference;
-    error_t err = ERROR_INIT;
-    if (reference_load(f->expected, &list, &reference, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(reference_load(f->expected, &list, &reference, &err));
     text_list_free(&list);
     check_t check;
     verify_outputs(&reference, f->found, tolerance, &check, reason);
@@ -247,9 +234,8 @@ static void test_missing_file(void **state) {
 static void test_damaged_file(void **state) {
     const folders_t *f = *state;
     char *reason, *path = fs_join(f->found, "y.npy");
-    error_t err = ERROR_INIT;
     write_vector(f->expected, "y", (double[]){1}, 1);
-    assert_int_equal(fs_write_atomic(path, "not an array", 12, &err), STATUS_OK);
+    assert_ok(fs_write_atomic(path, "not an array", 12, &err));
     assert_false(verify(f, "y", 1, &reason).ok);
     assert_says(reason, "y.npy");
     free(path);
@@ -314,8 +300,7 @@ static void test_means(void **state) {
     write_vector(f->expected, "y.initial", y, N);
     text_list_t names = text_split("y", ',');
     reference_t reference;
-    error_t err = ERROR_INIT;
-    assert_int_equal(reference_load(f->expected, &names, &reference, &err), STATUS_OK);
+    assert_ok(reference_load(f->expected, &names, &reference, &err));
     const npy_t *expected = &reference.arrays[0], *initial = &reference.initial[0];
     assert_mean(&reference, expected, expected, 0);
     assert_mean(&reference, initial, initial, 0.2);
@@ -332,8 +317,7 @@ static void test_means(void **state) {
 static char *difference_of(const folders_t *f) {
     text_list_t names = text_split("y", ',');
     char *difference;
-    error_t err = ERROR_INIT;
-    assert_int_equal(verify_same_bits(&names, f->found, f->expected, &difference, &err), STATUS_OK);
+    assert_ok(verify_same_bits(&names, f->found, f->expected, &difference, &err));
     text_list_free(&names);
     return difference;
 }

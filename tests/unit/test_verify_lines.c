@@ -1,17 +1,7 @@
 /* Errors of single rows and columns that disappear in a whole array. */
-#include "measure/verify.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "measure/verify.h"
 
 typedef struct matrix {
     float *values;
@@ -27,10 +17,8 @@ static matrix_t make_matrix(size_t n_rows, size_t n_columns) {
 
 static void write_matrix(const char *folder, const matrix_t *matrix) {
     char *path = fs_join(folder, "y.npy");
-    error_t err = ERROR_INIT;
     const unsigned n_dimensions = matrix->shape[1] == 0 ? 1 : 2;
-    if (npy_write_f32(path, matrix->values, matrix->shape, n_dimensions, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(npy_write_f32(path, matrix->values, matrix->shape, n_dimensions, &err));
     free(path);
 }
 
@@ -66,7 +54,6 @@ static void spoil_row_12345(const matrix_t *m) {
 
 /* Its share of the whole error is 1 / 4096, under the tolerance of float16. */
 static void test_one_row_of_many(void **state) {
-    (void)state;
     const matrix_t y = make_matrix(1 << 24, 1);
     const check_t check =
         verify(&y, spoil_row_12345, 2e-3,
@@ -78,7 +65,6 @@ static void test_one_row_of_many(void **state) {
 
 /* A vector's elements are its rows. */
 static void test_one_element_of_many(void **state) {
-    (void)state;
     matrix_t y = make_matrix(1 << 20, 1);
     y.shape[1] = 0;
     verify(&y, spoil_row_12345, 2e-3, "row 12345: relative L2 error 1, allowed 0.128");
@@ -91,7 +77,6 @@ static void spoil_column_77(const matrix_t *m) {
 
 /* As the gradient of a layer in TF32: 1 / √785 of the whole error. */
 static void test_one_column_of_zeros(void **state) {
-    (void)state;
     const matrix_t gradient = make_matrix(32, 785);
     const check_t check = verify(&gradient, spoil_column_77, 5e-2,
                                  "column 77: relative L2 error 1, allowed 0.4; worst at element "
@@ -108,7 +93,6 @@ static void spoil_row_across_blocks(const matrix_t *m) {
 }
 
 static void test_row_across_blocks(void **state) {
-    (void)state;
     const matrix_t y = make_matrix(1 << 15, 3);
     const check_t check =
         verify(&y, spoil_row_across_blocks, 1e-2, "row 1365: relative L2 error 1, allowed 0.64");
@@ -124,7 +108,6 @@ static void spoil_tiny_lines(const matrix_t *m) {
 }
 
 static void test_tiny_lines(void **state) {
-    (void)state;
     const matrix_t y = make_matrix(100, 100);
     for (size_t i = 0; i < 100; i++)
         y.values[i] = y.values[100 * i] = 1e-6f;
@@ -140,7 +123,6 @@ static void spoil_large_row(const matrix_t *m) {
 }
 
 static void test_large_row(void **state) {
-    (void)state;
     const matrix_t y = make_matrix(64, 8);
     for (size_t k = 0; k < 8; k++)
         y.values[k] *= 1024;
@@ -153,7 +135,6 @@ static void leave_as_is(const matrix_t *m) {
 }
 
 static void test_exact(void **state) {
-    (void)state;
     const matrix_t y = make_matrix(5, 7);
     const check_t check = verify(&y, leave_as_is, 0, NULL);
     assert_true(check.row_rel_l2 == 0 && check.column_rel_l2 == 0);

@@ -1,17 +1,7 @@
 /* As many numbers in another number of dimensions are another output. */
-#include "measure/verify.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "measure/verify.h"
 
 static const double VALUES[6] = {1, 2, 3, 4, 5, 6};
 static const size_t FLAT[] = {6}, COLUMN[] = {6, 1};
@@ -22,16 +12,15 @@ static int64_t epochs = 1;
 static void check_shapes(const size_t *found, unsigned n_found, const size_t *expected,
                          unsigned n_expected, const char *complaint) {
     char *folder, *reason = NULL;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&folder, &err));
     char *path = mem_format("%s/%s.npy", folder, name);
     text_list_t names = {0};
     text_list_add(&names, name);
     reference_t reference;
     check_t check;
-    assert_int_equal(npy_write_f64(path, VALUES, expected, n_expected, &err), STATUS_OK);
-    assert_int_equal(reference_load(folder, &names, &reference, &err), STATUS_OK);
-    assert_int_equal(npy_write_f64(path, VALUES, found, n_found, &err), STATUS_OK);
+    assert_ok(npy_write_f64(path, VALUES, expected, n_expected, &err));
+    assert_ok(reference_load(folder, &names, &reference, &err));
+    assert_ok(npy_write_f64(path, VALUES, found, n_found, &err));
     reference.epochs = epochs;
     verify_outputs(&reference, folder, 1e-6, &check, &reason);
     assert_int_equal(check.ok, complaint == NULL);
@@ -46,7 +35,6 @@ static void check_shapes(const size_t *found, unsigned n_found, const size_t *ex
 }
 
 static void test_dimensions_count(void **state) {
-    (void)state;
     check_shapes(FLAT, 1, FLAT, 1, NULL);
     check_shapes(COLUMN, 2, COLUMN, 2, NULL);
     check_shapes(FLAT, 1, COLUMN, 2, "y has shape (6,), expected (6, 1)");
@@ -54,7 +42,6 @@ static void test_dimensions_count(void **state) {
 }
 
 static void test_losses_may_end_after_the_first_epoch(void **state) {
-    (void)state;
     static const size_t HALF[] = {3}, LESS[] = {2};
     epochs = 2;
     check_shapes(HALF, 1, FLAT, 1, "y has shape (3,), expected (6,)");

@@ -1,25 +1,15 @@
 /* Rounds in which another program changed a worker, or ran although its worker had ended. */
-#include "measure/contender.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "measure/contender.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { LEAST_ROUNDS = 3 };
 
@@ -36,8 +26,7 @@ typedef struct bench {
 static int set_up(void **state) {
     bench_t *b = mem_zeroed(1, sizeof *b);
     *state = b;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&b->folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&b->folder, &err));
     text_list_t argv = {0};
     text_list_add(&argv, "python3");
     text_list_add(&argv, "tests/fixtures/workers/steady.py");
