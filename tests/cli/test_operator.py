@@ -1,5 +1,7 @@
 """bench operator new and check, and the options and lists that name operators."""
 
+from __future__ import annotations
+
 import importlib.util
 import json
 import re

@@ -1,5 +1,7 @@
 """Operators that are wrong, as a user meets them: what is said, and that other cases go on."""
 
+from __future__ import annotations
+
 import importlib.util
 import sys
 from pathlib import Path

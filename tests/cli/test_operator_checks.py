@@ -1,5 +1,7 @@
 """What is said of an operator's contenders: right, wrong, the same twice, refused by verify()."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from typing import Any

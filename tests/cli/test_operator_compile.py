@@ -1,5 +1,7 @@
 """Rungs of operators compiled without a GPU: what is refused, and CUDA's headers."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """Operators on the fake GPU: rungs that a real compiler compiles, computed by kernels in C."""
 
+from __future__ import annotations
+
 import json
 import shutil
 import struct

@@ -1,5 +1,7 @@
 """`bench operator check --emulate`: rungs on the CPU, right or wrong without a GPU."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

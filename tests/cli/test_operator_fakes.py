@@ -1,5 +1,7 @@
 """Operators whose check could not fail: something that computes nothing would be right."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from textwrap import dedent

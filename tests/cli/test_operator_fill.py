@@ -1,5 +1,7 @@
 """Inputs of operators: the same bits in C and NumPy, as filled and after refills."""
 
+from __future__ import annotations
+
 import statistics
 import subprocess
 from pathlib import Path

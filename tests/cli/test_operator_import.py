@@ -1,5 +1,7 @@
 """`bench operator import`: each candidate gets the verdict that its file names."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable

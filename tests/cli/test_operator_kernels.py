@@ -1,5 +1,7 @@
 """The rungs of kernels/{softmax,rms_norm,reduce_sum,gemm}: on the host, and compiled for all GPUs."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Which variants a Python file of an operator has: as it is, captured, compiled."""
 
+from __future__ import annotations
+
 import importlib.util
 import re
 from pathlib import Path
