@@ -4,6 +4,7 @@
 
 #include "checks.h"
 #include "read_text.h"
+#include "temporary_folder.h"
 
 #include <stdio.h>
 
@@ -44,7 +45,7 @@ static inline void check_refusals(const char *table, load_t *load) {
     char *text = read_text(table), *folder = NULL;
     size_t n = 0, n_wrong = 0;
     assert_true(text_ends(text, "\n"));
-    assert_ok(fs_temporary_folder(&folder, &err));
+    folder = temporary_folder();
     for (char *at = strstr(text, MARK), *next; at != NULL; at = next, n++) {
         char *message = at + strlen(MARK), *input = message + strcspn(message, "\n");
         next = strstr(input, MARK);
@@ -53,8 +54,7 @@ static inline void check_refusals(const char *table, load_t *load) {
             next[1] = '\0'; /* behind the input's last newline */
         n_wrong += !is_refused(folder, message, input, load);
     }
-    assert_ok(fs_remove_tree(folder, &err));
-    free(folder);
+    fs_remove_temporary(&folder);
     free(text);
     if (n == 0 || n_wrong > 0)
         fail_msg("%s: %zu of %zu files are not refused as they must be", table, n_wrong, n);

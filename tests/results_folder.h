@@ -5,24 +5,9 @@
 #include "checks.h"
 #include "io/fs.h"
 #include "results/record.h"
+#include "temporary_folder.h"
 
 #include <stdio.h>
-
-static inline int make_folder(void **state) {
-    char *folder;
-    error_t failure = ERROR_INIT;
-    if (fs_temporary_folder(&folder, &failure) != STATUS_OK)
-        return -1;
-    *state = folder;
-    return 0;
-}
-
-static inline int remove_folder(void **state) {
-    error_t failure = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &failure);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
 
 /* The first pass of a case of mlp_infer, with one round of samples per named phase. */
 static inline case_result_t make_result(const char *engine, const char *variant, int64_t batch,

@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "compile/compile.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 
 static const char KEY[] = "0123456789abcdef0123456789abcdef";
 static const char CODE[] = "00112233445566778899aabbccddeeff", CUBIN[] = "a program";
@@ -20,8 +21,7 @@ static bool is_there(const char *cache) {
 }
 
 static void test_another_cubin_is_none(void **state) {
-    char *cache;
-    assert_ok(fs_temporary_folder(&cache, &err));
+    char *cache = temporary_folder();
     char name[] = "kernels/a/b.cu";
     const source_t source = {.name = name};
     text_list_t none = {0};
@@ -39,8 +39,7 @@ static void test_another_cubin_is_none(void **state) {
     assert_ok(fs_write_atomic(entry.cubin, CUBIN, sizeof CUBIN - 1, &err));
     assert_true(is_there(cache));
     cache_entry_free(&entry);
-    fs_remove_tree(cache, NULL);
-    free(cache);
+    fs_remove_temporary(&cache);
 }
 
 int main(void) {

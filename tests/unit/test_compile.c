@@ -3,27 +3,13 @@
 #include "checks.h"
 #include "compile/compile.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 #define ROOT "tests/fixtures/kernels_test"
-
-/* A private folder for each test: its cache. */
-static int make_folder(void **state) {
-    char *folder;
-    if (fs_temporary_folder(&folder, NULL) != STATUS_OK)
-        return -1;
-    *state = folder;
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    status_t status = fs_remove_tree(*state, NULL);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
 
 static case_t make_case(const char *variant, int64_t batch) {
     const workload_t *workload = workload_find("mlp_infer");
@@ -306,18 +292,16 @@ static void test_no_compiler_says_what_to_do(void **state) {
     program_list_free(&programs);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_add_keeps_what_the_source_mentions),
         cmocka_unit_test(test_other_engines_need_no_program),
         cmocka_unit_test(test_add_errors),
-        WITH_FOLDER(test_nvrtc),
-        WITH_FOLDER(test_nvcc),
-        WITH_FOLDER(test_damaged_entries_are_made_again),
-        WITH_FOLDER(test_a_changed_header_is_a_new_program),
-        WITH_FOLDER(test_no_compiler_says_what_to_do),
+        IN_FOLDER(test_nvrtc),
+        IN_FOLDER(test_nvcc),
+        IN_FOLDER(test_damaged_entries_are_made_again),
+        IN_FOLDER(test_a_changed_header_is_a_new_program),
+        IN_FOLDER(test_no_compiler_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

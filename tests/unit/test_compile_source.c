@@ -3,6 +3,7 @@
 #include "compile/source.h"
 #include "compile/toolchain.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 
 #define ROOT "tests/fixtures/kernels_test"
 #define KERNELS ROOT "/kernels/mlp_infer/"
@@ -169,15 +170,13 @@ static void digest_of(const char *root, const char *header, char digest[HASH_TEX
 }
 
 static void test_the_digest_is_of_the_headers_too(void **state) {
-    char *root, one[HASH_TEXT], two[HASH_TEXT], again[HASH_TEXT];
-    assert_ok(fs_temporary_folder(&root, &err));
+    char *root = temporary_folder(), one[HASH_TEXT], two[HASH_TEXT], again[HASH_TEXT];
     digest_of(root, "enum { N = 1 };\n", one);
     digest_of(root, "enum { N = 2 };\n", two);
     digest_of(root, "enum { N = 1 };\n", again);
     assert_string_not_equal(one, two);
     assert_string_equal(one, again);
-    assert_ok(fs_remove_tree(root, &err));
-    free(root);
+    fs_remove_temporary(&root);
 }
 
 static void test_one_spelling_of_two_headers(void **state) {

@@ -3,6 +3,7 @@
 #include "checks.h"
 #include "io/json.h"
 #include "refusals.h"
+#include "temporary_folder.h"
 #include "workloads/operator/description.h"
 
 #include <stdio.h>
@@ -275,8 +276,8 @@ static void test_hash(void **state) {
         {"reference.py", "x"}, {"reference.py", "y"},    {"other.py", "x"},
         {"other.py", "xy"},    {"operator.json", "+\n"},
     };
-    char *folder = NULL, *json = read_text(FIXTURES "operators/smallest/operator.json");
-    assert_ok(fs_temporary_folder(&folder, &err));
+    char *folder = temporary_folder(),
+         *json = read_text(FIXTURES "operators/smallest/operator.json");
     write_file(folder, "operator.json", json);
     char *before = hash_or_error(folder);
     char *missing = mem_format("%s: found no reference.py, which an operator needs beside "

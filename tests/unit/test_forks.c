@@ -3,6 +3,7 @@
 #include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "temporary_folder.h"
 #include "worker/pool.h"
 
 #include <sched.h>
@@ -225,8 +226,7 @@ static void threads_would_be_lost(void **state) {
 
 /* Have `variable` name a file that looks like the GPU's. The folder is to be removed. */
 static char *make_device(const char *variable) {
-    char *folder;
-    assert_ok(fs_temporary_folder(&folder, &err));
+    char *folder = temporary_folder();
     char *devices = fs_join(folder, "dev"), *device = fs_join(devices, "nvidiactl");
     assert_ok(fs_make_folders(devices, &err));
     assert_ok(fs_write_atomic(device, "", 0, &err));

@@ -3,24 +3,12 @@
 #include "gzip_file.h"
 #include "io/folders.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int make_folder(void **state) {
-    error_t err = ERROR_INIT;
-    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    error_t err = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &err);
-    bool gone = !fs_exists(*state);
-    free(*state);
-    return status == STATUS_OK && gone ? 0 : -1;
-}
 
 static void write_ok(const char *path, const void *data, size_t size) {
     assert_ok(fs_write_atomic(path, data, size, &err));
@@ -373,7 +361,7 @@ static void temporary_folders_follow_tmpdir(void **state) {
     error_t err = ERROR_INIT;
     char *old = mem_text(getenv("TMPDIR")), *folder = NULL;
     setenv("TMPDIR", *state, 1);
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    folder = temporary_folder();
     assert_true(text_starts(folder, *state));
     struct stat info;
     assert_int_equal(stat(folder, &info), 0);

@@ -1,6 +1,7 @@
 /* io/fs: what killed processes left half-written is cleared away, and nothing else. */
 #include "checks.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,8 +17,7 @@ static long dead_pid(void) {
 
 static void orphans_are_removed_and_nothing_else(void **state) {
     long dead = dead_pid();
-    char *folder;
-    assert_ok(fs_temporary_folder(&folder, &err));
+    char *folder = temporary_folder();
     char *gone[] = {mem_format("run.json.%ld-0.tmp", dead), mem_format("a.b.%ld-12.tmp", dead)};
     char *kept[] = {mem_format("run.json.%ld-0.tmp", (long)getpid()),
                     mem_format("run.json.%ld-0.tmp2", dead),
@@ -39,8 +39,7 @@ static void orphans_are_removed_and_nothing_else(void **state) {
         free(path);
         free(name);
     }
-    assert_ok(fs_remove_tree(folder, &err));
-    free(folder);
+    fs_remove_temporary(&folder);
     fs_remove_orphans("/no/such/folder");
 }
 

@@ -4,6 +4,7 @@
 #include "io/fs.h"
 #include "io/npy.h"
 #include "known_linreg.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 
 #include <omp.h>
@@ -32,10 +33,9 @@ typedef struct written {
 static written_t output_of(const char *variant, const training_t *training) {
     static const char *const NAMES[] = {"params", "losses", "test_loss"};
     session_t session;
-    char *folder;
     text_list_t names = {0};
     open_session(&session, variant, training);
-    assert_ok(fs_temporary_folder(&folder, &err));
+    char *folder = temporary_folder();
     assert_ok(session.ops->output(&session, folder, &names, &err));
     written_t written = {.n = names.n};
     assert_in_range(names.n, 2, 3);
@@ -46,8 +46,7 @@ static written_t output_of(const char *variant, const training_t *training) {
         assert_string_equal(written.arrays[i].type, "f8");
         free(path);
     }
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     text_list_free(&names);
     close_session(&session);
     return written;

@@ -4,6 +4,7 @@
 #include "engine/session.h"
 #include "io/fs.h"
 #include "io/npy.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 #include "workloads/mlp_infer/data.h"
 
@@ -41,19 +42,17 @@ static void close_session(session_t *session) {
 
 static npy_t output_of(const char *variant, const shape_t *shape) {
     session_t session;
-    char *folder;
     npy_t y;
     text_list_t arrays = {0};
     open_session(&session, variant, shape);
-    assert_ok(fs_temporary_folder(&folder, &err));
+    char *folder = temporary_folder();
     assert_ok(session.ops->output(&session, folder, &arrays, &err));
     assert_int_equal(arrays.n, 1);
     assert_string_equal(arrays.items[0], "y");
     char *path = fs_join(folder, "y.npy");
     assert_ok(npy_read(path, &y, &err));
     free(path);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     text_list_free(&arrays);
     close_session(&session);
     return y;

@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "gzip_file.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 #include "workloads/mnist/data.h"
 
 #include <stdio.h>
@@ -61,17 +62,6 @@ static void write_good(const char *folder, bool gzip) {
     }
 }
 
-static char *new_folder(void) {
-    char *folder;
-    assert_ok(fs_temporary_folder(&folder, &err));
-    return folder;
-}
-
-static void remove_folder(char *folder) {
-    fs_remove_tree(folder, NULL);
-    free(folder);
-}
-
 static void check_good(const char *folder) {
     dataset_t set;
     assert_ok(dataset_read(folder, &SHAPE, &set, &err));
@@ -90,15 +80,15 @@ static void check_good(const char *folder) {
 
 static void test_plain_and_gzipped(void **state) {
     for (int gzip = 0; gzip <= 1; gzip++) {
-        char *folder = new_folder();
+        char *folder = temporary_folder();
         write_good(folder, gzip);
         check_good(folder);
-        remove_folder(folder);
+        fs_remove_temporary(&folder);
     }
 }
 
 static void test_mixed_and_plain_first(void **state) {
-    char *folder = new_folder();
+    char *folder = temporary_folder();
     const bytes_t bad = {.data = "no IDX", .n = 6};
     write_good(folder, false);
     for (int which = 0; which < 4; which++)
@@ -110,7 +100,7 @@ static void test_mixed_and_plain_first(void **state) {
     const bytes_t good = good_file(TEST_IMAGES);
     write_file(folder, TEST_IMAGES, &good, true);
     check_good(folder);
-    remove_folder(folder);
+    fs_remove_temporary(&folder);
 }
 
 /* Reading fails with "FILE: `expected`". */
@@ -163,7 +153,7 @@ static void test_bad_files(void **state) {
     for (size_t i = 0; i < COUNT_OF(BAD_FILES); i++) {
         const bad_file_t *bad = &BAD_FILES[i];
         for (int gzip = 0; gzip <= 1; gzip++) {
-            char *folder = new_folder();
+            char *folder = temporary_folder();
             bytes_t file = good_file(bad->which);
             file.n = bad->cut != 0 ? bad->cut : file.n + bad->longer;
             if (bad->at != 0)
@@ -171,17 +161,17 @@ static void test_bad_files(void **state) {
             write_good(folder, gzip);
             write_file(folder, bad->which, &file, gzip);
             check_refused(folder, bad->which, gzip, bad->told);
-            remove_folder(folder);
+            fs_remove_temporary(&folder);
         }
     }
 }
 
 static void test_empty_file(void **state) {
-    char *folder = new_folder();
+    char *folder = temporary_folder();
     write_good(folder, false);
     write_file(folder, TEST_IMAGES, &(bytes_t){.n = 0}, false);
     check_refused(folder, TEST_IMAGES, false, "ends after 0 bytes, expected 40");
-    remove_folder(folder);
+    fs_remove_temporary(&folder);
 }
 
 /* Change the gzipped file as bytes: cut it, or turn one byte around. */
@@ -214,7 +204,7 @@ static void test_damaged_gzip(void **state) {
         {8, 0, "the gzip stream ends too early"},
     };
     for (size_t i = 0; i < COUNT_OF(DAMAGES); i++) {
-        char *folder = new_folder();
+        char *folder = temporary_folder();
         write_good(folder, true);
         damage(folder, TRAIN_LABELS, DAMAGES[i].cut_bytes, DAMAGES[i].flip_from_end);
         dataset_t set;
@@ -222,12 +212,12 @@ static void test_damaged_gzip(void **state) {
         assert_int_equal(dataset_read(folder, &SHAPE, &set, &err), STATUS_USAGE);
         if (!strstr(err.text, FILES[TRAIN_LABELS]) || !strstr(err.text, DAMAGES[i].told))
             fail_msg("damage %zu: %s", i, err.text);
-        remove_folder(folder);
+        fs_remove_temporary(&folder);
     }
 }
 
 static void test_missing_file_and_folder_in_its_place(void **state) {
-    char *folder = new_folder();
+    char *folder = temporary_folder();
     write_good(folder, false);
     char *path = path_of(folder, TEST_LABELS, "");
     assert_int_equal(unlink(path), 0);
@@ -241,7 +231,7 @@ static void test_missing_file_and_folder_in_its_place(void **state) {
     assert_int_equal(fs_make_folders(path, &err), STATUS_OK);
     check_refused(folder, TEST_LABELS, false, "cannot open: Is a directory");
     free(path);
-    remove_folder(folder);
+    fs_remove_temporary(&folder);
 }
 
 /* ---- the search ------------------------------------------------------------------------------ */
@@ -264,7 +254,7 @@ static void check_found(const char *root, const char *expected) {
 }
 
 static void test_search_order(void **state) {
-    char *top = new_folder();
+    char *top = temporary_folder();
     char *root = fs_join(top, "project"), *own = fs_join(root, "data/mnist");
     char *shared = fs_join(root, "../shared/data/mnist"), *wanted = fs_join(top, "wanted");
     assert_ok(fs_make_folders(root, &err));
@@ -286,12 +276,12 @@ static void test_search_order(void **state) {
     free(own);
     free(root);
     unsetenv("MNIST_DIR");
-    remove_folder(top);
+    fs_remove_temporary(&top);
 }
 
 /* Whoever names a folder wants what is in it, and no other set. */
 static void test_wanted_folder_without_files(void **state) {
-    char *top = new_folder(), *folder;
+    char *top = temporary_folder(), *folder;
     error_t err = ERROR_INIT;
     put_set(top, "data/mnist");
     setenv("MNIST_DIR", "/nowhere", 1);
@@ -299,12 +289,12 @@ static void test_wanted_folder_without_files(void **state) {
     assert_string_equal(err.text, "$MNIST_DIR: /nowhere has no train-images-idx3-ubyte and no "
                                   "train-images-idx3-ubyte.gz");
     unsetenv("MNIST_DIR");
-    remove_folder(top);
+    fs_remove_temporary(&top);
 }
 
 /* A set that is there and bad is never replaced by another one. */
 static void test_bad_set_is_no_reason_for_another(void **state) {
-    char *top = new_folder();
+    char *top = temporary_folder();
     error_t err = ERROR_INIT;
     put_set(top, "data/mnist"); /* not of MNIST's shape */
     dataset_t set;
@@ -312,7 +302,7 @@ static void test_bad_set_is_no_reason_for_another(void **state) {
     assert_int_equal(dataset_load(top, &set, &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "data/mnist/train-images-idx3-ubyte.gz: found 6 images of "
                                      "3 × 2, expected 60000 of 28 × 28"));
-    remove_folder(top);
+    fs_remove_temporary(&top);
 }
 
 int main(void) {

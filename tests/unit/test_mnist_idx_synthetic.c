@@ -2,6 +2,7 @@
  * against too. */
 #include "checks.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 #include "workloads/mnist/data.h"
 
 #include <jansson.h>
@@ -28,8 +29,7 @@ static void test_synthetic_set_is_known(void **state) {
     if (fixture == NULL)
         fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
     const json_t *known = json_object_get(fixture, "synthetic");
-    char *folder;
-    assert_ok(fs_temporary_folder(&folder, &err));
+    char *folder = temporary_folder();
     char *top = mem_format("%s/project", folder);
     assert_ok(fs_make_folders(top, &err)); /* ../shared is looked at, too */
     dataset_t set;
@@ -46,8 +46,7 @@ static void test_synthetic_set_is_known(void **state) {
     check_crc(known, "test_labels", set.test_labels, 10000);
     dataset_free(&set);
     free(top);
-    assert_ok(fs_remove_tree(folder, &err));
-    free(folder);
+    fs_remove_temporary(&folder);
     json_decref(fixture);
 }
 

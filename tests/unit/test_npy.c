@@ -2,23 +2,12 @@
 #include "checks.h"
 #include "io/fs.h"
 #include "io/npy.h"
+#include "temporary_folder.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define FIXTURES "tests/fixtures/npy"
-
-static int make_folder(void **state) {
-    error_t err = ERROR_INIT;
-    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    error_t err = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &err);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
 
 static void assert_same_files(const char *path, const char *expected_path) {
     char *data, *expected;

@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "measure/contender.h"
 #include "read_text.h"
+#include "temporary_folder.h"
 #include "workloads/operator/operators.h"
 
 #include <jansson.h>
@@ -118,10 +119,9 @@ static void write_description(const char *folder, const char *dtype) {
 }
 
 static void test_a_description_that_changes_in_use(void **state) {
-    char *folder;
     const operator_description_t *added;
     error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    char *folder = temporary_folder();
     write_description(folder, "f32");
     assert_int_equal(operators_add(folder, NULL, &added, &err), STATUS_OK);
     write_description(folder, "f64");
@@ -130,8 +130,7 @@ static void test_a_description_that_changes_in_use(void **state) {
         "%s: a file of the operator \"changing\" was changed while it was in use", folder);
     assert_string_equal(err.text, expected);
     free(expected);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 static void test_operators_compile_under_one_name(void **state) {

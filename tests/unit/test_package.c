@@ -1,14 +1,14 @@
 /* Which command installs a package is told by the package manager that is here. */
 #include "checks.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 
 #include <sys/stat.h>
 
 /* The manager NULL: none. */
 static void check(const char *manager, const char *command) {
     static const package_t package = {"g++", "gcc-c++", "gcc"};
-    char *folder, *path = mem_text(getenv("PATH"));
-    assert_ok(fs_temporary_folder(&folder, &err));
+    char *folder = temporary_folder(), *path = mem_text(getenv("PATH"));
     if (manager != NULL) {
         char *program = fs_join(folder, manager);
         assert_ok(fs_write_atomic(program, "", 0, &err));
@@ -20,8 +20,7 @@ static void check(const char *manager, const char *command) {
     setenv("PATH", path, 1);
     assert_string_equal(found, command);
     free(found);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     free(path);
 }
 

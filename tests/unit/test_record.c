@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "gzip_file.h"
 #include "results_folder.h"
+#include "temporary_folder.h"
 
 static const case_result_t *find_pass(const record_t *run, const char *id, unsigned pass) {
     const case_result_t key = {.spec.id = (char *)id, .pass = pass};
@@ -246,19 +247,18 @@ static void test_bad_headers(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),
-        TEST(test_half_written_last_line_is_dropped),
-        TEST(test_whole_last_line_without_newline_is_kept),
-        TEST(test_bad_line_is_an_error_with_its_number),
-        TEST(test_passes_are_joined),
-        TEST(test_a_later_line_replaces_its_pass),
-        TEST(test_facts_of_passes),
-        TEST(test_later_lines_win),
-        TEST(test_gzip_then_resumed),
-        TEST(test_unreadable_folders),
-        TEST(test_bad_headers),
+        IN_FOLDER(test_round_trip),
+        IN_FOLDER(test_half_written_last_line_is_dropped),
+        IN_FOLDER(test_whole_last_line_without_newline_is_kept),
+        IN_FOLDER(test_bad_line_is_an_error_with_its_number),
+        IN_FOLDER(test_passes_are_joined),
+        IN_FOLDER(test_a_later_line_replaces_its_pass),
+        IN_FOLDER(test_facts_of_passes),
+        IN_FOLDER(test_later_lines_win),
+        IN_FOLDER(test_gzip_then_resumed),
+        IN_FOLDER(test_unreadable_folders),
+        IN_FOLDER(test_bad_headers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

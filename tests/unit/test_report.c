@@ -4,24 +4,9 @@
 #include "planted_run.h"
 #include "report/report.h"
 #include "report_text.h"
+#include "temporary_folder.h"
 
 #include <stdio.h>
-
-static int make_folder(void **state) {
-    char *folder;
-    error_t err = ERROR_INIT;
-    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
-        return -1;
-    *state = folder;
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    error_t err = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &err);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
 
 /* Write a planted run under `folder`; takes it. Returns its folder, owned by the caller. */
 static char *save_run(record_t run, const char *folder, const char *name, const char *gpu) {
@@ -288,7 +273,6 @@ static void test_unreadable_run_leaves_the_report(void **state) {
 }
 
 int main(void) {
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_bad_cases_have_no_time_anywhere),
         IN_FOLDER(test_saved_run_is_labelled_and_apart),

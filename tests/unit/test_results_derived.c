@@ -1,6 +1,7 @@
 /* The tables that are made of a run's cases. */
 #include "checks.h"
 #include "results_folder.h"
+#include "temporary_folder.h"
 
 static const char *const PYTORCH_PHASES[] = {"init", "h2d", "forward", "d2h", "total", NULL};
 
@@ -115,11 +116,10 @@ static void test_timings_csv_of_passes(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(test_study_csvs_to_the_letter),
-        TEST(test_timings_csv_to_the_letter),
-        TEST(test_timings_csv_of_passes),
+        IN_FOLDER(test_study_csvs_to_the_letter),
+        IN_FOLDER(test_timings_csv_to_the_letter),
+        IN_FOLDER(test_timings_csv_of_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

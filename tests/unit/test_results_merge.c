@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "results_folder.h"
 #include "run/merged/merged.h"
+#include "temporary_folder.h"
 
 static char *make_shard(const char *folder, const char *name, const char *gpu, const char *sweep) {
     char *shard = fs_join(folder, name);
@@ -95,10 +96,9 @@ static void test_merge_refuses(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(test_merge),
-        TEST(test_merge_refuses),
+        IN_FOLDER(test_merge),
+        IN_FOLDER(test_merge_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * timings.csv that names would break. */
 #include "checks.h"
 #include "results_folder.h"
+#include "temporary_folder.h"
 
 static const char *const NO_H2D[] = {"malloc", "kernel", "d2h", "free", "total", NULL};
 static const char *const NO_MALLOC[] = {"h2d", "kernel", "d2h", "free", "total", NULL};
@@ -53,9 +54,8 @@ static void test_names_do_not_break_a_row(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_only_a_cpu_copies_for_nothing, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(test_names_do_not_break_a_row, make_folder, remove_folder),
+        IN_FOLDER(test_only_a_cpu_copies_for_nothing),
+        IN_FOLDER(test_names_do_not_break_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "temporary_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -305,18 +306,6 @@ static void children_die_with_us(void **state) {
     assert_ends(child);
     close(report[0]);
     close(report[1]);
-}
-
-static int make_folder(void **state) {
-    error_t err = ERROR_INIT;
-    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    error_t err = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &err);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
 }
 
 int main(void) {

@@ -4,6 +4,7 @@
 #include "checks.h"
 #include "refusals.h"
 #include "sweep/sweep.h"
+#include "temporary_folder.h"
 
 #define FIXTURES "tests/fixtures/"
 
@@ -198,8 +199,7 @@ static void test_missing_file_and_nul(void **state) {
     assert_non_null(strstr(err.text, "no/such/sweep.json"));
     error_clear(&err);
 
-    char *folder = NULL;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    char *folder = temporary_folder();
     char *path = fs_join(folder, "nul.json");
     assert_int_equal(fs_write_atomic(path, "{}\0{}", 5, &err), STATUS_OK);
     assert_int_equal(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE);

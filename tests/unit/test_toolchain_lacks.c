@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "compile/toolchain.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 
 #define NVRTC_LOG(header)                                                                          \
     "kernels/f16.cuh(3): catastrophic error: could not open source file \"" header                 \
@@ -35,8 +36,7 @@ static void test_no_headers(void **state) {
 
 /* Some are here: what is not beside them is a slip of the pen, but for a part that lacks whole. */
 static void test_some_headers(void **state) {
-    char *folder, *part;
-    assert_ok(fs_temporary_folder(&folder, &err));
+    char *folder = temporary_folder(), *part;
     const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0, .include = folder};
     check(&nvrtc, NVRTC_LOG("cuda_fp61.h"), NULL);
     check(&nvrtc, NVRTC_LOG("nv/target"),
@@ -45,8 +45,7 @@ static void test_some_headers(void **state) {
     assert_ok(fs_make_folders(part, &err));
     check(&nvrtc, NVRTC_LOG("nv/tagret"), NULL);
     free(part);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 static void test_nvcc(void **state) {

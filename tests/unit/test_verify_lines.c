@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "io/fs.h"
 #include "measure/verify.h"
+#include "temporary_folder.h"
 
 typedef struct matrix {
     float *values;
@@ -30,7 +31,7 @@ static check_t verify(const matrix_t *expected, void (*spoil)(const matrix_t *),
     text_list_t names = text_split("y", ',');
     reference_t reference;
     check_t check;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    folder = temporary_folder();
     write_matrix(folder, expected);
     assert_int_equal(reference_load(folder, &names, &reference, &err), STATUS_OK);
     spoil(expected);
@@ -42,8 +43,7 @@ static check_t verify(const matrix_t *expected, void (*spoil)(const matrix_t *),
     free(reason);
     reference_free(&reference);
     text_list_free(&names);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     free(expected->values);
     return check;
 }

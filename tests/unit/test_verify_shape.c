@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "io/fs.h"
 #include "measure/verify.h"
+#include "temporary_folder.h"
 
 static const double VALUES[6] = {1, 2, 3, 4, 5, 6};
 static const size_t FLAT[] = {6}, COLUMN[] = {6, 1};
@@ -12,7 +13,7 @@ static int64_t epochs = 1;
 static void check_shapes(const size_t *found, unsigned n_found, const size_t *expected,
                          unsigned n_expected, const char *complaint) {
     char *folder, *reason = NULL;
-    assert_ok(fs_temporary_folder(&folder, &err));
+    folder = temporary_folder();
     char *path = mem_format("%s/%s.npy", folder, name);
     text_list_t names = {0};
     text_list_add(&names, name);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "checks.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 #include "worker/client.h"
 
 #include <signal.h>
@@ -221,8 +222,7 @@ static void test_killed_at_its_first_start(void **state) {
     assert_int_equal(link.generation, 2);
     assert_null(link.cannot);
     worker_link_free(&link);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 
     link = make_killed(2, &folder);
     assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_FAILED);
@@ -230,8 +230,7 @@ static void test_killed_at_its_first_start(void **state) {
     assert_string_equal(link.cannot, err.text);
     assert_false(link.declined);
     worker_link_free(&link);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 static void test_no_such_program(void **state) {

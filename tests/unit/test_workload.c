@@ -1,5 +1,6 @@
 #include "checks.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 #include "workloads/device/descriptor.h"
 
@@ -189,8 +190,7 @@ static void test_variants(void **state) {
 }
 
 static void test_rungs_leave_out_what_is_no_rung(void **state) {
-    char *root = NULL;
-    assert_ok(fs_temporary_folder(&root, &err));
+    char *root = temporary_folder();
     char *folder = mem_format("%s/kernels/w", root);
     assert_ok(fs_make_folders(folder, &err));
     const char *const files[] = {"02_b.cu", "01_a.cu", ".#01_a.cu", "w.cuh", "03 c.cu", "notes"};
