@@ -1,7 +1,10 @@
-/* f16 against what IEEE 754 says: every half survives the way to float and back, and halfway cases
- * go to the even neighbour. */
+/* Numbers of 16 bits: f16 and bf16 against what IEEE 754 says, and a float32 in two of them. */
 #include "base/half.h"
+#include "base/rng.h"
 #include "checks.h"
+#include "workloads/mnist_train/cublaslt.h"
+
+/* ---- f16 against what IEEE 754 says: every half survives the way to float and back, and halfway cases * go to the even neighbour. */
 
 static void every_half_survives(void **state) {
     for (uint32_t half = 0; half <= 0xFFFF; half++) {
@@ -79,11 +82,98 @@ static void doubles_are_rounded_once(void **state) {
         assert_true(values[i] == ROUNDED[i]);
 }
 
+/* ---- bf16: every one survives the way to float and back, and halfway cases go to the even neighbour. */
+
+static void every_bfloat16_survives(void **state) {
+    for (uint32_t bits = 0; bits <= 0xFFFF; bits++) {
+        const float value = bfloat16_to_float((uint16_t)bits);
+        if (isnan(value))
+            assert_true(isnan(bfloat16_to_float(bfloat16_from_float(value))));
+        else
+            assert_int_equal(bfloat16_from_float(value), bits);
+    }
+}
+
+static void bfloat16_rounds_to_the_nearest(void **state) {
+    for (uint32_t bits = 0; bits < 0x7F7F; bits++) {
+        const float low = bfloat16_to_float((uint16_t)bits);
+        const float middle = low + (bfloat16_to_float((uint16_t)(bits + 1)) - low) / 2; /* exact */
+        assert_int_equal(bfloat16_from_float(middle), bits % 2 == 0 ? bits : bits + 1);
+        assert_int_equal(bfloat16_from_float(nextafterf(middle, 0)), bits);
+        assert_int_equal(bfloat16_from_float(nextafterf(-middle, -INFINITY)), 0x8000 + bits + 1);
+    }
+}
+
+static void bfloat16_knows_special_values(void **state) {
+    assert_int_equal(bfloat16_from_float(1.0f), 0x3F80);
+    assert_int_equal(bfloat16_from_float(-0.0f), 0x8000);
+    assert_int_equal(bfloat16_from_float(0x1.FFFFFEp127f), 0x7F80); /* the largest float32 */
+    assert_int_equal(bfloat16_from_float(-INFINITY), 0xFF80);
+    const uint32_t bits = 0x7F800001; /* a NaN by a bit that is dropped */
+    float nan;
+    memcpy(&nan, &bits, sizeof nan);
+    assert_true(isnan(bfloat16_to_float(bfloat16_from_float(nan))));
+}
+
+/* ---- A float32 weight in two words of 16 bits: exact, except for the smallest. */
+
+static float kept(float weight) {
+    return split_joined(half_from_float(weight), split_low_half(weight));
+}
+
+static void check(float weight, double by) {
+    const float found = kept(weight);
+    if (!(fabs((double)found - weight) <= by) || signbit(found) != signbit(weight))
+        fail_msg("%a is kept as %a", weight, found);
+}
+
+/* The nearest float16 may be the next power of two. */
+static void test_weights_are_exact(void **state) {
+    enum { N = 4096 };
+    float values[N];
+    for (int exponent = -14; exponent < 15; exponent++) {
+        const float low = ldexpf(1, exponent);
+        rng_fill_uniform(values, N, (rng_position_t){1, (uint32_t)exponent + 100, 0}, low, 2 * low);
+        for (size_t i = 0; i < N; i++) {
+            check(values[i], 0);
+            check(-values[i], 0);
+        }
+        check(low, 0);
+        check(nextafterf(2 * low, 0), 0);
+        check(nextafterf(low * (1 + 0x1p-11f), 0), 0); /* halfway between two float16 */
+        check(low * (1 + 0x1p-11f), 0);
+        check(nextafterf(low * (1 + 0x1p-11f), 2 * low), 0);
+    }
+}
+
+static void test_small_weights_are_multiples_of_2_to_the_minus_37(void **state) {
+    for (float weight = 0x1p-14f; weight > 0x1p-60f; weight *= 0.99f) {
+        check(weight, 0x1p-38);
+        check(-weight, 0x1p-38);
+    }
+    check(0, 0);
+    check(-0.0f, 0);
+    assert_true(kept(0x1p-37f) == 0x1p-37f);
+}
+
+/* A refill flips the signs of the float16 only. */
+static void test_low_half_has_no_sign(void **state) {
+    assert_int_equal(split_low_half(0.0123456f), split_low_half(-0.0123456f));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_half_survives),      cmocka_unit_test(rounds_to_the_nearest),
-        cmocka_unit_test(knows_special_values),     cmocka_unit_test(arrays_are_rounded_alike),
+        cmocka_unit_test(every_half_survives),
+        cmocka_unit_test(rounds_to_the_nearest),
+        cmocka_unit_test(knows_special_values),
+        cmocka_unit_test(arrays_are_rounded_alike),
         cmocka_unit_test(doubles_are_rounded_once),
+        cmocka_unit_test(every_bfloat16_survives),
+        cmocka_unit_test(bfloat16_rounds_to_the_nearest),
+        cmocka_unit_test(bfloat16_knows_special_values),
+        cmocka_unit_test(test_weights_are_exact),
+        cmocka_unit_test(test_small_weights_are_multiples_of_2_to_the_minus_37),
+        cmocka_unit_test(test_low_half_has_no_sign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,12 @@
-/* A program that does not compile for want of something on this machine, and one that is wrong. */
+/* What a program needs from this machine, and how it is installed. */
 #include "checks.h"
 #include "compile/toolchain.h"
 #include "io/fs.h"
 #include "temporary_folder.h"
+
+#include <sys/stat.h>
+
+/* ---- A program that does not compile for want of something on this machine, and one that is wrong. */
 
 #define NVRTC_LOG(header)                                                                          \
     "kernels/f16.cuh(3): catastrophic error: could not open source file \"" header                 \
@@ -57,11 +61,40 @@ static void test_nvcc(void **state) {
     check(&nvcc, "a.cu:1:10: fatal error: cuda_fp61.h: No such file or directory\n", NULL);
 }
 
+/* ---- Which command installs a package is told by the package manager that is here. */
+
+/* The manager NULL: none. */
+static void package_check(const char *manager, const char *command) {
+    static const package_t package = {"g++", "gcc-c++", "gcc"};
+    char *folder = temporary_folder(), *path = mem_text(getenv("PATH"));
+    if (manager != NULL) {
+        char *program = fs_join(folder, manager);
+        assert_ok(fs_write_atomic(program, "", 0, &err));
+        assert_int_equal(chmod(program, 0755), 0);
+        free(program);
+    }
+    setenv("PATH", folder, 1);
+    char *found = package_install(&package);
+    setenv("PATH", path, 1);
+    assert_string_equal(found, command);
+    free(found);
+    fs_remove_temporary(&folder);
+    free(path);
+}
+
+static void test_managers(void **state) {
+    package_check("apt-get", "apt-get install g++");
+    package_check("dnf", "dnf install gcc-c++");
+    package_check("pacman", "pacman -S gcc");
+    package_check(NULL, "apt-get install g++");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_headers),
         cmocka_unit_test(test_some_headers),
         cmocka_unit_test(test_nvcc),
+        cmocka_unit_test(test_managers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
