@@ -3,17 +3,13 @@
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, bench
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_fleet import make_fleet, slow_memory
 from make_pair import Run, renamed
+from project import bench
 
 GOLDEN = Path(__file__).parent / "golden_compare" / "fleet.txt"
 SLOW = 4

@@ -2,17 +2,13 @@
 
 import json
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from charts import needs_gnuplot
-from project import FIXTURES, bench
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run, renamed
+from project import bench
 
 STEP = "mlp_infer/cuda/03_vectorized/batch=4"
 CREEP = "mlp_infer/cpu/omp/batch=4"

@@ -13,10 +13,7 @@ from typing import Any
 
 import pytest
 from hostile_texts import CONTROL, DEEP, ESCAPES, MARKDOWN, SHELL, tree
-from project import FIXTURES, ROOT, bench, make_root, read_cases, write_sweep
-
-sys.path.insert(0, str(FIXTURES))
-
+from project import ROOT, bench, make_root, read_cases, write_sweep
 
 PATHS = ["../../escaped", "/tmp/escaped", "..", ".", "", "a/b", "a\\b", "-rf", "~", "con\x00"]
 

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 from hostile_texts import CONTROL, DEEP, ESCAPES, MARKDOWN, SHELL, tree
-from project import FIXTURES, bench, read_lines, report_of
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run, renamed
+from project import bench, read_lines, report_of
 
 needs_gnuplot = pytest.mark.skipif(
     shutil.which("gnuplot") is None, reason="gnuplot is not installed"

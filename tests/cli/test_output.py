@@ -12,11 +12,8 @@ from pathlib import Path
 import pytest
 from charts import needs_gnuplot
 from fake_driver import build_gpu, cuda_sweep
-from project import BENCH, FIXTURES, NO_PYTHON, ROOT, TIMEOUT_S, bench, null_sweep
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run
+from project import BENCH, FIXTURES, NO_PYTHON, ROOT, TIMEOUT_S, bench, null_sweep
 
 RUN = FIXTURES / "report" / "gpu"
 ODD = "x\x1b[31mred"  # would colour a terminal
