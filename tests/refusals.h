@@ -15,6 +15,10 @@ static inline void write_input(const char *path, const char *input) {
     assert_non_null(file);
     for (const char *at = input; *at != '\0'; at++) {
         unsigned byte = (unsigned char)*at;
+        if (text_starts(at, "\\\n")) {
+            at++;
+            continue;
+        }
         if (text_starts(at, "\\x")) {
             assert_int_equal(sscanf(at, "\\x%2x", &byte), 1);
             at += strlen("xHH");
