@@ -5,6 +5,8 @@
 
 #include "checks.h"
 #include "io/fs.h"
+#include "made_case.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 #include "workloads/mnist/data.h"
 
@@ -20,9 +22,9 @@ static inline case_t make_case(const char *variant, const training_t *training) 
     case_t spec = {.engine = mem_text("cpu"),
                    .variant = mem_text(variant),
                    .dtype = mem_text(training->dtype)};
-    case_add_param(&spec, "hidden", &(value_t){.kind = VALUE_INT, .integer = training->hidden});
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = training->batch});
-    case_add_param(&spec, "steps", &(value_t){.kind = VALUE_INT, .integer = training->steps});
+    add_integer(&spec, "hidden", training->hidden);
+    add_integer(&spec, "batch", training->batch);
+    add_integer(&spec, "steps", training->steps);
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = training->rate});
     workload_complete(workload_find("mnist_train"), &spec);
     return spec;
@@ -45,7 +47,7 @@ typedef struct mnist_world {
 
 static inline mnist_world_t open_world(void) {
     mnist_world_t world;
-    assert_ok(fs_temporary_folder(&world.folder, &err));
+    world.folder = temporary_folder();
     char *root = fs_join(world.folder, "project");
     char *kernels = fs_join(root, "kernels"), *sweeps = fs_join(root, "sweeps");
     assert_ok(fs_make_folders(kernels, &err));
@@ -61,8 +63,7 @@ static inline mnist_world_t open_world(void) {
 
 static inline void close_world(mnist_world_t *world) {
     mnist_data_release(world->kept);
-    fs_remove_tree(world->folder, NULL);
-    free(world->folder);
+    fs_remove_temporary(&world->folder);
 }
 
 /* The world of a whole binary, for cmocka's group set-up and tear-down. */

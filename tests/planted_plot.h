@@ -5,8 +5,10 @@
 
 #include "checks.h"
 #include "io/fs.h"
+#include "made_case.h"
 #include "plot/axes.h"
 #include "plot/source.h"
+#include "temporary_folder.h"
 
 /* One case: six passes, whose medians lie within ±0.5 % of its median, of one round each. */
 typedef struct planted {
@@ -34,22 +36,16 @@ static inline case_t planted_case(const planted_t *planted) {
     const char *workload = planted->workload != NULL ? planted->workload : "mlp_infer";
     const char *size = planted->workload != NULL ? "points" : "batch";
     bool worker = !case_engine_is_built_in(planted->engine);
-    case_t spec = {
-        .id = mem_format("%s/%s%s%s/%s/%s=%d%s%s/epochs=%d", workload, planted->engine,
+    case_t spec = made_case(workload, planted->engine, planted->device, planted->variant);
+    spec.id = mem_format("%s/%s%s%s/%s/%s=%d%s%s/epochs=%d", workload, planted->engine,
                          worker ? "-" : "", worker ? planted->device : "", planted->variant, size,
                          planted->size, planted->copy != NULL ? "/copy=" : "",
-                         planted->copy != NULL ? planted->copy : "", planted->epochs),
-        .workload = mem_text(workload),
-        .engine = mem_text(planted->engine),
-        .device = mem_text(planted->device),
-        .variant = mem_text(planted->variant),
-        .dtype = mem_text("f32"),
-    };
+                         planted->copy != NULL ? planted->copy : "", planted->epochs);
     if (planted->epochs == 0)
         *strrchr(spec.id, '/') = '\0';
-    case_add_param(&spec, size, &(value_t){.kind = VALUE_INT, .integer = planted->size});
+    add_integer(&spec, size, planted->size);
     if (planted->epochs > 0)
-        case_add_param(&spec, "epochs", &(value_t){.kind = VALUE_INT, .integer = planted->epochs});
+        add_integer(&spec, "epochs", planted->epochs);
     case_add_technique(&spec, "copy", planted->copy != NULL ? planted->copy : "pageable");
     return spec;
 }
@@ -150,10 +146,8 @@ static inline void load_cases(world_t *world, const planted_t *cases, size_t n) 
 }
 
 static inline int set_up(void **state) {
-    error_t err = ERROR_INIT;
     world_t *world = mem_zeroed(1, sizeof *world);
-    if (fs_temporary_folder(&world->folder, &err) != STATUS_OK)
-        return -1;
+    world->folder = temporary_folder();
     world->run = fs_join(world->folder, "run");
     *state = world;
     return 0;
@@ -162,8 +156,7 @@ static inline int set_up(void **state) {
 static inline int tear_down(void **state) {
     world_t *world = *state;
     plot_source_free(&world->source);
-    fs_remove_tree(world->folder, NULL);
-    free(world->folder);
+    fs_remove_temporary(&world->folder);
     free(world->run);
     free(world);
     return 0;

@@ -4,6 +4,7 @@
 
 #include "checks.h"
 #include "io/fs.h"
+#include "made_case.h"
 #include "results/record.h"
 #include "temporary_folder.h"
 
@@ -12,12 +13,9 @@
 /* The first pass of a case of mlp_infer, with one round of samples per named phase. */
 static inline case_result_t make_result(const char *engine, const char *variant, int64_t batch,
                                         const char *const *phases, double first_ns) {
-    case_t spec = {.workload = mem_text("mlp_infer"),
-                   .engine = mem_text(engine),
-                   .device = mem_text(strcmp(engine, "cpu") == 0 ? "cpu" : "cuda"),
-                   .variant = mem_text(variant),
-                   .dtype = mem_text("f32")};
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = batch});
+    case_t spec =
+        made_case("mlp_infer", engine, strcmp(engine, "cpu") == 0 ? "cpu" : "cuda", variant);
+    add_integer(&spec, "batch", batch);
     int64_t layers[] = {4, 5, 1};
     case_add_param(&spec, "layers", &(value_t){.kind = VALUE_INTS, .ints = layers, .n_ints = 3});
     char label[32];

@@ -4,6 +4,7 @@
 #include "engine/gpu.h"
 #include "engine/session.h"
 #include "fake_device.h"
+#include "made_case.h"
 #include "workloads/allocate/session.h"
 #include "workloads/common/workload.h"
 
@@ -68,7 +69,7 @@ static status_t open_session(session_t *session, gpu_t *gpu, const char *variant
     *session = (session_t){.ops = &allocate_cuda, .engine = gpu};
     session->spec.engine = mem_text("cuda");
     session->spec.variant = mem_text(variant);
-    case_add_param(&session->spec, "live", &(value_t){.kind = VALUE_INT, .integer = live});
+    add_integer(&session->spec, "live", live);
     workload_complete(workload_find("allocate"), &session->spec);
     return session->ops->open(session, &(open_request_t){.spec = &session->spec, .seed = 42}, err);
 }

@@ -3,6 +3,7 @@
 #include "checks.h"
 #include "compile/compile.h"
 #include "io/fs.h"
+#include "made_case.h"
 #include "temporary_folder.h"
 #include "workloads/common/workload.h"
 
@@ -67,8 +68,7 @@ static void test_other_engines_need_no_program(void **state) {
     program_list_t programs = {0};
     size_t index = 0;
     case_t spec = make_case("ref", 1);
-    free(spec.engine);
-    spec.engine = mem_text("cpu");
+    set_text(&spec.engine, "cpu");
     assert_ok(compile_add(&options, &spec, "sm_90", &programs, &index, &err));
     assert_true(index == (size_t)-1);
     assert_int_equal(programs.n, 0);

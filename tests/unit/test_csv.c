@@ -1,6 +1,8 @@
-/* The CSV reader, and the study's logs read through it. What tests/fixtures/invalid_csv.txt holds * must be refused. */
+/* The CSV reader, and the study's logs read through it. What tests/fixtures/invalid_csv.txt holds
+ * must be refused. */
 #include "checks.h"
 #include "io/csv.h"
+#include "made_case.h"
 #include "refusals.h"
 #include "results/study_csv.h"
 #include "results_folder.h"
@@ -130,7 +132,8 @@ static void study_log_is_recognised_by_its_header(void **state) {
     study_log_free(&log);
 }
 
-/* ---- Which cases get a row of the study's tables: a made-up number is worse than none. And rows of * timings.csv that names would break. */
+/* ---- Which cases get a row of the study's tables: a made-up number is worse than none. And rows
+ * of timings.csv that names would break. */
 
 static const char *const NO_H2D[] = {"malloc", "kernel", "d2h", "free", "total", NULL};
 static const char *const NO_MALLOC[] = {"h2d", "kernel", "d2h", "free", "total", NULL};
@@ -144,10 +147,8 @@ static void test_only_a_cpu_copies_for_nothing(void **state) {
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     append(folder, make_result("cuda", "01_study", 4, NO_MALLOC, 1000));
     case_result_t host = make_result("pytorch", "eager", 8, NO_COPIES, 1000);
-    free(host.spec.device);
-    host.spec.device = mem_text("cpu");
-    free(host.spec.id);
-    host.spec.id = mem_text("mlp_infer/pytorch-cpu/eager/batch=8");
+    set_text(&host.spec.device, "cpu");
+    set_text(&host.spec.id, "mlp_infer/pytorch-cpu/eager/batch=8");
     append(folder, host);
     record_t run;
     assert_ok(record_load(folder, &run, &err));

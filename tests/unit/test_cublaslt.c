@@ -1,4 +1,5 @@
-/* The door to cuBLASLt: its declarations, where it is looked for, what becomes of one that is not * there. */
+/* The door to cuBLASLt: its declarations, where it is looked for, what becomes of one that is not
+ * there. */
 #include "base/rng.h"
 #include "checks.h"
 #include "cuda/cublaslt.h"
@@ -76,7 +77,9 @@ static void test_check(void **state) {
     assert_string_equal(err.text, "cublasLt matmul(): CUBLAS_STATUS_NOT_SUPPORTED (15)");
 }
 
-/* ---- One step's products as workloads/mnist_train/cublaslt.c asks a cuBLASLt for them that computes on * the host: operands, leading dimensions and epilogues, against plain loops. And how the block of * device memory is laid out. */
+/* ---- One step's products as workloads/mnist_train/cublaslt.c asks a cuBLASLt for them that
+ * computes on the host: operands, leading dimensions and epilogues, against plain loops. And how
+ * the block of device memory is laid out. */
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 

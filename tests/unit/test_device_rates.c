@@ -1,6 +1,7 @@
 /* The device's rates: from calibration cases, and what follows from its architecture. */
 #include "checks.h"
 #include "limits/limits.h"
+#include "made_case.h"
 #include "timed_result.h"
 #include "workloads/operator/operators.h"
 
@@ -9,8 +10,7 @@ static case_result_t device_result(const char *engine, const char *variant, int6
                                    double kernel_ns) {
     case_result_t result =
         make_result("device", engine, bytes, (timed_t[]){{"kernel", kernel_ns}, {NULL, 0}});
-    free(result.spec.variant);
-    result.spec.variant = mem_text(variant);
+    set_text(&result.spec.variant, variant);
     return result;
 }
 
@@ -36,8 +36,7 @@ static void test_calibration(void **state) {
     case_result_t bus =
         make_result("device", "cuda", 55000000,
                     (timed_t[]){{"h2d", 1000000}, {"d2h", 1100000}, {"both", 1250000}, {NULL, 0}});
-    free(bus.spec.variant);
-    bus.spec.variant = mem_text("bus");
+    set_text(&bus.spec.variant, "bus");
     device_rates_calibrate(&bus, &rates);
     assert_true(fabs(rates.bus_in_bytes_per_s / 55e9 - 1) < 1e-12);
     assert_true(fabs(rates.bus_out_bytes_per_s / 50e9 - 1) < 1e-12);
@@ -84,8 +83,7 @@ static void test_library_rates(void **state) {
     const double flops = 2.0 * 8192 * 8192 * 8192;
     const timed_t times[] = {{"f32", 20e6}, {"f16", 1.6e6}, {NULL, 0}};
     case_result_t result = make_result("device", "cuda", bytes, times);
-    free(result.spec.variant);
-    result.spec.variant = mem_text("matmul");
+    set_text(&result.spec.variant, "matmul");
     device_rates_calibrate(&result, &rates);
     assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 20e-3);
     assert_rate(matmul_flops_per_s(&rates, MATMUL_F16), flops / 1.6e-3);
@@ -102,8 +100,7 @@ static void test_library_rates(void **state) {
 static case_result_t training(const char *dtype, double ns) {
     case_result_t result =
         make_result("mlp_train", "cuda", 784, (timed_t[]){{"train_device", ns}, {NULL, 0}});
-    free(result.spec.dtype);
-    result.spec.dtype = mem_text(dtype);
+    set_text(&result.spec.dtype, dtype);
     result.limit.phase = mem_text("train_device");
     return result;
 }
@@ -116,8 +113,7 @@ static void test_an_own_operator_raises_no_rate(void **state) {
     case_result_t result = training("f16", 1);
     case_free(&result.spec);
     result.spec = workload_defaults(workload_find(gemm->name));
-    free(result.spec.engine);
-    result.spec.engine = mem_text("cuda");
+    set_text(&result.spec.engine, "cuda");
     assert_true(matmul_type_of(&result.spec) == MATMUL_F16);
     device_rates_calibrate(&result, &rates);
     assert_true(isnan(rates.own_flops_per_s[MATMUL_F16]));

@@ -4,7 +4,8 @@
 #include "checks.h"
 #include "workloads/mnist_train/cublaslt.h"
 
-/* ---- f16 against what IEEE 754 says: every half survives the way to float and back, and halfway cases * go to the even neighbour. */
+/* ---- f16 against what IEEE 754 says: every half survives the way to float and back, and halfway
+ * cases go to the even neighbour. */
 
 static void every_half_survives(void **state) {
     for (uint32_t half = 0; half <= 0xFFFF; half++) {

@@ -1,4 +1,5 @@
-/* Host and device share struct launch by layout alone: the text of both headers must declare the * same fields in the same order, and the same values for its constants; so with stages and plan. */
+/* Host and device share struct launch by layout alone: the text of both headers must declare the
+ * same fields in the same order, and the same values for its constants; so with stages and plan. */
 #include "base/text.h"
 #include "checks.h"
 #include "engine/launch.h"

@@ -1,6 +1,7 @@
 /* Limits and plausibility on times that are chosen for it. */
 #include "checks.h"
 #include "limits/limits.h"
+#include "made_case.h"
 #include "timed_result.h"
 
 /* Round figures near those of a data-centre GPU: 4 TB/s, 10 TB/s, 50 MB, 50 TFLOP/s in
@@ -54,10 +55,8 @@ static void test_mapped_memory_has_no_limit(void **state) {
         const bool ours = strcmp(CASES[i].engine, "cuda") == 0;
         const timed_t times[] = {{ours ? "kernel_graph" : "forward_graph", 500}, {NULL, 0}};
         case_result_t result = make_result("mlp_infer", CASES[i].engine, 64, times);
-        free(result.spec.device);
-        result.spec.device = mem_text("cuda");
-        free(result.spec.variant);
-        result.spec.variant = mem_text(CASES[i].variant);
+        set_text(&result.spec.device, "cuda");
+        set_text(&result.spec.variant, CASES[i].variant);
         case_drop_techniques(&result.spec);
         if (CASES[i].copy != NULL)
             case_add_technique(&result.spec, "copy", CASES[i].copy);
@@ -114,8 +113,7 @@ static void test_matmul_limit(void **state) {
     for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         case_result_t result = make_result(ROWS[i].workload, "cuda", ROWS[i].size,
                                            (timed_t[]){{"train_device", 1e12}, {NULL, 0}});
-        free(result.spec.dtype);
-        result.spec.dtype = mem_text(ROWS[i].dtype);
+        set_text(&result.spec.dtype, ROWS[i].dtype);
         limit_set(&result, workload_find(ROWS[i].workload), &rates);
         const double least_ns = result.limit.flops / ROWS[i].flops_per_s * 1e9;
         assert_limit(&result, "matmul", least_ns, least_ns / 1e12, "train_device");
@@ -287,8 +285,7 @@ typedef struct bound_row {
 static case_result_t result_of_row(const bound_row_t *row, double ns, const device_rates_t *rates) {
     case_result_t result =
         make_result(row->workload, "cuda", row->size, (timed_t[]){{row->phase, ns}, {NULL, 0}});
-    free(result.spec.dtype);
-    result.spec.dtype = mem_text(row->dtype);
+    set_text(&result.spec.dtype, row->dtype);
     limit_set(&result, workload_find(row->workload), rates);
     plausibility_check(&result, rates);
     return result;
@@ -382,8 +379,7 @@ static void test_no_phase_of_a_training_is_too_short(void **state) {
         timed_t times[] = {{"train", 1e9}, {"host_to_host", 1e9}, {"total", 1e9}, {NULL, 0}};
         times[i].ns = 20e3;
         case_result_t result = make_result("linreg_train", "mine", 5000000, times);
-        free(result.spec.device);
-        result.spec.device = mem_text("cuda");
+        set_text(&result.spec.device, "cuda");
         plausibility_check(&result, &rates);
         assert_non_null(flag_list_find(&result.flags, FLAG_OVER_LIMIT));
         result_free(&result);

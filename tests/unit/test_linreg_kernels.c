@@ -2,6 +2,7 @@
  * against the C that every other engine is tested against, bit for bit. */
 #include "base/rng.h"
 #include "checks.h"
+#include "made_case.h"
 #include "workloads/common/workload.h"
 #include "workloads/linreg_train/data.h"
 
@@ -55,7 +56,7 @@ static void test_points(void **state) {
     static const int64_t SIZES[] = {1, 4, 5, 6, 4999, 123457};
     for (size_t k = 0; k < COUNT_OF(SIZES); k++) {
         case_t spec = {.engine = mem_text("cpu"), .variant = mem_text("ref")};
-        case_add_param(&spec, "points", &(value_t){.kind = VALUE_INT, .integer = SIZES[k]});
+        add_integer(&spec, "points", SIZES[k]);
         workload_complete(workload_find("linreg_train"), &spec);
         const linreg_data_t *data = linreg_data_take(&spec, SEED);
         const float step = (float)(10.0 / (double)SIZES[k]);

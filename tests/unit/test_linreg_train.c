@@ -5,6 +5,7 @@
 #include "io/fs.h"
 #include "io/npy.h"
 #include "known_linreg.h"
+#include "made_case.h"
 #include "temporary_folder.h"
 #include "workloads/common/workload.h"
 #include "workloads/linreg_train/data.h"
@@ -12,18 +13,7 @@
 #include <omp.h>
 
 static void open_session(session_t *session, const char *variant, const training_t *training) {
-    *session = (session_t){.ops = &linreg_train_cpu, .spec = make_case(variant, training)};
-    const open_request_t request = {.spec = &session->spec, .seed = SEED};
-    error_t err = ERROR_INIT;
-    if (session->ops->open(session, &request, &err) != STATUS_OK)
-        fail_msg("%s: %s", session->spec.id, err.text);
-}
-
-static void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
-    free(session->results_json);
+    open_case(session, &linreg_train_cpu, make_case(variant, training));
 }
 
 /* params, losses and, where there are test points, test_loss. */

@@ -1,6 +1,7 @@
 /* Which weights of a timed training are right: the limit beside the oracle's losses, and what becomes
  * of an answer of its worker. */
 #include "checks.h"
+#include "made_case.h"
 #include "measure/contender.h"
 
 static double most_of(double start, double half, double end) {
@@ -39,12 +40,8 @@ static worker_link_t make_link(const char *answer) {
 }
 
 static contender_t make_contender(worker_link_t *link) {
-    case_t spec = {.id = mem_text("a case"),
-                   .workload = mem_text("mnist_train"),
-                   .engine = mem_text("cpu"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("ref"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("mnist_train", "cpu", "cpu", "ref");
+    spec.id = mem_text("a case");
     contender_t contender;
     contender_init(&contender, &spec, link, NULL, &SETTINGS);
     contender.may_retry = false;

@@ -4,6 +4,7 @@
 #include "engine/session.h"
 #include "io/fs.h"
 #include "io/npy.h"
+#include "made_case.h"
 #include "temporary_folder.h"
 #include "workloads/common/workload.h"
 #include "workloads/mlp_infer/data.h"
@@ -17,7 +18,7 @@ typedef struct shape {
 
 static case_t make_case(const char *variant, const shape_t *shape) {
     case_t spec = {.engine = mem_text("cpu"), .variant = mem_text(variant)};
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = shape->batch});
+    add_integer(&spec, "batch", shape->batch);
     value_t layers = {.kind = VALUE_INTS, .ints = (int64_t *)shape->sizes};
     while (layers.n_ints < 8 && shape->sizes[layers.n_ints] != 0)
         layers.n_ints++;
@@ -27,17 +28,7 @@ static case_t make_case(const char *variant, const shape_t *shape) {
 }
 
 static void open_session(session_t *session, const char *variant, const shape_t *shape) {
-    *session = (session_t){.ops = &mlp_infer_cpu, .spec = make_case(variant, shape)};
-    const open_request_t request = {.spec = &session->spec, .seed = SEED};
-    error_t err = ERROR_INIT;
-    if (session->ops->open(session, &request, &err) != STATUS_OK)
-        fail_msg("%s: %s", session->spec.id, err.text);
-}
-
-static void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
+    open_case(session, &mlp_infer_cpu, make_case(variant, shape));
 }
 
 static npy_t output_of(const char *variant, const shape_t *shape) {
@@ -170,8 +161,7 @@ static void test_other_dtypes_are_skipped(void **state) {
                              .spec = make_case(is_ref ? "ref" : "omp", &SHAPES[0])};
         const open_request_t request = {.spec = &session.spec, .seed = SEED};
         error_t err = ERROR_INIT;
-        free(session.spec.dtype);
-        session.spec.dtype = mem_text("f16");
+        set_text(&session.spec.dtype, "f16");
         status_t status = mlp_infer_cpu.open(&session, &request, &err);
         assert_int_equal(session.skipped, !is_ref);
         if (is_ref) {

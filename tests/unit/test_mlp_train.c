@@ -3,6 +3,7 @@
 #include "checks.h"
 #include "engine/session.h"
 #include "io/npy.h"
+#include "made_case.h"
 #include "mnist_training.h"
 #include "workloads/common/workload.h"
 #include "workloads/mlp_train/data.h"
@@ -12,10 +13,7 @@
 static json_t *fixture;
 
 static int open_with_fixture(void **state) {
-    json_error_t wrong;
-    fixture = json_load_file("tests/fixtures/mlp_known.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (fixture == NULL)
-        fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
+    fixture = read_json("tests/fixtures/mlp_known.json");
     return open_all(state);
 }
 
@@ -44,8 +42,7 @@ static case_t mlp_case(const char *variant, const mlp_t *mlp, const char *dtype)
     case_t spec = {
         .engine = mem_text("cpu"), .variant = mem_text(variant), .dtype = mem_text(dtype)};
     for (size_t i = 0; i < COUNT_OF(INTS); i++)
-        case_add_param(&spec, INTS[i].name,
-                       &(value_t){.kind = VALUE_INT, .integer = INTS[i].value});
+        add_integer(&spec, INTS[i].name, INTS[i].value);
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = mlp->rate});
     workload_complete(workload_find("mlp_train"), &spec);
     return spec;
@@ -189,18 +186,7 @@ static void test_start_is_mnist_train_s(void **state) {
 /* ---- sessions on the CPU --------------------------------------------------------------------- */
 
 static void open_session(session_t *session, const char *variant, const mlp_t *mlp) {
-    *session = (session_t){.ops = &mlp_train_cpu, .spec = mlp_case(variant, mlp, "f32")};
-    const open_request_t request = {.spec = &session->spec, .seed = 42};
-    error_t err = ERROR_INIT;
-    if (session->ops->open(session, &request, &err) != STATUS_OK)
-        fail_msg("%s: %s", session->spec.id, err.text);
-}
-
-static void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
-    free(session->results_json);
+    open_case(session, &mlp_train_cpu, mlp_case(variant, mlp, "f32"));
 }
 
 static double item(const json_t *object, const char *key, size_t i) {

@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "gzip_file.h"
 #include "io/fs.h"
+#include "made_case.h"
 #include "temporary_folder.h"
 #include "workloads/mnist/data.h"
 
@@ -307,7 +308,8 @@ static void test_bad_set_is_no_reason_for_another(void **state) {
     fs_remove_temporary(&top);
 }
 
-/* ---- The synthetic set against tests/fixtures/mnist_known.json, which the PyTorch side is tested * against too. */
+/* ---- The synthetic set against tests/fixtures/mnist_known.json, which the PyTorch side is tested
+ * against too. */
 
 static void check_crc(const json_t *known, const char *name, const uint8_t *bytes, size_t n) {
     char *found = mem_format("%08lx", crc32(0, bytes, (uInt)n));
@@ -324,11 +326,7 @@ static void check_bytes(const json_t *known, const char *name, const uint8_t *by
 }
 
 static void test_synthetic_set_is_known(void **state) {
-    json_error_t wrong;
-    json_t *fixture =
-        json_load_file("tests/fixtures/mnist_known.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (fixture == NULL)
-        fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
+    json_t *fixture = read_json("tests/fixtures/mnist_known.json");
     const json_t *known = json_object_get(fixture, "synthetic");
     char *folder = temporary_folder();
     char *top = mem_format("%s/project", folder);

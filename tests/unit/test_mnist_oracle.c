@@ -1,6 +1,9 @@
-/* mnist_train on the CPU: what trainings start from and how they go, against * tests/fixtures/mnist_known.json, which the PyTorch side is tested against too; the oracle's * gradients against central differences. All on the synthetic set. */
+/* mnist_train on the CPU: what trainings start from and how they go, against
+ * tests/fixtures/mnist_known.json, which the PyTorch side is tested against too; the oracle's
+ * gradients against central differences. All on the synthetic set. */
 #include "base/half.h"
 #include "checks.h"
+#include "made_case.h"
 #include "mnist_training.h"
 #include "workloads/mnist/oracle.h"
 
@@ -9,10 +12,7 @@
 static json_t *fixture;
 
 static int open_with_fixture(void **state) {
-    json_error_t wrong;
-    fixture = json_load_file("tests/fixtures/mnist_known.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (fixture == NULL)
-        fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
+    fixture = read_json("tests/fixtures/mnist_known.json");
     return open_all(state);
 }
 
@@ -315,7 +315,8 @@ static void test_batch_divides_the_images(void **state) {
     }
 }
 
-/* ---- The oracle's products of matrices against sums written out, at sizes that are no multiple of a * tile's or of a block's. */
+/* ---- The oracle's products of matrices against sums written out, at sizes that are no multiple
+ * of a tile's or of a block's. */
 
 /* Small integers: every order of adding them up is exact. */
 static double *new_matrix(size_t n, unsigned seed) {

@@ -3,6 +3,7 @@
 #include "checks.h"
 #include "engine/session.h"
 #include "io/npy.h"
+#include "made_case.h"
 #include "mnist_training.h"
 #include "workloads/common/workload.h"
 #include "workloads/mnist/oracle.h"
@@ -12,18 +13,7 @@
 #include <unistd.h>
 
 static void open_session(session_t *session, const char *variant, const training_t *training) {
-    *session = (session_t){.ops = &mnist_train_cpu, .spec = make_case(variant, training)};
-    const open_request_t request = {.spec = &session->spec, .seed = 42};
-    error_t err = ERROR_INIT;
-    if (session->ops->open(session, &request, &err) != STATUS_OK)
-        fail_msg("%s: %s", session->spec.id, err.text);
-}
-
-static void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
-    free(session->results_json);
+    open_case(session, &mnist_train_cpu, make_case(variant, training));
 }
 
 enum { LOSSES = MNIST_LAYERS, DESCENT, N_ARRAYS };

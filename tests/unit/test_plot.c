@@ -1,4 +1,5 @@
-/* Tables of the charts, and that nothing in a results file reaches gnuplot as more than text. * tests/cli/test_plot.py draws for real. */
+/* Tables of the charts, and that nothing in a results file reaches gnuplot as more than text.
+ * tests/cli/test_plot.py draws for real. */
 #include "checks.h"
 #include "planted_plot.h"
 #include "planted_training.h"

@@ -1,6 +1,7 @@
 /* Charts of trainings by whole epochs and of their allocators, and what they are read from. */
 #include "analysis/learning.h"
 #include "checks.h"
+#include "made_case.h"
 #include "planted_plot.h"
 
 typedef struct training {
@@ -14,16 +15,12 @@ typedef struct training {
 static case_result_t result_of(const training_t *training) {
     const bool cuda = strcmp(training->engine, "cuda") == 0;
     const bool other = training->allocator != NULL && strcmp(training->allocator, "caching") != 0;
-    case_t spec = {.id = mem_format("mlp_train/%s%s/%s/width=%d%s%s", training->engine,
-                                    cuda ? "" : "-cuda", training->variant, training->width,
-                                    other ? "/allocator=" : "", other ? training->allocator : ""),
-                   .workload = mem_text("mlp_train"),
-                   .engine = mem_text(training->engine),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text(training->variant),
-                   .dtype = mem_text("f32")};
-    case_add_param(&spec, "width", &(value_t){.kind = VALUE_INT, .integer = training->width});
-    case_add_param(&spec, "seed", &(value_t){.kind = VALUE_INT, .integer = 1});
+    case_t spec = made_case("mlp_train", training->engine, "cuda", training->variant);
+    spec.id = mem_format("mlp_train/%s%s/%s/width=%d%s%s", training->engine, cuda ? "" : "-cuda",
+                         training->variant, training->width, other ? "/allocator=" : "",
+                         other ? training->allocator : "");
+    add_integer(&spec, "width", training->width);
+    add_integer(&spec, "seed", 1);
     if (training->allocator != NULL)
         case_add_technique(&spec, "allocator", training->allocator);
     case_result_t result;

@@ -2,6 +2,7 @@
 #include "analysis/learning.h"
 #include "analysis/speedup.h"
 #include "checks.h"
+#include "made_case.h"
 #include "planted_mnist.h"
 #include "plot/limit_lines.h"
 
@@ -94,8 +95,7 @@ static void arithmetic_of_weights_can_be_checked_by_hand(void **state) {
     for (size_t i = 0; i < 3; i++)
         free(texts[i]);
     /* 2 bytes of each weight forward, 4 backward and 4 written: 2.5 times 4. */
-    free(wide.dtype);
-    wide.dtype = mem_text("mixed");
+    set_text(&wide.dtype, "mixed");
     char *mixed = training_bound_arithmetic(BOUND_WEIGHTS, &wide, &RATES);
     assert_string_equal(mixed, "2.5 × 563 MB / 4.00 TB/s = 352 µs");
     assert_string_equal(training_bound_name(BOUND_WEIGHTS, &wide), "2.5·W per step, in DRAM");

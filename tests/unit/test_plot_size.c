@@ -2,6 +2,7 @@
 #include "base/units.h"
 #include "checks.h"
 #include "limits/limits.h"
+#include "made_case.h"
 #include "model/chart_kinds.h"
 #include "planted_plot.h"
 #include "planted_training.h"
@@ -197,7 +198,8 @@ static void without_a_rival_there_is_no_relative_speed(void **state) {
     not_drawn(chart_speed(world->data, &chart), "no rival has a time to compare with");
 }
 
-/* ---- Charts with PyTorch, JAX and a script of a user's own: each stands for itself, and the strongest * of a size is the one to beat. */
+/* ---- Charts with PyTorch, JAX and a script of a user's own: each stands for itself, and the
+ * strongest of a size is the one to beat. */
 
 /* By host_to_host, half of the total, the strongest is PyTorch at batch 1, JAX at 2, triton at 4. */
 static const planted_t CASES[] = {
@@ -357,7 +359,8 @@ static void colours_are_those_of_the_whole_run(void **state) {
     assert_int_equal(series_named(world, "triton fused")->style, 94);
 }
 
-/* ---- What bounds a training: the arithmetic, what it needs to be known, and where the charts of the * ladder show it. */
+/* ---- What bounds a training: the arithmetic, what it needs to be known, and where the charts of
+ * the ladder show it. */
 
 /* Round figures near those of a data-centre GPU. */
 static const device_rates_t RATES = {
@@ -425,7 +428,7 @@ static void add_gauge(record_t *run, const char *variant, int64_t bytes, const c
                    .workload = mem_text("device"),
                    .engine = mem_text("cuda"),
                    .variant = mem_text(variant)};
-    case_add_param(&spec, "bytes", &(value_t){.kind = VALUE_INT, .integer = bytes});
+    add_integer(&spec, "bytes", bytes);
     case_result_t result;
     result_init(&result, &spec);
     case_free(&spec);

@@ -1,6 +1,7 @@
 /* The report against runs whose truth is planted. */
 #include "checks.h"
 #include "io/fs.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "report/environment.h"
 #include "report/report.h"
@@ -12,8 +13,7 @@
 /* Write a planted run under `folder`; takes it. Returns its folder, owned by the caller. */
 static char *save_run(record_t run, const char *folder, const char *name, const char *gpu) {
     error_t err = ERROR_INIT;
-    free(run.name);
-    run.name = mem_text(name);
+    set_text(&run.name, name);
     run.folder = fs_join(folder, name);
     run.started = mem_text("2026-03-02T10:15:00Z");
     run.finished = mem_text("2026-03-02T10:16:00Z");

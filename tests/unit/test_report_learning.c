@@ -1,6 +1,7 @@
 /* What the report says of trainings of a network: who is compared by which phase, what a step has
  * to move, and whether all learn the same. */
 #include "checks.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/report.h"
@@ -20,14 +21,11 @@ typedef struct learnt {
 
 static case_result_t *plant_learnt(record_t *run, learnt_t what) {
     const bool pytorch = strcmp(what.engine, "pytorch") == 0;
-    case_t spec = {.workload = mem_text("mnist_train"),
-                   .engine = mem_text(what.engine),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text(what.variant),
-                   .dtype = mem_text("f16")};
-    case_add_param(&spec, "hidden", &(value_t){.kind = VALUE_INT, .integer = what.hidden});
-    case_add_param(&spec, "steps", &(value_t){.kind = VALUE_INT, .integer = 5000});
-    case_add_param(&spec, "seed", &(value_t){.kind = VALUE_INT, .integer = what.seed});
+    case_t spec = made_case("mnist_train", what.engine, "cuda", what.variant);
+    set_text(&spec.dtype, "f16");
+    add_integer(&spec, "hidden", what.hidden);
+    add_integer(&spec, "steps", 5000);
+    add_integer(&spec, "seed", what.seed);
     spec.id =
         mem_format("mnist_train/%s%s/%s/hidden=%lld/seed=%lld", what.engine, pytorch ? "-cuda" : "",
                    what.variant, (long long)what.hidden, (long long)what.seed);
@@ -167,8 +165,7 @@ static void made_up_images_are_named(void **state) {
     char *text = page_of(&run);
     assert_has(text, "- Data set: dataset=mnist.\n");
     free(text);
-    free(run.cases[0].results_json);
-    run.cases[0].results_json = mem_text("{\"accuracy\":0.9,\"dataset\":\"synthetic\"}");
+    set_text(&run.cases[0].results_json, "{\"accuracy\":0.9,\"dataset\":\"synthetic\"}");
     text = page_of(&run);
     assert_has(text, "dataset=synthetic, mnist. **Synthetic images");
     free(text);
@@ -185,8 +182,7 @@ static void float32_weights_are_compared_apart(void **state) {
     record_t run = planted();
     for (size_t i = 0; i < COUNT_OF(LEARNT); i++) {
         case_result_t *result = plant_learnt(&run, LEARNT[i]);
-        free(result->spec.dtype);
-        result->spec.dtype = mem_text("mixed");
+        set_text(&result->spec.dtype, "mixed");
     }
     char *text = page_of(&run);
     assert_has(text, "with f32 weights, contenders are within **1.00 percentage points**");

@@ -1,5 +1,6 @@
 /* Sections of the report, printed by themselves from runs whose truth is planted. */
 #include "checks.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/report.h"
@@ -12,13 +13,9 @@ static char *page_of(const record_t *run) {
 /* A case of the device's calibration with one phase of 160 equal samples. */
 static void plant_gauge(record_t *run, const char *workload, const char *variant, int64_t bytes,
                         const char *phase_name, double median_ns) {
-    case_t spec = {.id = mem_format("%s/cuda/%s", workload, variant),
-                   .workload = mem_text(workload),
-                   .engine = mem_text("cuda"),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text(variant),
-                   .dtype = mem_text("f32")};
-    case_add_param(&spec, "bytes", &(value_t){.kind = VALUE_INT, .integer = bytes});
+    case_t spec = made_case(workload, "cuda", "cuda", variant);
+    spec.id = mem_format("%s/cuda/%s", workload, variant);
+    add_integer(&spec, "bytes", bytes);
     case_result_t result;
     result_init(&result, &spec);
     case_free(&spec);

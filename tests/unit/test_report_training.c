@@ -1,5 +1,6 @@
 /* The report on a workload that trains, from runs whose truth is planted. */
 #include "checks.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "printed_section.h"
 
@@ -14,13 +15,9 @@ typedef struct trained {
 
 static case_result_t *plant_training(record_t *run, trained_t what) {
     char label[32];
-    case_t spec = {.workload = mem_text("linreg_train"),
-                   .engine = mem_text(what.engine),
-                   .device = mem_text(what.device),
-                   .variant = mem_text(what.variant),
-                   .dtype = mem_text("f32")};
-    case_add_param(&spec, "points", &(value_t){.kind = VALUE_INT, .integer = what.points});
-    case_add_param(&spec, "epochs", &(value_t){.kind = VALUE_INT, .integer = what.epochs});
+    case_t spec = made_case("linreg_train", what.engine, what.device, what.variant);
+    add_integer(&spec, "points", what.points);
+    add_integer(&spec, "epochs", what.epochs);
     spec.id = mem_format("linreg_train/%s/%s/points=%lld", case_engine_label(&spec, label),
                          what.variant, (long long)what.points);
     case_result_t result;

@@ -129,7 +129,8 @@ static void case_without_its_last_check_is_named(void **state) {
     record_free(&run);
 }
 
-/* ---- Times that a script claims, and the supervisor's clock does not confirm: shown with a mark, compared * with nothing. */
+/* ---- Times that a script claims, and the supervisor's clock does not confirm: shown with a mark,
+ * compared with nothing. */
 
 /* The claims are the lowest times. */
 static const planted_t PLANTED[] = {
@@ -281,7 +282,8 @@ static void warnings_give_the_reason(void **state) {
     }
 }
 
-/* ---- Every contender that is not ours is a rival by the same rule, whoever it is: runs with PyTorch, * JAX and a script of a user's own, with and without ours. */
+/* ---- Every contender that is not ours is a rival by the same rule, whoever it is: runs with
+ * PyTorch, JAX and a script of a user's own, with and without ours. */
 
 /* The strongest is PyTorch at batch 1, JAX at batch 64 and triton at batch 4096. */
 static const planted_t PLANTED_OF_RIVALS[] = {

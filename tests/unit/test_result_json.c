@@ -1,5 +1,7 @@
-/* Results as lines of cases.jsonl: nothing is lost on the way there and back, and a line that is * not what it should be is refused with its reason. */
+/* Results as lines of cases.jsonl: nothing is lost on the way there and back, and a line that is
+ * not what it should be is refused with its reason. */
 #include "checks.h"
+#include "made_case.h"
 #include "model/result_json.h"
 #include "run/state.h"
 #include "timed_result.h"
@@ -19,7 +21,7 @@
 static case_result_t full_result(void) {
     case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("03_vectorized")};
     case_add_technique(&spec, "copy", "pinned");
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = 65537});
+    add_integer(&spec, "batch", 65537);
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = 0.1});
     workload_complete(workload_find("mlp_infer"), &spec);
     case_result_t r;
@@ -243,8 +245,7 @@ static void test_schema_1(void **state) {
  * a character: the line must be written all the same. */
 static void test_text_that_is_not_utf8(void **state) {
     case_result_t result = full_result();
-    free(result.reason);
-    result.reason = mem_text("worker died; it said: caf\xc3\xa9 \xff\xfe caf\xc3");
+    set_text(&result.reason, "worker died; it said: caf\xc3\xa9 \xff\xfe caf\xc3");
     flag_list_add_text(&result.flags, "odd \x80");
     json_t *json = result_to_json(&result);
     assert_non_null(json);

@@ -1,5 +1,6 @@
 /* Passes of a case become one result: samples, medians, interval, and the worse of two statuses. */
 #include "checks.h"
+#include "made_case.h"
 #include "model/result.h"
 
 static void add_rounds(phase_t *phase, double first) {
@@ -9,12 +10,8 @@ static void add_rounds(phase_t *phase, double first) {
 
 /* One pass: two rounds of two samples each from `first` on, whose median is first + 1.5. */
 static case_result_t make(double first) {
-    const case_t spec = {.id = mem_text("c"),
-                         .workload = mem_text("null"),
-                         .engine = mem_text("null"),
-                         .device = mem_text("cpu"),
-                         .variant = mem_text("steady"),
-                         .dtype = mem_text("f32")};
+    case_t spec = made_case("null", "null", "cpu", "steady");
+    spec.id = mem_text("c");
     case_result_t result;
     result_init(&result, &spec);
     case_free((case_t *)&spec);
@@ -82,8 +79,7 @@ static void interval_needs_five_passes(void **state) {
     assert_near(enough->median, 100, 1e-9); /* the 8th of 15 averages */
     assert_true(enough->ci95[0] < 100);
     assert_true(enough->ci95[1] > 160); /* the host drives `total`: passes share variance */
-    free(five.phases[0].name);
-    five.phases[0].name = mem_text("kernel_graph");
+    set_text(&five.phases[0].name, "kernel_graph");
     result_summarise(&five);
     assert_near(enough->ci95[1], 160, 1e-9);
     result_free(&four);

@@ -2,15 +2,13 @@
  * too. */
 #include "base/rng.h"
 #include "checks.h"
+#include "made_case.h"
 
 #include <jansson.h>
 
 static int load(void **state) {
-    json_error_t error;
-    *state = json_load_file("tests/fixtures/philox.json", JSON_REJECT_DUPLICATES, &error);
-    if (*state == NULL)
-        print_error("tests/fixtures/philox.json: %s\n", error.text);
-    return *state == NULL ? -1 : 0;
+    *state = read_json("tests/fixtures/philox.json");
+    return 0;
 }
 
 static int unload(void **state) {

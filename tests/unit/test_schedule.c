@@ -2,6 +2,7 @@
  * (tests/fixtures/workers/steady.py). */
 #include "checks.h"
 #include "io/fs.h"
+#include "made_case.h"
 #include "measure/contender.h"
 
 enum { N = 3, N_ROUNDS = 6, SEED = 11 };
@@ -28,12 +29,8 @@ static int set_up(void **state) {
     b->settings.measure.min_rounds = N_ROUNDS;
     b->settings.measure.time_limit_s = 3600; /* no busy machine ends a case */
     for (int i = 0; i < N; i++) {
-        case_t spec = {.id = mem_format("%c", 'A' + i),
-                       .workload = mem_text("null"),
-                       .engine = mem_text("steady"),
-                       .device = mem_text("cpu"),
-                       .variant = mem_text("v"),
-                       .dtype = mem_text("f32")};
+        case_t spec = made_case("null", "steady", "cpu", "v");
+        spec.id = mem_format("%c", 'A' + i);
         contender_init(&b->contenders[i], &spec, &b->worker, NULL, &b->settings);
         case_free(&spec);
     }

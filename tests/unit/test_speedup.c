@@ -1,6 +1,7 @@
 /* What the report decides, against runs whose truth is planted. */
 #include "analysis/speedup.h"
 #include "checks.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "timed_result.h"
 #include "workloads/operator/operators.h"
@@ -232,8 +233,7 @@ static void test_operators_are_compared_by_like_calls(void **state) {
         case_result_t results[] = {make_result("softmax", "cuda", 8, ours),
                                    make_result("softmax", "pytorch", 8, theirs)};
         for (size_t i = 0; i < 2; i++) {
-            free(results[i].spec.device);
-            results[i].spec.device = mem_text("cuda");
+            set_text(&results[i].spec.device, "cuda");
         }
         const record_t run = {.cases = results, .n_cases = 2};
         comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
@@ -249,8 +249,7 @@ static void test_operators_are_compared_by_like_calls(void **state) {
 
 static void expect_call(case_result_t *results, size_t n, const char *phase, double ratio) {
     for (size_t i = 0; i < n; i++) {
-        free(results[i].spec.device);
-        results[i].spec.device = mem_text("cuda");
+        set_text(&results[i].spec.device, "cuda");
     }
     const record_t run = {.cases = results, .n_cases = n};
     comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
@@ -307,8 +306,7 @@ static void test_calls_on_a_cpu_are_named_as_the_cases_do(void **state) {
     case_result_t results[] = {make_result("softmax", "cpu", 8, ours),
                                make_result("softmax", "pytorch", 8, theirs)};
     for (size_t i = 0; i < 2; i++) {
-        free(results[i].spec.device);
-        results[i].spec.device = mem_text("cpu");
+        set_text(&results[i].spec.device, "cpu");
     }
     const record_t run = {.cases = results, .n_cases = 2};
     comparison_set_list_t sets = comparison_sets_of(&run, "softmax");

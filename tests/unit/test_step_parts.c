@@ -125,7 +125,8 @@ static void test_what_lies_outside_is_cut_off(void **state) {
     check(LONG, 4, 20, 0);
 }
 
-/* ---- The phases of a training's sample, over a driver that computes nothing and says 3 ms for every * span between two events. */
+/* ---- The phases of a training's sample, over a driver that computes nothing and says 3 ms for
+ * every span between two events. */
 
 static const double SPAN_NS = 3e6;
 static int n_synchronised;

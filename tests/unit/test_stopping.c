@@ -1,6 +1,7 @@
 /* The stopping rule on made-up samples, whose precision is known. */
 #include "base/rng.h"
 #include "checks.h"
+#include "made_case.h"
 #include "measure/contender.h"
 #include "run/state.h"
 
@@ -9,12 +10,8 @@ static const measure_options_t DEFAULTS = MEASURE_DEFAULTS;
 enum { MOST_SAMPLES = 256 };
 
 static case_result_t make_result(const char *const *phases) {
-    case_t spec = {.id = mem_text("w/cpu/v"),
-                   .workload = mem_text("w"),
-                   .engine = mem_text("cpu"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("v"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("w", "cpu", "cpu", "v");
+    spec.id = mem_text("w/cpu/v");
     case_result_t result;
     result_init(&result, &spec);
     case_free(&spec);
@@ -183,8 +180,7 @@ static void test_which_phases_decide(void **state) {
     };
     for (size_t t = 0; t < COUNT_OF(TABLE); t++) {
         case_result_t result = make_result(TABLE[t].phases);
-        free(result.spec.engine);
-        result.spec.engine = mem_text("cuda");
+        set_text(&result.spec.engine, "cuda");
         stopping_t stopping;
         stopping_init(&stopping, &DEFAULTS);
         stop_reason_t stop = STOP_NONE;

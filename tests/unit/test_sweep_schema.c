@@ -1,6 +1,7 @@
 /* sweeps/schema.json says for editors what the tables in C say for the program: the two must agree.
  */
 #include "checks.h"
+#include "made_case.h"
 #include "model/chart_kinds.h"
 #include "sweep/sweep.h"
 
@@ -8,10 +9,7 @@
 #include <regex.h>
 
 static int read_schema(void **state) {
-    json_error_t wrong;
-    *state = json_load_file("sweeps/schema.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (*state == NULL)
-        fail_msg("%s:%d:%d: %s", wrong.source, wrong.line, wrong.column, wrong.text);
+    *state = read_json("sweeps/schema.json");
     return 0;
 }
 

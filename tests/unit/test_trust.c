@@ -1,17 +1,14 @@
 /* How far times are vouched for: fresh samples, claims of workers, and what they may win. */
 #include "analysis/contenders.h"
 #include "checks.h"
+#include "made_case.h"
 #include "measure/contender.h"
 #include "model/result.h"
 #include "model/result_json.h"
 
 static case_result_t make(double usual_ns, double fresh_ns) {
-    case_t spec = {.id = mem_text("null/mine-cpu/steady"),
-                   .workload = mem_text("null"),
-                   .engine = mem_text("mine"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("steady"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("null", "mine", "cpu", "steady");
+    spec.id = mem_text("null/mine-cpu/steady");
     case_result_t result;
     result_init(&result, &spec);
     case_free(&spec);
@@ -51,14 +48,12 @@ static void slower_on_new_inputs_is_implausible(void **state) {
     case_result_t sealed = make(1000, 53000);
     implausible_find(&sealed);
     assert_int_equal(sealed.status, CASE_OK); /* a script may be that much slower */
-    free(sealed.spec.engine);
-    sealed.spec.engine = mem_text("cpu");
+    set_text(&sealed.spec.engine, "cpu");
     implausible_find(&sealed);
     assert_int_equal(sealed.status, CASE_IMPLAUSIBLE);
     result_free(&sealed);
     case_result_t part = make(1000, 1e6);
-    free(part.phases[0].name);
-    part.phases[0].name = mem_text("malloc");
+    set_text(&part.phases[0].name, "malloc");
     implausible_find(&part);
     assert_int_equal(part.status, CASE_OK);
     part.phases[0].clock = CLOCK_DEVICE;
@@ -121,8 +116,7 @@ static void what_waited_for_cores_is_no_evidence(void **state) {
         result_free(&result);
     }
     case_result_t graph = make(1000, 1e6); /* nothing that the host does slows these */
-    free(graph.phases[0].name);
-    graph.phases[0].name = mem_text("kernel_graph");
+    set_text(&graph.phases[0].name, "kernel_graph");
     for (size_t k = 0; k < 5; k++)
         graph.phases[0].fresh[k].waited_ns = 1e6;
     graph.phases[0].clock = CLOCK_DEVICE;
@@ -156,9 +150,8 @@ static void steps_may_not_claim_less_than_their_training(void **state) {
                  {"mlp_train", 5, 1e5}}; /* compared by its training */
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1e6, 1e6);
-        free(result.spec.workload);
-        result.spec.workload = mem_text(CASES[i].workload);
-        case_add_param(&result.spec, "steps", &(value_t){.kind = VALUE_INT, .integer = 5000});
+        set_text(&result.spec.workload, CASES[i].workload);
+        add_integer(&result.spec, "steps", 5000);
         add_phase(&result, "train", 1e5);
         add_phase(&result, "step", CASES[i].step_ns);
         assert_true(trust_claimed_ns(&result, result_phase(&result, "train")) ==
@@ -185,10 +178,8 @@ static void few_quick_samples_acquit_nobody(void **state) {
 static void nothing_excuses_our_own_kernels(void **state) {
     for (int of_device = 0; of_device < 2; of_device++) {
         case_result_t result = make(1000, 1e6);
-        free(result.spec.engine);
-        result.spec.engine = mem_text("cuda");
-        free(result.phases[0].name);
-        result.phases[0].name = mem_text(of_device ? "kernel" : "total");
+        set_text(&result.spec.engine, "cuda");
+        set_text(&result.phases[0].name, of_device ? "kernel" : "total");
         result.phases[0].clock = of_device ? CLOCK_DEVICE : CLOCK_HOST;
         result.trust = TRUST_SEALED;
         for (size_t k = 0; k < 5; k++)
@@ -228,8 +219,7 @@ static void launches_on_changing_inputs_are_held_to_less(void **state) {
                  {"mapped", 11600, CASE_IMPLAUSIBLE}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1000, CASES[i].fresh_ns);
-        free(result.phases[0].name);
-        result.phases[0].name = mem_text("kernel_graph");
+        set_text(&result.phases[0].name, "kernel_graph");
         result.phases[0].clock = CLOCK_DEVICE;
         case_add_technique(&result.spec, "copy", CASES[i].copy);
         implausible_find(&result);

@@ -2,6 +2,7 @@
  * what disturbs it, is exact here. tests/cheats/ has real workers. */
 #include "base/clock.h"
 #include "checks.h"
+#include "made_case.h"
 #include "measure/contender.h"
 #include "workloads/common/workload.h"
 
@@ -74,12 +75,8 @@ bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
 
 /* The trust in a script that claims so much for a run, if the world is as it is. */
 static trust_t trust_in(double claimed_ns) {
-    case_t spec = {.id = mem_text("mlp_infer/mine-cpu/plain"),
-                   .workload = mem_text("mlp_infer"),
-                   .engine = mem_text("mine"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("plain"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("mlp_infer", "mine", "cpu", "plain");
+    spec.id = mem_text("mlp_infer/mine-cpu/plain");
     const contender_settings_t settings = {0};
     contender_t contender = {.active = true, .settings = &settings};
     result_init(&contender.result, &spec);
@@ -100,12 +97,8 @@ static void set_world(double run_ns) {
 
 /* The trust in a script of an operator, which is compared by a call in a graph. */
 static trust_t trust_in_call(double claimed_ns) {
-    case_t spec = {.id = mem_text("softmax/mine-cuda/plain"),
-                   .workload = mem_text("softmax"),
-                   .engine = mem_text("mine"),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text("plain"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("softmax", "mine", "cuda", "plain");
+    spec.id = mem_text("softmax/mine-cuda/plain");
     const contender_settings_t settings = {0};
     contender_t contender = {.active = true, .settings = &settings, .audit = {.n_phases = 2}};
     contender.audit.phases[0].name = "host_to_host";

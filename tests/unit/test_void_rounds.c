@@ -2,6 +2,7 @@
 #include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "made_case.h"
 #include "measure/contender.h"
 
 #include <errno.h>
@@ -39,12 +40,8 @@ static int set_up(void **state) {
     b->settings = (contender_settings_t){
         .measure = MEASURE_DEFAULTS, .timeout_s = 60, .max_sm_mhz = NAN, .guard = &b->guard};
     b->settings.measure.min_rounds = LEAST_ROUNDS;
-    case_t spec = {.id = mem_text("A"),
-                   .workload = mem_text("null"),
-                   .engine = mem_text("steady"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("v"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("null", "steady", "cpu", "v");
+    spec.id = mem_text("A");
     contender_init(&b->contender, &spec, &b->worker, NULL, &b->settings);
     case_free(&spec);
     contender_open(&b->contender);
