@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from hostile_texts import CONTROL, DEEP, ESCAPES, MARKDOWN, SHELL, tree
-from project import ROOT, bench, make_root, read_cases, write_sweep
+from project import ROOT, bench, make_root, own_worker, read_cases, write_sweep
 
 PATHS = ["../../escaped", "/tmp/escaped", "..", ".", "", "a/b", "a\\b", "-rf", "~", "con\x00"]
 
@@ -124,8 +124,7 @@ for line in sys.stdin:
 
 def test_a_worker_cannot_control_the_terminal(tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
-    (root / "reference_odd").mkdir()
-    (root / "reference_odd" / "worker.py").write_text(STEERING, encoding="utf-8")
+    own_worker(root, STEERING, "odd")
     odd = {"engine": "odd", "device": ["cpu"], "variants": ["rubbish", "reason"]}
     sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [odd], axes={"batch": [1]})
     run = tmp_path / "run"

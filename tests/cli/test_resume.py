@@ -18,11 +18,14 @@ from project import (
     bench,
     make_root,
     null_sweep,
+    own_worker,
     read_cases,
     read_header,
     read_lines,
+    started,
     wait_for_lines,
     wait_until,
+    worker_script,
     write_sweep,
 )
 
@@ -141,13 +144,8 @@ def test_interrupted_run_keeps_finished_cases(tmp_path: Path, name: str) -> None
     ]
     marker = f"BENCH_TEST_MARKER={run}"
     hanging = watched(tmp_path)
-    with subprocess.Popen(
-        [str(BENCH), "run", *map(str, sweeps), "--out", str(run)],
-        text=True,
-        env={**os.environ, "BENCH_ROOT": str(ROOT), **dict([marker.split("=")]), **hanging},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    environment = {**dict([marker.split("=")]), **hanging}
+    with started("run", *sweeps, "--out", run, **environment) as process:
         wait_for_lines(run, 2)
         assert len(processes_with(marker)) >= 2  # itself and a worker
         process.send_signal(signal.Signals[name])
@@ -172,12 +170,8 @@ def test_interrupt_does_not_wait_for_a_slow_answer(tmp_path: Path) -> None:
     marker = f"BENCH_TEST_MARKER={run}"
     name, value = marker.split("=")
     hanging = watched(tmp_path)
-    with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run), "--timeout", "24h"],
-        text=True,
-        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value, **hanging},
-        stderr=subprocess.PIPE,
-    ) as process:
+    environment = {name: value, **hanging}
+    with started("run", sweep, "--out", run, "--timeout", "24h", **environment) as process:
         wait_for_a_hang(hanging)
         process.send_signal(signal.SIGTERM)
         _, printed = process.communicate(timeout=TIMEOUT_S)
@@ -206,12 +200,7 @@ def test_killed_supervisor_ends_its_workers(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "hang.json", ["hang"], [1000])
     marker = f"BENCH_TEST_MARKER={run}"
     name, value = marker.split("=")
-    with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with started("run", sweep, "--out", run, **{name: value}) as process:
         wait_until("a worker", lambda: len(processes_with(marker)) >= 2)
         process.kill()
     wait_for_the_end(marker)
@@ -264,27 +253,19 @@ def read_lines_or_none(run: Path) -> list[dict[str, Any]]:
 
 
 # Says its process and never answers a request for samples.
-HANGING = """
-import json, os, pathlib, sys, time
-for line in sys.stdin:
-    request = json.loads(line)
-    answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
-    if request["op"] == "open":
-        answer.update(id=request["case"]["id"], phases={"total": "host"})
-    if request["op"] == "sample":
-        said = pathlib.Path(__file__).with_name("pid")
-        said.with_name("new").write_text(str(os.getpid()))
-        said.with_name("new").rename(said)
-        time.sleep(3600)
-    print(json.dumps(answer), flush=True)
+HANGING = worker_script(
+    """if op == "sample":
+    (here / "new").write_text(str(os.getpid()))
+    (here / "new").rename(here / "pid")
+    time.sleep(3600)
 """
+)
 
 
 def test_workers_that_are_stopped_too_are_no_failures(tmp_path: Path) -> None:
     """A batch system sends SIGTERM to all processes of a job, in any order."""
     root, run = make_root(tmp_path / "project"), tmp_path / "run"
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(HANGING, encoding="utf-8")
+    own_worker(root, HANGING)
     mine = {"engine": "mine", "variants": ["hangs"], "device": ["cpu"]}
     sweep = write_sweep(tmp_path / "s.json", "null", [mine])
     command = [str(BENCH), "run", str(sweep), "--passes", "2", "--out", str(run)]
