@@ -209,29 +209,6 @@ def test_killed_supervisor_ends_its_workers(tmp_path: Path) -> None:
 # ---- shards -----------------------------------------------------------------------------------
 
 
-def test_shards_make_the_complete_run(whole: Path, tmp_path: Path) -> None:
-    sweep = sweep_of(tmp_path)
-    shards = [tmp_path / str(i) for i in (1, 2)]
-    for i, shard in enumerate(shards, start=1):
-        bench("run", sweep, "--out", shard, "--shard", f"{i}/2")
-    parts = [set(read_cases(shard)) for shard in shards]
-    assert parts[0].isdisjoint(parts[1])
-    # Contenders of a group are compared with each other, so a shard has all of them.
-    for part in parts:
-        assert part
-        groups = {name.rpartition("/")[2] for name in part}
-        assert part == {f"null/null/{v}/{g}" for v in ("steady", "noisy") for g in groups}
-    done = bench("merge", tmp_path / "merged", *shards)
-    assert done.stdout == f"{tmp_path / 'merged'}\n"
-    merged = read_cases(tmp_path / "merged")
-    assert set(merged) == set(read_cases(whole))
-    for shard in shards:
-        for name, case in read_cases(shard).items():
-            assert merged[name] == case
-    assert (tmp_path / "merged" / "timings.csv").exists()
-    assert read_header(tmp_path / "merged")["finished"]
-
-
 def test_shards_can_be_resumed(tmp_path: Path) -> None:
     sweep, shard = sweep_of(tmp_path), tmp_path / "2"
     bench("run", sweep, "--out", shard, "--shard", "2/2")
@@ -240,16 +217,6 @@ def test_shards_can_be_resumed(tmp_path: Path) -> None:
     bench("run", sweep, "--out", shard, "--shard", "2/2", "--resume")
     assert len(read_cases(shard)) == n_all
     assert read_header(shard)["finished"]
-
-
-def test_shard_beyond_the_last_group_is_empty(tmp_path: Path) -> None:
-    sweep = write_sweep(tmp_path / "s.json", "null", [{"engine": "null", "variants": ["steady"]}])
-    bench("run", sweep, "--out", tmp_path / "run", "--shard", "2/2")
-    assert read_lines_or_none(tmp_path / "run") == []
-
-
-def read_lines_or_none(run: Path) -> list[dict[str, Any]]:
-    return read_lines(run) if (run / "cases.jsonl").stat().st_size else []
 
 
 # Says its process and never answers a request for samples.

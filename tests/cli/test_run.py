@@ -227,23 +227,6 @@ def test_pytorch_next_to_c(tmp_path: Path) -> None:
     assert set(read_cases(tmp_path / "without")) == {"mlp_infer/cpu/omp/batch=8"}
 
 
-def test_no_python_skips_pytorch_only(tmp_path: Path) -> None:
-    sweep = write_sweep(
-        tmp_path / "s.json",
-        "mlp_infer",
-        [
-            {"engine": "cpu", "variants": ["ref"]},
-            {"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]},
-        ],
-    )
-    bench("run", sweep, "--out", tmp_path / "run", BENCH_PYTHON="/no/such/python")
-    cases = read_cases(tmp_path / "run")
-    assert cases["mlp_infer/cpu/ref/batch=64"]["status"] == "ok"
-    pytorch = cases["mlp_infer/pytorch-cpu/eager/batch=64"]
-    assert pytorch["status"] == "skipped"
-    assert "/no/such/python" in pytorch["reason"]
-
-
 def test_skips_are_folded_and_tables_follow_their_workload(tmp_path: Path) -> None:
     sweep = write_sweep(
         tmp_path / "five.json",
