@@ -109,14 +109,4 @@ static void test_looks_end(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_what_is_undecided),
-        cmocka_unit_test(test_two_values_stay_undecided),
-        cmocka_unit_test(test_an_undecided_phase_is_measured_again),
-        cmocka_unit_test(test_as_many_as_the_longest_has),
-        cmocka_unit_test(test_enough_is_enough),
-        cmocka_unit_test(test_looks_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -180,13 +180,4 @@ static void test_trace(void **state) {
     assert_int_equal(blocks, 24291803);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_cases),
-        cmocka_unit_test(test_blocks_that_overlap),
-        cmocka_unit_test(test_memory_that_forgets),
-        cmocka_unit_test(test_too_little_memory),
-        cmocka_unit_test(test_trace),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -288,24 +288,6 @@ static void test_driver_that_fails(void **state) {
     give(a);
 }
 
-int main(void) {
-#define IN_FRESH(test) cmocka_unit_test_setup_teardown(test, open_plain, close_all)
-    const struct CMUnitTest tests[] = {
-        IN_FRESH(test_small_blocks_share_a_segment),
-        IN_FRESH(test_sizes_of_segments),
-        IN_FRESH(test_rest_of_large_blocks),
-        IN_FRESH(test_best_fit_and_oldest),
-        IN_FRESH(test_no_block_spans_segments),
-        IN_FRESH(test_driver_is_called_in_the_first_step_only),
-        IN_FRESH(test_other_stream_waits_for_the_event),
-        IN_FRESH(test_second_stream_comes_late),
-        IN_FRESH(test_given_back_on_another_stream),
-        IN_FRESH(test_trim_gives_everything_back),
-        IN_FRESH(test_out_of_memory_empties_the_cache),
-        IN_FRESH(test_limit),
-        IN_FRESH(test_waiting_blocks_serve_a_retry),
-        IN_FRESH(test_wrong_use),
-        IN_FRESH(test_driver_that_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP open_plain
+#define TEAR_DOWN close_all
+#include "run_tests.h"

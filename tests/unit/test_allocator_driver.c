@@ -198,15 +198,4 @@ static void test_address_map(void **state) {
     address_map_free(&map);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_driver_call_for_each),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_pool_keeps_and_trims),
-        cmocka_unit_test(test_driver_without_pools),
-        cmocka_unit_test(test_one_interface),
-        cmocka_unit_test(test_statistics_as_json),
-        cmocka_unit_test(test_address_map),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

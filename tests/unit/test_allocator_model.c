@@ -146,7 +146,4 @@ static void test_same_as_the_model(void **state) {
         compare_with_model(seed, 20 + 30 * (uint32_t)(seed % 4), 14 + (unsigned)(seed % 3) * 5);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_the_model)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -229,12 +229,4 @@ static void test_ten_thousand_live(void **state) {
     assert_int_equal(run_trace(4, &plan), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_million_calls),
-        cmocka_unit_test(test_too_little_memory),
-        cmocka_unit_test(test_many_seeds),
-        cmocka_unit_test(test_ten_thousand_live),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

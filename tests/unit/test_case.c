@@ -228,15 +228,4 @@ static void test_what_compiles(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_and_groups),
-        cmocka_unit_test(test_id_again),
-        cmocka_unit_test(test_labels_and_built_in_engines),
-        cmocka_unit_test(test_value_texts),
-        cmocka_unit_test(test_look_up),
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_what_compiles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -96,13 +96,4 @@ static void the_nominal_peak_is_that_of_the_locked_clock(void **state) {
     environment_free(&env);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_nearest_clock_is_taken),
-        cmocka_unit_test(a_clock_out_of_range_is_refused),
-        cmocka_unit_test(a_driver_without_a_list_has_the_say),
-        cmocka_unit_test(what_came_of_it_is_said),
-        cmocka_unit_test(the_nominal_peak_is_that_of_the_locked_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -292,16 +292,6 @@ static void test_no_compiler_says_what_to_do(void **state) {
     program_list_free(&programs);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_add_keeps_what_the_source_mentions),
-        cmocka_unit_test(test_other_engines_need_no_program),
-        cmocka_unit_test(test_add_errors),
-        IN_FOLDER(test_nvrtc),
-        IN_FOLDER(test_nvcc),
-        IN_FOLDER(test_damaged_entries_are_made_again),
-        IN_FOLDER(test_a_changed_header_is_a_new_program),
-        IN_FOLDER(test_no_compiler_says_what_to_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "run_tests.h"

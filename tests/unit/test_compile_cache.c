@@ -87,10 +87,4 @@ static void test_another_cubin_is_none(void **state) {
     fs_remove_temporary(&cache);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_input_is_in_the_key),
-        cmocka_unit_test(test_another_cubin_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

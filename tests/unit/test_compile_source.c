@@ -252,18 +252,4 @@ static void test_reason_in_log(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strip),
-        cmocka_unit_test(test_includes),
-        cmocka_unit_test(test_hidden_includes),
-        cmocka_unit_test(test_mentions),
-        cmocka_unit_test(test_headers_are_collected),
-        cmocka_unit_test(test_the_digest_is_of_the_headers_too),
-        cmocka_unit_test(test_one_spelling_of_two_headers),
-        cmocka_unit_test(test_usage_in_log),
-        cmocka_unit_test(test_skip_in_log),
-        cmocka_unit_test(test_reason_in_log),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -157,15 +157,4 @@ static void test_names_are_those_of_both_tables(void **state) {
     text_list_free(&names);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_relations_are_nested),
-        cmocka_unit_test(test_the_rest_is_named),
-        cmocka_unit_test(test_boots_have_as_many_cores),
-        cmocka_unit_test(test_what_machines_differ_in),
-        cmocka_unit_test(test_older_runs_are_steady),
-        cmocka_unit_test(test_null_is_none),
-        cmocka_unit_test(test_names_are_those_of_both_tables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

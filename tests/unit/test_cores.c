@@ -259,21 +259,4 @@ static void the_load_before(void **state) {
     assert_true(load.average == 6.9 && load.running == 4);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_of_lists),
-        cmocka_unit_test(bad_lists_are_refused),
-        cmocka_unit_test(a_list_binds_this_process),
-        cmocka_unit_test(near_cores_are_kept),
-        cmocka_unit_test(a_worker_is_moved_and_released),
-        cmocka_unit_test(cores_are_shared),
-        cmocka_unit_test(too_few_are_refused),
-        cmocka_unit_test(what_others_take),
-        cmocka_unit_test(wake_ups_are_not_taken),
-        cmocka_unit_test(own_threads_take_nothing),
-        cmocka_unit_test(rounds_add_up),
-        cmocka_unit_test(only_a_busy_case_is_flagged),
-        cmocka_unit_test(the_load_before),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -181,18 +181,6 @@ static void test_names_do_not_break_a_row(void **state) {
     free(path);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_table_whatever_the_line_ends),
-        cmocka_unit_test(quoted_names_keep_commas_quotes_and_lines),
-        cmocka_unit_test(many_rows_keep_their_values_and_lines),
-        cmocka_unit_test(header_is_compared_exactly),
-        cmocka_unit_test(invalid_files_are_refused_with_file_line_and_column),
-        cmocka_unit_test(a_missing_file_is_named),
-        cmocka_unit_test(study_log_is_sorted_and_takes_medians),
-        cmocka_unit_test(study_log_is_recognised_by_its_header),
-        IN_FOLDER(test_only_a_cpu_copies_for_nothing),
-        IN_FOLDER(test_names_do_not_break_a_row),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "run_tests.h"

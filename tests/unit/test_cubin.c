@@ -186,16 +186,4 @@ static void test_flipped(void **state) {
     free(data);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_are_sorted),
-        cmocka_unit_test(test_objects),
-        cmocka_unit_test(test_object_errors),
-        cmocka_unit_test(test_code_hash_follows_the_code),
-        cmocka_unit_test(test_no_kernel),
-        cmocka_unit_test(test_other_files_are_refused),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_flipped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

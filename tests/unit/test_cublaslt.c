@@ -276,11 +276,4 @@ static void test_layout(void **state) {
     assert_int_equal(mixed.losses, mixed.parameter_bytes);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_door),         cmocka_unit_test(test_candidates),
-        cmocka_unit_test(test_check),        cmocka_unit_test(test_step),
-        cmocka_unit_test(test_no_algorithm), cmocka_unit_test(test_layout),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

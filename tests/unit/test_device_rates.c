@@ -203,16 +203,4 @@ static void test_peaks_of_chips(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calibration),
-        cmocka_unit_test(test_what_does_not_calibrate),
-        cmocka_unit_test(test_library_rates),
-        cmocka_unit_test(test_own_rates),
-        cmocka_unit_test(test_an_own_operator_raises_no_rate),
-        cmocka_unit_test(test_other_work_is_no_rate_of_products),
-        cmocka_unit_test(test_library_rates_of_a_record),
-        cmocka_unit_test(test_peaks_of_chips),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

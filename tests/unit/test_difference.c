@@ -162,12 +162,4 @@ static void nothing_differs(void **state) {
     free_arrays(&a);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_are_of_no_consequence),
-        cmocka_unit_test(one_wrong_element_is_found_everywhere),
-        cmocka_unit_test(what_is_worst),
-        cmocka_unit_test(nothing_differs),
-    };
-    return cmocka_run_group_tests_name("difference", tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -308,16 +308,4 @@ static void test_reals_that_fail(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_reals_that_fail),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_operations_that_fail),
-        cmocka_unit_test(test_texts_that_are_refused),
-        cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_a_longer_scope),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -173,14 +173,4 @@ static void test_lists(void **state) {
     flag_list_free(&more);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_and_name),
-        cmocka_unit_test(test_read_back),
-        cmocka_unit_test(test_other_texts_stay_as_they_are),
-        cmocka_unit_test(test_rounded_numbers_make_the_same_text),
-        cmocka_unit_test(test_severity),
-        cmocka_unit_test(test_lists),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

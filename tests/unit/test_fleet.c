@@ -107,13 +107,4 @@ static void two_machines_have_no_median(void **state) {
     free_fleet(&fleet);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_clock_is_decided),
-        cmocka_unit_test(faster_cells_are_counted_too),
-        cmocka_unit_test(two_values_belong_to_no_group),
-        cmocka_unit_test(without_passes_the_centre_is_told),
-        cmocka_unit_test(two_machines_have_no_median),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

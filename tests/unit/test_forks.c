@@ -356,25 +356,6 @@ static void each_pass_has_another_server(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_fork_is_as_if_it_had_been_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_fork_has_only_its_own_files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_ends_as_others_do, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_ends_with_bench, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(variables_of_its_command_are_set, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_json_cannot_say_is_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(users_engines_are_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_its_package_it_is_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(threads_would_be_lost, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_package_may_bind_its_process, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_package_may_open_the_gpu, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_compiles_has_the_compiler, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_wrapper_is_no_parent, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_a_server_it_is_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(with_other_cores_another_server_imports, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_server_for_all_of_its_packages, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_pass_has_another_server, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -510,25 +510,6 @@ static void orphans_are_removed_and_nothing_else(void **state) {
     fs_remove_orphans("/no/such/folder");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_names),
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(files_follow_the_umask),
-        cmocka_unit_test(a_failed_write_leaves_nothing),
-        cmocka_unit_test(a_pipe_is_never_replaced),
-        cmocka_unit_test(a_new_file_replaces_none),
-        cmocka_unit_test(gzip),
-        cmocka_unit_test(unreadable_files),
-        cmocka_unit_test(folders),
-        cmocka_unit_test(removing_spares_what_links_point_at),
-        cmocka_unit_test(paths),
-        cmocka_unit_test(programs_are_found_on_the_path),
-        cmocka_unit_test(the_project_root),
-        cmocka_unit_test(temporary_folders_follow_tmpdir),
-        cmocka_unit_test(only_what_bench_made_is_removed),
-        cmocka_unit_test(what_cannot_be_read_leaves_nothing),
-        cmocka_unit_test(orphans_are_removed_and_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+#define GROUP_SET_UP make_folder
+#define GROUP_TEAR_DOWN remove_folder
+#include "run_tests.h"

@@ -162,19 +162,4 @@ static void test_low_half_has_no_sign(void **state) {
     assert_int_equal(split_low_half(0.0123456f), split_low_half(-0.0123456f));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_half_survives),
-        cmocka_unit_test(rounds_to_the_nearest),
-        cmocka_unit_test(knows_special_values),
-        cmocka_unit_test(arrays_are_rounded_alike),
-        cmocka_unit_test(doubles_are_rounded_once),
-        cmocka_unit_test(every_bfloat16_survives),
-        cmocka_unit_test(bfloat16_rounds_to_the_nearest),
-        cmocka_unit_test(bfloat16_knows_special_values),
-        cmocka_unit_test(test_weights_are_exact),
-        cmocka_unit_test(test_small_weights_are_multiples_of_2_to_the_minus_37),
-        cmocka_unit_test(test_low_half_has_no_sign),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -372,24 +372,4 @@ static void test_a_rung_is_no_eager_call(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_that_matter_come_first),
-        cmocka_unit_test(test_the_size_farthest_from_all_shown_is_next),
-        cmocka_unit_test(test_no_difference_is_no_win),
-        cmocka_unit_test(test_one_pass_has_no_interval),
-        cmocka_unit_test(test_two_values_are_marked),
-        cmocka_unit_test(test_boots_have_a_range),
-        cmocka_unit_test(test_best_rival_is_whoever_is_fastest),
-        cmocka_unit_test(test_sizes_without_a_rival_are_left_out),
-        cmocka_unit_test(test_sizes_without_a_ratio_say_why),
-        cmocka_unit_test(test_other_work_is_named_on_the_side_of_rivals),
-        cmocka_unit_test(test_alone_there_is_no_rival),
-        cmocka_unit_test(test_cpu_is_no_headline_where_a_gpu_is),
-        cmocka_unit_test(test_a_candidate_stands_for_ours),
-        cmocka_unit_test(test_eager_calls_have_a_line),
-        cmocka_unit_test(test_eager_calls_of_the_table_have_no_line),
-        cmocka_unit_test(test_a_rung_is_no_eager_call),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -158,18 +158,4 @@ static void test_numbers_link_to_their_case(void **state) {
     free(run.folder);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_links_lead_into_the_file_or_nowhere),
-        cmocka_unit_test(test_text_stays_text),
-        cmocka_unit_test(test_what_reports_escape_comes_back),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_only_long_cells_wrap),
-        cmocka_unit_test(test_sections_of_a_page_open),
-        cmocka_unit_test(test_charts_are_images),
-        cmocka_unit_test(test_numbers_link_to_their_case),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -188,14 +188,4 @@ static void a_process_that_has_ended_has_not_changed(void **state) {
     bindings_free(&none);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(a_change_of_cores_is_told_and_set_back),
-        cmocka_unit_test(a_change_of_priority_is_told),
-        cmocka_unit_test(a_process_that_has_ended_has_not_changed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

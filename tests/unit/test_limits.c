@@ -459,28 +459,4 @@ static void test_a_mean_of_passes_has_no_event_floor(void **state) {
     result_free(&result);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dram_limit),
-        cmocka_unit_test(test_mapped_memory_has_no_limit),
-        cmocka_unit_test(test_l2_limit),
-        cmocka_unit_test(test_launch_limit),
-        cmocka_unit_test(test_fp32_limit),
-        cmocka_unit_test(test_matmul_limit),
-        cmocka_unit_test(test_no_arithmetic_limit_in_f16),
-        cmocka_unit_test(test_further_passes),
-        cmocka_unit_test(test_judged_again),
-        cmocka_unit_test(test_which_phase_is_compared),
-        cmocka_unit_test(test_no_limit),
-        cmocka_unit_test(test_implausible),
-        cmocka_unit_test(test_least_time),
-        cmocka_unit_test(test_least_time_of_passes),
-        cmocka_unit_test(test_no_phase_of_a_training_is_too_short),
-        cmocka_unit_test(test_a_declared_algorithm_is_not_bounded),
-        cmocka_unit_test(test_least_time_on_a_cpu),
-        cmocka_unit_test(test_least_time_that_is_not_known),
-        cmocka_unit_test(test_event_floor_is_of_cuda_only),
-        cmocka_unit_test(test_a_mean_of_passes_has_no_event_floor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

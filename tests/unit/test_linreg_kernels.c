@@ -73,11 +73,4 @@ static void test_points(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_philox),
-        cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_points),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

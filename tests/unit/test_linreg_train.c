@@ -319,21 +319,6 @@ static void test_room_is_told(void **state) {
     case_free(&spec);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref_is_the_known_training),
-        cmocka_unit_test(test_omp_is_the_known_training),
-        cmocka_unit_test(test_omp_is_the_oracle),
-        cmocka_unit_test(test_ref_does_not_depend_on_threads),
-        cmocka_unit_test(test_divergence_is_told),
-        cmocka_unit_test(test_unknown_variant),
-        cmocka_unit_test(test_one_run_fills_every_phase),
-        cmocka_unit_test(test_results),
-        cmocka_unit_test(test_cost_and_constants),
-        cmocka_unit_test(test_points_are_known),
-        cmocka_unit_test(test_places_of_all_points),
-        cmocka_unit_test(test_data_is_shared),
-        cmocka_unit_test(test_room_is_told),
-    };
-    return cmocka_run_group_tests(tests, read_fixture, free_fixture);
-}
+#define GROUP_SET_UP read_fixture
+#define GROUP_TEAR_DOWN free_fixture
+#include "run_tests.h"

@@ -131,12 +131,4 @@ static void what_is_not_compared(void **state) {
     worker_link_free(&link);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_lies_in_the_middle_of_the_second_half),
-        cmocka_unit_test(the_oracle_says_what_it_learns),
-        cmocka_unit_test(weights_are_held_against_it),
-        cmocka_unit_test(what_is_not_compared),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

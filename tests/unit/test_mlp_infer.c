@@ -192,15 +192,4 @@ static void test_probes_fill_every_phase(void **state) {
     close_session(&session);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_omp_is_the_oracle),
-        cmocka_unit_test(test_known_answer),
-        cmocka_unit_test(test_relu_between_layers_only),
-        cmocka_unit_test(test_data_is_shared_and_in_range),
-        cmocka_unit_test(test_unknown_variant),
-        cmocka_unit_test(test_other_dtypes_are_skipped),
-        cmocka_unit_test(test_probes_fill_every_phase),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -262,18 +262,4 @@ static void test_arguments_are_the_device_s(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps_are_the_oracle_s),
-        cmocka_unit_test(test_steps_in_one_launch),
-        cmocka_unit_test(test_gradients_are_left_where_asked),
-        cmocka_unit_test(test_validation),
-        cmocka_unit_test(test_each_step_asks_for_the_same),
-        cmocka_unit_test(test_nothing_is_kept_behind_a_step),
-        cmocka_unit_test(test_memory_that_runs_out),
-        cmocka_unit_test(test_missing_operators),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_arguments_are_the_device_s),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

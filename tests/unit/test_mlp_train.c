@@ -298,18 +298,6 @@ static void test_what_is_not_run(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_cost_and_constants),
-        cmocka_unit_test(test_allocators_are_those_there_are),
-        cmocka_unit_test(test_last_step_has_the_rest),
-        cmocka_unit_test(test_numbers_of_checked_steps),
-        cmocka_unit_test(test_data_is_shared),
-        cmocka_unit_test(test_start_is_mnist_train_s),
-        cmocka_unit_test(test_known_trainings),
-        cmocka_unit_test(test_one_run_fills_every_phase),
-        cmocka_unit_test(test_what_is_not_run),
-    };
-    return cmocka_run_group_tests(tests, open_with_fixture, close_with_fixture);
-}
+#define GROUP_SET_UP open_with_fixture
+#define GROUP_TEAR_DOWN close_with_fixture
+#include "run_tests.h"

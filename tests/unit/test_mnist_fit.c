@@ -191,12 +191,6 @@ static void test_tolerance_is_the_technique_s(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_training_passes),
-        cmocka_unit_test(test_faults_of_the_update_are_found),
-        cmocka_unit_test(test_float16_weights_are_found),
-        cmocka_unit_test(test_tolerance_is_the_technique_s),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
-}
+#define GROUP_SET_UP open_all
+#define GROUP_TEAR_DOWN close_all
+#include "run_tests.h"

@@ -349,18 +349,4 @@ static void test_synthetic_set_is_known(void **state) {
     json_decref(fixture);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_and_gzipped),
-        cmocka_unit_test(test_mixed_and_plain_first),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_empty_file),
-        cmocka_unit_test(test_damaged_gzip),
-        cmocka_unit_test(test_missing_file_and_folder_in_its_place),
-        cmocka_unit_test(test_search_order),
-        cmocka_unit_test(test_wanted_folder_without_files),
-        cmocka_unit_test(test_bad_set_is_no_reason_for_another),
-        cmocka_unit_test(test_synthetic_set_is_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

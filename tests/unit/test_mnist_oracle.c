@@ -386,20 +386,6 @@ static void test_not_a_number_spreads_along_its_row(void **state) {
         assert_true(i / 9 == 2 ? isnan(sums[i]) : sums[i] == 3);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_is_known),
-        cmocka_unit_test(test_weights_are_known),
-        cmocka_unit_test(test_data_is_shared),
-        cmocka_unit_test(test_room_is_told),
-        cmocka_unit_test(test_numbers_of_steps),
-        cmocka_unit_test(test_ref_is_the_known_training),
-        cmocka_unit_test(test_gradients_are_central_differences),
-        cmocka_unit_test(test_step_goes_down_the_gradient),
-        cmocka_unit_test(test_cost_and_constants),
-        cmocka_unit_test(test_batch_divides_the_images),
-        cmocka_unit_test(test_every_size),
-        cmocka_unit_test(test_not_a_number_spreads_along_its_row),
-    };
-    return cmocka_run_group_tests(tests, open_with_fixture, close_with_fixture);
-}
+#define GROUP_SET_UP open_with_fixture
+#define GROUP_TEAR_DOWN close_with_fixture
+#include "run_tests.h"

@@ -318,18 +318,6 @@ static void test_both_find_the_same_accuracy(void **state) {
     json_decref(omp);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_output),
-        cmocka_unit_test(test_scale_of_losses),
-        cmocka_unit_test(test_omp_is_the_oracle),
-        cmocka_unit_test(test_results_do_not_depend_on_threads),
-        cmocka_unit_test(test_what_is_not_run),
-        cmocka_unit_test(test_divergence_is_told),
-        cmocka_unit_test(test_one_run_fills_every_phase),
-        cmocka_unit_test(test_results),
-        cmocka_unit_test(test_results_of_a_part),
-        cmocka_unit_test(test_both_find_the_same_accuracy),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
-}
+#define GROUP_SET_UP open_all
+#define GROUP_TEAR_DOWN close_all
+#include "run_tests.h"

@@ -196,17 +196,6 @@ static void write_errors_name_the_path(void **state) {
     free(path);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_numpy_saves),
-        cmocka_unit_test(writes_what_numpy_saves),
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(refuses_hostile_files),
-        cmocka_unit_test(a_later_block_names_its_element),
-        cmocka_unit_test(refuses_what_is_not_a_file),
-        cmocka_unit_test(opening_reads_no_values),
-        cmocka_unit_test(reads_many_parts),
-        cmocka_unit_test(write_errors_name_the_path),
-    };
-    return cmocka_run_group_tests_name("npy", tests, make_folder, remove_folder);
-}
+#define GROUP_SET_UP make_folder
+#define GROUP_TEAR_DOWN remove_folder
+#include "run_tests.h"

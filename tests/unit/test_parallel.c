@@ -119,15 +119,4 @@ static void timestamps_are_iso_8601(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_is_done_once),
-        cmocka_unit_test(the_first_part_that_fails_is_named),
-        cmocka_unit_test(a_later_failure_changes_nothing),
-        cmocka_unit_test(never_backwards),
-        cmocka_unit_test(sleeping_lasts_at_least_as_asked),
-        cmocka_unit_test(another_clock_takes_its_place),
-        cmocka_unit_test(timestamps_are_iso_8601),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

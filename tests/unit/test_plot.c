@@ -357,26 +357,6 @@ static void epochs_as_a_whole_are_no_chart_of_operations(void **state) {
     free(why);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(wrong_and_failed_cases_have_no_time),
-        WITH_FOLDER(difference_finds_leads_and_the_crossover),
-        WITH_FOLDER(difference_is_decided_by_the_ratio_of_passes),
-        WITH_FOLDER(without_cuda_the_difference_is_that_of_the_cpu),
-        WITH_FOLDER(ladder_has_standard_rungs_and_the_limit),
-        cmocka_unit_test(samples_beyond_the_axis_are_counted),
-        cmocka_unit_test(both_values_are_drawn_with_their_shares),
-        cmocka_unit_test(table_text_cannot_leave_its_quotes),
-        WITH_FOLDER(missing_gnuplot_says_how_to_install_it),
-        WITH_FOLDER(bad_requests_are_refused),
-        WITH_FOLDER(totals_say_who_cannot_be_among_them),
-        WITH_FOLDER(points_lie_under_the_roofs),
-        WITH_FOLDER(sizes_stand_beside_the_line),
-        WITH_FOLDER(without_rates_or_costs_there_is_no_roofline),
-        WITH_FOLDER(bars_stand_in_groups_of_contenders),
-        WITH_FOLDER(a_much_slower_cpu_has_a_panel_of_its_own),
-        WITH_FOLDER(bars_of_very_different_heights_stand_on_a_logarithmic_axis),
-        WITH_FOLDER(epochs_as_a_whole_are_no_chart_of_operations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

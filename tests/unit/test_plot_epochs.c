@@ -142,12 +142,6 @@ static void what_was_not_recorded_is_not_drawn(void **state) {
     chart_free(&chart);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(epochs_are_read_as_far_as_they_go),
-        cmocka_unit_test(a_split_must_add_up),
-        WITH_FOLDER(splits_are_stacked_and_say_how_busy),
-        WITH_FOLDER(what_was_not_recorded_is_not_drawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -132,15 +132,6 @@ static void without_a_curve_there_is_no_chart(void **state) {
     free(why);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(curves_are_read_from_results),
-        cmocka_unit_test(what_is_no_curve_ends_it),
-        cmocka_unit_test(differences_are_relative),
-        WITH_FOLDER(losses_are_held_against_the_oracle),
-        WITH_FOLDER(without_an_oracle_the_note_says_so),
-        WITH_FOLDER(a_steep_start_gets_an_inset),
-        WITH_FOLDER(without_a_curve_there_is_no_chart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -278,21 +278,6 @@ static void sums_in_half_decide_nothing(void **state) {
     case_free(&spec);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_in_half_decide_nothing),
-        cmocka_unit_test(a_running_mean_has_whole_windows_only),
-        cmocka_unit_test(windows_are_odd_and_short_for_short_curves),
-        cmocka_unit_test(distances_are_the_largest_at_common_steps),
-        cmocka_unit_test(bounds_are_three_passes_over_the_weights),
-        cmocka_unit_test(arithmetic_of_weights_can_be_checked_by_hand),
-        WITH_FOLDER(contenders_are_compared_by_the_step),
-        WITH_FOLDER(made_up_images_are_named_in_every_note),
-        WITH_FOLDER(seeds_are_thin_and_their_mean_thick),
-        WITH_FOLDER(rungs_alone_are_held_against_each_other),
-        WITH_FOLDER(without_losses_there_is_no_chart),
-        WITH_FOLDER(parts_of_a_step_are_sums_of_its_stages),
-        WITH_FOLDER(whole_trainings_have_no_stages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

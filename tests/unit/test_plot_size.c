@@ -552,33 +552,6 @@ static void ladder_has_a_line_for_each_known_bound(void **state) {
     chart_free(&chart);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_read_as_on_an_axis),
-        cmocka_unit_test(ticks_are_the_sizes_that_were_chosen_round),
-        cmocka_unit_test(an_axis_of_times_ends_a_little_beyond_them),
-        cmocka_unit_test(a_chart_is_named_for_people),
-        cmocka_unit_test(a_legend_has_two_columns_where_they_fit),
-        cmocka_unit_test(a_legend_counts_letters),
-        WITH_FOLDER(every_contender_has_a_line_against_size),
-        WITH_FOLDER(speed_is_against_the_strongest_rival),
-        WITH_FOLDER(a_small_range_is_linear),
-        WITH_FOLDER(one_size_is_no_chart_against_size),
-        WITH_FOLDER(without_a_rival_there_is_no_relative_speed),
-        WITH_FOLDER(strongest_is_whoever_is_fastest),
-        WITH_FOLDER(difference_names_the_rival_of_each_size),
-        WITH_FOLDER(speed_is_relative_to_the_strongest),
-        WITH_FOLDER(a_self_reported_time_has_no_relative_speed),
-        WITH_FOLDER(candidates_are_no_rivals),
-        WITH_FOLDER(every_engine_has_its_line_and_its_phases),
-        WITH_FOLDER(contenders_have_line_types_of_their_own),
-        WITH_FOLDER(no_two_modes_look_alike),
-        WITH_FOLDER(colours_are_those_of_the_whole_run),
-        cmocka_unit_test(bounds_are_bytes_over_rates),
-        cmocka_unit_test(arithmetic_can_be_checked_by_hand),
-        cmocka_unit_test(rates_are_the_runs),
-        cmocka_unit_test(limits_of_a_loaded_run_are_judged_again),
-        WITH_FOLDER(ladder_has_a_line_for_each_known_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -142,17 +142,6 @@ static void another_algorithm_is_never_the_fastest(void **state) {
     assert_true(world->data->series[1].algorithmic);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(series_are_contenders_in_a_fixed_order),
-        WITH_FOLDER(fastest_is_the_fastest_of_each_batch),
-        WITH_FOLDER(footer_names_the_device_and_the_date),
-        WITH_FOLDER(footer_of_a_run_without_a_gpu_says_so),
-        WITH_FOLDER(cold_starts_are_in_no_chart),
-        WITH_FOLDER(study_csvs_give_the_study_charts),
-        WITH_FOLDER(two_csvs_of_one_kind_are_refused),
-        WITH_FOLDER(each_shape_stands_by_itself),
-        WITH_FOLDER(another_algorithm_is_never_the_fastest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

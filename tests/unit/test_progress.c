@@ -254,23 +254,6 @@ static void nobody_needs_to_count(void **state) {
     assert_true(isnan(spent_measured_frac(&(spent_t){0})));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_line_says_what_takes_how_long, set_clock,
-                                        reset_clock),
-        cmocka_unit_test_setup_teardown(test_a_terminal_has_one_line_that_is_renewed, set_clock,
-                                        reset_clock),
-        cmocka_unit_test_setup_teardown(test_a_log_has_a_line_for_what_takes_long, set_clock,
-                                        reset_clock),
-        cmocka_unit_test_setup_teardown(test_quiet_is_quiet, set_clock, reset_clock),
-        cmocka_unit_test_setup_teardown(test_rounds_are_described_when_a_line_is_due, set_clock,
-                                        reset_clock),
-        cmocka_unit_test_setup_teardown(test_programs_that_are_compiled_are_counted, set_clock,
-                                        reset_clock),
-        cmocka_unit_test(test_a_claim_is_marked_in_the_log),
-        cmocka_unit_test(each_moment_counts_once),
-        cmocka_unit_test(what_moves_is_not_lost),
-        cmocka_unit_test(nobody_needs_to_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_clock
+#define TEAR_DOWN reset_clock
+#include "run_tests.h"

@@ -137,11 +137,4 @@ static void test_deep_nesting(void **state) {
     free(line);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_requests),
-        cmocka_unit_test(test_bad_requests),
-        cmocka_unit_test(test_deep_nesting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

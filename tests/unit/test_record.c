@@ -454,24 +454,6 @@ static void test_timings_csv_of_passes(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_round_trip),
-        IN_FOLDER(test_half_written_last_line_is_dropped),
-        IN_FOLDER(test_whole_last_line_without_newline_is_kept),
-        IN_FOLDER(test_bad_line_is_an_error_with_its_number),
-        IN_FOLDER(test_passes_are_joined),
-        IN_FOLDER(test_a_later_line_replaces_its_pass),
-        IN_FOLDER(test_facts_of_passes),
-        IN_FOLDER(test_later_lines_win),
-        IN_FOLDER(test_gzip_then_resumed),
-        IN_FOLDER(test_unreadable_folders),
-        IN_FOLDER(test_bad_headers),
-        IN_FOLDER(test_merge),
-        IN_FOLDER(test_merge_refuses),
-        IN_FOLDER(test_study_csvs_to_the_letter),
-        IN_FOLDER(test_timings_csv_to_the_letter),
-        IN_FOLDER(test_timings_csv_of_passes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "run_tests.h"

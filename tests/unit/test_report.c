@@ -325,17 +325,6 @@ static void a_run_without_a_command_has_none(void **state) {
     assert_int_equal(command_again("bench", &run).n, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_bad_cases_have_no_time_anywhere),
-        IN_FOLDER(test_saved_run_is_labelled_and_apart),
-        IN_FOLDER(test_what_was_not_measured_is_said),
-        IN_FOLDER(test_hostile_text_stays_text),
-        IN_FOLDER(test_charts_are_linked_from_the_reports_folder),
-        IN_FOLDER(test_runs_of_one_sweep_are_boots),
-        IN_FOLDER(test_unreadable_run_leaves_the_report),
-        cmocka_unit_test(commands_are_those_of_the_run),
-        cmocka_unit_test(a_run_without_a_command_has_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "run_tests.h"

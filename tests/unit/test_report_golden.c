@@ -62,10 +62,4 @@ static void test_golden_headline(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden_reports),
-        cmocka_unit_test(test_golden_headline),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -191,17 +191,4 @@ static void float32_weights_are_compared_apart(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contenders_are_compared_by_the_step),
-        cmocka_unit_test(other_seeds_have_no_sections),
-        cmocka_unit_test(accuracies_are_compared_among_equal_weights),
-        cmocka_unit_test(weights_that_are_not_told_are_not_compared),
-        cmocka_unit_test(losses_are_held_against_the_rivals_spread),
-        cmocka_unit_test(repeated_checks_are_counted),
-        cmocka_unit_test(an_accuracy_far_from_the_others_is_told),
-        cmocka_unit_test(made_up_images_are_named),
-        cmocka_unit_test(float32_weights_are_compared_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

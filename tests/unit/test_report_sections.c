@@ -294,19 +294,4 @@ static void what_polling_wins_is_also_told_without_it(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_is_told_by_rates_and_floors),
-        cmocka_unit_test(device_tells_rates_of_products),
-        cmocka_unit_test(environment_says_each_thing_once),
-        cmocka_unit_test(side_without_times_is_one_sentence),
-        cmocka_unit_test(comparisons_have_one_form),
-        cmocka_unit_test(rivals_stand_beside_each_other),
-        cmocka_unit_test(all_times_of_a_kernel_are_in_one_table),
-        cmocka_unit_test(two_runs_of_a_contender_are_held_against_each_other),
-        cmocka_unit_test(passes_are_counted),
-        cmocka_unit_test(each_technique_is_told_with_all_else_fixed),
-        cmocka_unit_test(what_polling_wins_is_also_told_without_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

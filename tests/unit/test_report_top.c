@@ -178,16 +178,4 @@ static void cases_are_counted(void **state) {
     free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_that_did_not_finish_says_so),
-        cmocka_unit_test(the_picture_has_a_bar_for_each_comparison),
-        cmocka_unit_test(the_table_fits_a_hundred_columns),
-        cmocka_unit_test(losses_are_never_left_out),
-        cmocka_unit_test(the_cpu_is_named_where_it_takes_less),
-        cmocka_unit_test(losses_with_copies_are_of_gpus),
-        cmocka_unit_test(a_lower_self_reported_time_is_told),
-        cmocka_unit_test(cases_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

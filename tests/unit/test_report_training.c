@@ -192,16 +192,4 @@ static void another_algorithm_is_told_by_its_results(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_those_of_the_workload),
-        cmocka_unit_test(another_algorithm_wins_nothing),
-        cmocka_unit_test(two_values_are_marked_in_the_ladder),
-        cmocka_unit_test(the_cpu_is_compared_with_and_named),
-        cmocka_unit_test(fits_are_held_against_the_oracle),
-        cmocka_unit_test(operations_have_a_table_of_their_own),
-        cmocka_unit_test(one_device_alone_is_enough),
-        cmocka_unit_test(another_algorithm_is_told_by_its_results),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -439,30 +439,4 @@ static void versions_of_rivals_are_told(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flags_are_told_once_with_the_worst),
-        cmocka_unit_test(widest_intervals_are_named),
-        cmocka_unit_test(a_compilation_that_no_pass_reaches_is_told),
-        cmocka_unit_test(stops_are_counted_by_pass),
-        cmocka_unit_test(two_values_are_listed),
-        cmocka_unit_test(statuses_are_told_with_their_reason),
-        cmocka_unit_test(case_without_its_last_check_is_named),
-        cmocka_unit_test(the_confirmed_case_is_preferred),
-        cmocka_unit_test(a_claim_has_no_ratio),
-        cmocka_unit_test(findings_say_why_it_is_not_compared),
-        cmocka_unit_test(tables_show_it_with_a_mark),
-        cmocka_unit_test(ours_is_not_left_out),
-        cmocka_unit_test(a_weaker_rival_is_not_alone),
-        cmocka_unit_test(warnings_give_the_reason),
-        cmocka_unit_test(who_is_ours_and_who_a_rival),
-        cmocka_unit_test(strongest_is_whoever_is_fastest),
-        cmocka_unit_test(a_set_by_another_phase_has_its_own_strongest),
-        cmocka_unit_test(findings_name_the_strongest_and_tables_each),
-        cmocka_unit_test(each_side_is_held_against_the_bus),
-        cmocka_unit_test(without_pytorch_nothing_names_it),
-        cmocka_unit_test(rivals_alone_are_told),
-        cmocka_unit_test(versions_of_rivals_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

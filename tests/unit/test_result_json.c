@@ -382,18 +382,4 @@ static void all_phases_of_a_draw_are_kept(void **state) {
         result_free(&draws[i]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_keys_are_the_contract),
-        cmocka_unit_test(test_what_passes_know),
-        cmocka_unit_test(test_passes_in_a_line),
-        cmocka_unit_test(test_schema_1),
-        cmocka_unit_test(test_text_that_is_not_utf8),
-        cmocka_unit_test(test_hostile_lines),
-        cmocka_unit_test(test_least_line),
-        cmocka_unit_test(the_phase_that_is_compared_chooses),
-        cmocka_unit_test(all_phases_of_a_draw_are_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -250,20 +250,4 @@ static void failed_check_stays(void **state) {
     result_free(&good);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_of_passes),
-        cmocka_unit_test(one_pass_has_its_median_and_no_interval),
-        cmocka_unit_test(interval_needs_five_passes),
-        cmocka_unit_test(median_of_zero),
-        cmocka_unit_test(two_values),
-        cmocka_unit_test(phases_of_some_passes),
-        cmocka_unit_test(what_passes_share),
-        cmocka_unit_test(worse_status_stays),
-        cmocka_unit_test(one_pass_that_differs_is_enough),
-        cmocka_unit_test(other_errors_are_noted),
-        cmocka_unit_test(failed_check_stays),
-        cmocka_unit_test(largest_errors_stay),
-    };
-    return cmocka_run_group_tests_name("result_passes", tests, NULL, NULL);
-}
+#include "run_tests.h"

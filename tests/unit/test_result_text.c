@@ -118,11 +118,4 @@ static void only_some_phases(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_as_the_parser),
-        cmocka_unit_test(bad_lines_are_refused),
-        cmocka_unit_test(only_some_phases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

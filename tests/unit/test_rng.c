@@ -133,14 +133,6 @@ static void large_permutation_has_every_index_once(void **state) {
     free(seen);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(words_at_any_position),
-        cmocka_unit_test(uniforms_bit_for_bit),
-        cmocka_unit_test(permutations),
-        cmocka_unit_test(pieces_make_the_whole),
-        cmocka_unit_test(large_permutation_has_every_index_once),
-    };
-    return cmocka_run_group_tests_name("rng", tests, load, unload);
-}
+#define GROUP_SET_UP load
+#define GROUP_TEAR_DOWN unload
+#include "run_tests.h"

@@ -232,13 +232,4 @@ static void test_refused(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_shares_a_core_waits),
-        cmocka_unit_test(all_threads_are_read),
-        cmocka_unit_test(without_the_process_it_is_0),
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

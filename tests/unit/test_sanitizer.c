@@ -39,7 +39,4 @@ static void test_verdicts(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

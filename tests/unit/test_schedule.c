@@ -204,17 +204,6 @@ static void test_finished(void **state) {
     assert_true(contender_is_finished(c));
 }
 
-#define with_bench(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        with_bench(test_forth_and_back),
-        with_bench(test_order_is_shuffled),
-        with_bench(test_who_is_done_rests),
-        with_bench(test_interrupted),
-        with_bench(test_finished),
-        with_bench(test_twins),
-        with_bench(test_twin_of_one_that_was_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

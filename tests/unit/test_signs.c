@@ -205,11 +205,6 @@ static void the_fastest_keeps_to_the_rules(void **state) {
     comparison_set_list_free(&sets);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_masks),           cmocka_unit_test(test_signs_are_absolute),
-        cmocka_unit_test(test_random_fill),           cmocka_unit_test(test_random_below),
-        cmocka_unit_test(test_faster_mirrors_slower), WITH_FOLDER(the_fastest_keeps_to_the_rules),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -319,20 +319,4 @@ static void test_calls_on_a_cpu_are_named_as_the_cases_do(void **state) {
     result_free(&results[1]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_candidate_is_compared_by_what_it_was_given),
-        cmocka_unit_test(test_interval_holds_the_planted_ratio),
-        cmocka_unit_test(test_only_ok_cases_compete),
-        cmocka_unit_test(test_with_few_passes_nobody_wins),
-        cmocka_unit_test(test_ratios_are_paired_by_pass),
-        cmocka_unit_test(test_two_values_widen_the_interval),
-        cmocka_unit_test(test_a_compilation_that_no_pass_reaches_widens_the_interval),
-        cmocka_unit_test(test_a_tally_counts_lower_times_apart),
-        cmocka_unit_test(test_key_rows),
-        cmocka_unit_test(test_contender_names),
-        cmocka_unit_test(test_calls_on_a_cpu_are_named_as_the_cases_do),
-        cmocka_unit_test(test_operators_are_compared_by_like_calls),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

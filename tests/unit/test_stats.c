@@ -485,40 +485,4 @@ static void test_a_step_of_no_kind_teaches_nothing(void **state) {
     estimate_free(&e);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorting),
-        cmocka_unit_test(quantiles),
-        cmocka_unit_test(deviations),
-        cmocka_unit_test(medians),
-        cmocka_unit_test(ticks),
-        cmocka_unit_test(pass_of_rounds),
-        cmocka_unit_test(round_of_one_sample),
-        cmocka_unit_test(pass_of_coarse_clock),
-        cmocka_unit_test(ratio_of_passes),
-        cmocka_unit_test(few_passes_have_no_interval),
-        cmocka_unit_test(six_passes),
-        cmocka_unit_test(averages_that_are_left_out),
-        cmocka_unit_test(own_error_of_passes_counts),
-        cmocka_unit_test(shared_variance_widens),
-        cmocka_unit_test(passes_without_value_do_not_count),
-        cmocka_unit_test(precise_passes_are_enough),
-        cmocka_unit_test(passes_that_would_not_help_are_not_taken),
-        cmocka_unit_test(the_least_and_the_most_hold),
-        cmocka_unit_test(rounds_matter_beside_the_spread),
-        cmocka_unit_test(two_groups),
-        cmocka_unit_test(conditions),
-        cmocka_unit_test(ticks_apart),
-        cmocka_unit_test(something_between),
-        cmocka_unit_test(false_alarms),
-        cmocka_unit_test(test_what_was_never_seen_makes_it_a_least),
-        cmocka_unit_test(test_what_is_still_to_be_opened_counts_by_its_engine),
-        cmocka_unit_test(test_rounds_count_by_their_own_limits_until_others_are_done),
-        cmocka_unit_test(test_what_takes_longer_than_before_is_not_0_s),
-        cmocka_unit_test(test_a_workers_start_is_no_time_of_the_step),
-        cmocka_unit_test(test_later_passes_take_as_long_as_the_first_until_one_is_known),
-        cmocka_unit_test(test_more_steps_may_come_than_are_expected),
-        cmocka_unit_test(test_a_step_of_no_kind_teaches_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

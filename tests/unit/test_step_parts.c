@@ -295,21 +295,4 @@ static void pieces_of_a_span_add_up(void **state) {
     assert_int_equal(n_synchronised, 4);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(phases_are_parts_by_name),
-        cmocka_unit_test(parts_are_sums_of_medians),
-        cmocka_unit_test(what_is_fused_is_no_part_of_the_sum),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_kernels_that_overlap_count_once),
-        cmocka_unit_test(test_allocation_counts_where_no_kernel_runs),
-        cmocka_unit_test(test_other_calls_and_ranges_do_not_count),
-        cmocka_unit_test(test_what_lies_outside_is_cut_off),
-        cmocka_unit_test(parts_and_residual_make_the_total),
-        cmocka_unit_test(a_graph_allocates_nothing_in_a_sample),
-        cmocka_unit_test(a_failure_gives_back_what_was_allocated),
-        cmocka_unit_test(names_of_phases),
-        cmocka_unit_test(pieces_of_a_span_add_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

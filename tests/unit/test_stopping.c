@@ -414,31 +414,4 @@ static void the_last_sample_is_fresh(void **state) {
     result_free(&result);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_how_much_longer_rounds_take_at_least_and_at_most),
-        cmocka_unit_test(test_precise_samples_need_the_least_rounds),
-        cmocka_unit_test(test_void_rounds_are_not_among_the_least),
-        cmocka_unit_test(test_few_samples_a_round_need_more_rounds),
-        cmocka_unit_test(test_the_same_time_again_and_again),
-        cmocka_unit_test(test_error_shrinks_to_the_precision),
-        cmocka_unit_test(test_coarse_clock),
-        cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_time_limit_waits_for_min_rounds),
-        cmocka_unit_test(test_rounds_are_limited),
-        cmocka_unit_test(test_which_phases_decide),
-        cmocka_unit_test(test_zero_median),
-        cmocka_unit_test(test_no_samples),
-        cmocka_unit_test(test_share_of_a_pass),
-        cmocka_unit_test(test_the_spread_between_passes_ends_a_pass),
-        cmocka_unit_test(not_before_the_least),
-        cmocka_unit_test(who_does_not_lead_leaves_by_itself),
-        cmocka_unit_test(who_leads_waits_for_its_rival),
-        cmocka_unit_test(who_may_not_lead),
-        cmocka_unit_test(who_is_dropped_leaves),
-        cmocka_unit_test(a_pass_that_was_cut_off_decides_nothing),
-        cmocka_unit_test(an_exact_number_ends_for_all),
-        cmocka_unit_test(the_last_sample_is_fresh),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -308,21 +308,6 @@ static void children_die_with_us(void **state) {
     close(report[1]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(how_programs_end),
-        cmocka_unit_test(arguments_are_not_interpreted),
-        cmocka_unit_test(programs_that_cannot_start),
-        cmocka_unit_test(much_output_on_both_streams),
-        cmocka_unit_test(input_reaches_the_child),
-        cmocka_unit_test(marked_lines_are_passed_on_at_once),
-        cmocka_unit_test(timeouts_kill_grandchildren_too),
-        cmocka_unit_test(a_grandchild_that_holds_the_streams_does_not_hold_us),
-        cmocka_unit_test(children_start_clean),
-        cmocka_unit_test(our_own_streams_may_be_closed),
-        cmocka_unit_test(a_conversation),
-        cmocka_unit_test(how_stopped_children_ended),
-        cmocka_unit_test(children_die_with_us),
-    };
-    return cmocka_run_group_tests_name("subprocess", tests, make_folder, remove_folder);
-}
+#define GROUP_SET_UP make_folder
+#define GROUP_TEAR_DOWN remove_folder
+#include "run_tests.h"

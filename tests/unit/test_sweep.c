@@ -230,13 +230,4 @@ static void test_real_params_stay_real(void **state) {
     json_decref(json);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invalid_sweeps),         cmocka_unit_test(test_valid_sweeps),
-        cmocka_unit_test(test_everything_is_kept),     cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_groups_are_contiguous),  cmocka_unit_test(test_own_sweeps),
-        cmocka_unit_test(test_the_order_of_measuring), cmocka_unit_test(test_missing_file_and_nul),
-        cmocka_unit_test(test_real_params_stay_real),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -157,10 +157,4 @@ static void test_options_that_do_not(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options_that_work),
-        cmocka_unit_test(test_options_that_do_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -222,16 +222,6 @@ static void test_schema_is_strict(void **state) {
     check_strict(*state);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_workloads_are_the_tables),
-        cmocka_unit_test(test_a_workload_may_be_an_operator),
-        cmocka_unit_test(test_axes_are_the_params),
-        cmocka_unit_test(test_techniques_are_the_tables),
-        cmocka_unit_test(test_engines_and_charts),
-        cmocka_unit_test(test_measure_keys),
-        cmocka_unit_test(test_patterns_are_the_functions),
-        cmocka_unit_test(test_schema_is_strict),
-    };
-    return cmocka_run_group_tests(tests, read_schema, free_schema);
-}
+#define GROUP_SET_UP read_schema
+#define GROUP_TEAR_DOWN free_schema
+#include "run_tests.h"

@@ -446,30 +446,4 @@ static void test_false_alarms_of_a_thousand_sweeps(void **state) {
     free(f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_false_discovery),
-        cmocka_unit_test(test_prior_of_variances),
-        cmocka_unit_test(test_trimmed_mean),
-        cmocka_unit_test(test_common_shift_is_found),
-        cmocka_unit_test(test_few_cells_are_no_shift),
-        cmocka_unit_test(test_shared_noise_of_passes_is_no_shift),
-        cmocka_unit_test(test_shift_must_exceed_what_cells_differ_by),
-        cmocka_unit_test(test_one_and_many_cells_are_found),
-        cmocka_unit_test(test_many_help_one_another),
-        cmocka_unit_test(test_noisy_neighbours_hide_nothing),
-        cmocka_unit_test(test_states_of_processes_are_no_change),
-        cmocka_unit_test(test_spread_between_runs),
-        cmocka_unit_test(test_shared_spread_between_runs),
-        cmocka_unit_test(test_interval_is_of_all_passes),
-        cmocka_unit_test(test_spread_is_learned_from_the_sweep),
-        cmocka_unit_test(test_choices_of_a_compiler),
-        cmocka_unit_test(test_floors_are_thresholds),
-        cmocka_unit_test(test_nothing_from_few_passes),
-        cmocka_unit_test(test_two_values),
-        cmocka_unit_test(test_more_passes),
-        cmocka_unit_test(test_detectable),
-        cmocka_unit_test(test_false_alarms_of_a_thousand_sweeps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

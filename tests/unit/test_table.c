@@ -97,14 +97,4 @@ static void test_markdown_code(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_width_counts_columns_not_bytes),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_markdown),
-        cmocka_unit_test(test_no_rows),
-        cmocka_unit_test(test_markdown_escapes),
-        cmocka_unit_test(test_markdown_code),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -345,31 +345,4 @@ static void texts_of_an_arena(void **state) {
     arena_free(&arena);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists),
-        cmocka_unit_test(splitting),
-        cmocka_unit_test(nearest),
-        cmocka_unit_test(nearest_may_be_a_part),
-        cmocka_unit_test(hints),
-        cmocka_unit_test(nearest_prefers_the_closer_and_then_the_first),
-        cmocka_unit_test(prefixes_and_suffixes),
-        cmocka_unit_test(names),
-        cmocka_unit_test(utf8),
-        cmocka_unit_test(shell),
-        cmocka_unit_test(first_message_wins),
-        cmocka_unit_test(null_error_is_fine),
-        cmocka_unit_test(context_goes_in_front),
-        cmocka_unit_test(long_messages_are_cut),
-        cmocka_unit_test(messages_are_plain_text),
-        cmocka_unit_test(cleared_errors_can_be_set_again),
-        cmocka_unit_test(try_leaves_with_the_status),
-        cmocka_unit_test(empty_blocks_are_blocks),
-        cmocka_unit_test(zeroed_is_zero),
-        cmocka_unit_test(texts_are_copied),
-        cmocka_unit_test(arrays_grow_and_keep_their_content),
-        cmocka_unit_test(texts_of_an_arena),
-        cmocka_unit_test(impossible_sizes_abort),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

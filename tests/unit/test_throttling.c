@@ -156,16 +156,4 @@ static void test_rounds_on_slow_cores(void **state) {
     result_free(&slow_rounds);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges_hold_every_reading),
-        cmocka_unit_test(test_reasons_are_named_once_and_forgotten),
-        cmocka_unit_test(test_nothing_is_read_without_nvml),
-        cmocka_unit_test(test_what_is_low),
-        cmocka_unit_test(test_low_rounds_stay_out_of_the_numbers),
-        cmocka_unit_test(test_the_power_limit_is_flagged),
-        cmocka_unit_test(test_too_few_samples_at_full_clocks),
-        cmocka_unit_test(test_rounds_on_slow_cores),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

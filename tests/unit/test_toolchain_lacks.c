@@ -89,12 +89,4 @@ static void test_managers(void **state) {
     package_check(NULL, "apt-get install g++");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_headers),
-        cmocka_unit_test(test_some_headers),
-        cmocka_unit_test(test_nvcc),
-        cmocka_unit_test(test_managers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

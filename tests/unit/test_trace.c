@@ -277,15 +277,4 @@ static void test_start_forgets(void **state) {
     json_decref(json);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_work_without_a_time_is_left_out),
-        cmocka_unit_test(test_what_is_outside_of_ranges_is_left_out),
-        cmocka_unit_test(test_overlapping_kernels_get_rows_of_their_own),
-        cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_without_cupti_events_stand_in),
-        cmocka_unit_test(test_start_forgets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -287,22 +287,4 @@ static void all_of_it_is_saved(void **state) {
     result_free(&result);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fresh_samples_are_no_part_of_any_figure),
-        cmocka_unit_test(slower_on_new_inputs_is_implausible),
-        cmocka_unit_test(what_waited_for_cores_is_no_evidence),
-        cmocka_unit_test(audits_are_of_the_whole),
-        cmocka_unit_test(steps_may_not_claim_less_than_their_training),
-        cmocka_unit_test(few_quick_samples_acquit_nobody),
-        cmocka_unit_test(nothing_excuses_our_own_kernels),
-        cmocka_unit_test(all_passes_judge_what_waited_in_one),
-        cmocka_unit_test(an_eighth_of_fresh_samples_must_be_quick),
-        cmocka_unit_test(launches_on_changing_inputs_are_held_to_less),
-        cmocka_unit_test(over_its_limit_is_implausible),
-        cmocka_unit_test(the_median_of_the_passes_decides),
-        cmocka_unit_test(self_reported_is_never_the_fastest),
-        cmocka_unit_test(all_of_it_is_saved),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -250,21 +250,4 @@ static void floors(void **state) {
     assert_true(gate_floor_of_runs(runs, 1) == 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(student),
-        cmocka_unit_test(holm),
-        cmocka_unit_test(sides),
-        cmocka_unit_test(change_of_runs),
-        cmocka_unit_test(change_in_turns),
-        cmocka_unit_test(change_of_two_values),
-        cmocka_unit_test(edges),
-        cmocka_unit_test(verdicts),
-        cmocka_unit_test(many_cells),
-        cmocka_unit_test(whole_interval),
-        cmocka_unit_test(few_passes_claim_nothing),
-        cmocka_unit_test(restless_sweep),
-        cmocka_unit_test(floors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

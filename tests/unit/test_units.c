@@ -218,11 +218,4 @@ static void parsed_percentages(void **state) {
     check_parser(units_parse_percent, rows, COUNT_OF(rows));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_number),         cmocka_unit_test(counts),
-        cmocka_unit_test(intervals),          cmocka_unit_test(parsed_durations),
-        cmocka_unit_test(parsed_percentages),
-    };
-    return cmocka_run_group_tests_name("units", tests, NULL, NULL);
-}
+#include "run_tests.h"

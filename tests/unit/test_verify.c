@@ -371,8 +371,6 @@ static void test_types_of_two_runs(void **state) {
     free(expected);
 }
 
-#define with_folders(test) cmocka_unit_test_setup_teardown(test, make_folders, remove_folders)
-
 /* ---- Errors of single rows and columns that disappear in a whole array. */
 
 typedef struct matrix {
@@ -564,35 +562,6 @@ static void test_losses_may_end_after_the_first_epoch(void **state) {
     name = "y";
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        with_folders(test_equal),
-        with_folders(test_tolerance_edges),
-        with_folders(test_worst_element),
-        with_folders(test_reference_of_zeros),
-        with_folders(test_a_sum_that_cancels_is_judged_by_its_terms),
-        with_folders(test_an_array_of_sums_that_cancel),
-        with_folders(test_nan_is_wrong),
-        with_folders(test_an_infinity_may_be_expected),
-        with_folders(test_infinity_is_wrong),
-        with_folders(test_wrong_shape),
-        with_folders(test_missing_file),
-        with_folders(test_damaged_file),
-        with_folders(test_several_arrays),
-        with_folders(test_nothing_to_compare),
-        with_folders(test_reference_that_is_not_there),
-        with_folders(test_means),
-        with_folders(test_the_first_other_bit_of_two_runs),
-        with_folders(test_types_of_two_runs),
-        cmocka_unit_test(test_one_row_of_many),
-        cmocka_unit_test(test_one_element_of_many),
-        cmocka_unit_test(test_one_column_of_zeros),
-        cmocka_unit_test(test_row_across_blocks),
-        cmocka_unit_test(test_tiny_lines),
-        cmocka_unit_test(test_large_row),
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_dimensions_count),
-        cmocka_unit_test(test_losses_may_end_after_the_first_epoch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP make_folders
+#define TEAR_DOWN remove_folders
+#include "run_tests.h"

@@ -192,16 +192,6 @@ static void too_few_rounds_are_a_failure(void **state) {
     assert_non_null(flag_list_find(&c->result.flags, FLAG_VOID_ROUNDS));
 }
 
-int main(void) {
-#define with_bench(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        with_bench(what_nobody_disturbs_counts),
-        with_bench(a_changed_worker_makes_the_next_round_void),
-        with_bench(a_request_between_does_not_bless_a_change),
-        with_bench(a_changed_bench_does_too_and_is_set_back),
-        with_bench(what_a_worker_left_is_ended),
-        with_bench(a_process_of_a_worker_that_runs_may_stay),
-        with_bench(too_few_rounds_are_a_failure),
-    };
-    return cmocka_run_group_tests_name("void_rounds", tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

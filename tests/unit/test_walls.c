@@ -87,10 +87,4 @@ static void the_process_behind_walls_is_found(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_hides_before_it_opens),
-        cmocka_unit_test(the_process_behind_walls_is_found),
-    };
-    return cmocka_run_group_tests_name("walls", tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -208,19 +208,6 @@ static void closed_streams_do_not_matter(void **state) {
     assert_true(file_says(*state, "given back"));
 }
 
-int main(void) {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(it_takes_and_gives_back),
-        TEST(a_refusal_leaves_nobody_behind),
-        TEST(that_it_cannot_give_back_is_told),
-        TEST(signals_pass_it_by),
-        TEST(programs_do_not_hold_the_pipe),
-        TEST(it_holds_no_files_of_ours),
-        TEST(a_killed_process_has_it_given_back),
-        TEST(its_own_death_is_told),
-        TEST(who_is_not_waited_for_gives_back_all_the_same),
-        TEST(closed_streams_do_not_matter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -286,18 +286,4 @@ static void test_message_is_short(void **state) {
     worker_link_free(&link);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fates),
-        cmocka_unit_test(test_stderr_of_an_answer),
-        cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_leave),
-        cmocka_unit_test(test_workers_that_cannot_be_had),
-        cmocka_unit_test(test_killed_at_its_first_start),
-        cmocka_unit_test(test_no_such_program),
-        cmocka_unit_test(test_deaf_worker),
-        cmocka_unit_test(test_long_request),
-        cmocka_unit_test(test_message_is_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -213,17 +213,4 @@ static void test_rungs_leave_out_what_is_no_rung(void **state) {
     free(root);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_cost_of_the_study),
-        cmocka_unit_test(test_cost_of_another_shape),
-        cmocka_unit_test(test_cost_of_a_copy),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_complete_orders_and_fills_in),
-        cmocka_unit_test(test_complete_keeps_what_it_does_not_know),
-        cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_rungs_leave_out_what_is_no_rung),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"
