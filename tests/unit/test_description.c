@@ -4,14 +4,14 @@
 #include "io/json.h"
 #include "refusals.h"
 #include "temporary_folder.h"
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
 #include <stdio.h>
 
 #define FIXTURES "tests/fixtures/"
 
 static status_t load_invalid(const char *path, error_t *err) {
-    operator_description_t description = {0};
+    description_t description = {0};
     char *text = NULL;
     json_t *json = NULL;
     status_t status = node_read(path, &text, err);
@@ -30,12 +30,12 @@ static void test_invalid_descriptions(void **state) {
     check_refusals(FIXTURES "invalid_operators.txt", load_invalid);
 }
 
-static void load(const char *folder, operator_description_t *description) {
+static void load(const char *folder, description_t *description) {
     assert_ok(description_load(folder, description, &err));
 }
 
 static int load_everything(void **state) {
-    static operator_description_t description;
+    static description_t description;
     load(FIXTURES "operators/everything", &description);
     *state = &description;
     return 0;
@@ -60,7 +60,7 @@ static void check_bounds(bounds_t bounds, double rel_l2, double max_abs) {
 }
 
 static void test_head_and_params(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     assert_string_equal(d->name, "everything");
     assert_string_equal(d->summary, "Each key of a description");
     assert_true(d->folder[0] == '/' && text_ends(d->folder, FIXTURES "operators/everything"));
@@ -96,7 +96,7 @@ static void test_head_and_params(void **state) {
 }
 
 static void test_arrays(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     static const struct {
         const char *name;
         bool of_case, is_input, is_output;
@@ -115,7 +115,7 @@ static void test_arrays(void **state) {
     };
     assert_int_equal(d->n_arrays, COUNT_OF(ARRAYS));
     for (size_t i = 0; i < d->n_arrays; i++) {
-        const operator_array_t *array = &d->arrays[i];
+        const described_array_t *array = &d->arrays[i];
         assert_string_equal(array->name, ARRAYS[i].name);
         assert_int_equal(array->of_case, ARRAYS[i].of_case);
         assert_int_equal(array->is_input, ARRAYS[i].is_input);
@@ -132,7 +132,7 @@ static void test_arrays(void **state) {
 
 /* By the case's dtype; an array of another type has the default bounds of that type. */
 static void test_tolerances(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     check_bounds(d->arrays[5].bounds[ELEMENT_F32], 1e-6, 0.5);
     check_bounds(d->arrays[5].bounds[ELEMENT_F16], 2e-3, INFINITY);
     check_bounds(d->arrays[5].bounds[ELEMENT_I32], 0, 0);
@@ -149,9 +149,9 @@ static void test_tolerances(void **state) {
 }
 
 static void test_values_and_shapes(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     case_t spec = make_case("f16", 6, 100);
-    operator_values_t values;
+    described_values_t values;
     description_values(d, &spec, 132, &values);
     assert_int_equal(values.scope.n, 4);
     assert_int_equal(values.scope.itemsize, 2);
@@ -159,7 +159,7 @@ static void test_values_and_shapes(void **state) {
     const int64_t expected[] = {6, 100, -1, 132}; /* shift: the default */
     assert_memory_equal(values.scope.values, expected, sizeof expected);
 
-    operator_shape_t shape;
+    described_shape_t shape;
     assert_ok(description_shape(d, 0, &spec, &shape, &err));
     assert_int_equal(shape.element, ELEMENT_F16);
     const size_t sizes[] = {6, 200, 3};
@@ -174,8 +174,8 @@ static void test_values_and_shapes(void **state) {
 }
 
 static void test_shapes_that_fail(void **state) {
-    const operator_description_t *d = *state;
-    operator_shape_t shape;
+    const description_t *d = *state;
+    described_shape_t shape;
     error_t err = ERROR_INIT;
     case_t spec = make_case("f32", 64, -3);
     assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED);
@@ -195,7 +195,7 @@ static void test_shapes_that_fail(void **state) {
 }
 
 static void test_where_and_cost(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     static const struct {
         const char *dtype;
         int64_t rows;
@@ -225,7 +225,7 @@ static void test_where_and_cost(void **state) {
 }
 
 static void test_defaults(void **state) {
-    operator_description_t d;
+    description_t d;
     load(FIXTURES "operators/smallest", &d);
     assert_string_equal(d.summary, "");
     assert_string_equal(d.size_param, "n");
@@ -242,7 +242,7 @@ static void test_defaults(void **state) {
     assert_ok(description_cost(&d, &spec, &bytes, &flops, &err));
     assert_true(isnan(bytes) && isnan(flops));
     /* The copy of a saved run is the same, but for its folder. */
-    operator_description_t copy;
+    description_t copy;
     assert_ok(description_parse("run.json", d.json, &copy, &err));
     assert_null(copy.folder);
     assert_string_equal(copy.hash, "");
@@ -261,7 +261,7 @@ static void write_file(const char *folder, const char *name, const char *text) {
 
 /* The description's hash, or the error's text; the caller frees it. */
 static char *hash_or_error(const char *folder) {
-    operator_description_t d;
+    description_t d;
     error_t err = ERROR_INIT;
     if (description_load(folder, &d, &err) != STATUS_OK)
         return mem_text(err.text);
@@ -274,14 +274,14 @@ static void test_hash(void **state) {
     static const char *const STEPS[][2] = {
         /* each changes the hash */
         {"reference.py", "x"}, {"reference.py", "y"},    {"other.py", "x"},
-        {"other.py", "xy"},    {"operator.json", "+\n"},
+        {"other.py", "xy"},    {"workload.json", "+\n"},
     };
-    char *folder = temporary_folder(),
-         *json = read_text(FIXTURES "operators/smallest/operator.json");
-    write_file(folder, "operator.json", json);
+    char *folder = NULL, *json = read_text(FIXTURES "operators/smallest/workload.json");
+    folder = temporary_folder();
+    write_file(folder, "workload.json", json);
     char *before = hash_or_error(folder);
-    char *missing = mem_format("%s: found no reference.py, which an operator needs beside "
-                               "operator.json",
+    char *missing = mem_format("%s: found no reference.py, which a workload needs beside "
+                               "workload.json",
                                folder);
     assert_string_equal(before, missing);
     free(missing);
@@ -303,9 +303,16 @@ static void test_hash(void **state) {
     assert_int_equal(rename(other, renamed), 0);
     char *after = hash_or_error(folder);
     assert_string_not_equal(before, after);
-    free(after);
     free(renamed);
     free(other);
+    char *name = fs_join(folder, "workload.json"), *former = fs_join(folder, "operator.json");
+    assert_int_equal(rename(name, former), 0); /* changes nothing */
+    char *same = hash_or_error(folder);
+    assert_string_equal(after, same);
+    free(same);
+    free(former);
+    free(name);
+    free(after);
     free(before);
     assert_ok(fs_remove_tree(folder, &err));
     free(json);
@@ -332,14 +339,14 @@ static void test_expressions_over_params(void **state) {
     static const fill_t FILLS[] = {
         {FILL_NORMAL, 0, 0.01}, {FILL_INTEGERS, -2, 33}, {FILL_CONSTANT, 33, 0}};
     static const double SCALARS[] = {0.1, 50};
-    operator_description_t d;
+    description_t d;
     error_t err = ERROR_INIT;
     json_t *json = json_loads(TEXT, 0, NULL);
     if (description_parse("n.json", json, &d, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     case_t spec = make_case("f32", 4, 100);
     for (size_t i = 0; i < 3; i++) {
-        operator_shape_t shape;
+        described_shape_t shape;
         assert_int_equal(description_shape(&d, i, &spec, &shape, &err), STATUS_OK);
         assert_int_equal(shape.n, i == 0 ? 400 : 1);
         assert_int_equal(shape.fill.kind, FILLS[i].kind);
@@ -353,7 +360,7 @@ static void test_expressions_over_params(void **state) {
     }
     case_free(&spec);
     spec = make_case("f32", 4, 1000);
-    operator_shape_t shape;
+    described_shape_t shape;
     assert_int_equal(description_shape(&d, 2, &spec, &shape, &err), STATUS_FAILED);
     assert_string_equal(err.text, "c: fill: found 333, expected a value of u8: 0…255");
     case_free(&spec);
@@ -363,23 +370,10 @@ static void test_expressions_over_params(void **state) {
 
 static void test_missing_folder(void **state) {
     char *text = hash_or_error("no/such/operator");
-    assert_true(text_starts(text, "no/such/operator/operator.json: "));
+    assert_true(text_starts(text, "no/such/operator/workload.json: "));
     free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invalid_descriptions),
-        cmocka_unit_test(test_head_and_params),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_tolerances),
-        cmocka_unit_test(test_values_and_shapes),
-        cmocka_unit_test(test_shapes_that_fail),
-        cmocka_unit_test(test_where_and_cost),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_missing_folder),
-        cmocka_unit_test(test_expressions_over_params),
-    };
-    return cmocka_run_group_tests(tests, load_everything, free_everything);
-}
+#define GROUP_SET_UP load_everything
+#define GROUP_TEAR_DOWN free_everything
+#include "run_tests.h"

@@ -3,7 +3,7 @@
 #include "limits/limits.h"
 #include "made_case.h"
 #include "timed_result.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 /* A finished case of the workload that measures the device. */
 static case_result_t device_result(const char *engine, const char *variant, int64_t bytes,
@@ -107,8 +107,8 @@ static case_result_t training(const char *dtype, double ns) {
 
 /* Its description says how many operations it has. */
 static void test_an_own_operator_raises_no_rate(void **state) {
-    const operator_description_t *gemm;
-    assert_ok(operators_add("kernels/gemm", NULL, &gemm, &err));
+    const description_t *gemm;
+    assert_ok(described_add("kernels/gemm", NULL, &gemm, &err));
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     case_result_t result = training("f16", 1);
     case_free(&result.spec);

@@ -3,7 +3,7 @@
 #include "base/half.h"
 #include "base/rng.h"
 #include "checks.h"
-#include "workloads/operator/fill.h"
+#include "workloads/described/fill.h"
 
 enum { SEED = 42, INPUT = 3 };
 
@@ -23,7 +23,7 @@ static void normals_to_the_bit(void **state) {
 }
 
 static uint32_t word_of(size_t i) {
-    return rng_word(SEED, OPERATOR_STREAM + INPUT, i);
+    return rng_word(SEED, DESCRIBED_STREAM + INPUT, i);
 }
 
 /* What fill.h says of one element, before it is rounded. */
@@ -31,7 +31,7 @@ static double expected_at(const fill_t *fill, size_t i) {
     float uniform;
     switch (fill->kind) {
     case FILL_UNIFORM:
-        rng_fill_uniform(&uniform, 1, (rng_position_t){SEED, OPERATOR_STREAM + INPUT, i},
+        rng_fill_uniform(&uniform, 1, (rng_position_t){SEED, DESCRIBED_STREAM + INPUT, i},
                          (float)fill->low, (float)fill->high);
         return uniform;
     case FILL_NORMAL:
@@ -207,16 +207,4 @@ static void refills_leave_constants_and_nothing(void **state) {
     assert_true(values[0] == 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normals_to_the_bit),
-        cmocka_unit_test(elements_are_as_described),
-        cmocka_unit_test(integers_stay_in_their_range),
-        cmocka_unit_test(permutations_follow_the_words),
-        cmocka_unit_test(keys_to_the_bit),
-        cmocka_unit_test(refills_to_the_bit),
-        cmocka_unit_test(refills_are_fills_with_another_key),
-        cmocka_unit_test(refills_leave_constants_and_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,14 +1,14 @@
-/* kernels/operator.schema.json says for editors what the reader of operator.json does: the two must agree. The reader
+/* kernels/workload.schema.json says for editors what the reader of workload.json does: the two must agree. The reader
  * says what it knows when it is given something unknown. */
 #include "base/text.h"
 #include "checks.h"
 #include "io/json.h"
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
 #include <regex.h>
 #include <stdio.h>
 
-#define SCHEMA "kernels/operator.schema.json"
+#define SCHEMA "kernels/workload.schema.json"
 
 typedef struct files {
     json_t *schema, *valid; /* a description that has every key */
@@ -25,7 +25,7 @@ static json_t *load(const char *path) {
 static int read_files(void **state) {
     static files_t files;
     files.schema = load(SCHEMA);
-    files.valid = load("tests/fixtures/operators/everything/operator.json");
+    files.valid = load("tests/fixtures/operators/everything/workload.json");
     *state = &files;
     return 0;
 }
@@ -52,9 +52,9 @@ static json_t *at(json_t *json, const char *path) {
 
 /* What the reader says of the description; "" if nothing. The caller frees it. */
 static char *complaint(const json_t *json) {
-    operator_description_t description;
+    description_t description;
     error_t err = ERROR_INIT;
-    if (description_parse("operator.json", json, &description, &err) == STATUS_OK)
+    if (description_parse("workload.json", json, &description, &err) == STATUS_OK)
         description_free(&description);
     return mem_text(err.text);
 }
@@ -213,12 +213,12 @@ static void test_limits(void **state) {
         const char *schema;
         int limit;
     } LIMITS[] = {
-        {"properties/params/maxProperties", OPERATOR_PARAMS},
-        {"properties/inputs/maxItems", OPERATOR_ARRAYS},
-        {"properties/outputs/maxItems", OPERATOR_ARRAYS},
-        {"properties/scalars/maxItems", OPERATOR_ARRAYS},
-        {"$defs/input/properties/shape/maxItems", OPERATOR_DIMENSIONS},
-        {"$defs/output/properties/shape/maxItems", OPERATOR_DIMENSIONS},
+        {"properties/params/maxProperties", DESCRIBED_PARAMS},
+        {"properties/inputs/maxItems", DESCRIBED_ARRAYS},
+        {"properties/outputs/maxItems", DESCRIBED_ARRAYS},
+        {"properties/scalars/maxItems", DESCRIBED_ARRAYS},
+        {"$defs/input/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
+        {"$defs/output/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
         {"$defs/expression/maxLength", EXPRESSION_LONGEST},
     };
     for (size_t i = 0; i < COUNT_OF(LIMITS); i++)
@@ -247,11 +247,6 @@ static void test_names(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),    cmocka_unit_test(test_required_keys),
-        cmocka_unit_test(test_choices), cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_limits),  cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, read_files, free_files);
-}
+#define GROUP_SET_UP read_files
+#define GROUP_TEAR_DOWN free_files
+#include "run_tests.h"

@@ -4,7 +4,7 @@
 #include "made_case.h"
 #include "planted_run.h"
 #include "timed_result.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 static bool any_row(const size_row_t *row) {
     return row->size > 0;
@@ -222,8 +222,8 @@ static void test_contender_names(void **state) {
 
 /* A launch by Python takes longer than by C: that says nothing about a kernel. */
 static void test_operators_are_compared_by_like_calls(void **state) {
-    const operator_description_t *softmax;
-    assert_ok(operators_add("kernels/softmax", NULL, &softmax, &err));
+    const description_t *softmax;
+    assert_ok(described_add("kernels/softmax", NULL, &softmax, &err));
     timed_t ours[] = {{"host_to_host", 9000}, {"kernel", 3000}, {"kernel_graph", 1000}, {NULL, 0}};
     timed_t theirs[] = {
         {"host_to_host", 9100}, {"forward_device", 12000}, {"forward_graph", 2000}, {NULL, 0}};
@@ -268,8 +268,8 @@ static void expect_call(case_result_t *results, size_t n, const char *phase, dou
 /* A Triton kernel that takes as long as the compiler's took twice as long beside it, as one was
  * launched by Python and the other by a graph. */
 static void test_a_candidate_is_compared_by_what_it_was_given(void **state) {
-    const operator_description_t *softmax;
-    assert_ok(operators_add("kernels/softmax", NULL, &softmax, &err));
+    const description_t *softmax;
+    assert_ok(described_add("kernels/softmax", NULL, &softmax, &err));
     timed_t eager[] = {{"forward_device", 132}, {NULL, 0}},
             mode[] = {{"forward_device", 105}, {NULL, 0}},
             graph[] = {{"forward_device", 64}, {"forward_graph", 48}, {NULL, 0}},
