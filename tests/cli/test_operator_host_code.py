@@ -45,15 +45,6 @@ FILES = {
         "ok",
         None,
     ),
-    "slow": (
-        host_code(
-            f"{LAUNCH} launch(count, stream, n);",
-            "static void count(const kernel_t *, void *const *) "
-            "{ for (volatile int i = 0; i < 10000; i = i + 1) continue; }",
-        ),
-        "ok",
-        None,
-    ),
     "waits": (host_code(f"{LAUNCH} cudaDeviceSynchronize();"), "ok", None),
     "thrice": (
         host_code(
@@ -155,9 +146,7 @@ def test_it_is_not_sealed(cases: dict[str, dict[str, Any]]) -> None:
     """Its code runs in our process: a call in a graph is audited like the whole."""
     assert cases["waits"]["trust"] != "sealed"
     assert cases["waits"]["claims"]["n"] > 0
-    # The fake GPU's clock says 100 ns of each, this work takes some 20 us.
-    assert cases["slow"]["trust"] == "self-reported"
-    assert 20 < cases["slow"]["claims"]["ratio"] < 10_000
+    assert not cases["honest"]["claims"]["ratio"] > 10_000  # one run of a graph is 256 calls
 
 
 def test_workspace_and_flags(tmp_path: Path) -> None:
@@ -209,6 +198,7 @@ def test_arrays_in_place(tmp_path: Path) -> None:
 TWO_STAGES = Path(__file__).parents[1] / "fixtures" / "operators" / "layer_norm_weight"
 
 
+@pytest.mark.long
 def test_two_kernels_are_right(tmp_path: Path) -> None:
     """Emulated on the fake GPU, in a graph and by single calls."""
     folder = tmp_path / "layer_norm_weight"

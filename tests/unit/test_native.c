@@ -1,13 +1,6 @@
 /* What the source of a shared object says: that it is one, its flags, its libraries. */
+#include "checks.h"
 #include "compile/native.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 /* As source_get() leaves it. */
 static source_t source_of(const char *text) {
@@ -36,9 +29,8 @@ static const struct {
     {"", false},
 };
 
-static void test_which_sources_have_host_code(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof SOURCES / sizeof *SOURCES; i++) {
+static void which_sources_have_host_code(void **state) {
+    for (size_t i = 0; i < COUNT_OF(SOURCES); i++) {
         const source_t source = source_of(SOURCES[i].text);
         if (native_has_run(&source) != SOURCES[i].has_run)
             fail_msg("%s", SOURCES[i].text);
@@ -55,8 +47,7 @@ static text_list_t options_of(compiler_t kind, const char *text) {
     return options;
 }
 
-static void test_flags_and_libraries(void **state) {
-    (void)state;
+static void flags_and_libraries(void **state) {
     text_list_t options = options_of(COMPILER_NVCC_OBJECT, "#include <cublas_v2.h>\n"
                                                            "// nvcc: -I/opt/cutlass  -std=c++20\n"
                                                            "int i; // nvcc: -DNOT\n");
@@ -69,19 +60,11 @@ static void test_flags_and_libraries(void **state) {
     text_list_free(&options);
 }
 
-static void test_flags_in_c_are_ours(void **state) {
-    (void)state;
+static void flags_in_c_are_ours(void **state) {
     text_list_t options = options_of(COMPILER_CC, "// nvcc: -Ofast\n");
     assert_true(text_list_has(&options, "-march=native"));
     assert_false(text_list_has(&options, "-Ofast"));
     text_list_free(&options);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which_sources_have_host_code),
-        cmocka_unit_test(test_flags_and_libraries),
-        cmocka_unit_test(test_flags_in_c_are_ours),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"
