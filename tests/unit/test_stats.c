@@ -432,6 +432,17 @@ static void test_what_takes_longer_than_before_is_not_0_s(void **state) {
     estimate_free(&e);
 }
 
+static void test_one_long_step_is_not_what_all_others_take(void **state) {
+    estimate_t e = estimate_make();
+    estimate_expect(&e, STEP_MEASURE, "", 110);
+    for (int i = 0; i < 9; i++)
+        estimate_begin(&e, STEP_MEASURE, "", 1, i);
+    estimate_begin(&e, STEP_MEASURE, "", 1, 9);
+    estimate_know(&e, 0, 0);
+    expect_left(&e, 9 + 41, false, 100 * (9 + 41) / 10.0); /* their mean, not the last one's 41 s */
+    estimate_free(&e);
+}
+
 static void test_a_workers_start_is_no_time_of_the_step(void **state) {
     estimate_t e = estimate_make();
     estimate_expect(&e, STEP_START, "", 2);
