@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,10 @@ import numpy.typing as npt
 
 import native
 import philox
+from host_memory import expect_room
+from operator_request import Array as ArraySpec
+from operator_request import Fill
+from workload import CaseError
 
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]
@@ -40,40 +44,6 @@ BOUNDS = {
 }
 
 
-@dataclass(frozen=True)
-class Fill:
-    """What an input is filled with; kinds, `low` and `high` as in `fill.h`."""
-
-    kind: str
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class ArraySpec:
-    """An array of a case, as the request `open` describes it."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    is_input: bool
-    is_output: bool
-    fill: Fill | None
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> ArraySpec:
-        """Read an element of the request's `arrays`."""
-        fill = told.get("fill")
-        return cls(
-            told["name"],
-            tuple(told["shape"]),
-            told["dtype"],
-            told["input"],
-            told["output"],
-            None if fill is None else Fill(fill["kind"], float(fill["low"]), float(fill["high"])),
-        )
-
-
 class OperatorInputs:
     """The inputs of a case in host memory, made from the seed, in the description's order."""
 
@@ -83,6 +53,10 @@ class OperatorInputs:
     def __init__(self, specs: Sequence[ArraySpec], seed: int) -> None:
         self.specs = [spec for spec in specs if spec.is_input]
         self.seed = seed
+        for spec in self.specs:
+            if spec.fill is None:
+                raise CaseError(f"operator: input {spec.name} has no fill")
+        expect_room(sum(math.prod(s.shape) * STORED[s.dtype].itemsize for s in self.specs))
         self.arrays = [filled(spec, seed, number) for number, spec in enumerate(self.specs)]
 
     def refill(self, _before: int, after: int) -> None:
@@ -112,7 +86,7 @@ def filled(spec: ArraySpec, seed: int, number: int) -> Array:
 def fill_array(array: Array, spec: ArraySpec, seed: int, number: int) -> None:
     """Fill the contiguous array of input `number` of a case."""
     fill = spec.fill
-    assert fill is not None, f"{spec.name}: an input without a fill"
+    assert fill is not None
     if fill.kind == "function":  # the caller's
         return
     flat = array.reshape(-1)
@@ -130,6 +104,12 @@ def fill_array(array: Array, spec: ArraySpec, seed: int, number: int) -> None:
         part[:] = _rounded(values, spec.dtype)
 
     philox.in_chunks(flat.size, draw)
+
+
+def written(array: Array, dtype: str) -> Array:
+    """Return an output as `.npy` files may have it (`bench/io/npy.c`)."""
+    to = {"bf16": np.float32, "u8": np.int32, "bool": np.int32}.get(dtype, array.dtype)
+    return np.ascontiguousarray(array.astype(to, copy=False))
 
 
 def widened(array: Array) -> Array:

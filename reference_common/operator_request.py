@@ -98,6 +98,7 @@ def _array(input: bool, output: bool, **keys: Any) -> Array:
     return Array(is_input=input, is_output=output, **keys)
 
 
+ARRAY = Shape(_array, _ARRAY, {"fill": _FILL})
 _SCALAR = Shape(Scalar, {"name": text, "dtype": one_of(*DTYPES), "value": number})
 OPERATOR = Shape(
     Operator,
@@ -105,7 +106,7 @@ OPERATOR = Shape(
         "folder": text,
         "hash": text,
         "name": text,
-        "arrays": each(Shape(_array, _ARRAY, {"fill": _FILL})),
+        "arrays": each(ARRAY),
     },
     {"scalars": each(_SCALAR), "deterministic": boolean},
 )

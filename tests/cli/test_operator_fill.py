@@ -23,6 +23,7 @@ from operator_data import (  # noqa: E402
     normal,
     widened,
 )
+from operator_request import ARRAY  # noqa: E402
 from refill import Refill  # noqa: E402
 
 SEED = 1234567890123456789
@@ -164,7 +165,7 @@ def test_specs_come_from_the_request() -> None:
         },
         {"name": "y", "shape": [3], "dtype": "i64", "input": False, "output": True},
     ]
-    specs = [ArraySpec.of(array) for array in request]
+    specs = [ARRAY(array, "array") for array in request]
     assert specs[0] == ArraySpec("x", (3, 5), "f16", True, False, Fill("normal", 0.0, 1.0))
     assert specs[1] == ArraySpec("y", (3,), "i64", False, True, None)
     (x,) = OperatorInputs(specs, SEED).arrays

@@ -271,6 +271,24 @@ static status_t hash_folder(const char *folder, operator_files_t *files, char te
     return status;
 }
 
+/* Does reference.py define a function jax_reference? Its worker says what is wrong with it. */
+static bool has_jax(const char *folder) {
+    char *path = fs_join(folder, "reference.py"), *text = NULL;
+    size_t size;
+    bool has = false;
+    error_t unreadable = ERROR_INIT;
+    if (fs_read(path, &text, &size, &unreadable) == STATUS_OK) {
+        text_list_t lines = text_split(text, '\n');
+        for (size_t i = 0; i < lines.n; i++)
+            has |= text_starts(lines.items[i], "def jax_reference(") ||
+                   text_starts(lines.items[i], "jax_reference =");
+        text_list_free(&lines);
+    }
+    free(text);
+    free(path);
+    return has;
+}
+
 static void free_files(operator_files_t *files) {
     text_list_free(&files->names);
     text_list_free(&files->hashes);
@@ -326,6 +344,7 @@ status_t description_load(const char *folder, operator_description_t *descriptio
         memcpy(description->hash, hash, sizeof hash);
         description->files = files;
         description->folder = realpath(folder, NULL);
+        description->has_jax = has_jax(folder);
         status = check_rungs(path, folder, description, err);
         if (status != STATUS_OK)
             description_free(description);

@@ -51,6 +51,7 @@ typedef struct operator_description {
     char *name, *folder;  /* folder: an absolute path, or NULL if only a saved run has it */
     char hash[HASH_TEXT]; /* of operator.json and the .py and .cu files in its folder */
     operator_files_t files;
+    bool has_jax;  /* its reference.py has a function jax_reference */
     json_t *json;  /* operator.json, or its copy in a saved run */
     char *summary; /* "" if not given */
     text_list_t params;

@@ -134,6 +134,7 @@ static const technique_spec_t TECHNIQUES[] = {
 
 static const char *const MODES[] = {"eager", "inference",     "compile",
                                     "graph", "compile_graph", NULL};
+static const char *const JAX_MODES[] = {"jit", "aot", NULL};
 
 /* ---- as a workload --------------------------------------------------------------------------- */
 
@@ -375,6 +376,7 @@ static void make_workload(operator_entry_t *entry) {
         .n_techniques = sizeof TECHNIQUES / sizeof *TECHNIQUES,
         .dtypes = entry->dtypes,
         .pytorch_variants = MODES,
+        .jax_variants = d->has_jax ? JAX_MODES : NULL,
         .repeats = d->needs_deterministic ? REPEATS_MUST_BE_EQUAL : REPEATS_ARE_COMPARED,
         .pytorch_oracle = "oracle",
         .allows = allows,
