@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ STORED = {
     "u8": np.dtype(np.uint8),
     "bool": np.dtype(np.bool_),
 }
-# Fills that a refill does not draw; a function is called again.
+# Fills that a refill does not draw; what a function makes is made again.
 STAYING = ("constant", "function")
 # For i64, up to the largest float64 below 2^63.
 BOUNDS = {
@@ -50,7 +51,9 @@ class OperatorInputs:
     refilled = ("arrays",)
     """What a refill changes."""
 
-    def __init__(self, specs: Sequence[ArraySpec], seed: int) -> None:
+    def __init__(self, specs: Sequence[ArraySpec], seed: int, made: Path | None = None) -> None:
+        """`made`: has the files of those that a function makes, SEED/NAME for a refill's seed."""
+        self.made = made
         self.specs = [spec for spec in specs if spec.is_input]
         self.seed = seed
         for spec in self.specs:
@@ -58,6 +61,7 @@ class OperatorInputs:
                 raise CaseError(f"operator: input {spec.name} has no fill")
         expect_room(sum(math.prod(s.shape) * STORED[s.dtype].itemsize for s in self.specs))
         self.arrays = [filled(spec, seed, number) for number, spec in enumerate(self.specs)]
+        self._take_made(0)
 
     def refill(self, _before: int, after: int) -> None:
         """Give the inputs the values of the refill seed `after`, in place."""
@@ -65,6 +69,19 @@ class OperatorInputs:
         for number, (spec, array) in enumerate(zip(self.specs, self.arrays, strict=True)):
             if spec.fill is not None and spec.fill.kind not in STAYING:
                 self._fill(spec, key, number, array)
+        self._take_made(after)
+
+    def _take_made(self, refill: int) -> None:
+        """Give the inputs that a function makes the values of a refill's seed."""
+        for spec, array in zip(self.specs, self.arrays, strict=True):
+            if spec.fill is None or spec.fill.kind != "function":
+                continue
+            if self.made is None:
+                raise CaseError(f"{spec.name}: a function makes it, and no file was handed over")
+            bits = array.reshape(-1).view(np.uint8)
+            bits[:] = np.memmap(
+                self.made / str(refill) / spec.name, np.uint8, "r", shape=bits.shape
+            )
 
     def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
         """Fill input `number` under this key."""

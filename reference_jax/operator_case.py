@@ -107,8 +107,10 @@ def call_of(operator: Operator, spec: CaseSpec) -> Call:
 class JaxInputs(OperatorInputs):
     """Inputs in host memory, with what else a case is made of."""
 
-    def __init__(self, operator: Operator, spec: CaseSpec, seed: int) -> None:
-        super().__init__(operator.arrays, seed)
+    def __init__(
+        self, operator: Operator, spec: CaseSpec, seed: int, made: Path | None = None
+    ) -> None:
+        super().__init__(operator.arrays, seed, made)
         self.operator = operator
         self.dtype = spec.dtype
         self.call = call_of(operator, spec)
@@ -234,9 +236,9 @@ class JaxOperator:
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
 
-    def make_inputs(self, spec: CaseSpec, seed: int) -> JaxInputs:
+    def make_inputs(self, spec: CaseSpec, seed: int, made: Path | None = None) -> JaxInputs:
         """Return the data of a case."""
-        return JaxInputs(self._operator, spec, seed)
+        return JaxInputs(self._operator, spec, seed, made)
 
     def open(self, spec: CaseSpec, inputs: JaxInputs, device: JaxDevice, mark: Mark) -> Jit:
         """Build a case."""

@@ -288,6 +288,8 @@ typedef struct trial {
     run_t **sides;         /* the run of each contender */
     case_state_t **states; /* of each contender's case */
     size_t n;
+    made_inputs_t made;    /* for all contenders and the oracle */
+    made_reader_t audited; /* keeps those of audits */
     contender_t *verifier; /* the oracle while it is open for verify(); else NULL */
 } trial_t;
 

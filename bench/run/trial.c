@@ -61,10 +61,12 @@ static status_t refill_oracle(contender_t *oracle, bool with_losses, kept_refere
     return STATUS_OK;
 }
 
-static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker,
+static status_t run_oracle(trial_t *trial, const case_t *spec, worker_link_t *worker,
                            kept_reference_t *kept, error_t *err) {
+    run_t *run = trial->run;
     contender_t oracle;
     contender_init(&oracle, spec, worker, NULL, &run->settings);
+    oracle.made = &trial->made;
     oracle.may_retry = false; /* compute_reference() tries again */
     status_t status = worker_link_start(worker, run->options->timeout_s, err);
     if (status == STATUS_OK) {
@@ -75,6 +77,8 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
     if (status == STATUS_OK)
         status = refill_oracle(&oracle, case_engine_is_built_in(spec->engine) && !*run->interrupted,
                                kept, err);
+    if (status == STATUS_OK)
+        status = made_inputs_have(&trial->made, kept->seed, worker, &trial->audited, err);
     if (status == STATUS_OK &&
         contender_refuse_fakes(&oracle, &kept->reference, &kept->refilled, err) != STATUS_OK) {
         kept->seed = 0; /* it is not known, then */
@@ -85,10 +89,10 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
     return status;
 }
 
-static status_t compute_reference(run_t *run, const group_t *group, kept_reference_t *kept,
-                                  error_t *err) {
+static status_t compute_reference(trial_t *trial, kept_reference_t *kept, error_t *err) {
+    run_t *run = trial->run;
     case_t spec;
-    if (run->options->profile || !oracle_of(group, &spec)) {
+    if (run->options->profile || !oracle_of(trial->group, &spec)) {
         kept->seed = secret_seed();
         return STATUS_OK;
     }
@@ -96,12 +100,12 @@ static status_t compute_reference(run_t *run, const group_t *group, kept_referen
     status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
         error_t why = ERROR_INIT;
-        status = run_oracle(run, &spec, worker, kept, &why);
+        status = run_oracle(trial, &spec, worker, kept, &why);
         /* Retry a worker that died (out of memory, say): the whole group depends on it. */
         if (status != STATUS_OK && !worker->running) {
             progress_note(&run->progress, "retrying the reference output: %s", why.text);
             error_clear(&why);
-            status = run_oracle(run, &spec, worker, kept, &why);
+            status = run_oracle(trial, &spec, worker, kept, &why);
         }
         if (status != STATUS_OK)
             error_set(err, status, "%s", why.text);
@@ -125,6 +129,7 @@ static status_t open_verifier(trial_t *trial, error_t *err) {
         trial->verifier = mem_alloc(sizeof *trial->verifier);
         contender_init(trial->verifier, &spec, worker, NULL, &run->settings);
         trial->verifier->may_retry = false; /* an inherited refill would be lost */
+        trial->verifier->made = &trial->made;
         contender_open(trial->verifier);
         if (!trial->verifier->active)
             status = error_set(err, STATUS_FAILED, "verify: %s", trial->verifier->result.reason);
@@ -160,14 +165,31 @@ static bool is_known(const run_t *run, const kept_reference_t *kept) {
     return kept->seed != 0 && (kept->pass == run->settings.pass || kept->stays);
 }
 
+/* Of a profiled run, too. */
+static status_t open_made_inputs(trial_t *trial, error_t *err) {
+    run_t *run = trial->run;
+    case_t spec;
+    worker_link_t *worker;
+    if (!made_inputs_exist(trial->group->workload->name) || !oracle_of(trial->group, &spec))
+        return STATUS_OK;
+    status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
+    if (status == STATUS_OK)
+        status = made_inputs_open(&spec, worker, run->settings.seed, run->settings.timeout_s,
+                                  &trial->made, err);
+    case_free(&spec);
+    for (size_t i = 0; i < trial->n && status == STATUS_OK; i++)
+        trial->contenders[i].made = &trial->made;
+    return status;
+}
+
 /* The group's reference outputs; NULL, with the reason, without them. */
 static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
     run_t *run = trial->run;
     kept_reference_t *kept = keep_reference(run, trial->group);
-    status_t status = STATUS_OK;
     const spent_on_t before = spent_switch(run->settings.spent, SPENT_REFERENCE);
-    if (!is_known(run, kept))
-        status = compute_reference(run, trial->group, kept, why);
+    status_t status = open_made_inputs(trial, why);
+    if (status == STATUS_OK && !is_known(run, kept))
+        status = compute_reference(trial, kept, why);
     if (status == STATUS_OK && kept->reference.verified)
         status = open_verifier(trial, why);
     spent_switch(run->settings.spent, before);
@@ -235,6 +257,8 @@ bool case_is_done(const run_t *side, const case_state_t *state) {
 void trial_free(trial_t *trial) {
     for (size_t i = 0; i < trial->n; i++)
         contender_free(&trial->contenders[i]);
+    made_inputs_leave(&trial->made, &trial->audited);
+    made_inputs_free(&trial->made);
     free(trial->name);
     free(trial->contenders);
     free(trial->sides);

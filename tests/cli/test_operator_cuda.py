@@ -6,6 +6,7 @@ import json
 import shutil
 import struct
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -202,9 +203,11 @@ class Gpu:
             "FAKE_CUDA_STATE": str(self._state),
         }
 
-    def run(self, folder: Path, contenders: list[dict[str, Any]], **keys: Any) -> Cases:
+    def run(
+        self, folder: Path, contenders: list[dict[str, Any]], *options: str, **keys: Any
+    ) -> Cases:
         # The measurement of the device finds that nothing is computed: the run fails.
-        cases = run_operator(folder, contenders, expect=1, **keys, **self.environment)
+        cases = run_operator(folder, contenders, *options, expect=1, **keys, **self.environment)
         leaked = struct.unpack("4i", self._state.read_bytes()[:16])[2]
         assert leaked == 0
         return cases
@@ -525,3 +528,53 @@ def test_a_folder_outside_the_project(tmp_path: Path, compiler: str) -> None:
     assert [case["techniques"]["launch"] for case in cases] == ["stream", "graph"]
     for case in cases:
         ok(case)
+
+
+# ---- inputs that a function makes ----------------------------------------------------------------
+
+# Sorted, which no fill gives: and who was called, and for what.
+MADE = """
+    import os, torch
+    def inputs(params, dtype):
+        x = torch.randn(params["n"], dtype=dtype).sort().values
+        with open({log!r}, "a") as log:
+            print(os.getpid(), x[0].item(), file=log)
+        return [x]
+    def reference(x): return 2 * x
+    """
+RUN = "def run(x): return x + x"
+
+
+@pytest.mark.parametrize("options", [(), ("--isolate",)])
+def test_inputs_from_a_function_reach_every_language(tmp_path: Path, options: Any) -> None:
+    """One process makes them, once for each seed; they are refilled and audited as others are."""
+    log = tmp_path / "log"
+    folder = write_operator(
+        tmp_path / "twice",
+        {
+            "reference.py": MADE.format(log=str(log)),
+            "good.cu": rung(GOOD),
+            # As if the inputs were never refilled.
+            "forgets.py": "kept = []\ndef run(x):\n    kept.append(2 * x)\n    return kept[0] + 0",
+            "adds.py": RUN,
+        },
+        inputs=[{**X, "fill": "function"}],
+    )
+    gpu = Gpu(tmp_path / "gpu")
+    cpu = {"device": ["cpu"]}
+    contenders = [
+        cuda("good", copy=["pinned", "mapped"], launch=["stream", "graph"]),
+        {"engine": "python", "variants": ["adds", "forgets"], **cpu},
+        {"engine": "pytorch", "variants": ["eager", "inference"], **cpu},
+    ]
+    cases = gpu.run(folder, contenders, *options)
+    forgets = cases.pop("forgets")
+    assert (forgets["status"], "inputs refilled" in forgets["reason"]) == ("wrong", True)
+    assert len(cases) == 7
+    for case in cases.values():
+        ok(case)
+    made = [line.split() for line in log.read_text(encoding="utf-8").splitlines()]
+    assert len({process for process, _ in made}) == 1
+    # Those as opened are made for each pass, and those of its audits, which all contenders have, too.
+    times = Counter(first for _, first in made)
+    assert sum(n == 1 for n in times.values()) > max(10, len(times) / 2)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jax_python import needs_jax
-from operator_folders import run_operator, write_operator
+from operator_folders import X, run_operator, write_operator
 from project import bench, make_root_without_images, read_cases, write_sweep
 
 OMP = {"engine": "cpu", "variants": ["omp"]}
@@ -98,6 +98,29 @@ def test_what_jax_reference_computes_is_checked(tmp_path: Path) -> None:
     (case,) = run_operator(folder, [jax], expect=1).values()
     assert case["status"] == "wrong", case
     assert "relative L2 error " in case["reason"]
+
+
+@needs_jax()
+@needs_torch
+@pytest.mark.usefixtures("warm_workers")
+def test_jax_gets_the_inputs_that_a_function_makes(tmp_path: Path) -> None:
+    reference = """
+        import torch
+        def inputs(params, dtype): return [torch.randn(params["n"]).sort().values.to(dtype)]
+        def reference(x): return 2 * x
+        jax_reference = reference
+        """
+    folder = write_operator(
+        tmp_path / "sorted",
+        {"reference.py": reference},
+        inputs=[{**X, "fill": "function"}],
+        dtypes=["bf16"],
+    )
+    jax = {"engine": "jax", "device": ["cpu"], "variants": ["jit", "aot"]}
+    cases = run_operator(folder, [jax])
+    assert len(cases) == 2
+    for case in cases.values():
+        assert (case["status"], case["check"]["after"]["ok"]) == ("ok", True), case["reason"]
 
 
 def test_without_jax_reference_there_are_no_such_cases(tmp_path: Path) -> None:

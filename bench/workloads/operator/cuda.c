@@ -393,7 +393,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     /* Before making gigabytes of data. */
     TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
     sample->launch = operator_launch;
-    s->data = operator_data_take(s->description, spec, request->seed);
+    s->data = operator_data_take(s->description, spec, request->seed, request->inputs);
+    TRY(operator_data_check(s->data, err));
     take_data(s);
     TRY(prepare_refill(s, request->refill, err));
     operator_list_arguments(s, spec);
@@ -452,9 +453,14 @@ static status_t last(session_t *session, const char *folder, text_list_t *names,
     return gpu_sample_write_middle(session, write_middle, folder, err);
 }
 
+static status_t refill_and_check(session_t *session, uint64_t seed, error_t *err) {
+    TRY(gpu_sample_refill(session, seed, err));
+    return operator_data_check(((operator_cuda_t *)session->state)->data, err);
+}
+
 const session_ops_t operator_cuda = {.workload = SESSION_OPERATORS,
                                      .open = open_case,
-                                     .refill = gpu_sample_refill,
+                                     .refill = refill_and_check,
                                      .fill = gpu_sample_fill,
                                      .output = output,
                                      .last = last,

@@ -310,22 +310,6 @@ status_t description_check_files(const operator_description_t *description, erro
     return STATUS_OK;
 }
 
-/* Inputs that a function makes are in Python's workers only. */
-static status_t check_rungs(const char *path, const char *folder,
-                            const operator_description_t *description, error_t *err) {
-    text_list_t rungs = {0};
-    status_t status = fs_list(folder, ".cu", &rungs, err);
-    for (size_t i = 0; status == STATUS_OK && rungs.n > 0 && i < description->n_arrays; i++)
-        if (description->arrays[i].is_input && description->arrays[i].fill.kind == FILL_FUNCTION)
-            status =
-                error_set(err, STATUS_USAGE,
-                          "%s: $.inputs[%zu].fill: found \"function\", expected another fill: %s "
-                          "gets no inputs from Python",
-                          path, i, rungs.items[0]);
-    text_list_free(&rungs);
-    return status;
-}
-
 status_t description_load(const char *folder, operator_description_t *description, error_t *err) {
     *description = (operator_description_t){0};
     char *path = fs_join(folder, "operator.json"), *text = NULL, hash[HASH_TEXT];
@@ -345,9 +329,6 @@ status_t description_load(const char *folder, operator_description_t *descriptio
         description->files = files;
         description->folder = realpath(folder, NULL);
         description->has_jax = has_jax(folder);
-        status = check_rungs(path, folder, description, err);
-        if (status != STATUS_OK)
-            description_free(description);
     }
     json_decref(json);
     free(text);

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ==== data that cases share =================================================================== */
 
@@ -21,16 +22,56 @@ static bool same(const void *data, const void *shape) {
     return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
 }
 
+/* ---- inputs that a function makes ------------------------------------------------------------- */
+
+static status_t read_exactly(const char *path, void *values, size_t bytes, error_t *err) {
+    int fd;
+    size_t size, n = 0;
+    ssize_t part = 1;
+    TRY(fs_open_file(path, &fd, &size, err));
+    while (size == bytes && n < bytes && part > 0)
+        n += (size_t)((part = read(fd, (char *)values + n, bytes - n)) > 0 ? part : 0);
+    close(fd);
+    return n == bytes
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%s: %zu bytes, expected %zu", path, size, bytes);
+}
+
+/* The values stay if they cannot be read: operator_data_check() says so. */
+static void read_made(const operator_data_t *data, size_t i, void *values, uint64_t refill) {
+    if (data->made == NULL) {
+        error_set(data->lost, STATUS_FAILED, "%s: a function makes it, and no file was handed over",
+                  data->description->arrays[i].name);
+        return;
+    }
+    char *path =
+        mem_format("%s/%" PRIu64 "/%s", data->made, refill, data->description->arrays[i].name);
+    read_exactly(path, values, data->shapes[i].bytes, data->lost);
+    free(path);
+}
+
+status_t operator_data_check(const operator_data_t *data, error_t *err) {
+    return data->lost->text[0] == '\0'
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "an input: %s", data->lost->text);
+}
+
 static void *make(const void *shape) {
     operator_data_t *data = mem_zeroed(1, sizeof *data);
     *data = *(const operator_data_t *)shape;
     data->key = mem_text(data->key);
+    data->made = mem_text(data->made);
+    data->lost = mem_zeroed(1, sizeof *data->lost);
     for (size_t i = 0; i < data->description->n_arrays; i++) {
         const operator_shape_t *size = &data->shapes[i];
         if (!data->description->arrays[i].is_input)
             continue;
         data->values[i] = mem_alloc(size->bytes);
-        fill_array(data->values[i], size->n, size->element, &size->fill, data->seed, (uint32_t)i);
+        if (size->fill.kind == FILL_FUNCTION)
+            read_made(data, i, data->values[i], 0);
+        else
+            fill_array(data->values[i], size->n, size->element, &size->fill, data->seed,
+                       (uint32_t)i);
     }
     return data;
 }
@@ -40,13 +81,18 @@ static void free_data(void *dead) {
     for (size_t i = 0; i < data->description->n_arrays; i++)
         free(data->values[i]);
     free(data->key);
+    free(data->made);
+    free(data->lost);
     free(data);
 }
 
 void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill) {
     const operator_shape_t *size = &data->shapes[i];
-    fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
-               (uint32_t)i);
+    if (size->fill.kind == FILL_FUNCTION)
+        read_made(data, i, values, refill);
+    else
+        fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
+                   (uint32_t)i);
 }
 
 static void refill(void *refilled, uint64_t from, uint64_t to) {
@@ -60,8 +106,8 @@ static void refill(void *refilled, uint64_t from, uint64_t to) {
 static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
 
 const operator_data_t *operator_data_take(const operator_description_t *description,
-                                          const case_t *spec, uint64_t seed) {
-    operator_data_t shape = {.description = description, .seed = seed};
+                                          const case_t *spec, uint64_t seed, const char *made) {
+    operator_data_t shape = {.description = description, .seed = seed, .made = (char *)made};
     text_list_t parts = {0};
     error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
     text_list_add(&parts, spec->dtype);

@@ -12,13 +12,17 @@ typedef struct operator_data {
     const operator_description_t *description;
     char *key; /* params and dtype */
     uint64_t seed;
+    char *made;    /* folder of inputs that a function makes (measure/made_inputs.h); or NULL */
+    error_t *lost; /* why they could not be read */
     operator_shape_t shapes[OPERATOR_ARRAYS];
     void *values[OPERATOR_ARRAYS]; /* of inputs; NULL for outputs */
 } operator_data_t;
 
 /* Every take needs a release. Not thread-safe. */
 const operator_data_t *operator_data_take(const operator_description_t *description,
-                                          const case_t *spec, uint64_t seed);
+                                          const case_t *spec, uint64_t seed, const char *made);
+/* Could all inputs be had? To be asked after a take or a refill. */
+status_t operator_data_check(const operator_data_t *data, error_t *err);
 /* Fill `values` with input number `i` of a refill seed. */
 void operator_data_fill(const operator_data_t *data, size_t i, void *values, uint64_t refill);
 /* Refill the case's own inputs. */
