@@ -22,9 +22,10 @@ Doubles = npt.NDArray[np.float64]
 
 STREAM = 64
 
-# NumPy has no bfloat16: these are its bits, and no array of an operator has 16-bit integers.
+# NumPy has no bfloat16 and no FP8: these are their bits. No array of an operator has 16-bit integers.
 # torch.from_numpy(array).view(torch.bfloat16)
 BFLOAT16 = np.dtype(np.uint16)
+FP8 = np.dtype(np.uint8)
 STORED = {
     "f32": np.dtype(np.float32),
     "f16": np.dtype(np.float16),
@@ -34,6 +35,9 @@ STORED = {
     "i64": np.dtype(np.int64),
     "u8": np.dtype(np.uint8),
     "bool": np.dtype(np.bool_),
+    "i8": np.dtype(np.int8),
+    "e4m3": FP8,
+    "e5m2": FP8,
 }
 # Fills that a refill does not draw; what a function makes is made again.
 STAYING = ("constant", "function")
@@ -42,6 +46,7 @@ BOUNDS = {
     "i32": (-(2.0**31), 2.0**31 - 1),
     "i64": (-(2.0**63), 2.0**63 - 1024),
     "u8": (0.0, 255.0),
+    "i8": (-128.0, 127.0),
 }
 
 
@@ -125,7 +130,8 @@ def fill_array(array: Array, spec: ArraySpec, seed: int, number: int) -> None:
 
 def written(array: Array, dtype: str) -> Array:
     """Return an output as `.npy` files may have it (`bench/io/npy.c`)."""
-    to = {"bf16": np.float32, "u8": np.int32, "bool": np.int32}.get(dtype, array.dtype)
+    floats = dict.fromkeys(("bf16", "e4m3", "e5m2"), np.float32)
+    to = {**floats, **dict.fromkeys(("u8", "bool", "i8"), np.int32)}.get(dtype, array.dtype)
     return np.ascontiguousarray(array.astype(to, copy=False))
 
 
@@ -177,11 +183,28 @@ def _rounded(values: Doubles, dtype: str) -> Array:
         return np.clip(np.rint(values), *BOUNDS[dtype]).astype(STORED[dtype])
     with np.errstate(over="ignore"):
         singles = values.astype(np.float32)
+        if dtype in _FP8_FORMATS:
+            return _fp8_bits(singles, *_FP8_FORMATS[dtype])
         if dtype != "bf16":
             return singles.astype(STORED[dtype])
     bits = singles.view(np.uint32)
     last = bits >> np.uint32(16) & np.uint32(1)
     return (bits + np.uint32(0x7FFF) + last >> np.uint32(16)).astype(BFLOAT16)
+
+
+# Bits of the mantissa, bias of the exponent, and the largest number (bench/base/half.c).
+_FP8_FORMATS = {"e4m3": (3, 7, 0x7E), "e5m2": (2, 15, 0x7B)}
+
+
+def _fp8_bits(values: npt.NDArray[np.float32], mantissa: int, bias: int, largest: int) -> Array:
+    dropped, rebias = 23 - mantissa, (127 - bias) << 23
+    bits = values.view(np.uint32)
+    magnitude = (bits & np.uint32(0x7FFFFFFF)).astype(np.int64)
+    normal = magnitude - rebias + (1 << dropped - 1) - 1 + (magnitude >> dropped & 1) >> dropped
+    subnormal = np.rint(np.abs(values) * np.float32(2.0 ** (bias - 1 + mantissa)))
+    is_normal = magnitude >= rebias + (1 << 23)
+    rounded = np.where(is_normal, normal, np.where(is_normal, 0, subnormal).astype(np.int64))
+    return (bits >> np.uint32(24) & np.uint32(0x80) | np.minimum(rounded, largest)).astype(FP8)
 
 
 # ---- normal numbers: fill.c has the source of the constants and the reason for each step ----------

@@ -9,8 +9,8 @@ from typing import Any
 
 from json_checks import Shape, boolean, each, integer, number, one_of, text
 
-DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool")
-FLOATS = ("f32", "f16", "bf16", "f64")
+DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
+FLOATS = ("f32", "f16", "bf16", "f64", "e4m3", "e5m2")
 # bench/workloads/operator/description.h
 MOST_DIMENSIONS, MOST_ARRAYS = 8, 16
 FILLS = ("uniform", "normal", "integers", "permutation", "constant", "function")

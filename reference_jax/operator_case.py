@@ -37,6 +37,9 @@ DTYPES = {
     "i64": jnp.int64,
     "u8": jnp.uint8,
     "bool": jnp.bool_,
+    "i8": jnp.int8,
+    "e4m3": jnp.float8_e4m3fn,
+    "e5m2": jnp.float8_e5m2,
 }
 # Of 64 bits; JAX has these types only where it is told so, and then prefers them.
 _WIDE = ("f64", "i64")
@@ -155,7 +158,7 @@ class Jit(forward.Jit):
     def _jitted(self, inputs: JaxInputs) -> Any:
         specs, call = inputs.specs, inputs.call
         function = call.bound()
-        precision = "f16" if inputs.dtype in ("f16", "bf16") else "f32"
+        precision = "f32" if inputs.dtype in ("f32", "f64") else "f16"
 
         def of_inputs(changed: list[jax.Array], kept: list[jax.Array]) -> list[Any]:
             groups = iter(changed), iter(kept)

@@ -27,7 +27,12 @@ _BOUNDS = {
     torch.int32: operator_data.BOUNDS["i32"],
     torch.int64: operator_data.BOUNDS["i64"],
     torch.uint8: operator_data.BOUNDS["u8"],
+    torch.int8: operator_data.BOUNDS["i8"],
 }
+
+
+# PyTorch rounds what is larger to NaN or infinity, bench/base/half.c and CUDA to these.
+_LARGEST = {torch.float8_e4m3fn: 448, torch.float8_e5m2: 57344}
 
 
 def fill_by(
@@ -114,6 +119,8 @@ def _rounded(values: Tensor, dtype: torch.dtype) -> Tensor:
     """Round float64 to an element type: integers to the nearest within its range."""
     if dtype == torch.bool:
         return values != 0
+    if dtype in _LARGEST:
+        return values.float().clamp(-_LARGEST[dtype], _LARGEST[dtype]).to(dtype)
     if dtype.is_floating_point:
         return values if dtype == torch.float64 else values.float().to(dtype)
     least, most = _BOUNDS[dtype]

@@ -28,6 +28,9 @@ DTYPES = {
     "i64": torch.int64,
     "u8": torch.uint8,
     "bool": torch.bool,
+    "i8": torch.int8,
+    "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2,
 }
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
@@ -137,8 +140,8 @@ def written(tensor: Tensor) -> np.ndarray:
     It may be in the tensor's memory.
     """
     host = tensor.detach().cpu()
-    if host.dtype == torch.bfloat16:
+    if host.dtype in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
         host = host.float()
-    elif host.dtype in (torch.bool, torch.uint8):
+    elif host.dtype in (torch.bool, torch.uint8, torch.int8):
         host = host.int()
     return np.ascontiguousarray(host.numpy())

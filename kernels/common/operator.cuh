@@ -16,6 +16,9 @@
 #if OPERATOR_BF16
 #include <cuda_bf16.h>
 #endif
+#if OPERATOR_FP8
+#include <cuda_fp8.h>
+#endif
 
 typedef OPERATOR_T T;
 

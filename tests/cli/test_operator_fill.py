@@ -221,6 +221,23 @@ def test_bfloat16_is_what_torch_makes_of_it() -> None:
         assert np.array_equal(widened(bits), found.double().numpy())
 
 
+@pytest.mark.parametrize("dtype", ["e4m3", "e5m2"])
+def test_fp8_is_what_torch_makes_of_it(program: Path, dtype: str) -> None:
+    """Every value, and the middle between each and the next; in C every number of 8 bits, too."""
+    torch = pytest.importorskip("torch")
+    kind = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[dtype]
+    every = torch.arange(256, dtype=torch.uint8).view(kind).double()
+    values = every[every.isfinite()].sort().values
+    between = torch.cat([values, (values[1:] + values[:-1]) / 2, values * 0.999, values * 1.001])
+    between = between.clamp(values[0], values[-1])
+    expected = between.float().to(kind).view(torch.uint8).numpy()
+    found = operator_data._rounded(between.numpy(), dtype)
+    assert np.array_equal(found, expected)
+    fills = [Fill("constant", float(value), 0.0) for value in between]
+    lines = [told(spec_of(dtype, fill, 1), 0) for fill in fills]
+    assert bytes_of(program, lines) == expected.tobytes()
+
+
 def test_floats_are_widened() -> None:
     for dtype, kind in {"f16": "f", "f32": "f", "f64": "f", "i64": "i", "bool": "b"}.items():
         array = filled(spec_of(dtype, Fill("integers", 0.0, 100.0), 2, 3), SEED, 0)

@@ -50,7 +50,7 @@ def test_refills_are_computed_on_the_cases_device(monkeypatch):
     specs = [spec_of("bf16", fill, 3, 1000) for fill in (FILLS[3], FILLS[-2])]
     by_numpy, by_device = (operator_tensors.operator_data.OperatorInputs(specs, SEED) for _ in "12")
     by_device.__class__ = OperatorInputs
-    monkeypatch.setattr(OperatorInputs, "_call_function", lambda *_: None)
+    monkeypatch.setattr(OperatorInputs, "_take_made", lambda *_: None)
     devices = []
     monkeypatch.setattr(
         operator_tensors,

@@ -48,7 +48,9 @@ static const int MAP_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_F32] = CU_TENSOR_MAP_FLOAT32,   [ELEMENT_F16] = CU_TENSOR_MAP_FLOAT16,
     [ELEMENT_BF16] = CU_TENSOR_MAP_BFLOAT16, [ELEMENT_F64] = CU_TENSOR_MAP_FLOAT64,
     [ELEMENT_I32] = CU_TENSOR_MAP_INT32,     [ELEMENT_I64] = CU_TENSOR_MAP_INT64,
-    [ELEMENT_U8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_BOOL] = CU_TENSOR_MAP_UINT8};
+    [ELEMENT_U8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_BOOL] = CU_TENSOR_MAP_UINT8,
+    [ELEMENT_I8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_E4M3] = CU_TENSOR_MAP_UINT8,
+    [ELEMENT_E5M2] = CU_TENSOR_MAP_UINT8};
 
 static status_t encode_map(operator_cuda_t *s, size_t i, cu_pointer_t at, error_t *err) {
     const tensor_map_size_t *of = &s->map_sizes[i];
@@ -307,7 +309,8 @@ static void operator_program_unload(operator_cuda_t *s) {
 static const random_kind_t RANDOM[ELEMENT_KINDS] = {
     [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
     [ELEMENT_F64] = RANDOM_F64,  [ELEMENT_I32] = RANDOM_BYTES, [ELEMENT_I64] = RANDOM_BYTES,
-    [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
+    [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES,
+    [ELEMENT_I8] = RANDOM_BYTES, [ELEMENT_E4M3] = RANDOM_BYTES, [ELEMENT_E5M2] = RANDOM_BYTES};
 
 /* The workspace is the last array; without one it stays NULL in the kernel. */
 static void list_roles(operator_cuda_t *s, size_t workspace_bytes) {

@@ -135,12 +135,19 @@ void operator_data_release(const operator_data_t *data) {
 
 static const char *const NPY_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2", [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
-    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8", [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1"};
+    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8", [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1",
+    [ELEMENT_I8] = "i1",  [ELEMENT_E4M3] = "f4", [ELEMENT_E5M2] = "f4"};
 
-static float *widened(const uint16_t *values, size_t n) {
-    float *wide = mem_zeroed(n, sizeof *wide);
-    for (size_t i = 0; i < n; i++)
-        wide[i] = bfloat16_to_float(values[i]);
+/* Of types that files have not; NULL for others. */
+static float *widened(const void *values, size_t n, element_t element) {
+    const uint8_t *bytes = values;
+    float *wide = NULL;
+    if (element == ELEMENT_BF16 || element == ELEMENT_E4M3 || element == ELEMENT_E5M2)
+        wide = mem_zeroed(n, sizeof *wide);
+    for (size_t i = 0; wide != NULL && i < n; i++)
+        wide[i] = element == ELEMENT_BF16   ? bfloat16_to_float(((const uint16_t *)values)[i])
+                  : element == ELEMENT_E4M3 ? e4m3_to_float(bytes[i])
+                                            : e5m2_to_float(bytes[i]);
     return wide;
 }
 
@@ -148,7 +155,7 @@ status_t operator_data_write(const operator_data_t *data, size_t i, const void *
                              const char *folder, error_t *err) {
     const operator_shape_t *shape = &data->shapes[i];
     const operator_array_t *array = &data->description->arrays[i];
-    float *wide = shape->element == ELEMENT_BF16 ? widened(values, shape->n) : NULL;
+    float *wide = widened(values, shape->n, shape->element);
     char *path = mem_format("%s/%s.npy", folder, array->name);
     const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
                                       shape->sizes, array->n_dimensions, err);
@@ -255,6 +262,7 @@ static const char *const C_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_F32] = "float",        [ELEMENT_F16] = "__half", [ELEMENT_BF16] = "__nv_bfloat16",
     [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",    [ELEMENT_I64] = "long long",
     [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "bool",
+    [ELEMENT_I8] = "signed char",   [ELEMENT_E4M3] = "__nv_fp8_e4m3", [ELEMENT_E5M2] = "__nv_fp8_e5m2",
 };
 
 static char *upper_case(const char *name) {
@@ -313,6 +321,8 @@ static void constants(const case_t *spec, text_list_t *defines) {
     }
     text_list_add_format(defines, "OPERATOR_F16=%d", uses(d, dtype, ELEMENT_F16));
     text_list_add_format(defines, "OPERATOR_BF16=%d", uses(d, dtype, ELEMENT_BF16));
+    text_list_add_format(defines, "OPERATOR_FP8=%d",
+                         uses(d, dtype, ELEMENT_E4M3) || uses(d, dtype, ELEMENT_E5M2));
     text_list_add_format(defines, "OPERATOR_T=%s", C_TYPES[dtype]);
     char *parameters = parameters_of(d);
     text_list_add_format(defines, "OPERATOR_ARGUMENTS=%s", parameters);
