@@ -36,7 +36,7 @@ $(BUILD)/bench: $(BUILD)/obj/bench/main.o $(LIBRARY) | $(BUILD)/libinputs.so
 	$(Q)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # For workers in Python (reference_common/native.py), without OpenMP: they have threads of their own.
-INPUTS := $(addprefix bench/,base/half.c base/memory.c base/rng.c expression/element.c workloads/operator/fill.c)
+INPUTS := $(addprefix bench/,base/half.c base/memory.c base/rng.c expression/element.c workloads/described/fill.c)
 
 $(BUILD)/libinputs.so: $(INPUTS:%.c=$(BUILD)/pic/%.o)
 	$(call say,LINK,$@)

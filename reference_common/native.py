@@ -1,6 +1,6 @@
 """What C computes several times as fast as NumPy: the project's random numbers, and inputs from them.
 
-`make` builds the library from `bench/base/rng.c` and `bench/workloads/operator/fill.c`. Where it is
+`make` builds the library from `bench/base/rng.c` and `bench/workloads/described/fill.c`. Where it is
 missing, NumPy computes the same bits.
 """
 
@@ -20,7 +20,9 @@ _PLACES = (_ROOT / "build", _ROOT.parent.parent / "lib" / "bench")
 # As `element_t` and `fill_kind_t` count them; a permutation is sorted here.
 _ELEMENTS = {
     name: number
-    for number, name in enumerate(("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2"))
+    for number, name in enumerate(
+        ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
+    )
 }
 _KINDS = {"uniform": 0, "normal": 1, "integers": 2, "constant": 4}
 

@@ -64,6 +64,8 @@ class OpenRequest:
     inputs: str | None = None
     # False: another pass gives them; what only they take need not run.
     results: bool = True
+    # The program that fills inputs of operators on the device: kernels/common/refill.cu.
+    refill: str | None = None
 
     @property
     def id(self) -> str:
@@ -130,7 +132,7 @@ class LastRequest:
 
 @dataclass(frozen=True)
 class VerifyRequest:
-    """Have an operator's own `verify` judge the outputs in the folder `path`."""
+    """Have a workload's own `verify` judge the outputs in the folder `path`."""
 
     id: str
     path: str
@@ -251,6 +253,7 @@ _REQUESTS: Mapping[str, Shape] = {
             "operator": OPERATOR,
             "inputs": text,
             "results": boolean,
+            "refill": text,
         },
     ),
     "inputs": Shape(

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 bool made_inputs_exist(const char *workload) {
-    const operator_description_t *d = operators_find(workload);
+    const description_t *d = described_find(workload);
     for (size_t i = 0; d != NULL && i < d->n_arrays; i++)
         if (d->arrays[i].is_input && d->arrays[i].fill.kind == FILL_FUNCTION)
             return true;
@@ -89,7 +89,7 @@ static void note_reader(made_inputs_t *made, uint64_t refill, made_reader_t *rea
 static status_t ask(made_inputs_t *made, uint64_t refill, const char *folder, error_t *err) {
     json_t *described, *answer;
     TRY(worker_link_start(made->worker, made->timeout_s, err));
-    TRY(operators_request(operators_find(made->spec.workload), &made->spec, &described, err));
+    TRY(described_request(described_find(made->spec.workload), &made->spec, &described, err));
     json_t *request = json_pack("{s:s, s:o, s:I, s:I, s:o, s:s}", "op", "inputs", "case",
                                 case_to_json(&made->spec), "seed", (json_int_t)made->seed, "refill",
                                 (json_int_t)refill, "operator", described, "path", folder);

@@ -102,7 +102,7 @@ def test_refused_sweep_measures_nothing(name: str, tmp_path: Path) -> None:
     (root / "kernels").mkdir(parents=True)
     (root / "sweeps").mkdir()
     for folder in (ROOT / "kernels").iterdir():
-        if not (folder / "operator.json").exists():
+        if not (folder / "workload.json").exists():
             (root / "kernels" / folder.name).symlink_to(folder)
     done = bench("run", sweep, "--out", tmp_path / "run", root=root, expect=2)
     assert done.stderr == f"bench: {message}\n"

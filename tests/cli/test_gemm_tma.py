@@ -19,9 +19,9 @@ def small_gemm(tmp_path: Path) -> Path:
     """Make an operator with small default sizes, whose rungs take products of few tiles."""
     made = tmp_path / "small_gemm"
     shutil.copytree(ROOT / "kernels" / "gemm", made, ignore=shutil.ignore_patterns("*.py[co]"))
-    edit(made / "operator.json", '"name": "gemm"', '"name": "small_gemm"')
+    edit(made / "workload.json", '"name": "gemm"', '"name": "small_gemm"')
     for default in ("1024", "4096"):
-        edit(made / "operator.json", f'"default": {default}', '"default": 8')
+        edit(made / "workload.json", f'"default": {default}', '"default": 8')
     edit(made / "large_tiles.cuh", "LEAST_TILES 67", "LEAST_TILES 1")
     return made
 
@@ -34,7 +34,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def check(folder: Path, rung: str, sizes: dict[str, int], expect: int = 0) -> str:
     settings = [word for name, size in sizes.items() for word in ("--set", f"{name}={size}")]
-    command = ("operator", "check", folder, "--emulate", "--variant", rung)
+    command = ("workload", "check", folder, "--emulate", "--variant", rung)
     return lines_of(bench(*command, *settings, expect=expect).stdout)[rung]
 
 

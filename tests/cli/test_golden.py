@@ -36,7 +36,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "kernels").unlink()
     (root / "kernels").mkdir()
     for folder in (ROOT / "kernels").iterdir():
-        if folder.name == "softmax" or not (folder / "operator.json").exists():
+        if folder.name == "softmax" or not (folder / "workload.json").exists():
             (root / "kernels" / folder.name).symlink_to(folder)
     return root
 

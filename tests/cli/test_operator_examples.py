@@ -37,7 +37,7 @@ def test_these_are_the_examples() -> None:
     "name", [n if n in SHORT else pytest.param(n, marks=pytest.mark.long) for n in EXAMPLES]
 )
 def test_the_rung_is_right(name: str) -> None:
-    printed = bench("operator", "check", FIXTURES / "examples" / name, "--emulate").stdout
+    printed = bench("workload", "check", FIXTURES / "examples" / name, "--emulate").stdout
     assert "01_simple  right in " in printed
     assert "ok: the description, and the reference" in printed
 

@@ -279,8 +279,8 @@ def test_no_name_controls_the_terminal(pair: Path) -> None:
 NEED_TEMPORARY = [
     ("run", "--workload", "mlp_infer", "--variant", "omp", "--set", "batch=64", "--out", "run"),
     ("run", "--workload", "mlp_infer", "--variant", "omp", "--trace", "--out", "run"),
-    ("operator", "check", ROOT / "kernels" / "softmax"),
-    ("operator", "import", ROOT / "tests" / "fixtures" / "problems" / "argmax.py", "--out", "run"),
+    ("workload", "check", ROOT / "kernels" / "softmax"),
+    ("workload", "import", ROOT / "tests" / "fixtures" / "problems" / "argmax.py", "--out", "run"),
 ]
 
 

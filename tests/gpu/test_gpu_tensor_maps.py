@@ -19,7 +19,7 @@ SIZES = ("--set", "rows=1000,4096", "--set", "cols=1032,4096", "--set", "dtype=f
 
 
 def run(folder: Path, *options: str, expect: int) -> list[dict[str, Any]]:
-    command = ["run", "--operator", folder, "--engine", "cuda", *options, *MEASURE]
+    command = ["run", "--workload", folder, "--engine", "cuda", *options, *MEASURE]
     done = bench(*command, "--out", folder.parent / "run", "--json", expect=expect)
     cases = json.loads(done.stdout)
     if any(case["reason"] == NEEDS for case in cases):

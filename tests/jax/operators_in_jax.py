@@ -138,7 +138,7 @@ def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
     n_compiled = len(compiled)
     phases = opened.sample(SEED)
     last = opened.last()
-    drawn = right(*in_float64(refill._inputs))
+    drawn = right(*in_float64(refill._own))
     again = opened.output(SEED)
     opened.ok(protocol.AuditRequest(opened.id, 3))
     whole = {"host_to_host", "total", "residual", "forward"}

@@ -124,9 +124,9 @@ def test_jax_gets_the_inputs_that_a_function_makes(tmp_path: Path) -> None:
 
 def test_without_jax_reference_there_are_no_such_cases(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {})
-    done = bench("run", "--operator", folder, "--variant", "jit", expect=2)
+    done = bench("run", "--workload", folder, "--variant", "jit", expect=2)
     assert "unknown variant" in done.stderr and "eager" in done.stderr
-    done = bench("run", "--operator", folder, "--engine", "jax", expect=2)
+    done = bench("run", "--workload", folder, "--engine", "jax", expect=2)
     assert "twice for engine jax: its reference.py has no function jax_reference" in done.stderr
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [
-    str(ROOT / name) for name in ("reference_pytorch", "reference_common", "reference_operator")
+    str(ROOT / name) for name in ("reference_pytorch", "reference_common", "reference_described")
 ]
 
 import torch._inductor.config as inductor  # noqa: E402 -- these are in the folders above

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "timed_result.h"
 
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,9 +123,9 @@ static case_result_t training(const char *dtype, double ns) {
 /* Its description says how many operations it has. */
 static void test_an_own_operator_raises_no_rate(void **state) {
     (void)state;
-    const operator_description_t *gemm;
+    const description_t *gemm;
     error_t err = ERROR_INIT;
-    assert_int_equal(operators_add("kernels/gemm", NULL, &gemm, &err), STATUS_OK);
+    assert_int_equal(described_add("kernels/gemm", NULL, &gemm, &err), STATUS_OK);
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     case_result_t result = training("f16", 1);
     case_free(&result.spec);

@@ -364,7 +364,7 @@ static void the_project_root(void **state) {
     assert_int_equal(chdir(project), 0);
     assert_int_equal(folders_data(&root, &err), STATUS_USAGE);
     error_clear(&err);
-    char *ours = fs_join(kernels, "operator.schema.json");
+    char *ours = fs_join(kernels, "workload.schema.json");
     assert_int_equal(fs_write_atomic(ours, "{}", 2, &err), STATUS_OK);
     free(ours);
     for (int below = 0; below < 2; below++) {

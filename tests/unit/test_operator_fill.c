@@ -3,7 +3,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "workloads/operator/fill.h"
+#include "workloads/described/fill.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void normals_to_the_bit(void **state) {
 }
 
 static uint32_t word_of(size_t i) {
-    return rng_word(SEED, OPERATOR_STREAM + INPUT, i);
+    return rng_word(SEED, DESCRIBED_STREAM + INPUT, i);
 }
 
 /* What fill.h says of one element, before it is rounded. */
@@ -40,7 +40,7 @@ static double expected_at(const fill_t *fill, size_t i) {
     float uniform;
     switch (fill->kind) {
     case FILL_UNIFORM:
-        rng_fill_uniform(&uniform, 1, (rng_position_t){SEED, OPERATOR_STREAM + INPUT, i},
+        rng_fill_uniform(&uniform, 1, (rng_position_t){SEED, DESCRIBED_STREAM + INPUT, i},
                          (float)fill->low, (float)fill->high);
         return uniform;
     case FILL_NORMAL:

@@ -1,9 +1,9 @@
-/* kernels/operator.schema.json says for editors what the reader of operator.json does: the two must agree. The reader
+/* kernels/workload.schema.json says for editors what the reader of workload.json does: the two must agree. The reader
  * says what it knows when it is given something unknown. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/json.h"
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <regex.h>
 
-#define SCHEMA "kernels/operator.schema.json"
+#define SCHEMA "kernels/workload.schema.json"
 
 typedef struct files {
     json_t *schema, *valid; /* a description that has every key */
@@ -31,7 +31,7 @@ static json_t *load(const char *path) {
 static int read_files(void **state) {
     static files_t files;
     files.schema = load(SCHEMA);
-    files.valid = load("tests/fixtures/operators/everything/operator.json");
+    files.valid = load("tests/fixtures/operators/everything/workload.json");
     *state = &files;
     return 0;
 }
@@ -58,9 +58,9 @@ static json_t *at(json_t *json, const char *path) {
 
 /* What the reader says of the description; "" if nothing. The caller frees it. */
 static char *complaint(const json_t *json) {
-    operator_description_t description;
+    description_t description;
     error_t err = ERROR_INIT;
-    if (description_parse("operator.json", json, &description, &err) == STATUS_OK)
+    if (description_parse("workload.json", json, &description, &err) == STATUS_OK)
         description_free(&description);
     return mem_text(err.text);
 }
@@ -219,12 +219,12 @@ static void test_limits(void **state) {
         const char *schema;
         int limit;
     } LIMITS[] = {
-        {"properties/params/maxProperties", OPERATOR_PARAMS},
-        {"properties/inputs/maxItems", OPERATOR_ARRAYS},
-        {"properties/outputs/maxItems", OPERATOR_ARRAYS},
-        {"properties/scalars/maxItems", OPERATOR_ARRAYS},
-        {"$defs/input/properties/shape/maxItems", OPERATOR_DIMENSIONS},
-        {"$defs/output/properties/shape/maxItems", OPERATOR_DIMENSIONS},
+        {"properties/params/maxProperties", DESCRIBED_PARAMS},
+        {"properties/inputs/maxItems", DESCRIBED_ARRAYS},
+        {"properties/outputs/maxItems", DESCRIBED_ARRAYS},
+        {"properties/scalars/maxItems", DESCRIBED_ARRAYS},
+        {"$defs/input/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
+        {"$defs/output/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
         {"$defs/expression/maxLength", EXPRESSION_LONGEST},
     };
     for (size_t i = 0; i < sizeof LIMITS / sizeof LIMITS[0]; i++)

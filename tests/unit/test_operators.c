@@ -2,16 +2,16 @@
 #include "read_text.h"
 
 #include "measure/contender.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <jansson.h>
 
 #define EVERYTHING "tests/fixtures/operators/everything"
 
 static int add(void **state) {
-    const operator_description_t *added;
+    const description_t *added;
     error_t err = ERROR_INIT;
-    if (operators_add(EVERYTHING, NULL, &added, &err) != STATUS_OK)
+    if (described_add(EVERYTHING, NULL, &added, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     *state = (void *)workload_find(added->name);
     return *state == NULL;
@@ -25,9 +25,9 @@ static case_t case_of(const workload_t *workload, const char *dtype) {
 }
 
 static const char *const EXPECTED =
-    "OPERATOR_ARGUMENTS=const OPERATOR_T *__restrict__ x, const long long *__restrict__ order, "
+    "WORKLOAD_ARGUMENTS=const WORKLOAD_T *__restrict__ x, const long long *__restrict__ order, "
     "const bool *__restrict__ mask, const __nv_bfloat16 *__restrict__ noise, "
-    "float *__restrict__ state, OPERATOR_T *__restrict__ y, long long *__restrict__ largest, "
+    "float *__restrict__ state, WORKLOAD_T *__restrict__ y, long long *__restrict__ largest, "
     "double *__restrict__ sum, unsigned char *workspace, float eps, long long axis, "
     "long long rows, long long shift";
 
@@ -35,8 +35,8 @@ static void test_constants_of_a_program(void **state) {
     text_list_t defines = {0};
     case_t spec = case_of(*state, "f16");
     ((const workload_t *)*state)->constants(&spec, &defines);
-    const char *const here[] = {EXPECTED,          "OPERATOR_T=__half", "OPERATOR_F16=1",
-                                "OPERATOR_BF16=1", "DTYPE_F16=1",       "DTYPE_F32=0",
+    const char *const here[] = {EXPECTED,          "WORKLOAD_T=__half", "WORKLOAD_F16=1",
+                                "WORKLOAD_BF16=1", "DTYPE_F16=1",       "DTYPE_F32=0",
                                 "DTYPE_BOOL=0",    "COLS=128"};
     for (size_t i = 0; i < sizeof here / sizeof *here; i++)
         if (!text_list_has(&defines, here[i]))
@@ -50,9 +50,9 @@ static void test_only_dtypes_in_use_need_headers(void **state) {
     text_list_t defines = {0};
     case_t spec = case_of(*state, "f32");
     ((const workload_t *)*state)->constants(&spec, &defines);
-    assert_true(text_list_has(&defines, "OPERATOR_T=float"));
-    assert_true(text_list_has(&defines, "OPERATOR_F16=0"));
-    assert_true(text_list_has(&defines, "OPERATOR_BF16=1")); /* of `noise` */
+    assert_true(text_list_has(&defines, "WORKLOAD_T=float"));
+    assert_true(text_list_has(&defines, "WORKLOAD_F16=0"));
+    assert_true(text_list_has(&defines, "WORKLOAD_BF16=1")); /* of `noise` */
     text_list_free(&defines);
     case_free(&spec);
 }
@@ -61,8 +61,8 @@ static void test_request(void **state) {
     json_t *request;
     error_t err = ERROR_INIT;
     case_t spec = case_of(*state, "f16");
-    const operator_description_t *d = operators_find("everything");
-    assert_int_equal(operators_request(d, &spec, &request, &err), STATUS_OK);
+    const description_t *d = described_find("everything");
+    assert_int_equal(described_request(d, &spec, &request, &err), STATUS_OK);
     assert_string_equal(json_string_value(json_object_get(request, "hash")), d->hash);
     assert_string_equal(json_string_value(json_object_get(request, "folder")), d->folder);
     assert_int_equal(d->folder[0], '/');
@@ -90,9 +90,9 @@ static void test_request(void **state) {
 
 static void test_two_runs_must_be_equal_if_the_description_says_so(void **state) {
     assert_int_equal(((const workload_t *)*state)->repeats, REPEATS_MUST_BE_EQUAL);
-    const operator_description_t *added;
+    const description_t *added;
     error_t err = ERROR_INIT;
-    assert_int_equal(operators_add("tests/fixtures/operators/smallest", NULL, &added, &err),
+    assert_int_equal(described_add("tests/fixtures/operators/smallest", NULL, &added, &err),
                      STATUS_OK);
     assert_int_equal(workload_find(added->name)->repeats, REPEATS_ARE_COMPARED);
     assert_int_equal(workload_find("mlp_infer")->repeats, REPEATS_ARE_NOT_COMPARED);
@@ -100,14 +100,14 @@ static void test_two_runs_must_be_equal_if_the_description_says_so(void **state)
 
 static void test_the_same_folder_twice_is_one_operator(void **state) {
     (void)state;
-    const operator_description_t *first = operators_find("everything"), *again;
+    const description_t *first = described_find("everything"), *again;
     error_t err = ERROR_INIT;
-    assert_int_equal(operators_add(EVERYTHING, NULL, &again, &err), STATUS_OK);
+    assert_int_equal(described_add(EVERYTHING, NULL, &again, &err), STATUS_OK);
     assert_ptr_equal(again, first);
 }
 
 static void write_description(const char *folder, const char *dtype) {
-    char *path = fs_join(folder, "operator.json"), *reference = fs_join(folder, "reference.py");
+    char *path = fs_join(folder, "workload.json"), *reference = fs_join(folder, "reference.py");
     char *text =
         mem_format("{\"schema\": 1, \"name\": \"changing\", \"params\": {\"n\": {\"default\": 4}}, "
                    "\"dtypes\": [\"%s\"], \"inputs\": [{\"name\": \"x\", \"shape\": [\"n\"], "
@@ -127,15 +127,15 @@ static void write_description(const char *folder, const char *dtype) {
 static void test_a_description_that_changes_in_use(void **state) {
     (void)state;
     char *folder;
-    const operator_description_t *added;
+    const description_t *added;
     error_t err = ERROR_INIT;
     assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
     write_description(folder, "f32");
-    assert_int_equal(operators_add(folder, NULL, &added, &err), STATUS_OK);
+    assert_int_equal(described_add(folder, NULL, &added, &err), STATUS_OK);
     write_description(folder, "f64");
-    assert_int_equal(operators_add(folder, NULL, &added, &err), STATUS_USAGE);
+    assert_int_equal(described_add(folder, NULL, &added, &err), STATUS_USAGE);
     char *expected = mem_format(
-        "%s: a file of the operator \"changing\" was changed while it was in use", folder);
+        "%s: a file of the workload \"changing\" was changed while it was in use", folder);
     assert_string_equal(err.text, expected);
     free(expected);
     fs_remove_tree(folder, NULL);

@@ -142,7 +142,7 @@ static void the_cpu_is_named_where_it_takes_less(void **state) {
 /* On a GPU a loss with copies is a further one; the CPU has no copies, and its loss is told already. */
 static void losses_with_copies_are_of_gpus(void **state) {
     (void)state;
-    workload_search_operators(".", NULL);
+    workload_search_described(".", NULL);
     for (int cpu = 0; cpu < 2; cpu++) {
         const char *device = cpu ? "cpu" : "cuda";
         record_t run = {.name = mem_text("")};

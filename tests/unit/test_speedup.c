@@ -3,7 +3,7 @@
 #include "near.h"
 #include "planted_run.h"
 #include "timed_result.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -240,9 +240,9 @@ static void test_contender_names(void **state) {
 /* A launch by Python takes longer than by C: that says nothing about a kernel. */
 static void test_operators_are_compared_by_like_calls(void **state) {
     (void)state;
-    const operator_description_t *softmax;
+    const description_t *softmax;
     error_t err = ERROR_INIT;
-    assert_int_equal(operators_add("kernels/softmax", NULL, &softmax, &err), STATUS_OK);
+    assert_int_equal(described_add("kernels/softmax", NULL, &softmax, &err), STATUS_OK);
     timed_t ours[] = {{"host_to_host", 9000}, {"kernel", 3000}, {"kernel_graph", 1000}, {NULL, 0}};
     timed_t theirs[] = {
         {"host_to_host", 9100}, {"forward_device", 12000}, {"forward_graph", 2000}, {NULL, 0}};
@@ -290,9 +290,9 @@ static void expect_call(case_result_t *results, size_t n, const char *phase, dou
  * launched by Python and the other by a graph. */
 static void test_a_candidate_is_compared_by_what_it_was_given(void **state) {
     (void)state;
-    const operator_description_t *softmax;
+    const description_t *softmax;
     error_t err = ERROR_INIT;
-    assert_int_equal(operators_add("kernels/softmax", NULL, &softmax, &err), STATUS_OK);
+    assert_int_equal(described_add("kernels/softmax", NULL, &softmax, &err), STATUS_OK);
     timed_t eager[] = {{"forward_device", 132}, {NULL, 0}},
             mode[] = {{"forward_device", 105}, {NULL, 0}},
             graph[] = {{"forward_device", 64}, {"forward_graph", 48}, {NULL, 0}},

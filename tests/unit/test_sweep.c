@@ -158,7 +158,7 @@ static void test_own_sweeps(void **state) {
     (void)state;
     text_list_t names = names_in("sweeps");
     size_t n_loaded = 0;
-    workload_search_operators(".", refuse_left_out);
+    workload_search_described(".", refuse_left_out);
     for (size_t i = 0; i < names.n; i++) {
         if (strcmp(names.items[i], "schema.json") == 0)
             continue;

@@ -279,6 +279,6 @@ int main(void) {
         cmocka_unit_test(what_is_compared_is_audited),
         cmocka_unit_test(audits_end),
     };
-    workload_search_operators(".", NULL);
+    workload_search_described(".", NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
