@@ -105,8 +105,8 @@ static uint8_t fp8_from_float(const fp8_t *format, float value) {
     if (magnitude > 0x7F800000u)
         return sign | format->nan;
     if (magnitude < rebias + (1u << FLOAT_MANTISSA_BITS)) /* subnormal: a multiple of the least */
-        rounded = (uint32_t)lrintf(
-            ldexpf(fabsf(value), (int)(format->bias - 1 + format->mantissa_bits)));
+        rounded =
+            (uint32_t)lrintf(ldexpf(fabsf(value), (int)(format->bias - 1 + format->mantissa_bits)));
     else
         rounded = (magnitude - rebias + (1u << (dropped - 1)) - 1 + (magnitude >> dropped & 1)) >>
                   dropped;
