@@ -15,10 +15,10 @@ __device__ const double NORMAL_CENTRE_BELOW[] = {1.0,
                                                  3.9307895800092710610e4,
                                                  2.8729085735721942674e4,
                                                  5.2264952788528545610e3};
-__device__ const double NORMAL_TAIL_ABOVE[] = {
-    1.42343711074968357734e0,  4.63033784615654529590e0, 5.76949722146069140550e0,
-    3.64784832476320460504e0,  1.27045825245236838258e0, 2.41780725177450611770e-1,
-    2.27238449892691845833e-2, 7.74545014278341407640e-4};
+__device__ const double NORMAL_TAIL_ABOVE[] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                                               5.76949722146069140550e0,  3.64784832476320460504e0,
+                                               1.27045825245236838258e0,  2.41780725177450611770e-1,
+                                               2.27238449892691845833e-2, 7.74545014278341407640e-4};
 __device__ const double NORMAL_TAIL_BELOW[] = {1.0,
                                                2.05319162663775882187e0,
                                                1.67638483018380384940e0,
@@ -30,8 +30,7 @@ __device__ const double NORMAL_TAIL_BELOW[] = {1.0,
 __device__ const double NORMAL_LOG_SERIES[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,
                                                1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19};
 
-template <int N>
-__device__ __forceinline__ double normal_polynomial(const double (&coefficients)[N], double x) {
+template <int N> __device__ __forceinline__ double normal_polynomial(const double (&coefficients)[N], double x) {
     double sum = coefficients[N - 1];
 #pragma unroll
     for (int i = N - 2; i >= 0; i--)
@@ -50,8 +49,7 @@ __device__ __forceinline__ double normal_log(double x) {
     }
     const double s = __ddiv_rn(__dadd_rn(mantissa, -1), __dadd_rn(mantissa, 1));
     const double series = normal_polynomial(NORMAL_LOG_SERIES, __dmul_rn(s, s));
-    return __dadd_rn(__dmul_rn(exponent, 0.693147180559945309417),
-                     __dmul_rn(__dmul_rn(2, s), series));
+    return __dadd_rn(__dmul_rn(exponent, 0.693147180559945309417), __dmul_rn(__dmul_rn(2, s), series));
 }
 
 __device__ __forceinline__ double normal_of_word(unsigned word) {

@@ -6,7 +6,7 @@
 #include "philox.cuh"
 
 constexpr unsigned THREADS = 256, WORDS = 4; // a thread takes the words of one block of the stream
-LAUNCH = {THREADS, THREADS *WORDS, 0, 0, WEIGHTS_IN_BUFFERS};
+LAUNCH = {THREADS, THREADS * WORDS, 0, 0, WEIGHTS_IN_BUFFERS};
 
 // As element_t and fill_kind_t in bench/workloads/described/. Permutations and constants are left to the host.
 enum refill_element { F32, F16, BF16, F64, I32, I64, U8, BOOL, I8, E4M3, E5M2 };
@@ -23,13 +23,11 @@ __device__ __forceinline__ double value_of(unsigned word, unsigned kind, double 
 
 // bench/base/half.c
 __device__ __forceinline__ unsigned short half_bits(float value) {
-    const unsigned bits = __float_as_uint(value), magnitude = bits & 0x7FFFFFFFu,
-                   sign = bits >> 16 & 0x8000u;
+    const unsigned bits = __float_as_uint(value), magnitude = bits & 0x7FFFFFFFu, sign = bits >> 16 & 0x8000u;
     if (magnitude >= 0x477FF000u) // 65520: rounds to infinity
         return (unsigned short)(sign | 0x7C00u);
     if (magnitude < 0x38800000u) // 2^-14: subnormal, a multiple of 2^-24
-        return (unsigned short)(sign |
-                                (unsigned)__float2int_rn(__fmul_rn(fabsf(value), 16777216.0f)));
+        return (unsigned short)(sign | (unsigned)__float2int_rn(__fmul_rn(fabsf(value), 16777216.0f)));
     unsigned half = magnitude - (112u << 23);
     half += 0xFFFu + (half >> 13 & 1);
     return (unsigned short)(sign | half >> 13);
@@ -48,11 +46,9 @@ __device__ __forceinline__ unsigned char fp8_bits(float value) {
     const unsigned bits = __float_as_uint(value), magnitude = bits & 0x7FFFFFFFu;
     unsigned rounded;
     if (magnitude < REBIAS + (1u << 23))
-        rounded =
-            (unsigned)__float2int_rn(__fmul_rn(fabsf(value), (float)(1u << (BIAS - 1 + MANTISSA))));
+        rounded = (unsigned)__float2int_rn(__fmul_rn(fabsf(value), (float)(1u << (BIAS - 1 + MANTISSA))));
     else
-        rounded = (magnitude - REBIAS + (1u << (DROPPED - 1)) - 1 + (magnitude >> DROPPED & 1)) >>
-                  DROPPED;
+        rounded = (magnitude - REBIAS + (1u << (DROPPED - 1)) - 1 + (magnitude >> DROPPED & 1)) >> DROPPED;
     return (unsigned char)((bits >> 24 & 0x80u) | (rounded < LARGEST ? rounded : LARGEST));
 }
 
@@ -60,8 +56,7 @@ __device__ __forceinline__ double bounded(double value, double least, double mos
     return fmin(fmax(rint(value), least), most);
 }
 
-__device__ __forceinline__ void store(void *to, unsigned long long i, unsigned element,
-                                      double value) {
+__device__ __forceinline__ void store(void *to, unsigned long long i, unsigned element, double value) {
     switch (element) {
     case F32:
         ((float *)to)[i] = (float)value;
@@ -79,8 +74,7 @@ __device__ __forceinline__ void store(void *to, unsigned long long i, unsigned e
         ((int *)to)[i] = (int)bounded(value, -2147483648.0, 2147483647.0);
         break;
     case I64: // up to the largest double below 2^63
-        ((long long *)to)[i] =
-            (long long)bounded(value, -9223372036854775808.0, 9223372036854774784.0);
+        ((long long *)to)[i] = (long long)bounded(value, -9223372036854775808.0, 9223372036854774784.0);
         break;
     case U8:
         ((unsigned char *)to)[i] = (unsigned char)bounded(value, 0, 255);
@@ -99,9 +93,8 @@ __device__ __forceinline__ void store(void *to, unsigned long long i, unsigned e
     }
 }
 
-extern "C" __global__ void refill(void *values, unsigned long long n, unsigned long long key,
-                                  unsigned stream, unsigned element, unsigned kind, double low,
-                                  double high) {
+extern "C" __global__ void refill(void *values, unsigned long long n, unsigned long long key, unsigned stream,
+                                  unsigned element, unsigned kind, double low, double high) {
     const unsigned long long block = (unsigned long long)blockIdx.x * THREADS + threadIdx.x;
     unsigned word[WORDS];
     philox_block(key, stream, block, word);

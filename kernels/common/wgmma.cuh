@@ -8,8 +8,7 @@
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 // Of an operand at a shared-memory address, from element 16 * `sixteenth` of its rows on: eight rows take 1024 bytes.
 __device__ __forceinline__ unsigned long long operand_at(unsigned address, unsigned sixteenth) {
-    constexpr unsigned long long UNUSED = 1ull << 16, EIGHT_ROWS = (1024ull >> 4) << 32,
-                                 SWIZZLE_128 = 1ull << 62;
+    constexpr unsigned long long UNUSED = 1ull << 16, EIGHT_ROWS = (1024ull >> 4) << 32, SWIZZLE_128 = 1ull << 62;
     return ((address & 0x3FFFF) >> 4 | UNUSED | EIGHT_ROWS | SWIZZLE_128) + sixteenth * 2;
 }
 

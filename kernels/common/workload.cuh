@@ -24,16 +24,14 @@ typedef WORKLOAD_T T;
 
 #define KERNEL(name) extern "C" __global__ void name(WORKLOAD_ARGUMENTS)
 // With launch bounds: threads per block and, if given, the blocks that a multiprocessor has room for.
-#define BOUNDED_KERNEL(name, ...)                                                                  \
-    extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name(WORKLOAD_ARGUMENTS)
+#define BOUNDED_KERNEL(name, ...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name(WORKLOAD_ARGUMENTS)
 
 // An expression over params and sm_count, the number of multiprocessors: "ceil_div(rows, 4)", or joined from texts and
 // constants of the program: {"ceil_div(rows, ", ROWS, ")"}. One that is too long does not compile.
 template <unsigned SIZE> struct described_text {
     char text[SIZE];
 
-    template <class... Parts>
-    __host__ __device__ constexpr described_text(const Parts &...parts) : text() {
+    template <class... Parts> __host__ __device__ constexpr described_text(const Parts &...parts) : text() {
         unsigned length = 0;
         (append(length, parts), ...);
     }
@@ -56,14 +54,13 @@ template <unsigned SIZE> struct described_text {
 
 // A launch. A size that is not given is 1, or 0 bytes.
 struct described_launch {
-    char entry[64];                // name of the kernel
+    char entry[64];               // name of the kernel
     described_text<64> grid[3];    // blocks: x, y, z
     described_text<32> threads[3]; // per block
     described_text<64> shared;     // dynamic shared memory, in bytes
     described_text<16> cluster[3]; // blocks per cluster; sm_90 and up
-    unsigned cooperative;          // 1: all blocks are resident, so they may wait for each other
-    unsigned
-        overlaps; // 1: may start before the launch above it ends, and waits for it itself (sm_90)
+    unsigned cooperative;         // 1: all blocks are resident, so they may wait for each other
+    unsigned overlaps;            // 1: may start before the launch above it ends, and waits for it itself (sm_90)
 };
 static_assert(sizeof(described_launch) == 472, "texts as in launches.h, without a byte more");
 

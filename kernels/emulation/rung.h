@@ -47,18 +47,14 @@ struct emulated_array_t {
         if (file != nullptr && (fwrite(data, 1, bytes, file) != bytes || fclose(file) != 0))
             give_up("cannot write the outputs");
     }
-    bool is(const char *what) const {
-        return strcmp(role, what) == 0;
-    }
-    bool same(size_t from, size_t to) const {
-        return memcmp(&memory[from], &before[from], to - from) == 0;
-    }
+    bool is(const char *what) const { return strcmp(role, what) == 0; }
+    bool same(size_t from, size_t to) const { return memcmp(&memory[from], &before[from], to - from) == 0; }
     void check() const {
         const size_t start = data - memory.data(), end = start + bytes;
-        const char *wrong = !same(0, start)                    ? "is written before its beginning"
-                            : !same(end, memory.size())        ? "is written past its end"
+        const char *wrong = !same(0, start)                   ? "is written before its beginning"
+                            : !same(end, memory.size())       ? "is written past its end"
                             : is("input") && !same(start, end) ? "is an input, and changed"
-                                                               : nullptr;
+                                                              : nullptr;
         if (wrong == nullptr)
             return;
         fprintf(stderr, "%s %s\n", name, wrong);
@@ -74,8 +70,7 @@ static void write_maps(const char *path) {
     if (table != nullptr && dladdr1(table, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0)
         give_up("cannot find the tensor maps");
     FILE *file = fopen(path, "wb");
-    if (file == nullptr || (table != nullptr && fwrite(table, symbol->st_size, 1, file) != 1) ||
-        fclose(file) != 0)
+    if (file == nullptr || (table != nullptr && fwrite(table, symbol->st_size, 1, file) != 1) || fclose(file) != 0)
         give_up("cannot write the tensor maps");
 }
 
@@ -93,23 +88,21 @@ static int write_tables(const char *path) {
 
 // All kernels of a rung have the workload's parameters; those with maps have all of them. One without ignores them.
 template <class... Maps>
-static void launch_with(unsigned maps, void *kernel, void **arguments, dim3 blocks, dim3 threads,
-                        dim3 clusters, bool cooperative) {
+static void launch_with(unsigned maps, void *kernel, void **arguments, dim3 blocks, dim3 threads, dim3 clusters,
+                        bool cooperative) {
     if (maps == sizeof...(Maps))
-        launch_on_host((void (*)(WORKLOAD_ARGUMENTS, Maps...))kernel, arguments, blocks, threads,
-                       clusters, 1, cooperative);
+        launch_on_host((void (*)(WORKLOAD_ARGUMENTS, Maps...))kernel, arguments, blocks, threads, clusters, 1,
+                       cooperative);
     else if constexpr (sizeof...(Maps) < MOST_MAPS)
-        launch_with<Maps..., map_argument_t>(maps, kernel, arguments, blocks, threads, clusters,
-                                             cooperative);
+        launch_with<Maps..., map_argument_t>(maps, kernel, arguments, blocks, threads, clusters, cooperative);
 }
 
 static void emulate_launch(void **arguments, unsigned maps) {
     char entry[64];
     dim3 blocks, threads, clusters;
     unsigned shared, cooperative;
-    if (scanf("%63s %u %u %u %u %u %u %u %u %u %u %u", entry, &blocks.x, &blocks.y, &blocks.z,
-              &threads.x, &threads.y, &threads.z, &shared, &clusters.x, &clusters.y, &clusters.z,
-              &cooperative) != 12)
+    if (scanf("%63s %u %u %u %u %u %u %u %u %u %u %u", entry, &blocks.x, &blocks.y, &blocks.z, &threads.x, &threads.y,
+              &threads.z, &shared, &clusters.x, &clusters.y, &clusters.z, &cooperative) != 12)
         give_up("cannot read a launch");
     void *kernel = dlsym(RTLD_DEFAULT, entry);
     if (kernel == nullptr) {
@@ -123,14 +116,12 @@ static map_argument_t read_map(void *const *pointers) {
     map_argument_t argument;
     emulated_map_t map = {};
     unsigned array;
-    if (scanf("%u %" SCNu8 " %" SCNu8 " %" SCNu8, &array, &map.element_bytes, &map.swizzle,
-              &map.rank) != 4)
+    if (scanf("%u %" SCNu8 " %" SCNu8 " %" SCNu8, &array, &map.element_bytes, &map.swizzle, &map.rank) != 4)
         give_up("cannot read a map");
     map.data = (unsigned char *)pointers[array];
     for (unsigned i = 0; i < map.rank && i < 5; i++) {
         uint64_t stride;
-        if (scanf("%" SCNu64 " %" SCNu16 " %" SCNu8 " %" SCNu64, &map.sizes[i], &map.box[i],
-                  &map.steps[i], &stride) != 4)
+        if (scanf("%" SCNu64 " %" SCNu16 " %" SCNu8 " %" SCNu64, &map.sizes[i], &map.box[i], &map.steps[i], &stride) != 4)
             give_up("cannot read a map");
         if (i + 1 < map.rank)
             map.strides[i] = stride;
@@ -159,8 +150,7 @@ int main(int n_words, char **words) {
         } else if (strcmp(what, "array") == 0) {
             arrays.emplace_back(new emulated_array_t);
             emulated_array_t &array = *arrays.back();
-            if (scanf("%15s %zu %127s %4095[^\n]", array.role, &array.bytes, array.name,
-                      array.path) != 4)
+            if (scanf("%15s %zu %127s %4095[^\n]", array.role, &array.bytes, array.name, array.path) != 4)
                 give_up("cannot read an array");
             array.read();
             pointers[n] = array.bytes > 0 ? array.data : nullptr;

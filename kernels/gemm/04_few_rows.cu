@@ -18,18 +18,15 @@
 #elif K % 8 != 0 || N % 8 != 0
 #error SKIP: needs k and n that are multiples of 8 (16-byte loads)
 #endif
-#include "common/tensor_cores.cuh"
 #include "common/workload.cuh"
+#include "common/tensor_cores.cuh"
 
 constexpr unsigned WARPS = 16, THREADS = 32 * WARPS, ROWS = 16, COLUMNS = 32, TILES = COLUMNS / 8;
 constexpr unsigned STEP = 32, STEPS = (K + STEP - 1) / STEP, CHUNK = 8;
-constexpr unsigned CHUNKS =
-    2 + TILES; // of a lane in a step: of two rows of a, then of a row in each tile of b
+constexpr unsigned CHUNKS = 2 + TILES;  // of a lane in a step: of two rows of a, then of a row in each tile of b
 constexpr unsigned SLOT_BYTES = CHUNKS * THREADS * 16, ROOM = (SHARED_LIMIT - 1024) / SLOT_BYTES;
-constexpr unsigned SLOTS = ROOM < 4 ? ROOM : 4,
-                   PITCH = COLUMNS + 8; // floats: a fragment's rows in different banks
-static_assert(SLOTS >= 1 && SLOT_BYTES >= WARPS * ROWS * PITCH * sizeof(float),
-              "room for the sums of warps");
+constexpr unsigned SLOTS = ROOM < 4 ? ROOM : 4, PITCH = COLUMNS + 8;  // floats: a fragment's rows in different banks
+static_assert(SLOTS >= 1 && SLOT_BYTES >= WARPS * ROWS * PITCH * sizeof(float), "room for the sums of warps");
 LAUNCHES = {{"gemm", {(N + COLUMNS - 1) / COLUMNS}, {THREADS}, {SLOTS * SLOT_BYTES}}};
 
 // Requests this lane's chunks of a step, if there is one, and ends a group of copies.
@@ -38,8 +35,7 @@ __device__ __forceinline__ void copy_step(const T *a, const T *b, unsigned step,
     const unsigned k = step * STEP + threadIdx.x % 4 * CHUNK;
     const auto copy = [&](unsigned chunk, const T *matrix, unsigned index, bool valid) {
         valid = valid && k < K;
-        copy_16_async(slot + (chunk * THREADS + threadIdx.x) * 16,
-                      matrix + (valid ? (size_t)index * K + k : 0), valid);
+        copy_16_async(slot + (chunk * THREADS + threadIdx.x) * 16, matrix + (valid ? (size_t)index * K + k : 0), valid);
     };
     if (step < STEPS) {
 #pragma unroll
@@ -54,9 +50,8 @@ __device__ __forceinline__ void copy_step(const T *a, const T *b, unsigned step,
 
 __device__ __forceinline__ void multiply(const unsigned char *slot, float (&sums)[TILES][4]) {
     const uint4 *own = reinterpret_cast<const uint4 *>(slot) + threadIdx.x;
-    const uint4 upper = own[0], lower = own[THREADS]; // of rows g and g + 8
-    const unsigned first[4] = {upper.x, lower.x, upper.y, lower.y},
-                   second[4] = {upper.z, lower.z, upper.w, lower.w};
+    const uint4 upper = own[0], lower = own[THREADS];  // of rows g and g + 8
+    const unsigned first[4] = {upper.x, lower.x, upper.y, lower.y}, second[4] = {upper.z, lower.z, upper.w, lower.w};
 #pragma unroll
     for (unsigned j = 0; j < TILES; j++) {
         const uint4 b = own[(2 + j) * THREADS];
@@ -67,8 +62,7 @@ __device__ __forceinline__ void multiply(const unsigned char *slot, float (&sums
 
 BOUNDED_KERNEL(gemm, THREADS) {
     extern __shared__ __align__(16) unsigned char dynamic_shared[];
-    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32,
-                   slots = shared_address(dynamic_shared);
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, slots = shared_address(dynamic_shared);
     float sums[TILES][4] = {};
 #pragma unroll
     for (unsigned i = 0; i < SLOTS; i++)
@@ -80,19 +74,17 @@ BOUNDED_KERNEL(gemm, THREADS) {
         copy_step(a, b, warp + (i + SLOTS) * WARPS, slots + i % SLOTS * SLOT_BYTES);
     }
     wait_for_copies<0>();
-    __syncthreads(); // all have finished with the ring
+    __syncthreads();  // all have finished with the ring
     float *of_warps = reinterpret_cast<float *>(dynamic_shared);
 #pragma unroll
     for (unsigned j = 0; j < TILES; j++)
 #pragma unroll
         for (unsigned h = 0; h < 2; h++)
-            *reinterpret_cast<float2 *>(of_warps + (warp * ROWS + lane / 4 + h * 8) * PITCH +
-                                        j * 8 + lane % 4 * 2) =
+            *reinterpret_cast<float2 *>(of_warps + (warp * ROWS + lane / 4 + h * 8) * PITCH + j * 8 + lane % 4 * 2) =
                 make_float2(sums[j][2 * h], sums[j][2 * h + 1]);
     __syncthreads();
     static_assert(THREADS == ROWS * COLUMNS, "one element of y per thread");
-    const unsigned row = threadIdx.x / COLUMNS, column = threadIdx.x % COLUMNS,
-                   n = blockIdx.x * COLUMNS + column;
+    const unsigned row = threadIdx.x / COLUMNS, column = threadIdx.x % COLUMNS, n = blockIdx.x * COLUMNS + column;
     float sum = 0;
 #pragma unroll
     for (unsigned w = 0; w < WARPS; w++)

@@ -10,8 +10,8 @@
 #error SKIP: needs wgmma and TMA (sm_90a)
 #endif
 #define PARTS 2
-#define MOST_TILES 66 // of two blocks: an H100's or H200's multiprocessors
-#define TILES_OF(rows, columns) (((M + (rows)-1) / (rows)) * ((N + (columns)-1) / (columns)))
+#define MOST_TILES 66  // of two blocks: an H100's or H200's multiprocessors
+#define TILES_OF(rows, columns) (((M + (rows) - 1) / (rows)) * ((N + (columns) - 1) / (columns)))
 #if M <= 64
 #define TILE_M 64
 #define TILE_N 64
@@ -39,9 +39,8 @@ __device__ __forceinline__ void send_sums(const sums_t &sums, const ring_t &ring
     for (unsigned j = 0; j < TILE_N / 8; j++)
 #pragma unroll
         for (unsigned h = 0; h < 2; h++)
-            *reinterpret_cast<float2 *>(
-                ring.memory + j / (PART_N / 8) * PART_BYTES + lane % 2 * 8 +
-                chunk_at(warp * 16 + lane / 4 + h * 8, j % (PART_N / 8) * 2 + lane % 4 / 2)) =
+            *reinterpret_cast<float2 *>(ring.memory + j / (PART_N / 8) * PART_BYTES + lane % 2 * 8 +
+                                        chunk_at(warp * 16 + lane / 4 + h * 8, j % (PART_N / 8) * 2 + lane % 4 / 2)) =
                 make_float2(sums.of[j][2 * h], sums.of[j][2 * h + 1]);
     show_to_tma();
     __syncwarp();
@@ -52,15 +51,12 @@ __device__ __forceinline__ void send_sums(const sums_t &sums, const ring_t &ring
                   address_in(other, ring.sums_are_there()));
 }
 
-__device__ __forceinline__ float4 sum_at(const unsigned char *own, const unsigned char *sent,
-                                         unsigned at) {
-    const float4 a = *reinterpret_cast<const float4 *>(own + at),
-                 b = *reinterpret_cast<const float4 *>(sent + at);
+__device__ __forceinline__ float4 sum_at(const unsigned char *own, const unsigned char *sent, unsigned at) {
+    const float4 a = *reinterpret_cast<const float4 *>(own + at), b = *reinterpret_cast<const float4 *>(sent + at);
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-__device__ __forceinline__ void add_sums(const ring_t &ring, const place_t &place, unsigned part,
-                                         T *y) {
+__device__ __forceinline__ void add_sums(const ring_t &ring, const place_t &place, unsigned part, T *y) {
     const unsigned char *own = ring.memory + part * PART_BYTES, *sent = ring.memory + RING_BYTES;
     constexpr unsigned ACROSS = PART_N / 8;
 #pragma unroll
@@ -69,11 +65,9 @@ __device__ __forceinline__ void add_sums(const ring_t &ring, const place_t &plac
         const size_t m = place.m + row, n = place.n + part * PART_N + chunk * 4;
         if (m >= M || n >= N)
             continue;
-        const float4 left = sum_at(own, sent, chunk_at(row, chunk)),
-                     right = sum_at(own, sent, chunk_at(row, chunk + 1));
-        *reinterpret_cast<uint4 *>(y + m * N + n) =
-            make_uint4(pair_of(left.x, left.y), pair_of(left.z, left.w), pair_of(right.x, right.y),
-                       pair_of(right.z, right.w));
+        const float4 left = sum_at(own, sent, chunk_at(row, chunk)), right = sum_at(own, sent, chunk_at(row, chunk + 1));
+        *reinterpret_cast<uint4 *>(y + m * N + n) = make_uint4(pair_of(left.x, left.y), pair_of(left.z, left.w),
+                                                               pair_of(right.x, right.y), pair_of(right.z, right.w));
     }
 }
 

@@ -4,8 +4,8 @@
 // In shared memory a row of a step is 128 bytes, eight chunks of 16, and chunk c of row r lies at place c ^ r % 8:
 // eight rows of one chunk, which ldmatrix reads together, and eight chunks of one row are in different banks.
 #pragma once
-#include "common/tensor_cores.cuh"
 #include "common/workload.cuh"
+#include "common/tensor_cores.cuh"
 #if WORKLOAD_BF16
 #error SKIP: products of fp16 only
 #elif K % 8 != 0 || N % 8 != 0
@@ -14,10 +14,10 @@
 
 constexpr unsigned TILE_K = 64, ROW_BYTES = 128, CHUNK = 8, CHUNKS = TILE_K / CHUNK;
 constexpr unsigned WARPS = WARPS_M * WARPS_N, THREADS = WARPS * 32;
-constexpr unsigned WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N; // of y, per warp
+constexpr unsigned WARP_M = TILE_M / WARPS_M, WARP_N = TILE_N / WARPS_N;  // of y, per warp
 constexpr unsigned TILES_M = (M + TILE_M - 1) / TILE_M, TILES_N = (N + TILE_N - 1) / TILE_N;
 constexpr unsigned STEPS = (K + TILE_K - 1) / TILE_K;
-constexpr unsigned STAGE_BYTES = (TILE_M + TILE_N) * ROW_BYTES; // a's rows, then b's
+constexpr unsigned STAGE_BYTES = (TILE_M + TILE_N) * ROW_BYTES;  // a's rows, then b's
 constexpr unsigned Y_PITCH = TILE_N + 8, Y_BYTES = TILE_M * Y_PITCH * sizeof(half);
 
 __device__ __forceinline__ unsigned swizzled(unsigned row, unsigned chunk) {
@@ -31,8 +31,7 @@ struct place_t {
 
     __device__ __forceinline__ place_t() {
         constexpr unsigned DOWN = 8;
-        const unsigned group = blockIdx.x / (DOWN * TILES_N),
-                       in_group = blockIdx.x % (DOWN * TILES_N);
+        const unsigned group = blockIdx.x / (DOWN * TILES_N), in_group = blockIdx.x % (DOWN * TILES_N);
         const unsigned down = min(TILES_M - group * DOWN, DOWN);
         m = (group * DOWN + in_group % down) * TILE_M;
         n = in_group / down * TILE_N;
@@ -41,8 +40,7 @@ struct place_t {
 
 // Calls use(place in the stage, pointer, valid) for each 16-byte chunk of this thread in a step.
 template <class Use>
-__device__ __forceinline__ void for_chunks(const T *a, const T *b, const place_t &place,
-                                           unsigned step, Use use) {
+__device__ __forceinline__ void for_chunks(const T *a, const T *b, const place_t &place, unsigned step, Use use) {
 #pragma unroll
     for (unsigned i = 0; i < (TILE_M + TILE_N) * CHUNKS / THREADS; i++) {
         const unsigned row = (threadIdx.x + i * THREADS) / CHUNKS, chunk = threadIdx.x % CHUNKS;
@@ -64,25 +62,21 @@ struct sums_t {
 struct operands_t {
     unsigned a[WARP_M / 16][4], b[WARP_N / 16][4];
 
-    __device__ __forceinline__ void load(unsigned stage, unsigned warp_m, unsigned warp_n,
-                                         unsigned sixteenth) {
+    __device__ __forceinline__ void load(unsigned stage, unsigned warp_m, unsigned warp_n, unsigned sixteenth) {
         const unsigned lane = threadIdx.x % 32;
 #pragma unroll
         for (unsigned i = 0; i < WARP_M / 16; i++)
-            load_matrices<false>(
-                a[i], stage + swizzled(warp_m + i * 16 + lane % 16, sixteenth * 2 + lane / 16));
+            load_matrices<false>(a[i], stage + swizzled(warp_m + i * 16 + lane % 16, sixteenth * 2 + lane / 16));
 #pragma unroll
         for (unsigned j = 0; j < WARP_N / 16; j++)
-            load_matrices<false>(
-                b[j], stage + swizzled(TILE_M + warp_n + j * 16 + lane % 8 + lane / 16 * 8,
-                                       sixteenth * 2 + lane / 8 % 2));
+            load_matrices<false>(b[j], stage + swizzled(TILE_M + warp_n + j * 16 + lane % 8 + lane / 16 * 8,
+                                                        sixteenth * 2 + lane / 8 % 2));
     }
 };
 
 // Adds the products of one step, whose rows are in shared memory at `stage`.
 __device__ __forceinline__ void multiply(sums_t &sums, unsigned stage) {
-    const unsigned warp = threadIdx.x / 32, warp_m = warp / WARPS_N * WARP_M,
-                   warp_n = warp % WARPS_N * WARP_N;
+    const unsigned warp = threadIdx.x / 32, warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
     operands_t operands[2];
     operands[0].load(stage, warp_m, warp_n, 0);
 #pragma unroll
@@ -102,20 +96,17 @@ __device__ __forceinline__ void multiply(sums_t &sums, unsigned stage) {
 
 // Writes the tile through shared memory, so that stores are whole 16-byte chunks of neighbouring columns. `shared` has
 // Y_BYTES; the block must have finished with it.
-__device__ __forceinline__ void store_tile(const sums_t &sums, T *y, const place_t &place,
-                                           unsigned char *shared) {
+__device__ __forceinline__ void store_tile(const sums_t &sums, T *y, const place_t &place, unsigned char *shared) {
     T *tile = reinterpret_cast<T *>(shared);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const unsigned row = warp / WARPS_N * WARP_M + lane / 4,
-                   column = warp % WARPS_N * WARP_N + lane % 4 * 2;
+    const unsigned row = warp / WARPS_N * WARP_M + lane / 4, column = warp % WARPS_N * WARP_N + lane % 4 * 2;
 #pragma unroll
     for (unsigned i = 0; i < WARP_M / 16; i++)
 #pragma unroll
         for (unsigned j = 0; j < WARP_N / 8; j++)
 #pragma unroll
             for (unsigned h = 0; h < 2; h++)
-                *reinterpret_cast<half2 *>(tile + (row + i * 16 + h * 8) * Y_PITCH + column +
-                                           j * 8) =
+                *reinterpret_cast<half2 *>(tile + (row + i * 16 + h * 8) * Y_PITCH + column + j * 8) =
                     __floats2half2_rn(sums.of[i][j][2 * h], sums.of[i][j][2 * h + 1]);
     __syncthreads();
     constexpr unsigned ACROSS = TILE_N / CHUNK;

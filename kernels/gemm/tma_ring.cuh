@@ -5,30 +5,26 @@
 //   COPIERS          threads beside those that multiply, of which one copies: 32, or 128 to give away their registers
 // Copies outside of a and b are zeros, and nothing outside of y is stored: no tile needs to fit.
 #pragma once
+#include "common/workload.cuh"
 #include "common/tensor_cores.cuh"
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
-#include "common/workload.cuh"
 #if K % 8 != 0 || N % 8 != 0
 #error SKIP: needs k and n that are multiples of 8 (rows of 16 bytes)
 #endif
 
 constexpr unsigned TILE_K = 64, ROW_BYTES = 128; // of a and b in shared memory, swizzled
-constexpr unsigned WARPGROUPS = TILE_M / 64, MULTIPLIERS = WARPGROUPS * 128,
-                   THREADS = MULTIPLIERS + COPIERS;
-constexpr unsigned TILES_M = (M + TILE_M - 1) / TILE_M, TILES_N = (N + TILE_N - 1) / TILE_N,
-                   TILES = TILES_M * TILES_N;
+constexpr unsigned WARPGROUPS = TILE_M / 64, MULTIPLIERS = WARPGROUPS * 128, THREADS = MULTIPLIERS + COPIERS;
+constexpr unsigned TILES_M = (M + TILE_M - 1) / TILE_M, TILES_N = (N + TILE_N - 1) / TILE_N, TILES = TILES_M * TILES_N;
 constexpr unsigned STEPS = ((K + TILE_K - 1) / TILE_K + PARTS - 1) / PARTS; // of a block
-constexpr unsigned A_ROWS =
-    M < TILE_M ? (M + 7) / 8 * 8 : TILE_M; // what is copied; others are not stored
+constexpr unsigned A_ROWS = M < TILE_M ? (M + 7) / 8 * 8 : TILE_M;          // what is copied; others are not stored
 constexpr unsigned COPY_BYTES = (A_ROWS + TILE_N) * ROW_BYTES, A_BYTES = TILE_M * ROW_BYTES;
 constexpr unsigned STAGE_BYTES = A_BYTES + TILE_N * ROW_BYTES;
 
 // Behind the ring: sums that the other parts send, or two buffers of 64 rows by 64 columns of y for each warpgroup.
 constexpr unsigned PART_N = TILE_N / PARTS, PART_BYTES = TILE_M * PART_N * sizeof(float);
 constexpr unsigned BUFFERS = 2, BUFFER_BYTES = 64 * ROW_BYTES;
-constexpr unsigned OUT_BYTES = PARTS > 1 ? (PARTS - 1) * PART_BYTES
-                                         : WARPGROUPS *BUFFERS *BUFFER_BYTES;
+constexpr unsigned OUT_BYTES = PARTS > 1 ? (PARTS - 1) * PART_BYTES : WARPGROUPS * BUFFERS * BUFFER_BYTES;
 constexpr unsigned BARRIER_BYTES = 256, ALIGNMENT = 1024;
 constexpr unsigned ROOM = (SHARED_LIMIT - ALIGNMENT - BARRIER_BYTES - OUT_BYTES) / STAGE_BYTES;
 constexpr unsigned SLOTS = ROOM < 15 ? ROOM : 15, RING_BYTES = SLOTS * STAGE_BYTES;
@@ -61,8 +57,7 @@ struct ring_t {
     unsigned address, slot, phase;
 
     // By all threads of the block.
-    __device__ __forceinline__ ring_t(const tensor_map_t &of_a, const tensor_map_t &of_b)
-        : slot(0), phase(0) {
+    __device__ __forceinline__ ring_t(const tensor_map_t &of_a, const tensor_map_t &of_b) : slot(0), phase(0) {
         extern __shared__ unsigned char dynamic_shared[];
         memory = dynamic_shared + (0u - shared_address(dynamic_shared)) % ALIGNMENT;
         address = shared_address(memory);
@@ -79,21 +74,11 @@ struct ring_t {
         }
         __syncthreads();
     }
-    __device__ __forceinline__ unsigned stage() const {
-        return address + slot * STAGE_BYTES;
-    }
-    __device__ __forceinline__ unsigned out() const {
-        return address + RING_BYTES;
-    }
-    __device__ __forceinline__ unsigned full(unsigned i) const {
-        return out() + OUT_BYTES + i * 8;
-    }
-    __device__ __forceinline__ unsigned free(unsigned i) const {
-        return full(SLOTS + i);
-    }
-    __device__ __forceinline__ unsigned sums_are_there() const {
-        return full(2 * SLOTS);
-    }
+    __device__ __forceinline__ unsigned stage() const { return address + slot * STAGE_BYTES; }
+    __device__ __forceinline__ unsigned out() const { return address + RING_BYTES; }
+    __device__ __forceinline__ unsigned full(unsigned i) const { return out() + OUT_BYTES + i * 8; }
+    __device__ __forceinline__ unsigned free(unsigned i) const { return full(SLOTS + i); }
+    __device__ __forceinline__ unsigned sums_are_there() const { return full(2 * SLOTS); }
     __device__ __forceinline__ void next() {
         if (++slot == SLOTS)
             slot = 0, phase ^= 1;
@@ -107,8 +92,8 @@ __device__ __forceinline__ bool is_copier() {
 }
 
 // The steps of one of the parts.
-__device__ __forceinline__ void copy_tile(ring_t &ring, const place_t &place, unsigned part,
-                                          const tensor_map_t &of_a, const tensor_map_t &of_b) {
+__device__ __forceinline__ void copy_tile(ring_t &ring, const place_t &place, unsigned part, const tensor_map_t &of_a,
+                                          const tensor_map_t &of_b) {
 #pragma unroll 1
     for (unsigned step = 0; step < STEPS; step++, ring.next()) {
         const int k = (part * STEPS + step) * TILE_K;
@@ -143,8 +128,8 @@ __device__ __forceinline__ void multiply_tile(sums_t &sums, ring_t &ring) {
         begin_products();
 #pragma unroll
         for (unsigned s = 0; s < TILE_K / 16; s++)
-            multiply_64(sums.of, operand_at(ring.stage() + rows, s),
-                        operand_at(ring.stage() + A_BYTES, s), (step | s) != 0);
+            multiply_64(sums.of, operand_at(ring.stage() + rows, s), operand_at(ring.stage() + A_BYTES, s),
+                        (step | s) != 0);
         end_products();
         wait_for_products<1>();
         if (step > 0 && is_first_of_warpgroup())
@@ -166,11 +151,10 @@ __device__ __forceinline__ unsigned pair_of(float x, float y) {
 }
 
 // 64 columns at a time by TMA, which reads one buffer while the warpgroup fills the other.
-__device__ __forceinline__ void store_sums(const sums_t &sums, const ring_t &ring,
-                                           const place_t &place, const tensor_map_t &of_y) {
+__device__ __forceinline__ void store_sums(const sums_t &sums, const ring_t &ring, const place_t &place,
+                                           const tensor_map_t &of_y) {
     const unsigned warpgroup = warpgroup_number(), lane = threadIdx.x % 32;
-    const unsigned row =
-        threadIdx.x % 128 / 32 * 16 + lane % 16; // whose address this lane gives to stmatrix
+    const unsigned row = threadIdx.x % 128 / 32 * 16 + lane % 16; // whose address this lane gives to stmatrix
 #pragma unroll
     for (unsigned c = 0; c < TILE_N / 64; c++) {
         const unsigned buffer = ring.out() + (warpgroup * BUFFERS + c % BUFFERS) * BUFFER_BYTES;
@@ -181,8 +165,8 @@ __device__ __forceinline__ void store_sums(const sums_t &sums, const ring_t &rin
         for (unsigned q = 0; q < 4; q++) {
             const float *left = sums.of[c * 8 + q * 2], *right = sums.of[c * 8 + q * 2 + 1];
             store_matrices<false>(buffer + row * ROW_BYTES + (q * 2 + lane / 16 ^ row % 8) * 16,
-                                  {pair_of(left[0], left[1]), pair_of(left[2], left[3]),
-                                   pair_of(right[0], right[1]), pair_of(right[2], right[3])});
+                                  {pair_of(left[0], left[1]), pair_of(left[2], left[3]), pair_of(right[0], right[1]),
+                                   pair_of(right[2], right[3])});
         }
         show_to_tma();
         sync_threads(1 + warpgroup, 128);

@@ -1,7 +1,7 @@
 // Sums in a fixed order: the same bits in each run. No atomics on floats.
 #pragma once
-#include "common/warp.cuh"
 #include "common/workload.cuh"
+#include "common/warp.cuh"
 
 // Of the block's threads; thread 0 gets it. May be called again after a barrier.
 template <unsigned THREADS> __device__ __forceinline__ float block_sum(float own) {
@@ -16,8 +16,7 @@ template <unsigned THREADS> __device__ __forceinline__ float block_sum(float own
 }
 
 // The sum of `count` numbers that other blocks wrote; thread 0 gets it.
-template <unsigned THREADS>
-__device__ __forceinline__ float sum_of_blocks(const float *of_blocks, unsigned count) {
+template <unsigned THREADS> __device__ __forceinline__ float sum_of_blocks(const float *of_blocks, unsigned count) {
     float own = 0;
     for (unsigned i = threadIdx.x; i < count; i += THREADS)
         own += __ldcg(of_blocks + i);

@@ -99,7 +99,7 @@ inline void store_in(unsigned remote, float value) {
 // ---- barriers that count arrivals and bytes ---------------------------------------------------
 
 struct barrier_t {
-    int32_t bytes; // announced and not arrived; may be negative
+    int32_t bytes;  // announced and not arrived; may be negative
     uint8_t left, all;
     uint16_t phase;
 };
@@ -145,7 +145,7 @@ struct bulk_copy_t {
     const void *from;
     unsigned bytes, barrier, polls;
     std::vector<char> early;
-    unsigned swizzle; // of a tile (tma.cuh)
+    unsigned swizzle;  // of a tile (tma.cuh)
 };
 struct bulk_copies_t : std::vector<bulk_copy_t> {
     ~bulk_copies_t() {
@@ -158,7 +158,7 @@ static thread_local unsigned copy_dice = 1;
 
 inline unsigned emulated_polls() {
     copy_dice = copy_dice * 1664525 + 1013904223;
-    return copy_dice % (copy_dice >> 8 & 15 ? 2000 : 400000); // some much longer
+    return copy_dice % (copy_dice >> 8 & 15 ? 2000 : 400000);  // some much longer
 }
 inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
     if (to % 16 != 0 || (uintptr_t)from % 16 != 0 || bytes % 16 != 0)
@@ -167,10 +167,8 @@ inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned ba
     if (copy_dice >> 12 & 1)
         bulk_copies.back().early.assign((const char *)from, (const char *)from + bytes);
 }
-inline void emulated_tile_copy(unsigned to, const std::vector<char> &tile, unsigned swizzle,
-                               unsigned barrier) {
-    bulk_copies.push_back(
-        {to, nullptr, (unsigned)tile.size(), barrier, emulated_polls(), tile, swizzle});
+inline void emulated_tile_copy(unsigned to, const std::vector<char> &tile, unsigned swizzle, unsigned barrier) {
+    bulk_copies.push_back({to, nullptr, (unsigned)tile.size(), barrier, emulated_polls(), tile, swizzle});
 }
 // Where the byte of an address stands in a swizzled tile: 0 is not swizzled, 3 has a span of 128 bytes.
 inline unsigned emulated_place(unsigned address, unsigned swizzle) {

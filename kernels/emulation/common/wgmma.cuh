@@ -26,15 +26,13 @@ template <unsigned REGISTERS> void give_registers() {}
 template <unsigned REGISTERS> void take_registers() {}
 
 template <unsigned FRAGMENTS>
-void multiply_64(float (&d)[FRAGMENTS][4], unsigned long long a, unsigned long long b,
-                 unsigned add) {
+void multiply_64(float (&d)[FRAGMENTS][4], unsigned long long a, unsigned long long b, unsigned add) {
     const unsigned lane = running % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4;
     for (unsigned j = 0; j < FRAGMENTS; j++)
         for (unsigned i = 0; i < 4; i++) {
             float sum = add ? d[j][i] : 0;
             for (unsigned k = 0; k < 16; k++)
-                sum += element_of(a, row + i / 2 * 8, k) *
-                       element_of(b, j * 8 + lane % 4 * 2 + i % 2, k);
+                sum += element_of(a, row + i / 2 * 8, k) * element_of(b, j * 8 + lane % 4 * 2 + i % 2, k);
             d[j][i] = sum;
         }
 }
