@@ -46,12 +46,12 @@ static void refill_host(gpu_sample_t *s, size_t array, void *values, const uint6
     *(uint64_t *)values = seeds[1];
 }
 
-static status_t refill_fixed(gpu_sample_t *s, size_t array, uint64_t seed, bool *possible,
-                             error_t *err) {
+static status_t refill_there(gpu_sample_t *s, size_t array, cu_pointer_t values, uint64_t seed,
+                             bool *possible, error_t *err) {
     (void)err;
     *possible = array == DRAWN;
     if (*possible)
-        *(uint64_t *)(uintptr_t)s->arrays[array].fixed = seed;
+        *(uint64_t *)(uintptr_t)values = seed;
     ((state_t *)s)->fills++;
     return STATUS_OK;
 }
@@ -64,7 +64,7 @@ static void make(state_t *state, gpu_copy_t copy) {
                                   .n_arrays = ARRAYS,
                                   .copy = copy,
                                   .refill = refill_host,
-                                  .refill_fixed = refill_fixed,
+                                  .refill_there = refill_there,
                                   .data_seed = &shared_seed}};
     for (size_t i = 0; i < ARRAYS; i++)
         state->arrays[i] = (gpu_array_t){
