@@ -564,13 +564,15 @@ def test_inputs_from_a_function_reach_every_language(tmp_path: Path, options: An
     cpu = {"device": ["cpu"]}
     contenders = [
         cuda("good", copy=["pinned", "mapped"], launch=["stream", "graph"]),
+        # They share what they copy from, and go back to the inputs before.
+        cuda("good", copy=["pageable"], alloc=["arena", "malloc"]),
         {"engine": "python", "variants": ["adds", "forgets"], **cpu},
         {"engine": "pytorch", "variants": ["eager", "inference"], **cpu},
     ]
     cases = gpu.run(folder, contenders, *options)
     forgets = cases.pop("forgets")
     assert (forgets["status"], "inputs refilled" in forgets["reason"]) == ("wrong", True)
-    assert len(cases) == 7
+    assert len(cases) == 9
     for case in cases.values():
         ok(case)
     made = [line.split() for line in log.read_text(encoding="utf-8").splitlines()]
