@@ -293,6 +293,11 @@ typedef struct trial {
     contender_t *verifier; /* the oracle while it is open for verify(); else NULL */
 } trial_t;
 
+/* The oracle of a group: float64 on the CPU, or `noop` for the null workload. False when there is none. */
+bool run_oracle_of(const group_t *group, case_t *oracle);
+/* Inputs of this case that a function makes; the caller frees them. */
+status_t run_make_inputs(run_t *run, const case_t *spec, made_inputs_t *made, error_t *err);
+
 /* That of case `i` of a group, which the caller frees: isolated, it has the same worker in all passes, also if
  * others of the group are done, as what it compiled is there. */
 char *trial_role(const run_t *run, size_t i);

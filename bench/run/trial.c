@@ -18,33 +18,6 @@ static const int64_t LONG_NS = 1000000000;
 
 /* ---- reference output ------------------------------------------------------------------------ */
 
-/* The oracle of a group: float64 on the CPU, or `noop` for the null workload. False when there is none. */
-static bool oracle_of(const group_t *group, case_t *oracle) {
-    const workload_t *workload = group->workload;
-    const char *engine, *variant;
-    if (workload->pytorch_oracle != NULL) {
-        engine = "pytorch";
-        variant = workload->pytorch_oracle;
-    } else if (workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0) {
-        engine = "cpu";
-        variant = "ref";
-    } else if (workload->null_variants != NULL && strcmp(group->cases[0].engine, "null") == 0) {
-        engine = "null";
-        variant = workload->null_variants[0];
-    } else {
-        return false;
-    }
-    *oracle = case_copy(&group->cases[0]);
-    case_drop_techniques(oracle);
-    free(oracle->engine);
-    free(oracle->device);
-    free(oracle->variant);
-    oracle->engine = mem_text(engine);
-    oracle->device = mem_text("cpu");
-    oracle->variant = mem_text(variant);
-    return true;
-}
-
 /* Replace what is known of refilled inputs by that of another seed. */
 static status_t refill_oracle(contender_t *oracle, bool with_losses, kept_reference_t *kept,
                               error_t *err) {
@@ -92,7 +65,7 @@ static status_t run_oracle(trial_t *trial, const case_t *spec, worker_link_t *wo
 static status_t compute_reference(trial_t *trial, kept_reference_t *kept, error_t *err) {
     run_t *run = trial->run;
     case_t spec;
-    if (run->options->profile || !oracle_of(trial->group, &spec)) {
+    if (run->options->profile || !run_oracle_of(trial->group, &spec)) {
         kept->seed = secret_seed();
         return STATUS_OK;
     }
@@ -122,7 +95,7 @@ static status_t open_verifier(trial_t *trial, error_t *err) {
     run_t *run = trial->run;
     case_t spec;
     worker_link_t *worker;
-    if (!oracle_of(trial->group, &spec))
+    if (!run_oracle_of(trial->group, &spec))
         return STATUS_OK;
     status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
@@ -167,16 +140,7 @@ static bool is_known(const run_t *run, const kept_reference_t *kept) {
 
 /* Of a profiled run, too. */
 static status_t open_made_inputs(trial_t *trial, error_t *err) {
-    run_t *run = trial->run;
-    case_t spec;
-    worker_link_t *worker;
-    if (!made_inputs_exist(trial->group->workload->name) || !oracle_of(trial->group, &spec))
-        return STATUS_OK;
-    status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
-    if (status == STATUS_OK)
-        status = made_inputs_open(&spec, worker, run->settings.seed, run->settings.timeout_s,
-                                  &trial->made, err);
-    case_free(&spec);
+    status_t status = run_make_inputs(trial->run, &trial->group->cases[0], &trial->made, err);
     for (size_t i = 0; i < trial->n && status == STATUS_OK; i++)
         trial->contenders[i].made = &trial->made;
     return status;
@@ -374,7 +338,7 @@ void run_begin_imports(run_t *run) {
         const sweep_t *sweep = &run->sweeps[s];
         const group_t first = {.workload = sweep->workload, .cases = sweep->cases, .n = 1};
         case_t oracle;
-        if (sweep->n_cases > 0 && oracle_of(&first, &oracle)) {
+        if (sweep->n_cases > 0 && run_oracle_of(&first, &oracle)) {
             begin_of(run, &oracle, ORACLE);
             case_free(&oracle);
         }
@@ -422,7 +386,7 @@ static void start_all(trial_t *trial) {
     error_t ignored = ERROR_INIT; /* who opens a case will report it */
     if (run->pair != NULL)
         return;
-    if (!run->options->profile && oracle_of(trial->group, &spec)) {
+    if (!run->options->profile && run_oracle_of(trial->group, &spec)) {
         if (workers_find(&run->workers, &spec, ORACLE, &oracle, &ignored) == STATUS_OK)
             worker_links_add(&links, &n, oracle);
         case_free(&spec);

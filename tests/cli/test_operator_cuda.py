@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -15,6 +16,7 @@ from fake_driver import build_driver
 from host_kernels import kernels_for_host, library_of
 from operator_folders import X, make_project, run_operator, write_operator
 from project import FIXTURES, NO_PYTHON, ROOT, bench, compiler_options, read_cases
+from test_sanitize import RUNS, SANITIZER, SUMMARY
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -580,3 +582,33 @@ def test_inputs_from_a_function_reach_every_language(tmp_path: Path, options: An
     # Those as opened are made for each pass, and those of its audits, which all contenders have, too.
     times = Counter(first for _, first in made)
     assert sum(n == 1 for n in times.values()) > max(10, len(times) / 2)
+
+
+def test_a_function_makes_inputs_for_traces_and_sanitizers(tmp_path: Path) -> None:
+    reference = MADE.format(log=str(tmp_path / "log"))
+    files = {"reference.py": reference, "good.cu": rung(GOOD)}
+    folder = write_operator(tmp_path / "made", files, inputs=[{**X, "fill": "function"}])
+    gpu, tools = Gpu(tmp_path / "gpu"), tmp_path / "bin"
+    options = ["--workload", folder, "--engine", "cuda"]
+    traced = bench("run", *options, "--trace", "--out", tmp_path / "trace", **gpu.environment)
+    assert "no file was handed over" not in traced.stdout + traced.stderr
+    assert "made/cuda/good" in (tmp_path / "trace" / "trace.json").read_text(encoding="utf-8")
+
+    tools.mkdir()
+    (tools / "compute-sanitizer").write_text(SANITIZER + RUNS + SUMMARY, encoding="utf-8")
+    (tools / "compute-sanitizer").chmod(0o755)
+    environment = {
+        **gpu.environment,
+        "BENCH_CACHE": str(tmp_path / "cache"),
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "CUDA_HOME": "",
+        "CUDA_PATH": "",
+        "CALLS": str(tmp_path / "calls"),
+        "VERSION": "2030.1.0",
+    }
+    out = ["--sanitize", "--profile", "--out", tmp_path / "run"]
+    bench("run", *options, *out, expect=None, **environment)
+    cases = [c for c in read_cases(tmp_path / "run").values() if c["workload"] == "made"]
+    assert cases
+    for case in cases:
+        assert set(case["sanitize"]["tools"].values()) == {"clean"}, case["sanitize"]
