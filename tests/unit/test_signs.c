@@ -1,10 +1,7 @@
 /* What refills change and outputs are filled with: signs by a seed, and random values. */
-#include "analysis/speedup.h"
 #include "base/half.h"
 #include "base/rng.h"
 #include "checks.h"
-#include "gate/decision.h"
-#include "planted_mnist.h"
 #include "workloads/common/session_parts.h"
 
 /* The Python workers' tests have the same words. */
@@ -119,92 +116,4 @@ static void test_random_below(void **state) {
         assert_true(seen[i]);
 }
 
-/* ---- Faster is decided as slower is: by the same evidence, over the same number of cells. */
-
-enum { MOST = 10 };
-
-/* The first of `n` cells, whose ratio is beyond the threshold by `errors`; the others are at 1. */
-static gate_cell_t decided(size_t n, double sign, double errors) {
-    static const double SE = 0.01, DF = 1000;
-    gate_cell_t cells[MOST] = {{.floor_frac = 0}};
-    for (size_t i = 0; i < n; i++)
-        cells[i].change = (stats_change_t){.se = SE, .df = DF, .are_passes = true};
-    stats_change_t *change = &cells[0].change;
-    change->log_ratio = sign * (log(1 + GATE_THRESHOLD) + errors * SE);
-    change->low = exp(change->log_ratio - 2 * SE);
-    change->high = exp(change->log_ratio + 2 * SE);
-    gate_decide(cells, n, &(gate_options_t){GATE_THRESHOLD, GATE_ALARM_RATE});
-    return cells[0];
-}
-
-static void test_faster_mirrors_slower(void **state) {
-    static const struct {
-        size_t n;
-        double errors;
-        bool told;
-    } CASES[] = {
-        {1, 2.6, true},     /* p = 0.005 */
-        {MOST, 2.6, false}, /* of ten such cells one would be there by chance too often */
-        {MOST, 4, true},    /* p = 0.00003 */
-        {1, 1, false},
-    };
-    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        gate_cell_t slower = decided(CASES[i].n, 1, CASES[i].errors);
-        gate_cell_t faster = decided(CASES[i].n, -1, CASES[i].errors);
-        assert_int_equal(slower.verdict, CASES[i].told ? GATE_REGRESSED : GATE_UNDECIDED);
-        assert_int_equal(faster.verdict, CASES[i].told ? GATE_IMPROVED : GATE_UNDECIDED);
-        assert_true(fabs(slower.p_slower - faster.p_faster) < 1e-9);
-        assert_true(fabs(slower.p_faster - faster.p_slower) < 1e-9);
-    }
-}
-
-/* ---- What gains by larger errors, or by another algorithm, is shown and never is the fastest. */
-
-static const char PHASE[] = "step";
-
-/* A network whose step takes `us`; the accumulator's type is one of its techniques. */
-static void append_network(const char *folder, const char *variant, const char *accumulate,
-                           const char *results, double us) {
-    const network_t network = {.engine = "cuda",
-                               .variant = variant,
-                               .hidden = 128,
-                               .seed = 1,
-                               .steps = 5000,
-                               .status = CASE_OK,
-                               .results = results,
-                               .phases = {{PHASE, us * 1e3}, {"total", 1e9}}};
-    case_result_t result = network_result(&network);
-    char *longer = mem_format("%s/accumulate=%s", result.spec.id, accumulate);
-    free(result.spec.id);
-    result.spec.id = longer;
-    case_add_technique(&result.spec, "accumulate", accumulate);
-    append_result(folder, &result);
-    result_free(&result);
-}
-
-static void the_fastest_keeps_to_the_rules(void **state) {
-    world_t *world = *state;
-    write_header(world->run, "Some GPU");
-    append_network(world->run, "04_slow", "f32", NULL, 20);
-    append_network(world->run, "05_persistent", "f32", NULL, 10);
-    append_network(world->run, "05_persistent", "f16", NULL, 5);
-    append_network(world->run, "06_other", "f32", "{\"algorithmic\":true}", 1);
-    load_run(world);
-    comparison_set_list_t sets = comparison_sets_of(&world->source.run, "mnist_train");
-    assert_int_equal(sets.n, 1);
-    assert_int_equal(sets.items[0].n_rows, 1);
-    assert_string_equal(sets.items[0].phase, PHASE);
-    const case_result_t *best = sets.items[0].rows[0].best;
-    assert_non_null(best);
-    assert_string_equal(best->spec.variant, "05_persistent");
-    assert_string_equal(case_technique(&best->spec, "accumulate"), "f32");
-    assert_int_equal(world->data->n_series, 4); /* all are shown */
-    const series_t *fastest = plot_fastest_series(world->data, "cuda", PHASE);
-    assert_non_null(fastest);
-    assert_ptr_equal(series_at(fastest, 128), best);
-    comparison_set_list_free(&sets);
-}
-
-#define SET_UP set_up
-#define TEAR_DOWN tear_down
 #include "run_tests.h"
