@@ -170,6 +170,9 @@ def main() -> int:
             described = operators.write(folder, {"reference": HEAD + function}, PAIR)
             reason = Opened(Session("cpu"), described, "jit").answer.get("reason", "ok")
             found[name] = [] if said in reason else [reason]
+    found["in this thread"] = (
+        ["dispatch"] if jax.config.values["jax_cpu_enable_async_dispatch"] else []
+    )
     assert compiled, "the listener hears of compilations"
     print(json.dumps(found))
     return 0
