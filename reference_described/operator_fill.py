@@ -43,20 +43,8 @@ class Filler:
         arguments = [of(value) for of, value in zip(_Arguments, told, strict=True)]
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         if blocks := -(-values.numel() // ELEMENTS):
-            self._call(
-                "cuLaunchKernel",
-                self._kernel,
-                blocks,
-                1,
-                1,
-                THREADS,
-                1,
-                1,
-                0,
-                stream,
-                pointers,
-                None,
-            )
+            grid, block = (blocks, 1, 1), (THREADS, 1, 1)
+            self._call("cuLaunchKernel", self._kernel, *grid, *block, 0, stream, pointers, None)
         to.copy_(values)
 
     def _call(self, name: str, *arguments: object) -> None:
