@@ -127,7 +127,7 @@ bool is_cold_start(const case_result_t *result);
  * the first answer; NULL without a time of one. */
 const phase_t *compared_phase(const case_result_t *result);
 
-/* Do its techniques have a larger tolerance than the defaults (mnist_train's fp16 sums)? Shown, but
+/* Do its techniques have a larger tolerance than the defaults (sums in float16)? Shown, but
  * not compared with rivals. */
 bool is_rougher(const case_t *spec);
 

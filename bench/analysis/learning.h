@@ -28,7 +28,7 @@ size_t curve_window(const curve_t *curve);
 /* The largest |a − b| over common steps; NaN if there are none. */
 double curve_distance(const curve_t *a, const curve_t *b);
 
-/* mlp_train's results by epoch, and how the time of one epoch is spent. */
+/* Results of a training by epoch, and how the time of one epoch is spent. */
 
 /* NaN: not recorded. */
 typedef struct epoch {

@@ -65,7 +65,7 @@ typedef struct size_row {
     const case_result_t *strongest; /* the fastest of the rivals */
     const case_result_t *claimed;   /* without one, the fastest of the self-reported; or NULL */
     rival_t *rivals;                /* the set's n_rivals, in its order */
-    const case_result_t *study;     /* rung 01 in the study's set-up; of mlp_infer */
+    const case_result_t *study;     /* of ours, in the set-up of the workload's study */
     const case_result_t *eager;     /* PyTorch eager, the study's other side */
     /* Of a set of candidates, what is called as eager mode is: their fastest single call that no graph and
      * no compiler has a part in, variants without a "+"; or NULL. */
@@ -75,7 +75,6 @@ typedef struct size_row {
     speedup_t headline;            /* best against strongest, either claimed if there is no other */
     speedup_t against_eager;       /* best against eager */
     speedup_t plain_against_eager; /* plain against eager, one call each (ONE_CALL) */
-    speedup_t against_study;       /* best against study, as "theirs" */
     speedup_t against_host;        /* best against host */
     speedup_t against_host_rival;  /* best against host_rival */
     speedup_t study_total;         /* study against eager by `total`, as in the study */

@@ -28,8 +28,8 @@ typedef struct named_value {
 } named_value_t;
 
 typedef struct bench_case {
-    char *id;       /* set by case_set_id(): "mlp_infer/cuda/03_vectorized/batch=64/copy=pinned" */
-    char *workload; /* "mlp_infer" */
+    char *id;       /* set by case_set_id(): "softmax/cuda/03_online/rows=64/copy=pinned" */
+    char *workload; /* "softmax" */
     char *engine;   /* "cuda", "cpu", "null", "pytorch", "jax", or yours */
     char *device;   /* "cuda" or "cpu" */
     char *variant;  /* rung, C implementation, or PyTorch mode */
@@ -71,7 +71,7 @@ bool case_compiles(const case_t *spec);
 bool is_calibration(const case_t *spec);
 
 /* Cases of a group do the same work on the same data, and are interleaved and compared:
- * "mlp_infer/batch=64/f32", with every parameter that is not the default. The caller frees it. */
+ * "softmax/rows=64/f32", with every parameter that is not the default. The caller frees it. */
 char *case_group(const case_t *spec, const case_t *defaults);
 
 /* Set spec->id: workload/engine label/variant, then each parameter that is in `always` or differs

@@ -7,12 +7,6 @@
 
 /* Does the workload have these bounds? */
 bool has_training_bounds(const plot_data_t *data);
-/* The phase that they bound: the training or a step of it; NULL for other workloads. */
-const char *training_bounds_phase(const plot_data_t *data);
-
-/* Any case of this size, whatever its status; every size of the data has one. */
-const case_t *series_any_at(const plot_data_t *data, int64_t size);
-
 /* Add a dashed line for each known bound. Returns their arithmetic at one size for the chart's
  * note, each on a line after a line break; the chart owns it. */
 const char *lines_add_bounds(lines_t *lines, const plot_data_t *data, chart_t *chart);

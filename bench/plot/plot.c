@@ -66,9 +66,9 @@ static status_t remove_older(const chart_set_t *set, const char *name, error_t *
 
 static const char *file_name(const chart_set_t *set, const workload_t *workload,
                              const char *chart) {
-    const bool plain = chart_names_are_plain(workload->name);
-    return arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
-                        plain ? "" : "_", chart);
+    return workload->charts_have_no_prefix
+               ? chart
+               : arena_format(&set->plotter->texts, "%s_%s", workload->name, chart);
 }
 
 /* Draw what a builder made, or record why it made nothing. `what`: the chart, without its workload's name. Frees `why` and

@@ -42,7 +42,7 @@ typedef struct plot_data {
     const workload_t *workload;
     const char
         *compared_by;  /* the workload's, for COMPUTATION the one that all can have; or NULL */
-    const char *shape; /* "mlp_infer, layers 4-5-1, f32" */
+    const char *shape; /* "softmax, rows 16, f32" */
     bool synthetic;    /* synthetic images; the shape includes this */
     bool study_csv;
     series_t *series; /* the GPU's first, then by engine_order(), line type and key */

@@ -112,8 +112,8 @@ static void print_unequal_setups(const report_t *report, const comparison_set_t 
         fitting_rows(set, has_study, NULL) > 0)
         print(report,
               "- Not always like for like: a rival may keep its buffers between samples; of ours, "
-              "cases that do were run at %zu of %zu %s.\n",
-              with, compared, sizes_word(set, compared));
+              "cases that do were run at %zu of %zu sizes.\n",
+              with, compared);
 }
 
 /* ---- limits ---------------------------------------------------------------------------------- */

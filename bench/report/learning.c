@@ -137,7 +137,7 @@ static void print_accuracies(const report_t *report, const comparison_set_t *set
             "on the test images, compared at %zu of %s and seed; the widest at %s: %s %.2f %%, "
             "%s %.2f %%.\n",
             most <= SAME_ACCURACY ? "Same" : "Not the same",
-            weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, sizes_word(set, 1),
+            weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, set->size_param,
             widest[0]->task, widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name,
             100 * widest[1]->accuracy);
 }

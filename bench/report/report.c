@@ -365,7 +365,7 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
     free(parts);
 }
 
-/* "mlp_train: nothing to compare (29 skipped)". */
+/* "softmax: nothing to compare (29 skipped)". */
 static void print_counts(const report_t *report, const shown_part_t *part) {
     size_t statuses[CASE_IMPLAUSIBLE + 1] = {0};
     for (size_t i = 0; i < part->steady.n_cases; i++)

@@ -66,7 +66,7 @@ static void add_size(const report_t *report, rows_t *rows, const views_t *views,
     const size_row_t *row = &set->rows[at];
     const char **cells = rows_add(rows, BEFORE_RIVALS + 2 * rivals->n + AFTER_RIVALS);
     *cells++ = view_cell(views, v);
-    *cells++ = size_cell(report, set, row->size);
+    *cells++ = size_cell(report, row->size);
     *cells++ = standing_cell(report, &row->ours, set->phase, false);
     for (size_t r = 0; r < rivals->n; r++) {
         const rival_t *rival = rival_at(set, row, rivals->items[r]);
@@ -158,7 +158,7 @@ static void add_phases(const report_t *report, rows_t *rows, const views_t *view
     const comparison_set_t *set = views->items[v].set;
     const char **cells = rows_add(rows, N_PHASES + 4);
     *cells++ = views->n > 1 ? set_name(report, set) : NULL;
-    *cells++ = size_cell(report, set, size_of_case(set, &result->spec));
+    *cells++ = size_cell(report, size_of_case(set, &result->spec));
     *cells++ = who_and_name(report, result);
     for (size_t i = 0; i < N_PHASES; i++) {
         const bool has = result_phase(result, PHASES[i].name) != NULL || PHASES[i].other == NULL;
@@ -355,7 +355,7 @@ static void add_parts(const report_t *report, rows_t *rows, const comparison_set
                       const case_result_t *result) {
     const char **cells = rows_add(rows, 4 + N_STEP_PARTS);
     *cells++ = set_name(report, set);
-    *cells++ = size_cell(report, set, size_of_case(set, &result->spec));
+    *cells++ = size_cell(report, size_of_case(set, &result->spec));
     *cells++ = report_text(report, "%s %s%s", who(report, result), name_cell(report, result),
                            algorithmic_mark(result));
     for (step_part_t part = 0; part < N_STEP_PARTS; part++)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "[mlp_infer]": its place is below the page, so that lines stay short. */
+/* "[softmax]": its place is below the page, so that lines stay short. */
 static const char *link_of(const report_t *report, const top_part_t *part) {
     return report_text(report, "[%s]", report_safe(report, part->name));
 }
@@ -231,7 +231,7 @@ static void add_hosts(const report_t *report, losses_t *losses, const char *name
     for (size_t i = 0; i < set->n_rows && strcmp(set->phase, "host_to_host") == 0; i++)
         n += chosen[i] = is_faster_on_host(set, &set->rows[i]);
     if (n > 0)
-        text_list_add_format(&losses->hosts, "%s, %zu %s (%s)", name, n, sizes_word(set, n),
+        text_list_add_format(&losses->hosts, "%s, %zu sizes (%s)", name, n,
                              sizes_text(report, set, chosen));
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "workloads/common/workload.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -9,49 +10,23 @@
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static const struct size_words {
-    const char *param;
-    const char *one, *many;     /* "at 3 of the 4 …" */
-    const char *before, *after; /* around the number */
-} WORDS[] = {
-    {"batch", "batch size", "batch sizes", "batch ", ""},
-    {"points", "data-set size", "data-set sizes", "", " points"},
-    {"hidden", "width", "widths", "width ", ""},
-    {"width", "width", "widths", "width ", ""},
-    {"live", "number of blocks", "numbers of blocks", "", " in use"},
-};
-
-static const struct size_words OTHERS = {NULL, "size", "sizes", NULL, ""};
-
-static const struct size_words *words_of(const comparison_set_t *set) {
-    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (strcmp(WORDS[i].param, set->size_param) == 0)
-            return &WORDS[i];
-    return &OTHERS;
-}
-
-const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size) {
-    if (strcmp(set->size_param, "batch") == 0)
-        return units_count(report_buffer(report), size);
-    if (words_of(set) == &OTHERS)
-        return size >= 1 << 20 ? units_count(report_buffer(report), size)
-                               : report_text(report, "%lld", (long long)size);
-    if (size > 0 && size % 1000000 == 0)
-        return report_text(report, "%lld M", (long long)size / 1000000);
-    if (size > 0 && size % 1000 == 0)
-        return report_text(report, "%lld k", (long long)size / 1000);
-    return report_text(report, "%lld", (long long)size);
+/* "5 M", "4096", "2^20" */
+const char *size_cell(const report_t *report, int64_t size) {
+    if (size > 1000 && size % 1000 == 0)
+        return report_text(report, "%lld %c",
+                           (long long)(size % 1000000 == 0 ? size / 1000000 : size / 1000),
+                           size % 1000000 == 0 ? 'M' : 'k');
+    return size >= 1 << 20 ? units_count(report_buffer(report), size)
+                           : report_text(report, "%lld", (long long)size);
 }
 
 const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size) {
-    const struct size_words *words = words_of(set);
-    const char *cell = size_cell(report, set, size);
-    return words->before != NULL ? report_text(report, "%s%s%s", words->before, cell, words->after)
-                                 : report_text(report, "%s %s", set->size_param, cell);
-}
-
-const char *sizes_word(const comparison_set_t *set, size_t n) {
-    return n == 1 ? words_of(set)->one : words_of(set)->many;
+    const workload_t *known = workload_find(set->workload);
+    const char *cell = size_cell(report, size);
+    if (known == NULL || (known->size_before == NULL && known->size_after == NULL))
+        return report_text(report, "%s %s", set->size_param, cell);
+    return report_text(report, "%s%s%s", known->size_before != NULL ? known->size_before : "", cell,
+                       known->size_after != NULL ? known->size_after : "");
 }
 
 const char *size_heading(const report_t *report, const comparison_set_t *set) {
@@ -67,8 +42,8 @@ const char *sizes_text(const report_t *report, const comparison_set_t *set, cons
             i++;
         if (i > first)
             text_list_add_format(&ranges, i - first > 1 ? "%s–%s" : "%s",
-                                 size_cell(report, set, set->rows[first].size),
-                                 size_cell(report, set, set->rows[i - 1].size));
+                                 size_cell(report, set->rows[first].size),
+                                 size_cell(report, set->rows[i - 1].size));
     }
     return report_join(report, &ranges, ", ");
 }
@@ -83,8 +58,7 @@ const char *sizes_where(const report_t *report, const comparison_set_t *set, row
     }
     return n == 0   ? NULL
            : n == 1 ? size_name(report, set, set->rows[last].size)
-                    : report_text(report, "%zu %s (%s)", n, sizes_word(set, n),
-                                  sizes_text(report, set, chosen));
+                    : report_text(report, "%zu sizes (%s)", n, sizes_text(report, set, chosen));
 }
 
 /* ---- contenders ------------------------------------------------------------------------------ */
@@ -194,11 +168,10 @@ const char *tally_text(const report_t *report, const comparison_set_t *set) {
                  missing = tally.of[VERDICT_NONE] - claimed;
     text_list_t parts = {0};
     if (undecided == tally.n)
-        text_list_add_format(&parts, "lower time at %zu of %zu %s, in too few passes to say more",
-                             tally.n_lower, tally.n, sizes_word(set, tally.n));
+        text_list_add_format(&parts, "lower time at %zu of %zu sizes, in too few passes to say more",
+                             tally.n_lower, tally.n);
     else
-        text_list_add_format(&parts, "faster at %zu of %zu %s", tally.of[VERDICT_OURS], tally.n,
-                             sizes_word(set, tally.n));
+        text_list_add_format(&parts, "faster at %zu of %zu sizes", tally.of[VERDICT_OURS], tally.n);
     add_sizes(report, set, &parts, "slower", is_slower);
     add_sizes(report, set, &parts, "no difference", is_even);
     if (undecided < tally.n)

@@ -6,14 +6,13 @@
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes"; "Batch", "Points". */
-const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size);
+/* "64", "5 M"; "batch 64", "5 M points"; "Batch", "Points". */
+const char *size_cell(const report_t *report, int64_t size);
 const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size);
-const char *sizes_word(const comparison_set_t *set, size_t n);
 const char *size_heading(const report_t *report, const comparison_set_t *set);
 /* "1, 64–256, 2^20": the rows of the set that are chosen; a dash joins adjacent ones. NULL: none. */
 const char *sizes_text(const report_t *report, const comparison_set_t *set, const bool *chosen);
-/* "batch 64", "3 batch sizes (64–256)": where a row fits; or NULL. */
+/* "batch 64", "3 sizes (64–256)": where a row fits; or NULL. */
 typedef bool row_fits_t(const size_row_t *row);
 const char *sizes_where(const report_t *report, const comparison_set_t *set, row_fits_t *fits);
 
@@ -44,7 +43,7 @@ bool has_headline(const size_row_t *row);
 speedup_t headline_of(const size_row_t *row);
 /* A rival leads; it is no difference. */
 row_fits_t is_lost, is_even;
-/* "faster at 25 of 29 batch sizes, slower at 3 (64–256), no difference at 1 (2^20)"; of few passes "lower time at …". */
+/* "faster at 25 of 29 sizes, slower at 3 (64–256), no difference at 1 (2^20)"; of few passes "lower time at …". */
 const char *tally_text(const report_t *report, const comparison_set_t *set);
 
 /* ---- passes: of the cases with times, without calibration --------------------------------------- */

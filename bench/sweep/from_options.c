@@ -55,7 +55,7 @@ static status_t check_options(const sweep_options_t *options, error_t *err) {
     return STATUS_OK;
 }
 
-/* "--set: unknown key "x" of mlp_infer (known: …)". Frees `known`. */
+/* "--set: unknown key "x" of softmax (known: …)". Frees `known`. */
 static status_t unknown(const char *option, const char *what, const workload_t *workload,
                         text_list_t *known, const char *word, error_t *err) {
     char *where = mem_format(" of %s", workload->name);

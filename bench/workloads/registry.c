@@ -3,6 +3,7 @@
 #include "io/folders.h"
 #include "io/fs.h"
 #include "model/result_json.h"
+#include "results/study_csv.h"
 #include "workloads/common/workload.h"
 #include "workloads/operator/operators.h"
 
@@ -208,6 +209,13 @@ void workload_search_operators(const char *root, void (*left_out)(const char *wh
 
 const workload_t *workload_at(size_t index) {
     return index < N_WORKLOADS ? TABLE[index] : operators_workload(index - N_WORKLOADS);
+}
+
+const study_t *workload_study(void) {
+    size_t i = 0;
+    while (i + 1 < N_WORKLOADS && TABLE[i]->study == NULL)
+        i++;
+    return TABLE[i]->study;
 }
 
 const char *const *workload_engines(size_t *n) {

@@ -4,6 +4,7 @@
 #include "near.h"
 #include "refusals.h"
 #include "results/study_csv.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -89,7 +90,7 @@ static void header_is_compared_exactly(void **state) {
 
 static status_t load_invalid(const char *path, error_t *err) {
     study_log_t log;
-    return study_csv_load(path, &log, err);
+    return study_csv_load(workload_study(), path, &log, err);
 }
 
 static void invalid_files_are_refused_with_file_line_and_column(void **state) {
@@ -101,13 +102,13 @@ static void a_missing_file_is_named(void **state) {
     (void)state;
     study_log_t log;
     error_t err = ERROR_INIT;
-    assert_int_equal(study_csv_load(FIXTURES "absent.csv", &log, &err), STATUS_USAGE);
+    assert_int_equal(study_csv_load(workload_study(), FIXTURES "absent.csv", &log, &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "absent.csv"));
 }
 
 static void load(const char *path, study_log_t *log) {
     error_t err = ERROR_INIT;
-    if (study_csv_load(path, log, &err) != STATUS_OK)
+    if (study_csv_load(workload_study(), path, log, &err) != STATUS_OK)
         fail_msg("%s", err.text);
 }
 
@@ -116,7 +117,7 @@ static void study_log_is_sorted_and_takes_medians(void **state) {
     (void)state;
     study_log_t log;
     load(FIXTURES "study_cuda.csv", &log);
-    assert_int_equal(log.kind, STUDY_CUDA);
+    assert_int_equal(log.side, 0);
     static const int64_t BATCHES[] = {1, 2, 4, 8, 16, 32, 64};
     assert_int_equal(log.n_cases, 7);
     for (size_t i = 0; i < 7; i++)
@@ -137,13 +138,13 @@ static void study_log_is_recognised_by_its_header(void **state) {
     (void)state;
     study_log_t log;
     load(FIXTURES "study_pytorch.csv", &log);
-    assert_int_equal(log.kind, STUDY_PYTORCH);
+    assert_int_equal(log.side, 1);
     assert_string_equal(log.cases[0].spec.engine, "pytorch");
     assert_string_equal(log.cases[0].spec.device, "cuda");
     assert_near(result_median(&log.cases[6], "forward"), 0.086e6, 1e-6);
     study_log_free(&log);
     load(FIXTURES "study_pytorch_bom.csv", &log);
-    assert_int_equal(log.kind, STUDY_PYTORCH);
+    assert_int_equal(log.side, 1);
     assert_int_equal(log.n_cases, 1);
     assert_near(result_median(&log.cases[0], "total"), 0.422e6, 1e-6);
     study_log_free(&log);

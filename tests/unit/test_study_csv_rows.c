@@ -2,6 +2,8 @@
  * timings.csv that names would break. */
 #include "results_folder.h"
 
+#include "workloads/common/workload.h"
+
 static const char *const NO_H2D[] = {"malloc", "kernel", "d2h", "free", "total", NULL};
 static const char *const NO_MALLOC[] = {"h2d", "kernel", "d2h", "free", "total", NULL};
 static const char *const NO_COPIES[] = {"init", "forward", "total", NULL};
@@ -21,7 +23,7 @@ static void test_only_a_cpu_copies_for_nothing(void **state) {
     append(folder, host);
     record_t run;
     assert_ok(record_load(folder, &run, &err));
-    assert_ok(results_write_derived(&run, &err));
+    assert_ok(results_write_derived(&run, workload_study(), &err));
     char *cuda = read_file(folder, "mlp_timing_log.csv");
     char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
     assert_string_equal(cuda, "Batch,Malloc,H2D,Kernel,D2H,Free,Total\n"

@@ -59,6 +59,11 @@ typedef enum repeats {
     REPEATS_MUST_BE_EQUAL
 } repeats_t;
 
+struct study; /* results/study_csv.h */
+
+/* What bounds a training from below: each pass over its data, or in each step the weights (limits/limits.h). */
+typedef enum bounded_by { BOUNDED_BY_NOTHING, BOUNDED_BY_PASSES, BOUNDED_BY_STEPS } bounded_by_t;
+
 typedef struct workload workload_t;
 struct workload {
     const char *name;
@@ -69,6 +74,11 @@ struct workload {
     /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
      * and the axis title. All NULL for a workload without charts. */
     const char *size_param, *size_noun, *size_label;
+    const char *size_before, *size_after; /* around a size: "batch ", " points"; both NULL: "m " */
+    int64_t reference_size;     /* that of a published study, which findings show first; 0: none */
+    const struct study *study;  /* that it reproduces; or NULL */
+    bool charts_have_no_prefix; /* its name is not in those of its charts */
+    bounded_by_t bounded_by;    /* of a training, for charts */
     const char *compared_by; /* phase or COMPUTATION; NULL: host_to_host, or total where a side
                                * lacks that */
     /* If that is the phase "step": of so many steps is "train". */
@@ -119,6 +129,9 @@ status_t workload_add_operator(const char *folder, const workload_t **added, err
 /* Read the operators of the project's kernels/ when they are first asked for: one by its name, or all. What is wrong with
  * one goes to `left_out` (NULL: nowhere), and it is no workload. */
 void workload_search_operators(const char *root, void (*left_out)(const char *why));
+
+/* The study that a workload reproduces. */
+const struct study *workload_study(void);
 
 /* Number `index` of all, own operators last; NULL beyond the last. */
 const workload_t *workload_at(size_t index);
