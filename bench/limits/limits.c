@@ -318,9 +318,10 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
     limit->frac = limit->limit_ns / phase->summary.median;
 }
 
-double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates) {
-    const double in_ns = cost->bus_in_bytes / rates->bus_in_bytes_per_s * 1e9;
-    const double out_ns = cost->bus_out_bytes / rates->bus_out_bytes_per_s * 1e9;
+double bus_limit_ns(const case_t *spec, const device_rates_t *rates) {
+    const workload_cost_t cost = workload_find(spec->workload)->cost(spec);
+    const double in_ns = cost.bus_in_bytes / rates->bus_in_bytes_per_s * 1e9;
+    const double out_ns = cost.bus_out_bytes / rates->bus_out_bytes_per_s * 1e9;
     return in_ns > 0 && out_ns > 0 ? fmax(in_ns, out_ns) : NAN;
 }
 

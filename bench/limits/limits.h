@@ -83,7 +83,7 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
 
 /* The least time of host_to_host on a GPU: the larger of input and output at the bus's rate, as both
  * can move at once. NaN if nothing moves or a rate was not measured. */
-double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates);
+double bus_limit_ns(const case_t *spec, const device_rates_t *rates);
 
 /* Replace a case's limit, and the flag that depends on it. */
 void limit_set_again(case_result_t *result, const workload_t *workload,

@@ -252,7 +252,6 @@ void headline_free(headline_t *headline) {
 
 /* What the rows of the table have in common, above it; what only some have, above those rows. */
 enum { ABOVE_WORKLOAD, ABOVE_MACHINE, ABOVE_WHEN, ABOVE_PHASE, N_ABOVE };
-enum { COLUMN_FASTER, COLUMN_SIZE, COLUMN_OURS, COLUMN_RIVAL, N_COLUMNS };
 enum { WIDTH = 100 };
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -549,22 +548,27 @@ static const char *faster_cell(const report_t *report, const headline_row_t *row
                : headline_faster(report, row);
 }
 
-static void add_rows(columns_t *table, const headline_t *headline, const char *ours,
-                     const char *rival) {
-    const report_t *report = table->report;
+static char *table_of(const report_t *report, const headline_t *headline, bool with_intervals) {
+    const char *ours = common_engine(headline, true), *rival = common_engine(headline, false);
     const size_t own = widest_time(report, headline, true),
                  other = widest_time(report, headline, false);
+    const char *const headings[] = {
+        with_intervals ? "faster (95 % interval)" : "lower time", "size",
+        ours != NULL ? report_text(report, "ours: %s", ours) : "ours",
+        rival != NULL ? report_text(report, "best rival: %s", rival) : "best rival"};
+    table_t table;
+    table_init(&table, headings, sizeof headings / sizeof *headings);
     for (size_t i = 0; i < headline->n; i++) {
         const headline_row_t *row = &headline->rows[i];
         const char *phase = row->set->phase;
-        columns_row(table, (const char *[N_COLUMNS]){
-                               [COLUMN_FASTER] = faster_cell(report, row),
-                               [COLUMN_SIZE] = size_name(report, row->set, row->row->size),
-                               [COLUMN_OURS] = side_cell(report, standing_shown(&row->row->ours),
-                                                         phase, ours, own),
-                               [COLUMN_RIVAL] = side_cell(report, standing_shown(&row->row->theirs),
-                                                          phase, rival, other)});
+        table_add(&table, faster_cell(report, row));
+        table_add(&table, size_name(report, row->set, row->row->size));
+        table_add(&table, side_cell(report, standing_shown(&row->row->ours), phase, ours, own));
+        table_add(&table, side_cell(report, standing_shown(&row->row->theirs), phase, rival, other));
     }
+    char *text = table_text(&table, TABLE_TERMINAL);
+    table_free(&table);
+    return text;
 }
 
 /* The lines of `text`, a table with a heading and a rule, and above rows what only they have in common. */
@@ -581,23 +585,6 @@ static void print_lines(const report_t *report, const headline_t *headline, char
     }
 }
 
-static void print_table(const report_t *report, const headline_t *headline, passes_t passes,
-                        const char *const (*above)[N_ABOVE], const bool *is_shared) {
-    const char *ours = common_engine(headline, true), *rival = common_engine(headline, false);
-    const column_t columns[N_COLUMNS] = {
-        {passes_have_intervals(passes) ? "faster (95 % interval)" : "lower time", 'l', false},
-        {"size", 'l', false},
-        {ours != NULL ? report_text(report, "ours: %s", ours) : "ours", 'l', false},
-        {rival != NULL ? report_text(report, "best rival: %s", rival) : "best rival", 'l', false},
-    };
-    columns_t table = columns_begin(report, columns, N_COLUMNS);
-    add_rows(&table, headline, ours, rival);
-    char *text = table_text(&table.table, TABLE_TERMINAL);
-    print_lines(report, headline, text, above, is_shared);
-    table_free(&table.table);
-    free(text);
-}
-
 /* A table for the rows on each kind of device, the GPU's first. */
 static void print_tables(const report_t *report, const headline_t *headline, passes_t passes,
                          const char *const (*above)[N_ABOVE], const bool *is_shared) {
@@ -608,7 +595,9 @@ static void print_tables(const report_t *report, const headline_t *headline, pas
                strcmp(rows.rows[rows.n].set->platform->device, device) == 0)
             rows.n++;
         print(report, "%s", at > 0 ? "\n" : "");
-        print_table(report, &rows, passes, above + at, is_shared);
+        char *text = table_of(report, &rows, passes_have_intervals(passes));
+        print_lines(report, &rows, text, above + at, is_shared);
+        free(text);
         at += rows.n;
     }
 }

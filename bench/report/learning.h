@@ -4,8 +4,8 @@
 
 #include "report/sets.h"
 
-/* Of the trainings that do a set's work, at any size and seed and on any device: the accuracy, the losses, fitted values, whether
- * the check before timing found the same error in every process, the data set. Prints nothing for other workloads. */
+/* Of the trainings that do a set's work, at any size and seed and on any device: the data set, and the accuracy. Prints
+ * nothing for other workloads. */
 void findings_on_learning(const report_t *report, const comparison_set_t *set);
 
 #endif

@@ -82,30 +82,6 @@ comparison_set_t set_without_polling(const report_t *report, const comparison_se
     return own;
 }
 
-comparison_set_t set_against_host(const report_t *report, const comparison_set_t *set, bool rival) {
-    comparison_set_t own = with_own_rows(report, set);
-    for (size_t i = 0; i < own.n_rows; i++) {
-        size_row_t *row = &own.rows[i];
-        row->strongest = rival ? row->host_rival : row->host;
-        row->headline = rival ? row->against_host_rival : row->against_host;
-        row->theirs = (standing_t){0}; /* they are of those not compared here */
-    }
-    return own;
-}
-
-comparison_set_t set_of_study(const report_t *report, const comparison_set_t *set) {
-    comparison_set_t own = with_own_rows(report, set);
-    own.phase = "total";
-    for (size_t i = 0; i < own.n_rows; i++) {
-        size_row_t *row = &own.rows[i];
-        row->best = row->study;
-        row->strongest = row->eager;
-        row->headline = row->study_total;
-        row->theirs = (standing_t){0};
-    }
-    return own;
-}
-
 /* ---- views ----------------------------------------------------------------------------------- */
 
 static void add_view(const report_t *report, views_t *views, const comparison_set_t *set) {

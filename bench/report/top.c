@@ -60,9 +60,8 @@ static double copies_ns(const headline_row_t *row) {
     const case_result_t *ours = row->row->best;
     if (strcmp(row->set->phase, "host_to_host") != 0 || ours == NULL || !isfinite(ours->limit.frac))
         return NAN;
-    const workload_cost_t cost = workload_find(row->set->workload)->cost(&ours->spec);
     const device_rates_t rates = device_rates_of_record(row->part->run);
-    const double ns = bus_limit_ns(&cost, &rates);
+    const double ns = bus_limit_ns(&ours->spec, &rates);
     return ns > ours->limit.limit_ns ? ns : NAN;
 }
 
@@ -98,13 +97,12 @@ static const char *setting_text(const report_t *report, const headline_row_t *ro
 
 static void add_row(const report_t *page, const top_t *top, rows_t *rows,
                     const headline_row_t *row) {
-    enum { N = 6 };
     const report_t of_run = report_on(page, row->part->run), *report = &of_run;
     const size_row_t *sized = row->row;
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
     const case_result_t *ours = standing_shown(&sized->ours),
                         *rival = standing_shown(&sized->theirs);
-    const char **cells = rows_add(rows, N);
+    const char **cells = rows_add(rows);
     cells[0] = report_text(report, "%s %s%s", link_of(report, part_of(top, row->part)),
                            setting_text(report, row), on_gpu ? "" : " CPU");
     cells[1] = size_name(report, row->set, sized->size);
@@ -115,8 +113,8 @@ static void add_row(const report_t *page, const top_t *top, rows_t *rows,
 }
 
 static void print_table(const report_t *report, const top_t *top) {
-    column_t columns[] = {{"workload", 'l', false}, {"size", 'l', false},  {"speed-up", 'r', false},
-                          {"ours", 'r', false},     {"rival", 'r', false}, {"limit", 'r', false}};
+    column_t columns[] = {{"workload", 'l'}, {"size", 'l'},  {"speed-up", 'r'},
+                          {"ours", 'r'},     {"rival", 'r'}, {"limit", 'r'}};
     headline_part_t *parts = mem_zeroed(top->n_parts + 1, sizeof *parts);
     passes_t passes = {0};
     for (size_t i = 0; i < top->n_parts; i++) {
@@ -124,11 +122,10 @@ static void print_table(const report_t *report, const top_t *top) {
         passes = passes_join(passes, passes_of(parts[i].run));
     }
     headline_t headline = headline_select(parts, top->n_parts, TOP_ROWS);
-    rows_t rows = {0};
+    rows_t rows = {.n_columns = sizeof columns / sizeof *columns};
     for (size_t i = 0; i < headline.n; i++)
         add_row(report, top, &rows, &headline.rows[i]);
-    if (rows.n > 0)
-        rows_end(report, &rows, columns, NULL,
+    rows_end(report, &rows, columns, NULL,
                  report_text(report,
                              "Medians; *speed-up*: the strongest rival's over ours, above 1 ours "
                              "has the lower time. *Limit*: how near ours comes to what the "
