@@ -14,47 +14,6 @@
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Facts in display order; those of the same row share a cell. */
-static const struct shown_fact {
-    const char *row, *key, *before, *after;
-} SHOWN[] = {
-    {"GPU", "gpu.name", "", ""},
-    {"GPU", "gpu.arch", "", ""},
-    {"GPU", "gpu.multiprocessors", "", " multiprocessors"},
-    {"GPU", "gpu.memory_bytes", "", " of memory"},
-    {"GPU", "gpu.l2_bytes", "", " of L2"},
-    {"GPU", "gpu.clock_max_mhz", "SM clock up to ", ""},
-    {"GPU", "gpu.power_limit_w", "power limit ", ""},
-    {"GPU settings", "gpu.ecc", "ECC ", ""},
-    {"GPU settings", "gpu.mig", "MIG ", ""},
-    {"GPU settings", "gpu.persistence", "persistence mode ", ""},
-    {"GPU settings", "measure.lock_clocks.asked_mhz", "SM clock asked for: ", ""},
-    {"GPU settings", "measure.lock_clocks.locked_mhz", "SM clock locked to ", ""},
-    {"GPU settings", "measure.lock_clocks.reason", "SM clock not locked: ", ""},
-    {"GPU settings", "gpu.uuid", "", ""},
-    {"Driver", "gpu.driver", "", ""},
-    {"Driver", "versions.cuda_driver", "CUDA ", ""},
-    {"CUDA compiler", "versions.cuda_compiler", "", ""},
-    {"CUDA compiler", "versions.nvrtc", "NVRTC ", ""},
-    {"PyTorch", "versions.pytorch", "", ""},
-    {"PyTorch", "versions.torch", "", ""},
-    {"CPU", "host.cpu", "", ""},
-    {"CPU", "host.cores", "", " cores"},
-    {"CPU", "host.memory_bytes", "", " of memory"},
-    {"CPU", "host.governor", "frequency governor ", ""},
-    {"CPU", "host.load", "load at the start ", ""},
-    {"Host", "host.name", "", ""},
-    {"Host", "host.os", "", ""},
-    {"This program", "versions.bench", "bench ", ""},
-    {"This program", "git.revision", "git ", ""},
-    {"This program", "git.dirty", "uncommitted changes: ", ""},
-    {"This program", "versions.compiler", "compiler ", ""},
-    {"Its folder", "git.folder.revision", "git ", ""},
-    {"Its folder", "git.folder.dirty", "uncommitted changes: ", ""},
-};
-
-enum { N_SHOWN = sizeof SHOWN / sizeof *SHOWN };
-
 /* A number's unit is the suffix of its key; it is shown with the value. */
 static const struct unit {
     const char *suffix, *symbol;
@@ -82,7 +41,7 @@ static const char *value_of(const report_t *report, const fact_t *fact) {
     if (fact->kind == FACT_TEXT)
         return report_safe(report, fact->value);
     if (fact->kind == FACT_FLAG)
-        return strcmp(fact->value, "true") == 0 ? "on" : "off";
+        return strcmp(fact->value, "true") == 0 ? "yes" : "no";
     const struct unit *unit = unit_of(fact);
     double number = strtod(fact->value, NULL);
     if (unit != NULL && unit->print != NULL)
@@ -107,22 +66,6 @@ static const char *label_of(const report_t *report, const fact_t *fact) {
     return report_safe(report, report_keep(report, label));
 }
 
-static bool is_shown(const char *key) {
-    for (size_t i = 0; i < N_SHOWN; i++)
-        if (strcmp(SHOWN[i].key, key) == 0)
-            return true;
-    return false;
-}
-
-/* Does an earlier fact have this name and value? A worker's "torch" repeats "pytorch". */
-static bool repeats(const environment_t *env, const fact_t *fact) {
-    const char *name = last_name(fact->key);
-    for (const fact_t *other = env->facts; other < fact; other++)
-        if (strcmp(other->value, fact->value) == 0 && text_ends(last_name(other->key), name))
-            return true;
-    return false;
-}
-
 static bool has_calibration(const record_t *run) {
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
         if (is_calibration(&result->spec))
@@ -142,54 +85,30 @@ static bool is_left_out(const record_t *run, const fact_t *fact) {
             strcmp(most, fact->value) == 0);
 }
 
-static void print_subject(const report_t *report, const char *subject, text_list_t *parts) {
-    const char *list = report_join(report, parts, ", ");
-    if (list != NULL)
-        print(report, "- %s: %s\n", subject, list);
-}
-
-static void print_shown(const report_t *report, const environment_t *env) {
-    for (size_t i = 0; i < N_SHOWN;) {
-        const char *row = SHOWN[i].row;
-        text_list_t parts = {0};
-        for (; i < N_SHOWN && strcmp(SHOWN[i].row, row) == 0; i++) {
-            const fact_t *fact = environment_find(env, SHOWN[i].key);
-            if (fact == NULL)
-                continue;
-            const char *value = value_of(report, fact);
-            if (text_ends(SHOWN[i].before, ": ") && fact->kind == FACT_FLAG) /* a yes-or-no fact */
-                value = strcmp(value, "on") == 0 ? "yes" : "no";
-            text_list_add_format(&parts, "%s%s%s", SHOWN[i].before, value, SHOWN[i].after);
-        }
-        print_subject(report, row, &parts);
-    }
-}
-
 /* The part of a key before its last name: "workers.pytorch-cuda". */
 static const char *subject_of(const report_t *report, const char *key) {
     const char *dot = strrchr(key, '.');
     return report_keep(report, mem_text_n(key, dot != NULL ? (size_t)(dot - key) : 0));
 }
 
-/* A line for each subject that has facts left. */
-static void print_others(const report_t *report, const record_t *run) {
+/* A line for each subject, in the order of its first fact. */
+static void print_facts(const report_t *report, const record_t *run) {
     const environment_t *env = &run->environment;
     text_list_t subjects = {0};
     for (size_t i = 0; i < env->n; i++)
         text_list_add_new(&subjects, subject_of(report, env->facts[i].key));
     for (size_t s = 0; s < subjects.n; s++) {
-        const char *subject = subjects.items[s];
         text_list_t parts = {0};
         for (size_t i = 0; i < env->n; i++) {
             const fact_t *fact = &env->facts[i];
-            if (strcmp(subject_of(report, fact->key), subject) == 0 && !is_shown(fact->key) &&
-                !is_left_out(run, fact) && !repeats(env, fact))
+            if (strcmp(subject_of(report, fact->key), subjects.items[s]) == 0 &&
+                !is_left_out(run, fact))
                 text_list_add_format(&parts, "%s %s", label_of(report, fact),
                                      value_of(report, fact));
         }
-        const bool worker = text_starts(subject, "workers.");
-        const char *name = report_safe(report, worker ? strchr(subject, '.') + 1 : subject);
-        print_subject(report, worker ? report_text(report, "Worker %s", name) : name, &parts);
+        const char *list = report_join(report, &parts, ", ");
+        if (list != NULL)
+            print(report, "- %s: %s\n", report_safe(report, subjects.items[s]), list);
     }
     text_list_free(&subjects);
 }
@@ -210,8 +129,7 @@ void section_environment(const report_t *report) {
     report_heading(report, 2, "Environment");
     if (report->run->environment.n == 0)
         print(report, "- The run did not record its machine.\n");
-    print_shown(report, &report->run->environment);
-    print_others(report, report->run);
+    print_facts(report, report->run);
     if (spent_total_ns(&spent) > 0)
         print(report, "- Time: %s\n", report_keep(report, spent_text(&spent)));
     print_clocks(report);
@@ -385,7 +303,7 @@ text_list_t command_again(const char *program, const record_t *run) {
     if (is_import(run) && !text_list_has(&command, "--"))
         text_list_add(&command, "--");
     if (command.n > 0)
-        text_list_add(&command, "--out=results/again");
+        text_list_add_format(&command, "--out=results/again/%s", run->name);
     return command;
 }
 

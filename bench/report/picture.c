@@ -135,11 +135,7 @@ static const char *measured_text(const picture_t *picture) {
         text_list_add_new(&parts, shown_machine(picture->report, run));
         text_list_add_new(&dates, shown_date(picture->report, run));
     }
-    text_list_sort(&dates);
-    text_list_add(&parts, dates.items[0]);
-    if (dates.n > 1)
-        text_list_add_format(&parts, "to %s", dates.items[dates.n - 1]);
-    text_list_free(&dates);
+    text_list_add(&parts, report_dates(picture->report, &dates));
     return report_join(picture->report, &parts, " ");
 }
 

@@ -4,6 +4,7 @@
 #include "report/picture.h"
 #include "report/shown.h"
 #include "report/top.h"
+#include "report/warnings.h"
 #include "report/workload.h"
 
 #include "base/memory.h"
@@ -365,21 +366,6 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
     free(parts);
 }
 
-/* "softmax: nothing to compare (29 skipped)". */
-static void print_counts(const report_t *report, const shown_part_t *part) {
-    size_t statuses[CASE_IMPLAUSIBLE + 1] = {0};
-    for (size_t i = 0; i < part->steady.n_cases; i++)
-        if (strcmp(part->steady.cases[i].spec.workload, part->workload) == 0)
-            statuses[part->steady.cases[i].status]++;
-    text_list_t counts = {0};
-    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
-        if (statuses[s] > 0)
-            text_list_add_format(&counts, "%zu %s", statuses[s],
-                                 case_status_name((case_status_t)s));
-    print(report, "%s: nothing to compare (%s)\n", part->workload,
-          report_join(report, &counts, ", "));
-}
-
 static void print_workloads(const report_t *report, const shown_run_t *shown) {
     for (size_t p = 0, n = 0; p < shown->n_parts; p++) {
         const headline_part_t part = shown_headline_part(&shown->parts[p]);
@@ -389,8 +375,12 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
         print(report, "%s%s", n++ > 0 ? "\n" : "", report_keep(report, headline_text(&headline)));
         if (headline.n_omitted > 0)
             print(report, "\n`bench report` has %zu more sizes.\n", headline.n_omitted);
-        if (headline.n == 0)
-            print_counts(report, &shown->parts[p]);
+        if (headline.n == 0) { /* "softmax: nothing to compare (29 skipped)" */
+            const status_counts_t counts = count_statuses(&shown->parts[p].steady);
+            const char *statuses = statuses_text(report, &counts);
+            print(report, "%s: nothing to compare (%s)\n", shown->parts[p].workload,
+                  statuses != NULL ? statuses : "no case applies");
+        }
         headline_free(&headline);
     }
 }

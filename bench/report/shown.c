@@ -195,6 +195,14 @@ const char *shown_date(const report_t *report, const record_t *run) {
     return report_safe(report, report_keep(report, mem_text_n(run->started, length)));
 }
 
+const char *report_dates(const report_t *report, text_list_t *dates) {
+    text_list_sort(dates);
+    const char *text = report_text(report, dates->n > 1 ? "%s to %s" : "%s", dates->items[0],
+                                   dates->items[dates->n - 1]);
+    text_list_free(dates);
+    return text;
+}
+
 const char *revision_text(const report_t *report, const record_t *run) {
     const char *revision = environment_get(&run->environment, "git.revision");
     const char *dirty = environment_get(&run->environment, "git.dirty");

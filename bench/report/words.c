@@ -88,18 +88,10 @@ const char *key_cell(const report_t *report, const case_result_t *result) {
     return report_text(report, "%s%s", name, trust_mark(result));
 }
 
-const char *rivals_of_sets(const report_t *report, const comparison_set_list_t *sets) {
-    text_list_t names = {0};
+void add_rivals(const report_t *report, text_list_t *names, const comparison_set_list_t *sets) {
     for (size_t s = 0; s < sets->n; s++)
         for (size_t i = 0; i < sets->items[s].n_rivals; i++)
-            text_list_add_new(&names, report_safe(report, engine_name(sets->items[s].rivals[i])));
-    const char *text = NULL;
-    for (size_t i = 0; i < names.n; i++)
-        text = i == 0 ? report_text(report, "%s", names.items[i])
-                      : report_text(report, i + 1 < names.n ? "%s, %s" : "%s and %s", text,
-                                    names.items[i]);
-    text_list_free(&names);
-    return text;
+            text_list_add_new(names, report_safe(report, engine_name(sets->items[s].rivals[i])));
 }
 
 const char *set_name(const report_t *report, const comparison_set_t *set) {
@@ -265,63 +257,28 @@ const char *passes_note(const report_t *report, passes_t passes) {
                        busy);
 }
 
-/* The passes on the machine of `passes[at]`; NULL if an earlier one is on it. */
-static const char *passes_there(const report_t *report, size_t at) {
-    const record_t *run = report->whole;
-    const char *host = environment_get(&run->passes[at], "host"),
-               *gpu = environment_get(&run->passes[at], "gpu");
-    text_list_t numbers = {0};
-    for (size_t i = 0; i < run->n_passes; i++) {
-        if (!record_pass_is_on(&run->passes[i], host, gpu))
-            continue;
-        if (i < at) {
-            text_list_free(&numbers);
-            return NULL;
-        }
-        const char *number = environment_get(&run->passes[i], "pass");
-        if (!text_list_has(&numbers, number)) /* two shards have the same passes */
-            text_list_add(&numbers, number);
-    }
-    const char *plural = numbers.n == 1 ? "" : "es", *list = report_join(report, &numbers, ", ");
-    return report_text(report, "pass%s %s on %s%s%s%s", plural, list,
-                       host != NULL ? host : "unknown host", gpu != NULL ? " (" : "",
-                       gpu != NULL ? gpu : "", gpu != NULL ? ")" : "");
-}
-
-/* Were all passes on GPUs of one host at once? */
-static bool is_one_host(const record_t *run) {
-    bool same = environment_get(&run->environment, "measure.devices") != NULL;
-    for (size_t i = 1; i < run->n_passes && same; i++) {
-        const char *host = environment_get(&run->passes[i], "host"),
-                   *first = environment_get(&run->passes[0], "host");
-        same = host != NULL && first != NULL && strcmp(host, first) == 0;
-    }
-    return same;
-}
-
-static const char *gpus_text(const report_t *report) {
-    const char *devices = environment_get(&report->whole->environment, "measure.devices");
-    return report_text(report,
-                       "**Measured on several GPUs of one host:** each case has all its passes on "
-                       "one of GPUs %.*s, while others ran on the rest. What differs between these "
-                       "GPUs is in no interval.",
-                       (int)strcspn(devices, " "), report_safe(report, devices));
-}
-
 const char *machines_text(const report_t *report) {
+    const record_t *run = report->whole;
+    const char *devices = environment_get(&run->environment, "measure.devices");
     text_list_t machines = {0};
-    if (is_one_host(report->whole))
-        return gpus_text(report);
-    for (size_t i = 0; i < report->whole->n_passes; i++) {
-        const char *passes = passes_there(report, i);
-        if (passes != NULL)
-            text_list_add(&machines, report_safe(report, passes));
+    for (size_t i = 0; i < run->n_passes; i++) {
+        const char *host = environment_get(&run->passes[i], "host"),
+                   *gpu = environment_get(&run->passes[i], "gpu");
+        text_list_add_new(&machines,
+                          report_text(report, "%s%s%s", host != NULL ? host : "unknown host",
+                                      gpu != NULL && devices == NULL ? " " : "",
+                                      gpu != NULL && devices == NULL ? gpu : ""));
     }
-    if (machines.n > 1)
-        return report_text(report, "**Measured on several machines of one kind:** %s.",
-                           report_join(report, &machines, "; "));
-    text_list_free(&machines);
-    return NULL;
+    const bool several = machines.n > 1 || devices != NULL;
+    const char *list = report_join(report, &machines, ", ");
+    return several ? report_text(report,
+                                 "**Measured on several machines or GPUs of one kind:** %s%s%s. "
+                                 "What differs between them is in no interval of a case that has "
+                                 "all its passes on one.",
+                                 report_safe(report, list != NULL ? list : "unknown host"),
+                                 devices != NULL ? ", GPUs " : "",
+                                 devices != NULL ? report_safe(report, devices) : "")
+                   : NULL;
 }
 
 char *bimodal_text(const bimodal_t *bimodal) {

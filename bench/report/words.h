@@ -24,8 +24,8 @@ const char *who_and_name(const report_t *report, const case_result_t *result);
 const char *contender_text(const report_t *report, const case_result_t *result);
 /* "cuda 03_vectorized, f16": engine, device, variant and precision. */
 const char *key_cell(const report_t *report, const case_result_t *result);
-/* "PyTorch", "PyTorch and JAX": the rivals of several sets. NULL: none. */
-const char *rivals_of_sets(const report_t *report, const comparison_set_list_t *sets);
+/* Names of the rivals of several sets. */
+void add_rivals(const report_t *report, text_list_t *names, const comparison_set_list_t *sets);
 /* "4-5-1, f32, on the GPU" */
 const char *set_name(const report_t *report, const comparison_set_t *set);
 
@@ -65,7 +65,7 @@ bool passes_have_intervals(passes_t passes); /* in any case? */
 const char *passes_counted(const report_t *report, passes_t passes);
 /* "6 passes; 95 % intervals are over passes. ‡: …": for below a table with ratios; "" without times. */
 const char *passes_note(const report_t *report, passes_t passes);
-/* A sentence on which passes ran where, if not all on one GPU; else NULL. */
+/* A sentence on where passes ran, if not all on one GPU; else NULL. */
 const char *machines_text(const report_t *report);
 
 /* "9.6 µs in 61 % of the rounds, 17.0 µs in 39 %"; the caller frees it. */

@@ -107,7 +107,9 @@ static void print_charts(const report_t *report, const charts_t *charts, const c
 
 static void print_title(const report_t *report, const shown_part_t *part) {
     const workload_t *known = workload_find(part->workload);
-    const char *rivals = rivals_of_sets(report, &part->sets);
+    text_list_t names = {0};
+    add_rivals(report, &names, &part->sets);
+    const char *rivals = report_join(report, &names, ", ");
     const status_counts_t counts = count_statuses(report->run);
     const char *statuses = statuses_text(report, &counts);
     print(report, REPORT_TITLE "%s%s: %s on %s, %s\n\n", rivals != NULL ? " against " : "",
