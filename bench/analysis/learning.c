@@ -95,7 +95,10 @@ void driver_calls_of(const case_result_t *result, double calls[2]) {
     calls[0] = calls[1] = NAN;
     for (size_t i = 0; i < json_array_size(epochs); i++) {
         const double n = number_of(json_array_get(epochs, i), "driver_calls");
-        calls[i > 0] = fmax(calls[i > 0], n); /* ignores NaN */
+        if (i < 2)
+            calls[i] = n;
+        else /* what is not told is not zero */
+            calls[1] = isnan(calls[1]) || isnan(n) ? (double)NAN : fmax(calls[1], n);
     }
     json_decref(results);
 }

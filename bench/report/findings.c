@@ -261,6 +261,7 @@ void section_findings(const report_t *report, const comparison_set_list_t *sets,
                       const views_t *views) {
     report_heading(report, 2, "Findings");
     finding_boots(report);
+    finding_dataset(report);
     for (size_t v = 0; v < views->n; v++) {
         findings_of_view(report, &views->items[v]);
         if (v + 1 < views->n && views->items[v + 1].set->key == views->items[v].set->key)

@@ -71,8 +71,7 @@ static bool extremes_at(const trainings_t *all, size_t like, const training_t *e
     return n > 1;
 }
 
-static void print_accuracies(const report_t *report, const comparison_set_t *set,
-                             const trainings_t *all) {
+static void print_accuracies(const report_t *report, const trainings_t *all) {
     const training_t *widest[2] = {NULL, NULL};
     double most = -1;
     size_t n_tasks = 0;
@@ -90,10 +89,10 @@ static void print_accuracies(const report_t *report, const comparison_set_t *set
         print(
             report,
             "- **%s accuracy**: with %s weights, contenders are within **%.2f percentage points** "
-            "on the test images, compared at %zu of %s and seed; the widest at %s: %s %.2f %%, "
+            "on the test images, with equal size and seed (%zu pairs); the widest at %s: %s %.2f %%, "
             "%s %.2f %%.\n",
             most <= SAME_ACCURACY ? "Same" : "Not the same",
-            weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, set->size_param,
+            weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks,
             widest[0]->task, widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name,
             100 * widest[1]->accuracy);
 }
@@ -120,10 +119,12 @@ static void print_other_weights(const report_t *report, const trainings_t *all) 
             list, 100 * low, 100 * high);
 }
 
-static void print_dataset(const report_t *report, const trainings_t *all) {
+void finding_dataset(const report_t *report) {
     text_list_t names = {0};
-    for (size_t i = 0; i < all->n; i++) {
-        const char *name = report_keep(report, result_string(all->items[i].result, "dataset"));
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        const char *name = result_has_times(result)
+                               ? report_keep(report, result_string(result, "dataset"))
+                               : NULL;
         if (name != NULL)
             text_list_add_new(&names, name);
     }
@@ -139,7 +140,6 @@ static void print_dataset(const report_t *report, const trainings_t *all) {
 
 void findings_on_learning(const report_t *report, const comparison_set_t *set) {
     const trainings_t all = trainings_of(report, set);
-    print_dataset(report, &all);
-    print_accuracies(report, set, &all);
+    print_accuracies(report, &all);
     print_other_weights(report, &all);
 }

@@ -4,8 +4,9 @@
 
 #include "report/sets.h"
 
-/* Of the trainings that do a set's work, at any size and seed and on any device: the data set, and the accuracy. Prints
- * nothing for other workloads. */
+/* Of the trainings that do a set's work, at any size and seed and on any device: their accuracy. Prints nothing for
+ * other workloads. */
+void finding_dataset(const report_t *report);
 void findings_on_learning(const report_t *report, const comparison_set_t *set);
 
 #endif

@@ -43,15 +43,6 @@ static void windows_are_odd_and_short_for_short_curves(void **state) {
         assert_int_equal(curve_window(&(curve_t){.n = EXPECTED[i].n}), EXPECTED[i].window);
 }
 
-static void distances_are_the_largest_at_common_steps(void **state) {
-    (void)state;
-    curve_t a = {(double[]){0, 10, 20}, (double[]){2, 3, 9}, 3};
-    curve_t b = {(double[]){0, 10, 30}, (double[]){2.5, 1, 1}, 3};
-    curve_t c = {(double[]){5}, (double[]){2.5}, 1};
-    assert_true(curve_distance(&a, &b) == 2);
-    assert_true(isnan(curve_distance(&a, &c)));
-}
-
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 /* W of 8192 is 281 MB, of which the L2 keeps 50; of 128 it keeps all. */
@@ -277,7 +268,6 @@ int main(void) {
         cmocka_unit_test(sums_in_half_decide_nothing),
         cmocka_unit_test(a_running_mean_has_whole_windows_only),
         cmocka_unit_test(windows_are_odd_and_short_for_short_curves),
-        cmocka_unit_test(distances_are_the_largest_at_common_steps),
         cmocka_unit_test(bounds_are_three_passes_over_the_weights),
         cmocka_unit_test(mixed_weights_are_moved_two_and_a_half_times),
         WITH_FOLDER(contenders_are_compared_by_the_step),

@@ -41,10 +41,10 @@ static void commands_are_those_of_the_run(void **state) {
                    .device = mem_text("cpu"),
                    .variant = mem_text("a")};
     for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++) {
-        record_t run = {.argv = text_split(EXAMPLES[i].call, ' ')};
+        record_t run = {.name = (char *)"h", .argv = text_split(EXAMPLES[i].call, ' ')};
         text_list_t words = command_again("bench", &run);
         char *again = text_list_join(&words, " "), *of_case = command_of_case("bench", &run, &spec),
-             *wanted = mem_format("%s --out=results/again", EXAMPLES[i].again);
+             *wanted = mem_format("%s --out=results/again/h", EXAMPLES[i].again);
         assert_string_equal(again, wanted);
         assert_string_equal(of_case, EXAMPLES[i].of_case);
         text_list_free(&words);

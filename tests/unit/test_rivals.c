@@ -100,7 +100,7 @@ static void findings_name_the_strongest_and_tables_each(void **state) {
     assert_has(text, "- **4-5-1, f32, on the GPU, `host_to_host`**: **CUDA 3.00× (2.97–3.03)** at "
                      "batch 64, 998 ns "
                      "(CUDA 01_study) against 2.99 µs (JAX jit)");
-    assert_has(text, "; faster at 2 of 3 batch sizes, slower at 1 (2^12).\n");
+    assert_has(text, "; faster at 2 of 3 sizes, slower at 1 (4096).\n");
     assert_has(text, "| PyTorch             |");
     assert_has(text, "| JAX             |");
     assert_has(text, "| triton ");
@@ -110,22 +110,17 @@ static void findings_name_the_strongest_and_tables_each(void **state) {
     record_free(&run);
 }
 
-static void each_side_is_held_against_the_bus(void **state) {
+static void ours_is_held_against_the_bus(void **state) {
     (void)state;
     record_t run = planted(true, NULL);
     char *text = printed_page(&run, "mlp_infer");
-    assert_has_not(text, "Of the bus"); /* an older run, without its rates */
+    assert_has_not(text, "of the bus |"); /* an older run, without its rates */
     free(text);
     /* 4096 samples: 65,536 bytes in, 16,384 out */
     environment_set_number(&run.environment, "measured.bus_in_bytes_per_s", 163.84e9);
     environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 81.92e9);
     text = printed_page(&run, "mlp_infer");
-    assert_has(text, "- **Of the bus**, host to host at batch 2^12, at least 400 ns: CUDA 01_study "
-                     "**40 %**, PyTorch overlap **10 %**, JAX jit **");
-    environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 16.384e9);
-    free(text);
-    text = printed_page(&run, "mlp_infer");
-    assert_has(text, "at least 1.00 µs: ");
+    assert_has(text, "|       40 % |");
     free(text);
     record_free(&run);
 }
@@ -144,8 +139,7 @@ static void rivals_alone_are_told(void **state) {
     (void)state;
     record_t run = planted(false, NULL);
     char *text = printed_page(&run, "mlp_infer");
-    assert_has(text, "`host_to_host`**, rivals alone at batch 2^12: PyTorch overlap ");
-    assert_has(text, "- CUDA was not measured on the GPU in this run.");
+    assert_has(text, " overlap "); /* in the table */
     free(text);
     text = report_workload_tables(&run, NULL);
     assert_has(text, "JAX jit ");
@@ -161,8 +155,8 @@ static void versions_of_rivals_are_told(void **state) {
     environment_set(&run.environment, "versions.pytorch", "2.11.0");
     environment_set(&run.environment, "workers.jax-cuda.jax", "0.11.0");
     char *text = printed(section_environment, &run);
-    assert_has(text, "- PyTorch: 2.11.0\n");
-    assert_has(text, "- Worker jax-cuda: jax 0.11.0\n");
+    assert_has(text, "- versions: pytorch 2.11.0\n");
+    assert_has(text, "- workers.jax-cuda: jax 0.11.0\n");
     free(text);
     assert_null(rival_version(&run.environment, &run.cases[3].spec));
     environment_set(&run.environment, "workers.triton-cuda-fused.triton", "3.5.0");
@@ -176,7 +170,7 @@ int main(void) {
         cmocka_unit_test(strongest_is_whoever_is_fastest),
         cmocka_unit_test(a_set_by_another_phase_has_its_own_strongest),
         cmocka_unit_test(findings_name_the_strongest_and_tables_each),
-        cmocka_unit_test(each_side_is_held_against_the_bus),
+        cmocka_unit_test(ours_is_held_against_the_bus),
         cmocka_unit_test(without_pytorch_nothing_names_it),
         cmocka_unit_test(rivals_alone_are_told),
         cmocka_unit_test(versions_of_rivals_are_told),
