@@ -133,8 +133,6 @@ static void group_by_shape(plot_source_t *source) {
         /* A study's log does not record its shape. */
         data->shape = source->study_csv ? "the study's timing log" : kept;
         plot_series_group(data, group->cases, group->n);
-        data->compared_by = plot_compared_by(data);
-        plot_best_find(data);
         free(group->cases);
     }
     free(groups.items);

@@ -3,7 +3,7 @@
 #include "planted_training.h"
 
 #include "limits/limits.h"
-#include "plot/limit_lines.h"
+#include "plot/lines.h"
 
 /* Round figures near those of a data-centre GPU. */
 static const device_rates_t RATES = {

@@ -3,7 +3,7 @@
 #include "planted_mnist.h"
 
 #include "analysis/learning.h"
-#include "plot/limit_lines.h"
+#include "plot/lines.h"
 
 #define STEP(us)                                                                                   \
     {                                                                                              \
