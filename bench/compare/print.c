@@ -444,29 +444,8 @@ void compare_print_json(const comparison_t *comparison, FILE *out) {
 
 /* A comparison as JUnit XML, which CI systems show as test results. */
 
-/* XML 1.0 cannot express most control characters, U+FFFE and U+FFFF: they become spaces. */
 static const char *xml(arena_t *texts, const char *text) {
-    static const struct {
-        const char *from, *to;
-    } ESCAPES[] = {{"<", "&lt;"},    {">", "&gt;"},         {"&", "&amp;"},
-                   {"\"", "&quot;"}, {"\xEF\xBF\xBE", " "}, {"\xEF\xBF\xBF", " "}};
-    enum { N_ESCAPES = sizeof ESCAPES / sizeof *ESCAPES };
-    char *valid = text_utf8(text), *safe;
-    size_t size;
-    FILE *out = open_memstream(&safe, &size);
-    for (const char *c = valid; *c != '\0';) {
-        size_t e = 0;
-        while (e < N_ESCAPES && !text_starts(c, ESCAPES[e].from))
-            e++;
-        if (e < N_ESCAPES)
-            fputs(ESCAPES[e].to, out);
-        else
-            fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, out);
-        c += e < N_ESCAPES ? strlen(ESCAPES[e].from) : 1;
-    }
-    fclose(out);
-    free(valid);
-    return arena_keep(texts, safe);
+    return arena_keep(texts, xml_text(text));
 }
 
 static void put_cells(FILE *out, const pair_t *pair, arena_t *texts) {

@@ -64,6 +64,10 @@ status_t record_load_phases(const char *folder, const text_list_t *phases, recor
 /* The schema number in run.json; other keys are ignored. */
 status_t record_read_schema(const char *folder, long long *schema, error_t *err);
 void record_free(record_t *run);
+/* Several by record_load_phases(); what is incomplete is said on stderr. On failure there is nothing to free. */
+status_t records_load(const char *const *folders, size_t n, const text_list_t *phases,
+                      record_t **runs, error_t *err);
+void records_free(record_t *runs, size_t n);
 /* The case after `after` (NULL: the first), in the order of the run; NULL at the end. */
 const case_result_t *record_next(const record_t *run, const case_result_t *after);
 /* The case of that id, or NULL. Only the owner of the run may change it. */
