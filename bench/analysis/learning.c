@@ -163,10 +163,6 @@ double step_parts_sum_ns(const case_result_t *result) {
     return sum_ns;
 }
 
-bool has_step_parts(const case_result_t *result) {
-    return isfinite(step_parts_sum_ns(result)) || isfinite(step_part_ns(result, PART_FUSED));
-}
-
 bool has_backward_part(const case_result_t *result) {
     return isfinite(step_part_ns(result, PART_BACKWARD)) ||
            isfinite(step_part_ns(result, PART_FUSED));

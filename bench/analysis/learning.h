@@ -61,10 +61,7 @@ double step_part_ns(const case_result_t *result, step_part_t part);
 /* Of all parts but PART_FUSED. */
 double step_parts_sum_ns(const case_result_t *result);
 
-/* Is the case, which must be a training, timed by operation or fused? */
-bool has_step_parts(const case_result_t *result);
-
-/* Likewise of any case: a call may have a phase "forward", too. */
+/* Is the case timed by operation or fused? A call may have a phase "forward", too. */
 bool has_backward_part(const case_result_t *result);
 
 enum { MOST_SEEDS = 8 };

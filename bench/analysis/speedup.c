@@ -241,9 +241,8 @@ static void fill_row(const comparison_set_t *set, size_row_t *row) {
     row->ours = comparison_set_standing(set, row->size, OURS, phase);
     row->best = row->ours.fastest;
     fill_rivals(set, row);
-    row->study = study != NULL
-                     ? of_study(set, row->size, OURS, study->sides[0].pattern, study)
-                     : NULL;
+    row->study =
+        study != NULL ? of_study(set, row->size, OURS, study->sides[0].pattern, study) : NULL;
     row->eager = of_study(set, row->size, "pytorch", "eager", NULL);
     if (platform_is_of_candidates(set->platform) && phase_is_call(phase))
         row->plain = plain_call(set, row->size);
@@ -461,6 +460,27 @@ tally_t tally_of(const comparison_set_t *set, speedup_of_t speedup_of) {
         tally_add(&tally, &speedup);
     }
     return tally;
+}
+
+static int by_size(const void *a, const void *b) {
+    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+size_t sizes_once(int64_t *sizes, size_t n) {
+    size_t n_once = 0;
+    qsort(sizes, n, sizeof *sizes, by_size);
+    for (size_t i = 0; i < n; i++)
+        if (n_once == 0 || sizes[n_once - 1] != sizes[i])
+            sizes[n_once++] = sizes[i];
+    return n_once;
+}
+
+size_t sizes_spread(const int64_t *sizes, size_t n, int64_t *chosen, size_t most) {
+    const size_t n_chosen = n < most ? n : most;
+    for (size_t i = 0; i < n_chosen; i++)
+        chosen[i] = sizes[n_chosen > 1 ? i * (n - 1) / (n_chosen - 1) : 0];
+    return n_chosen;
 }
 
 size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),

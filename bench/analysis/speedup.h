@@ -146,6 +146,11 @@ typedef struct comparison_set_count {
 
 comparison_set_count_t comparison_set_count(const comparison_set_t *set);
 
+/* Sort sizes and keep each once; returns how many are left. */
+size_t sizes_once(int64_t *sizes, size_t n);
+/* Choose at most so many of them evenly, with both ends; returns how many. */
+size_t sizes_spread(const int64_t *sizes, size_t n, int64_t *chosen, size_t most);
+
 typedef speedup_t (*speedup_of_t)(const size_row_t *row);
 
 /* Statistics of several speed-ups. */

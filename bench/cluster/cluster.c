@@ -58,8 +58,7 @@ static void print_head(FILE *out, const cluster_options_t *options, const cluste
 }
 
 /* --cpu-bind=none: srun would give its only task one core. */
-static void print_place(FILE *out, const cluster_options_t *options,
-                        const cluster_paths_t *paths) {
+static void print_place(FILE *out, const cluster_options_t *options, const cluster_paths_t *paths) {
     fprintf(out, "cd %s || exit\nexport BENCH_ROOT=%s\n", paths->here, paths->root);
     if (options->container == NULL)
         return;

@@ -142,8 +142,7 @@ static status_t load_and_compare(const compare_options_t *options, const text_li
     for (size_t i = 0; i < folders.n && status == STATUS_OK; i++)
         status = check_schema(folders.items[i], err);
     if (status == STATUS_OK)
-        status =
-            records_load((const char *const *)folders.items, folders.n, phases, &runs, err);
+        status = records_load((const char *const *)folders.items, folders.n, phases, &runs, err);
     if (status == STATUS_OK) {
         status = compare_loaded(options, runs, err);
         records_free(runs, folders.n);

@@ -149,7 +149,7 @@ static char *detectable_text(double frac) {
     return isfinite(frac) ? mem_format("%.1f %%", frac * 100) : mem_text("–");
 }
 
-static void fill_groups(table_t *table, const comparison_t *comparison) {
+static void fill_groups(table_t *table, const comparison_t *comparison, const style_t *style) {
     static const char *const HEADINGS[] = {"all cells of", "cells",      "change",
                                            "verdict",      "all: finds", "one: finds"};
     table_init(table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
@@ -160,9 +160,9 @@ static void fill_groups(table_t *table, const comparison_t *comparison) {
         if (test->n_cells == 0)
             continue;
         char *name = group_name(group);
-        table_take(table, text_plain(name));
+        table_take(table, style->text(name));
         free(name);
-        table_take(table, mem_format("%zu", test->n_cells));
+        table_add_format(table, "%zu", test->n_cells);
         table_take(table, change_text(test->log_ratio, test->low, test->high));
         table_add(table, group_verdict(test));
         table_take(table, detectable_text(test->detectable_frac));
@@ -272,7 +272,7 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     free(candidate);
     fill_table(&table, comparison, all, SIZE_MAX, &TERMINAL);
     table_print(&table, "\n", out);
-    fill_groups(&table, comparison);
+    fill_groups(&table, comparison, &TERMINAL);
     if (table_rows(&table) > 0) {
         table_print(&table, FINDS, out);
         fputc('\n', out);
@@ -329,29 +329,6 @@ static char *markdown_table(const comparison_t *comparison, size_t *left_out) {
     }
 }
 
-static void print_groups_markdown(const comparison_t *comparison, FILE *out) {
-    text_list_t lines = {0};
-    for (size_t g = 0; g < comparison->n_groups; g++) {
-        const sweep_group_t *test = &comparison->groups[g].test;
-        if (test->n_cells == 0)
-            continue;
-        char *name = group_name(&comparison->groups[g]),
-             *change = change_text(test->log_ratio, test->low, test->high),
-             *all = detectable_text(test->detectable_frac),
-             *one = detectable_text(test->cell_detectable_frac);
-        text_list_add_format(&lines, "%s (cells: %zu): %s, %s; finds %s, in one cell %s", name,
-                             test->n_cells, change, group_verdict(test), all, one);
-        free(name);
-        free(change);
-        free(all);
-        free(one);
-    }
-    char *title = mem_format("All cells of an engine and phase. %s", FINDS);
-    print_list(&lines, title, "- ", markdown_text, out);
-    free(title);
-    text_list_free(&lines);
-}
-
 void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     size_t left_out;
     char *plain = comparison_headline(comparison), *headline = markdown_text(plain);
@@ -366,7 +343,14 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     free(lines);
     if (left_out > 0)
         fprintf(out, "%zu more case%s not shown.\n\n", left_out, left_out == 1 ? " is" : "s are");
-    print_groups_markdown(comparison, out);
+    table_t groups;
+    fill_groups(&groups, comparison, &MARKDOWN);
+    if (table_rows(&groups) > 0) {
+        lines = table_text(&groups, TABLE_MARKDOWN);
+        fprintf(out, "%s\n%s\n", lines, FINDS);
+        free(lines);
+    }
+    table_free(&groups);
     print_list(&comparison->allowed, "Allowed to differ:\n", "- ", markdown_text, out);
     print_list(&comparison->changes, "The runs differ in:\n", "- ", markdown_text, out);
     print_method(comparison, out);

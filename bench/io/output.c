@@ -344,7 +344,7 @@ static bool text_needs_backslash(const char *text, const char *c) {
 char *xml_text(const char *text) {
     static const struct {
         const char *from, *to;
-    } ESCAPES[] = {{"<", "&lt;"},    {">", "&gt;"},         {"&", "&amp;"},        {"\"", "&quot;"},
+    } ESCAPES[] = {{"<", "&lt;"},  {">", "&gt;"},         {"&", "&amp;"},       {"\"", "&quot;"},
                    {"'", "&#39;"}, {"\xEF\xBF\xBE", "?"}, {"\xEF\xBF\xBF", "?"}};
     enum { N_ESCAPES = sizeof ESCAPES / sizeof *ESCAPES };
     char *plain = text_plain(text), *safe;

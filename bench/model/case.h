@@ -28,12 +28,12 @@ typedef struct named_value {
 } named_value_t;
 
 typedef struct bench_case {
-    char *id;       /* set by case_set_id(): "softmax/cuda/03_online/rows=64/copy=pinned" */
-    char *workload; /* "softmax" */
-    char *engine;   /* "cuda", "cpu", "null", "pytorch", "jax", or yours */
-    char *device;   /* "cuda" or "cpu" */
-    char *variant;  /* rung, C implementation, or PyTorch mode */
-    char *dtype;    /* "f32", "tf32", "f16" */
+    char *id;              /* set by case_set_id(): "softmax/cuda/03_online/rows=64/copy=pinned" */
+    char *workload;        /* "softmax" */
+    char *engine;          /* "cuda", "cpu", "null", "pytorch", "jax", or yours */
+    char *device;          /* "cuda" or "cpu" */
+    char *variant;         /* rung, C implementation, or PyTorch mode */
+    char *dtype;           /* "f32", "tf32", "f16" */
     named_value_t *params; /* in the workload's order, defaults filled in */
     size_t n_params;
     named_value_t *techniques; /* VALUE_TEXT; in the workload's order, defaults filled in */

@@ -188,26 +188,22 @@ static size_t n_known(const case_t *spec, const device_rates_t *rates) {
 
 /* "every epoch from DRAM", "2.5·W per step, in DRAM" */
 static const char *name_of(training_bound_t bound, double times, chart_t *chart) {
-    static const char *const NAMES[] = {[BOUND_DRAM] = "every epoch from DRAM",
-                                        [BOUND_L2] = "every epoch from the L2",
-                                        [BOUND_BARRIER] = "a grid barrier per epoch",
-                                        [BOUND_ONCE] = "read once from DRAM",
-                                        [BOUND_WEIGHTS] = "W per step, in DRAM",
-                                        [BOUND_KEPT] = "W, less what the L2 keeps"};
-    return bound < BOUND_WEIGHTS ? NAMES[bound]
-                                 : chart_format(chart, "%g·%s", times, NAMES[bound]);
+    static const char *const NAMES[] = {
+        [BOUND_DRAM] = "every epoch from DRAM",       [BOUND_L2] = "every epoch from the L2",
+        [BOUND_BARRIER] = "a grid barrier per epoch", [BOUND_ONCE] = "read once from DRAM",
+        [BOUND_WEIGHTS] = "W per step, in DRAM",      [BOUND_KEPT] = "W, less what the L2 keeps"};
+    return bound < BOUND_WEIGHTS ? NAMES[bound] : chart_format(chart, "%g·%s", times, NAMES[bound]);
 }
 
 /* "200 × 32.0 MB / 4.00 TB/s = 1.60 ms", "200 × 1.00 µs = 200 µs" */
 static const char *arithmetic_of(const lower_bound_t *bound, chart_t *chart) {
     char time[UNITS_TEXT], each[UNITS_TEXT], rate[UNITS_TEXT];
     units_time(time, bound->ns);
-    return bound->bytes > 0
-               ? chart_format(chart, "%g × %s / %s = %s", bound->times,
-                              units_bytes(each, bound->bytes),
-                              units_rate(rate, bound->bytes_per_s), time)
-               : chart_format(chart, "%g × %s = %s", bound->times,
-                              units_time(each, bound->ns / bound->times), time);
+    return bound->bytes > 0 ? chart_format(chart, "%g × %s / %s = %s", bound->times,
+                                           units_bytes(each, bound->bytes),
+                                           units_rate(rate, bound->bytes_per_s), time)
+                            : chart_format(chart, "%g × %s = %s", bound->times,
+                                           units_time(each, bound->ns / bound->times), time);
 }
 
 /* For the largest of the sizes that have the most bounds: those whose data fit into the L2. */

@@ -65,35 +65,22 @@ static bool has_cuda_total(const workload_section_t *section) {
     return false;
 }
 
-static bool is_training(const workload_t *workload) {
-    for (size_t i = 0; i < workload->n_params; i++)
-        if (strcmp(workload->params[i].name, "rate") == 0)
-            return true;
-    return false;
-}
-
-static bool has_allocators(const workload_t *workload) {
-    for (size_t t = 0; t < workload->n_techniques; t++)
-        if (strcmp(workload->techniques[t].name, "allocator") == 0)
-            return true;
-    return false;
-}
-
 /* Was this chart asked for, and is it one for such a workload? */
-static bool section_allows(const workload_section_t *section, const char *chart, applies_t applies) {
+static bool section_allows(const workload_section_t *section, const char *chart,
+                           applies_t applies) {
     if (section->families.n > 0 &&
         !text_list_has(&section->families, chart_kind_find(chart)->family))
         return false;
     const bool study_csv = section->n > 0 && section->shapes[0].study_csv;
-    const bool by_epochs = has_allocators(section->workload);
+    const bool by_epochs = workload_technique(section->workload, "allocator") != NULL;
     const bool by_blocks = strcmp(section->workload->size_param, "live") == 0;
     switch (applies) {
     case TO_RUNS:
         return !study_csv;
     case TO_TRAININGS:
-        return !study_csv && is_training(section->workload);
+        return !study_csv && workload_param(section->workload, "rate") != NULL;
     case TO_STEPS:
-        return !study_csv && is_training(section->workload) && !by_epochs;
+        return !study_csv && workload_param(section->workload, "rate") != NULL && !by_epochs;
     case TO_EPOCHS:
         return by_epochs;
     case TO_BLOCKS:

@@ -67,11 +67,6 @@ static int by_size(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-static int by_integer(const void *a, const void *b) {
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return (left > right) - (left < right);
-}
-
 /* The GPU first, then ours. */
 static int by_rank(const void *a, const void *b) {
     const series_t *left = a, *right = b;
@@ -94,10 +89,7 @@ static void collect_sizes(plot_data_t *data) {
     for (size_t s = 0; s < data->n_series; s++)
         for (size_t i = 0; i < data->series[s].n_cases; i++)
             data->sizes[n++] = size_of(data->series[s].cases[i]);
-    qsort(data->sizes, n, sizeof *data->sizes, by_integer);
-    for (size_t i = 0; i < n; i++)
-        if (data->n_sizes == 0 || data->sizes[data->n_sizes - 1] != data->sizes[i])
-            data->sizes[data->n_sizes++] = data->sizes[i];
+    data->n_sizes = sizes_once(data->sizes, n);
 }
 
 void plot_data_free(plot_data_t *data) {
@@ -344,4 +336,3 @@ void plot_series_group(plot_data_t *data, const case_result_t *const *cases, siz
     data->compared_by = plot_compared_by(data);
     find_best(data);
 }
-

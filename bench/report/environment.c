@@ -143,17 +143,16 @@ void section_environment(const report_t *report) {
 /* Larger than any L2, smaller than the buffers for DRAM calibration. */
 enum { LARGEST_L2_BYTES = 1 << 28 };
 
-typedef enum buffer { ANY_SIZE, IN_L2, IN_DRAM } buffer_t;
+typedef enum buffer { ANY_SIZE, IN_L2 } buffer_t;
 
 static const struct gauge {
     const char *workload, *variant, *phase;
     buffer_t buffer;
     const char *name;
-    double passes;       /* over `bytes`: a copy reads and writes; 0: show the time, not a rate */
-    const char *meaning; /* NULL: not used for limits */
+    double passes; /* over `bytes`: a copy reads and writes; 0: show the time, not a rate */
+    const char *meaning;
 } GAUGES[] = {
     {"device", "copy", "kernel", ANY_SIZE, "DRAM, copying", 2, "the DRAM limit in *of the limit*"},
-    {"device", "01_read", "kernel", IN_DRAM, "DRAM, reading", 1, NULL}, /* of older runs */
     {"device", "01_read", "kernel", IN_L2, "L2, reading", 1,
      "the limit for data that stays in the L2"},
     {"device", "bus", "h2d", ANY_SIZE, "Bus to the GPU, pinned memory,", 1,
@@ -179,16 +178,7 @@ static const struct gauge {
 static bool is_gauge(const struct gauge *gauge, const case_t *spec) {
     bool small = case_param_int(spec, "bytes", 0) < LARGEST_L2_BYTES;
     return is_calibration(spec) && strcmp(spec->workload, gauge->workload) == 0 &&
-           strcmp(spec->variant, gauge->variant) == 0 &&
-           (gauge->buffer == ANY_SIZE || small == (gauge->buffer == IN_L2));
-}
-
-/* Older runs timed repeated reads of a buffer far larger than the L2; some of these rates exceed
- * the memory's peak bandwidth. */
-static const char *why_not_used(double read_bytes_per_s, double copied_bytes_per_s) {
-    return read_bytes_per_s > 1.25 * copied_bytes_per_s
-               ? "not used: over 25 % above the copy rate, so not the DRAM rate"
-               : "not used: limits come from the copy rate";
+           strcmp(spec->variant, gauge->variant) == 0 && (gauge->buffer == ANY_SIZE || small);
 }
 
 /* "- DRAM, copying 8.59 GB: **4.23 TB/s** (4.21 TB/s – 4.25 TB/s): the DRAM limit" */
@@ -199,7 +189,7 @@ static void print_line(const report_t *report, const char *name, const char *val
 }
 
 static void print_gauge(const report_t *report, const struct gauge *gauge,
-                        const case_result_t *result, double copied_bytes_per_s) {
+                        const case_result_t *result) {
     const phase_t *phase = result_has_times(result) ? result_phase(result, gauge->phase) : NULL;
     if (phase == NULL || phase->summary.n == 0)
         return;
@@ -216,9 +206,7 @@ static void print_gauge(const report_t *report, const struct gauge *gauge,
                                    units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
                                    units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
     }
-    print_line(report, name, value, interval,
-               gauge->meaning != NULL ? gauge->meaning
-                                      : why_not_used(bytes_per_s, copied_bytes_per_s));
+    print_line(report, name, value, interval, gauge->meaning);
 }
 
 /* "matmul" times products of one dtype in each phase. */
@@ -255,7 +243,7 @@ void section_device(const report_t *report) {
     for (size_t g = 0; g < sizeof GAUGES / sizeof *GAUGES; g++)
         for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
             if (is_gauge(&GAUGES[g], &result->spec))
-                print_gauge(report, &GAUGES[g], result, rates.dram_bytes_per_s);
+                print_gauge(report, &GAUGES[g], result);
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
         for (matmul_type_t type = 0; type < MATMUL_TYPES; type++)
             if (result_has_times(result) && is_calibration(&result->spec) &&

@@ -56,11 +56,15 @@ static bool has_kept_buffers(const comparison_set_t *set, int64_t batch) {
 /* A rival may keep its buffers, pinned if useful, as PyTorch's graph mode does. Against a side that
  * allocates in every sample and copies from pageable memory, the ratio measures the set-up. */
 static void print_unequal_setups(const report_t *report, const comparison_set_t *set) {
-    size_t with = 0, compared = fitting_rows(set, has_headline, NULL);
-    for (size_t i = 0; i < set->n_rows; i++)
-        with += has_headline(&set->rows[i]) && has_kept_buffers(set, set->rows[i].size);
-    if (strcmp(set->platform->device, "cuda") == 0 && with < compared &&
-        fitting_rows(set, has_study, NULL) > 0)
+    size_t with = 0, compared = 0;
+    bool is_of_study = false;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const bool has = has_headline(&set->rows[i]);
+        compared += has;
+        with += has && has_kept_buffers(set, set->rows[i].size);
+        is_of_study = is_of_study || set->rows[i].study != NULL;
+    }
+    if (is_of_study && with < compared)
         print(report,
               "- Not always like for like: a rival may keep its buffers between samples; of ours, "
               "cases that do were run at %zu of %zu sizes.\n",
@@ -89,8 +93,8 @@ static bool is_step(const workload_t *workload, const case_t *before, const case
 }
 
 static bool is_of_rung(const case_result_t *result, const char *variant) {
-    return strcmp(result->spec.engine, "cuda") == 0 &&
-           strcmp(result->spec.variant, variant) == 0 && result_has_times(result);
+    return strcmp(result->spec.engine, "cuda") == 0 && strcmp(result->spec.variant, variant) == 0 &&
+           result_has_times(result);
 }
 
 static size_t n_of_rung(const comparison_set_t *set, int64_t size, const char *variant) {
@@ -183,9 +187,8 @@ static void finding_driver_calls(const report_t *report, const comparison_set_t 
         if (result->status != CASE_OK || !isfinite(calls[1]))
             continue;
         const char *own = allocator_of(&result->spec);
-        const char *name = own != NULL ? own
-                                       : report_text(report, "%s's own",
-                                                     engine_name(result->spec.engine));
+        const char *name =
+            own != NULL ? own : report_text(report, "%s's own", engine_name(result->spec.engine));
         text_list_add_new(&names, name);
         size_t at = 0;
         while (strcmp(names.items[at], name) != 0)
@@ -244,12 +247,6 @@ static void finding_disagreement(const report_t *report, const view_t *view) {
 
 /* ---- the section ----------------------------------------------------------------------------- */
 
-static void findings_of_view(const report_t *report, const view_t *view) {
-    print_comparison(report, view->set, view->name);
-    finding_disagreement(report, view);
-    print_unequal_setups(report, view->set);
-}
-
 static bool is_first_of_shape(const comparison_set_list_t *sets, size_t index) {
     for (size_t i = 0; i < index; i++)
         if (strcmp(sets->items[i].shape, sets->items[index].shape) == 0)
@@ -263,7 +260,9 @@ void section_findings(const report_t *report, const comparison_set_list_t *sets,
     finding_boots(report);
     finding_dataset(report);
     for (size_t v = 0; v < views->n; v++) {
-        findings_of_view(report, &views->items[v]);
+        print_comparison(report, views->items[v].set, views->items[v].name);
+        finding_disagreement(report, &views->items[v]);
+        print_unequal_setups(report, views->items[v].set);
         if (v + 1 < views->n && views->items[v + 1].set->key == views->items[v].set->key)
             continue; /* the same cases by the whole sample */
         finding_techniques(report, views->items[v].set);

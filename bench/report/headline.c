@@ -54,7 +54,7 @@ typedef struct ranking {
     const headline_part_t *part;
     size_t index; /* in the part */
     const comparison_set_t *set;
-    size_t ranked[HEADLINE_ROWS]; /* of set->rows */
+    size_t ranked[HEADLINE_ROWS];   /* of set->rows */
     size_t n_ranked, n, n_selected; /* n: all that could be ranked */
 } ranking_t;
 
@@ -189,8 +189,8 @@ static void add_selected(headline_t *headline, ranking_t *ranking, size_t n) {
     headline->rows = mem_resize(headline->rows, headline->n + n + 1, sizeof *headline->rows);
     qsort(ranking->ranked, n, sizeof *ranking->ranked, by_row);
     for (size_t i = 0; i < n; i++)
-        headline->rows[headline->n++] = (headline_row_t){
-            ranking->part, ranking->set, &ranking->set->rows[ranking->ranked[i]]};
+        headline->rows[headline->n++] =
+            (headline_row_t){ranking->part, ranking->set, &ranking->set->rows[ranking->ranked[i]]};
     headline->n_omitted += ranking->n - n;
 }
 
@@ -529,7 +529,8 @@ static char *table_of(const report_t *report, const headline_t *headline, bool w
         table_add(&table, faster_cell(report, row));
         table_add(&table, size_name(report, row->set, row->row->size));
         table_add(&table, side_cell(report, standing_shown(&row->row->ours), phase, ours, own));
-        table_add(&table, side_cell(report, standing_shown(&row->row->theirs), phase, rival, other));
+        table_add(&table,
+                  side_cell(report, standing_shown(&row->row->theirs), phase, rival, other));
     }
     char *text = table_text(&table, TABLE_TERMINAL);
     table_free(&table);

@@ -89,12 +89,12 @@ static void print_accuracies(const report_t *report, const trainings_t *all) {
         print(
             report,
             "- **%s accuracy**: with %s weights, contenders are within **%.2f percentage points** "
-            "on the test images, with equal size and seed (%zu pairs); the widest at %s: %s %.2f %%, "
+            "on the test images, with equal size and seed (%zu pairs); the widest at %s: %s %.2f "
+            "%%, "
             "%s %.2f %%.\n",
             most <= SAME_ACCURACY ? "Same" : "Not the same",
-            weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks,
-            widest[0]->task, widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name,
-            100 * widest[1]->accuracy);
+            weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, widest[0]->task,
+            widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name, 100 * widest[1]->accuracy);
 }
 
 /* Modes with more precise weights, or with weights of unknown precision. */
@@ -122,9 +122,8 @@ static void print_other_weights(const report_t *report, const trainings_t *all) 
 void finding_dataset(const report_t *report) {
     text_list_t names = {0};
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
-        const char *name = result_has_times(result)
-                               ? report_keep(report, result_string(result, "dataset"))
-                               : NULL;
+        const char *name =
+            result_has_times(result) ? report_keep(report, result_string(result, "dataset")) : NULL;
         if (name != NULL)
             text_list_add_new(&names, name);
     }

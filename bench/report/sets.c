@@ -30,10 +30,6 @@ bool has_contender(const size_row_t *row) {
     return row->best != NULL || row->strongest != NULL;
 }
 
-bool has_study(const size_row_t *row) {
-    return row->study != NULL;
-}
-
 /* ---- the same cases, other sides ------------------------------------------------------------- */
 
 static comparison_set_t with_own_rows(const report_t *report, const comparison_set_t *set) {

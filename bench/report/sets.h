@@ -10,7 +10,6 @@ bool set_has_parts(const comparison_set_t *set);
  * else the largest. NULL for a set without rows. */
 const size_row_t *set_reference(const comparison_set_t *set);
 bool has_contender(const size_row_t *row); /* either side has a time */
-bool has_study(const size_row_t *row);
 
 /* The same set with the fastest that wait for the device instead of polling in `best`, `strongest` and `headline` of
  * its rows, which the report owns. */

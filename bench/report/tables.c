@@ -65,8 +65,8 @@ static const char *bus_cell(const report_t *report, const comparison_set_t *set,
     if (result == NULL || strcmp(set->phase, "host_to_host") != 0 ||
         strcmp(set->platform->device, "cuda") != 0)
         return NULL;
-    return percent_text(report, bus_limit_ns(&result->spec, rates) /
-                                    result_median(result, set->phase));
+    return percent_text(report,
+                        bus_limit_ns(&result->spec, rates) / result_median(result, set->phase));
 }
 
 /* "93 % dram" */
@@ -98,8 +98,8 @@ static void add_size(size_table_t *table, size_t v, const size_row_t *row,
     *cells++ = standing_cell(report, &row->ours, set->phase, false);
     for (size_t r = 0; r < n; r++) {
         const rival_t *rival = rival_at(set, row, table->rivals.items[r]);
-        const bool bold = n > 1 && rival != NULL && rival->fastest != NULL &&
-                          rival->fastest == row->strongest;
+        const bool bold =
+            n > 1 && rival != NULL && rival->fastest != NULL && rival->fastest == row->strongest;
         *cells++ = rival != NULL ? standing_cell(report, &rival->standing, set->phase, bold) : NULL;
         *cells++ = rival != NULL ? ratio_cell(report, &rival->speedup) : NULL;
     }
@@ -154,13 +154,13 @@ void table_by_size(const report_t *report, const views_t *views) {
             add_size(&table, v, &set->rows[i], &waiting.rows[i]);
     }
     rows_end(report, &table.rows, size_columns(report, views, &table.rivals), "By size",
-                 intro(report, views,
-                       "Medians of each side's fastest. *vs*: its median over ours, with its 95 % "
-                       "interval; above 1, ours has the lower time; bold: the strongest rival. "
-                       "Techniques after a + differ from the defaults. † throttled, § on a busy "
-                       "machine, ‡ two values. *Of the limit*: the least time of the computation "
-                       "on this hardware over its time, and what bounds it; *of the bus*: that of "
-                       "its copies. *The study's*: its two set-ups."));
+             intro(report, views,
+                   "Medians of each side's fastest. *vs*: its median over ours, with its 95 % "
+                   "interval; above 1, ours has the lower time; bold: the strongest rival. "
+                   "Techniques after a + differ from the defaults. † throttled, § on a busy "
+                   "machine, ‡ two values. *Of the limit*: the least time of the computation "
+                   "on this hardware over its time, and what bounds it; *of the bus*: that of "
+                   "its copies. *The study's*: its two set-ups."));
     text_list_free(&table.rivals);
 }
 
@@ -244,12 +244,12 @@ void table_of_phases(const report_t *report, const views_t *views) {
         }
     }
     rows_end(report, &rows, columns, "Phases of a sample",
-                 "Of the fastest case with phases of each side, and of the study's set-ups, at the "
-                 "smallest size, the study's and the largest. Phases are separated by "
-                 "synchronisation; `residual` is what of `total` lies between them. Each is a "
-                 "median of its own, so rows add up only roughly. *Back to back*, *in a graph*: "
-                 "many calls, divided by their number; *cold*: after a flush of the L2, the others "
-                 "find there what fits.");
+             "Of the fastest case with phases of each side, and of the study's set-ups, at the "
+             "smallest size, the study's and the largest. Phases are separated by "
+             "synchronisation; `residual` is what of `total` lies between them. Each is a "
+             "median of its own, so rows add up only roughly. *Back to back*, *in a graph*: "
+             "many calls, divided by their number; *cold*: after a flush of the L2, the others "
+             "find there what fits.");
 }
 
 /* ---- the ladder ------------------------------------------------------------------------------ */
@@ -261,11 +261,6 @@ typedef struct sizes {
     size_t n;
 } sizes_t;
 
-static int by_size(const void *a, const void *b) {
-    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return (left > right) - (left < right);
-}
-
 /* All, or evenly chosen ones with both ends. */
 static sizes_t sizes_of(const report_t *report, const views_t *views) {
     size_t n = 0, n_all = 0;
@@ -275,15 +270,8 @@ static sizes_t sizes_of(const report_t *report, const views_t *views) {
     for (size_t v = 0; v < views->n; v++)
         for (size_t i = 0; i < views->items[v].set->n_rows; i++)
             all[n++] = views->items[v].set->rows[i].size;
-    qsort(all, n, sizeof *all, by_size);
-    n_all = n;
-    n = 0;
-    for (size_t i = 0; i < n_all; i++)
-        if (n == 0 || all[n - 1] != all[i])
-            all[n++] = all[i];
-    sizes_t sizes = {.n = n < MOST_SIZES ? n : MOST_SIZES};
-    for (size_t i = 0; i < sizes.n; i++)
-        sizes.items[i] = all[sizes.n > 1 ? i * (n - 1) / (sizes.n - 1) : 0];
+    sizes_t sizes;
+    sizes.n = sizes_spread(all, sizes_once(all, n), sizes.items, MOST_SIZES);
     return sizes;
 }
 
@@ -358,8 +346,7 @@ void table_of_ladder(const report_t *report, const views_t *views) {
     const sizes_t sizes = sizes_of(report, views);
     column_t columns[2 + MOST_SIZES] = {{"Comparison", 'l'}, {"Rung", 'l'}};
     for (size_t s = 0; s < sizes.n; s++)
-        columns[2 + s] =
-            (column_t){size_name(report, views->items[0].set, sizes.items[s]), 'r'};
+        columns[2 + s] = (column_t){size_name(report, views->items[0].set, sizes.items[s]), 'r'};
     rows_t rows = {.n_columns = 2 + sizes.n};
     for (size_t v = 0; v < views->n; v++) {
         if (v > 0 && views->items[v].set->key == views->items[v - 1].set->key)
@@ -368,9 +355,9 @@ void table_of_ladder(const report_t *report, const views_t *views) {
         add_rungs(report, &rows, views, v, RIVALS, &sizes);
     }
     rows_end(report, &rows, columns, "The ladder",
-                 "The computation alone, by the device's clock where there is one: a call (of many "
-                 "in a graph), a step, an epoch or a whole training; and its share of the limit. "
-                 "*(algorithmic)*: another algorithm with the same result, which is not compared.");
+             "The computation alone, by the device's clock where there is one: a call (of many "
+             "in a graph), a step, an epoch or a whole training; and its share of the limit. "
+             "*(algorithmic)*: another algorithm with the same result, which is not compared.");
 }
 
 /* ---- parts of a step ------------------------------------------------------------------------- */
@@ -397,8 +384,7 @@ static void add_parts(const report_t *report, rows_t *rows, const comparison_set
 }
 
 void table_of_parts(const report_t *report, const comparison_set_list_t *sets) {
-    column_t columns[4 + N_STEP_PARTS] = {
-        {"Comparison", 'l'}, {"Size", 'r'}, {"Contender", 'l'}};
+    column_t columns[4 + N_STEP_PARTS] = {{"Comparison", 'l'}, {"Size", 'r'}, {"Contender", 'l'}};
     for (step_part_t part = 0; part < N_STEP_PARTS; part++)
         columns[3 + part] = (column_t){step_part_name(part), 'r'};
     columns[3 + N_STEP_PARTS] = (column_t){"sum", 'r'};
@@ -409,14 +395,16 @@ void table_of_parts(const report_t *report, const comparison_set_list_t *sets) {
         if (!set_has_parts(set))
             continue;
         while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL)
-            if (!is_not_applicable(result) && (!result_has_times(result) || has_step_parts(result)))
+            if (!is_not_applicable(result) &&
+                (!result_has_times(result) || isfinite(step_parts_sum_ns(result)) ||
+                 isfinite(step_part_ns(result, PART_FUSED))))
                 add_parts(report, &rows, set, result);
     }
     rows_end(report, &rows, columns, "Parts of a step",
-                 "Medians; each part is timed separately, with its launches, on an idle device; "
-                 "*sum*: of these. *fused*: all parts together, timed the same way, with what a "
-                 "training does once. Who has no time for the loss or the update does that work in "
-                 "the backward pass.");
+             "Medians; each part is timed separately, with its launches, on an idle device; "
+             "*sum*: of these. *fused*: all parts together, timed the same way, with what a "
+             "training does once. Who has no time for the loss or the update does that work in "
+             "the backward pass.");
 }
 
 /* ---- contenders: their cases, errors, programs and what they cost once ------------------------ */
@@ -560,12 +548,9 @@ static void fill_checks(const report_t *report, const contender_t *contender, co
 }
 
 void table_of_contenders(const report_t *report, const char *workload) {
-    column_t columns[BEFORE_NUMBERS + N_NUMBERS] = {{"Contender", 'l'},
-                                                    {"cases", 'l'},
-                                                    {"worst error", 'r'},
-                                                    {"tolerance", 'r'},
-                                                    {"two runs", 'l'},
-                                                    {"processes", 'l'}};
+    column_t columns[BEFORE_NUMBERS + N_NUMBERS] = {{"Contender", 'l'},   {"cases", 'l'},
+                                                    {"worst error", 'r'}, {"tolerance", 'r'},
+                                                    {"two runs", 'l'},    {"processes", 'l'}};
     for (size_t i = 0; i < N_NUMBERS; i++)
         columns[BEFORE_NUMBERS + i] = (column_t){NUMBERS[i].heading, 'r'};
     rows_t rows = {.n_columns = BEFORE_NUMBERS + N_NUMBERS};
@@ -581,11 +566,12 @@ void table_of_contenders(const report_t *report, const char *workload) {
             cells[BEFORE_NUMBERS + i] = number_cell(report, &contender, &NUMBERS[i]);
     }
     rows_end(report, &rows, columns, "Contenders",
-                 "*Worst error*: the largest relative L2 error against the float64 reference "
-                 "output, before or after timing, over all cases; wrong, failed, implausible and "
-                 "skipped cases have no time anywhere. *Two runs* on the same inputs give equal "
-                 "bits, or differ in some case; *processes*: so do the errors that they find. Registers are per thread, shared memory and spills "
-                 "per block, over all sizes. *Compile*, *first run*: paid once, in no other time.");
+             "*Worst error*: the largest relative L2 error against the float64 reference "
+             "output, before or after timing, over all cases; wrong, failed, implausible and "
+             "skipped cases have no time anywhere. *Two runs* on the same inputs give equal "
+             "bits, or differ in some case; *processes*: so do the errors that they find. "
+             "Registers are per thread, shared memory and spills "
+             "per block, over all sizes. *Compile*, *first run*: paid once, in no other time.");
 }
 
 /* ---- compilations ---------------------------------------------------------------------------- */
@@ -600,31 +586,7 @@ static const char *times_cell(const report_t *report, const case_result_t *resul
         text_list_add_format(&times, "%s%s%s", bold,
                              units_time(time, draw_median(&result->draws[i], phase)), bold);
     }
-    const char *cell = report_keep(report, text_list_join(&times, ", "));
-    text_list_free(&times);
-    return cell;
-}
-
-static double fastest_of(const case_result_t *result, const char *phase) {
-    double least = INFINITY;
-    for (size_t i = 0; i < result->n_draws; i++)
-        least = fmin(least, draw_median(&result->draws[i], phase));
-    return least;
-}
-
-static const char *spread_cell(const report_t *report, const case_result_t *result,
-                               const char *phase) {
-    double most = 0;
-    for (size_t i = 0; i < result->n_draws; i++)
-        most = fmax(most, draw_median(&result->draws[i], phase));
-    return most > 0 ? report_text(report, "%.2f×", most / fastest_of(result, phase)) : "–";
-}
-
-static const char *compile_cell(const report_t *report, const case_result_t *result) {
-    double longest_ns = NAN;
-    for (size_t i = 0; i < result->n_draws; i++)
-        longest_ns = fmax(longest_ns, result->draws[i].compile_ns);
-    return units_time(report_buffer(report), longest_ns);
+    return report_join(report, &times, ", ");
 }
 
 /* "868 µs", and whether that code was faster in the process that compiled it. */
@@ -645,15 +607,22 @@ void table_of_compilations(const report_t *report) {
     rows_t rows = {.n_columns = sizeof COLUMNS / sizeof *COLUMNS};
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         const phase_t *phase = result_has_times(result) ? compared_phase(result) : NULL;
+        double least = INFINITY, most = 0, longest_ns = NAN;
         if (result->n_draws == 0 || phase == NULL)
             continue;
+        for (size_t i = 0; i < result->n_draws; i++) {
+            const double ns = draw_median(&result->draws[i], phase->name);
+            least = fmin(least, ns);
+            most = fmax(most, ns);
+            longest_ns = fmax(longest_ns, result->draws[i].compile_ns);
+        }
         const char **cells = rows_add(&rows);
         cells[0] = report_code(report, result->spec.id);
         cells[1] = phase->name;
         cells[2] = times_cell(report, result, phase->name);
         cells[3] = passes_cell(report, result, phase);
-        cells[4] = spread_cell(report, result, phase->name);
-        cells[5] = compile_cell(report, result);
+        cells[4] = most > 0 ? report_text(report, "%.2f×", most / least) : "–";
+        cells[5] = time_text(report, longest_ns);
     }
     rows_end(report, &rows, COLUMNS, "Compilations",
              "A compiler that tunes chooses by timing, so its code differs from one compilation "
@@ -675,8 +644,8 @@ void table_of_times(const report_t *report, const char *workload) {
             continue;
         const char **cells = rows_add(&rows);
         cells[0] = report_code(report, result->spec.id);
-        cells[1] = report_text(report, "%s%s", time_cell(report, result, "total"),
-                               trust_mark(result));
+        cells[1] =
+            report_text(report, "%s%s", time_cell(report, result, "total"), trust_mark(result));
         cells[2] = total != NULL ? interval_cell(report, total) : NULL;
     }
     rows_end(report, &rows, COLUMNS, "Times", "");

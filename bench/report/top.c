@@ -126,11 +126,11 @@ static void print_table(const report_t *report, const top_t *top) {
     for (size_t i = 0; i < headline.n; i++)
         add_row(report, top, &rows, &headline.rows[i]);
     rows_end(report, &rows, columns, NULL,
-                 report_text(report,
-                             "Medians; *speed-up*: the strongest rival's over ours, above 1 ours "
-                             "has the lower time. *Limit*: how near ours comes to what the "
-                             "hardware allows. %s",
-                             passes_note(report, passes)));
+             report_text(report,
+                         "Medians; *speed-up*: the strongest rival's over ours, above 1 ours "
+                         "has the lower time. *Limit*: how near ours comes to what the "
+                         "hardware allows. %s",
+                         passes_note(report, passes)));
     headline_free(&headline);
     free(parts);
 }
@@ -469,8 +469,9 @@ static void section_commands(const report_t *report, const top_t *top) {
             text_list_add_new(&folders, report_code(report, shown->boots.runs[i]->folder));
     }
     report_heading(report, 2, "Commands and samples");
-    print(report, "Each run again, on the same kind of machine, and this report with its pages from "
-                  "the files of the runs, without a GPU:\n\n");
+    print(report,
+          "Each run again, on the same kind of machine, and this report with its pages from "
+          "the files of the runs, without a GPU:\n\n");
     for (size_t r = 0; r < top->runs->n; r++) {
         text_list_t again = command_again(report->program, &top->runs->items[r].whole);
         if (again.n > 0)

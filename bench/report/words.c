@@ -137,19 +137,12 @@ bool is_lost(const size_row_t *row) {
 bool is_even(const size_row_t *row) {
     return row->headline.verdict == VERDICT_NO_DIFFERENCE;
 }
-static bool is_slower(const size_row_t *row) {
-    return row->headline.verdict == VERDICT_THEIRS;
-}
-static bool is_undecided(const size_row_t *row) {
-    return row->headline.verdict == VERDICT_UNDECIDED;
-}
-
 static void add_sizes(const report_t *report, const comparison_set_t *set, text_list_t *parts,
-                      const char *what, row_fits_t *fits) {
+                      const char *what, verdict_t verdict) {
     bool *chosen = report_array(report, set->n_rows, sizeof *chosen);
     size_t n = 0;
     for (size_t i = 0; i < set->n_rows; i++)
-        n += chosen[i] = fits(&set->rows[i]);
+        n += chosen[i] = set->rows[i].headline.verdict == verdict;
     if (n > 0)
         text_list_add_format(parts, "%s at %zu (%s)", what, n, sizes_text(report, set, chosen));
 }
@@ -160,14 +153,15 @@ const char *tally_text(const report_t *report, const comparison_set_t *set) {
                  missing = tally.of[VERDICT_NONE] - claimed;
     text_list_t parts = {0};
     if (undecided == tally.n)
-        text_list_add_format(&parts, "lower time at %zu of %zu sizes, in too few passes to say more",
+        text_list_add_format(&parts,
+                             "lower time at %zu of %zu sizes, in too few passes to say more",
                              tally.n_lower, tally.n);
     else
         text_list_add_format(&parts, "faster at %zu of %zu sizes", tally.of[VERDICT_OURS], tally.n);
-    add_sizes(report, set, &parts, "slower", is_slower);
-    add_sizes(report, set, &parts, "no difference", is_even);
+    add_sizes(report, set, &parts, "slower", VERDICT_THEIRS);
+    add_sizes(report, set, &parts, "no difference", VERDICT_NO_DIFFERENCE);
     if (undecided < tally.n)
-        add_sizes(report, set, &parts, "undecided", is_undecided);
+        add_sizes(report, set, &parts, "undecided", VERDICT_UNDECIDED);
     if (missing > 0)
         text_list_add_format(&parts, "%zu not compared (a side has no valid time)", missing);
     if (claimed > 0)

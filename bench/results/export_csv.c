@@ -68,17 +68,12 @@ static status_t check_rows(const csv_table_t *table, error_t *err) {
     return STATUS_OK;
 }
 
-static int by_value(const void *a, const void *b) {
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* Different sizes, ascending; the caller frees them. */
 static double *sizes_of(const csv_table_t *table, size_t *n) {
     double *sizes = mem_zeroed(table->n_rows, sizeof *sizes);
     for (size_t row = 0; row < table->n_rows; row++)
         sizes[row] = csv_value(table, row, 0);
-    qsort(sizes, table->n_rows, sizeof *sizes, by_value);
+    stats_sort(sizes, table->n_rows);
     *n = 0;
     for (size_t i = 0; i < table->n_rows; i++)
         if (*n == 0 || sizes[*n - 1] != sizes[i])
@@ -145,9 +140,8 @@ status_t study_csv_load(const study_t *study, const char *path, study_log_t *log
         size_t n;
         double *sizes = sizes_of(&table, &n);
         if (n > SIZES_LIMIT)
-            status =
-                error_set(err, STATUS_USAGE, "found %zu different batches, expected at most %d", n,
-                          SIZES_LIMIT);
+            status = error_set(err, STATUS_USAGE,
+                               "found %zu different batches, expected at most %d", n, SIZES_LIMIT);
         for (size_t i = 0; i < n && status == STATUS_OK; i++)
             add_case(study, &table, sizes[i], log);
         free(sizes);

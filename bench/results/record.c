@@ -560,26 +560,6 @@ status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
     return load(folder, NULL, false, run, err);
 }
 
-void records_free(record_t *runs, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        record_free(&runs[i]);
-    free(runs);
-}
-
-status_t records_load(const char *const *folders, size_t n, const text_list_t *phases,
-                      record_t **runs, error_t *err) {
-    *runs = mem_zeroed(n, sizeof **runs);
-    for (size_t i = 0; i < n; i++) {
-        const status_t status = load(folders[i], phases, true, &(*runs)[i], err);
-        if (status != STATUS_OK) {
-            records_free(*runs, i);
-            return status;
-        }
-        record_warn_incomplete(&(*runs)[i]);
-    }
-    return STATUS_OK;
-}
-
 /* ---- what time was spent on ------------------------------------------------------------------ */
 
 static double spent_on(const environment_t *facts, spent_on_t on) {

@@ -207,6 +207,20 @@ void workload_search_operators(const char *root, void (*left_out)(const char *wh
     free(project);
 }
 
+const param_spec_t *workload_param(const workload_t *workload, const char *name) {
+    for (size_t i = 0; i < workload->n_params; i++)
+        if (strcmp(workload->params[i].name, name) == 0)
+            return &workload->params[i];
+    return NULL;
+}
+
+const technique_spec_t *workload_technique(const workload_t *workload, const char *name) {
+    for (size_t i = 0; i < workload->n_techniques; i++)
+        if (strcmp(workload->techniques[i].name, name) == 0)
+            return &workload->techniques[i];
+    return NULL;
+}
+
 const workload_t *workload_at(size_t index) {
     return index < N_WORKLOADS ? TABLE[index] : operators_workload(index - N_WORKLOADS);
 }

@@ -102,7 +102,8 @@ static void a_missing_file_is_named(void **state) {
     (void)state;
     study_log_t log;
     error_t err = ERROR_INIT;
-    assert_int_equal(study_csv_load(workload_study(), FIXTURES "absent.csv", &log, &err), STATUS_USAGE);
+    assert_int_equal(study_csv_load(workload_study(), FIXTURES "absent.csv", &log, &err),
+                     STATUS_USAGE);
     assert_non_null(strstr(err.text, "absent.csv"));
 }
 

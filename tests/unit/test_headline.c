@@ -337,8 +337,8 @@ static void test_eager_calls_have_a_line(void **state) {
     assert_string_equal(row.row->best->spec.variant, "mine+graph");
     assert_string_equal(row.row->plain->spec.variant, "mine");
     assert_has(text, "  499 ns mine+graph  399 ns graph\n");
-    assert_has(text,
-               "\nmlp_infer f32, batch 1, one eager call of each: mine 1.00 µs, PyTorch 2.00 µs: Python 2.0");
+    assert_has(text, "\nmlp_infer f32, batch 1, one eager call of each: mine 1.00 µs, PyTorch 2.00 "
+                     "µs: Python 2.0");
     free(text);
     result_add_claim(&run.cases[0], 20);
     comparison_set_free_rows(&calls);

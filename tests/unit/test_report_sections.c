@@ -154,8 +154,7 @@ static void comparisons_have_one_form(void **state) {
         {{2, 3, 4}, "faster at 3 of 3 sizes.\n"},
         {{0.5, 0.5, 4}, "faster at 1 of 3 sizes, slower at 2 (1–2).\n"},
         {{2, 0.5, 4}, "faster at 2 of 3 sizes, slower at 1 (2).\n"},
-        {{1, 0.5, 1},
-         "faster at 0 of 3 sizes, slower at 1 (2), no difference at 2 (1, 4).\n"},
+        {{1, 0.5, 1}, "faster at 0 of 3 sizes, slower at 1 (2), no difference at 2 (1, 4).\n"},
     };
     for (size_t i = 0; i < sizeof RUNS / sizeof *RUNS; i++) {
         record_t run = plant_ratios(RUNS[i].ratios, 3);

@@ -135,8 +135,7 @@ static void the_cpu_is_named_where_it_takes_less(void **state) {
     for (size_t i = 0; i < 2; i++)
         plant(&run, (planted_t){"cpu", "cpu", "omp", batches[i], 10, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"cpu", "cpu", "omp", 2, 1e9, CASE_OK, NULL}, 1);
-    assert_printed(run,
-                   "- The CPU alone takes less time: [mlp_infer] f32, 2 sizes (1, 4).\n");
+    assert_printed(run, "- The CPU alone takes less time: [mlp_infer] f32, 2 sizes (1, 4).\n");
 }
 
 /* On a GPU a loss with copies is a further one; the CPU has no copies, and its loss is told already. */

@@ -129,8 +129,9 @@ static void case_without_its_last_check_is_named(void **state) {
     free(text);
     run.cases[0].after = (check_t){0};
     text = printed(section_warnings, &run);
-    assert_has(text, "- **not checked after timing**: the run was interrupted first; the check before "
-                     "timing passed (cases: 1): `mlp_infer/cuda/01_study/batch=1`.\n");
+    assert_has(text,
+               "- **not checked after timing**: the run was interrupted first; the check before "
+               "timing passed (cases: 1): `mlp_infer/cuda/01_study/batch=1`.\n");
     free(text);
     run.cases[0].before = (check_t){0}; /* there was nothing to check it against */
     text = printed(section_warnings, &run);

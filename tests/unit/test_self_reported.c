@@ -69,9 +69,8 @@ static void findings_say_why_it_is_not_compared(void **state) {
     (void)state;
     record_t run = planted(NULL, 20);
     char *text = printed_page(&run, "mlp_infer");
-    assert_has(text,
-               "faster at 1 of 1 sizes, 1 not compared (a side has no valid time), 1 not "
-               "compared (self-reported). tvm claims takes");
+    assert_has(text, "faster at 1 of 1 sizes, 1 not compared (a side has no valid time), 1 not "
+                     "compared (self-reported). tvm claims takes");
     free(text);
     record_free(&run);
     run = planted("claims", 20);

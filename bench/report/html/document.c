@@ -7,30 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- text, and what links mean ---------------------------------------------------------------- */
-
-void html_text_n(const html_t *html, const char *text, size_t length) {
-    char *part = mem_text_n(text, length), *safe = xml_text(part);
-    fputs(safe, html->out);
-    free(safe);
-    free(part);
-}
-
-void html_text(const html_t *html, const char *text) {
-    html_text_n(html, text, strlen(text));
-}
-
-const char *html_anchor(const html_t *html, const char *href) {
-    if (is_case_href(href))
-        return href + 1;
-    for (size_t i = 0; i < html->n_targets; i++)
-        if (strcmp(html->targets[i].href, href) == 0)
-            return html->targets[i].anchor;
-    return NULL;
-}
-
-/* ---- the file -------------------------------------------------------------------------------- */
-
 /* `href` in a page leads to the id `anchor`. Takes the latter. */
 static void add_target(html_t *html, const char *href, char *anchor) {
     html->targets = mem_resize(html->targets, html->n_targets + 1, sizeof *html->targets);

@@ -79,7 +79,7 @@ struct workload {
     const struct study *study;  /* that it reproduces; or NULL */
     bool charts_have_no_prefix; /* its name is not in those of its charts */
     bounded_by_t bounded_by;    /* of a training, for charts */
-    const char *compared_by; /* phase or COMPUTATION; NULL: host_to_host, or total where a side
+    const char *compared_by;    /* phase or COMPUTATION; NULL: host_to_host, or total where a side
                                * lacks that */
     /* If that is the phase "step": of so many steps is "train". */
     size_t (*sample_steps)(const case_t *spec);
@@ -122,6 +122,8 @@ struct workload {
 };
 
 const workload_t *workload_find(const char *name); /* NULL when unknown */
+const param_spec_t *workload_param(const workload_t *workload, const char *name); /* or NULL */
+const technique_spec_t *workload_technique(const workload_t *workload, const char *name);
 /* Does this variant of the cuda engine need no .cu file? */
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
 /* Add the operator that a folder describes. STATUS_USAGE: what is wrong with it. */
