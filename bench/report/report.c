@@ -328,17 +328,6 @@ status_t report_write(const report_options_t *options, error_t *err) {
 
 /* ---- for a terminal -------------------------------------------------------------------------- */
 
-/* A table of each kind of machine: the rows from `at` on. Returns the row after them. */
-static size_t print_machine(const report_t *report, const headline_t *headline, size_t at) {
-    headline_t rows = {.rows = headline->rows + at};
-    const char *machine = shown_machine(report, headline->rows[at].part->run);
-    while (at + rows.n < headline->n &&
-           strcmp(machine, shown_machine(report, rows.rows[rows.n].part->run)) == 0)
-        rows.n++;
-    print(report, "%s%s", at > 0 ? "\n" : "", report_keep(report, headline_text(&rows)));
-    return at + rows.n;
-}
-
 /* The workloads of all runs, each labelled with its date. The caller frees the array. */
 static headline_part_t *saved_parts(const report_t *report, const shown_list_t *runs, size_t *n) {
     headline_part_t *parts = NULL;
@@ -360,8 +349,7 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
     size_t n;
     headline_part_t *parts = saved_parts(report, runs, &n);
     headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
-    for (size_t at = 0; at < headline.n;)
-        at = print_machine(report, &headline, at);
+    print(report, "%s", report_keep(report, headline_text(&headline)));
     headline_free(&headline);
     free(parts);
 }

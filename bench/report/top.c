@@ -469,12 +469,16 @@ static void section_commands(const report_t *report, const top_t *top) {
             text_list_add_new(&folders, report_code(report, shown->boots.runs[i]->folder));
     }
     report_heading(report, 2, "Commands and samples");
-    print(report,
-          "Each run again, on the same kind of machine, and this report with its pages from "
-          "the files of the runs, without a GPU:\n\n");
+    const shown_run_t *runs = top->runs->items;
+    const char *machine = shown_machine(report, &runs->whole);
+    print(
+        report,
+        "Each run on %s again, and this report with its pages from the files of the runs, without "
+        "a GPU:\n\n",
+        machine);
     for (size_t r = 0; r < top->runs->n; r++) {
-        text_list_t again = command_again(report->program, &top->runs->items[r].whole);
-        if (again.n > 0)
+        text_list_t again = command_again(report->program, &runs[r].whole);
+        if (again.n > 0 && strcmp(shown_machine(report, &runs[r].whole), machine) == 0)
             print_command(report, again.items, again.n);
         text_list_free(&again);
     }
