@@ -210,9 +210,13 @@ void standing_join(standing_t *standing, const standing_t *more, const char *pha
             standing_add(standing, cases[i], phase);
 }
 
+const case_result_t *standing_compared(const standing_t *standing) {
+    return standing->fastest != NULL ? standing->fastest : standing->claimed;
+}
+
 const case_result_t *standing_shown(const standing_t *standing) {
-    return standing->fastest != NULL    ? standing->fastest
-           : standing->claimed != NULL  ? standing->claimed
+    const case_result_t *compared = standing_compared(standing);
+    return compared != NULL             ? compared
            : standing->excluded != NULL ? standing->excluded
                                         : standing->timeless;
 }

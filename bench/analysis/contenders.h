@@ -64,6 +64,8 @@ typedef struct standing {
 
 void standing_add(standing_t *standing, const case_result_t *result, const char *phase);
 void standing_join(standing_t *standing, const standing_t *more, const char *phase);
+/* The fastest, else that of the self-reported; or NULL. */
+const case_result_t *standing_compared(const standing_t *standing);
 /* The fastest, else whoever comes nearest to it; NULL: the side has no case. */
 const case_result_t *standing_shown(const standing_t *standing);
 /* One that may not be compared and has a lower time than the fastest; NULL: none. */

@@ -202,35 +202,25 @@ static const char *headline_phase(const comparison_set_t *set) {
     return own == NULL ? whole_phase(set) : strcmp(own, COMPUTATION) == 0 ? call_phase(set) : own;
 }
 
-const case_result_t *rival_shown(const rival_t *rival) {
-    return rival->fastest != NULL ? rival->fastest : rival->claimed;
-}
-
-static const case_result_t *compared(const standing_t *standing) {
-    return standing->fastest != NULL ? standing->fastest : standing->claimed;
-}
-
 static void fill_rivals(const comparison_set_t *set, size_row_t *row) {
-    const case_result_t *ours = compared(&row->ours);
+    const case_result_t *ours = standing_compared(&row->ours);
     row->rivals = mem_zeroed(set->n_rivals + 1, sizeof *row->rivals);
     row->theirs = (standing_t){0};
     for (size_t i = 0; i < set->n_rivals; i++) {
         rival_t *rival = &row->rivals[i];
         rival->engine = set->rivals[i];
         rival->standing = comparison_set_standing(set, row->size, rival->engine, set->phase);
-        rival->fastest = rival->standing.fastest;
-        rival->claimed = rival->fastest == NULL ? rival->standing.claimed : NULL;
-        rival->speedup = speedup_make(ours, set->phase, rival_shown(rival), set->phase);
+        rival->speedup =
+            speedup_make(ours, set->phase, standing_compared(&rival->standing), set->phase);
         standing_join(&row->theirs, &rival->standing, set->phase);
     }
     row->strongest = row->theirs.fastest;
-    row->claimed = row->strongest == NULL ? row->theirs.claimed : NULL;
-    row->headline = speedup_make(ours, set->phase, compared(&row->theirs), set->phase);
+    row->headline = speedup_make(ours, set->phase, standing_compared(&row->theirs), set->phase);
 }
 
 static const case_result_t *plain_call(const comparison_set_t *set, int64_t size) {
     const standing_t standing = comparison_set_standing(set, size, OURS, EAGER_CALL);
-    return compared(&standing);
+    return standing_compared(&standing);
 }
 
 static void fill_row(const comparison_set_t *set, size_row_t *row) {

@@ -46,15 +46,10 @@ verdict_t speedup_verdict(const stats_interval_t *ratio);
 
 /* A rival at one size. */
 typedef struct rival {
-    const char *engine;           /* borrowed */
-    const case_result_t *fastest; /* its fastest case; or NULL */
-    const case_result_t *claimed; /* without one, the fastest of its self-reported cases; or NULL */
-    standing_t standing;          /* from which both are */
-    speedup_t speedup;            /* our fastest against either */
+    const char *engine; /* borrowed */
+    standing_t standing;
+    speedup_t speedup; /* our fastest against standing_compared() */
 } rival_t;
-
-/* Its fastest case, else the claimed one; or NULL. */
-const case_result_t *rival_shown(const rival_t *rival);
 
 /* The contenders at one size, by the set's phase. All but `study` and `eager`, which may have any status,
  * are chosen by standing_add(). */
@@ -63,7 +58,6 @@ typedef struct size_row {
     standing_t ours, theirs;        /* of all of ours, and of all rivals' */
     const case_result_t *best;      /* our fastest */
     const case_result_t *strongest; /* the fastest of the rivals */
-    const case_result_t *claimed;   /* without one, the fastest of the self-reported; or NULL */
     rival_t *rivals;                /* the set's n_rivals, in its order */
     const case_result_t *study;     /* of ours, in the set-up of the workload's study */
     const case_result_t *eager;     /* PyTorch eager, the study's other side */

@@ -62,8 +62,8 @@ static void add_pair(table_t *table, const comparison_t *comparison, const pair_
         table_take(table, style->text(cell->base->name));
         table_add(table, units_time(text, cell->base->summary.median));
         table_add(table, units_time(text, cell->candidate->summary.median));
-        table_take(table, cell_change(&cell->gate));
-        table_take(table, threshold_text(&cell->gate, comparison->threshold_frac));
+        table_take(table, cell_change(&cell->test->gate));
+        table_take(table, threshold_text(&cell->test->gate, comparison->threshold_frac));
         char *why = first ? pair_why(pair) : NULL;
         table_take(table, style->text(why != NULL ? why : ""));
         free(why);
@@ -226,7 +226,7 @@ static void print_wide_floors(const comparison_t *comparison, FILE *out) {
     size_t n = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++)
         for (size_t c = 0; c < comparison->pairs[i].n_cells; c++)
-            n += comparison->pairs[i].cells[c].gate.floor_frac > WIDE_FRAC;
+            n += comparison->pairs[i].cells[c].test->gate.floor_frac > WIDE_FRAC;
     if (n > 0)
         fprintf(out,
                 "Noise floors over %.0f %%: %zu of %zu cells; smaller slowdowns are not found "
@@ -304,7 +304,7 @@ void compare_print_floors(const comparison_t *comparison, const floors_t *floors
             table_add(&table, cell->base->name);
             table_add(&table, units_time(text, cell->base->summary.median));
             table_add(&table, units_time(text, cell->candidate->summary.median));
-            table_take(&table, cell_change(&cell->gate));
+            table_take(&table, cell_change(&cell->test->gate));
             table_add(&table, units_percent(text, floor_frac));
             table_end_row(&table);
         }
@@ -364,17 +364,18 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
 /* A comparison as JSON: docs/compare.md lists the keys. */
 
 static json_t *cell_to_json(const cell_t *cell) {
-    const gate_cell_t *gate = &cell->gate;
-    return json_pack(
-        "{s:o, s:s, s:o, s:o, s:o, s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o}", "phase",
-        json_text(cell->base->name), "verdict", gate_verdict_name(gate->verdict), "base_ns",
-        json_finite(cell->base->summary.median), "candidate_ns",
-        json_finite(cell->candidate->summary.median), "ratio",
-        json_finite(exp(gate->change.log_ratio)), "ci95", json_finite(gate->low),
-        json_finite(gate->high), "threshold_frac", json_finite(gate->threshold_frac), "floor_frac",
-        gate->floor_frac > 0 ? json_finite(gate->floor_frac) : json_null(), "p_slower",
-        json_finite(gate->p_slower), "p_faster", json_finite(gate->p_faster), "detectable_frac",
-        json_finite(cell->detectable_frac), "more_passes", json_finite(cell->more_passes));
+    const gate_cell_t *gate = &cell->test->gate;
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o}", "phase",
+                     json_text(cell->base->name), "verdict", gate_verdict_name(gate->verdict),
+                     "base_ns", json_finite(cell->base->summary.median), "candidate_ns",
+                     json_finite(cell->candidate->summary.median), "ratio",
+                     json_finite(exp(gate->change.log_ratio)), "ci95", json_finite(gate->low),
+                     json_finite(gate->high), "threshold_frac", json_finite(gate->threshold_frac),
+                     "floor_frac",
+                     gate->floor_frac > 0 ? json_finite(gate->floor_frac) : json_null(), "p_slower",
+                     json_finite(gate->p_slower), "p_faster", json_finite(gate->p_faster),
+                     "detectable_frac", json_finite(cell->test->detectable_frac), "more_passes",
+                     json_finite(cell->test->more_passes));
 }
 
 static json_t *group_to_json(const cell_group_t *group) {
@@ -435,7 +436,7 @@ static const char *xml(arena_t *texts, const char *text) {
 static void put_cells(FILE *out, const pair_t *pair, arena_t *texts) {
     for (size_t i = 0; i < pair->n_cells; i++) {
         const cell_t *cell = &pair->cells[i];
-        const gate_cell_t *gate = &cell->gate;
+        const gate_cell_t *gate = &cell->test->gate;
         fprintf(out, "%s: %.0f ns -&gt; %.0f ns, ratio %.4f (%.4f to %.4f), threshold %.4f: %s\n",
                 xml(texts, cell->base->name), cell->base->summary.median,
                 cell->candidate->summary.median, exp(gate->change.log_ratio), gate->low, gate->high,

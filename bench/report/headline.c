@@ -315,7 +315,7 @@ static const char *marked_contender(const report_t *report, const case_result_t 
 static const char *others_text(const report_t *report, const headline_row_t *row) {
     text_list_t others = {0};
     for (size_t i = 0; i < row->set->n_rivals; i++) {
-        const case_result_t *shown = rival_shown(&row->row->rivals[i]);
+        const case_result_t *shown = standing_compared(&row->row->rivals[i].standing);
         if (shown != NULL && shown != standing_shown(&row->row->theirs) &&
             shown != standing_faster(&row->row->theirs, row->set->phase))
             text_list_add_format(&others, "%s %s%s", contender_text(report, shown),

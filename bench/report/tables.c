@@ -98,8 +98,8 @@ static void add_size(size_table_t *table, size_t v, const size_row_t *row,
     *cells++ = standing_cell(report, &row->ours, set->phase, false);
     for (size_t r = 0; r < n; r++) {
         const rival_t *rival = rival_at(set, row, table->rivals.items[r]);
-        const bool bold =
-            n > 1 && rival != NULL && rival->fastest != NULL && rival->fastest == row->strongest;
+        const bool bold = n > 1 && rival != NULL && rival->standing.fastest != NULL &&
+                          rival->standing.fastest == row->strongest;
         *cells++ = rival != NULL ? standing_cell(report, &rival->standing, set->phase, bold) : NULL;
         *cells++ = rival != NULL ? ratio_cell(report, &rival->speedup) : NULL;
     }

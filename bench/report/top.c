@@ -142,7 +142,7 @@ static bool is_claimed(const size_row_t *row) {
 }
 static bool is_not_ours(const size_row_t *row) {
     return row->best == NULL && !is_claimed(row) &&
-           (row->strongest != NULL || row->claimed != NULL);
+           (row->strongest != NULL || row->theirs.claimed != NULL);
 }
 
 static const size_row_t *worst_of(const comparison_set_t *set) {

@@ -70,7 +70,7 @@ static void strongest_is_whoever_is_fastest(void **state) {
         const size_row_t *row = &sets.items[0].rows[i];
         assert_string_equal(sets.items[0].rivals[i], STRONGEST[i]); /* in the order of names */
         assert_string_equal(row->strongest->spec.engine, STRONGEST[i]);
-        assert_ptr_equal(row->rivals[i].fastest, row->strongest);
+        assert_ptr_equal(row->rivals[i].standing.fastest, row->strongest);
     }
     assert_int_equal(sets.items[0].rows[2].headline.verdict, VERDICT_THEIRS);
     assert_false(can_be_fastest(&run.cases[10])); /* the wrong one */

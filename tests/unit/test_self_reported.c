@@ -41,15 +41,14 @@ static void the_confirmed_case_is_preferred(void **state) {
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const size_row_t *rows = sets.items[0].rows;
     assert_string_equal(rows[0].strongest->spec.variant, "fused");
-    assert_null(rows[0].claimed);
-    assert_null(rows[0].rivals[0].claimed);
+    assert_ptr_equal(standing_compared(&rows[0].theirs), rows[0].strongest);
     assert_false(rows[0].headline.self_reported);
     assert_int_equal(rows[0].headline.verdict, VERDICT_OURS);
     assert_null(rows[1].strongest);
-    assert_string_equal(rows[1].claimed->spec.variant, "claims");
+    assert_string_equal(standing_compared(&rows[1].theirs)->spec.variant, "claims");
     assert_int_equal(rows[1].headline.verdict, VERDICT_NONE);
     assert_true(rows[1].headline.self_reported);
-    assert_null(rows[2].claimed);
+    assert_null(rows[2].theirs.claimed);
     assert_false(rows[2].headline.self_reported);
     comparison_set_list_free(&sets);
     record_free(&run);
