@@ -3,7 +3,7 @@
 #include "planted_mnist.h"
 
 #include "analysis/learning.h"
-#include "plot/lines.h"
+#include "limits/limits.h"
 
 #define STEP(us)                                                                                   \
     {                                                                                              \
