@@ -51,8 +51,8 @@ fi
 sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json sweeps/linreg_train_operations.json
     sweeps/mnist_train.json sweeps/mnist_train_mixed.json
     sweeps/mnist_train_stages.json sweeps/mlp_train.json sweeps/allocate.json)
-operators=(kernels/*/operator.json)
-operators=("${operators[@]%/operator.json}")
+described=(kernels/*/workload.json)
+described=("${described[@]%/workload.json}")
 flags=()
 takes="an hour or two, much of it PyTorch's compiler"
 if [ "$mode" = quick ]; then
@@ -61,9 +61,9 @@ if [ "$mode" = quick ]; then
     flags=(--quick)
     [ "$gpu" = yes ] && takes="10 min" || takes="2 min"
 fi
-for operator in "${operators[@]}"; do
-    sweep=sweeps/${operator##*/}.json
-    [ "$mode" = full ] && [ -f "$sweep" ] || sweep=$operator
+for workload in "${described[@]}"; do
+    sweep=sweeps/${workload##*/}.json
+    [ "$mode" = full ] && [ -f "$sweep" ] || sweep=$workload
     [ "$gpu" = no ] || sweeps+=("$sweep") # without a GPU they are only compiled
 done
 [ -n "$out" ] || out=results/$(uname -n)-$(date +%Y%m%d-%H%M%S)
@@ -91,10 +91,10 @@ if [ "$gpu" = no ]; then
     archs=sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120
     "$bench" compile sweeps/mlp_infer_quick.json sweeps/mlp_infer_f16.json sweeps/linreg_train_quick.json \
         sweeps/mnist_train_quick.json sweeps/mlp_train.json --once --arch "$archs" >"$out/compile.txt" || compiled=$?
-    for operator in "${operators[@]}"; do
+    for workload in "${described[@]}"; do
         [ "$compiled" -eq 2 ] && break
         code=0
-        "$bench" compile --operator "$operator" --quick --once --arch "$archs" >>"$out/compile.txt" || code=$?
+        "$bench" compile --workload "$workload" --quick --once --arch "$archs" >>"$out/compile.txt" || code=$?
         [ "$compiled" -eq 1 ] || compiled=$code
     done
     # 1: a program does not compile. 2: no compiler, which is no error on a machine without a GPU.

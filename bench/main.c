@@ -8,7 +8,7 @@
 #include "results/record.h"
 #include "version.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +57,10 @@ static void print_left_out(const char *why) {
     output_print(stderr, "bench: left out: %s\n", why);
 }
 
+static void print_sentence(const char *sentence) {
+    output_print(stderr, "bench: %s\n", sentence);
+}
+
 static status_t dispatch(int argc, char **argv, error_t *err) {
     const char *name = argc > 1 ? argv[1] : "";
     if (name[0] == '\0') {
@@ -83,11 +87,13 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
         args.root = root;
         args.argv = (const char *const *)argv;
         args.n_argv = (size_t)argc;
-        record_on_operator = operators_add_saved;
-        /* A worker gets them with its requests; `bench operator` says itself what is wrong. */
-        if (strcmp(name, "worker") != 0 && strcmp(name, "operator") != 0 &&
+        record_on_described = described_add_saved;
+        if (strcmp(name, "worker") != 0)
+            described_tell = print_sentence;
+        /* A worker gets them with its requests; `bench workload` says itself what is wrong. */
+        if (strcmp(name, "worker") != 0 && command->handle != workload_command &&
             strcmp(name, "wall") != 0)
-            workload_search_operators(root, print_left_out);
+            workload_search_described(root, print_left_out);
         status = command->handle(&args, err);
         cli_args_free(&args);
     }

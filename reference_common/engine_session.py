@@ -130,7 +130,7 @@ class EngineSession(ABC):
         """Return the versions of what the engine runs on."""
 
     def operator(self, operator: Operator) -> Workload[Any]:
-        """Return the workload that an operator's folder describes."""
+        """Return the workload that a folder describes."""
         raise CaseError(f"operator: {self.engine} runs none")
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """What C computes several times as fast as NumPy: the project's random numbers, and inputs from them.
 
-`make` builds the library from `bench/base/rng.c` and `bench/workloads/operator/fill.c`. Where it is
+`make` builds the library from `bench/base/rng.c` and `bench/workloads/described/fill.c`. Where it is
 missing, NumPy computes the same bits.
 """
 

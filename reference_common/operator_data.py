@@ -1,4 +1,4 @@
-"""Inputs of operators, bit for bit those of `bench/workloads/operator/fill.h`."""
+"""Inputs of described workloads, bit for bit those of `bench/workloads/described/fill.h`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Doubles = npt.NDArray[np.float64]
 
 STREAM = 64
 
-# NumPy has no bfloat16: these are its bits, and no array of an operator has 16-bit integers.
+# NumPy has no bfloat16: these are its bits, and no array of a workload has 16-bit integers.
 # torch.from_numpy(array).view(torch.bfloat16)
 BFLOAT16 = np.dtype(np.uint16)
 STORED = {

@@ -11,14 +11,14 @@ from json_checks import Shape, boolean, each, integer, number, one_of, text
 
 DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool")
 FLOATS = ("f32", "f16", "bf16", "f64")
-# bench/workloads/operator/description.h
+# bench/workloads/described/description.h
 MOST_DIMENSIONS, MOST_ARRAYS = 8, 16
 FILLS = ("uniform", "normal", "integers", "permutation", "constant", "function")
 
 
 @dataclass(frozen=True)
 class Fill:
-    """How an input is made, as in `bench/workloads/operator/fill.h`."""
+    """How an input is made, as in `bench/workloads/described/fill.h`."""
 
     kind: str
     low: float = 0
@@ -53,7 +53,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator's arrays and scalars in one case; `hash` is that of its files."""
+    """A workload's arrays and scalars in one case; `hash` is that of its files."""
 
     folder: str
     hash: str

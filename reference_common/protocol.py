@@ -62,6 +62,8 @@ class OpenRequest:
     operator: Operator | None = None
     # False: another pass gives them; what only they take need not run.
     results: bool = True
+    # The program that fills inputs of operators on the device: kernels/common/refill.cu.
+    refill: str | None = None
 
     @property
     def id(self) -> str:
@@ -112,7 +114,7 @@ class LastRequest:
 
 @dataclass(frozen=True)
 class VerifyRequest:
-    """Have an operator's own `verify` judge the outputs in the folder `path`."""
+    """Have a workload's own `verify` judge the outputs in the folder `path`."""
 
     id: str
     path: str
@@ -231,6 +233,7 @@ _REQUESTS: Mapping[str, Shape] = {
             "compile_cache": text,
             "operator": OPERATOR,
             "results": boolean,
+            "refill": text,
         },
     ),
     "output": Shape(OutputRequest, {"id": text, "path": text}),

@@ -58,29 +58,31 @@ class Refill:
 
     def __init__(self, case: OpenCase, inputs: Any) -> None:
         self._case = case
-        self._inputs = inputs
-        self._own = False
-        self._seed = 0
+        self._opened = inputs
+        self._own: Any = None
+        self._own_seed = self._seed = 0
 
     def __call__(self, seed: int) -> None:
         """Have further runs use the inputs of this seed; 0: those as opened."""
-        names = self._inputs.refilled
-        if seed == self._seed or not names:
+        if seed == self._seed or not self._opened.refilled:
             return
-        if not self._own:
-            self._inputs = copy.copy(self._inputs)
-            for name in names:
-                setattr(self._inputs, name, copy.deepcopy(getattr(self._inputs, name)))
-            self._own = True
-        change = getattr(self._inputs, "refill", self._change_signs)
-        change(self._seed, seed)
-        self._case.load(self._inputs)
+        self._case.load(self._opened if seed == 0 else self._refilled(seed))
         self._seed = seed
+
+    def _refilled(self, seed: int) -> Any:
+        if self._own is None:
+            self._own = copy.copy(self._opened)
+            for name in self._own.refilled:
+                setattr(self._own, name, copy.deepcopy(getattr(self._own, name)))
+        change = getattr(self._own, "refill", self._change_signs)
+        change(self._own_seed, seed)
+        self._own_seed = seed
+        return self._own
 
     def _change_signs(self, before: int, after: int) -> None:
         mask = sign_mask(before) ^ sign_mask(after)
-        for name in self._inputs.refilled:
-            for array in _arrays(getattr(self._inputs, name)):
+        for name in self._own.refilled:
+            for array in _arrays(getattr(self._own, name)):
                 flip_signs(array, mask)
 
 

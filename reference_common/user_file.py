@@ -12,7 +12,7 @@ from types import ModuleType
 import needs
 from workload import CaseError
 
-# Where the folders of operators begin in `sys.path`: installed modules come first, so that
+# Where the folders of workloads begin in `sys.path`: installed modules come first, so that
 # triton.py in such a folder is not taken for Triton.
 _first = len(sys.path)
 _folders: list[Path] = []
@@ -77,7 +77,7 @@ def _name_apart(folder: Path) -> None:
 
 
 def _enter(folder: Path) -> None:
-    """Have imports find the files beside an operator; drop modules of others' folders."""
+    """Have imports find the files beside a described workload; drop modules of others' folders."""
     if folder in _folders:
         _folders.remove(folder)
         sys.path.remove(str(folder))

@@ -1,4 +1,4 @@
-"""Implementations of an operator in Python: `run` of a file beside reference.py.
+"""Implementations of a workload in Python: `run` of a file beside reference.py.
 
 Inputs are tensors on the device that are allocated once and copied from pinned memory, as in the
 mode `inference` of PyTorch; `run` is called in the same way in all phases, without autograd. Which
@@ -274,7 +274,7 @@ def kind_of(way: str, file: ModuleType, *, on_gpu: bool) -> type[Candidate]:
 
 
 class CandidateWorkload:
-    """The files of an operator's folder; implements `workload.Workload`."""
+    """The files of a workload's folder; implements `workload.Workload`."""
 
     def __init__(self, operator: Operator) -> None:
         self._operator = operator

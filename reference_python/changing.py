@@ -29,10 +29,11 @@ _random = random.SystemRandom()
 
 
 class Changing:
-    """Two graphs of copies and runs in turns, equal but for the rotations of the copies.
+    """Two graphs of copies and runs in turns, equal but for where the copies come from.
 
-    In one they differ from run to run, and outputs are overwritten with something else; in the other
-    all runs find the same inputs, and the outputs of the run before. A third graph is not timed: a
+    In one they rotate the inputs, by another amount before each run, and outputs are overwritten with
+    something else; in the other the copies have the same lengths, and all runs find the same inputs,
+    and the outputs of the run before. A third graph is not timed: a
     run in its middle is on the inputs as opened, and its outputs are kept.
     """
 
@@ -55,13 +56,13 @@ class Changing:
         """What the run in the middle left, without outputs that are inputs, too."""
         self._runs = runs = min(max(repeats // _PART_OF_REPEATS, _LEAST_RUNS), _MOST_RUNS)
         each = [
-            _amounts(own, runs + 1) if may else [0] * (runs + 1)
+            _amounts(own, runs) if may else [0] * runs
             for own, may in zip(x, may_rotate, strict=True)
         ]
-        same, *changed = [[amounts[run] for amounts in each] for run in range(runs + 1)]
-        self._changed = capture(lambda: self._in_turns(changed))
-        self._same = capture(lambda: self._in_turns([same] * runs))
-        self._checked = capture(lambda: self._in_turns(changed, keep_middle=True))
+        amounts = [[by[run] for by in each] for run in range(runs)]
+        self._changed = capture(lambda: self._in_turns(amounts))
+        self._same = capture(lambda: self._in_turns(amounts, rotated=False))
+        self._checked = capture(lambda: self._in_turns(amounts, keep_middle=True))
         self._changed.replay()  # the first time takes longer
 
     def more_ns(self, events: Events) -> float:
@@ -89,15 +90,17 @@ class Changing:
         for _ in range(_BUSY_REPLAYS if self._runs > _LEAST_RUNS else 1):
             self._same.replay()
 
-    def _in_turns(self, amounts: Sequence[Sequence[int]], *, keep_middle: bool = False) -> Any:
+    def _in_turns(
+        self, amounts: Sequence[Sequence[int]], *, rotated: bool = True, keep_middle: bool = False
+    ) -> Any:
         """Return the last run's outputs; all that a run reads or writes is copied before it."""
         outputs: list[Tensor] = []
         for run, each in enumerate(amounts):
             is_middle = keep_middle and run == (len(amounts) - 1) // 2  # never the last
             for (own, copy), by in zip(self._pairs, each, strict=True):
                 rest = len(own) - by
-                own[:rest].copy_(copy[by:])
-                own[rest:].copy_(copy[:by])
+                own[:rest].copy_(copy[by:] if rotated else copy[:rest])
+                own[rest:].copy_(copy[:by] if rotated else copy[rest:])
             if is_middle:
                 _copy(self._opened, self._x)
             if outputs:

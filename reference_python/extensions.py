@@ -27,7 +27,7 @@ class Build:
 
 @contextmanager
 def watched(folder: Path, stem: str) -> Iterator[Build]:
-    """Have a file of an operator's folder build in a folder of its own, and note the time."""
+    """Have a file of a workload's folder build in a folder of its own, and note the time."""
     build = Build()
     if not any(b"cpp_extension" in path.read_bytes() for path in folder.glob("*.py")):
         yield build

@@ -1,4 +1,4 @@
-"""The session of Python files: its only workloads are operators."""
+"""The session of Python files: its only workloads are described ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python worker: runs implementations of operators, NAME.py beside reference.py.
+"""The Python worker: runs implementations of described workloads, NAME.py beside reference.py.
 
 It reads requests from stdin and writes answers to stdout, one JSON object a line
 (`docs/worker-protocol.md`). To try it by hand:
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
-sys.path.insert(2, str(Path(__file__).absolute().parents[1] / "reference_operator"))
+sys.path.insert(2, str(Path(__file__).absolute().parents[1] / "reference_described"))
 sys.path.insert(3, str(Path(__file__).absolute().parents[1] / "reference_pytorch"))
 
 import needs

@@ -12,6 +12,7 @@ import torch
 
 from compute_device import Device as ComputeDevice
 from needs import Unavailable, causes, first_line, visible_devices
+from operator_fill import Filler
 from protocol import DeviceLost
 from timing import now_ns
 
@@ -27,6 +28,8 @@ class Device(ComputeDevice):
     torch_device: torch.device
     allocator: str | None = None
     """The kind of PyTorch's device allocator; None: PyTorch has none for this device."""
+    filler: Filler | None = None
+    """What fills inputs of operators on the device; None: the host does."""
 
     def versions(self) -> dict[str, str]:
         return {"threads": str(torch.get_num_threads())}

@@ -43,7 +43,7 @@ class Session(CompilingSession):
         if self._device.kind == "cpu":
             return {}
         compiling = COMPILING["cuda"]
-        # All operators go by one name: theirs are not known before `open`.
+        # All described workloads go by one name: theirs are not known before `open`.
         modes = {
             **{name: workload.modes for name, workload in WORKLOADS.items()},
             "operator": OperatorWorkload.modes,

@@ -22,6 +22,7 @@ import user_file
 from capturing import tunes_in_turns, use_compile_cache
 from device import DEVICES, out_of_memory_reason
 from engine_session import EngineSession
+from operator_fill import Filler
 from protocol import Answer, CaseRequest
 from timing import Mark
 from workload import CaseError, OpenCase, Skip
@@ -68,7 +69,7 @@ class TorchSession(EngineSession):
 class CompilingSession(TorchSession):
     """A session of which some variants use `torch.compile` or capture CUDA graphs."""
 
-    open_keys = ("results", "compile_cache")
+    open_keys = ("results", "compile_cache", "refill")
 
     def __init__(self, device_kind: str) -> None:
         super().__init__(device_kind)
@@ -80,6 +81,8 @@ class CompilingSession(TorchSession):
         """Return whether a variant uses `torch.compile` on this device."""
 
     def prepare(self, request: protocol.OpenRequest) -> None:
+        if request.refill and self._device.filler is None:
+            self._device.filler = Filler(request.refill)
         if self.uses_compiler(request.case.variant):
             self._expect_compiler()
             if request.compile_cache:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
-sys.path.insert(2, str(Path(__file__).absolute().parents[1] / "reference_operator"))
+sys.path.insert(2, str(Path(__file__).absolute().parents[1] / "reference_described"))
 
 import needs
 import torch_needs

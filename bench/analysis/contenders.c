@@ -90,7 +90,8 @@ const char *engine_name(const char *engine) {
     const size_t place = place_of(engine);
     if (place < N_KNOWN)
         return KNOWN[place].name;
-    return strcmp(engine, "python") == 0 ? "Python" : engine; /* operators' scripts, by default */
+    return strcmp(engine, "python") == 0 ? "Python"
+                                         : engine; /* described workloads' scripts, by default */
 }
 
 int engine_order(const char *a, const char *b) {
@@ -114,7 +115,7 @@ const char *rival_version(const environment_t *env, const case_t *spec) {
     char *of_engine = mem_format("workers.%s.%s", label, spec->engine);
     char *of_variant = mem_format("workers.%s-%s.%s", label, spec->variant, spec->engine);
     const char *version = environment_get(env, of_engine);
-    if (version == NULL) /* each implementation of an operator has a worker of its own */
+    if (version == NULL) /* each implementation of a described workload has a worker of its own */
         version = environment_get(env, of_variant);
     free(of_engine);
     free(of_variant);
@@ -236,7 +237,7 @@ static const platform_t PLATFORMS[] = {
     {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU"},
 };
 
-/* An operator without code of ours there, as an imported problem: its Python files are held against the rest. */
+/* A workload without code of ours there, as an imported problem: its Python files are held against the rest. */
 static const platform_t CANDIDATES[] = {
     {.device = "cuda", .engine = "python", .name = "python", .place = "on the GPU"},
     {.device = "cpu", .engine = "python", .name = "python", .place = "on the CPU"},

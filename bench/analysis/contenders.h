@@ -1,6 +1,6 @@
 /* Who is compared with whom, and what may be called the fastest. Reports, charts and the terminal
  * follow these rules. Ours is what this program runs itself, the engines "cuda" and "cpu", with the
- * reference `ref` among the cases of "cpu", or the files of an operator without these
+ * reference `ref` among the cases of "cpu", or the files of a workload without these
  * (platform_of()); a rival is any other engine but "null". */
 #ifndef BENCH_ANALYSIS_CONTENDERS_H
 #define BENCH_ANALYSIS_CONTENDERS_H

@@ -9,7 +9,7 @@ const cli_command_t *commands_find(const char *name); /* NULL when unknown */
 
 /* Commands and options from other files. */
 extern const cli_option_t RUN_OPTIONS[], PLAN_OPTIONS[], COMPARE_OPTIONS[], HISTORY_OPTIONS[],
-    FLEET_OPTIONS[], REPEAT_OPTIONS[], COMPILE_OPTIONS[], OPERATOR_OPTIONS[], CLUSTER_OPTIONS[];
+    FLEET_OPTIONS[], REPEAT_OPTIONS[], COMPILE_OPTIONS[], WORKLOAD_OPTIONS[], CLUSTER_OPTIONS[];
 status_t run_command(const cli_args_t *args, error_t *err);
 status_t plan_command(const cli_args_t *args, error_t *err);
 status_t cluster_command(const cli_args_t *args, error_t *err);
@@ -20,12 +20,12 @@ status_t repeat_command(const cli_args_t *args, error_t *err);
 status_t compile_command(const cli_args_t *args, error_t *err);
 status_t list_command(const cli_args_t *args, error_t *err);
 status_t doctor_command(const cli_args_t *args, error_t *err);
-status_t operator_command(const cli_args_t *args, error_t *err);
-void operator_print_subcommands(FILE *out);
+status_t workload_command(const cli_args_t *args, error_t *err);
+void workload_print_subcommands(FILE *out);
 
 /* The words after `bench run`, as run_command() takes them. The caller frees `args` with cli_args_free(). */
 status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err);
-/* Does run_command() take these words beside --operator? The operator need not exist yet. */
+/* Does run_command() take these words beside --workload? The workload need not exist yet. */
 status_t run_check_words(const char *root, const text_list_t *words, error_t *err);
 /* The words of a call for the record: those of `paths` as named from the project's folder, in which a report's reader
  * measures again. */
@@ -34,7 +34,7 @@ text_list_t run_argv(const cli_args_t *args, const text_list_t *paths);
 /* --compiler and --arch of run and compile. */
 extern const char *const COMPILER_CHOICES[];
 CLI_READER(cli_arch); /* text_list_t; the caller frees it */
-/* --operator of run, plan and compile: adds the operator of a folder. const char *: its workload's name. */
-CLI_READER(cli_operator);
+/* --workload of run, plan and compile: adds the workload of a folder. const char *: its name. */
+CLI_READER(cli_workload);
 
 #endif

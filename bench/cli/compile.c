@@ -215,17 +215,19 @@ void compile_print_json(const compile_answer_t *answer, FILE *out) {
 
 typedef struct compile_command_options {
     compile_options_t compile;
-    text_list_t arch;          /* "sm_90", …; empty: those of each sweep */
-    const char *operator_name; /* NULL: sweeps */
+    text_list_t arch;     /* "sm_90", …; empty: those of each sweep */
+    const char *workload; /* NULL: sweeps */
     bool quick, once, json, quiet;
 } compile_command_options_t;
 
 #define SET(read, member) CLI_FIELD(read, compile_command_options_t, member)
 
 const cli_option_t COMPILE_OPTIONS[] = {
-    {"operator", "DIR", "compile the operator that this folder describes, not sweeps",
-     SET(cli_operator, operator_name)},
-    {"quick", NULL, "with --operator: the sizes of its quick sweep (those of the full one)",
+    {"workload", "NAME|DIR", "compile this workload, or the one in this folder, not sweeps",
+     SET(cli_workload, workload)},
+    {"operator", "DIR", "the former name of --workload, for one release",
+     SET(cli_workload, workload)},
+    {"quick", NULL, "with --workload: the sizes of its quick sweep (those of the full one)",
      SET(cli_flag, quick)},
     {"once", NULL, "each kernel only for the last of its sizes in the sweep", SET(cli_flag, once)},
     {"arch", "LIST", "sm_75,sm_80,… (as in the sweep)", SET(cli_arch, arch)},
@@ -301,10 +303,10 @@ static status_t add_sweeps(const compile_command_options_t *options, const text_
         TRY(sweep_load(paths->items[i], root, &sweep, err));
         TRY(add_sweep(options, &sweep, programs, err));
     }
-    if (options->operator_name == NULL)
+    if (options->workload == NULL)
         return STATUS_OK;
     const sweep_options_t all = {
-        .workload = options->operator_name, .engine = "cuda", .quick = options->quick};
+        .workload = options->workload, .engine = "cuda", .quick = options->quick};
     TRY(sweep_from_options(&all, root, &sweep, err));
     return add_sweep(options, &sweep, programs, err);
 }
@@ -340,13 +342,13 @@ static status_t compile_sweeps(const compile_command_options_t *options, const t
 
 status_t compile_command(const cli_args_t *args, error_t *err) {
     compile_command_options_t options = {.compile.root = args->root};
-    const bool of_operator = cli_has(args, "operator");
-    if (of_operator == (args->operands.n > 0))
+    const bool of_workload = cli_has(args, "workload") || cli_has(args, "operator");
+    if (of_workload == (args->operands.n > 0))
         return error_set(err, STATUS_USAGE,
                          "bench compile: expected %s, e.g. sweeps/mlp_infer.json",
-                         of_operator ? "sweeps or --operator, not both" : "a sweep");
-    if (cli_has(args, "quick") && !of_operator)
-        return error_set(err, STATUS_USAGE, "--quick needs --operator");
+                         of_workload ? "sweeps or --workload, not both" : "a sweep");
+    if (cli_has(args, "quick") && !of_workload)
+        return error_set(err, STATUS_USAGE, "--quick needs --workload");
     status_t status = cli_read(args, &options, err);
     if (!options.quiet && isatty(STDERR_FILENO))
         options.compile.progress = show_progress;

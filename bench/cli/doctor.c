@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "cli/operator.h"
 #include "compile/compile.h"
 #include "cuda/cublaslt.h"
 #include "cuda/nvml.h"
@@ -15,7 +14,6 @@
 #include "walls/walls.h"
 #include "worker/pool.h"
 #include "workloads/mnist/data.h"
-#include "workloads/operator/operators.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -103,7 +101,7 @@ static json_t *doctor_ask_python(const char *root, const char *engine, error_t *
 
 /* ==== bench list ============================================================================== */
 
-/* `bench list`: workloads, operators, variants, sweeps and devices. */
+/* `bench list`: workloads, variants, sweeps and devices. */
 
 /* Its default as --set reads it, and where that differs, as a sweep does. */
 static void print_param(const param_spec_t *param, const value_t *value) {
@@ -135,15 +133,6 @@ static status_t list_workloads(const cli_args_t *args, error_t *err) {
     (void)err;
     for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
         print_workload(workload);
-    return STATUS_OK;
-}
-
-static status_t list_operators(const cli_args_t *args, error_t *err) {
-    const workload_t *workload;
-    for (size_t i = 0; (workload = operators_workload(i)) != NULL; i++)
-        TRY(operator_print(workload, args->root, stdout, err));
-    if (operators_workload(0) == NULL)
-        puts("none: bench operator new NAME makes one");
     return STATUS_OK;
 }
 
@@ -257,8 +246,10 @@ static const struct {
     const char *name;
     status_t (*list)(const cli_args_t *args, error_t *err);
 } LISTS[] = {
-    {"workloads", list_workloads}, {"operators", list_operators}, {"variants", list_variants},
-    {"sweeps", list_sweeps},       {"devices", list_devices},
+    {"workloads", list_workloads},
+    {"variants", list_variants},
+    {"sweeps", list_sweeps},
+    {"devices", list_devices},
 };
 
 enum { N_LISTS = sizeof LISTS / sizeof *LISTS };
@@ -269,14 +260,15 @@ status_t list_command(const cli_args_t *args, error_t *err) {
         names[i] = LISTS[i].name;
     for (size_t w = 0; w < args->operands.n; w++) {
         const char *what = args->operands.items[w];
+        if (strcmp(what, "operators") == 0) /* its former name, for one release */
+            what = "workloads";
         size_t i = 0;
         while (i < N_LISTS && strcmp(names[i], what) != 0)
             i++;
         if (i == N_LISTS) {
             char *hint = text_hint(what, names, N_LISTS);
             error_set(err, STATUS_USAGE,
-                      "bench list: no \"%s\" (workloads, operators, variants, sweeps, devices)%s",
-                      what, hint);
+                      "bench list: no \"%s\" (workloads, variants, sweeps, devices)%s", what, hint);
             free(hint);
             return STATUS_USAGE;
         }

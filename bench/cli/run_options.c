@@ -75,13 +75,21 @@ static CLI_READER(read_passes) {
     return STATUS_OK;
 }
 
-CLI_READER(cli_operator) {
+/* A folder without a slash may have the name of a workload, which it then is. */
+static bool names_folder(const char *text) {
+    return strchr(text, '/') != NULL || (workload_find(text) == NULL && fs_is_folder(text));
+}
+
+CLI_READER(cli_workload) {
     const workload_t *workload;
-    const char *folder;
-    TRY(cli_only_text(option, given, &folder, err));
-    if (!fs_is_folder(folder))
-        return error_set(err, STATUS_USAGE, "--%s %s: no such folder", option->name, folder);
-    TRY(workload_add_operator(folder, &workload, err));
+    const char *text;
+    TRY(cli_only_text(option, given, &text, err));
+    *(const char **)field = text;
+    if (!names_folder(text))
+        return STATUS_OK;
+    if (!fs_is_folder(text))
+        return error_set(err, STATUS_USAGE, "--%s %s: no such folder", option->name, text);
+    TRY(workload_add_described(text, &workload, err));
     *(const char **)field = workload->name;
     return STATUS_OK;
 }
@@ -90,10 +98,10 @@ CLI_READER(cli_operator) {
 #define RANGE(read, member, low, high) CLI_RANGE(read, run_options_t, member, low, high)
 
 #define CASE_OPTIONS                                                                               \
-    {"workload", "W", "measure this workload instead of a sweep",                                  \
-     SET(cli_only_text, single.workload)},                                                         \
-        {"operator", "DIR", "measure the operator that this folder describes",                     \
-         SET(cli_operator, single.workload)},                                                      \
+    {"workload", "NAME|DIR", "measure this workload, or the one in this folder, not a sweep",      \
+     SET(cli_workload, single.workload)},                                                          \
+        {"operator", "DIR", "the former name of --workload, for one release",                      \
+         SET(cli_workload, single.workload)},                                                      \
         {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
          SET(cli_only_text, single.variant)},                                                      \
         {"engine", "E", "with --workload: cuda, cpu, null, pytorch, jax, or that of reference_E/", \
@@ -160,7 +168,7 @@ const cli_option_t RUN_OPTIONS[] = {
 
 const cli_option_t PLAN_OPTIONS[] = {
     CASE_OPTIONS,
-    {"quick", NULL, "as for run: one pass, an operator's quick sizes, no CPU beside a GPU",
+    {"quick", NULL, "as for run: one pass, a workload's quick sizes, no CPU beside a GPU",
      SET(cli_flag, quick)},
     {0},
 };
@@ -181,8 +189,7 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
     if (cli_has(args, "operator") && cli_has(args, "workload"))
         return error_set(err, STATUS_USAGE, "--operator and --workload exclude each other");
     if (options->single.workload == NULL && cli_first(args, OF_WORKLOAD) != NULL)
-        return error_set(err, STATUS_USAGE,
-                         "--variant, --engine and --set need --workload or --operator");
+        return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
     if (options->trace && (name = cli_first(args, NOT_WITH_TRACE)) != NULL)
         return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out", name);
     if (options->against == NULL && (name = cli_first(args, OF_AGAINST)) != NULL)
@@ -229,8 +236,16 @@ static char *from_project(const char *project, const char *here, const char *pat
     return named;
 }
 
+/* Is the value of an option, of n bytes, a path? */
+static bool names_path(const char *option, size_t n, const char *value) {
+    static const char *const FOLDERS[] = {"--workload", "--operator"};
+    for (size_t i = 0; i < sizeof FOLDERS / sizeof *FOLDERS; i++)
+        if (strlen(FOLDERS[i]) == n && strncmp(option, FOLDERS[i], n) == 0)
+            return names_folder(value);
+    return n == strlen("--candidate") && strncmp(option, "--candidate", n) == 0;
+}
+
 text_list_t run_argv(const cli_args_t *args, const text_list_t *paths) {
-    static const char OPERATOR[] = "--operator", CANDIDATE[] = "--candidate";
     char *project = folders_project(args->root), *here = getcwd(NULL, 0);
     const bool elsewhere = here != NULL && strcmp(project, here) != 0;
     text_list_t argv = {0};
@@ -239,8 +254,8 @@ text_list_t run_argv(const cli_args_t *args, const text_list_t *paths) {
         const char *equals = text_starts(word, "--") ? strchr(word, '=') : NULL;
         const char *path = equals != NULL ? equals + 1 : word;
         const bool named = equals != NULL
-                               ? text_starts(word, OPERATOR) || text_starts(word, CANDIDATE)
-                               : strcmp(before, OPERATOR) == 0 || !takes_value(before);
+                               ? names_path(word, (size_t)(equals - word), path)
+                               : names_path(before, strlen(before), path) || !takes_value(before);
         char *own = elsewhere && i > 1 && named && text_list_has(paths, path)
                         ? from_project(project, here, path)
                         : mem_text(path);
@@ -254,8 +269,10 @@ text_list_t run_argv(const cli_args_t *args, const text_list_t *paths) {
 
 static status_t read_and(status_t (*go)(const run_options_t *options, error_t *err),
                          const cli_args_t *args, error_t *err) {
-    const text_list_t *sets = cli_all(args, "set"), *operators = cli_all(args, "operator");
-    text_list_t argv = run_argv(args, operators->n > 0 ? operators : &args->operands);
+    const text_list_t *sets = cli_all(args, "set");
+    const text_list_t *workloads =
+        cli_all(args, cli_has(args, "operator") ? "operator" : "workload");
+    text_list_t argv = run_argv(args, workloads->n > 0 ? workloads : &args->operands);
     run_options_t options = {
         .root = args->root,
         .sweeps = (const char *const *)args->operands.items,
@@ -305,7 +322,7 @@ static status_t check_command(const cli_args_t *args, error_t *err) {
 
 status_t run_check_words(const char *root, const text_list_t *words, error_t *err) {
     run_options_t options = {.single.workload =
-                                 ""}; /* any: of --operator, --variant and others depend */
+                                 ""}; /* any: of --workload, --variant and others depend */
     cli_args_t args;
     TRY(run_parse(root, words, &args, err));
     status_t status = cli_read(&args, &options, err);

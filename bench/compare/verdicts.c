@@ -479,7 +479,7 @@ static void add_worker_code(text_list_t *parts, const comparison_t *comparison,
              has_change(comparison, "git.folder.revision"))
         text_list_add(parts, "code may have changed: different revision");
     else if (has_change(comparison, files))
-        text_list_add(parts, "code may have changed: different files of the operator");
+        text_list_add(parts, "code may have changed: different files of the workload");
     else if (has_change(comparison, "git.dirty") || has_change(comparison, "git.changes") ||
              has_change(comparison, "git.folder.dirty") ||
              has_change(comparison, "git.folder.changes"))

@@ -1,4 +1,4 @@
-/* `bench operator check --emulate`: are the rungs right? Each is compiled for this machine's CPU and run at small sizes, in
+/* `bench workload check --emulate`: are the rungs right? Each is compiled for this machine's CPU and run at small sizes, in
  * a process of its own; the reference and the tolerances are those of a measured case. */
 #include "emulate/emulate.h"
 
@@ -9,7 +9,7 @@
 #include "io/json.h"
 #include "measure/contender.h"
 #include "worker/pool.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 enum { MOST_ARRAY_BYTES = 65536 }; /* of all arrays: a CUDA thread takes microseconds here */
 
 case_t example_case(const workload_t *workload, const char *dtype, bool smallest) {
-    const operator_description_t *d = operators_find(workload->name);
+    const description_t *d = described_find(workload->name);
     case_t spec = {.engine = mem_text("pytorch"),
                    .device = mem_text("cpu"),
                    .variant = mem_text(""),
@@ -42,14 +42,14 @@ char *example_sizes_text(const case_t *spec) {
     return joined;
 }
 
-static int64_t value_of(const case_t *spec, const operator_description_t *d, size_t param) {
+static int64_t value_of(const case_t *spec, const description_t *d, size_t param) {
     return case_param_int(spec, d->params.items[param], d->defaults[param]);
 }
 
 /* The same case with another value of a param, by its number. */
 static case_t example_with(const workload_t *workload, const case_t *spec, size_t param,
                            int64_t value) {
-    const operator_description_t *d = operators_find(workload->name);
+    const description_t *d = described_find(workload->name);
     case_t changed = example_case(workload, spec->dtype, true);
     for (size_t i = 0; i < d->params.n; i++)
         for (size_t p = 0; p < changed.n_params; p++)
@@ -71,11 +71,11 @@ static void replace(case_t *spec, case_t by) {
 
 /* The default sizes, of which the largest is halved until the arrays are small. */
 static case_t small_case(const workload_t *workload, const char *dtype) {
-    const operator_description_t *d = operators_find(workload->name);
+    const description_t *d = described_find(workload->name);
     case_t spec = example_case(workload, dtype, false);
     for (;;) {
         size_t largest = d->params.n;
-        if (operators_cost(&spec).device_bytes <= MOST_ARRAY_BYTES &&
+        if (described_cost(&spec).device_bytes <= MOST_ARRAY_BYTES &&
             example_is_possible(workload, &spec))
             return spec;
         for (size_t i = 0; i < d->params.n; i++)
@@ -90,7 +90,7 @@ static case_t small_case(const workload_t *workload, const char *dtype) {
 
 /* Each size is one less, where that is possible: no multiple of a block. */
 static case_t uneven_case(const workload_t *workload, const char *dtype) {
-    const operator_description_t *d = operators_find(workload->name);
+    const description_t *d = described_find(workload->name);
     case_t spec = small_case(workload, dtype);
     for (size_t i = 0; i < d->params.n; i++) {
         const int64_t less = value_of(&spec, d, i) - 1;
@@ -140,7 +140,7 @@ typedef struct emulation {
 
 /* ---- sizes ------------------------------------------------------------------------------------- */
 
-static status_t unknown_param(const operator_description_t *d, const char *text, size_t length,
+static status_t unknown_param(const description_t *d, const char *text, size_t length,
                               error_t *err) {
     const vocabulary_t known = {"param", "", (const char *const *)d->params.items, d->params.n};
     char *name = mem_text_n(text, length), *complaint = vocabulary_complaint(&known, name);
@@ -153,7 +153,7 @@ static status_t unknown_param(const operator_description_t *d, const char *text,
 /* NAME=INTEGER. */
 static status_t read_set(const emulation_t *e, const char *text, size_t *param, int64_t *value,
                          error_t *err) {
-    const operator_description_t *d = operators_find(e->workload->name);
+    const description_t *d = described_find(e->workload->name);
     const size_t length = strcspn(text, "=");
     char *end = NULL;
     for (*param = 0; *param < d->params.n; ++*param)
@@ -221,7 +221,7 @@ static status_t build(const emulation_t *e, rung_t *rung, const case_t *spec, er
 typedef struct expected {
     contender_t *oracle;
     const reference_t *reference;
-    const operator_data_t *data;
+    const described_data_t *data;
 } expected_t;
 
 static status_t run_in(rung_t *rung, const case_t *spec, const expected_t *expected,
@@ -266,17 +266,17 @@ static status_t try_rung(const emulation_t *e, rung_t *rung, const case_t *spec,
 
 static status_t try_rungs(emulation_t *e, const case_t *spec, contender_t *oracle, uint64_t seed,
                           error_t *err) {
-    const operator_description_t *d = operators_find(e->workload->name);
+    const description_t *d = described_find(e->workload->name);
     reference_t reference = {0};
     status_t status = oracle->active ? contender_reference(oracle, 0, &reference, err)
                                      : error_set(err, STATUS_USAGE, "%s", oracle->result.reason);
     if (status != STATUS_OK)
         return error_within(err, "the reference");
-    const operator_data_t *data = operator_data_take(d, spec, seed);
+    const described_data_t *data = described_data_take(d, spec, seed);
     const expected_t expected = {oracle, &reference, data};
     for (size_t i = 0; i < e->n && status == STATUS_OK; i++)
         status = try_rung(e, &e->rungs[i], spec, &expected, err);
-    operator_data_release(data);
+    described_data_release(data);
     reference_free(&reference);
     return status;
 }
@@ -299,7 +299,7 @@ static status_t try_case(emulation_t *e, const case_t *spec, worker_link_t *work
 }
 
 static status_t try_cases(emulation_t *e, error_t *err) {
-    const operator_description_t *d = operators_find(e->workload->name);
+    const description_t *d = described_find(e->workload->name);
     workers_t workers = {.root = e->root};
     worker_link_t *worker;
     case_t defaults = example_case(e->workload, d->dtypes.items[0], false);

@@ -1,4 +1,4 @@
-/* Are the rungs of an operator right? Each is compiled for this machine's CPU and run at small sizes, in a process of its
+/* Are the rungs of a workload right? Each is compiled for this machine's CPU and run at small sizes, in a process of its
  * own; the reference and the tolerances are those of a measured case. */
 #ifndef BENCH_EMULATE_EMULATE_H
 #define BENCH_EMULATE_EMULATE_H
@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "workloads/common/workload.h"
 
-/* Cases that an operator is tried at before it is measured. */
+/* Cases that a described workload is tried at before it is measured. */
 
 /* A case of PyTorch's worker on the CPU: the default sizes, or the smallest. */
 case_t example_case(const workload_t *workload, const char *dtype, bool smallest);
@@ -14,11 +14,11 @@ case_t example_case(const workload_t *workload, const char *dtype, bool smallest
 char *example_sizes_text(const case_t *spec);
 
 /* Number `which` of EXAMPLES with little to compute: the smallest sizes; the default ones, halved until arrays are small; those
- * less 1. Two may be the same, and one may be none of the operator's. */
+ * less 1. Two may be the same, and one may be none of the described workload's. */
 enum { EXAMPLES = 3 };
 
 typedef struct emulate_options {
-    const workload_t *workload; /* an operator */
+    const workload_t *workload; /* a described workload */
     const char *root;           /* the project's folder */
     const char *variant;        /* only this rung; NULL: all */
     const text_list_t *sets;    /* "cols=4096": in every case */

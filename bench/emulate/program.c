@@ -4,8 +4,8 @@
 #include "compile/toolchain.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
-#include "workloads/operator/launches.h"
-#include "workloads/operator/tensor_maps.h"
+#include "workloads/described/launches.h"
+#include "workloads/described/tensor_maps.h"
 
 #include <inttypes.h>
 #include <libgen.h>
@@ -91,17 +91,17 @@ static status_t read_tables(const char *program, const char *folder, tables_t *t
 
 /* ---- what it is told (kernels/emulation/rung.h) ------------------------------------------------- */
 
-static char *file_of(const char *folder, const operator_array_t *array) {
+static char *file_of(const char *folder, const described_array_t *array) {
     return mem_format("%s/%s.bin", folder, array->name);
 }
 
-static status_t add_arrays(const operator_data_t *data, const char *folder, size_t workspace_bytes,
+static status_t add_arrays(const described_data_t *data, const char *folder, size_t workspace_bytes,
                            text_list_t *plan, error_t *err) {
-    const operator_description_t *d = data->description;
-    size_t order[OPERATOR_ARRAYS];
+    const description_t *d = data->description;
+    size_t order[DESCRIBED_ARRAYS];
     description_order(d, order);
     for (size_t o = 0; o < d->n_arrays; o++) {
-        const operator_array_t *array = &d->arrays[order[o]];
+        const described_array_t *array = &d->arrays[order[o]];
         const size_t bytes = data->shapes[order[o]].bytes;
         char *path = file_of(folder, array);
         text_list_add_format(plan, "array %s %zu %s %s",
@@ -118,7 +118,7 @@ static status_t add_arrays(const operator_data_t *data, const char *folder, size
     return STATUS_OK;
 }
 
-static void add_values(const operator_description_t *d, const case_t *spec, text_list_t *plan) {
+static void add_values(const description_t *d, const case_t *spec, text_list_t *plan) {
     for (size_t i = 0; i < d->n_scalars; i++)
         text_list_add_format(plan, "value %" PRIu64,
                              (uint64_t)description_scalar_value(d, i, spec).i64);
@@ -128,7 +128,7 @@ static void add_values(const operator_description_t *d, const case_t *spec, text
                                  (uint64_t)case_param_int(spec, d->params.items[i], 0));
 }
 
-static void add_launch(const operator_launch_t *launch, const launch_size_t *size,
+static void add_launch(const described_launch_t *launch, const launch_size_t *size,
                        text_list_t *plan) {
     const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
     text_list_add_format(plan, "launch %s %u %u %u %u %u %u %u %u %u %u %u", launch->entry, grid[0],
@@ -136,9 +136,8 @@ static void add_launch(const operator_launch_t *launch, const launch_size_t *siz
                          cluster[0], cluster[1], cluster[2], launch->cooperative);
 }
 
-static void add_map(const operator_description_t *d, const tensor_map_size_t *size,
-                    text_list_t *plan) {
-    size_t order[OPERATOR_ARRAYS], argument = 0;
+static void add_map(const description_t *d, const tensor_map_size_t *size, text_list_t *plan) {
+    size_t order[DESCRIBED_ARRAYS], argument = 0;
     text_list_t words = {0};
     description_order(d, order);
     while (order[argument] != size->array)
@@ -160,9 +159,9 @@ typedef struct sizes {
 } sizes_t;
 
 /* STATUS_FAILED: a GPU cannot launch it at these sizes, and why. */
-static status_t evaluate(const tables_t *tables, const operator_description_t *d,
-                         const case_t *spec, sizes_t *sizes, error_t *why) {
-    operator_values_t values;
+static status_t evaluate(const tables_t *tables, const description_t *d, const case_t *spec,
+                         sizes_t *sizes, error_t *why) {
+    described_values_t values;
     description_values(d, spec, MULTIPROCESSORS, &values);
     for (size_t i = 0; i < tables->launches.n; i++)
         TRY(launches_size(&tables->launches.items[i], &values, ARCH, &sizes->launches[i], why));
@@ -172,8 +171,8 @@ static status_t evaluate(const tables_t *tables, const operator_description_t *d
 
 /* ---- a run ------------------------------------------------------------------------------------- */
 
-static status_t take_outputs(const operator_data_t *data, const char *folder, error_t *err) {
-    const operator_description_t *d = data->description;
+static status_t take_outputs(const described_data_t *data, const char *folder, error_t *err) {
+    const description_t *d = data->description;
     status_t status = STATUS_OK;
     for (size_t i = 0; i < d->n_arrays && status == STATUS_OK; i++) {
         if (!d->arrays[i].is_output)
@@ -182,14 +181,14 @@ static status_t take_outputs(const operator_data_t *data, const char *folder, er
         size_t bytes;
         status = fs_read(path, &values, &bytes, err);
         if (status == STATUS_OK)
-            status = operator_data_write(data, i, values, folder, err);
+            status = described_data_write(data, i, values, folder, err);
         free(values);
         free(path);
     }
     return status;
 }
 
-status_t emulation_run(const char *program, const case_t *spec, const operator_data_t *data,
+status_t emulation_run(const char *program, const case_t *spec, const described_data_t *data,
                        const char *folder, emulated_t *how, char **reason, error_t *err) {
     tables_t tables;
     sizes_t sizes;

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compile/source.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
-/* A run of an operator's rung on this machine's CPU, in a process of its own. Its program is that of
+/* A run of a described workload's rung on this machine's CPU, in a process of its own. Its program is that of
  * emulate/program.h: the rung, kernels/emulation/host_cuda.h before it and rung.h behind it. */
 
 typedef enum emulated {
@@ -17,7 +17,7 @@ typedef enum emulated {
 } emulated_t;
 
 /* `folder` is for its files alone. The caller frees `*reason`; NULL if it has run. An error: this machine cannot. */
-status_t emulation_run(const char *program, const case_t *spec, const operator_data_t *data,
+status_t emulation_run(const char *program, const case_t *spec, const described_data_t *data,
                        const char *folder, emulated_t *how, char **reason, error_t *err);
 
 typedef struct host_program {

@@ -1,4 +1,4 @@
-/* Element types of an operator's arrays. */
+/* Element types of a described workload's arrays. */
 #ifndef BENCH_EXPRESSION_ELEMENT_H
 #define BENCH_EXPRESSION_ELEMENT_H
 

@@ -1,4 +1,4 @@
-/* Integer expressions of an operator's description and of its kernels' launch tables:
+/* Integer expressions of a workload's description and of its kernels' launch tables:
  * "ceil_div(rows, 4) * itemsize(T)". Numbers are 64-bit integers; an operation that overflows, divides by
  * zero or gives a negative power is an error, never a wrong number.
  *

@@ -12,7 +12,7 @@
 /* `bench help --completion`: a script for a shell, of the commands, their options and the values that are known. What
  * is not known is a file. */
 
-/* Words that a command takes: "[workloads|operators]", "new NAME | check DIR…". Names in capitals are the user's. */
+/* Words that a command takes: "[workloads|variants]", "new NAME | check DIR…". Names in capitals are the user's. */
 static text_list_t words_of(const cli_command_t *command) {
     text_list_t parts = text_split(command->operands, '|'), words = {0};
     for (size_t i = 0; i < parts.n; i++) {
@@ -224,8 +224,8 @@ static const struct {
     const char *name, *meaning;
 } FILES[] = {
     {"results/, plots/", "runs and their charts, in the current folder; in a checkout, there"},
-    {"kernels/NAME/operator.json, reference_NAME/worker.py",
-     "operators and contenders of your own, likewise"},
+    {"kernels/NAME/workload.json, reference_NAME/worker.py",
+     "workloads and contenders of your own, likewise"},
     {"share/bench/, share/doc/bench/", "what was installed, below the prefix"},
     {"~/.cache/bench/", "compiled programs"},
 };

@@ -15,7 +15,7 @@
 /* What `make install` has written, in the data folder: no checkout has it. */
 static const char INSTALLED[] = "installed.txt";
 /* A folder with kernels/ and sweeps/ may be anyone's; one with this, too, is a checkout. */
-static const char OURS[] = "kernels/operator.schema.json";
+static const char OURS[] = "kernels/workload.schema.json";
 
 static bool holds(const char *folder, const char *name) {
     char *path = fs_join(folder, name);

@@ -1,5 +1,5 @@
 /* The two folders of a call. The data folder is only read: kernels/, sweeps/, the Python sides, the scripts of charts.
- * The project's is the user's: results/, plots/, operators and contenders of their own. In a checkout both are the
+ * The project's is the user's: results/, plots/, workloads and contenders of their own. In a checkout both are the
  * checkout; with the data of `make install` the project is the current folder. */
 #ifndef BENCH_IO_FOLDERS_H
 #define BENCH_IO_FOLDERS_H

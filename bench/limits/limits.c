@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "results/conditions.h"
+#include "workloads/described/described.h"
 #include "workloads/device/descriptor.h"
-#include "workloads/operator/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -113,9 +113,9 @@ static void note_library(const case_result_t *result, device_rates_t *rates) {
 static void note_own(const case_result_t *result, device_rates_t *rates) {
     const workload_t *workload = workload_find(result->spec.workload);
     const matmul_type_t type = matmul_type_of(&result->spec);
-    /* The operations of an own operator are what its description says: too many would lower the
+    /* The operations of a described workload are what its description says: too many would lower the
      * limit of every other case. */
-    const bool is_claim = operators_find(result->spec.workload) != NULL;
+    const bool is_claim = described_find(result->spec.workload) != NULL;
     if (is_claim || type == MATMUL_TYPES || result->limit.phase == NULL ||
         result_is_algorithmic(result))
         return;

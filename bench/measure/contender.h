@@ -76,7 +76,8 @@ typedef struct contender_settings {
     unsigned pass; /* the current one, counted from 1; 0: a draw */
     unsigned draw;
     const char *compiled; /* folder for what tuning compilers choose */
-    const char *refill;   /* program that fills inputs of operators' rungs; NULL: the host does */
+    const char *
+        refill; /* program that fills inputs of described workloads on the device; NULL: the host does */
     uint64_t seed;
     double timeout_s;  /* for one answer */
     nvml_t *nvml;      /* NULL: do not read clocks */
@@ -155,10 +156,10 @@ void contender_note_contexts(spent_t *spent, const worker_link_t *link);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
 /* Load the output of an oracle, which is open, into `reference`, with its bounds: of the inputs of this seed, 0: those
- * of opening it. An operator's verify(), if it has one, must accept it. */
+ * of opening it. A described workload's verify(), if it has one, must accept it. */
 status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
                              error_t *err);
-/* Checks that can fail: refuse the outputs of an operator's oracle, `first` of the inputs as opened and `other` of a refill,
+/* Checks that can fail: refuse the outputs of a workload's oracle, `first` of the inputs as opened and `other` of a refill,
  * which its inputs are now, if for any array zeros, what it held before the run, or one output for both inputs would pass.
  * Leaves the oracle with other inputs. */
 status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
@@ -167,7 +168,7 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
  * `*reason`, NULL if they are. */
 status_t contender_verify(contender_t *oracle, const reference_t *reference, const char *folder,
                           check_t *check, char **reason, error_t *err);
-/* Run once, with outputs filled at random before, and compare them with what is expected. Of an operator's contender this
+/* Run once, with outputs filled at random before, and compare them with what is expected. Of a workload's contender this
  * runs a second time, and finds result.determinism. */
 void contender_check(contender_t *contender, const expectation_t *expected, check_t *check);
 /* One round, audited if it is the audit's; sets result.stop if it was the last. */

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "io/fs.h"
 #include "model/case.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -322,7 +322,7 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
                                 const reference_t *other, error_t *err) {
     const case_t *spec = &oracle->result.spec;
     const workload_t *workload = workload_find(spec->workload);
-    if (operators_find(spec->workload) == NULL)
+    if (described_find(spec->workload) == NULL)
         return STATUS_OK;
     const pair_t pair = {oracle, first, other, workload->tolerance(spec)};
     const size_t n = first->verified ? 1 : first->names.n;
@@ -405,7 +405,7 @@ static void run_again(contender_t *c, const reference_t *reference, const char *
     } else if (answer != NULL) {
         c->result.determinism = difference == NULL ? DETERMINISTIC : NONDETERMINISTIC;
         if (difference != NULL && repeats_of(c) == REPEATS_MUST_BE_EQUAL) {
-            char *reason = mem_format("two runs on the same inputs differ: %s; operator.json has "
+            char *reason = mem_format("two runs on the same inputs differ: %s; workload.json has "
                                       "\"deterministic\": \"required\"",
                                       difference);
             contender_drop(c, CASE_WRONG, reason);

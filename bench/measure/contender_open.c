@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "model/case.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -23,26 +23,19 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
     json_t *request =
         json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
                   (json_int_t)seed, "program", built, "profile", profile);
-    const operator_description_t *description = operators_find(spec->workload);
+    const description_t *description = described_find(spec->workload);
     json_t *described;
     error_t impossible = ERROR_INIT; /* the sweep's checks have computed its shapes */
     if (description != NULL &&
-        operators_request(description, spec, &described, &impossible) == STATUS_OK)
+        described_request(description, spec, &described, &impossible) == STATUS_OK)
         json_object_set_new(request, "operator", described);
     return request;
-}
-
-/* Tell the worker of a rung the program that fills its inputs on the device. */
-static void open_request_set_refill(json_t *request, const char *cubin) {
-    json_t *program = json_object_get(request, "program");
-    if (cubin != NULL && json_is_object(program) && json_object_get(request, "operator") != NULL)
-        json_object_set_new(program, "refill", json_string(cubin));
 }
 
 bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     size_t i;
     json_t *variant;
-    const char *name = operators_find(spec->workload) != NULL ? "operator" : spec->workload;
+    const char *name = described_find(spec->workload) != NULL ? "operator" : spec->workload;
     json_array_foreach(json_object_get(json_object_get(hello, "compiles"), name), i, variant) {
         if (json_is_string(variant) &&
             fnmatch(json_string_value(variant), spec->variant, 0) == 0) /* "*+compile" */
@@ -60,6 +53,19 @@ static bool open_request_may_have(const json_t *hello, const char *name) {
             return true;
     }
     return false;
+}
+
+/* Tell a worker on a GPU the program that fills inputs of operators there. */
+static void open_request_set_refill(json_t *request, const contender_t *c) {
+    const char *cubin = c->settings->refill;
+    json_t *program = json_object_get(request, "program");
+    if (cubin == NULL || json_object_get(request, "operator") == NULL ||
+        strcmp(c->result.spec.device, "cuda") != 0)
+        return;
+    if (json_is_object(program))
+        json_object_set_new(program, "refill", json_string(cubin));
+    else if (open_request_may_have(c->worker->hello, "refill"))
+        json_object_set_new(request, "refill", json_string(cubin));
 }
 
 void open_request_set_cache(json_t *request, const char *folder, unsigned draw) {
@@ -292,7 +298,7 @@ static void note_compiled(contender_t *c, const json_t *once) {
 static json_t *ask_open(contender_t *c) {
     json_t *request =
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
-    open_request_set_refill(request, c->settings->refill);
+    open_request_set_refill(request, c);
     set_cache(c, request);
     if (!needs_results(c))
         open_request_without_results(request, c->worker->hello);

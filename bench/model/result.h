@@ -154,7 +154,7 @@ typedef struct case_result {
     char *reason; /* why not ok; NULL if ok */
     flag_list_t flags;
     check_t before, after;
-    determinism_t determinism; /* of operators */
+    determinism_t determinism; /* of described workloads */
     trust_t trust;
     claims_t claims;
     draw_t *draws; /* of joined passes: draw k + 1 */

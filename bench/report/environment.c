@@ -256,7 +256,8 @@ void section_device(const report_t *report) {
 
 /* What follows "--" are options of bench run. */
 static bool is_import(const record_t *run) {
-    return run->argv.n > 2 && strcmp(run->argv.items[1], "operator") == 0 &&
+    static const char *const NAMES[] = {"workload", "operator"}; /* the second is a former name */
+    return run->argv.n > 2 && text_is_one_of(run->argv.items[1], NAMES, 2) &&
            strcmp(run->argv.items[2], "import") == 0;
 }
 
@@ -300,20 +301,26 @@ static void add_word(text_list_t *words, char *word) {
     free(word);
 }
 
-/* The folder given as --operator; NULL: the run was not called so. */
-static const char *operator_folder(const record_t *run) {
-    static const char OPTION[] = "--operator";
+static const char *value_of_option(const char *option, const record_t *run) {
     for (size_t i = 1; i < run->argv.n; i++) {
-        const size_t n = n_of_option(OPTION, run->argv.items + i, run->argv.n - i);
+        const size_t n = n_of_option(option, run->argv.items + i, run->argv.n - i);
         if (n > 0)
-            return n == 2 ? run->argv.items[i + 1] : run->argv.items[i] + sizeof OPTION;
+            return n == 2 ? run->argv.items[i + 1] : run->argv.items[i] + strlen(option) + 1;
     }
     return NULL;
 }
 
+/* The folder given as --workload, or by its former name; NULL: the run was not called so. */
+static const char *folder_of_workload(const record_t *run) {
+    const char *text = value_of_option("--workload", run);
+    if (text == NULL)
+        text = value_of_option("--operator", run);
+    return text != NULL && (strchr(text, '/') != NULL || workload_find(text) == NULL) ? text : NULL;
+}
+
 /* bench run of the case's workload. What is not of this program is found where the run found it. */
 static void add_workload(const record_t *run, const case_t *spec, text_list_t *words) {
-    const char *folder = operator_folder(run);
+    const char *folder = folder_of_workload(run);
     const bool import = is_import(run);
     for (size_t i = 1; import && i < run->argv.n && strcmp(run->argv.items[i], "--") != 0;) {
         const size_t skipped = n_of_option("--out", run->argv.items + i, run->argv.n - i);
@@ -321,7 +328,7 @@ static void add_workload(const record_t *run, const case_t *spec, text_list_t *w
             add_word(words, mem_text(run->argv.items[i]));
         i += skipped > 0 ? skipped : 1;
     }
-    text_list_add(words, import ? "--" : folder != NULL ? "run --operator" : "run --workload");
+    text_list_add(words, import ? "--" : "run --workload");
     if (!import)
         add_word(words, mem_text(folder != NULL ? folder : spec->workload));
 }

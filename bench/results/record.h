@@ -15,9 +15,9 @@
 
 struct study;
 
-/* Called for each own operator of a run that is loaded, so that its cases can be understood; set by main. `file` is for
+/* Called for each workload of a run that is loaded, so that its cases can be understood; set by main. `file` is for
  * messages. */
-extern status_t (*record_on_operator)(const char *file, const json_t *description, error_t *err);
+extern status_t (*record_on_described)(const char *file, const json_t *description, error_t *err);
 
 typedef struct sweep_text {
     char *path;            /* as given on the command line, or "(command line)" */

@@ -228,9 +228,9 @@ environment_t *record_pass(record_t *run, unsigned pass, const char *host, const
     return added;
 }
 
-status_t (*record_on_operator)(const char *file, const json_t *description, error_t *err);
+status_t (*record_on_described)(const char *file, const json_t *description, error_t *err);
 
-static status_t read_operators(const json_t *operators, record_t *run, error_t *err) {
+static status_t read_described(const json_t *operators, record_t *run, error_t *err) {
     const char *name;
     json_t *description;
     if (operators == NULL)
@@ -239,7 +239,7 @@ static status_t read_operators(const json_t *operators, record_t *run, error_t *
     json_object_foreach(run->operators, name, description) {
         char *key = mem_format("operators.%s", name);
         const status_t status =
-            record_on_operator != NULL ? record_on_operator(key, description, err) : STATUS_OK;
+            record_on_described != NULL ? record_on_described(key, description, err) : STATUS_OK;
         free(key);
         TRY(status);
     }
@@ -293,7 +293,7 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
     TRY(read_texts("left_out", values[LEFT_OUT], &run->left_out, err));
     TRY(read_sweeps(values[SWEEPS], run, err));
     TRY(read_passes(values[PASSES], run, err));
-    TRY(read_operators(values[OPERATORS], run, err));
+    TRY(read_described(values[OPERATORS], run, err));
     TRY(read_texts("algorithmic", values[ALGORITHMIC], &run->algorithmic, err));
     run->knows_algorithmic = values[ALGORITHMIC] != NULL;
     run->digest = json_deep_copy(values[DIGEST]);

@@ -10,7 +10,7 @@
 #include "run/state.h"
 #include "version.h"
 #include "worker/cpu_use.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -155,9 +155,9 @@ static void describe_program(run_t *run) {
 }
 
 /* What was measured is these files: a resumed run has the same. */
-static void describe_operators(run_t *run) {
+static void describe_workloads(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++) {
-        const operator_description_t *found = operators_find(run->sweeps[i].workload->name);
+        const description_t *found = described_find(run->sweeps[i].workload->name);
         if (found == NULL)
             continue;
         char *key = mem_format("operators.%s", run->sweeps[i].workload->name);
@@ -178,7 +178,7 @@ static void describe_machine(run_t *run) {
         free(devices);
     }
     describe_program(run);
-    describe_operators(run);
+    describe_workloads(run);
     host_describe(&run->here);
     if (run->pair != NULL)
         environment_set(&run->here, "measure.side", run->build == NULL ? "candidate" : "base");
@@ -189,7 +189,7 @@ static void describe_machine(run_t *run) {
 static void keep_descriptions(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++) {
         const char *name = run->sweeps[i].workload->name;
-        const operator_description_t *description = operators_find(name);
+        const description_t *description = described_find(name);
         if (description == NULL)
             continue;
         if (run->record.operators == NULL)
@@ -484,7 +484,7 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
     *status = CASE_SKIPPED;
     if (is_left_to_the_gpu(run, spec))
         return mem_text("there is a GPU, and the sweep has \"cpu\": \"without_gpu\" (of an "
-                        "operator's quick one, --set device=cpu decides)");
+                        "workload's quick one, --set device=cpu decides)");
     if (strcmp(spec->engine, "cuda") != 0)
         return run_no_time_left(run);
     if (run->no_gpu == NULL)

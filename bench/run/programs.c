@@ -3,7 +3,7 @@
 #include "io/fs.h"
 #include "measure/sanitizer.h"
 #include "run/state.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,11 +43,11 @@ static status_t add_programs(run_t *run, const compile_options_t *compile, error
     return status;
 }
 
-static bool has_rungs_of_operators(const run_t *run) {
+static bool has_described_on_gpu(const run_t *run) {
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
             const case_t *spec = &run->sweeps[s].cases[i];
-            if (strcmp(spec->engine, "cuda") == 0 && operators_find(spec->workload) != NULL)
+            if (strcmp(spec->device, "cuda") == 0 && described_find(spec->workload) != NULL)
                 return true;
         }
     return false;
@@ -56,7 +56,7 @@ static bool has_rungs_of_operators(const run_t *run) {
 /* It only saves time: without it the host fills the inputs. */
 static void compile_refill(run_t *run, compile_options_t compile) {
     error_t why = ERROR_INIT;
-    if (!has_rungs_of_operators(run))
+    if (!has_described_on_gpu(run))
         return;
     compile.progress = NULL;
     status_t status = compile_add_common(&compile, "refill", run->arch, &run->refill, &why);
@@ -66,7 +66,7 @@ static void compile_refill(run_t *run, compile_options_t compile) {
     if (status == STATUS_OK && program->status == PROGRAM_OK)
         run->settings.refill = program->cubin;
     else
-        progress_note(&run->progress, "inputs of operators are filled by the host: %s",
+        progress_note(&run->progress, "inputs of described workloads are filled by the host: %s",
                       status == STATUS_OK ? program->reason : why.text);
 }
 

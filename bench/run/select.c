@@ -141,8 +141,8 @@ status_t run_load_sweeps(run_t *run, error_t *err) {
         if (single)
             TRY(sweep_from_options(&options->single, options->root, &run->sweeps[i], err));
         else if (fs_is_folder(options->sweeps[i]))
-            TRY(sweep_of_operator(options->sweeps[i], options->quick, options->root,
-                                  &run->sweeps[i], err));
+            TRY(sweep_of_folder(options->sweeps[i], options->quick, options->root, &run->sweeps[i],
+                                err));
         else
             TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
         apply_options(options, &run->sweeps[i]);
@@ -476,7 +476,7 @@ static status_t refuse_kind(const run_t *run, const char *key, const char *found
     if (text_starts(key, "operators."))
         return error_set(err, STATUS_INCOMPARABLE,
                          "%s cannot be resumed: the files of %s have changed since: restore them "
-                         "(operator.json, .py, .cu), or choose another --out",
+                         "(workload.json, .py, .cu), or choose another --out",
                          run->folder, key + strlen("operators."));
     return error_set(err, STATUS_INCOMPARABLE,
                      "%s cannot be resumed: %s: found '%s', expected '%s': continue with the same "

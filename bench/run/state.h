@@ -107,7 +107,7 @@ typedef struct run {
     bool gpu_broken;    /* no_gpu is a worker failure, not a missing device or driver */
     char *no_compiler;  /* why nothing can be compiled; NULL if it can */
     program_list_t programs;
-    program_list_t refill; /* the program that fills inputs of operators' rungs */
+    program_list_t refill; /* the program that fills inputs of described workloads on the device */
     clock_lock_t clock_lock;
     nvml_t *nvml;
     contender_settings_t settings;

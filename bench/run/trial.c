@@ -7,7 +7,7 @@
 #include "measure/contender.h"
 #include "model/result.h"
 #include "results/digest.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -444,7 +444,7 @@ static void drop_all(trial_t *trial, const char *reason) {
 /* What was measured is the files that the run began with. False: they are others now, and all contenders
  * are dropped. */
 static bool check_files(trial_t *trial) {
-    const operator_description_t *description = operators_find(trial->group->workload->name);
+    const description_t *description = described_find(trial->group->workload->name);
     error_t why = ERROR_INIT;
     if (description == NULL || description_check_files(description, &why) == STATUS_OK)
         return true;

@@ -1,7 +1,7 @@
 #include "base/memory.h"
 #include "io/json.h"
 #include "sweep/plan.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -178,11 +178,11 @@ static json_t *select_variants(const text_list_t *wanted, const text_list_t *kno
     return list;
 }
 
-/* Rungs of an operator are launched one by one, which has times of all phases, and in a graph, as
+/* Rungs of a described workload are launched one by one, which has times of all phases, and in a graph, as
  * PyTorch's best modes. */
 static void add_launches(const workload_t *workload, json_t *techniques) {
     json_t *launches = json_pack("{s:[s, s]}", "launch", "stream", "graph");
-    if (operators_find(workload->name) != NULL)
+    if (described_find(workload->name) != NULL)
         json_object_update_missing(techniques, launches);
     json_decref(launches);
 }
@@ -318,9 +318,9 @@ static status_t make_contenders(const workload_t *workload, const sweep_options_
     return status;
 }
 
-/* What an operator's description gives for axes that are not set. */
+/* What a workload's description gives for axes that are not set. */
 static void add_default_axes(const workload_t *workload, bool quick, json_t *axes) {
-    const operator_description_t *description = operators_find(workload->name);
+    const description_t *description = described_find(workload->name);
     if (description == NULL)
         return;
     const json_t *sweep = json_object_get(description->json, "sweep");
@@ -345,7 +345,7 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
         if (json_object_size(settings.axes) > 0)
             json_object_set(json, "axes", settings.axes);
         if (options->quick && options->engine == NULL && settings.device == NULL &&
-            operators_find(workload->name) != NULL)
+            described_find(workload->name) != NULL)
             json_object_set_new(json, "cpu", json_string("without_gpu"));
         char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         status = sweep_parse(SOURCE, text, root, sweep, err);
@@ -361,12 +361,12 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
     return status;
 }
 
-status_t sweep_of_operator(const char *folder, bool quick, const char *root, sweep_t *sweep,
-                           error_t *err) {
+status_t sweep_of_folder(const char *folder, bool quick, const char *root, sweep_t *sweep,
+                         error_t *err) {
     const workload_t *workload;
     char *resolved = realpath(folder, NULL);
     *sweep = (sweep_t){0};
-    status_t status = workload_add_operator(resolved != NULL ? resolved : folder, &workload, err);
+    status_t status = workload_add_described(resolved != NULL ? resolved : folder, &workload, err);
     free(resolved);
     TRY(status);
     const sweep_options_t options = {.workload = workload->name, .quick = quick};

@@ -85,14 +85,14 @@ typedef struct sweep_options {
     const char *workload, *variant, *engine;
     const char *const *sets;
     size_t n_sets;
-    bool quick; /* the quick sweep of an operator's description in place of the full one */
+    bool quick; /* the quick sweep of a workload's description in place of the full one */
 } sweep_options_t;
 
 status_t sweep_from_options(const sweep_options_t *options, const char *root, sweep_t *sweep,
                             error_t *err);
-/* The quick or full sweep of the operator that a folder describes. */
-status_t sweep_of_operator(const char *folder, bool quick, const char *root, sweep_t *sweep,
-                           error_t *err);
+/* The quick or full sweep of the workload that a folder describes. */
+status_t sweep_of_folder(const char *folder, bool quick, const char *root, sweep_t *sweep,
+                         error_t *err);
 
 /* In which order the cases of a sweep are measured. */
 

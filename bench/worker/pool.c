@@ -567,7 +567,7 @@ static status_t add_worker(workers_t *workers, const case_t *spec, const char *r
 status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err) {
     char engine[32];
-    /* Implementations of an operator do not share a process; others do where they import the same. */
+    /* Implementations of a described workload do not share a process; others do where they import the same. */
     const bool alone = strcmp(spec->engine, "python") == 0;
     const char *part = alone ? spec->variant : case_compiles(spec) ? WORKER_COMPILES : "";
     char *label = mem_format("%s%s%s%s%s", case_engine_label(spec, engine),

@@ -68,7 +68,7 @@ static void stop_cuda(void *state) {
 static const session_ops_t *const WORKLOADS[] = {
     &mlp_infer_cuda, &linreg_train_cuda, &mnist_train_cuda,
     &mlp_train_cuda, &null_cuda,         &device_copy_cuda,
-    &allocate_cuda,  &operator_cuda,     NULL};
+    &allocate_cuda,  &described_cuda,    NULL};
 
 /* After a fault in a kernel every call in its context, this one too, returns the same error (CUDA
  * C++ Programming Guide, error checking). */

@@ -6,7 +6,7 @@
 #include "model/result_json.h"
 #include "worker/requests.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static json_t *capabilities_of(const engine_t *engine) {
     json_t *capabilities = json_object();
     for (size_t i = 0; engine->workloads[i] != NULL; i++) {
         const char *name = engine->workloads[i]->workload;
-        if (strcmp(name, SESSION_OPERATORS) != 0)
+        if (strcmp(name, SESSION_DESCRIBED) != 0)
             json_object_set_new(capabilities, name, variants_of(engine, workload_find(name)));
     }
     return capabilities;
@@ -92,7 +92,7 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
 }
 
 static const session_ops_t *find_ops(const engine_t *engine, const char *workload, error_t *err) {
-    const char *name = operators_find(workload) != NULL ? SESSION_OPERATORS : workload;
+    const char *name = described_find(workload) != NULL ? SESSION_DESCRIBED : workload;
     for (size_t i = 0; engine->workloads[i] != NULL; i++)
         if (strcmp(engine->workloads[i]->workload, name) == 0)
             return engine->workloads[i];
@@ -113,14 +113,14 @@ static json_t *on_loss(const worker_t *worker, const json_t *request, error_t *e
     return answer;
 }
 
-/* Read the operator that a case is of; it must be what the supervisor has read. */
-static status_t take_operator(const json_t *request, error_t *err) {
+/* Read the described workload that a case is of; it must be what the supervisor has read. */
+static status_t take_described(const json_t *request, error_t *err) {
     const char *folder = request_text(request, "folder"), *name = request_text(request, "name");
     const char *hash = request_text(request, "hash");
     if (!json_is_object(request))
         return STATUS_OK;
-    const operator_description_t *found;
-    TRY(operators_add(folder != NULL ? folder : "", NULL, &found, err));
+    const description_t *found;
+    TRY(described_add(folder != NULL ? folder : "", NULL, &found, err));
     return strcmp(found->name, name != NULL ? name : "") == 0 && hash != NULL &&
                    strcmp(found->hash, hash) == 0
                ? STATUS_OK
@@ -167,7 +167,7 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     };
     if (status != STATUS_OK)
         error_within(err, "\"case\"");
-    else if ((status = take_operator(json_object_get(request, "operator"), err)) != STATUS_OK)
+    else if ((status = take_described(json_object_get(request, "operator"), err)) != STATUS_OK)
         error_within(err, "\"operator\"");
     else if ((session->ops = find_ops(worker->engine, session->spec.workload, err)) == NULL)
         status = err->status;

@@ -5,7 +5,7 @@
 #include "model/result_json.h"
 #include "results/study_csv.h"
 #include "workloads/common/workload.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <assert.h>
 #include <jansson.h>
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ==== ways of an operator's Python file ======================================================= */
+/* ==== ways of a described workload's Python file ======================================================= */
 
-/* The ways in which an operator's Python file NAME.py is run, as far as its text tells; its worker, which
+/* The ways in which a described workload's Python file NAME.py is run, as far as its text tells; its worker, which
  * imports it, has the last word (reference_python/ways.py). */
 
 static const char GRAPH[] = "+graph", COMPILE[] = "+compile";
@@ -25,7 +25,7 @@ typedef enum setting { UNSET, IS_FALSE, IS_TRUE } setting_t;
 typedef struct script {
     setting_t graph, compile; /* GRAPH = …, COMPILE = … at the start of a line */
     bool is_plain;            /* imports nothing but PyTorch and what computes nothing */
-    bool is_imported;         /* written by `bench operator import` */
+    bool is_imported;         /* written by `bench workload import` */
 } script_t;
 
 /* Beside torch: modules whose functions torch.compile traces, or that a forward pass does not call. */
@@ -187,23 +187,23 @@ static bool is_built_in(const char *name) {
 
 const workload_t *workload_find(const char *name) {
     const workload_t *built_in = find_built_in(name);
-    return built_in != NULL ? built_in : operators_find_workload(name);
+    return built_in != NULL ? built_in : described_find_workload(name);
 }
 
 /* ==== the list ================================================================================ */
 
-status_t workload_add_operator(const char *folder, const workload_t **added, error_t *err) {
-    const operator_description_t *description;
-    TRY(operators_add(folder, is_built_in, &description, err));
+status_t workload_add_described(const char *folder, const workload_t **added, error_t *err) {
+    const description_t *description;
+    TRY(described_add(folder, is_built_in, &description, err));
     *added = workload_find(description->name);
     return STATUS_OK;
 }
 
-void workload_search_operators(const char *root, void (*left_out)(const char *why)) {
+void workload_search_described(const char *root, void (*left_out)(const char *why)) {
     char *project = folders_project(root);
-    operators_search(root, is_built_in, left_out);
+    described_search(root, is_built_in, left_out);
     if (strcmp(project, root) != 0)
-        operators_search(project, is_built_in, left_out);
+        described_search(project, is_built_in, left_out);
     free(project);
 }
 
@@ -222,7 +222,7 @@ const technique_spec_t *workload_technique(const workload_t *workload, const cha
 }
 
 const workload_t *workload_at(size_t index) {
-    return index < N_WORKLOADS ? TABLE[index] : operators_workload(index - N_WORKLOADS);
+    return index < N_WORKLOADS ? TABLE[index] : described_workload(index - N_WORKLOADS);
 }
 
 const study_t *workload_study(void) {

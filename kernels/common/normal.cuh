@@ -1,4 +1,4 @@
-// Standard normal numbers from random words, bit for bit those of bench/workloads/operator/fill.c, which has the source
+// Standard normal numbers from random words, bit for bit those of bench/workloads/described/fill.c, which has the source
 // of the constants and the reason for each step. A test compiles this file for the host and compares the bits. Every
 // operation is rounded by itself: a fused one would change the bits.
 #pragma once

@@ -1,4 +1,4 @@
-// Fills an input of an operator on the device, with the bits of fill_again() in bench/workloads/operator/fill.c. A program
+// Fills an input of a workload on the device, with the bits of fill_again() in bench/workloads/described/fill.c. A program
 // of its own, which the worker launches between samples: a rung can neither replace nor see it. A test compiles this file
 // for the host and compares the bits, `make check-gpu` on the device.
 #include "launch.cuh"
@@ -8,7 +8,7 @@
 constexpr unsigned THREADS = 256, WORDS = 4; // a thread takes the words of one block of the stream
 LAUNCH = {THREADS, THREADS * WORDS, 0, 0, WEIGHTS_IN_BUFFERS};
 
-// As element_t and fill_kind_t in bench/workloads/operator/. Permutations and constants are left to the host.
+// As element_t and fill_kind_t in bench/workloads/described/. Permutations and constants are left to the host.
 enum refill_element { F32, F16, BF16, F64, I32, I64, U8, BOOL };
 enum refill_kind { UNIFORM, NORMAL, INTEGERS };
 

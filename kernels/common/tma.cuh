@@ -21,6 +21,15 @@ __device__ __forceinline__ void load_tile(unsigned to, const tensor_map_t &map, 
                  : "memory");
 }
 
+// To the same place in each block of the cluster whose bit is set; the barriers of all these blocks count the bytes.
+__device__ __forceinline__ void load_tile_to(unsigned short blocks, unsigned to, const tensor_map_t &map, unsigned barrier,
+                                             int x, int y) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                 "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+
 // So that the first copy need not wait for the map.
 __device__ __forceinline__ void prefetch_map(const tensor_map_t &map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");

@@ -1,6 +1,6 @@
-// Several elements of an operator's type T in one load or store of up to 16 bytes.
+// Several elements of a workload's type T in one load or store of up to 16 bytes.
 #pragma once
-#include "operator.cuh"
+#include "workload.cuh"
 
 // The largest power of two that divides `bytes`, at most 16.
 __host__ __device__ constexpr unsigned widest_load(unsigned long long bytes) {

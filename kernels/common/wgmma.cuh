@@ -1,5 +1,5 @@
 // Products of a warpgroup (four warps) on Hopper's tensor cores, with both operands in shared memory: wgmma, which
-// only sm_90a has. An operand's row is 64 elements of fp16 (or bf16, if that is the operator's type) along the sum, 128 bytes, and rows are stored one after
+// only sm_90a has. An operand's row is 64 elements of fp16 (or bf16, if that is the workload's type) along the sum, 128 bytes, and rows are stored one after
 // another; the chunk c of 16 bytes of row r lies at place c ^ r % 8 (PTX ISA, "128-Byte swizzle"). Operands begin at a
 // multiple of 1024 bytes.
 #pragma once
@@ -40,7 +40,7 @@ template <unsigned REGISTERS> __device__ __forceinline__ void take_registers() {
 // w of the four has rows 16 * w … 16 * w + 15 of d: d[j] is columns 8 * j … 8 * j + 7, a fragment as in tensor_cores.cuh.
 
 // clang-format off
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
 #define WGMMA_TYPE "bf16"
 #else
 #define WGMMA_TYPE "f16"

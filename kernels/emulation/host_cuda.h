@@ -1,4 +1,4 @@
-// CUDA on the host: right or wrong without a GPU, for `bench operator check --emulate` and for tests. Included before a
+// CUDA on the host: right or wrong without a GPU, for `bench workload check --emulate` and for tests. Included before a
 // rung that is compiled as C++. A block is a thread of the system, so that blocks of a cluster run at the same time, and
 // `__shared__` is thread_local; a CUDA thread is a fiber, which is left at barriers and where a warp exchanges values.
 // What it cannot show: data races, and what an instruction really does. Headers of kernels/common that consist of PTX have

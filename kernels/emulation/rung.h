@@ -1,5 +1,5 @@
-// The end of a rung's program on the host: all kernels of an operator have the same parameters. What it is told, a line
-// each, comes from bench/workloads/operator/emulation.c:
+// The end of a rung's program on the host: all kernels of a workload have the same parameters. What it is told, a line
+// each, comes from bench/workloads/described/emulation.c:
 //   tables FILE MAPS     write WORKSPACE, 64 bytes, and LAUNCHES to FILE, TENSOR_MAPS to MAPS
 //   run             then from stdin:
 //   array ROLE BYTES NAME PATH    an argument: input, in_place, output or workspace; PATH is what it holds
@@ -86,12 +86,12 @@ static int write_tables(const char *path) {
     return 0;
 }
 
-// All kernels of a rung have the operator's parameters; those with maps have all of them. One without ignores them.
+// All kernels of a rung have the workload's parameters; those with maps have all of them. One without ignores them.
 template <class... Maps>
 static void launch_with(unsigned maps, void *kernel, void **arguments, dim3 blocks, dim3 threads, dim3 clusters,
                         bool cooperative) {
     if (maps == sizeof...(Maps))
-        launch_on_host((void (*)(OPERATOR_ARGUMENTS, Maps...))kernel, arguments, blocks, threads, clusters, 1,
+        launch_on_host((void (*)(WORKLOAD_ARGUMENTS, Maps...))kernel, arguments, blocks, threads, clusters, 1,
                        cooperative);
     else if constexpr (sizeof...(Maps) < MOST_MAPS)
         launch_with<Maps..., map_argument_t>(maps, kernel, arguments, blocks, threads, clusters, cooperative);

@@ -11,14 +11,14 @@
 // Limits  The L2, or the DRAM where b is not in it. Every block reads all of a: from 32 rows on as much as b.
 #if __CUDA_ARCH__ < 800
 #error SKIP: needs asynchronous copies (sm_80)
-#elif OPERATOR_BF16
+#elif WORKLOAD_BF16
 #error SKIP: products of fp16 only
 #elif M > 16
 #error SKIP: more than 16 rows: blocks of the other rungs share what they load
 #elif K % 8 != 0 || N % 8 != 0
 #error SKIP: needs k and n that are multiples of 8 (16-byte loads)
 #endif
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/tensor_cores.cuh"
 
 constexpr unsigned WARPS = 16, THREADS = 32 * WARPS, ROWS = 16, COLUMNS = 32, TILES = COLUMNS / 8;

@@ -2,9 +2,10 @@
 // Change  From 07: two blocks of a cluster compute a tile, each along half of k. Each sends half of its sums to the other,
 //         warp by warp with one bulk copy through the cluster's shared memory, and adds what it gets to its own half.
 //         Smaller tiles. Clusters of four took twice as long: presumably not all fit at once.
-// Buys    m = 128: 10.9 us (cuBLASLt 11.2), in one pass on an H200. m = 256: 16.0 (15.1), 64: 9.3 (8.1): behind. With
-//         stores of 8 bytes to the other block instead of bulk copies m = 128 took 14.4.
-// Limits  Each step waits for its stage, however small its products are.
+// Buys    m = 16: 6.7 us (cuBLAS 8.8), 64: 7.6 (7.9), 128: 9.0 (cuBLASLt 10.9), in one pass on an H200. Not at 256: 16.2,
+//         one block for a tile of (128, 64) 13.3. Addresses and branches that the compiler knows to be the same in a warp
+//         made the difference: before, 9.3 us at 64.
+// Limits  Each step waits for its stage, however small its products are: stages of two steps took 7.4 at 64, 9.5 at 128.
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
 #error SKIP: needs wgmma and TMA (sm_90a)
 #endif
@@ -19,12 +20,8 @@
 #define TILE_M 128
 #define TILE_N 64
 #define COPIERS 128
-#elif TILES_OF(128, 128) <= MOST_TILES
-#define TILE_M 128
-#define TILE_N 128
-#define COPIERS 128
 #else
-#error SKIP: more than 66 tiles of (128, 128): each multiprocessor has one without dividing sums
+#error SKIP: more than 66 tiles of (128, 64): each multiprocessor has one without dividing sums
 #endif
 #include "tma_ring.cuh"
 
@@ -37,20 +34,20 @@ __device__ __forceinline__ unsigned chunk_at(unsigned row, unsigned chunk) {
 
 // Into the ring, where no copy is under way any more: all columns of the other part, then all of this one.
 __device__ __forceinline__ void send_sums(const sums_t &sums, const ring_t &ring, unsigned part) {
-    const unsigned lane = threadIdx.x % 32, first = warp_number() * 16, other = 1 - part;
+    const unsigned lane = threadIdx.x % 32, warp = warp_number(), other = 1 - part;
 #pragma unroll
     for (unsigned j = 0; j < TILE_N / 8; j++)
 #pragma unroll
         for (unsigned h = 0; h < 2; h++)
             *reinterpret_cast<float2 *>(ring.memory + j / (PART_N / 8) * PART_BYTES + lane % 2 * 8 +
-                                        chunk_at(first + lane / 4 + h * 8, j % (PART_N / 8) * 2 + lane % 4 / 2)) =
+                                        chunk_at(warp * 16 + lane / 4 + h * 8, j % (PART_N / 8) * 2 + lane % 4 / 2)) =
                 make_float2(sums.of[j][2 * h], sums.of[j][2 * h + 1]);
     show_to_tma();
     __syncwarp();
     constexpr unsigned BYTES = 16 * PART_N * sizeof(float);
     if (is_elected())
-        send_bulk(address_in(other, ring.out() + warp_number() * BYTES),
-                  ring.address + other * PART_BYTES + warp_number() * BYTES, BYTES,
+        send_bulk(address_in(other, ring.out() + warp * BYTES),
+                  ring.address + other * PART_BYTES + warp * BYTES, BYTES,
                   address_in(other, ring.sums_are_there()));
 }
 

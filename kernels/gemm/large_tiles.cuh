@@ -7,6 +7,8 @@
 #define TILE_N 256
 #elif TILES_OF(128, 128) >= LEAST_TILES
 #define TILE_N 128
+#elif TILES_OF(128, 64) >= LEAST_TILES
+#define TILE_N 64
 #else
-#error SKIP: fewer than 67 tiles of (128, 128) leave half of the multiprocessors without work
+#error SKIP: fewer than 67 tiles of (128, 64) leave half of the multiprocessors without work
 #endif

@@ -4,9 +4,9 @@
 // In shared memory a row of a step is 128 bytes, eight chunks of 16, and chunk c of row r lies at place c ^ r % 8:
 // eight rows of one chunk, which ldmatrix reads together, and eight chunks of one row are in different banks.
 #pragma once
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/tensor_cores.cuh"
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
 #error SKIP: products of fp16 only
 #elif K % 8 != 0 || N % 8 != 0
 #error SKIP: needs k and n that are multiples of 8 (16-byte loads and stores)

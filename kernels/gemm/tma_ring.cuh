@@ -3,9 +3,10 @@
 //   TILE_M, TILE_N   the tile: one or two warpgroups, 64, 128 or 256 columns
 //   PARTS            blocks of a cluster that divide the sum of a tile (1: no cluster)
 //   COPIERS          threads beside those that multiply, of which one copies: 32, or 128 to give away their registers
+//   SHARERS          blocks of a cluster, one tile below the other, that share what they load of b (if not defined: 1)
 // Copies outside of a and b are zeros, and nothing outside of y is stored: no tile needs to fit.
 #pragma once
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/tensor_cores.cuh"
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
@@ -13,9 +14,14 @@
 #error SKIP: needs k and n that are multiples of 8 (rows of 16 bytes)
 #endif
 
+#ifndef SHARERS
+#define SHARERS 1
+#endif
+
 constexpr unsigned TILE_K = 64, ROW_BYTES = 128; // of a and b in shared memory, swizzled
 constexpr unsigned WARPGROUPS = TILE_M / 64, MULTIPLIERS = WARPGROUPS * 128, THREADS = MULTIPLIERS + COPIERS;
-constexpr unsigned TILES_M = (M + TILE_M - 1) / TILE_M, TILES_N = (N + TILE_N - 1) / TILE_N, TILES = TILES_M * TILES_N;
+constexpr unsigned TILES_M = (M + TILE_M * SHARERS - 1) / (TILE_M * SHARERS), TILES_N = (N + TILE_N - 1) / TILE_N;
+constexpr unsigned TILES = TILES_M * TILES_N; // of a cluster's blocks together
 constexpr unsigned STEPS = ((K + TILE_K - 1) / TILE_K + PARTS - 1) / PARTS; // of a block
 constexpr unsigned A_ROWS = M < TILE_M ? (M + 7) / 8 * 8 : TILE_M;          // what is copied; others are not stored
 constexpr unsigned COPY_BYTES = (A_ROWS + TILE_N) * ROW_BYTES, A_BYTES = TILE_M * ROW_BYTES;
@@ -33,7 +39,7 @@ static_assert(PARTS * PART_BYTES <= RING_BYTES, "sums of all parts, where the ri
 static_assert((2 * SLOTS + 1) * 8 <= BARRIER_BYTES, "barriers of all stages, and one of the sums");
 
 TENSOR_MAPS = {{"a", {K, M}, {TILE_K, A_ROWS}, SWIZZLE_128, L2_256},
-               {"b", {K, N}, {TILE_K, TILE_N}, SWIZZLE_128, L2_256},
+               {"b", {K, N}, {TILE_K, TILE_N / SHARERS}, SWIZZLE_128, L2_256},
                {"y", {N, M}, {64, 64}, SWIZZLE_128}};
 
 // ---- where -----------------------------------------------------------------------------------------
@@ -47,7 +53,10 @@ struct place_t {
         constexpr unsigned DOWN = 16;
         const unsigned group = tile / (DOWN * TILES_N), in_group = tile % (DOWN * TILES_N);
         const unsigned down = min(TILES_M - group * DOWN, DOWN);
-        m = (group * DOWN + in_group % down) * TILE_M;
+        m = (group * DOWN + in_group % down) * TILE_M * SHARERS;
+#if SHARERS > 1
+        m += block_in_cluster() * TILE_M;
+#endif
         n = in_group / down * TILE_N;
     }
 };
@@ -64,7 +73,7 @@ struct ring_t {
         if (threadIdx.x == 0) {
             for (unsigned i = 0; i < SLOTS; i++) {
                 barrier_init(full(i));
-                barrier_init(free(i), WARPGROUPS);
+                barrier_init(free(i), WARPGROUPS * SHARERS);
             }
             barrier_init(sums_are_there());
             show_to_tma();
@@ -100,7 +109,13 @@ __device__ __forceinline__ void copy_tile(ring_t &ring, const place_t &place, un
         barrier_wait(ring.free(ring.slot), ring.phase ^ 1);
         barrier_expect(ring.full(ring.slot), COPY_BYTES);
         load_tile(ring.stage(), of_a, ring.full(ring.slot), k, place.m);
+#if SHARERS > 1
+        const unsigned first = block_in_cluster() * (TILE_N / SHARERS);
+        load_tile_to((1 << SHARERS) - 1, ring.stage() + A_BYTES + first * ROW_BYTES, of_b, ring.full(ring.slot), k,
+                     place.n + first);
+#else
         load_tile(ring.stage() + A_BYTES, of_b, ring.full(ring.slot), k, place.n);
+#endif
     }
 }
 
@@ -118,6 +133,17 @@ __device__ __forceinline__ bool is_first_of_warpgroup() {
     return threadIdx.x % 128 == 0;
 }
 
+// Says that this warpgroup has finished with a stage, to all blocks that load into it.
+__device__ __forceinline__ void release(const ring_t &ring, unsigned slot) {
+#if SHARERS > 1
+    if (threadIdx.x % 128 < SHARERS)
+        barrier_arrive_in(address_in(threadIdx.x % 128, ring.free(slot)));
+#else
+    if (is_first_of_warpgroup())
+        barrier_arrive(ring.free(slot));
+#endif
+}
+
 // The products of a step run while the next one is waited for; then its stage is free.
 __device__ __forceinline__ void multiply_tile(sums_t &sums, ring_t &ring) {
     const unsigned rows = warpgroup_number() * 64 * ROW_BYTES;
@@ -132,17 +158,16 @@ __device__ __forceinline__ void multiply_tile(sums_t &sums, ring_t &ring) {
                         (step | s) != 0);
         end_products();
         wait_for_products<1>();
-        if (step > 0 && is_first_of_warpgroup())
-            barrier_arrive(ring.free(before));
+        if (step > 0)
+            release(ring, before);
         before = ring.slot;
     }
     wait_for_products<0>();
-    if (is_first_of_warpgroup())
-        barrier_arrive(ring.free(before));
+    release(ring, before);
 }
 
 __device__ __forceinline__ unsigned pair_of(float x, float y) {
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
     const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
 #else
     const half2 pair = __floats2half2_rn(x, y);

@@ -1,6 +1,6 @@
 // Sums in a fixed order: the same bits in each run. No atomics on floats.
 #pragma once
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/warp.cuh"
 
 // Of the block's threads; thread 0 gets it. May be called again after a barrier.

@@ -2,7 +2,7 @@
 // Change  None: the start of the ladder.
 // Buys    Nothing: x is read twice, an element at a time. Rows that fit into the L1 or L2 are read from there.
 // Limits  2 or 4 bytes per load: many instructions and few bytes in flight.
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/warp.cuh"
 
 constexpr unsigned THREADS = 256, WARPS = THREADS / 32;

@@ -2,7 +2,7 @@
 // Change  None: the start of the ladder.
 // Buys    Nothing: x is read three times, and y written once. Rows that fit into the L1 or L2 are read from there.
 // Limits  Two reductions over the block per row; with few rows, few multiprocessors have work.
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 
 constexpr unsigned THREADS = 256;
 LAUNCHES = {{"softmax_rows", {"rows"}, {THREADS}}};

@@ -1,7 +1,5 @@
 """Rungs of operators on the host: compiled as C++, launched as their tables say."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib
@@ -21,7 +19,7 @@ KEPT = BENCH.parent / "host_cuda"
 OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-U_FORTIFY_SOURCE"]
 SM_COUNT = 3
 TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
-LAUNCH_TEXTS = (64, 64, 64, 64, 32, 32, 32, 64, 16, 16, 16)  # operator_launch: texts, then flags
+LAUNCH_TEXTS = (64, 64, 64, 64, 32, 32, 32, 64, 16, 16, 16)  # described_launch: texts, then flags
 LAUNCH_BYTES = sum(LAUNCH_TEXTS) + 2 * 4
 
 
@@ -122,8 +120,8 @@ class Rung:
         )
         defines = {
             **{f"DTYPE_{name.upper()}": int(name == dtype) for name in TYPES},
-            "OPERATOR_T": TYPES[dtype],
-            "OPERATOR_ARGUMENTS": parameters.replace("T *", "OPERATOR_T *"),
+            "WORKLOAD_T": TYPES[dtype],
+            "WORKLOAD_ARGUMENTS": parameters.replace("T *", "WORKLOAD_T *"),
             **constants,
         }
         self._library = library_of(program, [kernels, (kernels / rung).parent], defines)

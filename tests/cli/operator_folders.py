@@ -1,7 +1,5 @@
 """Operators that tests write into a folder, and runs of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from textwrap import dedent
@@ -26,7 +24,7 @@ def write_operator(folder: Path, files: dict[str, str], **keys: Any) -> Path:
         "outputs": [Y],
         **keys,
     }
-    (folder / "operator.json").write_text(json.dumps(description), encoding="utf-8")
+    (folder / "workload.json").write_text(json.dumps(description), encoding="utf-8")
     for name, text in {"reference.py": TWICE, **files}.items():
         (folder / name).write_text(dedent(text), encoding="utf-8")
     return folder

@@ -1,7 +1,5 @@
 """Operators that tests write into a folder: y = x, with changes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ def write_operator(folder: Path, files: dict[str, str] | None = None, **keys: An
     """Write an operator with the folder's name; `files` are Python sources by stem."""
     folder.mkdir(parents=True)
     description = {"name": folder.name, **DESCRIPTION, **keys}
-    (folder / "operator.json").write_text(json.dumps(description), encoding="utf-8")
+    (folder / "workload.json").write_text(json.dumps(description), encoding="utf-8")
     sources = {"reference": COPY.format(name="reference"), **(files or {})}
     for stem, source in sources.items():
         (folder / f"{stem}.py").write_text(source, encoding="utf-8")

@@ -1,7 +1,5 @@
 """`bench run --against` with a folder that is not a build, or with incompatible options."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -48,8 +46,14 @@ def test_a_build_that_refills_operators_by_signs_is_refused(tmp_path: Path) -> N
     other = script_build(tmp_path / "other", """read r; echo '{"status":"ok","protocol":2}'""")
     (other / "kernels").unlink()
     shutil.copytree(ROOT / "kernels", other / "kernels")
-    options = ["--operator", ROOT / "kernels" / "softmax", "--engine", "pytorch", "--quick"]
+    options = ["--workload", ROOT / "kernels" / "softmax", "--engine", "pytorch", "--quick"]
     options += ["--passes", "2", "--against", other, "--out", tmp_path / "run"]
+    (other / "kernels" / "workload.schema.json").unlink()
+    former = ROOT / "kernels" / "softmax" / "operator.json"
+    assert f"it reads no workload.json; expected a newer build, or {former}" in (
+        bench("run", *options, expect=2).stderr
+    )
+    (other / "kernels" / "workload.schema.json").touch()
     (other / "kernels" / "common" / "refill.cu").unlink()
     done = bench("run", *options, expect=2)
     assert f"--against {other}: it has no kernels/common/refill.cu" in done.stderr

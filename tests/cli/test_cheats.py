@@ -3,8 +3,6 @@
 make check has one of each kind whose verdict no busy machine can change; make cheats has all.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from ast import literal_eval
@@ -109,7 +107,7 @@ def run_implementations(run: Path, files: list[Path]) -> dict[str, dict[str, Any
         names = [file.stem for file in files if file.parent == folder]
         if names:
             options = ("--engine", "python", "--variant", ",".join(names), *measure, *sizes)
-            bench("run", "--operator", folder, *options, "--out", run / folder.name, expect=None)
+            bench("run", "--workload", folder, *options, "--out", run / folder.name, expect=None)
             cases |= {case["variant"]: case for case in read_lines(run / folder.name)}
     return cases
 

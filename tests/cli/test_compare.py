@@ -1,7 +1,5 @@
 """`bench compare`: verdicts on pairs of runs with planted differences."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re
@@ -142,7 +140,7 @@ def test_conditions_that_differ_are_the_cause(base: Run) -> None:
     said = cause_after(base, {"git/folder/revision": "b" * 12})
     assert said == "code may have changed: different revision"
     said = cause_after(base, {"operators/mlp_infer": "b"})
-    assert said == "code may have changed: different files of the operator"
+    assert said == "code may have changed: different files of the workload"
 
 
 def test_a_busy_machine_is_the_cause(base: Run) -> None:

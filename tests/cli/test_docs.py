@@ -4,8 +4,6 @@ Commands and options exist, the results format matches a real run, links are val
 and the contender of the guides work as printed.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -99,7 +97,7 @@ def test_pages_for_users_have_commands_of_every_kind() -> None:
     """The test above would pass on pages without commands."""
     pages = text_of(ROOT / "README.md") + text_of(ROOT / "docs" / "using.md")
     called = {words[0] for words in command_lines(pages)}
-    assert {"run", "plan", "plot", "report", "compile", "operator", "doctor", "help"} <= called
+    assert {"run", "plan", "plot", "report", "compile", "workload", "doctor", "help"} <= called
 
 
 def test_table_of_run_options(options: dict[str, set[str]]) -> None:
@@ -309,29 +307,29 @@ def test_the_kernel_of_the_guide(project: Path) -> None:
 
 
 def test_the_operator_of_the_guide(tmp_path: Path) -> None:
-    ok("operator", "new", "layer_norm", "--dir", tmp_path)
+    ok("workload", "new", "layer_norm", "--dir", tmp_path)
     folder = tmp_path / "layer_norm"
     text = text_of(ROOT / "docs" / "your-kernel.md")
-    names = ["operator.json", "reference.py", "01_row_per_warp.cu", "one_pass.py"]
+    names = ["workload.json", "reference.py", "01_row_per_warp.cu", "one_pass.py"]
     for name, block in zip(names, blocks("your-kernel.md", "json|python|cuda"), strict=False):
         (folder / name).write_text(block, "utf-8")
     for name in ("01_element_per_thread.cu", "spelled_out.py"):
         (folder / name).unlink()
     archs = ["--arch", "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"]
     options = [*archs, "--quick", "--json", "--cache", tmp_path / "cache", *compiler_options()]
-    done = json.loads(ok("compile", "--operator", folder, *options))
+    done = json.loads(ok("compile", "--workload", folder, *options))
     assert [program["status"] for program in done["programs"]] == ["ok"] * 7
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
-    printed = ok("operator", "check", folder)
+    printed = ok("workload", "check", folder)
     expected = re.findall(
-        r"^\$ build/bench operator check [^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+        r"^\$ build/bench workload check [^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE
     )
     shown = expected[0].replace("kernels/layer_norm", str(folder))
     assert printed.splitlines()[2:] == shown.splitlines()[2:]
     sizes = ["--set", "rows=5", "--set", "cols=70", "--set", "dtype=f32,f16", "--set", "device=cpu"]
     run = ["--variant", "eager,one_pass", *sizes, "--quick", "--quiet", "--out", tmp_path / "run"]
-    ok("run", "--operator", folder, *run)
+    ok("run", "--workload", folder, *run)
     assert [case["status"] for case in cases_of(tmp_path / "run")] == ["ok"] * 4
 
 

@@ -4,8 +4,6 @@ A file in golden/ has a command line, its exit code and its complete output. Aft
 change, `UPDATE_GOLDEN=1 pytest tests/cli/test_golden.py` rewrites the files: read the difference.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -36,7 +34,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "kernels").unlink()
     (root / "kernels").mkdir()
     for folder in (ROOT / "kernels").iterdir():
-        if folder.name == "softmax" or not (folder / "operator.json").exists():
+        if folder.name == "softmax" or not (folder / "workload.json").exists():
             (root / "kernels" / folder.name).symlink_to(folder)
     return root
 

@@ -1,7 +1,5 @@
 """`make install`: all of bench from a folder that is not ours, with results and charts there."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty
@@ -57,10 +55,10 @@ def own(installed: Path, tmp_path: Path) -> Own:
 
 @needs_gnuplot
 def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) -> None:
-    own.bench("operator", "new", "my_kernel")
+    own.bench("workload", "new", "my_kernel")
     python = {"BENCH_PYTHON": str(python_with_torch)}
     options = (*MEASURE, "--variant", "eager,spelled_out", "--out", "results/one")
-    own.bench("run", "--operator", "./my_kernel", *options, **python)
+    own.bench("run", "--workload", "./my_kernel", *options, **python)
     own.bench("plot", "results/one")
     own.bench("report", "results/one")
     # Without a ratio, as on a busy machine, there is no picture.
@@ -75,7 +73,7 @@ def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) ->
     page = (own.folder / "results" / "one" / "my_kernel.md").read_text()
     assert "plots/one/" in page
     report = (own.folder / "REPORT.md").read_text()
-    assert "\n    bench run --operator ./my_kernel " in report
+    assert "\n    bench run --workload ./my_kernel " in report
     assert "\n    bench report results/one\n" in report
     assert "build/bench" not in report + page + own.bench("report", "results/one", "--html", "-")
     own.bench("report", "--check", "REPORT.md")
@@ -84,25 +82,25 @@ def test_a_kernel_in_a_folder_of_the_users(own: Own, python_with_torch: Path) ->
 @pytest.mark.long
 def test_pytorch_compiles_in_a_folder_with_a_space(own: Own, python_with_torch: Path) -> None:
     """Its compiler's command line is split at spaces: `compile` failed, wherever bench is from."""
-    own.bench("operator", "new", "my_kernel")
+    own.bench("workload", "new", "my_kernel")
     options = (*MEASURE, "--variant", "compile,eager", "--out", "results/one")
     # Without programs that try which vector instructions there are: they take longer than all else.
     python = {"BENCH_PYTHON": str(python_with_torch), "TORCHINDUCTOR_VEC_ISA_OK": "0"}
-    own.bench("run", "--operator", "my_kernel", *options, **python)
+    own.bench("run", "--workload", "my_kernel", *options, **python)
 
 
 def test_own_contender_and_own_operator_of_the_folder(own: Own) -> None:
     contender = own.folder / "reference_mine"
     shutil.copytree(ROOT / "tests" / "fixtures" / "sweep_root" / "reference_mine", contender)
-    own.bench("operator", "new", "my_kernel", "--dir", "kernels")
-    assert "my_kernel" in own.bench("list", "operators")
+    own.bench("workload", "new", "my_kernel", "--dir", "kernels")
+    assert "my_kernel" in own.bench("list", "workloads")
     told = own.bench("doctor", "--short", BENCH_PYTHON="none", BENCH_JAX_PYTHON="none")
     assert " mine " in told
 
 
 def test_programs_are_in_the_cache_of_the_user(own: Own) -> None:
-    own.bench("operator", "new", "my_kernel")
-    call = ("compile", "--operator", "my_kernel", "--arch=sm_90", "--quick", *compiler_options())
+    own.bench("workload", "new", "my_kernel")
+    call = ("compile", "--workload", "my_kernel", "--arch=sm_90", "--quick", *compiler_options())
     # NVRTC may be in the environment of the tests.
     own.bench(*call, VIRTUAL_ENV=str(ROOT / ".venv"))
     assert any((own.home / ".cache" / "bench").iterdir())
@@ -118,7 +116,7 @@ def test_in_a_checkout_it_is_the_checkout_that_counts(installed: Path, tmp_path:
     (own.folder / "sweeps").mkdir()
     (own.folder / "kernels").mkdir()
     assert "mlp_infer_quick" in own.bench("list", "sweeps"), "a folder of that shape is anyone's"
-    shutil.copy(ROOT / "kernels" / "operator.schema.json", own.folder / "kernels")
+    shutil.copy(ROOT / "kernels" / "workload.schema.json", own.folder / "kernels")
     assert own.bench("list", "sweeps") == ""
 
 
@@ -246,9 +244,9 @@ def test_zsh_completes_commands_options_and_values(
         "bench run mine.json --time-l": ["--time-limit"],
         "bench run --out mi": ["mine.json"],
         "bench run --passes ": [],
-        "bench operator check --em": ["--emulate"],
-        "bench operator ch": ["check"],
-        "bench list op": ["operators"],
+        "bench workload check --em": ["--emulate"],
+        "bench workload ch": ["check"],
+        "bench list wo": ["workloads"],
         "bench report --print=h": ["--print=headline"],
     }
     found = completed_by_zsh(installed, folder, *expected)

@@ -1,7 +1,5 @@
 """`bench run --isolate`: what contenders do to others, behind the system's walls and without them."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -271,7 +269,7 @@ def run_operator(folder: Path, variants: str) -> dict[str, dict[str, Any]]:
     pytest.importorskip("torch")
     run = folder.parent / "run"
     options = ("--set", "device=cpu", "--variant", variants, "--quick")
-    bench("run", "--operator", folder, *options, "--out", run, expect=1)
+    bench("run", "--workload", folder, *options, "--out", run, expect=1)
     return {line["variant"]: line for line in read_lines(run)}
 
 

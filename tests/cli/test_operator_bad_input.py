@@ -49,8 +49,8 @@ DESCRIPTIONS: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_wrong_description(tmp_path: Path, what: str) -> None:
     keys, expected = DESCRIPTIONS[what]
     folder = write_operator(tmp_path / "mine", **keys)
-    message = f"bench: mine/operator.json: {expected}\n"
-    for command in (["operator", "check", "mine"], ["run", "--operator", "mine", "--out", "r"]):
+    message = f"bench: mine/workload.json: {expected}\n"
+    for command in (["workload", "check", "mine"], ["run", "--workload", "mine", "--out", "r"]):
         done = bench(*command, cwd=tmp_path, expect=2)
         assert (done.stdout, done.stderr) == ("", message)
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
@@ -86,7 +86,7 @@ REFERENCES = {
     "random": (
         "import torch\ndef reference(x):\n    return x + torch.rand_like(x)\n",
         "mine/reference.py:2: reference: two runs on the same inputs differ in y: take random "
-        'numbers as inputs, or set "deterministic": false in operator.json',
+        'numbers as inputs, or set "deterministic": false in workload.json',
     ),
 }
 SIZES = {"rows": {"default": 4, "min": 4}, "cols": {"default": 3, "min": 3}}
@@ -96,7 +96,7 @@ SIZES = {"rows": {"default": 4, "min": 4}, "cols": {"default": 3, "min": 3}}
 def test_check_of_a_wrong_reference(tmp_path: Path, what: str) -> None:
     source, expected = REFERENCES[what]
     folder = write_operator(tmp_path / "mine", {"reference": source}, params=SIZES)
-    done = bench("operator", "check", folder, expect=2)
+    done = bench("workload", "check", folder, expect=2)
     assert done.stderr.endswith("\nbench: mine: its reference is wrong, see above\n")
     wrong = [line for line in done.stdout.splitlines() if line.startswith("  wrong")]
     assert wrong == [f"  wrong            rows=4 cols=3 f32: {expected}"]
@@ -117,13 +117,13 @@ SCRIPTS = {
 def test_check_reads_implementations(tmp_path: Path) -> None:
     files = {stem: source for stem, (source, _) in SCRIPTS.items()}
     folder = write_operator(tmp_path / "mine", {**files, "_helper": "def helps(): pass\n"})
-    done = bench("operator", "check", folder, expect=1)
+    done = bench("workload", "check", folder, expect=1)
     assert done.stderr.endswith("\nbench: mine: 2 of 4 implementations wrong, see above\n")
     wrong = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if "wrong" in line]
     assert wrong == [said for _, said in SCRIPTS.values() if said]
     for stem in ("no_run", "syntax"):
         (folder / f"{stem}.py").unlink()
-    done = bench("operator", "check", folder)
+    done = bench("workload", "check", folder)
     assert "default sizes; each implementation has a function run.\n" in done.stdout
 
 
@@ -133,7 +133,7 @@ def run(
     """Return status and reason by variant, and by rows if there are several."""
     out = folder.parent / "run"
     fixed = ["--set", "device=cpu", "--quick", "--quiet", "--time-limit", "100ms", "--out", out]
-    bench("run", "--operator", folder, *options, *fixed, expect=expect, **environment)
+    bench("run", "--workload", folder, *options, *fixed, expect=expect, **environment)
     cases = read_cases(out).values()
     several = len({case["params"]["rows"] for case in cases}) > 1
     return {

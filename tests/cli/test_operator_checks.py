@@ -38,13 +38,13 @@ def test_an_operator_may_require_two_equal_runs(tmp_path: Path) -> None:
     case = cases["differs"]
     assert (case["status"], case["deterministic"]) == ("wrong", False)
     assert case["reason"].startswith("two runs on the same inputs differ: y, element 7: ")
-    assert case["reason"].endswith('; operator.json has "deterministic": "required"')
+    assert case["reason"].endswith('; workload.json has "deterministic": "required"')
 
 
 def test_a_difference_is_shown_where_it_is_allowed(tmp_path: Path) -> None:
     folder, run = write_operator(tmp_path / "twice", DIFFERS), tmp_path / "run"
     options = ("--engine", "python", "--set", "device=cpu", "--quick", "--out", run)
-    printed = bench("run", "--operator", folder, *options).stdout
+    printed = bench("run", "--workload", folder, *options).stdout
     assert "  two runs     differ (not deterministic)\n" in printed
     report = report_of(run, out=tmp_path / "REPORT.md")
     heading, _, *rows = re.findall(r"^\|.*$", report.partition("### Contenders")[2], re.MULTILINE)
@@ -168,7 +168,7 @@ def test_a_pass_sees_no_inputs_of_another_but_those_as_opened(tmp_path: Path) ->
         "--time-limit",
         "100ms",
     )
-    bench("run", "--operator", folder, *options, "--out", tmp_path / "run")
+    bench("run", "--workload", folder, *options, "--out", tmp_path / "run")
     assert {case["status"] for case in read_passes(tmp_path / "run").values()} == {"ok"}
     inputs: dict[str, set[str]] = {}
     for line in seen.read_text(encoding="utf-8").splitlines():

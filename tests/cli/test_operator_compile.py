@@ -10,7 +10,7 @@ import pytest
 from operator_folders import make_project, write_operator
 from project import NO_PYTHON, bench, compiler_options, write_sweep
 
-HEAD = '#include "common/operator.cuh"\n'
+HEAD = '#include "common/workload.cuh"\n'
 GOOD = """LAUNCHES = {{"twice", {"ceil_div(n, 256)"}, {"256"}}};
 KERNEL(twice) {
     const long long i = blockIdx.x * 256LL + threadIdx.x;

@@ -21,7 +21,7 @@ pytest.importorskip("torch")
 
 Cases = dict[str, dict[str, Any]]
 
-HEAD = '#include "common/operator.cuh"\n'
+HEAD = '#include "common/workload.cuh"\n'
 
 # ---- a kernel with every kind of argument --------------------------------------------------------
 
@@ -518,7 +518,7 @@ def test_a_folder_outside_the_project(tmp_path: Path, compiler: str) -> None:
     folder = write_operator(tmp_path / "elsewhere" / "twice", {"good.cu": rung(GOOD)})
     gpu, run = Gpu(tmp_path / "gpu"), tmp_path / "run"
     options = ["--engine", "cuda", "--quick", "--time-limit", "1s", "--compiler", compiler]
-    command = ["run", "--operator", folder, "--out", run, *options]
+    command = ["run", "--workload", folder, "--out", run, *options]
     bench(*command, cwd=tmp_path, expect=1, **gpu.environment)
     cases = [case for case in read_cases(run).values() if case["workload"] == "twice"]
     # Both ways to launch, unless --set names one.

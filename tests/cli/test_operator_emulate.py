@@ -1,4 +1,4 @@
-"""`bench operator check --emulate`: rungs on the CPU, right or wrong without a GPU."""
+"""`bench workload check --emulate`: rungs on the CPU, right or wrong without a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from project import bench
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
-HEAD = '#include "common/operator.cuh"\nLAUNCHES = {{"twice", {"ceil_div(n, 256)"}, {"256"}}};\n'
+HEAD = '#include "common/workload.cuh"\nLAUNCHES = {{"twice", {"ceil_div(n, 256)"}, {"256"}}};\n'
 BODY = """KERNEL(twice) {{
     const long long i = blockIdx.x * 256LL + threadIdx.x;
     {first}
@@ -30,7 +30,7 @@ def rung(first: str = "", last: str = "", head: str = "") -> str:
 MANY = """
 #include <cooperative_groups.h>
 #include <cfloat>
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 namespace cg = cooperative_groups;
 LAUNCHES = {{"sums", {"2"}, {"8", "4"}, "128", {}, 1},
             {"twice", {"2", "ceil_div(n, 64)"}, {"8", "4"}}};
@@ -118,7 +118,7 @@ def lines_of(output: str) -> dict[str, str]:
 def test_each_rung_has_a_verdict(tmp_path: Path) -> None:
     files = {f"{name}.cu": text for name, (text, _) in RUNGS.items()}
     folder = write_operator(tmp_path / "twice", files)
-    done = bench("operator", "check", folder, "--emulate", expect=1)
+    done = bench("workload", "check", folder, "--emulate", expect=1)
     found = lines_of(done.stdout)
     assert set(found) == set(RUNGS)
     for name, (_, said) in RUNGS.items():
@@ -150,7 +150,7 @@ def verify(inputs, outputs):
         return "k is wrong"
 """
 MIXED_RUNG = """
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 LAUNCHES = {{{{"mixed", {{"n"}}, {{WIDTH}}}}}};
 KERNEL(mixed) {{
     const size_t i = blockIdx.x * (size_t)WIDTH + threadIdx.x;
@@ -169,7 +169,7 @@ def test_verify_decides_and_sizes_can_be_set(tmp_path: Path) -> None:
         "b.cu": MIXED_RUNG.format(wrong=" + 1"),
     }
     folder = write_operator(tmp_path / "mixed", files, **MIXED)
-    check = ["operator", "check", folder, "--emulate"]
+    check = ["workload", "check", folder, "--emulate"]
     right = bench(*check, "--variant", "a", "--set", "width=2")
     assert lines_of(right.stdout) == {"a": "right in 6 cases"}
     wrong = lines_of(bench(*check, "--variant", "b", "--set", "n=40", expect=1).stdout)
@@ -187,7 +187,7 @@ def test_verify_decides_and_sizes_can_be_set(tmp_path: Path) -> None:
 )
 def test_refused(tmp_path: Path, options: list[str], said: str) -> None:
     folder = write_operator(tmp_path / "twice", {"a.cu": rung()}, where="n != 99")
-    done = bench("operator", "check", folder, *options, expect=2)
+    done = bench("workload", "check", folder, *options, expect=2)
     assert said in done.stderr
 
 
@@ -207,11 +207,11 @@ def test_unknown_names_are_found_before_the_reference_runs(
     params = {"size": {"default": 1000}}
     arrays = {"inputs": [{**X, "shape": ["size"]}], "outputs": [{**Y, "shape": ["size"]}]}
     folder = write_operator(tmp_path / "mine", {"01_copy.cu": rung()}, params=params, **arrays)
-    done = bench("operator", "check", folder, "--emulate", *options, expect=2)
+    done = bench("workload", "check", folder, "--emulate", *options, expect=2)
     assert (done.stdout, done.stderr) == ("", f"bench: {options[0]}: {said}\n")
 
 
 def test_a_compiler_is_needed(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {"a.cu": rung()})
-    done = bench("operator", "check", folder, "--emulate", expect=2, CXX="", PATH=str(tmp_path))
+    done = bench("workload", "check", folder, "--emulate", expect=2, CXX="", PATH=str(tmp_path))
     assert "a C++ compiler is needed to emulate rungs: " in done.stderr

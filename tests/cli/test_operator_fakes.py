@@ -51,7 +51,7 @@ VERIFY = """
         return None if {right} else "wrong"
     """
 OPERATORS: dict[str, tuple[dict[str, Any], str, str | None]] = {
-    # Keys of operator.json, reference.py, and what is said; None: nothing is wrong.
+    # Keys of workload.json, reference.py, and what is said; None: nothing is wrong.
     "adam": (
         {"dtypes": ["bf16"], "inputs": [*STATE, GRADIENT]},
         ADAM,
@@ -107,7 +107,7 @@ SHORT = ("adam", "all_allowed", "nearly", "coincidence", "not_zeros")
 def test_check(tmp_path: Path, name: str) -> None:
     keys, reference, said = OPERATORS[name]
     folder = write_operator(tmp_path / name, {"reference.py": reference}, **keys)
-    done = bench("operator", "check", folder, expect=0 if said is None else 2)
+    done = bench("workload", "check", folder, expect=0 if said is None else 2)
     if said is not None:
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("  wrong  ")]
         assert re.search(rf"n=1000 \w+: {said}", line), line
@@ -142,7 +142,7 @@ FORGETS = """
 def test_an_import_refuses_them_and_says_what_to_change(tmp_path: Path) -> None:
     problem, out = tmp_path / "forgets.py", tmp_path / "out"
     problem.write_text(dedent(FORGETS), encoding="utf-8")
-    done = bench("operator", "import", problem, "--out", out, expect=2)
+    done = bench("workload", "import", problem, "--out", out, expect=2)
     said = f"{problem}: y: one output would pass for different inputs"
     assert said in done.stderr
     assert SO in done.stderr
@@ -151,5 +151,5 @@ def test_an_import_refuses_them_and_says_what_to_change(tmp_path: Path) -> None:
 
 
 def test_an_import_in_training_mode_refuses_dropout() -> None:
-    done = bench("operator", "import", FIXTURES / "problems" / "mlp.py", "--train", expect=2)
+    done = bench("workload", "import", FIXTURES / "problems" / "mlp.py", "--train", expect=2)
     assert "mlp.py: Model has Dropout (dropout, p=0.1), which draws random" in done.stderr

@@ -150,6 +150,8 @@ def test_refilling_uses_the_inputs_own_function_on_a_copy() -> None:
     expected.refill(0, 4)
     assert np.array_equal(case.loaded.arrays[0], expected.arrays[0])
     assert np.array_equal(shared.arrays[0], opened)
+    refill(0)
+    assert case.loaded is shared, "nothing is filled again"
 
 
 def test_specs_come_from_the_request() -> None:

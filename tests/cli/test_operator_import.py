@@ -1,4 +1,4 @@
-"""`bench operator import`: each candidate gets the verdict that its file names."""
+"""`bench workload import`: each candidate gets the verdict that its file names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
         given = [part for file in files for part in ("--candidate", file)]
         as_they_are = ["--variant", ",".join(file.stem for file in files)]  # not compiled, too
         out = ["--out", top / "operator", "--", *QUICK, *as_they_are, "--out", top / "run"]
-        done = bench("operator", "import", PROBLEMS / f"{name}.py", *given, *out, expect=1)
+        done = bench("workload", "import", PROBLEMS / f"{name}.py", *given, *out, expect=1)
         (top / "stderr").write_text(done.stderr, "utf-8")
         return top
 
@@ -72,12 +72,12 @@ def test_the_folder_is_kept_with_unedited_files(imported: Imported) -> None:
     kept, candidates = imported("linear") / "operator", PROBLEMS / "candidates" / "linear"
     assert (kept / "_problem.py").read_bytes() == (PROBLEMS / "linear.py").read_bytes()
     assert (kept / "_candidate_right.py").read_bytes() == (candidates / "right.py").read_bytes()
-    plan = bench("plan", "--operator", kept, "--engine", "python", "--set", "device=cpu").stdout
+    plan = bench("plan", "--workload", kept, "--engine", "python", "--set", "device=cpu").stdout
     assert sorted(re.findall(r"imported_linear/python-cpu/(\w+)/", plan)) == [
         file.stem for file in sorted(candidates.glob("*.py"))
     ]
     assert "import" in read_header(kept.parent / "run")["argv"]
-    done = bench("operator", "import", PROBLEMS / "linear.py", "--out", kept, expect=2)
+    done = bench("workload", "import", PROBLEMS / "linear.py", "--out", kept, expect=2)
     assert done.stderr == f"bench: --out {kept}: exists already\n"
 
 
@@ -94,7 +94,7 @@ def test_each_step_is_told_as_it_begins(imported: Imported) -> None:
 def test_quiet_tells_no_step(tmp_path: Path) -> None:
     (tmp_path / "linear.py").write_text("raise ValueError('no problem')\n", "utf-8")
     for words in ((), ("--", "--quiet")):
-        done = bench("operator", "import", tmp_path / "linear.py", *words, expect=2)
+        done = bench("workload", "import", tmp_path / "linear.py", *words, expect=2)
         assert (IMPORTS in done.stderr) == (words == ())
 
 
@@ -105,7 +105,7 @@ def test_one_candidate_has_a_verdict(tmp_path: Path) -> None:
     files = ["linear.py", "--candidate", "right.py"]
     quick = ["--quick", "--time-limit", "50ms", "--set", "device=cpu"]
     variants = ["--variant", "inference,right", "--out", tmp_path / "run"]
-    done = bench("operator", "import", *files, "--", *quick, *variants, cwd=tmp_path)
+    done = bench("workload", "import", *files, "--", *quick, *variants, cwd=tmp_path)
     assert done.stderr.startswith(f"{IMPORTS}\nimport linear.py: Model runs on the CPU, as it is\n")
     # A busy machine may leave nothing to compare: times that the supervisor's clock does not confirm.
     verdict = re.search(
@@ -118,7 +118,7 @@ def test_one_candidate_has_a_verdict(tmp_path: Path) -> None:
 
 def check_commands(folder: Path) -> None:
     """They are of any folder, and as measured: no folder of the operator is left."""
-    call = f"build/bench operator import {folder}/linear.py --candidate {folder}/right.py -- "
+    call = f"build/bench workload import {folder}/linear.py --candidate {folder}/right.py -- "
     report = bench("report", "run", "--out", "-", cwd=folder).stdout
     assert f"\n    {call}--quick --time-limit 50ms --set device=cpu " in report
     html = bench("report", "run", "--html", "-", cwd=folder).stdout
@@ -128,8 +128,8 @@ def check_commands(folder: Path) -> None:
 def test_bad_command_lines(tmp_path: Path) -> None:
     problem, missing = PROBLEMS / "gelu.py", tmp_path / "missing.py"
     for arguments, message in (
-        ([], "bench operator import: expected PROBLEM.py"),
-        ([missing], f"bench: bench operator import: {missing}: no such file\n"),
+        ([], "bench workload import: expected PROBLEM.py"),
+        ([missing], f"bench: bench workload import: {missing}: no such file\n"),
         ([problem, "--candidate", missing], f"bench: --candidate {missing}: no such file\n"),
         ([problem, "--quick"], '--quick; options of bench run follow "--": -- --quick\n'),
         ([problem, "--cadidate", "x"], "unknown option --cadidate; did you mean --candidate?"),
@@ -138,7 +138,7 @@ def test_bad_command_lines(tmp_path: Path) -> None:
             "mlp.py",
         ),
     ):
-        assert message in bench("operator", "import", *arguments, expect=2).stderr
+        assert message in bench("workload", "import", *arguments, expect=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_options_of_run_are_read_before_the_problem(
     tmp_path: Path, words: list[str], said: str
 ) -> None:
     (tmp_path / "no_problem.py").write_text("raise ValueError", "utf-8")
-    call = ["operator", "import", tmp_path / "no_problem.py", "--out", tmp_path / "kept", "--"]
+    call = ["workload", "import", tmp_path / "no_problem.py", "--out", tmp_path / "kept", "--"]
     done = bench(*call, *words, expect=2)
     assert done.stderr.startswith(f"bench: {said}")
     assert not (tmp_path / "kept").exists()
@@ -177,19 +177,19 @@ def test_a_candidate_is_read_before_the_problem_runs(
     new.parent.mkdir()
     problem.write_text("raise ValueError('as a problem runs')", "utf-8")
     new.write_text(text, "utf-8")
-    done = bench("operator", "import", problem, "--candidate", new, expect=2)
+    done = bench("workload", "import", problem, "--candidate", new, expect=2)
     last = done.stderr.splitlines()[-1]
     assert last == f"bench: {said}" if said else last.endswith("ValueError: as a problem runs")
 
 
 def test_rungs_get_no_inputs_from_a_function(tmp_path: Path) -> None:
-    about = json.loads((FIXTURES / "operators" / "smallest" / "operator.json").read_text())
+    about = json.loads((FIXTURES / "operators" / "smallest" / "workload.json").read_text())
     about["inputs"][0]["fill"] = "function"
-    (tmp_path / "operator.json").write_text(json.dumps(about), encoding="utf-8")
+    (tmp_path / "workload.json").write_text(json.dumps(about), encoding="utf-8")
     (tmp_path / "reference.py").write_text("def reference(x): return x", encoding="utf-8")
-    bench("plan", "--operator", tmp_path)
+    bench("plan", "--workload", tmp_path)
     (tmp_path / "01_rung.cu").write_text("", encoding="utf-8")
-    done = bench("plan", "--operator", tmp_path, expect=2)
+    done = bench("plan", "--workload", tmp_path, expect=2)
     assert '$.inputs[0].fill: found "function", expected another fill: 01_rung.cu' in done.stderr
 
 
@@ -198,5 +198,5 @@ def test_a_random_model_is_refused(tmp_path: Path) -> None:
     drawn = source + "\n\nMODEL = Model\n\n\nclass Model(MODEL):\n    def forward(self, x):\n"
     drawn += "        return super().forward(x) + torch.rand_like(x)\n"
     (tmp_path / "drawn.py").write_text(drawn, encoding="utf-8")
-    message = bench("operator", "import", tmp_path / "drawn.py", expect=2).stderr
+    message = bench("workload", "import", tmp_path / "drawn.py", expect=2).stderr
     assert "drawn.py: two runs of Model on the same inputs differ: it draws random" in message

@@ -27,7 +27,7 @@ EPS = {"f32": 1e-6, "f16": 1e-3, "bf16": 4e-3}
 
 @pytest.mark.parametrize("operator", ["softmax", "rms_norm", "reduce_sum", "gemm"])
 def test_the_sweep_has_the_sizes_of_the_description(operator: str) -> None:
-    description = json.loads((ROOT / "kernels" / operator / "operator.json").read_text("utf-8"))
+    description = json.loads((ROOT / "kernels" / operator / "workload.json").read_text("utf-8"))
     sweep = json.loads((ROOT / "sweeps" / f"{operator}.json").read_text("utf-8"))
     assert sweep["axes"] == description["sweep"]["full"]
 
@@ -198,7 +198,7 @@ def compiled(folder: Path, operator: str, archs: list[str], **axes: Any) -> list
 
 def sizes(operator: str) -> dict[str, list[int]]:
     """Return the values of all sweeps of an operator, in ascending order."""
-    text = (ROOT / "kernels" / operator / "operator.json").read_text("utf-8")
+    text = (ROOT / "kernels" / operator / "workload.json").read_text("utf-8")
     found: dict[str, set[int]] = {}
     for axes in json.loads(text)["sweep"].values():
         for name, values in axes.items():

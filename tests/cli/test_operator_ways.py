@@ -45,7 +45,7 @@ WAYS = {
 def planned(folder: Path, *options: str) -> dict[str, dict[str, set[str]]]:
     """Return the ways of each file, by device."""
     found: dict[str, dict[str, set[str]]] = {}
-    text = bench("plan", "--operator", folder, *options).stdout
+    text = bench("plan", "--workload", folder, *options).stdout
     for device, name, way in re.findall(r"/python-(\w+)/(\w+)(\+\w+)?/", text):
         found.setdefault(device, {}).setdefault(name, set()).add(way)
     return found
@@ -66,7 +66,7 @@ def test_a_file_gets_what_its_rivals_have(folder: Path) -> None:
 def test_a_way_that_is_named_is_taken_on_the_cpu_too(folder: Path) -> None:
     named = planned(folder, "--variant", "plain+graph,plain+compile", "--set", "device=cpu")
     assert named == {"cpu": {"plain": {"+graph", "+compile"}}}
-    refused = bench("plan", "--operator", folder, "--variant", "never+graph", expect=2).stderr
+    refused = bench("plan", "--workload", folder, "--variant", "never+graph", expect=2).stderr
     assert 'unknown variant "never+graph"' in refused
 
 
@@ -94,7 +94,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, warm_workers: None) -> Path:
         given += ["--candidate", top / f"{stem}.py"]
     quick = ["--quick", "--time-limit", "50ms", "--set", "device=cpu", "--variant", "plain,kernel"]
     out = ["--out", top / "operator", "--", *quick, "--out", top / "run"]
-    bench("operator", "import", problems / "linear.py", *given, *out)
+    bench("workload", "import", problems / "linear.py", *given, *out)
     cases = {case["variant"]: case["status"] for case in read_cases(top / "run").values()}
     assert cases == {"plain": "ok", "kernel": "skipped"}
     return top / "operator"

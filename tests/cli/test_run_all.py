@@ -1,7 +1,5 @@
 """./run_all.sh on a machine without a GPU, with programs in place of what it calls."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,7 +10,7 @@ from project import ROOT, TIMEOUT_S
 BENCH = """#!/bin/sh
 case $1 in
 run) while [ "$1" != --out ]; do shift; done; mkdir -p "$2"; echo {{}} >"$2/cases.jsonl"; exit {run} ;;
-compile) echo "1 programs: 0 compiled"; [ "$2" = --operator ] && exit {operator}; exit {sweeps} ;;
+compile) echo "1 programs: 0 compiled"; [ "$2" = --workload ] && exit {operator}; exit {sweeps} ;;
 esac
 """
 

@@ -1,7 +1,5 @@
 """Headers and macros in rungs: with NVRTC as with nvcc, and no file from outside of kernel folders."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from operator_folders import write_operator
 from project import NO_PYTHON, bench, compiler_options
 
 RUNG = """{includes}
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 LAUNCHES = {{{{"twice", {{"1"}}, {{"32"}}}}}};
 KERNEL(twice) {{
     float v = x[threadIdx.x];
@@ -71,7 +69,7 @@ MORE_CCCL = {
 
 def programs(folder: Path, *options: str) -> dict[str, dict[str, Any]]:
     """Compile an operator's rungs; return them by variant."""
-    command = ["compile", "--operator", folder, "--arch", "sm_90", "--json", *options]
+    command = ["compile", "--workload", folder, "--arch", "sm_90", "--json", *options]
     done = bench(*command, "--cache", folder.parent / "cache", expect=None)
     assert done.stdout, done.stderr
     return {program["variant"]: program for program in json.loads(done.stdout)["programs"]}
@@ -145,7 +143,7 @@ def test_the_error_says_how(
 def refused(folder: Path, text: str) -> str:
     """Return what is said of a rung with a line at its top, and not of what it includes."""
     operator = write_operator(folder / "twice", {"a.cu": text + RUNG.format(includes="", body="")})
-    command = ["compile", "--operator", operator, "--arch", "sm_90", *compiler_options()]
+    command = ["compile", "--workload", operator, "--arch", "sm_90", *compiler_options()]
     done = bench(*command, "--cache", folder / "cache", expect=2)
     assert "s3cret" not in done.stdout + done.stderr
     return done.stderr

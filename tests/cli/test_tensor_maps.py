@@ -1,7 +1,5 @@
 """Rungs with tensor maps: a transpose on the fake GPU and on the CPU, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -223,7 +221,7 @@ def test_tables_are_checked_where_they_are_compiled(tmp_path: Path) -> None:
     # Sizes with itemsize(T) are no constants.
     files["by_type.cu"] = PLAIN.replace("BOX", '"128 / itemsize(T)"')
     folder = write_operator(tmp_path / "twice", files)
-    command = ["compile", "--operator", folder, "--arch", "sm_90", "--json", *compiler_options()]
+    command = ["compile", "--workload", folder, "--arch", "sm_90", "--json", *compiler_options()]
     done = bench(*command, "--cache", tmp_path / "cache", expect=1)
     programs = {p["variant"]: p for p in json.loads(done.stdout)["programs"]}
     assert programs.pop("good")["status"] == programs.pop("by_type")["status"] == "ok"
@@ -238,12 +236,12 @@ def test_tables_are_checked_where_they_are_compiled(tmp_path: Path) -> None:
 def test_the_example_is_that_of_the_guide() -> None:
     page = (ROOT / "docs" / "tensor-maps.md").read_text("utf-8")
     shown = re.findall(r"^```(?:json|python|cuda)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    names = ("operator.json", "reference.py", "01_tma.cu")
+    names = ("workload.json", "reference.py", "01_tma.cu")
     assert shown == [(TRANSPOSE / name).read_text("utf-8") for name in names]
 
 
 def test_the_example_compiles_for_all_that_have_tma(tmp_path: Path, folder: Path) -> None:
-    command = ["compile", "--operator", folder, "--arch", ",".join(ARCHS), "--quick", "--json"]
+    command = ["compile", "--workload", folder, "--arch", ",".join(ARCHS), "--quick", "--json"]
     done = bench(*command, *compiler_options(), "--cache", tmp_path / "cache")
     programs = json.loads(done.stdout)["programs"]
     found = {p["arch"]: p["status"] for p in programs if p["variant"] == "01_tma"}
@@ -273,12 +271,12 @@ def test_the_example_on_the_cpu(folder: Path) -> None:
         assert source.count(old) == 1, name
         (folder / f"{name}.cu").write_text(source.replace(old, new), "utf-8")
     (folder / "90_same_map.cu").unlink()
-    description = (folder / "operator.json").read_text("utf-8")
+    description = (folder / "workload.json").read_text("utf-8")
     for old, new in (("1024, ", "64, "), ('"f32", "f16"', '"f16"')):
         description = description.replace(old, new)
-    (folder / "operator.json").write_text(description, "utf-8")
+    (folder / "workload.json").write_text(description, "utf-8")
     sizes = ["--set", "rows=40", "--set", "cols=104"]
-    done = bench("operator", "check", folder, "--emulate", *sizes, expect=1)
+    done = bench("workload", "check", folder, "--emulate", *sizes, expect=1)
     found = lines_of(done.stdout)
     assert found.pop("01_tma") == "right in 1 case"
     for name, (_, _, verdict) in CHANGED.items():

@@ -1,7 +1,5 @@
 """Rungs that cheat: each gets the verdict in its first line (`tests/cheats/rungs/`)."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -63,7 +61,7 @@ def run_operator(run: Path, *options: str, operator: Path = OPERATOR) -> dict[st
     """Return the cases by variant: large enough that a launch is much shorter than the work."""
     sizes = ("--set", "rows=5000", "--set", "cols=1024")
     measure = ("--passes", "2", "--time-limit", "300ms", "--out", run)
-    done = bench("run", "--operator", operator, *options, *sizes, *measure, "--json", expect=1)
+    done = bench("run", "--workload", operator, *options, *sizes, *measure, "--json", expect=1)
     return {case["variant"]: case for case in json.loads(done.stdout)}
 
 

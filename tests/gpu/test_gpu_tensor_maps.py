@@ -1,7 +1,5 @@
 """Tensor maps on a real GPU: a transpose by TMA, and a rung that goes by its map."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ SIZES = ("--set", "rows=1000,4096", "--set", "cols=1032,4096", "--set", "dtype=f
 
 
 def run(folder: Path, *options: str, expect: int) -> list[dict[str, Any]]:
-    command = ["run", "--operator", folder, "--engine", "cuda", *options, *MEASURE]
+    command = ["run", "--workload", folder, "--engine", "cuda", *options, *MEASURE]
     done = bench(*command, "--out", folder.parent / "run", "--json", expect=expect)
     cases = json.loads(done.stdout)
     if any(case["reason"] == NEEDS for case in cases):

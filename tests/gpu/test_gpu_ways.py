@@ -1,7 +1,5 @@
 """Like for like: a * b + a as Triton, CUDA and PyTorch, each in every way that its rivals have."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -30,7 +28,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, dict[s
     top = tmp_path_factory.mktemp("multiply_add")
     shutil.copytree(FOLDER, top / "multiply_add")
     options = ("--quick", "--set", "rows=256,4096", "--set", "device=cuda", "--out", top / "run")
-    done = bench("run", "--operator", top / "multiply_add", *options)
+    done = bench("run", "--workload", top / "multiply_add", *options)
     return read_cases(top / "run"), done.stdout
 
 

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
 import operator_cases as operators  # noqa: E402
 from operator_cases import Opened, given, output  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import forward  # noqa: E402
 import protocol  # noqa: E402
@@ -129,6 +130,28 @@ def test_no_graph_is_timed_on_an_idle_device(opened, monkeypatch):
     before = [first for first, then in pairwise(did) if then == "timed"]
     assert before == ["replay", "replay"]
     assert did.index("fill") < did.index("timed")
+
+
+class Copies(TorchDispatchMode):
+    """The lengths of all copies."""
+
+    def __init__(self):
+        super().__init__()
+        self.lengths = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation is torch.ops.aten.copy_.default:
+            self.lengths.append(args[0].numel())
+        return operation(*args, **(kwargs or {}))
+
+
+def test_both_graphs_copy_as_much_in_each_piece(opened):
+    changing, lengths = opened("always").case._changing, []
+    for rotated in (True, False):
+        with Copies() as copies:
+            changing._in_turns([[64], [3], [96]], rotated=rotated)
+        lengths.append(copies.lengths)
+    assert lengths[0] == lengths[1] != []
 
 
 def test_inputs_are_restored_also_where_one_is_returned(opened):

@@ -1,7 +1,5 @@
 """Problems of kernel benchmarks as operators: what is found in files; inputs and weights."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -46,7 +44,7 @@ def imported(
 ) -> tuple[Any, dict[str, Any]]:
     """Return the notes, and the key `operator` of `open` as the supervisor makes it."""
     notes = import_problem.write(folder, problem, candidates, train=train)
-    about = json.loads((folder / "operator.json").read_text(encoding="utf-8"))
+    about = json.loads((folder / "workload.json").read_text(encoding="utf-8"))
     fill = {"kind": "function", "low": 0, "high": 0}
     inputs = [{**x, "input": True, "output": False, "fill": fill} for x in about["inputs"]]
     outputs = [{**y, "input": False, "output": True} for y in about["outputs"]]
@@ -94,7 +92,7 @@ def test_problem(session, tmp_path, name):
 def test_limits_are_those_of_descriptions():
     from operator_request import MOST_ARRAYS, MOST_DIMENSIONS
 
-    path = PROBLEMS.parents[2] / "kernels/operator.schema.json"
+    path = PROBLEMS.parents[2] / "kernels/workload.schema.json"
     schema = json.loads(path.read_text("utf-8"))
     assert schema["properties"]["inputs"]["maxItems"] == MOST_ARRAYS
     assert schema["$defs"]["input"]["properties"]["shape"]["maxItems"] == MOST_DIMENSIONS
@@ -150,7 +148,7 @@ def test_tolerances(tmp_path):
 def test_default_bounds_are_those_of_descriptions():
     from problem import REL_L2
 
-    source = (PROBLEMS.parents[2] / "bench/workloads/operator/description_read.c").read_text(
+    source = (PROBLEMS.parents[2] / "bench/workloads/described/description_read.c").read_text(
         "utf-8"
     )
     for dtype, bound in REL_L2.items():
@@ -261,7 +259,10 @@ BAD = {
     "list": (("rand(3)]", "rand(3), [1]]"), "p.py: get_inputs()[1] is of type list, expected a "),
     "infinite": (("rand(3)]", "rand(3), 1e999]"), "p.py: get_inputs()[1] is inf, expected a tens"),
     "no_tensor": (("torch.rand(3)", "3"), "p.py: get_inputs() returns no tensor"),
-    "complex": (("rand(3)", "rand(3) * 1j"), "p.py: get_inputs()[0] is complex64, which operators"),
+    "complex": (
+        ("rand(3)", "rand(3) * 1j"),
+        "p.py: get_inputs()[0] is complex64, which workloads do not have",
+    ),
     "empty": (
         ("rand(3)", "rand(0)"),
         "get_inputs()[0] has shape [0], expected a dense tensor of a",

@@ -1,7 +1,5 @@
 """References that are wrong: what is said of each."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -121,7 +119,7 @@ ONLY_IN_THE_ORACLE = {
     "differs": (
         "import torch\ndef reference(x): return x + torch.rand_like(x)",
         r"op/reference.py:2: reference: two runs on the same inputs differ in y: take random "
-        r'numbers as inputs, or set "deterministic": false in operator.json',
+        r'numbers as inputs, or set "deterministic": false in workload.json',
     ),
 }
 

@@ -1,65 +1,73 @@
-"""Inputs of operators filled by PyTorch: the same bits as NumPy's and, with a GPU, on the device."""
+"""Inputs of operators filled on the device: the same bits as NumPy's."""
 
-from __future__ import annotations
+import re
+import subprocess
 
 import pytest
 from conftest import needs_gpu
+from project import ROOT
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
 from test_operator_fill import FILLS, SEED, every_dtype, spec_of  # noqa: E402
 
-import operator_fill  # noqa: E402 -- these need PyTorch
-import operator_tensors  # noqa: E402
+import operator_data  # noqa: E402 -- these need PyTorch
 from operator_data import STAYING, STORED, filled  # noqa: E402
-from operator_fill import CHUNK, fill_by  # noqa: E402
+from operator_fill import ELEMENTS, KINDS, THREADS, Filler  # noqa: E402
 from operator_tensors import DTYPES, OperatorInputs  # noqa: E402
 
-CPU = torch.device("cpu")
-DRAWN = [fill for fill in FILLS if fill.kind not in STAYING]
+DRAWN = [fill for fill in FILLS if fill.kind in KINDS]
 KEY = 2**64 - SEED
-SMALL = 4096
-every_fill = pytest.mark.parametrize("fill", DRAWN, ids=str)
+SOURCE = ROOT / "kernels" / "common" / "refill.cu"
 
 
-def expect_same_bits(device, dtype, fill, *sizes, chunk):
-    for number, n in enumerate(sizes):
-        expected = filled(spec_of(dtype, fill, n), KEY, number)
-        found = np.zeros(n, STORED[dtype])
-        to = torch.from_numpy(found).view(DTYPES[dtype])
-        fill_by(device, to, fill, KEY, number, chunk)
-        assert found.tobytes() == expected.tobytes()
+def test_the_launch_is_the_programs():
+    threads, words = map(int, re.findall(r"(?:THREADS|WORDS) = (\d+)", SOURCE.read_text("utf-8")))
+    assert (threads, threads * words) == (THREADS, ELEMENTS)
 
 
-@every_dtype
-@every_fill
-def test_pytorch_and_numpy_agree_to_the_bit(monkeypatch, dtype, fill):
-    monkeypatch.setattr(operator_fill, "root", lambda x: torch.from_numpy(np.sqrt(x.numpy())))
-    expect_same_bits(CPU, dtype, fill, 0, 1, 5, SMALL, 2 * SMALL + 3, chunk=SMALL)
+@pytest.fixture(name="filler", scope="module")
+def compiled_filler(tmp_path_factory):
+    cubin = tmp_path_factory.mktemp("refill") / "refill.cubin"
+    subprocess.run(["nvcc", "-cubin", "-arch=native", "-o", cubin, SOURCE], check=True)
+    return Filler(str(cubin))
 
 
 @needs_gpu
 @every_dtype
-@every_fill
-def test_the_device_and_numpy_agree_to_the_bit(dtype, fill):
-    expect_same_bits(torch.device("cuda"), dtype, fill, 1, CHUNK + 5, chunk=CHUNK)
+@pytest.mark.parametrize("fill", DRAWN, ids=str)
+def test_the_device_and_numpy_agree_to_the_bit(filler, dtype, fill):
+    for number, n in enumerate((0, 1, 5, (1 << 20) + 5)):
+        expected = filled(spec_of(dtype, fill, n), KEY, number)
+        found = np.zeros(n, STORED[dtype])
+        to = torch.from_numpy(found).view(DTYPES[dtype])
+        filler.fill(to, dtype, fill, KEY, number)
+        assert found.tobytes() == expected.tobytes()
+
+
+class Recorded:
+    """Fills as the host does, and says what."""
+
+    def __init__(self):
+        self.filled = []
+
+    def fill(self, to, dtype, fill, key, number):
+        self.filled.append((fill.kind, number))
+        values = filled(spec_of(dtype, fill, len(to)), key, number)
+        to.copy_(torch.from_numpy(values).view(to.dtype))
 
 
 def test_refills_are_computed_on_the_cases_device(monkeypatch):
-    specs = [spec_of("bf16", fill, 3, 1000) for fill in (FILLS[3], FILLS[-2])]
-    by_numpy, by_device = (operator_tensors.operator_data.OperatorInputs(specs, SEED) for _ in "12")
+    kinds = ("normal", "constant", "permutation")
+    specs = [spec_of("f32", next(f for f in FILLS if f.kind == kind), 1000) for kind in kinds]
+    by_numpy, by_device = (operator_data.OperatorInputs(specs, SEED) for _ in "12")
     by_device.__class__ = OperatorInputs
     monkeypatch.setattr(OperatorInputs, "_call_function", lambda *_: None)
-    devices = []
-    monkeypatch.setattr(
-        operator_tensors,
-        "fill_by",
-        lambda device, *rest: (devices.append(device), fill_by(CPU, *rest)),
-    )
-    by_device.filled_on = torch.device("cuda")
+    by_device.filler = Recorded()
     by_numpy.refill(0, 7)
     by_device.refill(0, 7)
-    assert devices == [torch.device("cuda")]  # the constant stays
+    assert by_device.filler.filled == [("normal", 0)]  # a constant stays, the host sorts
+    assert "constant" in STAYING
     for a, b in zip(by_numpy.arrays, by_device.arrays, strict=True):
         assert a.tobytes() == b.tobytes()

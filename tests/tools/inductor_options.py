@@ -12,8 +12,6 @@ the first `compile` that needs them is the longest. Times are microseconds. Noth
 helps becomes a mode, which is.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import sys
@@ -24,7 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [
-    str(ROOT / name) for name in ("reference_pytorch", "reference_common", "reference_operator")
+    str(ROOT / name) for name in ("reference_pytorch", "reference_common", "reference_described")
 ]
 
 import torch._inductor.config as inductor  # noqa: E402 -- these are in the folders above

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "compile/compile.h"
 #include "engine/gpu.h"
-#include "workloads/operator/fill.h"
+#include "workloads/described/fill.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static status_t open_device(const char *root, error_t *err) {
 
 static status_t fill_on_device(void *values, const input_t *input, error_t *err) {
     cu_pointer_t at;
-    uint32_t stream = OPERATOR_STREAM + input->number, element = input->element;
+    uint32_t stream = DESCRIBED_STREAM + input->number, element = input->element;
     uint32_t kind = input->fill.kind;
     void *arguments[] = {
         &at,   (void *)&input->n,        (void *)&input->key,      &stream, &element,

@@ -1,17 +1,17 @@
 /* Descriptions of operators as data: what tests/fixtures/invalid_operators.txt holds must be refused.
  * What a whole description is read as, and what follows from it for a case. */
-#include "refusals.h"
-
+#include "checks.h"
 #include "io/json.h"
-#include "workloads/operator/description.h"
+#include "refusals.h"
+#include "temporary_folder.h"
+#include "workloads/described/description.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #define FIXTURES "tests/fixtures/"
 
 static status_t load_invalid(const char *path, error_t *err) {
-    operator_description_t description = {0};
+    description_t description = {0};
     char *text = NULL;
     json_t *json = NULL;
     status_t status = node_read(path, &text, err);
@@ -27,18 +27,15 @@ static status_t load_invalid(const char *path, error_t *err) {
 }
 
 static void test_invalid_descriptions(void **state) {
-    (void)state;
     check_refusals(FIXTURES "invalid_operators.txt", load_invalid);
 }
 
-static void load(const char *folder, operator_description_t *description) {
-    error_t err = ERROR_INIT;
-    if (description_load(folder, description, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+static void load(const char *folder, description_t *description) {
+    assert_ok(description_load(folder, description, &err));
 }
 
 static int load_everything(void **state) {
-    static operator_description_t description;
+    static description_t description;
     load(FIXTURES "operators/everything", &description);
     *state = &description;
     return 0;
@@ -63,7 +60,7 @@ static void check_bounds(bounds_t bounds, double rel_l2, double max_abs) {
 }
 
 static void test_head_and_params(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     assert_string_equal(d->name, "everything");
     assert_string_equal(d->summary, "Each key of a description");
     assert_true(d->folder[0] == '/' && text_ends(d->folder, FIXTURES "operators/everything"));
@@ -99,7 +96,7 @@ static void test_head_and_params(void **state) {
 }
 
 static void test_arrays(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     static const struct {
         const char *name;
         bool of_case, is_input, is_output;
@@ -116,9 +113,9 @@ static void test_arrays(void **state) {
         {"largest", false, false, true, ELEMENT_I64, {0}, 1},
         {"sum", false, false, true, ELEMENT_F64, {0}, 0},
     };
-    assert_int_equal(d->n_arrays, sizeof ARRAYS / sizeof ARRAYS[0]);
+    assert_int_equal(d->n_arrays, COUNT_OF(ARRAYS));
     for (size_t i = 0; i < d->n_arrays; i++) {
-        const operator_array_t *array = &d->arrays[i];
+        const described_array_t *array = &d->arrays[i];
         assert_string_equal(array->name, ARRAYS[i].name);
         assert_int_equal(array->of_case, ARRAYS[i].of_case);
         assert_int_equal(array->is_input, ARRAYS[i].is_input);
@@ -135,7 +132,7 @@ static void test_arrays(void **state) {
 
 /* By the case's dtype; an array of another type has the default bounds of that type. */
 static void test_tolerances(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     check_bounds(d->arrays[5].bounds[ELEMENT_F32], 1e-6, 0.5);
     check_bounds(d->arrays[5].bounds[ELEMENT_F16], 2e-3, INFINITY);
     check_bounds(d->arrays[5].bounds[ELEMENT_I32], 0, 0);
@@ -152,9 +149,9 @@ static void test_tolerances(void **state) {
 }
 
 static void test_values_and_shapes(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     case_t spec = make_case("f16", 6, 100);
-    operator_values_t values;
+    described_values_t values;
     description_values(d, &spec, 132, &values);
     assert_int_equal(values.scope.n, 4);
     assert_int_equal(values.scope.itemsize, 2);
@@ -162,15 +159,14 @@ static void test_values_and_shapes(void **state) {
     const int64_t expected[] = {6, 100, -1, 132}; /* shift: the default */
     assert_memory_equal(values.scope.values, expected, sizeof expected);
 
-    operator_shape_t shape;
-    error_t err = ERROR_INIT;
-    assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_OK);
+    described_shape_t shape;
+    assert_ok(description_shape(d, 0, &spec, &shape, &err));
     assert_int_equal(shape.element, ELEMENT_F16);
     const size_t sizes[] = {6, 200, 3};
     assert_memory_equal(shape.sizes, sizes, sizeof sizes);
     assert_int_equal(shape.n, 3600);
     assert_int_equal(shape.bytes, 7200);
-    assert_int_equal(description_shape(d, 7, &spec, &shape, &err), STATUS_OK);
+    assert_ok(description_shape(d, 7, &spec, &shape, &err));
     assert_int_equal(shape.element, ELEMENT_F64);
     assert_int_equal(shape.n, 1);
     assert_int_equal(shape.bytes, 8);
@@ -178,8 +174,8 @@ static void test_values_and_shapes(void **state) {
 }
 
 static void test_shapes_that_fail(void **state) {
-    const operator_description_t *d = *state;
-    operator_shape_t shape;
+    const description_t *d = *state;
+    described_shape_t shape;
     error_t err = ERROR_INIT;
     case_t spec = make_case("f32", 64, -3);
     assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED);
@@ -199,14 +195,14 @@ static void test_shapes_that_fail(void **state) {
 }
 
 static void test_where_and_cost(void **state) {
-    const operator_description_t *d = *state;
+    const description_t *d = *state;
     static const struct {
         const char *dtype;
         int64_t rows;
         bool allowed;
     } CASES[] = {{"f32", 127, true}, {"f16", 127, true}, {"f16", 128, false}, {"f32", 128, true}};
     error_t err = ERROR_INIT;
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_t spec = make_case(CASES[i].dtype, CASES[i].rows, 4);
         bool allowed;
         double bytes, flops;
@@ -229,8 +225,7 @@ static void test_where_and_cost(void **state) {
 }
 
 static void test_defaults(void **state) {
-    (void)state;
-    operator_description_t d;
+    description_t d;
     load(FIXTURES "operators/smallest", &d);
     assert_string_equal(d.summary, "");
     assert_string_equal(d.size_param, "n");
@@ -240,16 +235,15 @@ static void test_defaults(void **state) {
     assert_true(d.arrays[0].is_input && d.arrays[0].is_output);
     check_bounds(d.arrays[0].bounds[ELEMENT_F32], 1e-5, INFINITY);
     case_t spec = {.dtype = (char[]){"f32"}};
-    error_t err = ERROR_INIT;
     bool allowed = false;
     double bytes, flops;
-    assert_int_equal(description_where(&d, &spec, &allowed, &err), STATUS_OK);
+    assert_ok(description_where(&d, &spec, &allowed, &err));
     assert_true(allowed);
-    assert_int_equal(description_cost(&d, &spec, &bytes, &flops, &err), STATUS_OK);
+    assert_ok(description_cost(&d, &spec, &bytes, &flops, &err));
     assert_true(isnan(bytes) && isnan(flops));
     /* The copy of a saved run is the same, but for its folder. */
-    operator_description_t copy;
-    assert_int_equal(description_parse("run.json", d.json, &copy, &err), STATUS_OK);
+    description_t copy;
+    assert_ok(description_parse("run.json", d.json, &copy, &err));
     assert_null(copy.folder);
     assert_string_equal(copy.hash, "");
     assert_string_equal(copy.name, "smallest");
@@ -260,15 +254,14 @@ static void test_defaults(void **state) {
 /* ---- folders ---------------------------------------------------------------------------------- */
 
 static void write_file(const char *folder, const char *name, const char *text) {
-    error_t err = ERROR_INIT;
     char *path = fs_join(folder, name);
-    assert_int_equal(fs_write_atomic(path, text, strlen(text), &err), STATUS_OK);
+    assert_ok(fs_write_atomic(path, text, strlen(text), &err));
     free(path);
 }
 
 /* The description's hash, or the error's text; the caller frees it. */
 static char *hash_or_error(const char *folder) {
-    operator_description_t d;
+    description_t d;
     error_t err = ERROR_INIT;
     if (description_load(folder, &d, &err) != STATUS_OK)
         return mem_text(err.text);
@@ -278,23 +271,21 @@ static char *hash_or_error(const char *folder) {
 }
 
 static void test_hash(void **state) {
-    (void)state;
     static const char *const STEPS[][2] = {
         /* each changes the hash */
         {"reference.py", "x"}, {"reference.py", "y"},    {"other.py", "x"},
-        {"other.py", "xy"},    {"operator.json", "+\n"},
+        {"other.py", "xy"},    {"workload.json", "+\n"},
     };
-    char *folder = NULL, *json = read_text(FIXTURES "operators/smallest/operator.json");
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
-    write_file(folder, "operator.json", json);
+    char *folder = NULL, *json = read_text(FIXTURES "operators/smallest/workload.json");
+    folder = temporary_folder();
+    write_file(folder, "workload.json", json);
     char *before = hash_or_error(folder);
-    char *missing = mem_format("%s: found no reference.py, which an operator needs beside "
-                               "operator.json",
+    char *missing = mem_format("%s: found no reference.py, which a workload needs beside "
+                               "workload.json",
                                folder);
     assert_string_equal(before, missing);
     free(missing);
-    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(STEPS); i++) {
         char *text = STEPS[i][1][0] == '+' ? mem_format("%s\n", json) : mem_text(STEPS[i][1]);
         write_file(folder, STEPS[i][0], text);
         char *after = hash_or_error(folder);
@@ -312,18 +303,24 @@ static void test_hash(void **state) {
     assert_int_equal(rename(other, renamed), 0);
     char *after = hash_or_error(folder);
     assert_string_not_equal(before, after);
-    free(after);
     free(renamed);
     free(other);
+    char *name = fs_join(folder, "workload.json"), *former = fs_join(folder, "operator.json");
+    assert_int_equal(rename(name, former), 0); /* changes nothing */
+    char *same = hash_or_error(folder);
+    assert_string_equal(after, same);
+    free(same);
+    free(former);
+    free(name);
+    free(after);
     free(before);
-    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(folder, &err));
     free(json);
     free(folder);
 }
 
 /* Fills and scalars of a case follow its params; and a shape has up to eight sizes. */
 static void test_expressions_over_params(void **state) {
-    (void)state;
     static const char TEXT[] =
         "{\"schema\": 1, \"name\": \"n\", \"params\": {\"rows\": {\"default\": 4}, \"cols\": "
         "{\"default\": 16}}, \"dtypes\": [\"f32\"], \"inputs\": [{\"name\": \"x\", \"dtype\": "
@@ -342,14 +339,14 @@ static void test_expressions_over_params(void **state) {
     static const fill_t FILLS[] = {
         {FILL_NORMAL, 0, 0.01}, {FILL_INTEGERS, -2, 33}, {FILL_CONSTANT, 33, 0}};
     static const double SCALARS[] = {0.1, 50};
-    operator_description_t d;
+    description_t d;
     error_t err = ERROR_INIT;
     json_t *json = json_loads(TEXT, 0, NULL);
     if (description_parse("n.json", json, &d, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     case_t spec = make_case("f32", 4, 100);
     for (size_t i = 0; i < 3; i++) {
-        operator_shape_t shape;
+        described_shape_t shape;
         assert_int_equal(description_shape(&d, i, &spec, &shape, &err), STATUS_OK);
         assert_int_equal(shape.n, i == 0 ? 400 : 1);
         assert_int_equal(shape.fill.kind, FILLS[i].kind);
@@ -363,7 +360,7 @@ static void test_expressions_over_params(void **state) {
     }
     case_free(&spec);
     spec = make_case("f32", 4, 1000);
-    operator_shape_t shape;
+    described_shape_t shape;
     assert_int_equal(description_shape(&d, 2, &spec, &shape, &err), STATUS_FAILED);
     assert_string_equal(err.text, "c: fill: found 333, expected a value of u8: 0…255");
     case_free(&spec);
@@ -372,25 +369,11 @@ static void test_expressions_over_params(void **state) {
 }
 
 static void test_missing_folder(void **state) {
-    (void)state;
     char *text = hash_or_error("no/such/operator");
-    assert_true(text_starts(text, "no/such/operator/operator.json: "));
+    assert_true(text_starts(text, "no/such/operator/workload.json: "));
     free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invalid_descriptions),
-        cmocka_unit_test(test_head_and_params),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_tolerances),
-        cmocka_unit_test(test_values_and_shapes),
-        cmocka_unit_test(test_shapes_that_fail),
-        cmocka_unit_test(test_where_and_cost),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_missing_folder),
-        cmocka_unit_test(test_expressions_over_params),
-    };
-    return cmocka_run_group_tests(tests, load_everything, free_everything);
-}
+#define GROUP_SET_UP load_everything
+#define GROUP_TEAR_DOWN free_everything
+#include "run_tests.h"

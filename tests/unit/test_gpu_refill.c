@@ -1,14 +1,7 @@
 /* Inputs of a sample on a GPU after a refill that the device fills: its memory and the host's agree, whoever else shares
  * the host's. The device here is the host. */
+#include "checks.h"
 #include "workloads/common/gpu_sample.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { DRAWN, LEFT_TO_THE_HOST, OUTPUT, ARRAYS };
 
@@ -46,12 +39,12 @@ static void refill_host(gpu_sample_t *s, size_t array, void *values, const uint6
     *(uint64_t *)values = seeds[1];
 }
 
-static status_t refill_fixed(gpu_sample_t *s, size_t array, uint64_t seed, bool *possible,
-                             error_t *err) {
+static status_t refill_there(gpu_sample_t *s, size_t array, cu_pointer_t values, uint64_t seed,
+                             bool *possible, error_t *err) {
     (void)err;
     *possible = array == DRAWN;
     if (*possible)
-        *(uint64_t *)(uintptr_t)s->arrays[array].fixed = seed;
+        *(uint64_t *)(uintptr_t)values = seed;
     ((state_t *)s)->fills++;
     return STATUS_OK;
 }
@@ -64,7 +57,7 @@ static void make(state_t *state, gpu_copy_t copy) {
                                   .n_arrays = ARRAYS,
                                   .copy = copy,
                                   .refill = refill_host,
-                                  .refill_fixed = refill_fixed,
+                                  .refill_there = refill_there,
                                   .data_seed = &shared_seed}};
     for (size_t i = 0; i < ARRAYS; i++)
         state->arrays[i] = (gpu_array_t){
@@ -77,8 +70,7 @@ static void make(state_t *state, gpu_copy_t copy) {
 
 static void refill(state_t *state, uint64_t seed) {
     session_t session = {.state = state};
-    error_t err = ERROR_INIT;
-    assert_int_equal(gpu_sample_refill(&session, seed, &err), STATUS_OK);
+    assert_ok(gpu_sample_refill(&session, seed, &err));
     for (size_t i = 0; i < ARRAYS; i++) {
         const uint64_t expected = i == OUTPUT ? 0 : seed;
         assert_int_equal(*(uint64_t *)state->arrays[i].from, expected);

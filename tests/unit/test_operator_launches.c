@@ -1,9 +1,7 @@
 /* How rungs of operators are launched: host and device share the tables by layout alone, and what may be launched where. */
+#include "checks.h"
 #include "read_text.h"
-
-#include "workloads/operator/launches.h"
-
-#include <string.h>
+#include "workloads/described/launches.h"
 
 /* What is between `opening` and '}', without comments and blanks. */
 static char *fields(const char *path, const char *opening) {
@@ -23,9 +21,9 @@ static char *fields(const char *path, const char *opening) {
     return body;
 }
 
-/* "operator_text<64>grid[3];" as what it holds: "chargrid[3][64];". Frees `fields`. */
+/* "described_text<64>grid[3];" as what it holds: "chargrid[3][64];". Frees `fields`. */
 static char *without_templates(char *fields) {
-    static const char TEXT[] = "operator_text<";
+    static const char TEXT[] = "described_text<";
     for (char *at; (at = strstr(fields, TEXT)) != NULL;) {
         const char *size = at + strlen(TEXT), *name = strchr(size, '>') + 1,
                    *end = strchr(name, ';');
@@ -53,12 +51,11 @@ static void compare_structs(const char *host_path, const char *device_path, cons
 }
 
 static void test_tables_of_host_and_device(void **state) {
-    (void)state;
-    compare_structs("bench/workloads/operator/launches.h", "kernels/common/operator.cuh",
-                    "operator_launch");
-    compare_structs("bench/workloads/operator/tensor_maps.h", "kernels/common/tensor_maps.cuh",
-                    "operator_tensor_map");
-    char *header = read_text("kernels/common/operator.cuh"),
+    compare_structs("bench/workloads/described/launches.h", "kernels/common/workload.cuh",
+                    "described_launch");
+    compare_structs("bench/workloads/described/tensor_maps.h", "kernels/common/tensor_maps.cuh",
+                    "described_tensor_map");
+    char *header = read_text("kernels/common/workload.cuh"),
          *size = mem_format("workspace_bytes[%d]", WORKSPACE_TEXT);
     assert_non_null(strstr(header, size));
     free(size);
@@ -67,30 +64,28 @@ static void test_tables_of_host_and_device(void **state) {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static operator_values_t *values_of(int64_t n) {
-    static operator_values_t values;
-    values = (operator_values_t){.params = {n, 132}, .names = {"n", "sm_count"}};
+static described_values_t *values_of(int64_t n) {
+    static described_values_t values;
+    values = (described_values_t){.params = {n, 132}, .names = {"n", "sm_count"}};
     values.scope = (scope_t){.names = values.names, .values = values.params, .n = 2, .itemsize = 4};
     return &values;
 }
 
 static void test_sizes(void **state) {
-    (void)state;
-    const operator_launch_t launch = {.entry = "k",
-                                      .grid = {"ceil_div(n, 8) * 2", "sm_count"},
-                                      .threads = {"64", "n % 7 + 1"},
-                                      .shared = "itemsize(T) * n",
-                                      .cluster = {"2"}};
+    const described_launch_t launch = {.entry = "k",
+                                       .grid = {"ceil_div(n, 8) * 2", "sm_count"},
+                                       .threads = {"64", "n % 7 + 1"},
+                                       .shared = "itemsize(T) * n",
+                                       .cluster = {"2"}};
     launch_size_t size;
-    error_t err = ERROR_INIT;
-    assert_int_equal(launches_size(&launch, values_of(1000), 90, &size, &err), STATUS_OK);
+    assert_ok(launches_size(&launch, values_of(1000), 90, &size, &err));
     const launch_size_t expected = {
         .grid = {250, 132, 1}, .threads = {64, 7, 1}, .shared = 4000, .cluster = {2, 1, 1}};
     assert_memory_equal(&size, &expected, sizeof size);
 }
 
 typedef struct refused {
-    operator_launch_t launch;
+    described_launch_t launch;
     unsigned arch;
     const char *message;
 } refused_t;
@@ -116,9 +111,8 @@ static const refused_t REFUSED[] = {
 };
 
 static void test_sizes_that_are_not_possible(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
-        operator_launch_t launch = REFUSED[i].launch;
+    for (size_t i = 0; i < COUNT_OF(REFUSED); i++) {
+        described_launch_t launch = REFUSED[i].launch;
         launch_size_t size;
         error_t err = ERROR_INIT;
         strcpy(launch.entry, "k");
@@ -131,7 +125,6 @@ static void test_sizes_that_are_not_possible(void **state) {
 }
 
 static void test_workspace(void **state) {
-    (void)state;
     launches_t launches = {.workspace = ""};
     size_t bytes = 1;
     error_t err = ERROR_INIT;
@@ -145,12 +138,4 @@ static void test_workspace(void **state) {
     assert_string_equal(err.text, "WORKSPACE: \"n - 6\" is -1 bytes");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables_of_host_and_device),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_sizes_that_are_not_possible),
-        cmocka_unit_test(test_workspace),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,20 +1,14 @@
-/* kernels/operator.schema.json says for editors what the reader of operator.json does: the two must agree. The reader
+/* kernels/workload.schema.json says for editors what the reader of workload.json does: the two must agree. The reader
  * says what it knows when it is given something unknown. */
-#include "base/memory.h"
 #include "base/text.h"
+#include "checks.h"
 #include "io/json.h"
-#include "workloads/operator/description.h"
+#include "workloads/described/description.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <regex.h>
+#include <stdio.h>
 
-#define SCHEMA "kernels/operator.schema.json"
+#define SCHEMA "kernels/workload.schema.json"
 
 typedef struct files {
     json_t *schema, *valid; /* a description that has every key */
@@ -31,7 +25,7 @@ static json_t *load(const char *path) {
 static int read_files(void **state) {
     static files_t files;
     files.schema = load(SCHEMA);
-    files.valid = load("tests/fixtures/operators/everything/operator.json");
+    files.valid = load("tests/fixtures/operators/everything/workload.json");
     *state = &files;
     return 0;
 }
@@ -58,9 +52,9 @@ static json_t *at(json_t *json, const char *path) {
 
 /* What the reader says of the description; "" if nothing. The caller frees it. */
 static char *complaint(const json_t *json) {
-    operator_description_t description;
+    description_t description;
     error_t err = ERROR_INIT;
-    if (description_parse("operator.json", json, &description, &err) == STATUS_OK)
+    if (description_parse("workload.json", json, &description, &err) == STATUS_OK)
         description_free(&description);
     return mem_text(err.text);
 }
@@ -120,7 +114,7 @@ static const struct {
     {"$defs/cost", "cost"},
     {"properties/sweep", "sweep"},
 };
-enum { N_OBJECTS = sizeof OBJECTS / sizeof OBJECTS[0] };
+enum { N_OBJECTS = COUNT_OF(OBJECTS) };
 
 static void test_keys(void **state) {
     const files_t *files = *state;
@@ -162,7 +156,7 @@ static void test_choices(void **state) {
         {"$defs/fill/anyOf/0/enum", "inputs/0", "fill"},
         {"$defs/cost/properties/math/additionalProperties/enum", "cost/math", "f16"},
     };
-    for (size_t i = 0; i < sizeof CHOICES / sizeof CHOICES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CHOICES); i++) {
         text_list_t names = texts_of(at(files->schema, CHOICES[i].schema));
         check_known(complaint_with(files, CHOICES[i].description, CHOICES[i].key,
                                    json_string("not a choice")),
@@ -171,7 +165,7 @@ static void test_choices(void **state) {
     static const char *const OF_CASES[] = {
         "properties/dtypes/items/enum", "$defs/tolerance/anyOf/1/propertyNames/enum",
         "$defs/cost/properties/math/propertyNames/enum", "$defs/axes/properties/dtype/items/enum"};
-    for (size_t i = 0; i < sizeof OF_CASES / sizeof OF_CASES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(OF_CASES); i++) {
         text_list_t names = texts_of(at(files->schema, OF_CASES[i]));
         check_known(complaint_with(files, "", "dtypes", json_pack("[s]", "not a choice")), &names);
     }
@@ -199,7 +193,7 @@ static void test_ranges(void **state) {
         {"$defs/bounds/properties/max_abs", "outputs/0/tolerance/f32", "max_abs", "-1",
          "a number %g…%g"},
     };
-    for (size_t i = 0; i < sizeof RANGES / sizeof RANGES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(RANGES); i++) {
         const json_t *schema = at(files->schema, RANGES[i].schema);
         char range[80];
         snprintf(range, sizeof range, RANGES[i].format,
@@ -219,15 +213,15 @@ static void test_limits(void **state) {
         const char *schema;
         int limit;
     } LIMITS[] = {
-        {"properties/params/maxProperties", OPERATOR_PARAMS},
-        {"properties/inputs/maxItems", OPERATOR_ARRAYS},
-        {"properties/outputs/maxItems", OPERATOR_ARRAYS},
-        {"properties/scalars/maxItems", OPERATOR_ARRAYS},
-        {"$defs/input/properties/shape/maxItems", OPERATOR_DIMENSIONS},
-        {"$defs/output/properties/shape/maxItems", OPERATOR_DIMENSIONS},
+        {"properties/params/maxProperties", DESCRIBED_PARAMS},
+        {"properties/inputs/maxItems", DESCRIBED_ARRAYS},
+        {"properties/outputs/maxItems", DESCRIBED_ARRAYS},
+        {"properties/scalars/maxItems", DESCRIBED_ARRAYS},
+        {"$defs/input/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
+        {"$defs/output/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
         {"$defs/expression/maxLength", EXPRESSION_LONGEST},
     };
-    for (size_t i = 0; i < sizeof LIMITS / sizeof LIMITS[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(LIMITS); i++)
         assert_int_equal(json_integer_value(at(files->schema, LIMITS[i].schema)), LIMITS[i].limit);
 }
 
@@ -240,7 +234,7 @@ static void test_names(void **state) {
                                            "$defs/scalar/properties/name/pattern",
                                            "properties/size/pattern",
                                            "$defs/axes/propertyNames/pattern"};
-    for (size_t p = 0; p < sizeof PATTERNS / sizeof PATTERNS[0]; p++) {
+    for (size_t p = 0; p < COUNT_OF(PATTERNS); p++) {
         regex_t regex;
         const char *pattern = json_string_value(at(files->schema, PATTERNS[p]));
         assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
@@ -253,11 +247,6 @@ static void test_names(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),    cmocka_unit_test(test_required_keys),
-        cmocka_unit_test(test_choices), cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_limits),  cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, read_files, free_files);
-}
+#define GROUP_SET_UP read_files
+#define GROUP_TEAR_DOWN free_files
+#include "run_tests.h"

@@ -1,18 +1,17 @@
 /* An operator as a workload: constants of its programs, its parameters, the request to its workers. */
-#include "read_text.h"
-
+#include "checks.h"
 #include "measure/contender.h"
-#include "workloads/operator/operators.h"
+#include "read_text.h"
+#include "temporary_folder.h"
+#include "workloads/described/described.h"
 
 #include <jansson.h>
 
 #define EVERYTHING "tests/fixtures/operators/everything"
 
 static int add(void **state) {
-    const operator_description_t *added;
-    error_t err = ERROR_INIT;
-    if (operators_add(EVERYTHING, NULL, &added, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    const description_t *added;
+    assert_ok(described_add(EVERYTHING, NULL, &added, &err));
     *state = (void *)workload_find(added->name);
     return *state == NULL;
 }
@@ -25,9 +24,9 @@ static case_t case_of(const workload_t *workload, const char *dtype) {
 }
 
 static const char *const EXPECTED =
-    "OPERATOR_ARGUMENTS=const OPERATOR_T *__restrict__ x, const long long *__restrict__ order, "
+    "WORKLOAD_ARGUMENTS=const WORKLOAD_T *__restrict__ x, const long long *__restrict__ order, "
     "const bool *__restrict__ mask, const __nv_bfloat16 *__restrict__ noise, "
-    "float *__restrict__ state, OPERATOR_T *__restrict__ y, long long *__restrict__ largest, "
+    "float *__restrict__ state, WORKLOAD_T *__restrict__ y, long long *__restrict__ largest, "
     "double *__restrict__ sum, unsigned char *workspace, float eps, long long axis, "
     "long long rows, long long shift";
 
@@ -35,10 +34,10 @@ static void test_constants_of_a_program(void **state) {
     text_list_t defines = {0};
     case_t spec = case_of(*state, "f16");
     ((const workload_t *)*state)->constants(&spec, &defines);
-    const char *const here[] = {EXPECTED,          "OPERATOR_T=__half", "OPERATOR_F16=1",
-                                "OPERATOR_BF16=1", "DTYPE_F16=1",       "DTYPE_F32=0",
+    const char *const here[] = {EXPECTED,          "WORKLOAD_T=__half", "WORKLOAD_F16=1",
+                                "WORKLOAD_BF16=1", "DTYPE_F16=1",       "DTYPE_F32=0",
                                 "DTYPE_BOOL=0",    "COLS=128"};
-    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+    for (size_t i = 0; i < COUNT_OF(here); i++)
         if (!text_list_has(&defines, here[i]))
             fail_msg("no %s", here[i]);
     assert_false(text_list_has(&defines, "ROWS=64"));
@@ -50,19 +49,18 @@ static void test_only_dtypes_in_use_need_headers(void **state) {
     text_list_t defines = {0};
     case_t spec = case_of(*state, "f32");
     ((const workload_t *)*state)->constants(&spec, &defines);
-    assert_true(text_list_has(&defines, "OPERATOR_T=float"));
-    assert_true(text_list_has(&defines, "OPERATOR_F16=0"));
-    assert_true(text_list_has(&defines, "OPERATOR_BF16=1")); /* of `noise` */
+    assert_true(text_list_has(&defines, "WORKLOAD_T=float"));
+    assert_true(text_list_has(&defines, "WORKLOAD_F16=0"));
+    assert_true(text_list_has(&defines, "WORKLOAD_BF16=1")); /* of `noise` */
     text_list_free(&defines);
     case_free(&spec);
 }
 
 static void test_request(void **state) {
     json_t *request;
-    error_t err = ERROR_INIT;
     case_t spec = case_of(*state, "f16");
-    const operator_description_t *d = operators_find("everything");
-    assert_int_equal(operators_request(d, &spec, &request, &err), STATUS_OK);
+    const description_t *d = described_find("everything");
+    assert_ok(described_request(d, &spec, &request, &err));
     assert_string_equal(json_string_value(json_object_get(request, "hash")), d->hash);
     assert_string_equal(json_string_value(json_object_get(request, "folder")), d->folder);
     assert_int_equal(d->folder[0], '/');
@@ -75,7 +73,7 @@ static void test_request(void **state) {
               "\"output\":true,\"fill\":{\"kind\":\"uniform\",\"low\":-0.5,\"high\":1.5}}",
         [7] = "{\"name\":\"sum\",\"shape\":[],\"dtype\":\"f64\",\"input\":false,"
               "\"output\":true}"};
-    for (size_t i = 0; i < sizeof ARRAYS / sizeof *ARRAYS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ARRAYS); i++) {
         char *text = json_dumps(json_array_get(arrays, i), JSON_COMPACT);
         if (ARRAYS[i] != NULL)
             assert_string_equal(text, ARRAYS[i]);
@@ -90,24 +88,20 @@ static void test_request(void **state) {
 
 static void test_two_runs_must_be_equal_if_the_description_says_so(void **state) {
     assert_int_equal(((const workload_t *)*state)->repeats, REPEATS_MUST_BE_EQUAL);
-    const operator_description_t *added;
-    error_t err = ERROR_INIT;
-    assert_int_equal(operators_add("tests/fixtures/operators/smallest", NULL, &added, &err),
-                     STATUS_OK);
+    const description_t *added;
+    assert_ok(described_add("tests/fixtures/operators/smallest", NULL, &added, &err));
     assert_int_equal(workload_find(added->name)->repeats, REPEATS_ARE_COMPARED);
     assert_int_equal(workload_find("mlp_infer")->repeats, REPEATS_ARE_NOT_COMPARED);
 }
 
 static void test_the_same_folder_twice_is_one_operator(void **state) {
-    (void)state;
-    const operator_description_t *first = operators_find("everything"), *again;
-    error_t err = ERROR_INIT;
-    assert_int_equal(operators_add(EVERYTHING, NULL, &again, &err), STATUS_OK);
+    const description_t *first = described_find("everything"), *again;
+    assert_ok(described_add(EVERYTHING, NULL, &again, &err));
     assert_ptr_equal(again, first);
 }
 
 static void write_description(const char *folder, const char *dtype) {
-    char *path = fs_join(folder, "operator.json"), *reference = fs_join(folder, "reference.py");
+    char *path = fs_join(folder, "workload.json"), *reference = fs_join(folder, "reference.py");
     char *text =
         mem_format("{\"schema\": 1, \"name\": \"changing\", \"params\": {\"n\": {\"default\": 4}}, "
                    "\"dtypes\": [\"%s\"], \"inputs\": [{\"name\": \"x\", \"shape\": [\"n\"], "
@@ -125,21 +119,19 @@ static void write_description(const char *folder, const char *dtype) {
 }
 
 static void test_a_description_that_changes_in_use(void **state) {
-    (void)state;
     char *folder;
-    const operator_description_t *added;
+    const description_t *added;
     error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    folder = temporary_folder();
     write_description(folder, "f32");
-    assert_int_equal(operators_add(folder, NULL, &added, &err), STATUS_OK);
+    assert_int_equal(described_add(folder, NULL, &added, &err), STATUS_OK);
     write_description(folder, "f64");
-    assert_int_equal(operators_add(folder, NULL, &added, &err), STATUS_USAGE);
+    assert_int_equal(described_add(folder, NULL, &added, &err), STATUS_USAGE);
     char *expected = mem_format(
-        "%s: a file of the operator \"changing\" was changed while it was in use", folder);
+        "%s: a file of the workload \"changing\" was changed while it was in use", folder);
     assert_string_equal(err.text, expected);
     free(expected);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 static void test_operators_compile_under_one_name(void **state) {
@@ -150,7 +142,7 @@ static void test_operators_compile_under_one_name(void **state) {
         bool is_tuned;
     } CASES[] = {{"compile", true}, {"eager", false}, {"mine+compile", true}, {"mine", false}};
     case_t spec = case_of(*state, "f32");
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         free(spec.variant);
         spec.variant = mem_text(CASES[i].variant);
         assert_int_equal(open_request_is_tuned(hello, &spec), CASES[i].is_tuned);
@@ -159,15 +151,6 @@ static void test_operators_compile_under_one_name(void **state) {
     json_decref(hello);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constants_of_a_program),
-        cmocka_unit_test(test_only_dtypes_in_use_need_headers),
-        cmocka_unit_test(test_request),
-        cmocka_unit_test(test_two_runs_must_be_equal_if_the_description_says_so),
-        cmocka_unit_test(test_the_same_folder_twice_is_one_operator),
-        cmocka_unit_test(test_a_description_that_changes_in_use),
-        cmocka_unit_test(test_operators_compile_under_one_name),
-    };
-    return cmocka_run_group_tests(tests, add, NULL);
-}
+#define GROUP_SET_UP add
+#define GROUP_TEAR_DOWN NULL
+#include "run_tests.h"

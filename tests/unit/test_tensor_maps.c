@@ -1,10 +1,9 @@
 /* Tensor maps of rungs: what they are for a case, and what is refused by name. */
+#include "checks.h"
 #include "read_text.h"
-
-#include "workloads/operator/tensor_maps.h"
+#include "workloads/described/tensor_maps.h"
 
 #include <jansson.h>
-#include <string.h>
 
 /* An array of each number of dimensions. */
 static const char DESCRIPTION[] =
@@ -16,11 +15,9 @@ static const char DESCRIPTION[] =
     " \"outputs\": [{\"name\": \"y\", \"shape\": [\"m\", \"odd\"], \"dtype\": \"T\"}]}";
 
 static int read_description(void **state) {
-    static operator_description_t d;
-    error_t err = ERROR_INIT;
+    static description_t d;
     json_t *json = json_loads(DESCRIPTION, 0, NULL);
-    if (description_parse("t.json", json, &d, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(description_parse("t.json", json, &d, &err));
     json_decref(json);
     *state = &d;
     return 0;
@@ -32,9 +29,9 @@ static int free_description(void **state) {
 }
 
 /* The map stands second in its table. */
-static status_t size_of(const operator_description_t *d, const operator_tensor_map_t *map,
+static status_t size_of(const description_t *d, const described_tensor_map_t *map,
                         tensor_map_size_t *size, error_t *err) {
-    static const operator_tensor_map_t FIRST = {.array = "a", .sizes = {"8"}, .box = {"8"}};
+    static const described_tensor_map_t FIRST = {.array = "a", .sizes = {"8"}, .box = {"8"}};
     const tensor_maps_t maps = {.items = {FIRST, *map}, .n = 2};
     tensor_map_size_t sizes[MOST_TENSOR_MAPS];
     const case_t spec = {.dtype = (char *)"f16"};
@@ -44,17 +41,15 @@ static status_t size_of(const operator_description_t *d, const operator_tensor_m
 }
 
 static void test_sizes(void **state) {
-    const operator_tensor_map_t map = {.array = "w",
-                                       .sizes = {"k / 2", "m", "odd - 1"},
-                                       .box = {"16", "min(m, 256)", "1"},
-                                       .swizzle = 2,
-                                       .l2 = 3,
-                                       .strides = {"k", "2 * k"},
-                                       .steps = {"", "2"}};
+    const described_tensor_map_t map = {.array = "w",
+                                        .sizes = {"k / 2", "m", "odd - 1"},
+                                        .box = {"16", "min(m, 256)", "1"},
+                                        .swizzle = 2,
+                                        .l2 = 3,
+                                        .strides = {"k", "2 * k"},
+                                        .steps = {"", "2"}};
     tensor_map_size_t size;
-    error_t err = ERROR_INIT;
-    if (size_of(*state, &map, &size, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(size_of(*state, &map, &size, &err));
     const tensor_map_size_t expected = {.array = 1,
                                         .element = ELEMENT_F32,
                                         .rank = 3,
@@ -68,17 +63,16 @@ static void test_sizes(void **state) {
 }
 
 static void test_strides_of_a_dense_array(void **state) {
-    const operator_tensor_map_t map = {
+    const described_tensor_map_t map = {
         .array = "w", .sizes = {"k", "m", "odd"}, .box = {"4", "256", "1"}};
     tensor_map_size_t size;
-    error_t err = ERROR_INIT;
-    assert_int_equal(size_of(*state, &map, &size, &err), STATUS_OK);
+    assert_ok(size_of(*state, &map, &size, &err));
     assert_int_equal(size.strides[0], 416);
     assert_int_equal(size.strides[1], 416 * 16);
 }
 
 typedef struct refused {
-    operator_tensor_map_t map;
+    described_tensor_map_t map;
     const char *message;
 } refused_t;
 
@@ -136,7 +130,7 @@ static const refused_t REFUSED[] = {
 };
 
 static void test_maps_that_are_refused(void **state) {
-    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+    for (size_t i = 0; i < COUNT_OF(REFUSED); i++) {
         tensor_map_size_t size;
         error_t err = ERROR_INIT;
         const status_t status = size_of(*state, &REFUSED[i].map, &size, &err);
@@ -148,8 +142,7 @@ static void test_maps_that_are_refused(void **state) {
 }
 
 static void test_tables_of_another_length(void **state) {
-    (void)state;
-    static const operator_tensor_map_t MAPS[9];
+    static const described_tensor_map_t MAPS[9];
     tensor_maps_t maps;
     error_t err = ERROR_INIT;
     assert_int_equal(tensor_maps_take(MAPS, 0, &maps, &err), STATUS_OK);
@@ -159,19 +152,13 @@ static void test_tables_of_another_length(void **state) {
     assert_int_equal(tensor_maps_take(MAPS, sizeof MAPS, &maps, &err), STATUS_FAILED);
     assert_string_equal(err.text,
                         "its TENSOR_MAPS take 7992 bytes; expected 1 to 8 maps of 888 bytes");
-    operator_tensor_map_t endless = MAPS[0];
+    described_tensor_map_t endless = MAPS[0];
     memset(endless.box[4], '1', sizeof endless.box[4]);
     error_clear(&err);
     assert_int_equal(tensor_maps_take(&endless, sizeof endless, &maps, &err), STATUS_FAILED);
     assert_string_equal(err.text, "its TENSOR_MAPS[0] has a text without an end");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_strides_of_a_dense_array),
-        cmocka_unit_test(test_maps_that_are_refused),
-        cmocka_unit_test(test_tables_of_another_length),
-    };
-    return cmocka_run_group_tests(tests, read_description, free_description);
-}
+#define GROUP_SET_UP read_description
+#define GROUP_TEAR_DOWN free_description
+#include "run_tests.h"

@@ -1,17 +1,10 @@
 /* The audit of a script's claims, on a clock of our own: what a made-up worker takes for its runs, and
  * what disturbs it, is exact here. tests/cheats/ has real workers. */
 #include "base/clock.h"
-#include "base/memory.h"
+#include "checks.h"
+#include "made_case.h"
 #include "measure/contender.h"
 #include "workloads/common/workload.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { CALLS = 64 }; /* of a graph */
 static const double REQUEST_NS = 1e5, STALL_NS = 4.5e7, BUSY_NS = 3e8;
@@ -82,12 +75,8 @@ bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
 
 /* The trust in a script that claims so much for a run, if the world is as it is. */
 static trust_t trust_in(double claimed_ns) {
-    case_t spec = {.id = mem_text("mlp_infer/mine-cpu/plain"),
-                   .workload = mem_text("mlp_infer"),
-                   .engine = mem_text("mine"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("plain"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("mlp_infer", "mine", "cpu", "plain");
+    spec.id = mem_text("mlp_infer/mine-cpu/plain");
     const contender_settings_t settings = {0};
     contender_t contender = {.active = true, .settings = &settings};
     result_init(&contender.result, &spec);
@@ -108,12 +97,8 @@ static void set_world(double run_ns) {
 
 /* The trust in a script of an operator, which is compared by a call in a graph. */
 static trust_t trust_in_call(double claimed_ns) {
-    case_t spec = {.id = mem_text("softmax/mine-cuda/plain"),
-                   .workload = mem_text("softmax"),
-                   .engine = mem_text("mine"),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text("plain"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("softmax", "mine", "cuda", "plain");
+    spec.id = mem_text("softmax/mine-cuda/plain");
     const contender_settings_t settings = {0};
     contender_t contender = {.active = true, .settings = &settings, .audit = {.n_phases = 2}};
     contender.audit.phases[0].name = "host_to_host";
@@ -135,10 +120,9 @@ static trust_t trust_in_call(double claimed_ns) {
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static const double RUNS_NS[] = {1e3, 1e5, 1e7, 1e8, 2e9};
-enum { N_RUNS = sizeof RUNS_NS / sizeof *RUNS_NS };
+enum { N_RUNS = COUNT_OF(RUNS_NS) };
 
 static void what_agrees_is_audited(void **state) {
-    (void)state;
     static const struct {
         double claimed; /* of what a run takes */
         trust_t trust;
@@ -146,7 +130,7 @@ static void what_agrees_is_audited(void **state) {
                  {0.89, TRUST_SELF_REPORTED}, {1 / 3., TRUST_SELF_REPORTED},
                  {1 / 0.3, TRUST_AUDITED},    {1 / 0.09, TRUST_SELF_REPORTED}};
     for (size_t r = 0; r < N_RUNS; r++)
-        for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        for (size_t i = 0; i < COUNT_OF(CASES); i++) {
             set_world(RUNS_NS[r]);
             assert_int_equal(trust_in(CASES[i].claimed * RUNS_NS[r]), CASES[i].trust);
         }
@@ -154,7 +138,6 @@ static void what_agrees_is_audited(void **state) {
 
 /* Had the first request alone decided how many runs the others have, they would be too few for all. */
 static void a_stalled_first_request_is_forgiven(void **state) {
-    (void)state;
     for (size_t r = 0; r < N_RUNS; r++) {
         set_world(RUNS_NS[r]);
         world.stall_ns = STALL_NS;
@@ -167,7 +150,6 @@ static void a_stalled_first_request_is_forgiven(void **state) {
 }
 
 static void a_machine_that_is_busy_for_a_while_is_forgiven(void **state) {
-    (void)state;
     for (size_t r = 0; r < N_RUNS - 1; r++) { /* the last takes longer than all patience */
         set_world(RUNS_NS[r]);
         world.busy_until = BUSY_NS;
@@ -177,7 +159,6 @@ static void a_machine_that_is_busy_for_a_while_is_forgiven(void **state) {
 
 /* No run takes no time. */
 static void doing_less_in_an_audit_does_not_help(void **state) {
-    (void)state;
     for (size_t r = 0; r < N_RUNS; r++) {
         set_world(RUNS_NS[r]);
         world.run_ns = 0;
@@ -187,7 +168,6 @@ static void doing_less_in_an_audit_does_not_help(void **state) {
 
 /* Then 2N runs less N are any time that was claimed. */
 static void making_the_shorter_audit_longer_does_not_help(void **state) {
-    (void)state;
     for (size_t r = 0; r < 2; r++) {
         set_world(RUNS_NS[r]);
         world.padding = 0.5;
@@ -196,7 +176,6 @@ static void making_the_shorter_audit_longer_does_not_help(void **state) {
 }
 
 static void copies_before_long_runs_do_not_count(void **state) {
-    (void)state;
     set_world(1e8);
     world.request_ns = 2e8;
     assert_int_equal(trust_in(1e8), TRUST_AUDITED);
@@ -205,9 +184,8 @@ static void copies_before_long_runs_do_not_count(void **state) {
 
 /* As a script does that copies 128 MB to a device before its runs: few runs would be a small part of a request. */
 static void what_a_request_costs_beside_its_runs_does_not_count(void **state) {
-    (void)state;
     static const double COSTS_NS[] = {5e6, 3e7, 1e8};
-    for (size_t i = 0; i < sizeof COSTS_NS / sizeof *COSTS_NS; i++) {
+    for (size_t i = 0; i < COUNT_OF(COSTS_NS); i++) {
         for (unsigned is_low = 0; is_low < 2; is_low++) {
             set_world(1e5);
             world.request_ns = COSTS_NS[i];
@@ -221,9 +199,8 @@ static void what_a_request_costs_beside_its_runs_does_not_count(void **state) {
 }
 
 static void another_phase_vouches_for_nothing(void **state) {
-    (void)state;
     static const char *const PHASES[] = {"total", NULL};
-    for (size_t i = 0; i < sizeof PHASES / sizeof *PHASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(PHASES); i++) {
         set_world(1e5);
         world.phase = PHASES[i];
         assert_int_equal(trust_in(1e5), TRUST_SELF_REPORTED);
@@ -233,7 +210,6 @@ static void another_phase_vouches_for_nothing(void **state) {
 
 /* A true whole does not vouch for the call that is compared. */
 static void what_is_compared_is_audited(void **state) {
-    (void)state;
     static const struct {
         double claimed_ns;
         bool knows_phases;
@@ -241,7 +217,7 @@ static void what_is_compared_is_audited(void **state) {
     } CASES[] = {{2e3, true, TRUST_AUDITED},
                  {200, true, TRUST_SELF_REPORTED},
                  {2e3, false, TRUST_SELF_REPORTED}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         set_world(1e5);
         world.call_ns = 2e3;
         world.knows_phases = CASES[i].knows_phases;
@@ -251,7 +227,6 @@ static void what_is_compared_is_audited(void **state) {
 
 /* A wrong claim costs a second, or three tries; a true one milliseconds, or one long run. */
 static void audits_end(void **state) {
-    (void)state;
     set_world(1e8);
     trust_in(1e8);
     assert_int_equal(world.requests, 1);
@@ -279,6 +254,6 @@ int main(void) {
         cmocka_unit_test(what_is_compared_is_audited),
         cmocka_unit_test(audits_end),
     };
-    workload_search_operators(".", NULL);
+    workload_search_described(".", NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

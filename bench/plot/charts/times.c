@@ -10,7 +10,7 @@
 /* ---- engines --------------------------------------------------------------------------------- */
 
 /* An engine's set-up of the study, and its fastest; the title of a mixed series already says that
- * it is the fastest. An operator in a folder reproduces no study. */
+ * it is the fastest. A described workload reproduces no study. */
 static void add_engine(lines_t *lines, const plot_data_t *data, const series_t *one_of_it,
                        const char *phase, chart_t *chart) {
     const series_t *fastest = plot_fastest_series(data, one_of_it->label, phase);

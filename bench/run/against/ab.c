@@ -7,7 +7,7 @@
 #include "io/fs.h"
 #include "io/output.h"
 #include "run/state.h"
-#include "workloads/operator/operators.h"
+#include "workloads/described/described.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -349,18 +349,40 @@ static status_t load_cases(ab_t *ab, error_t *err) {
     return status;
 }
 
-/* A build without this file changes only signs in the inputs of operators: its outputs would count as wrong. */
+/* Workers of a build from before workload.json read operator.json in the folder; both may be there. */
+static status_t check_names(const ab_t *ab, error_t *err) {
+    status_t status = STATUS_OK;
+    char *schema = fs_join(ab->build.root, "kernels/workload.schema.json");
+    for (size_t s = 0; s < ab->theirs.n_sweeps && !fs_exists(schema) && status == STATUS_OK; s++) {
+        const description_t *d = described_find(ab->theirs.sweeps[s].workload->name);
+        if (d == NULL || d->folder == NULL)
+            continue;
+        char *former = fs_join(d->folder, "operator.json");
+        if (!fs_exists(former))
+            status =
+                error_set(err, STATUS_USAGE,
+                          "--against %s: it reads no workload.json; expected a newer build, or "
+                          "%s, a link to workload.json",
+                          ab->ours->options->against, former);
+        free(former);
+    }
+    free(schema);
+    return status;
+}
+
+/* A build without this file changes only signs in the inputs of workloads: its outputs would count as wrong. */
 static status_t check_refills(const ab_t *ab, error_t *err) {
     char *refill = fs_join(ab->build.root, "kernels/common/refill.cu");
     const bool draws = fs_exists(refill);
     free(refill);
     for (size_t s = 0; s < ab->theirs.n_sweeps && !draws; s++)
-        if (operators_find(ab->theirs.sweeps[s].workload->name) != NULL)
-            return error_set(err, STATUS_USAGE,
-                             "--against %s: it has no kernels/common/refill.cu, so it refills "
-                             "operators' inputs in another way; expected a build that draws them "
-                             "anew",
-                             ab->ours->options->against);
+        if (described_find(ab->theirs.sweeps[s].workload->name) != NULL)
+            return error_set(
+                err, STATUS_USAGE,
+                "--against %s: it has no kernels/common/refill.cu, so it refills "
+                "described workloads' inputs in another way; expected a build that draws them "
+                "anew",
+                ab->ours->options->against);
     return STATUS_OK;
 }
 
@@ -377,6 +399,7 @@ static status_t load(ab_t *ab, error_t *err) {
     ours->pair = ab->pair;
     TRY(build_find(ours->options->against, ours->options->root, &ab->build, err));
     TRY(load_cases(ab, err));
+    TRY(check_names(ab, err));
     return check_refills(ab, err);
 }
 

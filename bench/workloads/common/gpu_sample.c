@@ -147,23 +147,31 @@ static void free_graphs(gpu_sample_t *s) {
     gpu_graph_free(s->gpu, &s->changing.checked);
 }
 
+static status_t set_middle_by_host(gpu_sample_t *s, size_t i, cu_pointer_t at, error_t *err) {
+    const gpu_array_t *array = &s->arrays[i];
+    void *values = mem_alloc(array->bytes);
+    memcpy(values, array->from, array->bytes);
+    s->refill(s, i, values, (const uint64_t[]){s->from_seed, 0});
+    status_t status = cuda_check(
+        &s->gpu->api, s->gpu->api.copy_in_async(at, values, array->bytes, s->gpu->stream),
+        "copy_in_async", err);
+    if (status == STATUS_OK)
+        status = gpu_sync(s->gpu, err);
+    free(values);
+    return status;
+}
+
 /* The inputs as opened. */
 static status_t set_middle(gpu_sample_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
-        const gpu_array_t *array = &s->arrays[i];
         const cu_pointer_t at = place_of(s, REGION_MIDDLE, i);
-        if (array->role != ARRAY_INPUT)
+        bool done = false;
+        if (s->arrays[i].role != ARRAY_INPUT)
             continue;
-        void *values = mem_alloc(array->bytes);
-        memcpy(values, array->from, array->bytes);
-        s->refill(s, i, values, (const uint64_t[]){s->from_seed, 0});
-        status_t status = cuda_check(
-            &s->gpu->api, s->gpu->api.copy_in_async(at, values, array->bytes, s->gpu->stream),
-            "copy_in_async", err);
-        if (status == STATUS_OK)
-            status = gpu_sync(s->gpu, err);
-        free(values);
-        TRY(status);
+        if (s->refill_there != NULL)
+            TRY(s->refill_there(s, i, at, 0, &done, err));
+        if (!done)
+            TRY(set_middle_by_host(s, i, at, err));
     }
     return STATUS_OK;
 }
@@ -369,7 +377,7 @@ status_t gpu_sample_prepare(session_t *session, error_t *err) {
 static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, error_t *err) {
     const gpu_array_t *array = &s->arrays[i];
     bool possible;
-    TRY(s->refill_fixed(s, i, seed, &possible, err));
+    TRY(s->refill_there(s, i, array->fixed, seed, &possible, err));
     if (!possible)
         s->refill(s, i, array->from, (const uint64_t[]){s->from_seed, seed});
     if (!array_on_device(s, array))
@@ -395,7 +403,7 @@ static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
 
 status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
     gpu_sample_t *s = session->state;
-    if (s->refill_fixed != NULL)
+    if (s->refill_there != NULL)
         return refill_on_device(s, seed, err);
     if (s->copy == COPY_PAGEABLE)
         s->refill_data(s, seed);

@@ -61,12 +61,12 @@ struct gpu_sample {
     void (*refill)(gpu_sample_t *s, size_t array, void *values, const uint64_t seeds[2]);
     /* The same for every array's `data`, which other cases may share. */
     void (*refill_data)(gpu_sample_t *s, uint64_t seed);
-    /* Fill `fixed` of input number `array` with the values of a seed, without waiting. `*possible` is false for an array
-     * that only refill() can fill. NULL: so are all. */
-    status_t (*refill_fixed)(gpu_sample_t *s, size_t array, uint64_t seed, bool *possible,
-                             error_t *err);
+    /* Have the device fill memory like input number `array` with the values of a seed, without waiting. `*possible` is
+     * false for an array that only refill() can fill. NULL: so are all. */
+    status_t (*refill_there)(gpu_sample_t *s, size_t array, cu_pointer_t values, uint64_t seed,
+                             bool *possible, error_t *err);
     uint64_t
-        *data_seed; /* with refill_fixed: of the values that `data` has now, for all its users */
+        *data_seed; /* with refill_there: of the values that `data` has now, for all its users */
     gpu_alloc_t alloc;
     gpu_copy_t copy;
     bool upload;       /* copy the weights in each sample */

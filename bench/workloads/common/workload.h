@@ -126,16 +126,16 @@ const param_spec_t *workload_param(const workload_t *workload, const char *name)
 const technique_spec_t *workload_technique(const workload_t *workload, const char *name);
 /* Does this variant of the cuda engine need no .cu file? */
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
-/* Add the operator that a folder describes. STATUS_USAGE: what is wrong with it. */
-status_t workload_add_operator(const char *folder, const workload_t **added, error_t *err);
-/* Read the operators of the project's kernels/ when they are first asked for: one by its name, or all. What is wrong with
+/* Add the workload that a folder describes. STATUS_USAGE: what is wrong with it. */
+status_t workload_add_described(const char *folder, const workload_t **added, error_t *err);
+/* Read the workloads of the project's kernels/ when they are first asked for: one by its name, or all. What is wrong with
  * one goes to `left_out` (NULL: nowhere), and it is no workload. */
-void workload_search_operators(const char *root, void (*left_out)(const char *why));
+void workload_search_described(const char *root, void (*left_out)(const char *why));
 
 /* The study that a workload reproduces. */
 const struct study *workload_study(void);
 
-/* Number `index` of all, own operators last; NULL beyond the last. */
+/* Number `index` of all, described workloads last; NULL beyond the last. */
 const workload_t *workload_at(size_t index);
 
 /* A case with every default (engine "cpu", variant ""): ids show the differences from it. The
@@ -159,7 +159,7 @@ const char *const *workload_engines(size_t *n);
  * for other engines a list of the descriptor. An empty list is not a failure. */
 status_t workload_variants(const workload_t *workload, const char *engine, const char *root,
                            text_list_t *variants, error_t *err);
-/* Implementations of an operator in Python, beside the reference: stems of their files. What others
+/* Implementations of a described workload in Python, beside the reference: stems of their files. What others
  * import begins with "_". */
 status_t workload_scripts(const workload_t *workload, const char *root, text_list_t *stems,
                           error_t *err);
@@ -199,6 +199,6 @@ extern const session_ops_t mlp_train_cpu, mlp_train_cuda;
 extern const session_ops_t null_synthetic, null_cuda;
 extern const session_ops_t device_copy_cpu, device_copy_cuda;
 extern const session_ops_t allocate_cpu, allocate_cuda;
-extern const session_ops_t operator_cuda; /* of every operator */
+extern const session_ops_t described_cuda; /* of every described workload */
 
 #endif

@@ -16,10 +16,12 @@ inline char *from_shared(unsigned address) {
     return (char *)(high_half << 32 | address);
 }
 
+// Both wait for the whole warp, as on a GPU: a thread that asks alone waits for ever.
 inline unsigned warp_number() {
-    return running / 32;
+    return __shfl_sync(~0u, running / 32, 0);
 }
 inline bool is_elected() {
+    __syncwarp();
     return running % 32 == 0;
 }
 static thread_local meeting_t numbered_meetings[16];

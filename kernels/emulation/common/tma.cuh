@@ -39,8 +39,7 @@ inline void emulated_tile_check(const emulated_map_t &map, unsigned address, uns
 }
 
 template <class... Coordinates>
-void load_tile(unsigned to, const tensor_map_t &map, unsigned barrier, Coordinates... coordinates) {
-    const emulated_map_t from = emulated_map(map);
+std::vector<char> emulated_tile(unsigned to, const emulated_map_t &from, Coordinates... coordinates) {
     std::vector<char> tile;
     emulated_tile_check(from, to, sizeof...(coordinates));
     emulated_elements(from, {coordinates...}, [&](const unsigned char *element, unsigned at) {
@@ -48,7 +47,26 @@ void load_tile(unsigned to, const tensor_map_t &map, unsigned barrier, Coordinat
         if (element != nullptr)
             memcpy(&tile[at], element, from.element_bytes);
     });
-    emulated_tile_copy(to, tile, from.swizzle, barrier);
+    return tile;
+}
+template <class... Coordinates>
+void load_tile(unsigned to, const tensor_map_t &map, unsigned barrier, Coordinates... coordinates) {
+    const emulated_map_t from = emulated_map(map);
+    emulated_tile_copy(to, emulated_tile(to, from, coordinates...), from.swizzle, barrier);
+}
+// At once: what a block waits for may be there early.
+template <class... Coordinates>
+void load_tile_to(unsigned short blocks, unsigned to, const tensor_map_t &map, unsigned barrier,
+                  Coordinates... coordinates) {
+    const emulated_map_t from = emulated_map(map);
+    const std::vector<char> tile = emulated_tile(to, from, coordinates...);
+    for (unsigned block = 0; block < 16; block++) {
+        if ((blocks >> block & 1) == 0)
+            continue;
+        for (unsigned at = 0; at < tile.size(); at += 16)
+            memcpy(from_remote(address_in(block, emulated_place(to + at, from.swizzle))), &tile[at], 16);
+        barrier_count(from_remote(address_in(block, barrier)), -(int32_t)tile.size(), 0);
+    }
 }
 
 inline void prefetch_map(const tensor_map_t &) {}

@@ -6,7 +6,7 @@
 inline unsigned long long operand_at(unsigned address, unsigned sixteenth) {
     return address + sixteenth * 32;
 }
-#if OPERATOR_BF16
+#if WORKLOAD_BF16
 typedef __nv_bfloat16 wgmma_element_t;
 #else
 typedef half wgmma_element_t;
@@ -21,7 +21,11 @@ inline float element_of(unsigned long long operand, unsigned row, unsigned k) {
 inline void show_to_products() {}
 inline void begin_products() {}
 inline void end_products() {}
-template <unsigned LEFT> void wait_for_products() {}
+// Products are of a warpgroup: when one of its threads has waited for them, none of the others reads operands any more.
+static thread_local meeting_t product_meetings[8];
+template <unsigned LEFT> void wait_for_products() {
+    meet(product_meetings[running / 128], [] { return 128; });
+}
 template <unsigned REGISTERS> void give_registers() {}
 template <unsigned REGISTERS> void take_registers() {}
 

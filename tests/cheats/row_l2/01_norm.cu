@@ -1,6 +1,6 @@
 // Verdict ok
 // A warp for each row.
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 
 LAUNCHES = {{"row_l2", {"ceil_div(rows, 4)"}, {32, 4}}};
 

@@ -1,6 +1,6 @@
 // Verdict ok
 // Squares are summed in parts by one kernel; the next starts early, and waits before it reads them.
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 #include "common/ptx.cuh"
 
 LAUNCHES = {{"parts", {"ceil_div(rows, 4)"}, {32, 4}}, {"roots", {"ceil_div(rows, 128)"}, {128}, "", {}, 0, 1}};

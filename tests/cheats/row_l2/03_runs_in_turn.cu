@@ -1,7 +1,7 @@
 // Verdict ok
 // The first kernel lets the second start at once, which neither waits nor works. The next run must wait for both all
 // the same: if two runs of the first kernel meet, the result is wrong.
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 
 LAUNCHES = {{"norms", {1}, {32, 32}}, {"nothing", {1}, {32}, "", {}, 0, 1}};
 __device__ unsigned running;

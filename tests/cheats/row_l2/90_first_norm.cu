@@ -1,6 +1,6 @@
 // Verdict wrong
 // Computes a row's norm once, and keeps it in memory of its own.
-#include "common/operator.cuh"
+#include "common/workload.cuh"
 
 LAUNCHES = {{"row_l2", {"ceil_div(rows, 4)"}, {32, 4}}};
 __device__ float kept[1 << 20];

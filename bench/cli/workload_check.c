@@ -1,0 +1,410 @@
+/* `bench workload check`: what is wrong with a workload before anything is measured. That its rungs compile is for
+ * `bench compile`. */
+#include "cli/workload.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "emulate/emulate.h"
+#include "io/fs.h"
+#include "io/output.h"
+#include "io/subprocess.h"
+#include "measure/contender.h"
+#include "measure/progress.h"
+#include "sweep/sweep.h"
+#include "worker/pool.h"
+#include "workloads/described/described.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ==== output ================================================================================== */
+
+/* A line of what there may be none of. */
+static void print_names(const char *what, const text_list_t *names, const char *none, FILE *out) {
+    char *joined = text_list_join(names, ", ");
+    fprintf(out, "  %-16s %s\n", what, names->n > 0 ? joined : none);
+    free(joined);
+}
+
+static status_t print_variants(const workload_t *workload, const char *root, FILE *out,
+                               error_t *err) {
+    text_list_t rungs = {0}, scripts = {0};
+    status_t status = workload_variants(workload, "cuda", root, &rungs, err);
+    if (status == STATUS_OK)
+        status = workload_scripts(workload, root, &scripts, err);
+    if (status == STATUS_OK) {
+        print_names("rungs", &rungs, "none: NN_NAME.cu is one", out);
+        print_names("implementations", &scripts, "none: NAME.py with a function run is one", out);
+    }
+    text_list_free(&rungs);
+    text_list_free(&scripts);
+    return status;
+}
+
+/* Name, summary, folder, params, rungs and implementations. */
+static status_t print_workload(const workload_t *workload, const char *root, FILE *out,
+                               error_t *err) {
+    const description_t *d = described_find(workload->name);
+    char *folder = fs_from_here(d->folder);
+    fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
+            "folder", folder);
+    free(folder);
+    for (size_t p = 0; p < workload->n_params; p++) {
+        const param_spec_t *param = &workload->params[p];
+        fprintf(out, "  %-16s %s = %s (%s)\n", p == 0 ? "params" : "", param->name,
+                param->default_json, param->summary);
+    }
+    print_names("dtypes", &d->dtypes, "", out);
+    return print_variants(workload, root, out, err);
+}
+
+/* ==== checks ================================================================================== */
+
+/* For one answer: at the default sizes a reference takes seconds. */
+enum { TIMEOUT_S = 60 };
+
+/* ---- what the description says ---------------------------------------------------------------- */
+
+static char *shape_text(const described_array_t *array, const described_shape_t *shape) {
+    text_list_t sizes = {0};
+    for (unsigned i = 0; i < array->n_dimensions; i++)
+        text_list_add_format(&sizes, "%zu", shape->sizes[i]);
+    char *joined = text_list_join(&sizes, " × ");
+    text_list_free(&sizes);
+    return joined;
+}
+
+static char *fill_text(const fill_t *fill, bool is_input) {
+    if (!is_input)
+        return mem_text("–");
+    switch (fill->kind) {
+    case FILL_UNIFORM:
+        return mem_format("uniform %g…%g", fill->low, fill->high);
+    case FILL_NORMAL:
+        return mem_format("normal, mean %g, sd %g", fill->low, fill->high);
+    case FILL_INTEGERS:
+        return mem_format("integers %.0f…%.0f", fill->low, fill->high - 1);
+    case FILL_PERMUTATION:
+        return mem_text("permutation");
+    case FILL_FUNCTION:
+        return mem_text("inputs of reference.py");
+    case FILL_CONSTANT:
+        break;
+    }
+    return mem_format("constant %g", fill->low);
+}
+
+static char *bounds_text(const description_t *d, const described_array_t *array) {
+    text_list_t parts = {0};
+    for (size_t i = 0; array->is_output && i < d->dtypes.n; i++) {
+        element_t dtype = ELEMENT_F32;
+        element_find(d->dtypes.items[i], &dtype);
+        const bounds_t bounds = array->bounds[dtype];
+        const char *of = d->dtypes.items[i];
+        if (isfinite(bounds.rel_l2) && bounds.rel_l2 > 0)
+            text_list_add_format(&parts, "%s: relative L2 %g", of, bounds.rel_l2);
+        if (isfinite(bounds.max_abs))
+            text_list_add_format(&parts, bounds.max_abs > 0 ? "%s: largest %g" : "%s: exact", of,
+                                 bounds.max_abs);
+    }
+    char *joined = text_list_join(&parts, ", ");
+    text_list_free(&parts);
+    return joined;
+}
+
+static void print_arrays(const description_t *d, const case_t *defaults) {
+    static const char *const HEADINGS[] = {"array",         "role",        "dtype",
+                                           "default shape", "filled with", "allowed error"};
+    table_t table;
+    error_t ignored = ERROR_INIT; /* description_load() has computed the shapes */
+    table_init(&table, HEADINGS, 6);
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        const described_array_t *array = &d->arrays[i];
+        described_shape_t shape;
+        description_shape(d, i, defaults, &shape, &ignored);
+        table_add(&table, array->name);
+        table_add(&table, !array->is_output ? "input" : array->is_input ? "in place" : "output");
+        table_add(&table, array->of_case ? "T" : element_name(array->element));
+        table_take(&table, shape_text(array, &shape));
+        table_take(&table, fill_text(&shape.fill, array->is_input));
+        table_take(&table, bounds_text(d, array));
+    }
+    table_print(&table, "", stdout);
+}
+
+/* Of the least that any implementation moves and computes, and of the arrays. */
+static void print_cost(const description_t *d, const case_t *defaults) {
+    const workload_cost_t cost = described_cost(defaults);
+    char bytes[UNITS_TEXT], memory[UNITS_TEXT];
+    printf("  %-16s ", "cost");
+    if (d->cost.bytes == NULL && d->cost.flops == NULL)
+        printf("not given: no limit is computed");
+    if (d->cost.bytes != NULL)
+        printf("%s moved", units_bytes(bytes, cost.bytes));
+    if (d->cost.flops != NULL)
+        printf("%s%.4g operations", d->cost.bytes != NULL ? ", " : "", cost.flops);
+    printf("\n  %-16s %s of arrays on the device, at the default sizes\n", "memory",
+           units_bytes(memory, cost.device_bytes));
+}
+
+static status_t print_sweeps(const workload_t *workload, const char *root, error_t *err) {
+    for (int quick = 1; quick >= 0; quick--) {
+        const sweep_options_t options = {.workload = workload->name,
+                                         .engine = "pytorch",
+                                         .variant = "eager",
+                                         .sets = (const char *const[]){"device=cpu"},
+                                         .n_sets = 1,
+                                         .quick = quick};
+        sweep_t sweep;
+        TRY(sweep_from_options(&options, root, &sweep, err));
+        double most = 0;
+        char text[UNITS_TEXT];
+        for (size_t i = 0; i < sweep.n_cases; i++)
+            most = fmax(most, described_cost(&sweep.cases[i]).device_bytes);
+        printf("  %-16s %zu sizes, up to %s of arrays\n", quick ? "quick sweep" : "full sweep",
+               sweep.n_cases, units_bytes(text, most));
+        sweep_free(&sweep);
+    }
+    return STATUS_OK;
+}
+
+/* ---- what the reference does ------------------------------------------------------------------ */
+
+/* Its outputs on two inputs, and whether they can be checked; not at the smallest sizes, where they may be few or the
+ * same for all inputs (a softmax of one number). */
+static status_t try_outputs(contender_t *oracle, bool smallest, error_t *err) {
+    reference_t first = {0}, other = {0};
+    status_t status = contender_reference(oracle, 0, &first, err);
+    if (status == STATUS_OK && !smallest) {
+        status = contender_reference(oracle, secret_seed(), &other, err);
+        if (status == STATUS_OK)
+            status = contender_refuse_fakes(oracle, &first, &other, err);
+    }
+    reference_free(&first);
+    reference_free(&other);
+    return status;
+}
+
+/* Open the case as `variant`; the oracle also runs, as it does in `bench run`. The caller frees the reason, NULL
+ * if all is well. */
+static char *try_variant(const case_t *spec, const char *variant, worker_link_t *worker,
+                         bool smallest) {
+    const contender_settings_t settings = {
+        .measure = MEASURE_DEFAULTS, .pass = 1, .seed = secret_seed(), .timeout_s = TIMEOUT_S};
+    case_t own = case_copy(spec);
+    contender_t contender;
+    free(own.variant);
+    own.variant = mem_text(variant);
+    contender_init(&contender, &own, worker, NULL, &settings);
+    contender.may_retry = false; /* a reference that hangs would do so again */
+    contender_open(&contender);
+    if (contender.active && strcmp(variant, "oracle") == 0) {
+        error_t err = ERROR_INIT;
+        if (try_outputs(&contender, smallest, &err) != STATUS_OK)
+            contender_drop(&contender, CASE_FAILED, err.text);
+    }
+    char *reason = contender.active ? NULL : mem_text(contender.result.reason);
+    contender_finish(&contender);
+    contender_free(&contender);
+    case_free(&own);
+    return reason;
+}
+
+typedef struct findings {
+    text_list_t reasons, problems; /* each reason once, with the first case that has it */
+} findings_t;
+
+static void note(findings_t *found, const case_t *spec, char *reason) {
+    if (reason != NULL && !text_list_has(&found->reasons, reason)) {
+        char *sizes = example_sizes_text(spec);
+        text_list_add(&found->reasons, reason);
+        text_list_add_format(&found->problems, "%s: %s", sizes, reason);
+        free(sizes);
+    }
+    free(reason);
+}
+
+typedef struct variant {
+    const char *name, *precision; /* NULL: the case's dtype */
+} variant_t;
+
+/* In float64, as the oracle, and in the case's dtype. */
+static void try_case(const workload_t *workload, const case_t *spec, bool smallest,
+                     worker_link_t *worker, progress_t *progress, findings_t *found) {
+    error_t impossible = ERROR_INIT;
+    if (!workload->allows(spec))
+        return;
+    if (workload->validate(spec, &impossible) != STATUS_OK)
+        return note(found, spec, mem_text(impossible.text));
+    static const variant_t VARIANTS[] = {{"oracle", "float64"}, {"eager", NULL}};
+    for (size_t i = 0; i < 2 && worker->running; i++) {
+        char *sizes = example_sizes_text(spec);
+        const char *precision = VARIANTS[i].precision;
+        progress_say(progress, "reference in %s on the CPU, %s",
+                     precision != NULL ? precision : spec->dtype, sizes);
+        free(sizes);
+        char *reason = try_variant(spec, VARIANTS[i].name, worker, smallest);
+        if (worker->running || reason == NULL)
+            note(found, spec, reason);
+        else
+            note(found, spec,
+                 mem_format("reference.py ended its process, or did not return: %s", reason));
+    }
+}
+
+static status_t start_worker(workers_t *workers, const case_t *spec, worker_link_t **worker,
+                             error_t *err) {
+    TRY(workers_find(workers, spec, "", worker, err));
+    return worker_link_start(*worker, TIMEOUT_S, err);
+}
+
+static status_t check_reference(const workload_t *workload, const char *root, error_t *err) {
+    const description_t *d = described_find(workload->name);
+    workers_t workers = {.root = root};
+    worker_link_t *worker;
+    findings_t found = {0};
+    progress_t progress;
+    progress_start(&progress, false, 0);
+    case_t defaults = example_case(workload, d->dtypes.items[0], false);
+    progress_say(&progress, "starting Python with PyTorch");
+    status_t status = start_worker(&workers, &defaults, &worker, err);
+    for (size_t i = 0; status == STATUS_OK && worker->running && i < 2 * d->dtypes.n; i++) {
+        case_t spec = example_case(workload, d->dtypes.items[i / 2], i % 2 == 0);
+        try_case(workload, &spec, i % 2 == 0, worker, &progress, &found);
+        case_free(&spec);
+    }
+    workers_free(&workers);
+    progress_end(&progress);
+    progress_free(&progress);
+    if (status != STATUS_OK)
+        error_within(err, "the reference cannot be run");
+    for (size_t i = 0; i < found.problems.n; i++)
+        printf("  %-16s %s\n", "wrong", found.problems.items[i]);
+    if (found.problems.n > 0)
+        status = error_set(err, STATUS_USAGE, "%s: its reference is wrong, see above", d->name);
+    text_list_free(&found.problems);
+    text_list_free(&found.reasons);
+    case_free(&defaults);
+    return status;
+}
+
+status_t described_check_oracle(const workload_t *workload, const char *root, error_t *err) {
+    const description_t *d = described_find(workload->name);
+    workers_t workers = {.root = root};
+    worker_link_t *worker;
+    case_t spec = example_case(workload, d->dtypes.items[0], false);
+    status_t status = start_worker(&workers, &spec, &worker, err);
+    char *reason = status == STATUS_OK ? try_variant(&spec, "oracle", worker, false) : NULL;
+    if (reason != NULL)
+        status = error_set(err, STATUS_USAGE, "%s", reason);
+    free(reason);
+    workers_free(&workers);
+    case_free(&spec);
+    return status;
+}
+
+/* ---- implementations in Python ---------------------------------------------------------------- */
+
+/* A line for each. */
+static status_t print_wrong_scripts(const char *root, const char *python, const text_list_t *paths,
+                                    error_t *err) {
+    char *script = fs_join(root, "reference_described/check_files.py");
+    const char **argv = mem_zeroed(paths->n + 3, sizeof *argv);
+    subprocess_result_t answer = {0};
+    argv[0] = python;
+    argv[1] = script;
+    for (size_t i = 0; i < paths->n; i++)
+        argv[2 + i] = paths->items[i];
+    status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &answer, err);
+    if (status == STATUS_OK && answer.exit_code != 0)
+        status = error_set(err, STATUS_FAILED, "implementations cannot be read: %.300s",
+                           answer.timed_out ? "Python did not end" : answer.err);
+    text_list_t lines = {0};
+    if (status == STATUS_OK)
+        lines = text_split(answer.out, '\n');
+    const size_t n_wrong = lines.n > 0 ? lines.n - 1 : 0; /* what is after the last line's end */
+    for (size_t i = 0; i < n_wrong; i++)
+        output_print(stdout, "  %-16s %s\n", "wrong", lines.items[i]);
+    if (n_wrong > 0)
+        status = error_set(err, STATUS_FAILED, "%zu of %zu implementations wrong, see above",
+                           n_wrong, paths->n);
+    text_list_free(&lines);
+    subprocess_result_free(&answer);
+    free(argv);
+    free(script);
+    return status;
+}
+
+/* They are read, not run: one may need a GPU, or build an extension for minutes. */
+static status_t check_scripts(const workload_t *workload, const char *root, size_t *n,
+                              error_t *err) {
+    text_list_t stems = {0}, paths = {0};
+    char *python = NULL, *folder = workload_folder(root, workload);
+    status_t status = workload_scripts(workload, root, &stems, err);
+    for (size_t i = 0; i < stems.n; i++)
+        text_list_add_format(&paths, "%s/%s.py", folder, stems.items[i]);
+    *n = paths.n;
+    if (status == STATUS_OK && paths.n > 0)
+        status = workers_find_python(root, NULL, "python", &python, err);
+    if (status == STATUS_OK && paths.n > 0)
+        status = print_wrong_scripts(root, python, &paths, err);
+    free(python);
+    free(folder);
+    text_list_free(&paths);
+    text_list_free(&stems);
+    return status;
+}
+
+/* ---- the command ------------------------------------------------------------------------------ */
+
+static status_t check_folder(const char *folder, const workload_options_t *options, error_t *err) {
+    const char *root = options->root;
+    const workload_t *workload;
+    TRY(workload_add_described(folder, &workload, err));
+    const description_t *d = described_find(workload->name);
+    const emulate_options_t emulation = {
+        .workload = workload, .root = root, .variant = options->variant, .sets = &options->sets};
+    if (options->emulate)
+        TRY(emulate_check_options(&emulation, err));
+    TRY(print_workload(workload, root, stdout, err));
+    case_t defaults = workload_defaults(workload);
+    print_cost(d, &defaults);
+    status_t status = print_sweeps(workload, root, err);
+    putchar('\n');
+    print_arrays(d, &defaults);
+    case_free(&defaults);
+    putchar('\n');
+    fflush(stdout);
+    size_t n_scripts = 0;
+    if (status == STATUS_OK)
+        status = check_reference(workload, root, err);
+    if (status == STATUS_OK && check_scripts(workload, root, &n_scripts, err) != STATUS_OK)
+        status = error_within(err, "%s", d->name);
+    if (status == STATUS_OK && options->emulate)
+        status = emulate_rungs(&emulation, err);
+    char *word = text_shell(folder);
+    if (status == STATUS_OK)
+        printf("ok: the description, and the reference at the smallest and the default sizes%s.\n"
+               "Do the rungs compile?  bench compile --workload %s --arch sm_75,sm_90 --quick\n",
+               n_scripts > 0 ? "; each implementation has a function run" : "", word);
+    free(word);
+    return status;
+}
+
+status_t described_check(const workload_options_t *options, error_t *err) {
+    if (options->n_operands == 0)
+        return error_set(err, STATUS_USAGE,
+                         "bench workload check: expected the folder of a workload");
+    TRY(fs_check_temporary(err));
+    if ((options->variant != NULL || options->sets.n > 0) && !options->emulate)
+        return error_set(err, STATUS_USAGE, "--variant and --set are for --emulate");
+    workload_search_described(options->root, NULL); /* what is wrong with others is not asked for */
+    for (size_t i = 0; i < options->n_operands; i++) {
+        if (i > 0)
+            putchar('\n');
+        TRY(check_folder(options->operands[i], options, err));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,460 @@
+/* A described workload on a GPU: opens and closes a case, and writes its outputs. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "engine/launch.h"
+#include "io/fs.h"
+#include "workloads/common/gpu_sample.h"
+#include "workloads/common/session_parts.h"
+#include "workloads/common/workload.h"
+#include "workloads/described/described.h"
+#include "workloads/described/launches.h"
+#include "workloads/described/tensor_maps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ==== a program =============================================================================== */
+
+enum {
+    MOST_ARGUMENTS = DESCRIBED_ARRAYS + 1 + DESCRIBED_ARRAYS + DESCRIBED_PARAMS + MOST_TENSOR_MAPS
+};
+
+typedef struct described_cuda {
+    gpu_sample_t sample;                      /* first, as gpu_sample.h asks */
+    gpu_array_t arrays[DESCRIBED_ARRAYS + 1]; /* the description's, and the workspace */
+    const description_t *description;
+    const described_data_t *data;
+    gpu_kernel_t refill; /* kernels/common/refill.cu */
+    cu_module_t module;
+    launches_t launches;
+    cu_function_t functions[MOST_LAUNCHES];
+    launch_size_t sizes[MOST_LAUNCHES];
+    tensor_maps_t maps;
+    tensor_map_size_t map_sizes[MOST_TENSOR_MAPS];
+    cu_tensor_map_t encoded[MOST_TENSOR_MAPS];
+    cu_pointer_t encoded_for[MOST_TENSOR_MAPS]; /* addresses of their arrays; 0: not yet */
+    int64_t params[DESCRIBED_PARAMS];
+    described_value_t scalars[DESCRIBED_ARRAYS];
+    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, scalars, params and maps */
+} described_cuda_t;
+
+/* A rung's program: its kernels, their arguments and their launches. */
+
+#define CUDA(call) TRY(cuda_check(&s->sample.gpu->api, s->sample.gpu->api.call, #call, err))
+
+/* ---- tensor maps ----------------------------------------------------------------------------- */
+
+static const int MAP_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = CU_TENSOR_MAP_FLOAT32,   [ELEMENT_F16] = CU_TENSOR_MAP_FLOAT16,
+    [ELEMENT_BF16] = CU_TENSOR_MAP_BFLOAT16, [ELEMENT_F64] = CU_TENSOR_MAP_FLOAT64,
+    [ELEMENT_I32] = CU_TENSOR_MAP_INT32,     [ELEMENT_I64] = CU_TENSOR_MAP_INT64,
+    [ELEMENT_U8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_BOOL] = CU_TENSOR_MAP_UINT8};
+
+static status_t encode_map(described_cuda_t *s, size_t i, cu_pointer_t at, error_t *err) {
+    const tensor_map_size_t *of = &s->map_sizes[i];
+    _Alignas(CU_TENSOR_MAP_ALIGNMENT) cu_tensor_map_t map;
+    if (at % TENSOR_MAP_ALIGNMENT != 0)
+        return error_set(err, STATUS_FAILED,
+                         "address: found 0x%llx, expected a multiple of %d bytes",
+                         (unsigned long long)at, TENSOR_MAP_ALIGNMENT);
+    CUDA(tensor_map_encode(&map, MAP_TYPES[of->element], of->rank, at, of->sizes, of->strides,
+                           of->box, of->steps, CU_TENSOR_MAP_NOT_INTERLEAVED, (int)of->swizzle,
+                           (int)of->l2, CU_TENSOR_MAP_FILL_ZEROS));
+    s->encoded[i] = map;
+    s->encoded_for[i] = at;
+    return STATUS_OK;
+}
+
+/* Samples have arrays at other addresses than launches of a batch; a launch takes a copy of its maps. */
+static status_t encode_maps(described_cuda_t *s, error_t *err) {
+    for (size_t i = 0; i < s->maps.n; i++) {
+        const cu_pointer_t at = s->arrays[s->map_sizes[i].array].current;
+        if (at != s->encoded_for[i] && encode_map(s, i, at, err) != STATUS_OK)
+            return tensor_maps_within(&s->maps, i, err);
+    }
+    return STATUS_OK;
+}
+
+/* ---- launch ---------------------------------------------------------------------------------- */
+
+static unsigned product(const unsigned sizes[3]) {
+    return sizes[0] * sizes[1] * sizes[2];
+}
+
+enum { MOST_ATTRIBUTES = 3 };
+
+/* Of a launch with attributes, which go to `attributes`; without one, it needs no configuration. */
+static cu_launch_config_t configuration(const described_cuda_t *s, size_t i,
+                                        cu_launch_attribute_t attributes[MOST_ATTRIBUTES]) {
+    const launch_size_t *size = &s->sizes[i];
+    const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
+    unsigned n = 0;
+    if (s->launches.items[i].cooperative)
+        attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
+    if (s->launches.items[i].overlaps && s->sample.gpu->arch >= 90)
+        attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_OVERLAPPED, .value.flag = 1};
+    if (product(cluster) > 1)
+        attributes[n++] = (cu_launch_attribute_t){
+            .id = CU_LAUNCH_CLUSTER, .value.cluster = {cluster[0], cluster[1], cluster[2]}};
+    return (cu_launch_config_t){.grid = {grid[0], grid[1], grid[2]},
+                                .block = {threads[0], threads[1], threads[2]},
+                                .dynamic_shared = size->shared,
+                                .stream = s->sample.gpu->stream,
+                                .attributes = attributes,
+                                .n_attributes = n};
+}
+
+static status_t launch_one(described_cuda_t *s, size_t i, error_t *err) {
+    cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
+    const cu_launch_config_t config = configuration(s, i, attributes);
+    const unsigned *grid = config.grid, *block = config.block;
+    if (config.n_attributes > 0)
+        CUDA(launch_ex(&config, s->functions[i], s->arguments, NULL));
+    else
+        CUDA(launch(s->functions[i], grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                    config.dynamic_shared, config.stream, s->arguments, NULL));
+    return STATUS_OK;
+}
+
+static status_t described_launch(gpu_sample_t *sample, error_t *err) {
+    described_cuda_t *s = (described_cuda_t *)sample;
+    TRY(encode_maps(s, err));
+    for (size_t i = 0; i < s->launches.n; i++)
+        if (launch_one(s, i, err) != STATUS_OK)
+            return error_within(err, "kernel \"%s\"", s->launches.items[i].entry);
+    return STATUS_OK;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* Point the kernels' arguments at the arrays, scalars, params and maps. */
+/* In the order of WORKLOAD_ARGUMENTS (described.c), then the maps; a kernel without them takes the first ones alone. */
+static void described_list_arguments(described_cuda_t *s, const case_t *spec) {
+    const description_t *d = s->description;
+    size_t n = 0, order[DESCRIBED_ARRAYS + 1];
+    description_order(d, order);
+    order[d->n_arrays] = d->n_arrays; /* the workspace */
+    for (size_t o = 0; o <= d->n_arrays; o++)
+        s->arguments[n++] = &s->arrays[order[o]].current;
+    for (size_t i = 0; i < d->n_scalars; i++) {
+        s->scalars[i] = description_scalar_value(d, i, spec);
+        s->arguments[n++] = &s->scalars[i];
+    }
+    for (size_t i = 0; i < d->params.n; i++) {
+        s->params[i] = case_param_int(spec, d->params.items[i], 0);
+        if (!d->constant[i])
+            s->arguments[n++] = &s->params[i];
+    }
+    for (size_t i = 0; i < s->maps.n; i++)
+        s->arguments[n++] = &s->encoded[i];
+}
+
+/* ---- room on the device ---------------------------------------------------------------------- */
+
+/* The static and the dynamic shared memory of a block together. */
+static status_t check_shared(const described_cuda_t *s, const cubin_t *cubin, size_t i,
+                             error_t *err) {
+    const unsigned arch = (unsigned)s->sample.gpu->arch, most = launch_shared_limit(arch);
+    const uint64_t fixed = cubin_shared_bytes(cubin, s->launches.items[i].entry);
+    return fixed + s->sizes[i].shared <= most
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "%llu bytes of static and %u of dynamic shared memory per block; sm_%u "
+                           "allows %u",
+                           (unsigned long long)fixed, s->sizes[i].shared, arch, most);
+}
+
+/* Blocks that wait for each other must all be resident; `each` fit on a multiprocessor. */
+static status_t check_cooperative(const described_cuda_t *s, size_t i, int each, error_t *err) {
+    const unsigned *grid = s->sizes[i].grid;
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    const int n = s->sample.gpu->multiprocessors;
+    return blocks <= (uint64_t)each * (uint64_t)n
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "a cooperative launch of %llu blocks, of which %d are resident on each "
+                           "of %d multiprocessors",
+                           (unsigned long long)blocks, each, n);
+}
+
+static status_t check_driver(const described_cuda_t *s, error_t *err) {
+    return s->sample.gpu->api.launch_ex != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "this driver has no cuLaunchKernelEx (CUDA 11.8), which clusters and "
+                           "cooperative and overlapping launches need");
+}
+
+static status_t check_maps(const described_cuda_t *s, error_t *err) {
+    if (s->maps.n == 0)
+        return STATUS_OK;
+    if (s->sample.gpu->arch < 90)
+        return error_set(err, STATUS_FAILED, "TENSOR_MAPS need sm_90; this is sm_%d",
+                         s->sample.gpu->arch);
+    return s->sample.gpu->api.tensor_map_encode != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "this driver has no cuTensorMapEncodeTiled (CUDA 12.0), which "
+                           "TENSOR_MAPS need");
+}
+
+static status_t check_cluster(const described_cuda_t *s, size_t i, int resident, error_t *err) {
+    const unsigned *cluster = s->sizes[i].cluster;
+    return resident > 0 ? STATUS_OK
+                        : error_set(err, STATUS_FAILED,
+                                    "a cluster of %u x %u x %u such blocks does not fit on this "
+                                    "GPU",
+                                    cluster[0], cluster[1], cluster[2]);
+}
+
+/* Of a kernel that is loaded. A driver's error is no skip. */
+static status_t check_attributes(session_t *session, const described_cuda_t *s, size_t i,
+                                 error_t *err) {
+    const cuda_api_t *api = &s->sample.gpu->api;
+    const launch_size_t *size = &s->sizes[i];
+    cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
+    const cu_launch_config_t config = configuration(s, i, attributes);
+    int n = 1;
+    if (config.n_attributes == 0)
+        return STATUS_OK;
+    TRY(session_skip(session, check_driver(s, err)));
+    if (s->launches.items[i].cooperative) {
+        CUDA(occupancy(&n, s->functions[i], (int)product(size->threads), size->shared));
+        TRY(session_skip(session, check_cooperative(s, i, n, err)));
+    }
+    if (product(size->cluster) > 1 && api->max_clusters != NULL) {
+        CUDA(max_clusters(&n, s->functions[i], &config));
+        TRY(session_skip(session, check_cluster(s, i, n, err)));
+    }
+    return STATUS_OK;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static status_t load_function(session_t *session, described_cuda_t *s, const cubin_t *cubin,
+                              size_t i, error_t *err) {
+    gpu_t *gpu = s->sample.gpu;
+    cu_function_t *function = &s->functions[i];
+    const launch_size_t *size = &s->sizes[i];
+    double occupancy_frac;
+    TRY(session_skip(session, check_shared(s, cubin, i, err)));
+    CUDA(module_function(function, s->module, s->launches.items[i].entry));
+    TRY(gpu_prepare_function(gpu, *function, product(size->threads), size->shared, &occupancy_frac,
+                             err));
+    if (i == 0 || occupancy_frac < session->resources.occupancy_frac)
+        session->resources.occupancy_frac = occupancy_frac;
+    if (product(size->cluster) > 8)
+        CUDA(function_set(*function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
+    return check_attributes(session, s, i, err);
+}
+
+static status_t load_functions(session_t *session, described_cuda_t *s, const cubin_t *cubin,
+                               const char *image, error_t *err) {
+    CUDA(module_load(&s->module, image));
+    for (size_t i = 0; i < s->launches.n; i++)
+        if (load_function(session, s, cubin, i, err) != STATUS_OK)
+            return error_within(err, "kernel \"%s\"", s->launches.items[i].entry);
+    return STATUS_OK;
+}
+
+static status_t evaluate(session_t *session, described_cuda_t *s, const case_t *spec,
+                         size_t *workspace_bytes, error_t *err) {
+    described_values_t values;
+    description_values(s->description, spec, s->sample.gpu->multiprocessors, &values);
+    for (size_t i = 0; i < s->launches.n; i++)
+        TRY(session_skip(session, launches_size(&s->launches.items[i], &values,
+                                                (unsigned)s->sample.gpu->arch, &s->sizes[i], err)));
+    TRY(session_skip(session, check_maps(s, err)));
+    TRY(session_skip(session, tensor_maps_size(&s->maps, s->description, spec,
+                                               s->sample.gpu->multiprocessors, s->map_sizes, err)));
+    return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
+}
+
+static status_t load_image(session_t *session, const char *image, size_t bytes,
+                           size_t *workspace_bytes, error_t *err) {
+    described_cuda_t *s = session->state;
+    cubin_t cubin;
+    const int64_t start_ns = clock_ns();
+    TRY(cubin_open(image, bytes, &cubin, err));
+    TRY(launches_read(&cubin, &s->launches, err));
+    TRY(tensor_maps_read(&cubin, &s->maps, err));
+    TRY(evaluate(session, s, &session->spec, workspace_bytes, err));
+    TRY(load_functions(session, s, &cubin, image, err));
+    session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
+    return STATUS_OK;
+}
+
+/* Read and load a rung's program for this case, with session->state->description set: tables, sizes, kernels. Marks the case
+ * as skipped if its sizes are not possible. */
+static status_t described_program_load(session_t *session, const char *path,
+                                       size_t *workspace_bytes, error_t *err) {
+    char *image;
+    size_t bytes;
+    TRY(fs_read(path, &image, &bytes, err));
+    const status_t status = load_image(session, image, bytes, workspace_bytes, err);
+    free(image);
+    return status;
+}
+
+static void described_program_unload(described_cuda_t *s) {
+    if (s->module != NULL)
+        s->sample.gpu->api.module_unload(s->module);
+    s->module = NULL;
+}
+
+/* ==== the case ================================================================================ */
+
+static const random_kind_t RANDOM[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
+    [ELEMENT_F64] = RANDOM_F64,  [ELEMENT_I32] = RANDOM_BYTES, [ELEMENT_I64] = RANDOM_BYTES,
+    [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
+
+/* The workspace is the last array; without one it stays NULL in the kernel. */
+static void list_roles(described_cuda_t *s, size_t workspace_bytes) {
+    const description_t *d = s->description;
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        s->arrays[i].name = d->arrays[i].name;
+        s->arrays[i].role = !d->arrays[i].is_input   ? ARRAY_OUTPUT
+                            : d->arrays[i].is_output ? ARRAY_IN_PLACE
+                                                     : ARRAY_INPUT;
+    }
+    s->arrays[d->n_arrays] =
+        (gpu_array_t){.role = ARRAY_WORKSPACE, .bytes = workspace_bytes, .random = RANDOM_BYTES};
+    s->sample.arrays = s->arrays;
+    s->sample.n_arrays = d->n_arrays + (workspace_bytes > 0);
+}
+
+static void take_data(described_cuda_t *s) {
+    const bool shifted = getenv("BENCH_SHIFT_ARRAYS") != NULL; /* docs/testing.md */
+    for (size_t i = 0; i < s->description->n_arrays; i++) {
+        const described_shape_t *shape = &s->data->shapes[i];
+        gpu_array_t *array = &s->arrays[i];
+        array->bytes = shape->bytes;
+        array->shift = shifted ? element_bytes(shape->element) : 0;
+        array->data = s->data->values[i];
+        array->random = RANDOM[shape->element];
+    }
+}
+
+static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uint64_t seeds[2]) {
+    described_data_fill(((described_cuda_t *)sample)->data, i, values, seeds[1]);
+}
+
+/* Without permutations, which are sorted, and constants, which stay. */
+static status_t refill_there(gpu_sample_t *sample, size_t i, cu_pointer_t values, uint64_t seed,
+                             bool *possible, error_t *err) {
+    described_cuda_t *s = (described_cuda_t *)sample;
+    const described_shape_t *shape = &s->data->shapes[i];
+    const fill_t *fill = &shape->fill;
+    uint64_t n = shape->n, key = fill_key(s->data->seed, seed);
+    uint32_t stream = DESCRIBED_STREAM + (uint32_t)i, element = shape->element, kind = fill->kind;
+    double low = fill->low, high = fill->high;
+    void *arguments[] = {&values, &n, &key, &stream, &element, &kind, &low, &high};
+    *possible = kind == FILL_UNIFORM || kind == FILL_NORMAL || kind == FILL_INTEGERS;
+    if (!*possible || n == 0)
+        return STATUS_OK;
+    return gpu_kernel_launch(sample->gpu, &s->refill, n, arguments, err);
+}
+
+static void refill_data(gpu_sample_t *sample, uint64_t seed) {
+    described_data_refill(((described_cuda_t *)sample)->data, seed);
+}
+
+static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *err) {
+    s->sample.refill = refill_array;
+    s->sample.refill_data = refill_data;
+    if (cubin == NULL)
+        return STATUS_OK;
+    TRY(gpu_kernel_load(s->sample.gpu, cubin, "refill", &s->refill, err));
+    s->sample.refill_there = refill_there;
+    s->sample.data_seed = shared_data_seed(s->data);
+    return STATUS_OK;
+}
+
+static status_t check_room(session_t *session, const case_t *spec, size_t workspace_bytes,
+                           error_t *err) {
+    const described_cuda_t *s = session->state;
+    const workload_cost_t cost = described_cost(spec);
+    const unsigned copies = s->sample.copy == COPY_PAGEABLE ? 1 : 2;
+    TRY(host_room(copies * (cost.bus_in_bytes + cost.bus_out_bytes), err));
+    return gpu_sample_applies(&s->sample, spec, cost.device_bytes + (double)workspace_bytes, err);
+}
+
+static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
+    described_cuda_t *s = session->state;
+    gpu_sample_t *sample = &s->sample;
+    const case_t *spec = request->spec;
+    size_t workspace_bytes;
+    s->description = described_find(spec->workload);
+    gpu_sample_techniques(sample, spec);
+    TRY(described_program_load(session, request->cubin, &workspace_bytes, err));
+    list_roles(s, workspace_bytes);
+    /* Before making gigabytes of data. */
+    TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
+    sample->launch = described_launch;
+    s->data = described_data_take(s->description, spec, request->seed);
+    take_data(s);
+    TRY(prepare_refill(s, request->refill, err));
+    described_list_arguments(s, spec);
+    for (size_t i = 0; i < sample->n_arrays; i++)
+        session->resources.peak_device_bytes +=
+            (int64_t)s->arrays[i].bytes * (gpu_sample_allocates(sample) ? 2 : 1);
+    TRY(gpu_sample_prepare(session, err));
+    return gpu_sample_add_probes(session, err);
+}
+
+static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
+    return session_open_program(session, request, sizeof(described_cuda_t), prepare, err);
+}
+
+static void close_case(session_t *session) {
+    described_cuda_t *s = session->state;
+    gpu_sample_free(&s->sample);
+    described_program_unload(s);
+    gpu_kernel_unload(s->sample.gpu, &s->refill);
+    if (s->data != NULL)
+        described_data_release(s->data);
+    free(s);
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+typedef enum left { LEFT_BY_RUN, LEFT_BY_SAMPLE, LEFT_IN_THE_MIDDLE } left_t;
+
+static status_t write_arrays(const described_cuda_t *s, left_t left, const char *folder,
+                             text_list_t *names, error_t *err) {
+    for (size_t i = 0; i < s->description->n_arrays; i++) {
+        if (!s->description->arrays[i].is_output)
+            continue;
+        const gpu_array_t *array = &s->arrays[i];
+        const void *values = left == LEFT_BY_RUN      ? array->to
+                             : left == LEFT_BY_SAMPLE ? array->last
+                                                      : array->middle;
+        TRY(described_data_write(s->data, i, values, folder, err));
+        text_list_add(names, s->description->arrays[i].name);
+    }
+    return STATUS_OK;
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *names, error_t *err) {
+    TRY(gpu_sample_output(session, err));
+    return write_arrays(session->state, LEFT_BY_RUN, folder, names, err);
+}
+
+static status_t write_middle(session_t *session, const char *folder, text_list_t *names,
+                             error_t *err) {
+    return write_arrays(session->state, LEFT_IN_THE_MIDDLE, folder, names, err);
+}
+
+static status_t last(session_t *session, const char *folder, text_list_t *names, error_t *err) {
+    TRY(write_arrays(session->state, LEFT_BY_SAMPLE, folder, names, err));
+    return gpu_sample_write_middle(session, write_middle, folder, err);
+}
+
+const session_ops_t described_cuda = {.workload = SESSION_DESCRIBED,
+                                      .open = open_case,
+                                      .refill = gpu_sample_refill,
+                                      .fill = gpu_sample_fill,
+                                      .output = output,
+                                      .last = last,
+                                      .close = close_case};

@@ -1,0 +1,392 @@
+#include "workloads/described/description.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "workloads/described/description_read.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values of a case ------------------------------------------------------------------------- */
+
+void description_order(const description_t *d, size_t order[DESCRIBED_ARRAYS]) {
+    size_t n = 0;
+    for (int pass = 0; pass < 3; pass++)
+        for (size_t i = 0; i < d->n_arrays; i++) {
+            const described_array_t *array = &d->arrays[i];
+            if (pass == (!array->is_input ? 2 : array->is_output ? 1 : 0))
+                order[n++] = i;
+        }
+}
+
+void description_values(const description_t *description, const case_t *spec, int sm_count,
+                        described_values_t *values) {
+    const size_t n = description->params.n;
+    for (size_t i = 0; i < n; i++) {
+        values->names[i] = description->params.items[i];
+        values->params[i] = case_param_int(spec, values->names[i], description->defaults[i]);
+    }
+    values->names[n] = "sm_count";
+    values->params[n] = sm_count;
+    values->element = ELEMENT_F32;
+    element_find(spec->dtype, &values->element);
+    values->scope =
+        (scope_t){values->names, values->params, n + 1, (int64_t)element_bytes(values->element)};
+}
+
+/* A size or an amount, of at least `least`. */
+static status_t amount(const expression_t *expression, const described_values_t *values,
+                       int64_t least, int64_t *value, error_t *err) {
+    TRY(expression_value(expression, &values->scope, value, err));
+    if (*value < least)
+        return error_set(err, STATUS_FAILED, "\"%s\": %" PRId64 ", expected at least %" PRId64,
+                         expression_text(expression), *value, least);
+    return STATUS_OK;
+}
+
+static status_t check_permutation(const described_array_t *array, const described_shape_t *shape,
+                                  error_t *err) {
+    /* Its order is that of 32-bit words. */
+    const double most = fmin(element_range(shape->element).exact, UINT32_MAX) + 1;
+    if (!array->is_input || array->fill.kind != FILL_PERMUTATION || (double)shape->n <= most)
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED,
+                     "%s: fill: a permutation of %zu, expected at most %.0f of %s", array->name,
+                     shape->n, most, element_name(shape->element));
+}
+
+/* An expression's value, in integers or in float64; without one `value` stays as it is. */
+static status_t number_of(const expression_t *expression, const described_values_t *values,
+                          bool real, double *value, error_t *err) {
+    int64_t integer;
+    if (expression == NULL)
+        return STATUS_OK;
+    if (real)
+        return expression_real(expression, &values->scope, value, err);
+    TRY(expression_value(expression, &values->scope, &integer, err));
+    *value = (double)integer;
+    if (fabs(*value) > DESCRIBED_LARGEST)
+        return error_set(err, STATUS_FAILED, "\"%s\": %" PRId64 ", expected at most 2^53 - 1",
+                         expression_text(expression), integer);
+    return STATUS_OK;
+}
+
+static status_t compute_fill(const described_array_t *array, const described_values_t *values,
+                             described_shape_t *shape, error_t *err) {
+    fill_t *fill = &shape->fill;
+    *fill = array->fill;
+    if (array->fill_low == NULL && array->fill_high == NULL)
+        return STATUS_OK;
+    const bool real = fill->kind == FILL_CONSTANT ? element_is_float(shape->element)
+                                                  : fill->kind != FILL_INTEGERS;
+    TRY(number_of(array->fill_low, values, real, &fill->low, err));
+    TRY(number_of(array->fill_high, values, real, &fill->high, err));
+    char what[FILL_LACKS];
+    const char *lacks = fill_lacks(fill, shape->element, what);
+    if (lacks == NULL)
+        return STATUS_OK;
+    return fill->kind == FILL_CONSTANT
+               ? error_set(err, STATUS_FAILED, "found %.17g, expected %s", fill->low, lacks)
+               : error_set(err, STATUS_FAILED, "found [%.17g,%.17g], expected %s", fill->low,
+                           fill->high, lacks);
+}
+
+status_t description_scalar(const description_t *description, size_t scalar, const case_t *spec,
+                            double *value, error_t *err) {
+    const described_scalar_t *of = &description->scalars[scalar];
+    const element_range_t range = element_range(of->element);
+    described_values_t values;
+    description_values(description, spec, 0, &values);
+    *value = of->value;
+    if (number_of(of->expression, &values, element_is_float(of->element), value, err) != STATUS_OK)
+        return error_within(err, "%s: value", of->name);
+    if (*value < range.least || *value > range.most)
+        return error_set(err, STATUS_FAILED, "%s: value: found %.17g, expected %s: %.17g…%.17g",
+                         of->name, *value, element_name(of->element), range.least, range.most);
+    return STATUS_OK;
+}
+
+described_value_t description_scalar_value(const description_t *description, size_t scalar,
+                                           const case_t *spec) {
+    error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
+    described_value_t value = {.i64 = 0};
+    double number = 0;
+    description_scalar(description, scalar, spec, &number, &ignored);
+    switch (description->scalars[scalar].element) {
+    case ELEMENT_F32:
+        value.f32 = (float)number;
+        break;
+    case ELEMENT_I32:
+        value.i32 = (int32_t)number;
+        break;
+    case ELEMENT_I64:
+        value.i64 = (int64_t)number;
+        break;
+    default:
+        value.f64 = number;
+    }
+    return value;
+}
+
+status_t description_shape(const description_t *description, size_t array, const case_t *spec,
+                           described_shape_t *shape, error_t *err) {
+    const described_array_t *of = &description->arrays[array];
+    described_values_t values;
+    description_values(description, spec, 0, &values);
+    *shape = (described_shape_t){.n = 1, .element = of->of_case ? values.element : of->element};
+    int64_t bytes = (int64_t)element_bytes(shape->element);
+    for (size_t i = 0; i < of->n_dimensions; i++) {
+        int64_t size;
+        if (amount(of->shape[i], &values, 1, &size, err) != STATUS_OK)
+            return error_within(err, "%s: shape[%zu]", of->name, i);
+        if (__builtin_mul_overflow(bytes, size, &bytes))
+            return error_set(err, STATUS_FAILED, "%s: shape: over 2^63 bytes", of->name);
+        shape->sizes[i] = (size_t)size;
+        shape->n *= (size_t)size;
+    }
+    shape->bytes = (size_t)bytes;
+    if (compute_fill(of, &values, shape, err) != STATUS_OK)
+        return error_within(err, "%s: fill", of->name);
+    return check_permutation(of, shape, err);
+}
+
+status_t description_where(const description_t *description, const case_t *spec, bool *allowed,
+                           error_t *err) {
+    described_values_t values;
+    int64_t value = 1;
+    description_values(description, spec, 0, &values);
+    if (description->where != NULL &&
+        expression_value(description->where, &values.scope, &value, err) != STATUS_OK)
+        return error_within(err, "where");
+    *allowed = value != 0;
+    return STATUS_OK;
+}
+
+status_t description_cost(const description_t *description, const case_t *spec, double *bytes,
+                          double *flops, error_t *err) {
+    const described_cost_t *cost = &description->cost;
+    described_values_t values;
+    int64_t value;
+    description_values(description, spec, 0, &values);
+    *bytes = *flops = NAN;
+    if (cost->bytes != NULL) {
+        if (amount(cost->bytes, &values, 0, &value, err) != STATUS_OK)
+            return error_within(err, "cost.bytes");
+        *bytes = (double)value;
+    }
+    if (cost->flops != NULL) {
+        if (amount(cost->flops, &values, 0, &value, err) != STATUS_OK)
+            return error_within(err, "cost.flops");
+        *flops = (double)value;
+    }
+    return STATUS_OK;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static status_t evaluate(const description_t *description, const case_t *spec, bool *allowed,
+                         error_t *err) {
+    TRY(description_where(description, spec, allowed, err));
+    for (size_t i = 0; *allowed && i < description->n_arrays; i++) {
+        described_shape_t shape;
+        TRY(description_shape(description, i, spec, &shape, err));
+    }
+    for (size_t i = 0; *allowed && i < description->n_scalars; i++) {
+        double value;
+        TRY(description_scalar(description, i, spec, &value, err));
+    }
+    double bytes, flops;
+    return *allowed ? description_cost(description, spec, &bytes, &flops, err) : STATUS_OK;
+}
+
+/* Every expression has a value at the default params, which `where` allows at least with the default dtype. */
+static status_t check_defaults(const node_t *top, const description_t *description, error_t *err) {
+    for (size_t i = 0; i < description->dtypes.n; i++) {
+        case_t spec = {.dtype = description->dtypes.items[i]};
+        error_t wrong = ERROR_INIT;
+        bool allowed = true;
+        if (evaluate(description, &spec, &allowed, &wrong) != STATUS_OK)
+            return node_error(top, err, "default params, dtype %s: %s", spec.dtype, wrong.text);
+        node_t where = node_member(top, "where");
+        if (!allowed && i == 0)
+            return node_error(&where, err, "\"%s\" is false for the default params and dtype %s",
+                              expression_text(description->where), spec.dtype);
+    }
+    return STATUS_OK;
+}
+
+status_t description_parse(const char *file, const json_t *json, description_t *description,
+                           error_t *err) {
+    *description = (description_t){.json = json_incref((json_t *)json)};
+    const node_t top = node_root(file, json);
+    status_t status = read_description(&top, description, err);
+    if (status == STATUS_OK)
+        status = check_defaults(&top, description, err);
+    if (status != STATUS_OK)
+        description_free(description);
+    return status;
+}
+
+static const char NAME[] = "workload.json", FORMER_NAME[] = "operator.json";
+
+char *description_path(const char *folder) {
+    char *path = fs_join(folder, NAME), *former = fs_join(folder, FORMER_NAME);
+    const bool is_former = !fs_exists(path) && fs_exists(former);
+    free(is_former ? path : former);
+    return is_former ? former : path;
+}
+
+char *description_advice(const description_t *description) {
+    char *path = description_path(description->folder), *advice = NULL;
+    if (text_ends(path, FORMER_NAME)) {
+        char *shown = fs_from_here(path);
+        advice = mem_format("%s: rename it to %s: the old name is read for one release only", shown,
+                            NAME);
+        free(shown);
+    }
+    free(path);
+    return advice;
+}
+
+/* The description counts under its former name: to rename it changes no hash of a saved run. */
+static char *file_path(const char *folder, const char *name) {
+    return strcmp(name, FORMER_NAME) == 0 ? description_path(folder) : fs_join(folder, name);
+}
+
+/* Add a file's name and content to `hash` (may be NULL); `own` gets the hash of the content alone. */
+static status_t hash_file(hash_t *hash, const char *folder, const char *name, char own[HASH_TEXT],
+                          error_t *err) {
+    char *path = file_path(folder, name), *data = NULL;
+    size_t size = 0;
+    status_t status = fs_is_folder(path) ? STATUS_OK : fs_read(path, &data, &size, err);
+    hash_t *alone = hash_new();
+    if (data != NULL)
+        hash_add(alone, data, size);
+    hash_finish(alone, own);
+    if (data != NULL && hash != NULL) {
+        hash_add_text(hash, name);
+        hash_add(hash, data, size);
+    }
+    free(data);
+    free(path);
+    return status;
+}
+
+static status_t hash_folder(const char *folder, described_files_t *files, char text[HASH_TEXT],
+                            error_t *err) {
+    text_list_t *names = &files->names;
+    hash_t *hash = hash_new();
+    text_list_add(names, FORMER_NAME);
+    status_t status = fs_list(folder, ".py", names, err);
+    if (status == STATUS_OK)
+        status = fs_list(folder, ".cu", names, err);
+    if (status == STATUS_OK && !text_list_has(names, "reference.py"))
+        status =
+            error_set(err, STATUS_USAGE,
+                      "%s: found no reference.py, which a workload needs beside %s", folder, NAME);
+    for (size_t i = 0; status == STATUS_OK && i < names->n; i++) {
+        char own[HASH_TEXT];
+        status = hash_file(hash, folder, names->items[i], own, err);
+        text_list_add(&files->hashes, own);
+    }
+    hash_finish(hash, text);
+    return status;
+}
+
+static void free_files(described_files_t *files) {
+    text_list_free(&files->names);
+    text_list_free(&files->hashes);
+}
+
+status_t description_check_files(const description_t *description, error_t *err) {
+    const described_files_t *files = &description->files;
+    for (size_t i = 0; description->folder != NULL && i < files->names.n; i++) {
+        const char *name = files->names.items[i];
+        char now[HASH_TEXT];
+        error_t gone = ERROR_INIT;
+        if (text_ends(name, ".cu")) /* compiled before any contender is loaded */
+            continue;
+        if (hash_file(NULL, description->folder, name, now, &gone) != STATUS_OK ||
+            strcmp(now, files->hashes.items[i]) != 0) {
+            char *path = file_path(description->folder, name);
+            error_set(err, STATUS_FAILED, "%s was changed during the run", path);
+            free(path);
+            return STATUS_FAILED;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Inputs that a function makes are in Python's workers only. */
+static status_t check_rungs(const char *path, const char *folder, const description_t *description,
+                            error_t *err) {
+    text_list_t rungs = {0};
+    status_t status = fs_list(folder, ".cu", &rungs, err);
+    for (size_t i = 0; status == STATUS_OK && rungs.n > 0 && i < description->n_arrays; i++)
+        if (description->arrays[i].is_input && description->arrays[i].fill.kind == FILL_FUNCTION)
+            status =
+                error_set(err, STATUS_USAGE,
+                          "%s: $.inputs[%zu].fill: found \"function\", expected another fill: %s "
+                          "gets no inputs from Python",
+                          path, i, rungs.items[0]);
+    text_list_free(&rungs);
+    return status;
+}
+
+status_t description_load(const char *folder, description_t *description, error_t *err) {
+    *description = (description_t){0};
+    char *path = description_path(folder), *text = NULL, hash[HASH_TEXT];
+    described_files_t files = {0};
+    json_t *json = NULL;
+    status_t status = node_read(path, &text, err);
+    if (status == STATUS_OK)
+        status = node_parse(path, text, &json, err);
+    if (status == STATUS_OK)
+        status = hash_folder(folder, &files, hash, err);
+    if (status == STATUS_OK)
+        status = description_parse(path, json, description, err);
+    if (status != STATUS_OK) {
+        free_files(&files);
+    } else {
+        memcpy(description->hash, hash, sizeof hash);
+        description->files = files;
+        description->folder = realpath(folder, NULL);
+        status = check_rungs(path, folder, description, err);
+        if (status != STATUS_OK)
+            description_free(description);
+    }
+    json_decref(json);
+    free(text);
+    free(path);
+    return status;
+}
+
+void description_free(description_t *description) {
+    for (size_t i = 0; i < description->n_arrays; i++) {
+        described_array_t *array = &description->arrays[i];
+        free(array->name);
+        for (size_t k = 0; k < array->n_dimensions; k++)
+            expression_free(array->shape[k]);
+        expression_free(array->fill_low);
+        expression_free(array->fill_high);
+    }
+    for (size_t i = 0; i < description->n_scalars; i++) {
+        free(description->scalars[i].name);
+        expression_free(description->scalars[i].expression);
+    }
+    expression_free(description->where);
+    expression_free(description->cost.bytes);
+    expression_free(description->cost.flops);
+    free_files(&description->files);
+    text_list_free(&description->params);
+    text_list_free(&description->dtypes);
+    free(description->name);
+    free(description->folder);
+    free(description->summary);
+    free(description->size_param);
+    json_decref(description->json);
+    *description = (description_t){0};
+}

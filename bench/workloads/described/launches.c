@@ -1,0 +1,253 @@
+#include "workloads/described/launches.h"
+
+#include "base/memory.h"
+#include "engine/launch.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ==== texts of a table ======================================================================== */
+
+bool table_text_ends(const char *text, size_t size) {
+    return memchr(text, '\0', size) != NULL;
+}
+
+status_t table_text_value(const char *text, const described_values_t *values, int64_t otherwise,
+                          int64_t *value, error_t *err) {
+    expression_t *expression;
+    *value = otherwise;
+    if (text[0] == '\0')
+        return STATUS_OK;
+    TRY(expression_parse(text, &values->scope, &expression, err));
+    const status_t status = expression_value(expression, &values->scope, value, err);
+    expression_free(expression);
+    return status;
+}
+
+scope_t table_text_scope(const description_t *description,
+                         const char *names[DESCRIBED_PARAMS + 1]) {
+    const size_t n = description->params.n;
+    for (size_t i = 0; i < n; i++)
+        names[i] = description->params.items[i];
+    names[n] = "sm_count";
+    return (scope_t){.names = names, .n = n + 1};
+}
+
+status_t table_text_check(const char *text, const scope_t *scope, error_t *err) {
+    expression_t *expression;
+    if (text[0] == '\0')
+        return STATUS_OK;
+    TRY(expression_parse(text, scope, &expression, err));
+    expression_free(expression);
+    return STATUS_OK;
+}
+
+bool table_text_is_constant(const char *text) {
+    static const scope_t NO_NAMES;
+    error_t ignored = ERROR_INIT;
+    return text[0] != '\0' && strstr(text, "itemsize") == NULL &&
+           table_text_check(text, &NO_NAMES, &ignored) == STATUS_OK;
+}
+
+/* ==== launches ================================================================================ */
+
+/* CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the same on every architecture. */
+enum { MOST_GRID_YZ = 65535, MOST_THREADS = 1024, MOST_THREADS_Z = 64, MOST_CLUSTER = 16 };
+
+static const char AXES[] = "xyz";
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static bool is_complete(const described_launch_t *launch) {
+    bool good = table_text_ends(launch->entry, sizeof launch->entry) && launch->entry[0] != '\0' &&
+                table_text_ends(launch->shared, sizeof launch->shared);
+    for (size_t i = 0; i < 3; i++)
+        good = good && table_text_ends(launch->grid[i], sizeof launch->grid[i]) &&
+               table_text_ends(launch->threads[i], sizeof launch->threads[i]) &&
+               table_text_ends(launch->cluster[i], sizeof launch->cluster[i]);
+    return good;
+}
+
+status_t launches_take(const void *table, size_t bytes, const char *workspace, launches_t *launches,
+                       error_t *err) {
+    const size_t each = sizeof *launches->items;
+    *launches = (launches_t){.n = bytes / each};
+    if (bytes == 0)
+        return error_set(err, STATUS_FAILED, "it has no LAUNCHES = {…}");
+    if (bytes % each != 0 || launches->n > MOST_LAUNCHES)
+        return error_set(err, STATUS_FAILED,
+                         "its LAUNCHES take %zu bytes; expected 1 to %d launches of %zu bytes",
+                         bytes, MOST_LAUNCHES, each);
+    memcpy(launches->items, table, bytes);
+    for (size_t i = 0; i < launches->n; i++)
+        if (!is_complete(&launches->items[i]))
+            return error_set(err, STATUS_FAILED, "its LAUNCHES[%zu] names no kernel", i);
+    if (launches->items[0].overlaps) /* else many runs would be timed side by side */
+        return error_set(err, STATUS_FAILED,
+                         "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before "
+                         "the last one has ended");
+    memcpy(launches->workspace, workspace, sizeof launches->workspace);
+    return table_text_ends(launches->workspace, sizeof launches->workspace)
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "its WORKSPACE is longer than %d characters",
+                           WORKSPACE_TEXT - 1);
+}
+
+status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err) {
+    const size_t bytes = cubin_object_size(cubin, "launches");
+    char workspace[WORKSPACE_TEXT] = "";
+    char *table = mem_zeroed(bytes + 1, 1);
+    status_t status = bytes > 0 ? cubin_object(cubin, "launches", table, bytes, err) : STATUS_OK;
+    if (status == STATUS_OK && cubin_object_size(cubin, "workspace_bytes") > 0)
+        status = cubin_object(cubin, "workspace_bytes", workspace, sizeof workspace, err);
+    if (status == STATUS_OK)
+        status = launches_take(table, bytes, workspace, launches, err);
+    free(table);
+    return status;
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+/* A size of 1 … most: "grid.x". */
+static status_t evaluate_axis(const char *what, size_t axis, const char *text,
+                              const described_values_t *values, int64_t most, unsigned *size,
+                              error_t *err) {
+    int64_t value;
+    status_t status = table_text_value(text, values, 1, &value, err);
+    if (status == STATUS_OK && (value < 1 || value > most))
+        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld, expected 1 to %lld", text,
+                           (long long)value, (long long)most);
+    *size = (unsigned)value;
+    return status == STATUS_OK ? status : error_within(err, "%s.%c", what, AXES[axis]);
+}
+
+static status_t evaluate_shared(const char *text, const described_values_t *values, unsigned arch,
+                                unsigned *size, error_t *err) {
+    int64_t bytes;
+    status_t status = table_text_value(text, values, 0, &bytes, err);
+    const uint32_t most = launch_shared_limit(arch);
+    if (status == STATUS_OK && (bytes < 0 || bytes > most))
+        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld bytes, expected 0 to %u (sm_%u)",
+                           text, (long long)bytes, most, arch);
+    *size = (unsigned)bytes;
+    return status == STATUS_OK ? status : error_within(err, "shared");
+}
+
+static status_t check_threads(const launch_size_t *size, error_t *err) {
+    const unsigned threads = size->threads[0] * size->threads[1] * size->threads[2];
+    return threads <= MOST_THREADS
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%u threads per block, at most %d are possible",
+                           threads, MOST_THREADS);
+}
+
+static status_t check_products(const launch_size_t *size, unsigned arch, error_t *err) {
+    const unsigned cluster = size->cluster[0] * size->cluster[1] * size->cluster[2];
+    TRY(check_threads(size, err));
+    if (cluster > MOST_CLUSTER)
+        return error_set(err, STATUS_FAILED, "%u blocks per cluster, at most %d are possible",
+                         cluster, MOST_CLUSTER);
+    if (cluster > 1 && arch < 90)
+        return error_set(err, STATUS_FAILED, "clusters need sm_90; this is sm_%u", arch);
+    for (size_t i = 0; i < 3; i++)
+        if (size->grid[i] % size->cluster[i] != 0)
+            return error_set(err, STATUS_FAILED,
+                             "grid.%c = %u is not a multiple of cluster.%c = %u", AXES[i],
+                             size->grid[i], AXES[i], size->cluster[i]);
+    return STATUS_OK;
+}
+
+static status_t evaluate_all(const described_launch_t *launch, const described_values_t *values,
+                             unsigned arch, launch_size_t *size, error_t *err) {
+    for (size_t i = 0; i < 3; i++) {
+        TRY(evaluate_axis("grid", i, launch->grid[i], values, i == 0 ? INT_MAX : MOST_GRID_YZ,
+                          &size->grid[i], err));
+        TRY(evaluate_axis("threads", i, launch->threads[i], values,
+                          i == 2 ? MOST_THREADS_Z : MOST_THREADS, &size->threads[i], err));
+        TRY(evaluate_axis("cluster", i, launch->cluster[i], values, MOST_CLUSTER, &size->cluster[i],
+                          err));
+    }
+    TRY(evaluate_shared(launch->shared, values, arch, &size->shared, err));
+    return check_products(size, arch, err);
+}
+
+status_t launches_size(const described_launch_t *launch, const described_values_t *values,
+                       unsigned arch, launch_size_t *size, error_t *err) {
+    if (evaluate_all(launch, values, arch, size, err) == STATUS_OK)
+        return STATUS_OK;
+    return error_within(err, "kernel \"%s\"", launch->entry);
+}
+
+status_t launches_workspace(const launches_t *launches, const described_values_t *values,
+                            size_t *bytes, error_t *err) {
+    int64_t value;
+    status_t status = table_text_value(launches->workspace, values, 0, &value, err);
+    if (status == STATUS_OK && value < 0)
+        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld bytes", launches->workspace,
+                           (long long)value);
+    *bytes = (size_t)value;
+    return status == STATUS_OK ? status : error_within(err, "WORKSPACE");
+}
+
+/* ---- at compile time ------------------------------------------------------------------------- */
+
+static status_t check_expressions(const described_launch_t *launch, const scope_t *scope,
+                                  error_t *err) {
+    const char *const texts[] = {launch->grid[0],    launch->grid[1],    launch->grid[2],
+                                 launch->threads[0], launch->threads[1], launch->threads[2],
+                                 launch->cluster[0], launch->cluster[1], launch->cluster[2],
+                                 launch->shared};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (table_text_check(texts[i], scope, err) != STATUS_OK)
+            return error_within(err, "kernel \"%s\"", launch->entry);
+    return STATUS_OK;
+}
+
+/* What no size can change and no GPU can launch is wrong; what only some cases ask for is skipped there. */
+static status_t check_constants(const described_launch_t *launch, error_t *err) {
+    static const described_values_t NO_VALUES;
+    enum { LARGEST_ARCH = 100 }; /* of those known, it has the most shared memory */
+    launch_size_t size;
+    bool all = true;
+    for (size_t i = 0; i < 3; i++) {
+        if (table_text_is_constant(launch->grid[i]))
+            TRY(evaluate_axis("grid", i, launch->grid[i], &NO_VALUES,
+                              i == 0 ? INT_MAX : MOST_GRID_YZ, &size.grid[i], err));
+        all = all && (launch->threads[i][0] == '\0' || table_text_is_constant(launch->threads[i]));
+        if (launch->threads[i][0] == '\0' || table_text_is_constant(launch->threads[i]))
+            TRY(evaluate_axis("threads", i, launch->threads[i], &NO_VALUES,
+                              i == 2 ? MOST_THREADS_Z : MOST_THREADS, &size.threads[i], err));
+        if (table_text_is_constant(launch->cluster[i]))
+            TRY(evaluate_axis("cluster", i, launch->cluster[i], &NO_VALUES, MOST_CLUSTER,
+                              &size.cluster[i], err));
+    }
+    if (table_text_is_constant(launch->shared))
+        TRY(evaluate_shared(launch->shared, &NO_VALUES, LARGEST_ARCH, &size.shared, err));
+    return all ? check_threads(&size, err) : STATUS_OK;
+}
+
+status_t launches_check(const description_t *description, const cubin_t *cubin, error_t *err) {
+    launches_t launches;
+    const char *names[DESCRIBED_PARAMS + 1];
+    const scope_t scope = table_text_scope(description, names);
+    text_list_t kernels = {0};
+    TRY(launches_read(cubin, &launches, err));
+    status_t status = cubin_kernels(cubin, &kernels, err);
+    for (size_t i = 0; i < launches.n && status == STATUS_OK; i++) {
+        const described_launch_t *launch = &launches.items[i];
+        char *found = text_list_join(&kernels, ", ");
+        if (!text_list_has(&kernels, launch->entry))
+            status = error_set(err, STATUS_FAILED, "it has no kernel \"%s\"; found: %s",
+                               launch->entry, kernels.n > 0 ? found : "none");
+        else
+            status = check_expressions(launch, &scope, err);
+        if (status == STATUS_OK && check_constants(launch, err) != STATUS_OK)
+            status = error_within(err, "kernel \"%s\"", launch->entry);
+        free(found);
+    }
+    text_list_free(&kernels);
+    if (status == STATUS_OK && table_text_check(launches.workspace, &scope, err) != STATUS_OK)
+        status = error_within(err, "WORKSPACE");
+    return status;
+}

@@ -1,0 +1,65 @@
+"""Inputs of operators, filled on a GPU: by the program that fills those of rungs.
+
+It is `kernels/common/refill.cu`, compiled for this GPU; its bits are those of `operator_data.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import torch
+from torch import Tensor
+
+from operator_data import STREAM, Fill
+from operator_request import DTYPES
+
+# LAUNCH of refill.cu.
+THREADS, ELEMENTS = 256, 1024
+KINDS = ("uniform", "normal", "integers")
+_Arguments = (
+    ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
+    ctypes.c_uint32, ctypes.c_double, ctypes.c_double,
+)  # fmt: skip
+
+
+class Filler:
+    """The program, loaded into the process's context on a GPU."""
+
+    def __init__(self, cubin: str) -> None:
+        torch.cuda.synchronize()  # makes the context current
+        self._cuda = ctypes.CDLL("libcuda.so.1")
+        module, self._kernel = ctypes.c_void_p(), ctypes.c_void_p()
+        self._call("cuModuleLoad", ctypes.byref(module), cubin.encode())
+        self._call("cuModuleGetFunction", ctypes.byref(self._kernel), module, b"refill")
+
+    def fill(self, to: Tensor, dtype: str, fill: Fill, key: int, number: int) -> None:
+        """Fill `to`, contiguous and anywhere, with input `number` under a key."""
+        values = torch.empty(to.shape, dtype=to.dtype, device="cuda")
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        told = (
+            values.data_ptr(), values.numel(), key, STREAM + number, DTYPES.index(dtype),
+            KINDS.index(fill.kind), fill.low, fill.high,
+        )  # fmt: skip
+        arguments = [of(value) for of, value in zip(_Arguments, told, strict=True)]
+        pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
+        if blocks := -(-values.numel() // ELEMENTS):
+            self._call(
+                "cuLaunchKernel",
+                self._kernel,
+                blocks,
+                1,
+                1,
+                THREADS,
+                1,
+                1,
+                0,
+                stream,
+                pointers,
+                None,
+            )
+        to.copy_(values)
+
+    def _call(self, name: str, *arguments: object) -> None:
+        status = getattr(self._cuda, name)(*arguments)
+        if status != 0:
+            raise RuntimeError(f"{name}: error {status} of the CUDA driver")

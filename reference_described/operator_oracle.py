@@ -1,0 +1,179 @@
+"""The reference output of a described workload, in float64."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import user_file
+from case import Case
+from device import Device
+from kept import same_bits
+from operator_files import REFERENCE, load
+from operator_function import Function, params_of, state_of
+from operator_request import FLOATS, Array
+from operator_tensors import DTYPES, OperatorInputs, widened, written
+from timing import Mark, Sample, now_ns
+from workload import INITIAL, SCALE, CaseError, ClockDomain
+
+# By so much, relative to themselves, inputs move unseen by float32, and seen by every 8-bit mantissa.
+_UNSEEN, _SEEN = 2.0**-40, 2.0**-6
+# Of an output that moves less with _SEEN, as it is nearly constant, float64 has no digits for what
+# moves with _UNSEEN.
+_MOVED = 2.0**-16
+# Larger sizes are not tried: a reference that casts does so at every size.
+_MOST_TRIED = 1 << 20
+
+
+class Oracle(Case):
+    """Runs `oracle`, or else `reference`, on the inputs as they were rounded, widened to float64."""
+
+    phases: Mapping[str, ClockDomain] = {"total": "host"}
+
+    def __init__(self, inputs: OperatorInputs, device: Device, mark: Mark) -> None:
+        super().__init__(device, mark)
+        self._inputs = inputs
+        self._operator = operator = inputs.operator
+        self._module = load(operator, REFERENCE)
+        name = "oracle" if hasattr(self._module, "oracle") else REFERENCE
+        self._state = state_of(inputs, REFERENCE, device.torch_device, wide=True)
+        self._function = Function(inputs, REFERENCE, name, self._state)
+        with torch.inference_mode():
+            # The first run; the next one must give the same bits.
+            self._expected = self._function.checked(inputs, self._widened(), wide=True)
+            if name == REFERENCE:
+                self._expect_float64_inside()
+        if not operator.deterministic:
+            self._expected = []
+        self.probes = self._keeping([self._total])
+
+    def load(self, inputs: OperatorInputs) -> None:
+        self._inputs = inputs
+
+    @contextmanager
+    def timed(self) -> Iterator[Callable[[], list[Tensor]]]:
+        with torch.inference_mode():
+            yield self._run
+
+    def leave_random(self) -> None:
+        self._left = None
+
+    def read(self) -> dict[str, np.ndarray]:
+        names = [array.name for array in self._operator.outputs]
+        outputs = (y if y.is_floating_point() else y.long() for y in self._left)
+        return {name: written(y) for name, y in zip(names, outputs, strict=True)}
+
+    def output(self) -> dict[str, np.ndarray]:
+        self._left = self._total().output
+        return {**self.read(), **self._scales(), **self._initial()}
+
+    def verify(self, folder: Path) -> dict[str, Any]:
+        """Return whether the file has `verify`, and what it says of the outputs in a folder."""
+        verify = getattr(self._module, "verify", None)
+        if verify is None:
+            return {"defined": False, "complaint": None}
+        outputs = [self._found(folder, array) for array in self._operator.outputs]
+        try:
+            complaint = verify(self._widened(), outputs, **params_of(verify, self._inputs))
+        except Exception as error:
+            # It accepts what the reference returns, so the outputs are the cause.
+            traceback.print_exc(file=sys.stderr)
+            reason = user_file.located(error) or f"{type(error).__name__}: {error}"
+            complaint = f"raised at {reason}"
+        if complaint is not None and not isinstance(complaint, str):
+            where = f"{self._operator.place(REFERENCE)}: verify"
+            kind = type(complaint).__name__
+            raise CaseError(f"{where} returned a value of type {kind}, expected None or a message")
+        return {"defined": True, "complaint": complaint}
+
+    @staticmethod
+    def _found(folder: Path, array: Array) -> Tensor:
+        y = torch.from_numpy(np.load(folder / f"{array.name}.npy"))
+        return widened(y) if array.dtype in FLOATS else y.to(DTYPES[array.dtype])
+
+    def _expect_float64_inside(self) -> None:
+        """Raise `CaseError` if the reference casts to less than float64, and its result back."""
+        if sum(x.numel() for x in self._inputs.tensors()) > _MOST_TRIED:
+            return
+        moved = zip(*map(self._moved, (_UNSEEN, _SEEN, -_SEEN)), strict=True)
+        for array, y, (near, up, down) in zip(
+            self._operator.outputs, self._expected, moved, strict=True
+        ):
+            if array.dtype not in FLOATS or not same_bits(y, near):
+                continue
+            # Signs and other steps stay, at least in one direction; what is rounded moves in both.
+            least = _MOVED * y.abs()
+            if (((up - y).abs() > least) & ((down - y).abs() > least)).double().mean() > 0.5:
+                raise CaseError(
+                    f"{self._function.place}: {array.name} is the same if the inputs differ by "
+                    f"{_UNSEEN:.0e} of themselves, and another if by {_SEEN:.0e}: reference casts "
+                    "to a smaller dtype inside and back, so it is no float64 reference; let it "
+                    "compute in the dtype of its inputs, or add a function oracle that does "
+                    "(oracle = reference if it is meant to round)"
+                )
+
+    def _moved(self, by: float) -> list[Tensor]:
+        """Return the outputs for inputs that each differ by `by` to twice that of themselves."""
+        source = torch.Generator().manual_seed(1)
+        given = []
+        for x in self._widened():
+            share = by * (1 + torch.rand(x.shape, generator=source, dtype=torch.float64))
+            given.append(x + x * share.to(x.device) if x.is_floating_point() else x)
+        return self._function.outputs_of(self._function.bound()(given), given)
+
+    def _widened(self) -> list[Tensor]:
+        """Return new tensors of the inputs."""
+        device = self._device.torch_device
+        return [widened(x.clone()).to(device) for x in self._inputs.tensors()]
+
+    def _run(self) -> list[Tensor]:
+        given = self._widened()
+        outputs = self._function.outputs_of(self._function.bound()(given), given)
+        self._device.synchronize()
+        return outputs
+
+    def _total(self) -> Sample:
+        with self.timed() as run:
+            start_ns = now_ns()
+            outputs = run()
+            ns = now_ns() - start_ns
+        expected, self._expected = self._expected, []
+        for array, first, y in zip(self._operator.outputs, expected, outputs, strict=False):
+            if not same_bits(first, y):
+                raise CaseError(
+                    f"{self._function.place}: two runs on the same inputs differ in {array.name}: "
+                    'take random numbers as inputs, or set "deterministic": false in workload.json'
+                )
+        return Sample({"total": ns}, outputs)
+
+    def _initial(self) -> dict[str, np.ndarray]:
+        """Return, by `NAME.initial`, what arrays in place hold before a run."""
+        specs = zip(self._inputs.specs, self._inputs.tensors(), strict=True)
+        return {array.name + INITIAL: written(x) for array, x in specs if array.is_output}
+
+    def _scales(self) -> dict[str, np.ndarray]:
+        """Return, by `NAME.scale`, how large the terms are that an output is summed from."""
+        if not hasattr(self._module, "scale"):
+            return {}
+        function = Function(self._inputs, REFERENCE, "scale", self._state)
+        with torch.inference_mode():
+            given = self._widened()
+            sizes = function.outputs_of(function.bound()(given), given)
+        scales = {}
+        for array, size in zip(self._operator.outputs, sizes, strict=True):
+            try:
+                scales[array.name + SCALE] = np.array(float(size), np.float64)
+            except (TypeError, ValueError, RuntimeError) as error:
+                raise CaseError(
+                    f"{function.place}: {array.name} is of type {type(size).__name__}, "
+                    "expected a number"
+                ) from error
+        return scales

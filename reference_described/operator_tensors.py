@@ -1,0 +1,124 @@
+"""A workload's arrays as tensors: inputs from the seed, outputs as files hold them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import operator_data
+from host_memory import expect_room
+from operator_data import Array, ArraySpec
+from operator_files import REFERENCE, load
+from operator_fill import KINDS, Filler
+from operator_request import Operator
+from protocol import CaseSpec
+from workload import CaseError
+
+DTYPES = {
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "f64": torch.float64,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "u8": torch.uint8,
+    "bool": torch.bool,
+}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class OperatorInputs(operator_data.OperatorInputs):
+    """Inputs in host memory, in the description's order; shared by cases and read-only."""
+
+    filler: Filler | None = None
+    """What refills compute with; None: the host."""
+
+    def __init__(self, operator: Operator, spec: CaseSpec, seed: int) -> None:
+        if spec.dtype not in DTYPES:
+            raise CaseError(f"dtype: expected one of {', '.join(DTYPES)}, found {spec.dtype}")
+        for array in operator.inputs:
+            if array.fill is None:
+                raise CaseError(f"operator: input {array.name} has no fill")
+        expect_room(sum(math.prod(a.shape) * DTYPES[a.dtype].itemsize for a in operator.inputs))
+        super().__init__(operator.arrays, seed)
+        self.operator = operator
+        self.params: Mapping[str, Any] = spec.params
+        self.dtype = DTYPES[spec.dtype]
+        self._call_function(0)
+
+    def refill(self, before: int, after: int) -> None:
+        super().refill(before, after)
+        self._call_function(after)
+
+    def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
+        if self.filler is None or spec.fill is None or spec.fill.kind not in KINDS:
+            super()._fill(spec, key, number, array)
+            return
+        to = torch.from_numpy(array).view(DTYPES[spec.dtype])
+        self.filler.fill(to, spec.dtype, spec.fill, key, number)
+
+    def tensors(self) -> list[Tensor]:
+        """Return the inputs as tensors in the same memory."""
+        return [
+            torch.from_numpy(array).view(DTYPES[spec.dtype])
+            for spec, array in zip(self.specs, self.arrays, strict=True)
+        ]
+
+    def _call_function(self, refill: int) -> None:
+        """Have the reference's `inputs` make those with the fill "function", under a seed."""
+        specs = [s for s in self.specs if s.fill is not None and s.fill.kind == "function"]
+        if not specs:
+            return
+        where = f"{self.operator.place(REFERENCE)}: inputs"
+        function = getattr(load(self.operator, REFERENCE), "inputs", None)
+        if not callable(function):
+            raise CaseError(f'{where}: no such function, which the fill "function" needs')
+        with torch.random.fork_rng(devices=[]):
+            seed_all(np.random.SeedSequence([self.seed, refill]).generate_state(1, np.uint64)[0])
+            made = function(dict(self.params), self.dtype)
+        if len(made) != len(specs):
+            raise CaseError(f"{where} returned {len(made)} tensors, expected {len(specs)}")
+        for spec, x in zip(specs, made, strict=True):
+            found = (tuple(x.shape), dtype_name(x.dtype))
+            if found != (spec.shape, spec.dtype):
+                raise CaseError(
+                    f"{where}: {spec.name} is {list(x.shape)} {found[1]}, "
+                    f"expected {list(spec.shape)} {spec.dtype}"
+                )
+            self.tensors()[self.specs.index(spec)].copy_(x)
+
+
+def seed_all(seed: int) -> None:
+    """Seed every generator that users' files draw from."""
+    torch.manual_seed(int(seed))
+    np.random.seed(int(seed) % 2**32)
+    random.seed(int(seed))
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return a dtype as descriptions name it."""
+    return _NAMES.get(dtype, str(dtype).removeprefix("torch."))
+
+
+def widened(tensor: Tensor) -> Tensor:
+    """Return floats as float64, others as they are."""
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def written(tensor: Tensor) -> np.ndarray:
+    """Return an array of a type that `.npy` files of outputs may have (`bench/io/npy.c`).
+
+    It may be in the tensor's memory.
+    """
+    host = tensor.detach().cpu()
+    if host.dtype == torch.bfloat16:
+        host = host.float()
+    elif host.dtype in (torch.bool, torch.uint8):
+        host = host.int()
+    return np.ascontiguousarray(host.numpy())
