@@ -45,6 +45,30 @@ static void test_constants_of_a_program(void **state) {
     case_free(&spec);
 }
 
+static const char *const EXPECTED_IN_C =
+    "WORKLOAD_ARGUMENTS=const WORKLOAD_T *__restrict__ x, const long long *__restrict__ order, "
+    "const _Bool *__restrict__ mask, const __bf16 *__restrict__ noise, "
+    "float *__restrict__ state, WORKLOAD_T *__restrict__ y, long long *__restrict__ largest, "
+    "double *__restrict__ sum, float eps, long long axis, long long rows, long long shift";
+
+static void test_constants_in_c(void **state) {
+    text_list_t defines = {0};
+    case_t spec = case_of(*state, "f16");
+    free(spec.engine);
+    spec.engine = mem_text(ENGINE_C);
+    ((const workload_t *)*state)->constants(&spec, &defines);
+    assert_true(text_list_has(&defines, EXPECTED_IN_C));
+    assert_true(text_list_has(&defines, "WORKLOAD_T=_Float16"));
+    bool has_call = false;
+    for (size_t i = 0; i < defines.n; i++)
+        has_call |= text_starts(defines.items[i],
+                                "WORKLOAD_CALL=*(const WORKLOAD_T * const *)arguments[0], ") &&
+                    text_ends(defines.items[i], ", *(long long const *)arguments[11]");
+    assert_true(has_call);
+    text_list_free(&defines);
+    case_free(&spec);
+}
+
 static void test_only_dtypes_in_use_need_headers(void **state) {
     text_list_t defines = {0};
     case_t spec = case_of(*state, "f32");

@@ -27,6 +27,7 @@ static const good_t GOOD[] = {
      "\"warmup_ns\":0,\"fresh\":9223372036854775807}",
      OP_SAMPLE},
     {"{\"op\":\"refill\",\"id\":\"a\",\"seed\":0}", OP_REFILL},
+    {"{\"op\":\"audit\",\"id\":\"a\",\"runs\":16,\"phase\":\"forward\"}", OP_AUDIT},
     {"{\"op\":\"last\",\"id\":\"a\",\"path\":\"/tmp\"}", OP_LAST},
     {"{\"op\":\"learned\",\"id\":\"a\",\"most_ns\":1}", OP_LEARNED},
     {"{\"op\":\"loss\",\"case\":{},\"path\":\"/tmp\"}", OP_LOSS},
@@ -92,7 +93,6 @@ static const bad_t BAD[] = {
     {"{\"op\":\"refill\",\"id\":\"a\",\"seed\":null}",
      "refill: \"seed\" must be a non-negative integer"},
     {"{\"op\":\"last\",\"id\":\"a\"}", "last needs \"path\""},
-    {"{\"op\":\"audit\",\"id\":\"a\",\"runs\":16}", "unknown op \"audit\""},
     {"{\"op\":\"close\"}", "close needs \"id\""},
     {"{\"op\":\"close\",\"id\":\"a\",\"ID\":\"a\"}", "close has no key \"ID\""},
 };

@@ -101,7 +101,7 @@ static void test_options_that_do_not(void **state) {
          .engine = "gpu-cuda",
          .expected =
              "--engine: unknown engine \"gpu-cuda\" "
-             "(known: cuda, cpu, null, pytorch, jax, python), and reference_gpu-cuda/worker.py "
+             "(known: cuda, cpu, null, pytorch, jax, python, c), and reference_gpu-cuda/worker.py "
              "does not exist"},
         {.workload = "mlp_infer",
          .sets = {"bacth=1"},

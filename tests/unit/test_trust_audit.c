@@ -95,19 +95,21 @@ static void set_world(double run_ns) {
     world = (struct world){.phase = "host_to_host", .run_ns = run_ns, .request_ns = REQUEST_NS};
 }
 
-/* The trust in a script of an operator, which is compared by a call in a graph. */
-static trust_t trust_in_call(double claimed_ns) {
-    case_t spec = made_case("softmax", "mine", "cuda", "plain");
-    spec.id = mem_text("softmax/mine-cuda/plain");
+/* The trust in a contender of an operator, which is compared by a call in a graph. */
+static trust_t trust_in_call_of(const char *engine, const char *phase, const program_t *program,
+                                double claimed_ns) {
+    case_t spec = made_case("softmax", engine, "cuda", "plain");
+    spec.id = mem_format("softmax/%s/plain", engine);
     const contender_settings_t settings = {0};
-    contender_t contender = {.active = true, .settings = &settings, .audit = {.n_phases = 2}};
+    contender_t contender = {
+        .active = true, .settings = &settings, .program = program, .audit = {.n_phases = 2}};
     contender.audit.phases[0].name = "host_to_host";
-    contender.audit.phases[1].name = "forward_graph";
+    contender.audit.phases[1].name = phase;
     result_init(&contender.result, &spec);
     case_free(&spec);
     phase_t *whole = result_add_phase(&contender.result, "host_to_host", CLOCK_HOST);
     phase_add_round(whole, (double[]){1e5, 1e5, 1e5}, 3);
-    phase_t *call = result_add_phase(&contender.result, "forward_graph", CLOCK_DEVICE);
+    phase_t *call = result_add_phase(&contender.result, phase, CLOCK_DEVICE);
     phase_add_round(call, (double[]){claimed_ns, claimed_ns, claimed_ns}, 3);
     clock_inject(made_up_now, NULL);
     trust_find(&contender);
@@ -115,6 +117,10 @@ static trust_t trust_in_call(double claimed_ns) {
     const trust_t trust = contender.result.trust;
     result_free(&contender.result);
     return trust;
+}
+
+static trust_t trust_in_call(double claimed_ns) {
+    return trust_in_call_of("mine", "forward_graph", NULL, claimed_ns);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -225,6 +231,18 @@ static void what_is_compared_is_audited(void **state) {
     }
 }
 
+/* Of our own workers: only what runs no code of the user's is sealed. */
+static void code_of_the_user_s_is_audited(void **state) {
+    const program_t rung = {0}, object = {.is_object = true};
+    set_world(1e5);
+    world.call_ns = 2e3;
+    world.knows_phases = true;
+    assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &rung, 200), TRUST_SEALED);
+    assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &object, 2e3), TRUST_AUDITED);
+    assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &object, 200), TRUST_SELF_REPORTED);
+    assert_int_equal(trust_in_call_of(ENGINE_C, "kernel_graph", &object, 200), TRUST_SELF_REPORTED);
+}
+
 /* A wrong claim costs a second, or three tries; a true one milliseconds, or one long run. */
 static void audits_end(void **state) {
     set_world(1e8);
@@ -252,6 +270,7 @@ int main(void) {
         cmocka_unit_test(what_a_request_costs_beside_its_runs_does_not_count),
         cmocka_unit_test(another_phase_vouches_for_nothing),
         cmocka_unit_test(what_is_compared_is_audited),
+        cmocka_unit_test(code_of_the_user_s_is_audited),
         cmocka_unit_test(audits_end),
     };
     workload_search_described(".", NULL);
