@@ -292,7 +292,7 @@ void boots_widen_set(const boots_t *boots, comparison_set_t *set) {
         size_row_t *row = &set->rows[i];
         boots_widen(boots, row->best, row->strongest, set->phase, &row->headline);
         for (size_t r = 0; r < set->n_rivals; r++)
-            boots_widen(boots, row->best, row->rivals[r].fastest, set->phase,
+            boots_widen(boots, row->best, row->rivals[r].standing.fastest, set->phase,
                         &row->rivals[r].speedup);
     }
 }

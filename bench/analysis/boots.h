@@ -8,13 +8,13 @@
 
 /* Cases of a run that were measured while other programs took CPU time. */
 
-/* "other programs took over 5 % of the CPU time of 7 of 12 cases, 48 % of mlp_infer/cpu/omp/batch=64: …"; NULL if
+/* "other programs took over 5 % of the CPU time of 7 of 12 cases, 48 % of softmax/cpu/omp/cols=64: …"; NULL if
  * there is none. The caller frees it. */
 char *busy_sentence(const record_t *run);
 
 /* How narrow the intervals over passes of a run are, by the phases that its cases are compared by. */
 
-/* "median interval ±0.8 %, widest ±4.1 % (mlp_infer/cpu/omp/batch=64); asked: ±2 %, reached in 31 of 40 cases", of all
+/* "median interval ±0.8 %, widest ±4.1 % (softmax/cpu/omp/cols=64); asked: ±2 %, reached in 31 of 40 cases", of all
  * runs together. What was asked is known where the number of passes was open. NULL: no case has an interval. The caller
  * frees it. */
 char *precision_text(const record_t *const *runs, size_t n);

@@ -64,6 +64,8 @@ typedef struct standing {
 
 void standing_add(standing_t *standing, const case_result_t *result, const char *phase);
 void standing_join(standing_t *standing, const standing_t *more, const char *phase);
+/* The fastest, else that of the self-reported; or NULL. */
+const case_result_t *standing_compared(const standing_t *standing);
 /* The fastest, else whoever comes nearest to it; NULL: the side has no case. */
 const case_result_t *standing_shown(const standing_t *standing);
 /* One that may not be compared and has a lower time than the fastest; NULL: none. */
@@ -84,36 +86,6 @@ bool platform_is_of_candidates(const platform_t *platform); /* the latter */
 bool platform_is_ours(const platform_t *platform, const case_t *spec);
 bool platform_is_rival(const platform_t *platform, const case_t *spec);
 
-/* Comparison of host techniques, for the chart and the report: the CUDA rung with the most
- * combinations, each at up to four batches. */
-
-enum { TECHNIQUE_BATCHES = 4, MAX_TECHNIQUES = 8 };
-
-/* One combination: for each technique the index of its choice; all 0 is the study's set-up. */
-typedef struct technique_row {
-    size_t choices[MAX_TECHNIQUES];
-    const case_result_t *cases[TECHNIQUE_BATCHES]; /* borrowed; NULL: not run */
-} technique_row_t;
-
-typedef struct technique_set {
-    const char *variant;                /* borrowed; NULL: no rung has two combinations */
-    const technique_spec_t *techniques; /* of the workload */
-    size_t n_techniques;
-    int64_t batches[TECHNIQUE_BATCHES]; /* ascending */
-    size_t n_batches;
-    technique_row_t *rows; /* in the order of techniques and choices: the study's set-up first */
-    size_t n_rows, capacity;
-} technique_set_t;
-
-/* From CUDA cases of one workload, shape and dtype. Batches with fewer than half of the most
- * combinations are omitted; of more than four, four are chosen evenly. */
-technique_set_t technique_set_of(const case_result_t *const *cases, size_t n);
-void technique_set_free(technique_set_t *set);
-
-/* The row that differs from `row` only in technique `t`, with `choice`; NULL if none. */
-const technique_row_t *technique_sibling(const technique_set_t *set, const technique_row_t *row,
-                                         size_t t, size_t choice);
-
 /* Techniques that differ from the workload's defaults, in its order: "copy=pinned", … */
 text_list_t changed_techniques(const case_t *spec);
 
@@ -127,7 +99,7 @@ bool is_cold_start(const case_result_t *result);
  * the first answer; NULL without a time of one. */
 const phase_t *compared_phase(const case_result_t *result);
 
-/* Do its techniques have a larger tolerance than the defaults (mnist_train's fp16 sums)? Shown, but
+/* Do its techniques have a larger tolerance than the defaults (sums in float16)? Shown, but
  * not compared with rivals. */
 bool is_rougher(const case_t *spec);
 

@@ -78,67 +78,29 @@ size_t curve_window(const curve_t *curve) {
     return tenth < DEFAULT ? tenth : DEFAULT;
 }
 
-double curve_distance(const curve_t *a, const curve_t *b) {
-    double distance = NAN;
-    for (size_t i = 0; i < a->n; i++)
-        distance = fmax(distance, fabs(a->values[i] - curve_at(b, a->steps[i])));
-    return distance;
-}
-
 static double number_of(const json_t *object, const char *key) {
     return json_or_nan(json_object_get(object, key));
 }
 
 /* ==== epochs ================================================================================== */
 
-static epoch_t epoch_of(const json_t *json) {
-    return (epoch_t){.number = number_of(json, "epoch"),
-                     .validation_loss = number_of(json, "validation_loss"),
-                     .accuracy = number_of(json, "accuracy"),
-                     .driver_calls = number_of(json, "driver_calls"),
-                     .driver_ns = number_of(json, "driver_ns"),
-                     .calls = number_of(json, "calls"),
-                     .hits = number_of(json, "hits"),
-                     .reserved_bytes = number_of(json, "reserved_bytes"),
-                     .peak_bytes = number_of(json, "peak_bytes"),
-                     .fragmentation = number_of(json, "fragmentation")};
-}
-
 static json_t *results_of(const case_result_t *result) {
     bool any = result_has_times(result) && result->results_json != NULL;
     return any ? json_loads(result->results_json, 0, NULL) : NULL;
 }
 
-/* The file is not trusted: the list ends at the first number that is missing or not ascending. */
-epoch_list_t epochs_of(const case_result_t *result) {
-    epoch_list_t list = {.n = 0};
+void driver_calls_of(const case_result_t *result, double calls[2]) {
     json_t *results = results_of(result);
     const json_t *epochs = json_object_get(results, "epochs");
-    const size_t n = json_array_size(epochs);
-    if (n > 0)
-        list.items = mem_zeroed(n, sizeof *list.items);
-    for (size_t i = 0; i < n; i++) {
-        const epoch_t epoch = epoch_of(json_array_get(epochs, i));
-        if (!(epoch.number > (list.n > 0 ? list.items[list.n - 1].number : 0)))
-            break;
-        list.items[list.n++] = epoch;
+    calls[0] = calls[1] = NAN;
+    for (size_t i = 0; i < json_array_size(epochs); i++) {
+        const double n = number_of(json_array_get(epochs, i), "driver_calls");
+        if (i < 2)
+            calls[i] = n;
+        else /* what is not told is not zero */
+            calls[1] = isnan(calls[1]) || isnan(n) ? (double)NAN : fmax(calls[1], n);
     }
     json_decref(results);
-    return list;
-}
-
-void epoch_list_free(epoch_list_t *epochs) {
-    free(epochs->items);
-    *epochs = (epoch_list_t){.n = 0};
-}
-
-double later_driver_calls(const epoch_list_t *epochs) {
-    double most = epochs->n > 1 ? 0 : NAN;
-    for (size_t i = 1; i < epochs->n && isfinite(most); i++) {
-        const double calls = epochs->items[i].driver_calls;
-        most = calls > most || !isfinite(calls) ? calls : most;
-    }
-    return most;
 }
 
 bool time_split_of(const case_result_t *result, time_split_t *split) {
@@ -201,10 +163,6 @@ double step_parts_sum_ns(const case_result_t *result) {
     return sum_ns;
 }
 
-bool has_step_parts(const case_result_t *result) {
-    return isfinite(step_parts_sum_ns(result)) || isfinite(step_part_ns(result, PART_FUSED));
-}
-
 bool has_backward_part(const case_result_t *result) {
     return isfinite(step_part_ns(result, PART_BACKWARD)) ||
            isfinite(step_part_ns(result, PART_FUSED));
@@ -228,7 +186,8 @@ bool same_but_seed_and(const case_t *a, const case_t *b, const char *other) {
     return same;
 }
 
-bool same_contender(const case_t *a, const case_t *b) {
+/* Engine, device, variant and techniques. */
+static bool same_contender(const case_t *a, const case_t *b) {
     if (strcmp(a->engine, b->engine) != 0 || strcmp(a->device, b->device) != 0)
         return false;
     char *left = contender_name(a), *right = contender_name(b);

@@ -25,32 +25,8 @@ double curve_difference(const curve_t *curve, size_t i, const curve_t *reference
 curve_t curve_smooth(const curve_t *curve, size_t window);
 /* 21 points, or a tenth of those of a short curve; odd. */
 size_t curve_window(const curve_t *curve);
-/* The largest |a − b| over common steps; NaN if there are none. */
-double curve_distance(const curve_t *a, const curve_t *b);
-
-/* mlp_train's results by epoch, and how the time of one epoch is spent. */
-
-/* NaN: not recorded. */
-typedef struct epoch {
-    double number;
-    double validation_loss, accuracy;
-    double driver_calls, driver_ns; /* driver allocations and frees, and time in them */
-    double calls, hits;             /* blocks requested; of them, served without the driver */
-    double reserved_bytes, peak_bytes;
-    double fragmentation;
-} epoch_t;
-
-typedef struct epoch_list {
-    epoch_t *items;
-    size_t n;
-} epoch_list_t;
-
-/* Empty if the case has no times or no valid epochs. Free it with epoch_list_free(). */
-epoch_list_t epochs_of(const case_result_t *result);
-void epoch_list_free(epoch_list_t *epochs);
-
-/* The most driver calls of any epoch after the first; NaN if unknown. */
-double later_driver_calls(const epoch_list_t *epochs);
+/* Calls of the driver's allocator in the first epoch, and the most in a later one; NaN: not recorded. */
+void driver_calls_of(const case_result_t *result, double calls[2]);
 
 /* Of one epoch: a kernel ran; none ran and the host was in the driver's allocator; neither. */
 typedef struct time_split {
@@ -85,10 +61,7 @@ double step_part_ns(const case_result_t *result, step_part_t part);
 /* Of all parts but PART_FUSED. */
 double step_parts_sum_ns(const case_result_t *result);
 
-/* Is the case, which must be a training, timed by operation or fused? */
-bool has_step_parts(const case_result_t *result);
-
-/* Likewise of any case: a call may have a phase "forward", too. */
+/* Is the case timed by operation or fused? A call may have a phase "forward", too. */
 bool has_backward_part(const case_result_t *result);
 
 enum { MOST_SEEDS = 8 };
@@ -105,8 +78,6 @@ int64_t seed_of(const case_t *spec);
 
 /* Do the trainings differ only in the seed, the contender, and the parameter `other` (or NULL)? */
 bool same_but_seed_and(const case_t *a, const case_t *b, const char *other);
-/* Are both the same contender: engine, device, variant and techniques? */
-bool same_contender(const case_t *a, const case_t *b);
 
 /* Precision of weights kept in the case's precision: "f32" for tf32 and mixed, which apply
  * to products. */

@@ -1,6 +1,7 @@
 #include "analysis/speedup.h"
 
 #include "base/memory.h"
+#include "results/study_csv.h"
 #include "workloads/common/workload.h"
 
 #include <fnmatch.h>
@@ -12,22 +13,9 @@
 
 /* Which cases of a run are compared at each size. */
 
-/* A workload unknown to this version is read like mlp_infer. */
 static const char *size_param_of(const char *workload) {
     const workload_t *known = workload_find(workload);
     return known != NULL && known->size_param != NULL ? known->size_param : "batch";
-}
-
-/* The size in the published study of the workload. */
-static int64_t reference_size_of(const char *size_param) {
-    static const struct {
-        const char *param;
-        int64_t size;
-    } SIZES[] = {{"batch", 64}, {"points", 5000000}, {"hidden", 1024}, {"width", 784}};
-    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++)
-        if (strcmp(SIZES[i].param, size_param) == 0)
-            return SIZES[i].size;
-    return -1;
 }
 
 /* What must be equal, besides the size, for two cases to do the same work. */
@@ -154,13 +142,13 @@ const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t
     return comparison_set_standing(set, size, whose, phase).fastest;
 }
 
-/* One side of the study's comparison at a size: rung 01 in its set-up, or PyTorch eager. */
+/* One side of a study's comparison at a size: its rung in its set-up (NULL: in any), or PyTorch eager. */
 static const case_result_t *of_study(const comparison_set_t *set, int64_t size, const char *whose,
-                                     const char *variant) {
+                                     const char *variant, const study_t *study) {
     const case_result_t *result = NULL;
     while ((result = comparison_set_next(set, result, whose, size)) != NULL)
         if (fnmatch(variant, result->spec.variant, 0) == 0 &&
-            (engine_is_rival(result->spec.engine) || results_is_study_setup(&result->spec)))
+            (study == NULL || study_is_setup(study, &result->spec)))
             return result;
     return NULL;
 }
@@ -214,46 +202,38 @@ static const char *headline_phase(const comparison_set_t *set) {
     return own == NULL ? whole_phase(set) : strcmp(own, COMPUTATION) == 0 ? call_phase(set) : own;
 }
 
-const case_result_t *rival_shown(const rival_t *rival) {
-    return rival->fastest != NULL ? rival->fastest : rival->claimed;
-}
-
-static const case_result_t *compared(const standing_t *standing) {
-    return standing->fastest != NULL ? standing->fastest : standing->claimed;
-}
-
 static void fill_rivals(const comparison_set_t *set, size_row_t *row) {
-    const case_result_t *ours = compared(&row->ours);
+    const case_result_t *ours = standing_compared(&row->ours);
     row->rivals = mem_zeroed(set->n_rivals + 1, sizeof *row->rivals);
     row->theirs = (standing_t){0};
     for (size_t i = 0; i < set->n_rivals; i++) {
         rival_t *rival = &row->rivals[i];
         rival->engine = set->rivals[i];
         rival->standing = comparison_set_standing(set, row->size, rival->engine, set->phase);
-        rival->fastest = rival->standing.fastest;
-        rival->claimed = rival->fastest == NULL ? rival->standing.claimed : NULL;
-        rival->speedup = speedup_make(ours, set->phase, rival_shown(rival), set->phase);
+        rival->speedup =
+            speedup_make(ours, set->phase, standing_compared(&rival->standing), set->phase);
         standing_join(&row->theirs, &rival->standing, set->phase);
     }
     row->strongest = row->theirs.fastest;
-    row->claimed = row->strongest == NULL ? row->theirs.claimed : NULL;
-    row->headline = speedup_make(ours, set->phase, compared(&row->theirs), set->phase);
+    row->headline = speedup_make(ours, set->phase, standing_compared(&row->theirs), set->phase);
 }
 
 static const case_result_t *plain_call(const comparison_set_t *set, int64_t size) {
     const standing_t standing = comparison_set_standing(set, size, OURS, EAGER_CALL);
-    return compared(&standing);
+    return standing_compared(&standing);
 }
 
 static void fill_row(const comparison_set_t *set, size_row_t *row) {
     bool gpu = strcmp(set->platform->device, "cuda") == 0;
-    bool study = gpu && strcmp(set->workload, "mlp_infer") == 0;
+    const workload_t *workload = workload_find(set->workload);
+    const study_t *study = gpu && workload != NULL ? workload->study : NULL;
     const char *phase = set->phase;
     row->ours = comparison_set_standing(set, row->size, OURS, phase);
     row->best = row->ours.fastest;
     fill_rivals(set, row);
-    row->study = study ? of_study(set, row->size, OURS, "01_*") : NULL;
-    row->eager = of_study(set, row->size, "pytorch", "eager");
+    row->study =
+        study != NULL ? of_study(set, row->size, OURS, study->sides[0].pattern, study) : NULL;
+    row->eager = of_study(set, row->size, "pytorch", "eager", NULL);
     if (platform_is_of_candidates(set->platform) && phase_is_call(phase))
         row->plain = plain_call(set, row->size);
     if (gpu) {
@@ -264,7 +244,6 @@ static void fill_row(const comparison_set_t *set, size_row_t *row) {
     }
     row->against_eager = speedup_make(row->best, phase, row->eager, phase);
     row->plain_against_eager = speedup_make(row->plain, EAGER_CALL, row->eager, EAGER_CALL);
-    row->against_study = speedup_make(row->best, phase, row->study, phase);
     row->against_host = speedup_make(row->best, phase, row->host, phase);
     row->against_host_rival = speedup_make(row->best, phase, row->host_rival, phase);
     row->study_total = speedup_make(row->study, "total", row->eager, "total");
@@ -306,12 +285,13 @@ static void fill_rows(comparison_set_t *set) {
 
 static void add_set(comparison_set_list_t *list, const record_t *run, const platform_t *platform,
                     const case_t *spec) {
+    const workload_t *known = workload_find(spec->workload);
     comparison_set_t set = {.run = run,
                             .platform = platform,
                             .workload = spec->workload,
                             .size_param = size_param_of(spec->workload),
                             .key = comparison_set_key(spec, true)};
-    set.reference_size = reference_size_of(set.size_param);
+    set.reference_size = known != NULL && known->reference_size > 0 ? known->reference_size : -1;
     for (size_t i = 0; i < list->n; i++)
         if (list->items[i].platform == platform && strcmp(list->items[i].key, set.key) == 0) {
             free(set.key);
@@ -470,6 +450,27 @@ tally_t tally_of(const comparison_set_t *set, speedup_of_t speedup_of) {
         tally_add(&tally, &speedup);
     }
     return tally;
+}
+
+static int by_size(const void *a, const void *b) {
+    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+size_t sizes_once(int64_t *sizes, size_t n) {
+    size_t n_once = 0;
+    qsort(sizes, n, sizeof *sizes, by_size);
+    for (size_t i = 0; i < n; i++)
+        if (n_once == 0 || sizes[n_once - 1] != sizes[i])
+            sizes[n_once++] = sizes[i];
+    return n_once;
+}
+
+size_t sizes_spread(const int64_t *sizes, size_t n, int64_t *chosen, size_t most) {
+    const size_t n_chosen = n < most ? n : most;
+    for (size_t i = 0; i < n_chosen; i++)
+        chosen[i] = sizes[n_chosen > 1 ? i * (n - 1) / (n_chosen - 1) : 0];
+    return n_chosen;
 }
 
 size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),

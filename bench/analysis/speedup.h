@@ -46,15 +46,10 @@ verdict_t speedup_verdict(const stats_interval_t *ratio);
 
 /* A rival at one size. */
 typedef struct rival {
-    const char *engine;           /* borrowed */
-    const case_result_t *fastest; /* its fastest case; or NULL */
-    const case_result_t *claimed; /* without one, the fastest of its self-reported cases; or NULL */
-    standing_t standing;          /* from which both are */
-    speedup_t speedup;            /* our fastest against either */
+    const char *engine; /* borrowed */
+    standing_t standing;
+    speedup_t speedup; /* our fastest against standing_compared() */
 } rival_t;
-
-/* Its fastest case, else the claimed one; or NULL. */
-const case_result_t *rival_shown(const rival_t *rival);
 
 /* The contenders at one size, by the set's phase. All but `study` and `eager`, which may have any status,
  * are chosen by standing_add(). */
@@ -63,9 +58,8 @@ typedef struct size_row {
     standing_t ours, theirs;        /* of all of ours, and of all rivals' */
     const case_result_t *best;      /* our fastest */
     const case_result_t *strongest; /* the fastest of the rivals */
-    const case_result_t *claimed;   /* without one, the fastest of the self-reported; or NULL */
     rival_t *rivals;                /* the set's n_rivals, in its order */
-    const case_result_t *study;     /* rung 01 in the study's set-up; of mlp_infer */
+    const case_result_t *study;     /* of ours, in the set-up of the workload's study */
     const case_result_t *eager;     /* PyTorch eager, the study's other side */
     /* Of a set of candidates, what is called as eager mode is: their fastest single call that no graph and
      * no compiler has a part in, variants without a "+"; or NULL. */
@@ -75,7 +69,6 @@ typedef struct size_row {
     speedup_t headline;            /* best against strongest, either claimed if there is no other */
     speedup_t against_eager;       /* best against eager */
     speedup_t plain_against_eager; /* plain against eager, one call each (ONE_CALL) */
-    speedup_t against_study;       /* best against study, as "theirs" */
     speedup_t against_host;        /* best against host */
     speedup_t against_host_rival;  /* best against host_rival */
     speedup_t study_total;         /* study against eager by `total`, as in the study */
@@ -146,6 +139,11 @@ typedef struct comparison_set_count {
 } comparison_set_count_t;
 
 comparison_set_count_t comparison_set_count(const comparison_set_t *set);
+
+/* Sort sizes and keep each once; returns how many are left. */
+size_t sizes_once(int64_t *sizes, size_t n);
+/* Choose at most so many of them evenly, with both ends; returns how many. */
+size_t sizes_spread(const int64_t *sizes, size_t n, int64_t *chosen, size_t most);
 
 typedef speedup_t (*speedup_of_t)(const size_row_t *row);
 

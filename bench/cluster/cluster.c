@@ -36,127 +36,112 @@ static char *words_of(const text_list_t *list) {
     return text;
 }
 
-static void add_options(text_list_t *lines, const text_list_t *options) {
+static void print_options(FILE *out, const text_list_t *options) {
     for (size_t i = 0; i < options->n; i++) {
         char *word = text_shell(options->items[i]);
-        text_list_add_format(lines, "#SBATCH %s", word);
+        fprintf(out, "#SBATCH %s\n", word);
         free(word);
     }
 }
 
-/* In file names of sbatch, "%a" is the task. */
-static char *log_folder(const char *out) {
-    text_list_t parts = text_split(out, '%');
-    char *text = text_list_join(&parts, "%%");
+static void print_head(FILE *out, const cluster_options_t *options, const cluster_paths_t *paths,
+                       const char *job, const char *log) {
+    text_list_t parts = text_split(paths->out, '%'); /* in file names of sbatch, "%a" is the task */
+    char *folder = text_list_join(&parts, "%%");
+    fprintf(out,
+            "#!/bin/bash\n#SBATCH --job-name=%s-%s\n#SBATCH --output=%s/logs/%s.log\n"
+            "#SBATCH --requeue\n",
+            paths->name, job, folder, log);
+    print_options(out, &options->for_all);
     text_list_free(&parts);
-    return text;
-}
-
-static void add_head(text_list_t *lines, const cluster_options_t *options,
-                     const cluster_paths_t *paths, const char *job, const char *log) {
-    char *out = log_folder(paths->out);
-    text_list_add(lines, "#!/bin/bash");
-    text_list_add_format(lines, "#SBATCH --job-name=%s-%s", paths->name, job);
-    text_list_add_format(lines, "#SBATCH --output=%s/logs/%s.log", out, log);
-    text_list_add(lines, "#SBATCH --requeue");
-    add_options(lines, &options->for_all);
-    free(out);
+    free(folder);
 }
 
 /* --cpu-bind=none: srun would give its only task one core. */
-static void add_body(text_list_t *lines, const cluster_options_t *options,
-                     const cluster_paths_t *paths) {
-    text_list_add_format(lines, "cd %s || exit", paths->here);
-    text_list_add_format(lines, "export BENCH_ROOT=%s", paths->root);
-    if (options->container != NULL) {
-        char *image = text_shell(options->container);
-        text_list_add_format(lines,
-                             "inside=(srun --ntasks=1 --cpu-bind=none --container-image=%s "
-                             "--container-workdir=\"$PWD\"",
-                             image);
-        text_list_add_format(lines, "    --container-mounts=\"$PWD:$PWD,\"%s:%s,%s:%s)",
-                             paths->root, paths->root, paths->out, paths->out);
-        free(image);
-    }
+static void print_place(FILE *out, const cluster_options_t *options, const cluster_paths_t *paths) {
+    fprintf(out, "cd %s || exit\nexport BENCH_ROOT=%s\n", paths->here, paths->root);
+    if (options->container == NULL)
+        return;
+    char *image = text_shell(options->container);
+    fprintf(out,
+            "inside=(srun --ntasks=1 --cpu-bind=none --container-image=%s "
+            "--container-workdir=\"$PWD\"\n"
+            "    --container-mounts=\"$PWD:$PWD,\"%s:%s,%s:%s)\n",
+            image, paths->root, paths->root, paths->out, paths->out);
+    free(image);
 }
 
 /* The shell's words in front of those of bench. */
-static char *program_of(const cluster_options_t *options, const cluster_paths_t *paths) {
-    return mem_format("%s%s", options->container != NULL ? "\"${inside[@]}\" " : "",
-                      paths->program);
-}
-
-static char *finish(text_list_t *lines) {
-    text_list_add(lines, "");
-    char *text = text_list_join(lines, "\n");
-    text_list_free(lines);
-    return text;
+static const char *inside(const cluster_options_t *options) {
+    return options->container != NULL ? "\"${inside[@]}\" " : "";
 }
 
 /* A job array: task I measures shard I, and goes on with it if it was begun. The caller frees it. */
 static char *script_of_shards(const cluster_options_t *options, const cluster_paths_t *paths,
                               const cluster_kind_t *kind) {
     const bool alone = kind->name[0] == '\0';
-    text_list_t lines = {0};
-    char *log = alone ? mem_text("%a") : mem_format("%s-%%a", kind->name);
-    char *program = program_of(options, paths), *run = words_of(&options->run);
-    add_head(&lines, options, paths, alone ? "shards" : kind->name, log);
-    text_list_add(&lines,
-                  "#SBATCH --open-mode=append"); /* a task that is requeued adds to its log */
-    text_list_add_format(&lines, "#SBATCH --array=1-%u", options->n_shards);
-    add_options(&lines, &options->for_shards);
-    add_options(&lines, &kind->options);
-    text_list_add(
-        &lines,
-        "# Task I measures shard I and keeps what it has finished, also if only some tasks are "
-        "submitted again:");
-    text_list_add(&lines, "# sbatch --array=3,5 THIS_SCRIPT");
-    add_body(&lines, options, paths);
-    text_list_add_format(&lines,
-                         "echo \"shard $SLURM_ARRAY_TASK_ID of %u on $SLURMD_NODENAME, restarts: "
-                         "${SLURM_RESTART_COUNT:-0}\"",
-                         options->n_shards);
-    text_list_add_format(&lines, "exec %s run %s \\", program, run);
-    text_list_add_format(&lines,
-                         "    --shard \"$SLURM_ARRAY_TASK_ID/%u\" --out "
-                         "%s/shards/%s%s\"$SLURM_ARRAY_TASK_ID\" --resume",
-                         options->n_shards, paths->out, kind->name, alone ? "" : "/");
+    char *text, *log = alone ? mem_text("%a") : mem_format("%s-%%a", kind->name),
+                *run = words_of(&options->run);
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    print_head(out, options, paths, alone ? "shards" : kind->name, log);
+    fprintf(out, /* a task that is requeued adds to its log */
+            "#SBATCH --open-mode=append\n#SBATCH --array=1-%u\n", options->n_shards);
+    print_options(out, &options->for_shards);
+    print_options(out, &kind->options);
+    fputs("# Task I measures shard I and keeps what it has finished, also if only some tasks are "
+          "submitted again:\n# sbatch --array=3,5 THIS_SCRIPT\n",
+          out);
+    print_place(out, options, paths);
+    fprintf(out,
+            "echo \"shard $SLURM_ARRAY_TASK_ID of %u on $SLURMD_NODENAME, restarts: "
+            "${SLURM_RESTART_COUNT:-0}\"\n"
+            "exec %s%s run %s \\\n"
+            "    --shard \"$SLURM_ARRAY_TASK_ID/%u\" --out %s/shards/%s%s\"$SLURM_ARRAY_TASK_ID\" "
+            "--resume\n",
+            options->n_shards, inside(options), paths->program, run, options->n_shards, paths->out,
+            kind->name, alone ? "" : "/");
+    fclose(out);
     free(log);
-    free(program);
     free(run);
-    return finish(&lines);
+    return text;
 }
 
 /* The job after all arrays. Exits with 1 if anything is missing, after a report of what there is. */
 static char *script_of_merge(const cluster_options_t *options, const cluster_paths_t *paths,
                              const cluster_kind_t *kinds, size_t n_kinds) {
-    text_list_t lines = {0};
-    char *program = program_of(options, paths);
-    add_head(&lines, options, paths, "merge", "merge");
-    text_list_add(&lines, "#SBATCH --open-mode=truncate");
-    text_list_add(&lines, "# Exits with 1 if anything is missing; the report has what there is.");
-    add_body(&lines, options, paths);
-    text_list_add(&lines, "status=0 runs=()");
-    text_list_add(&lines, "join() { # the merged run, its shards");
-    text_list_add(&lines, "    rm -rf -- \"$1\"");
-    text_list_add_format(&lines, "    %s merge \"$@\" || status=1", program);
-    text_list_add(&lines, "    [ -e \"$1/run.json\" ] || return");
-    text_list_add_format(&lines, "    %s plot \"$1\" >\"$1/plot.txt\" 2>&1 ||", program);
-    text_list_add(&lines, "        echo \"no charts: $(tail -n 1 \"$1/plot.txt\")\"");
-    text_list_add(&lines, "    runs+=(\"$1\")");
-    text_list_add(&lines, "}");
+    char *text, *program = mem_format("%s%s", inside(options), paths->program);
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    print_head(out, options, paths, "merge", "merge");
+    fputs("#SBATCH --open-mode=truncate\n"
+          "# Exits with 1 if anything is missing; the report has what there is.\n",
+          out);
+    print_place(out, options, paths);
+    fprintf(out,
+            "status=0 runs=()\n"
+            "join() { # the merged run, its shards\n"
+            "    rm -rf -- \"$1\"\n"
+            "    %s merge \"$@\" || status=1\n"
+            "    [ -e \"$1/run.json\" ] || return\n"
+            "    %s plot \"$1\" >\"$1/plot.txt\" 2>&1 ||\n"
+            "        echo \"no charts: $(tail -n 1 \"$1/plot.txt\")\"\n"
+            "    runs+=(\"$1\")\n"
+            "}\n",
+            program, program);
     for (size_t i = 0; i < n_kinds; i++) {
         const bool alone = kinds[i].name[0] == '\0';
-        text_list_add_format(&lines, "join %s/merged/%s%s%s %s/shards/%s%s{1..%u}", paths->out,
-                             paths->name, alone ? "" : "-", kinds[i].name, paths->out,
-                             kinds[i].name, alone ? "" : "/", options->n_shards);
+        fprintf(out, "join %s/merged/%s%s%s %s/shards/%s%s{1..%u}\n", paths->out, paths->name,
+                alone ? "" : "-", kinds[i].name, paths->out, kinds[i].name, alone ? "" : "/",
+                options->n_shards);
     }
-    text_list_add(&lines, "[ ${#runs[@]} -gt 0 ] || exit 1");
-    text_list_add_format(&lines, "%s report \"${runs[@]}\" --out %s/REPORT.md || status=1", program,
-                         paths->out);
-    text_list_add(&lines, "exit $status");
+    fprintf(out,
+            "[ ${#runs[@]} -gt 0 ] || exit 1\n"
+            "%s report \"${runs[@]}\" --out %s/REPORT.md || status=1\nexit $status\n",
+            program, paths->out);
+    fclose(out);
     free(program);
-    return finish(&lines);
+    return text;
 }
 
 /* ==== jobs ==================================================================================== */

@@ -8,17 +8,15 @@
 #include <sys/stat.h>
 
 /* A different schema is not a broken file, but a run that cannot be compared. */
-static status_t load(const char *folder, const text_list_t *phases, record_t *run, error_t *err) {
+static status_t check_schema(const char *folder, error_t *err) {
     long long schema;
     TRY(record_read_schema(folder, &schema, err));
-    if (schema < RESULT_OLDEST_SCHEMA || schema > RESULT_SCHEMA)
-        return error_set(err, STATUS_INCOMPARABLE,
-                         "%s/run.json: found schema %lld, expected %d to %d: made by a different "
-                         "version",
-                         folder, schema, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
-    TRY(record_load_phases(folder, phases, run, err));
-    record_warn_incomplete(run);
-    return STATUS_OK;
+    if (schema >= RESULT_OLDEST_SCHEMA && schema <= RESULT_SCHEMA)
+        return STATUS_OK;
+    return error_set(err, STATUS_INCOMPARABLE,
+                     "%s/run.json: found schema %lld, expected %d to %d: made by a different "
+                     "version",
+                     folder, schema, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
 }
 
 typedef void (*print_t)(const comparison_t *comparison, FILE *out);
@@ -134,22 +132,32 @@ static status_t compare_loaded(const compare_options_t *options, const record_t 
     return status;
 }
 
+static status_t load_and_compare(const compare_options_t *options, const text_list_t *phases,
+                                 error_t *err) {
+    text_list_t folders = {0};
+    record_t *runs;
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < 2 + options->floors.n; i++)
+        text_list_add(&folders, folder_of(options, i));
+    for (size_t i = 0; i < folders.n && status == STATUS_OK; i++)
+        status = check_schema(folders.items[i], err);
+    if (status == STATUS_OK)
+        status = records_load((const char *const *)folders.items, folders.n, phases, &runs, err);
+    if (status == STATUS_OK) {
+        status = compare_loaded(options, runs, err);
+        records_free(runs, folders.n);
+    }
+    text_list_free(&folders);
+    return status;
+}
+
 status_t compare_runs(const compare_options_t *options, error_t *err) {
-    size_t n = 2 + options->floors.n, loaded = 0;
-    record_t *runs = mem_zeroed(n, sizeof *runs);
     text_list_t needed = {0};
     /* Saved floors need every phase: later comparisons may choose others. */
-    bool only = comparison_phases(&options->phases, &needed) && !options->save_floor;
+    const bool only = comparison_phases(&options->phases, &needed) && !options->save_floor;
     status_t status = check_files(options, err);
-    while (loaded < n && status == STATUS_OK) {
-        status = load(folder_of(options, loaded), only ? &needed : NULL, &runs[loaded], err);
-        loaded += status == STATUS_OK;
-    }
     if (status == STATUS_OK)
-        status = compare_loaded(options, runs, err);
-    for (size_t i = 0; i < loaded; i++)
-        record_free(&runs[i]);
-    free(runs);
+        status = load_and_compare(options, only ? &needed : NULL, err);
     text_list_free(&needed);
     return status;
 }

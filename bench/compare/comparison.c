@@ -172,7 +172,7 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
 
 static bool has_verdict(const pair_t *pair, gate_verdict_t verdict) {
     for (size_t i = 0; i < pair->n_cells; i++)
-        if (pair->cells[i].gate.verdict == verdict)
+        if (pair->cells[i].test->gate.verdict == verdict)
             return true;
     return false;
 }
@@ -198,7 +198,7 @@ static pair_verdict_t verdict_of(const pair_t *pair) {
 }
 
 static double size_of_change(const cell_t *cell) {
-    double change = fabs(cell->gate.change.log_ratio);
+    double change = fabs(cell->test->gate.change.log_ratio);
     return isnan(change) ? 0 : change;
 }
 
@@ -207,7 +207,7 @@ bool pair_is_decided_by(const pair_t *pair, const cell_t *cell) {
                              : pair->verdict == PAIR_UNDECIDED ? GATE_UNDECIDED
                              : pair->verdict == PAIR_IMPROVED  ? GATE_IMPROVED
                                                                : GATE_UNCHANGED;
-    return cell->gate.verdict == verdict;
+    return cell->test->gate.verdict == verdict;
 }
 
 /* The one with the largest change among those of the case's verdict. */
@@ -244,7 +244,7 @@ static const char *doubt_of(const cell_t *cell, bool paired, arena_t *texts) {
     for (size_t i = 0; i < 2; i++)
         if (sides[i]->summary.median == 0)
             return arena_format(texts, "the median in %s is 0: there is no ratio", NAMES[i]);
-    if (isnan(cell->gate.low) && !cell->gate.change.are_passes)
+    if (isnan(cell->test->gate.low) && !cell->test->gate.change.are_passes)
         return arena_format(texts,
                             "%zu and %zu passes: the spread between processes is unknown with "
                             "fewer than %d",
@@ -255,11 +255,11 @@ static const char *doubt_of(const cell_t *cell, bool paired, arena_t *texts) {
                                 units_time(low, sides[i]->bimodal.low),
                                 units_time(high, sides[i]->bimodal.high),
                                 units_percent(share, sides[i]->bimodal.share_high));
-    if (isfinite(cell->more_passes))
-        return arena_format(texts, "%.0f more pass%s a side would decide", cell->more_passes,
-                            cell->more_passes > 1 ? "es" : "");
-    const double change = fmax(cell->gate.change.mean_log, -cell->gate.change.mean_log);
-    if (change <= log1p(cell->gate.threshold_frac) || paired)
+    if (isfinite(cell->test->more_passes))
+        return arena_format(texts, "%.0f more pass%s a side would decide", cell->test->more_passes,
+                            cell->test->more_passes > 1 ? "es" : "");
+    const double change = fmax(cell->test->gate.change.mean_log, -cell->test->gate.change.mean_log);
+    if (change <= log1p(cell->test->gate.threshold_frac) || paired)
         return arena_format(texts, "more than %d passes a side would decide", STATS_MOST_PASSES);
     return "runs of one build may differ as much: measure in turns (--against)";
 }
@@ -269,7 +269,7 @@ static const char *doubts_of_pair(const pair_t *pair, bool paired, arena_t *text
     text_list_t doubts = {0}, named = {0};
     for (size_t i = 0; i < pair->n_cells; i++) {
         const cell_t *cell = &pair->cells[i];
-        if (cell->gate.verdict != GATE_UNDECIDED)
+        if (cell->test->gate.verdict != GATE_UNDECIDED)
             continue;
         const char *doubt = doubt_of(cell, paired, texts);
         text_list_add_new(&doubts, doubt);
@@ -352,6 +352,7 @@ void comparison_free(comparison_t *comparison) {
     for (size_t i = 0; i < comparison->n_pairs; i++)
         free(comparison->pairs[i].cells);
     free(comparison->pairs);
+    free(comparison->tests);
     free(comparison->groups);
     arena_free(&comparison->texts);
     text_list_free(&comparison->allowed);

@@ -25,8 +25,7 @@ const char *pair_verdict_name(pair_verdict_t verdict); /* "regressed", …, "not
 /* A phase of a case that has times on both sides. */
 typedef struct cell {
     const phase_t *base, *candidate;
-    gate_cell_t gate;
-    double detectable_frac, more_passes; /* as in sweep_cell_t */
+    sweep_cell_t *test; /* of the comparison */
 } cell_t;
 
 /* The cells of one engine and phase. */
@@ -64,6 +63,7 @@ typedef struct comparison {
     pair_t *pairs;               /* by verdict, then by size of the change */
     size_t n_pairs;
     size_t counts[PAIR_VERDICTS];
+    sweep_cell_t *tests; /* of all cells, in the order of the pairs before they are sorted */
     size_t n_cells;
     cell_group_t *groups; /* in the order of their first cells */
     size_t n_groups, groups_capacity;

@@ -344,27 +344,20 @@ static status_t check_runs(const record_t *runs, size_t n_runs, const text_list_
 }
 
 status_t history_runs(const history_options_t *options, error_t *err) {
-    record_t *runs = mem_zeroed(options->runs->n, sizeof *runs);
+    const size_t n = options->runs->n;
+    record_t *runs;
     text_list_t needed = {0};
-    bool only = comparison_phases(&options->phases, &needed);
-    size_t loaded = 0;
-    status_t status = STATUS_OK;
-    while (loaded < options->runs->n && status == STATUS_OK) {
-        status = record_load_phases(options->runs->items[loaded], only ? &needed : NULL,
-                                    &runs[loaded], err);
-        if (status == STATUS_OK)
-            record_warn_incomplete(&runs[loaded++]);
-    }
-    if (status == STATUS_OK)
-        status = check_runs(runs, loaded, &options->allow, err);
+    const bool only = comparison_phases(&options->phases, &needed);
+    status_t status = records_load((const char *const *)options->runs->items, n,
+                                   only ? &needed : NULL, &runs, err);
+    text_list_free(&needed);
+    TRY(status);
+    status = check_runs(runs, n, &options->allow, err);
     if (status == STATUS_OK) {
-        history_list_t list = collect(runs, loaded, options);
+        history_list_t list = collect(runs, n, options);
         status = report(options, &list, runs, err);
         free_list(&list);
     }
-    text_list_free(&needed);
-    for (size_t i = 0; i < loaded; i++)
-        record_free(&runs[i]);
-    free(runs);
+    records_free(runs, n);
     return status;
 }

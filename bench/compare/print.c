@@ -62,8 +62,8 @@ static void add_pair(table_t *table, const comparison_t *comparison, const pair_
         table_take(table, style->text(cell->base->name));
         table_add(table, units_time(text, cell->base->summary.median));
         table_add(table, units_time(text, cell->candidate->summary.median));
-        table_take(table, cell_change(&cell->gate));
-        table_take(table, threshold_text(&cell->gate, comparison->threshold_frac));
+        table_take(table, cell_change(&cell->test->gate));
+        table_take(table, threshold_text(&cell->test->gate, comparison->threshold_frac));
         char *why = first ? pair_why(pair) : NULL;
         table_take(table, style->text(why != NULL ? why : ""));
         free(why);
@@ -149,7 +149,7 @@ static char *detectable_text(double frac) {
     return isfinite(frac) ? mem_format("%.1f %%", frac * 100) : mem_text("–");
 }
 
-static void fill_groups(table_t *table, const comparison_t *comparison) {
+static void fill_groups(table_t *table, const comparison_t *comparison, const style_t *style) {
     static const char *const HEADINGS[] = {"all cells of", "cells",      "change",
                                            "verdict",      "all: finds", "one: finds"};
     table_init(table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
@@ -160,9 +160,9 @@ static void fill_groups(table_t *table, const comparison_t *comparison) {
         if (test->n_cells == 0)
             continue;
         char *name = group_name(group);
-        table_take(table, text_plain(name));
+        table_take(table, style->text(name));
         free(name);
-        table_take(table, mem_format("%zu", test->n_cells));
+        table_add_format(table, "%zu", test->n_cells);
         table_take(table, change_text(test->log_ratio, test->low, test->high));
         table_add(table, group_verdict(test));
         table_take(table, detectable_text(test->detectable_frac));
@@ -226,7 +226,7 @@ static void print_wide_floors(const comparison_t *comparison, FILE *out) {
     size_t n = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++)
         for (size_t c = 0; c < comparison->pairs[i].n_cells; c++)
-            n += comparison->pairs[i].cells[c].gate.floor_frac > WIDE_FRAC;
+            n += comparison->pairs[i].cells[c].test->gate.floor_frac > WIDE_FRAC;
     if (n > 0)
         fprintf(out,
                 "Noise floors over %.0f %%: %zu of %zu cells; smaller slowdowns are not found "
@@ -272,7 +272,7 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     free(candidate);
     fill_table(&table, comparison, all, SIZE_MAX, &TERMINAL);
     table_print(&table, "\n", out);
-    fill_groups(&table, comparison);
+    fill_groups(&table, comparison, &TERMINAL);
     if (table_rows(&table) > 0) {
         table_print(&table, FINDS, out);
         fputc('\n', out);
@@ -304,7 +304,7 @@ void compare_print_floors(const comparison_t *comparison, const floors_t *floors
             table_add(&table, cell->base->name);
             table_add(&table, units_time(text, cell->base->summary.median));
             table_add(&table, units_time(text, cell->candidate->summary.median));
-            table_take(&table, cell_change(&cell->gate));
+            table_take(&table, cell_change(&cell->test->gate));
             table_add(&table, units_percent(text, floor_frac));
             table_end_row(&table);
         }
@@ -329,29 +329,6 @@ static char *markdown_table(const comparison_t *comparison, size_t *left_out) {
     }
 }
 
-static void print_groups_markdown(const comparison_t *comparison, FILE *out) {
-    text_list_t lines = {0};
-    for (size_t g = 0; g < comparison->n_groups; g++) {
-        const sweep_group_t *test = &comparison->groups[g].test;
-        if (test->n_cells == 0)
-            continue;
-        char *name = group_name(&comparison->groups[g]),
-             *change = change_text(test->log_ratio, test->low, test->high),
-             *all = detectable_text(test->detectable_frac),
-             *one = detectable_text(test->cell_detectable_frac);
-        text_list_add_format(&lines, "%s (cells: %zu): %s, %s; finds %s, in one cell %s", name,
-                             test->n_cells, change, group_verdict(test), all, one);
-        free(name);
-        free(change);
-        free(all);
-        free(one);
-    }
-    char *title = mem_format("All cells of an engine and phase. %s", FINDS);
-    print_list(&lines, title, "- ", markdown_text, out);
-    free(title);
-    text_list_free(&lines);
-}
-
 void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     size_t left_out;
     char *plain = comparison_headline(comparison), *headline = markdown_text(plain);
@@ -366,7 +343,14 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     free(lines);
     if (left_out > 0)
         fprintf(out, "%zu more case%s not shown.\n\n", left_out, left_out == 1 ? " is" : "s are");
-    print_groups_markdown(comparison, out);
+    table_t groups;
+    fill_groups(&groups, comparison, &MARKDOWN);
+    if (table_rows(&groups) > 0) {
+        lines = table_text(&groups, TABLE_MARKDOWN);
+        fprintf(out, "%s\n%s\n", lines, FINDS);
+        free(lines);
+    }
+    table_free(&groups);
     print_list(&comparison->allowed, "Allowed to differ:\n", "- ", markdown_text, out);
     print_list(&comparison->changes, "The runs differ in:\n", "- ", markdown_text, out);
     print_method(comparison, out);
@@ -380,17 +364,18 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
 /* A comparison as JSON: docs/compare.md lists the keys. */
 
 static json_t *cell_to_json(const cell_t *cell) {
-    const gate_cell_t *gate = &cell->gate;
-    return json_pack(
-        "{s:o, s:s, s:o, s:o, s:o, s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o}", "phase",
-        json_text(cell->base->name), "verdict", gate_verdict_name(gate->verdict), "base_ns",
-        json_finite(cell->base->summary.median), "candidate_ns",
-        json_finite(cell->candidate->summary.median), "ratio",
-        json_finite(exp(gate->change.log_ratio)), "ci95", json_finite(gate->low),
-        json_finite(gate->high), "threshold_frac", json_finite(gate->threshold_frac), "floor_frac",
-        gate->floor_frac > 0 ? json_finite(gate->floor_frac) : json_null(), "p_slower",
-        json_finite(gate->p_slower), "p_faster", json_finite(gate->p_faster), "detectable_frac",
-        json_finite(cell->detectable_frac), "more_passes", json_finite(cell->more_passes));
+    const gate_cell_t *gate = &cell->test->gate;
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o}", "phase",
+                     json_text(cell->base->name), "verdict", gate_verdict_name(gate->verdict),
+                     "base_ns", json_finite(cell->base->summary.median), "candidate_ns",
+                     json_finite(cell->candidate->summary.median), "ratio",
+                     json_finite(exp(gate->change.log_ratio)), "ci95", json_finite(gate->low),
+                     json_finite(gate->high), "threshold_frac", json_finite(gate->threshold_frac),
+                     "floor_frac",
+                     gate->floor_frac > 0 ? json_finite(gate->floor_frac) : json_null(), "p_slower",
+                     json_finite(gate->p_slower), "p_faster", json_finite(gate->p_faster),
+                     "detectable_frac", json_finite(cell->test->detectable_frac), "more_passes",
+                     json_finite(cell->test->more_passes));
 }
 
 static json_t *group_to_json(const cell_group_t *group) {
@@ -444,35 +429,14 @@ void compare_print_json(const comparison_t *comparison, FILE *out) {
 
 /* A comparison as JUnit XML, which CI systems show as test results. */
 
-/* XML 1.0 cannot express most control characters, U+FFFE and U+FFFF: they become spaces. */
 static const char *xml(arena_t *texts, const char *text) {
-    static const struct {
-        const char *from, *to;
-    } ESCAPES[] = {{"<", "&lt;"},    {">", "&gt;"},         {"&", "&amp;"},
-                   {"\"", "&quot;"}, {"\xEF\xBF\xBE", " "}, {"\xEF\xBF\xBF", " "}};
-    enum { N_ESCAPES = sizeof ESCAPES / sizeof *ESCAPES };
-    char *valid = text_utf8(text), *safe;
-    size_t size;
-    FILE *out = open_memstream(&safe, &size);
-    for (const char *c = valid; *c != '\0';) {
-        size_t e = 0;
-        while (e < N_ESCAPES && !text_starts(c, ESCAPES[e].from))
-            e++;
-        if (e < N_ESCAPES)
-            fputs(ESCAPES[e].to, out);
-        else
-            fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, out);
-        c += e < N_ESCAPES ? strlen(ESCAPES[e].from) : 1;
-    }
-    fclose(out);
-    free(valid);
-    return arena_keep(texts, safe);
+    return arena_keep(texts, xml_text(text));
 }
 
 static void put_cells(FILE *out, const pair_t *pair, arena_t *texts) {
     for (size_t i = 0; i < pair->n_cells; i++) {
         const cell_t *cell = &pair->cells[i];
-        const gate_cell_t *gate = &cell->gate;
+        const gate_cell_t *gate = &cell->test->gate;
         fprintf(out, "%s: %.0f ns -&gt; %.0f ns, ratio %.4f (%.4f to %.4f), threshold %.4f: %s\n",
                 xml(texts, cell->base->name), cell->base->summary.median,
                 cell->candidate->summary.median, exp(gate->change.log_ratio), gate->low, gate->high,

@@ -418,27 +418,18 @@ status_t repeat_runs(const repeat_options_t *options, error_t *err) {
     if (n < 2)
         return error_set(err, STATUS_USAGE,
                          "bench repeat: expected a sweep, or at least two run folders");
-    record_t *runs = mem_zeroed(n, sizeof *runs);
+    record_t *runs;
     repeat_t repeat = {0};
-    size_t loaded = 0;
-    status_t status = STATUS_OK;
-    while (loaded < n && status == STATUS_OK) {
-        status = record_load(options->operands->items[loaded], &runs[loaded], err);
-        if (status == STATUS_OK)
-            record_warn_incomplete(&runs[loaded++]);
-    }
-    for (size_t a = 0; a < n && status == STATUS_OK; a++)
+    TRY(records_load((const char *const *)options->operands->items, n, NULL, &runs, err));
+    for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++)
             compare_runs(&repeat, &runs[a], &runs[b]);
-    for (size_t a = 0; a < n && status == STATUS_OK; a++) /* the last rows of the table */
+    for (size_t a = 0; a < n; a++) /* the last rows of the table */
         for (size_t b = a + 1; b < n; b++)
             compare_headlines(&repeat, &runs[a], &runs[b]);
     finish(&repeat);
-    if (status == STATUS_OK)
-        status = report(options, &repeat, err);
+    const status_t status = report(options, &repeat, err);
     repeat_free(&repeat);
-    for (size_t i = 0; i < loaded; i++)
-        record_free(&runs[i]);
-    free(runs);
+    records_free(runs, n);
     return status;
 }

@@ -306,7 +306,7 @@ floors_t *floors_of_pair(const comparison_t *comparison) {
         const pair_t *pair = &comparison->pairs[i];
         json_t *phases = json_object();
         for (size_t c = 0; c < pair->n_cells; c++) {
-            const gate_cell_t *gate = &pair->cells[c].gate;
+            const gate_cell_t *gate = &pair->cells[c].test->gate;
             if (!isnan(gate->low))
                 json_object_set_new(phases, pair->cells[c].base->name,
                                     json_real(fmax(gate->high, 1 / gate->low) - 1));
@@ -552,70 +552,47 @@ static void find_choices(const case_result_t *result, const phase_t *phase, doub
         }
 }
 
-static stats_change_t change_of(const sweep_cell_t *cell, bool paired) {
-    return paired ? stats_change_paired(cell->sides[0], cell->sides[1])
-                  : stats_change(cell->sides[0], cell->sides[1]);
-}
-
-/* In the order of the pairs. */
-static void open_cells(comparison_t *comparison, const floors_t *floors, sweep_cell_t *cells) {
-    size_t n = 0;
+static void open_cells(comparison_t *comparison, const floors_t *floors) {
+    sweep_cell_t *next = comparison->tests;
     for (size_t i = 0; i < comparison->n_pairs; i++)
         for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
             const pair_t *pair = &comparison->pairs[i];
-            const cell_t *cell = &pair->cells[c];
-            sweep_cell_t *own = &cells[n++];
-            own->group = group_of(comparison, floors, &pair->base->spec, cell->base->name);
-            own->gate.floor_frac = floors_of(floors, pair->id, cell->base->name);
-            find_choices(pair->base, cell->base, own->choices[0]);
-            find_choices(pair->candidate, cell->candidate, own->choices[1]);
+            cell_t *cell = &pair->cells[c];
+            sweep_cell_t *test = cell->test = next++;
+            test->group = group_of(comparison, floors, &pair->base->spec, cell->base->name);
+            test->gate.floor_frac = floors_of(floors, pair->id, cell->base->name);
+            find_choices(pair->base, cell->base, test->choices[0]);
+            find_choices(pair->candidate, cell->candidate, test->choices[1]);
         }
 }
 
-static void measure_cells(const comparison_t *comparison, stats_side_t *sides,
-                          sweep_cell_t *cells) {
-    const phase_t **phases = mem_alloc((2 * comparison->n_cells + 1) * sizeof *phases);
-    for (size_t i = 0, n = 0; i < comparison->n_pairs; i++)
-        for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
-            phases[n++] = comparison->pairs[i].cells[c].base;
-            phases[n++] = comparison->pairs[i].cells[c].candidate;
-        }
-#pragma omp parallel for schedule(dynamic, 64)
-    for (size_t i = 0; i < comparison->n_cells; i++) {
-        for (size_t k = 0; k < 2; k++) {
-            sides[2 * i + k] = phase_side(phases[2 * i + k]);
-            cells[i].sides[k] = &sides[2 * i + k];
-        }
-        cells[i].gate.change = change_of(&cells[i], comparison->paired);
-    }
-    free(phases);
-}
-
-static void keep_decisions(comparison_t *comparison, const tested_sweep_t *sweep) {
-    size_t n = 0;
+static void measure_cells(const comparison_t *comparison, stats_side_t *sides) {
+#pragma omp parallel for schedule(dynamic, 16)
     for (size_t i = 0; i < comparison->n_pairs; i++)
         for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
-            cell_t *cell = &comparison->pairs[i].cells[c];
-            cell->gate = sweep->cells[n].gate;
-            cell->detectable_frac = sweep->cells[n].detectable_frac;
-            cell->more_passes = sweep->cells[n++].more_passes;
+            const cell_t *cell = &comparison->pairs[i].cells[c];
+            stats_side_t *own = &sides[2 * (cell->test - comparison->tests)];
+            own[0] = phase_side(cell->base);
+            own[1] = phase_side(cell->candidate);
+            cell->test->sides[0] = &own[0];
+            cell->test->sides[1] = &own[1];
+            cell->test->gate.change = comparison->paired ? stats_change_paired(&own[0], &own[1])
+                                                         : stats_change(&own[0], &own[1]);
         }
-    for (size_t g = 0; g < sweep->n_groups; g++)
-        comparison->groups[g].test = sweep->groups[g];
 }
 
 void comparison_decide(comparison_t *comparison, const floors_t *floors) {
     comparison->n_cells = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++)
         comparison->n_cells += comparison->pairs[i].n_cells;
-    sweep_cell_t *cells = mem_zeroed(comparison->n_cells + 1, sizeof *cells);
+    comparison->tests = mem_zeroed(comparison->n_cells + 1, sizeof *comparison->tests);
     stats_side_t *sides = mem_zeroed(2 * comparison->n_cells + 1, sizeof *sides);
-    open_cells(comparison, floors, cells);
-    measure_cells(comparison, sides, cells);
+    open_cells(comparison, floors);
+    measure_cells(comparison, sides);
     sweep_group_t *groups = mem_zeroed(comparison->n_groups + 1, sizeof *groups);
     for (size_t g = 0; g < comparison->n_groups; g++)
         groups[g] = comparison->groups[g].test;
-    tested_sweep_t sweep = {.cells = cells,
+    tested_sweep_t sweep = {.cells = comparison->tests,
                             .n_cells = comparison->n_cells,
                             .groups = groups,
                             .n_groups = comparison->n_groups,
@@ -623,8 +600,8 @@ void comparison_decide(comparison_t *comparison, const floors_t *floors) {
                             .alarm_rate_frac = GATE_ALARM_RATE,
                             .paired = comparison->paired};
     sweep_decide(&sweep);
-    keep_decisions(comparison, &sweep);
+    for (size_t g = 0; g < comparison->n_groups; g++)
+        comparison->groups[g].test = groups[g];
     free(groups);
     free(sides);
-    free(cells);
 }

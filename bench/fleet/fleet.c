@@ -517,24 +517,16 @@ static status_t examine(fleet_t *fleet, error_t *err) {
 
 status_t fleet_runs(const fleet_options_t *options, error_t *err) {
     const size_t n = options->runs->n;
-    record_t *runs = mem_zeroed(n, sizeof *runs);
+    record_t *runs;
     text_list_t needed = {0};
     const bool only = comparison_phases(&options->phases, &needed);
-    fleet_t fleet = {.options = options, .runs = runs, .evidence = {.n_machines = n}};
-    size_t loaded = 0;
-    status_t status = STATUS_OK;
-    while (loaded < n && status == STATUS_OK) {
-        status = record_load_phases(options->runs->items[loaded], only ? &needed : NULL,
-                                    &runs[loaded], err);
-        if (status == STATUS_OK)
-            record_warn_incomplete(&runs[loaded++]);
-    }
-    if (status == STATUS_OK)
-        status = examine(&fleet, err);
-    fleet_free(&fleet);
+    status_t status = records_load((const char *const *)options->runs->items, n,
+                                   only ? &needed : NULL, &runs, err);
     text_list_free(&needed);
-    for (size_t i = 0; i < loaded; i++)
-        record_free(&runs[i]);
-    free(runs);
+    TRY(status);
+    fleet_t fleet = {.options = options, .runs = runs, .evidence = {.n_machines = n}};
+    status = examine(&fleet, err);
+    fleet_free(&fleet);
+    records_free(runs, n);
     return status;
 }

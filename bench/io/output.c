@@ -341,6 +341,30 @@ static bool text_needs_backslash(const char *text, const char *c) {
     return strchr("\\`*[]|~$", *c) != NULL;
 }
 
+char *xml_text(const char *text) {
+    static const struct {
+        const char *from, *to;
+    } ESCAPES[] = {{"<", "&lt;"},  {">", "&gt;"},         {"&", "&amp;"},       {"\"", "&quot;"},
+                   {"'", "&#39;"}, {"\xEF\xBF\xBE", "?"}, {"\xEF\xBF\xBF", "?"}};
+    enum { N_ESCAPES = sizeof ESCAPES / sizeof *ESCAPES };
+    char *plain = text_plain(text), *safe;
+    size_t size;
+    FILE *out = open_memstream(&safe, &size);
+    for (const char *c = plain; *c != '\0';) {
+        size_t e = 0;
+        while (e < N_ESCAPES && !text_starts(c, ESCAPES[e].from))
+            e++;
+        if (e < N_ESCAPES)
+            fputs(ESCAPES[e].to, out);
+        else
+            fputc(*c, out);
+        c += e < N_ESCAPES ? strlen(ESCAPES[e].from) : 1;
+    }
+    fclose(out);
+    free(plain);
+    return safe;
+}
+
 char *markdown_text(const char *text) {
     char *safe;
     size_t size;

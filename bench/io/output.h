@@ -65,6 +65,9 @@ size_t text_width(const char *text);
 /* `text` escaped for markdown, also inside a table cell: pipes, backticks, angle brackets and the
  * like are escaped, line breaks and control characters become spaces. The caller frees it. */
 char *markdown_text(const char *text);
+/* `text` escaped for XML and HTML, also inside quotes; invalid UTF-8, U+FFFE, U+FFFF and control characters other than
+ * line breaks and tabs become "?". The caller frees it. */
+char *xml_text(const char *text);
 /* `text` as an inline code span with enough backticks; the caller frees it. */
 char *markdown_code(const char *text);
 

@@ -53,8 +53,8 @@ double matmul_flops_per_s(const device_rates_t *rates, matmul_type_t type);
 /* All rates of the run: from its cases, else from its environment. */
 device_rates_t device_rates_of_record(const record_t *run);
 
-/* Lower bounds of a training's time, from the rates measured in the run: four for linreg_train,
- * which uses all data in every epoch, and two for mnist_train, whose steps move all weights. */
+/* Lower bounds of a training's time, from the rates measured in the run: four of a training that passes over its
+ * data in every epoch, by the whole of it, and two of one whose steps move all weights, by a step (bounded_by_t). */
 
 typedef enum training_bound {
     BOUND_DRAM,    /* reads the data from DRAM in every epoch */
@@ -66,19 +66,15 @@ typedef enum training_bound {
     N_TRAINING_BOUNDS
 } training_bound_t;
 
-/* The row's name in charts: "every epoch from DRAM". */
-const char *training_bound_name(training_bound_t bound, const case_t *any_case);
-/* How often a step of mnist_train moves all weights at least: 3, or 2.5 with dtype mixed. */
-double training_passes(const case_t *any_case);
+/* So many times the bytes over the rate, or barriers. */
+typedef struct lower_bound {
+    double ns; /* NaN: it does not apply, or a rate was not measured */
+    double times, bytes, bytes_per_s;
+} lower_bound_t;
 
-/* For the size of `any_case`. NaN if it does not apply or a rate was not measured. */
-double training_bound_ns(training_bound_t bound, const case_t *any_case,
-                         const device_rates_t *rates);
-
-/* The calculation: "8 B × 4,000,000 × 200 epochs = 6.40 GB, / 4.30 TB/s = 1.49 ms"; NULL if
- * unknown. The caller frees it. */
-char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
-                                const device_rates_t *rates);
+/* For the size of `any_case`. */
+lower_bound_t training_bound(training_bound_t bound, const case_t *any_case,
+                             const device_rates_t *rates);
 
 /* Fill in result->limit: what the hardware allows a kernel that moves its data once a pass and computes
  * at the rate of matrix products (else at the FP32 lanes' peak), at measured rates. A kernel that keeps
@@ -87,7 +83,7 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
 
 /* The least time of host_to_host on a GPU: the larger of input and output at the bus's rate, as both
  * can move at once. NaN if nothing moves or a rate was not measured. */
-double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates);
+double bus_limit_ns(const case_t *spec, const device_rates_t *rates);
 
 /* Replace a case's limit, and the flag that depends on it. */
 void limit_set_again(case_result_t *result, const workload_t *workload,

@@ -28,12 +28,12 @@ typedef struct named_value {
 } named_value_t;
 
 typedef struct bench_case {
-    char *id;       /* set by case_set_id(): "mlp_infer/cuda/03_vectorized/batch=64/copy=pinned" */
-    char *workload; /* "mlp_infer" */
-    char *engine;   /* "cuda", "cpu", "c", "null", "pytorch", "jax", or yours */
-    char *device;   /* "cuda" or "cpu" */
-    char *variant;  /* rung, C implementation, or PyTorch mode */
-    char *dtype;    /* "f32", "tf32", "f16" */
+    char *id;              /* set by case_set_id(): "softmax/cuda/03_online/rows=64/copy=pinned" */
+    char *workload;        /* "softmax" */
+    char *engine;          /* "cuda", "cpu", "c", "null", "pytorch", "jax", or yours */
+    char *device;          /* "cuda" or "cpu" */
+    char *variant;         /* rung, C implementation, or PyTorch mode */
+    char *dtype;           /* "f32", "tf32", "f16" */
     named_value_t *params; /* in the workload's order, defaults filled in */
     size_t n_params;
     named_value_t *techniques; /* VALUE_TEXT; in the workload's order, defaults filled in */
@@ -78,7 +78,7 @@ bool case_compiles(const case_t *spec);
 bool is_calibration(const case_t *spec);
 
 /* Cases of a group do the same work on the same data, and are interleaved and compared:
- * "mlp_infer/batch=64/f32", with every parameter that is not the default. The caller frees it. */
+ * "softmax/rows=64/f32", with every parameter that is not the default. The caller frees it. */
 char *case_group(const case_t *spec, const case_t *defaults);
 
 /* Set spec->id: workload/engine label/variant, then each parameter that is in `always` or differs

@@ -20,7 +20,7 @@ static const chart_kind_t KINDS[] = {
     {"loss", "loss", "Loss of the training", "training: loss over epochs"},
     {"loss_SETTING", "loss", "Loss of the training", NULL},
     {"allocators", "allocators", "Time of an epoch by allocator",
-     "mlp_train: cost of each allocator"},
+     "whole epochs: cost of each allocator"},
     {"samples", NULL, "Samples", "with --case: its samples"},
 };
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
@@ -73,8 +73,4 @@ text_list_t chart_families(void) {
     for (size_t i = 0; i < sizeof RETIRED / sizeof *RETIRED; i++)
         text_list_add(&families, RETIRED[i]);
     return families;
-}
-
-bool chart_names_are_plain(const char *workload) {
-    return strcmp(workload, "mlp_infer") == 0;
 }

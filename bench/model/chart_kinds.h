@@ -19,9 +19,6 @@ const chart_kind_t *chart_kinds(size_t *n);
 const chart_kind_t *chart_kind_find(const char *name); /* NULL when unknown */
 /* "Speed-up by batch size: f16", of "speed_f16"; the name of an unknown chart. The caller frees it. */
 char *chart_title(const char *name, const char *size_noun);
-/* Files of its charts are named as the chart alone, from when it was the only workload; those of
- * others start with the workload's name and "_". */
-bool chart_names_are_plain(const char *workload);
 /* Each family once, and those of earlier versions, which draw nothing. The caller frees the list. */
 text_list_t chart_families(void);
 

@@ -49,7 +49,7 @@ enum {
     /* Line types of plots/style.gp that no contender has. */
     STYLE_LIMIT = 20,
     STYLE_PHASES = 21, /* the first */
-    STYLE_BOUNDS = 46, /* of a training: limit_lines.h */
+    STYLE_BOUNDS = 46, /* of a training: limits/limits.h */
     STYLE_PARTS = 52,  /* of a step: analysis/learning.h */
     STYLE_SPLIT = 58,  /* kernels, driver, gaps */
 };

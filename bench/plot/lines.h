@@ -37,8 +37,13 @@ void lines_add(lines_t *lines, const series_t *series, const char *phase, const 
 void lines_weigh(lines_t *lines, const series_t *series, weight_t weight);
 /* Add a dashed line; takes ownership of `ns`. A line without any number is dropped. */
 void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, const char *title, int style);
-/* Add the hardware limit at each size for an engine's cases, if known. (plot/charts/ladder.c) */
+/* Add the hardware limit at each size for an engine's cases, if known. */
 void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label, chart_t *chart);
+/* Is the workload a training with lower bounds (training_bound())? */
+bool has_training_bounds(const plot_data_t *data);
+/* Add a dashed line for each known bound. Returns their arithmetic at one size for the chart's
+ * note, each on a line after a line break; the chart owns it. */
+const char *lines_add_bounds(lines_t *lines, const plot_data_t *data, chart_t *chart);
 /* Write table, styles, ranges and size; frees the lines. */
 void lines_write(lines_t *lines, const plot_data_t *data, chart_t *chart);
 

@@ -3,7 +3,6 @@
 #include "plot/axes.h"
 #include "plot/folder.h"
 #include "plot/gnuplot.h"
-#include "plot/section.h"
 #include "plot/source.h"
 
 #include "base/memory.h"
@@ -13,8 +12,29 @@
 #include "model/chart_kinds.h"
 #include "results/digest.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef enum applies {
+    ALWAYS,
+    TO_RUNS,
+    TO_RUNS_WITHOUT_CUDA,
+    TO_TRAININGS,
+    TO_STEPS,  /* trainings with separately timed operations */
+    TO_EPOCHS, /* trainings by whole epochs, with an allocator */
+    TO_BLOCKS, /* allocators alone */
+} applies_t;
+
+/* The shapes of one workload, contiguous in their source. */
+typedef struct workload_section {
+    const workload_t *workload;
+    const plot_data_t *shapes;
+    char *
+        *settings; /* of each shape: how it differs from the first; "": in nothing to draw apart */
+    size_t n;
+    text_list_t families; /* requested families of charts; none: all */
+} workload_section_t;
 
 static const struct chart_entry {
     const char *name;     /* of a chart_kind_t */
@@ -35,6 +55,91 @@ static const struct chart_entry {
     {"allocators", chart_allocators, TO_EPOCHS, false, NULL},
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS, MOST_SETTINGS = 8 };
+
+/* ---- a workload's part of a run --------------------------------------------------------------- */
+
+static bool has_cuda_total(const workload_section_t *section) {
+    for (size_t i = 0; i < section->n; i++)
+        if (plot_fastest_series(&section->shapes[i], "cuda", "total") != NULL)
+            return true;
+    return false;
+}
+
+/* Was this chart asked for, and is it one for such a workload? */
+static bool section_allows(const workload_section_t *section, const char *chart,
+                           applies_t applies) {
+    if (section->families.n > 0 &&
+        !text_list_has(&section->families, chart_kind_find(chart)->family))
+        return false;
+    const bool study_csv = section->n > 0 && section->shapes[0].study_csv;
+    const bool by_epochs = workload_technique(section->workload, "allocator") != NULL;
+    const bool by_blocks = strcmp(section->workload->size_param, "live") == 0;
+    switch (applies) {
+    case TO_RUNS:
+        return !study_csv;
+    case TO_TRAININGS:
+        return !study_csv && workload_param(section->workload, "rate") != NULL;
+    case TO_STEPS:
+        return !study_csv && workload_param(section->workload, "rate") != NULL && !by_epochs;
+    case TO_EPOCHS:
+        return by_epochs;
+    case TO_BLOCKS:
+        return by_blocks;
+    case TO_RUNS_WITHOUT_CUDA:
+        return !study_csv && !by_epochs && !has_cuda_total(section);
+    case ALWAYS:
+        break;
+    }
+    return !by_epochs && !by_blocks; /* their samples are not sums of phases */
+}
+
+/* The chart families that the run's sweeps request for a workload; none if one of the sweeps
+ * requests none or cannot be read. */
+static text_list_t requested_families(const record_t *run, const workload_t *workload) {
+    text_list_t families = {0};
+    for (size_t i = 0; i < run->n_sweeps; i++) {
+        json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
+        const char *of = json_string_value(json_object_get(sweep, "workload"));
+        const json_t *names = json_object_get(sweep, "charts");
+        bool matches = of == NULL || strcmp(of, workload->name) == 0;
+        bool requests_all = json_array_size(names) == 0;
+        for (size_t k = 0; matches && k < json_array_size(names); k++) {
+            const char *name = json_string_value(json_array_get(names, k));
+            if (name != NULL)
+                text_list_add(&families, name);
+        }
+        json_decref(sweep);
+        if (matches && requests_all) {
+            text_list_free(&families);
+            break;
+        }
+    }
+    return families;
+}
+
+static void section_free(workload_section_t *section) {
+    for (size_t i = 0; i < section->n; i++)
+        free(section->settings[i]);
+    free(section->settings);
+    text_list_free(&section->families);
+}
+
+/* The caller frees it; the source must outlive it. */
+static workload_section_t section_of(const plot_source_t *source, const workload_t *workload) {
+    workload_section_t section = {.workload = workload,
+                                  .families = requested_families(&source->run, workload)};
+    for (size_t i = 0; i < source->n_shapes; i++)
+        if (source->shapes[i].workload == workload) {
+            section.shapes = section.n == 0 ? &source->shapes[i] : section.shapes;
+            section.n++;
+        }
+    section.settings = mem_zeroed(section.n + 1, sizeof *section.settings);
+    for (size_t i = 0; i < section.n; i++)
+        section.settings[i] = plot_setting(&section.shapes[i], &section.shapes[0]);
+    return section;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 /* Shared by all charts of one call. */
 typedef struct plotter {
@@ -66,9 +171,9 @@ static status_t remove_older(const chart_set_t *set, const char *name, error_t *
 
 static const char *file_name(const chart_set_t *set, const workload_t *workload,
                              const char *chart) {
-    const bool plain = chart_names_are_plain(workload->name);
-    return arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
-                        plain ? "" : "_", chart);
+    return workload->charts_have_no_prefix
+               ? chart
+               : arena_format(&set->plotter->texts, "%s_%s", workload->name, chart);
 }
 
 /* Draw what a builder made, or record why it made nothing. `what`: the chart, without its workload's name. Frees `why` and

@@ -133,8 +133,6 @@ static void group_by_shape(plot_source_t *source) {
         /* A study's log does not record its shape. */
         data->shape = source->study_csv ? "the study's timing log" : kept;
         plot_series_group(data, group->cases, group->n);
-        data->compared_by = plot_compared_by(data);
-        plot_best_find(data);
         free(group->cases);
     }
     free(groups.items);
@@ -263,19 +261,20 @@ status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_so
                                error_t *err) {
     *source = (plot_source_t){.study_csv = true};
     record_t *run = &source->run;
-    const char *seen[] = {[STUDY_CUDA] = NULL, [STUDY_PYTORCH] = NULL};
+    const char *seen[STUDY_SIDES] = {NULL};
+    const study_t *study = workload_study();
     text_list_t names = {0};
     status_t status = STATUS_OK;
     for (size_t i = 0; i < n_paths && status == STATUS_OK; i++) {
         study_log_t log;
-        status = study_csv_load(paths[i], &log, err);
+        status = study_csv_load(study, paths[i], &log, err);
         if (status != STATUS_OK)
             break;
-        if (seen[log.kind] != NULL)
+        if (seen[log.side] != NULL)
             status = error_set(
                 err, STATUS_USAGE, "%s: has the same columns as %s; one chart takes one %s log",
-                paths[i], seen[log.kind], log.kind == STUDY_CUDA ? "CUDA" : "PyTorch");
-        seen[log.kind] = paths[i];
+                paths[i], seen[log.side], engine_name(study->sides[log.side].engine));
+        seen[log.side] = paths[i];
         for (size_t c = 0; c < log.n_cases; c++) {
             mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
             run->cases[run->n_cases++] = log.cases[c];

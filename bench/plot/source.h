@@ -42,7 +42,7 @@ typedef struct plot_data {
     const workload_t *workload;
     const char
         *compared_by;  /* the workload's, for COMPUTATION the one that all can have; or NULL */
-    const char *shape; /* "mlp_infer, layers 4-5-1, f32" */
+    const char *shape; /* "softmax, rows 16, f32" */
     bool synthetic;    /* synthetic images; the shape includes this */
     bool study_csv;
     series_t *series; /* the GPU's first, then by engine_order(), line type and key */
@@ -96,8 +96,6 @@ bool series_has_phase(const series_t *series, const char *phase);
 
 /* The phase of a call that both sides on the GPU have: CALL_IN_GRAPH or ONE_CALL. */
 const char *plot_call_phase(const plot_data_t *data);
-/* The workload's phase; of COMPUTATION, that which both sides on the GPU have. May be NULL. */
-const char *plot_compared_by(const plot_data_t *data);
 /* Is a case one call of a function, not a training? */
 bool plot_is_of_calls(const plot_data_t *data);
 /* The phase that the series is compared by: the data's, else for CALL_IN_GRAPH one call, else
@@ -125,11 +123,8 @@ const series_t *plot_fastest_series(const plot_data_t *data, const char *label, 
 const series_t *plot_strongest_rival(const plot_data_t *data, bool on_gpu, const char *phase);
 bool series_is_mixed(const series_t *series);
 
-/* Internal to series.c, best.c and source.c. `data` has its run, workload and shape; these
- * functions fill in the rest. */
+/* `data` has its run, workload and shape; fill in the rest. */
 void plot_series_group(plot_data_t *data, const case_result_t *const *cases, size_t n);
-void plot_best_find(plot_data_t *data);
 void plot_data_free(plot_data_t *data);
-size_t series_times(const series_t *series, const char *phase);
 
 #endif

@@ -14,47 +14,6 @@
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Facts in display order; those of the same row share a cell. */
-static const struct shown_fact {
-    const char *row, *key, *before, *after;
-} SHOWN[] = {
-    {"GPU", "gpu.name", "", ""},
-    {"GPU", "gpu.arch", "", ""},
-    {"GPU", "gpu.multiprocessors", "", " multiprocessors"},
-    {"GPU", "gpu.memory_bytes", "", " of memory"},
-    {"GPU", "gpu.l2_bytes", "", " of L2"},
-    {"GPU", "gpu.clock_max_mhz", "SM clock up to ", ""},
-    {"GPU", "gpu.power_limit_w", "power limit ", ""},
-    {"GPU settings", "gpu.ecc", "ECC ", ""},
-    {"GPU settings", "gpu.mig", "MIG ", ""},
-    {"GPU settings", "gpu.persistence", "persistence mode ", ""},
-    {"GPU settings", "measure.lock_clocks.asked_mhz", "SM clock asked for: ", ""},
-    {"GPU settings", "measure.lock_clocks.locked_mhz", "SM clock locked to ", ""},
-    {"GPU settings", "measure.lock_clocks.reason", "SM clock not locked: ", ""},
-    {"GPU settings", "gpu.uuid", "", ""},
-    {"Driver", "gpu.driver", "", ""},
-    {"Driver", "versions.cuda_driver", "CUDA ", ""},
-    {"CUDA compiler", "versions.cuda_compiler", "", ""},
-    {"CUDA compiler", "versions.nvrtc", "NVRTC ", ""},
-    {"PyTorch", "versions.pytorch", "", ""},
-    {"PyTorch", "versions.torch", "", ""},
-    {"CPU", "host.cpu", "", ""},
-    {"CPU", "host.cores", "", " cores"},
-    {"CPU", "host.memory_bytes", "", " of memory"},
-    {"CPU", "host.governor", "frequency governor ", ""},
-    {"CPU", "host.load", "load at the start ", ""},
-    {"Host", "host.name", "", ""},
-    {"Host", "host.os", "", ""},
-    {"This program", "versions.bench", "bench ", ""},
-    {"This program", "git.revision", "git ", ""},
-    {"This program", "git.dirty", "uncommitted changes: ", ""},
-    {"This program", "versions.compiler", "compiler ", ""},
-    {"Its folder", "git.folder.revision", "git ", ""},
-    {"Its folder", "git.folder.dirty", "uncommitted changes: ", ""},
-};
-
-enum { N_SHOWN = sizeof SHOWN / sizeof *SHOWN };
-
 /* A number's unit is the suffix of its key; it is shown with the value. */
 static const struct unit {
     const char *suffix, *symbol;
@@ -82,7 +41,7 @@ static const char *value_of(const report_t *report, const fact_t *fact) {
     if (fact->kind == FACT_TEXT)
         return report_safe(report, fact->value);
     if (fact->kind == FACT_FLAG)
-        return strcmp(fact->value, "true") == 0 ? "on" : "off";
+        return strcmp(fact->value, "true") == 0 ? "yes" : "no";
     const struct unit *unit = unit_of(fact);
     double number = strtod(fact->value, NULL);
     if (unit != NULL && unit->print != NULL)
@@ -107,22 +66,6 @@ static const char *label_of(const report_t *report, const fact_t *fact) {
     return report_safe(report, report_keep(report, label));
 }
 
-static bool is_shown(const char *key) {
-    for (size_t i = 0; i < N_SHOWN; i++)
-        if (strcmp(SHOWN[i].key, key) == 0)
-            return true;
-    return false;
-}
-
-/* Does an earlier fact have this name and value? A worker's "torch" repeats "pytorch". */
-static bool repeats(const environment_t *env, const fact_t *fact) {
-    const char *name = last_name(fact->key);
-    for (const fact_t *other = env->facts; other < fact; other++)
-        if (strcmp(other->value, fact->value) == 0 && text_ends(last_name(other->key), name))
-            return true;
-    return false;
-}
-
 static bool has_calibration(const record_t *run) {
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
         if (is_calibration(&result->spec))
@@ -142,54 +85,30 @@ static bool is_left_out(const record_t *run, const fact_t *fact) {
             strcmp(most, fact->value) == 0);
 }
 
-static void print_subject(const report_t *report, const char *subject, text_list_t *parts) {
-    const char *list = report_join(report, parts, ", ");
-    if (list != NULL)
-        print(report, "- %s: %s\n", subject, list);
-}
-
-static void print_shown(const report_t *report, const environment_t *env) {
-    for (size_t i = 0; i < N_SHOWN;) {
-        const char *row = SHOWN[i].row;
-        text_list_t parts = {0};
-        for (; i < N_SHOWN && strcmp(SHOWN[i].row, row) == 0; i++) {
-            const fact_t *fact = environment_find(env, SHOWN[i].key);
-            if (fact == NULL)
-                continue;
-            const char *value = value_of(report, fact);
-            if (text_ends(SHOWN[i].before, ": ") && fact->kind == FACT_FLAG) /* a yes-or-no fact */
-                value = strcmp(value, "on") == 0 ? "yes" : "no";
-            text_list_add_format(&parts, "%s%s%s", SHOWN[i].before, value, SHOWN[i].after);
-        }
-        print_subject(report, row, &parts);
-    }
-}
-
 /* The part of a key before its last name: "workers.pytorch-cuda". */
 static const char *subject_of(const report_t *report, const char *key) {
     const char *dot = strrchr(key, '.');
     return report_keep(report, mem_text_n(key, dot != NULL ? (size_t)(dot - key) : 0));
 }
 
-/* A line for each subject that has facts left. */
-static void print_others(const report_t *report, const record_t *run) {
+/* A line for each subject, in the order of its first fact. */
+static void print_facts(const report_t *report, const record_t *run) {
     const environment_t *env = &run->environment;
     text_list_t subjects = {0};
     for (size_t i = 0; i < env->n; i++)
         text_list_add_new(&subjects, subject_of(report, env->facts[i].key));
     for (size_t s = 0; s < subjects.n; s++) {
-        const char *subject = subjects.items[s];
         text_list_t parts = {0};
         for (size_t i = 0; i < env->n; i++) {
             const fact_t *fact = &env->facts[i];
-            if (strcmp(subject_of(report, fact->key), subject) == 0 && !is_shown(fact->key) &&
-                !is_left_out(run, fact) && !repeats(env, fact))
+            if (strcmp(subject_of(report, fact->key), subjects.items[s]) == 0 &&
+                !is_left_out(run, fact))
                 text_list_add_format(&parts, "%s %s", label_of(report, fact),
                                      value_of(report, fact));
         }
-        const bool worker = text_starts(subject, "workers.");
-        const char *name = report_safe(report, worker ? strchr(subject, '.') + 1 : subject);
-        print_subject(report, worker ? report_text(report, "Worker %s", name) : name, &parts);
+        const char *list = report_join(report, &parts, ", ");
+        if (list != NULL)
+            print(report, "- %s: %s\n", report_safe(report, subjects.items[s]), list);
     }
     text_list_free(&subjects);
 }
@@ -210,8 +129,7 @@ void section_environment(const report_t *report) {
     report_heading(report, 2, "Environment");
     if (report->run->environment.n == 0)
         print(report, "- The run did not record its machine.\n");
-    print_shown(report, &report->run->environment);
-    print_others(report, report->run);
+    print_facts(report, report->run);
     if (spent_total_ns(&spent) > 0)
         print(report, "- Time: %s\n", report_keep(report, spent_text(&spent)));
     print_clocks(report);
@@ -225,17 +143,16 @@ void section_environment(const report_t *report) {
 /* Larger than any L2, smaller than the buffers for DRAM calibration. */
 enum { LARGEST_L2_BYTES = 1 << 28 };
 
-typedef enum buffer { ANY_SIZE, IN_L2, IN_DRAM } buffer_t;
+typedef enum buffer { ANY_SIZE, IN_L2 } buffer_t;
 
 static const struct gauge {
     const char *workload, *variant, *phase;
     buffer_t buffer;
     const char *name;
-    double passes;       /* over `bytes`: a copy reads and writes; 0: show the time, not a rate */
-    const char *meaning; /* NULL: not used for limits */
+    double passes; /* over `bytes`: a copy reads and writes; 0: show the time, not a rate */
+    const char *meaning;
 } GAUGES[] = {
     {"device", "copy", "kernel", ANY_SIZE, "DRAM, copying", 2, "the DRAM limit in *of the limit*"},
-    {"device", "01_read", "kernel", IN_DRAM, "DRAM, reading", 1, NULL}, /* of older runs */
     {"device", "01_read", "kernel", IN_L2, "L2, reading", 1,
      "the limit for data that stays in the L2"},
     {"device", "bus", "h2d", ANY_SIZE, "Bus to the GPU, pinned memory,", 1,
@@ -261,16 +178,7 @@ static const struct gauge {
 static bool is_gauge(const struct gauge *gauge, const case_t *spec) {
     bool small = case_param_int(spec, "bytes", 0) < LARGEST_L2_BYTES;
     return is_calibration(spec) && strcmp(spec->workload, gauge->workload) == 0 &&
-           strcmp(spec->variant, gauge->variant) == 0 &&
-           (gauge->buffer == ANY_SIZE || small == (gauge->buffer == IN_L2));
-}
-
-/* Older runs timed repeated reads of a buffer far larger than the L2; some of these rates exceed
- * the memory's peak bandwidth. */
-static const char *why_not_used(double read_bytes_per_s, double copied_bytes_per_s) {
-    return read_bytes_per_s > 1.25 * copied_bytes_per_s
-               ? "not used: over 25 % above the copy rate, so not the DRAM rate"
-               : "not used: limits come from the copy rate";
+           strcmp(spec->variant, gauge->variant) == 0 && (gauge->buffer == ANY_SIZE || small);
 }
 
 /* "- DRAM, copying 8.59 GB: **4.23 TB/s** (4.21 TB/s – 4.25 TB/s): the DRAM limit" */
@@ -281,7 +189,7 @@ static void print_line(const report_t *report, const char *name, const char *val
 }
 
 static void print_gauge(const report_t *report, const struct gauge *gauge,
-                        const case_result_t *result, double copied_bytes_per_s) {
+                        const case_result_t *result) {
     const phase_t *phase = result_has_times(result) ? result_phase(result, gauge->phase) : NULL;
     if (phase == NULL || phase->summary.n == 0)
         return;
@@ -298,9 +206,7 @@ static void print_gauge(const report_t *report, const struct gauge *gauge,
                                    units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
                                    units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
     }
-    print_line(report, name, value, interval,
-               gauge->meaning != NULL ? gauge->meaning
-                                      : why_not_used(bytes_per_s, copied_bytes_per_s));
+    print_line(report, name, value, interval, gauge->meaning);
 }
 
 /* "matmul" times products of one dtype in each phase. */
@@ -337,7 +243,7 @@ void section_device(const report_t *report) {
     for (size_t g = 0; g < sizeof GAUGES / sizeof *GAUGES; g++)
         for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
             if (is_gauge(&GAUGES[g], &result->spec))
-                print_gauge(report, &GAUGES[g], result, rates.dram_bytes_per_s);
+                print_gauge(report, &GAUGES[g], result);
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
         for (matmul_type_t type = 0; type < MATMUL_TYPES; type++)
             if (result_has_times(result) && is_calibration(&result->spec) &&
@@ -386,7 +292,7 @@ text_list_t command_again(const char *program, const record_t *run) {
     if (is_import(run) && !text_list_has(&command, "--"))
         text_list_add(&command, "--");
     if (command.n > 0)
-        text_list_add(&command, "--out=results/again");
+        text_list_add_format(&command, "--out=results/again/%s", run->name);
     return command;
 }
 

@@ -4,8 +4,6 @@
 #include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "limits/limits.h"
-#include "report/learning.h"
 #include "report/shown.h"
 #include "workloads/common/workload.h"
 
@@ -23,11 +21,11 @@ static const char *side_text(const report_t *report, const case_result_t *result
 }
 
 /* "- **SUBJECT**: CUDA 1.64× (1.58–1.70) at batch 64, 6.2 µs (CUDA …) against 10.2 µs (PyTorch …); faster at 8 of 9 …" */
-static bool print_comparison(const report_t *report, const comparison_set_t *set,
+static void print_comparison(const report_t *report, const comparison_set_t *set,
                              const char *subject) {
     const size_row_t *row = set_reference(set);
     if (row == NULL || !has_headline(row))
-        return false;
+        return;
     const case_result_t *faster = standing_faster(&row->theirs, set->phase);
     print(report, "- **%s**: **%s** at %s, %s against %s; %s.", subject,
           faster_text(report, &row->headline, who(report, row->best), who(report, row->strongest)),
@@ -39,54 +37,6 @@ static bool print_comparison(const report_t *report, const comparison_set_t *set
               time_cell(report, faster, set->phase),
               report_keep(report, exclusion_text(faster, set->phase)));
     print(report, "\n");
-    return true;
-}
-
-/* Without a time of ours: the rivals' fastest. */
-static void print_rivals_alone(const report_t *report, const comparison_set_t *set,
-                               const char *subject) {
-    const size_row_t *row = set_reference(set);
-    text_list_t times = {0};
-    for (size_t i = 0; row != NULL && i < set->n_rivals; i++)
-        if (row->rivals[i].fastest != NULL)
-            text_list_add_format(&times, "%s %s", who_and_name(report, row->rivals[i].fastest),
-                                 time_cell(report, row->rivals[i].fastest, set->phase));
-    const char *list = report_join(report, &times, ", ");
-    if (list != NULL)
-        print(report, "- **%s**, rivals alone at %s: %s.\n", subject,
-              size_name(report, set, row->size), list);
-}
-
-/* Nothing if it has a valid time. */
-static void print_missing(const report_t *report, const comparison_set_t *set, const char *whose,
-                          const char *name) {
-    size_t n = 0, timed = 0, claimed = 0;
-    const case_result_t *result = NULL;
-    while ((result = comparison_set_next(set, result, whose, EVERY_SIZE)) != NULL) {
-        n++;
-        timed += result->status == CASE_OK;
-        claimed += result->status == CASE_OK && is_self_reported(result);
-    }
-    if (n == 0)
-        print(report, "- %s was not measured %s in this run.\n", name, set->platform->place);
-    else if (timed == 0)
-        print(report, "- None of the %zu cases of %s %s has a valid time: see the warnings.\n", n,
-              name, set->platform->place);
-    else if (claimed == timed)
-        print(report,
-              "- %s %s is not compared: each of its %zu times is self-reported, and the "
-              "supervisor's clock did not confirm it. See the warnings.\n",
-              name, set->platform->place, claimed);
-}
-
-/* Sides without times. */
-static void finding_missing(const report_t *report, const comparison_set_t *set) {
-    print_missing(report, set, OURS, set->platform->name);
-    if (set->n_rivals == 0)
-        print(report, "- No rival was measured %s in this run.\n", set->platform->place);
-    for (size_t i = 0; i < set->n_rivals; i++)
-        print_missing(report, set, set->rivals[i],
-                      report_safe(report, engine_name(set->rivals[i])));
 }
 
 /* Does one of our cases keep its buffers between samples? */
@@ -105,188 +55,295 @@ static bool has_kept_buffers(const comparison_set_t *set, int64_t batch) {
 /* A rival may keep its buffers, pinned if useful, as PyTorch's graph mode does. Against a side that
  * allocates in every sample and copies from pageable memory, the ratio measures the set-up. */
 static void print_unequal_setups(const report_t *report, const comparison_set_t *set) {
-    size_t with = 0, compared = fitting_rows(set, has_headline, NULL);
-    for (size_t i = 0; i < set->n_rows; i++)
-        with += has_headline(&set->rows[i]) && has_kept_buffers(set, set->rows[i].size);
-    if (strcmp(set->platform->device, "cuda") == 0 && with < compared &&
-        fitting_rows(set, has_study, NULL) > 0)
+    size_t with = 0, compared = 0;
+    bool is_of_study = false;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const bool has = has_headline(&set->rows[i]);
+        compared += has;
+        with += has && has_kept_buffers(set, set->rows[i].size);
+        is_of_study = is_of_study || set->rows[i].study != NULL;
+    }
+    if (is_of_study && with < compared)
         print(report,
               "- Not always like for like: a rival may keep its buffers between samples; of ours, "
-              "cases that do were run at %zu of %zu %s.\n",
-              with, compared, sizes_word(set, compared));
-}
-
-/* ---- limits ---------------------------------------------------------------------------------- */
-
-/* The ok case at a size with the largest share of its limit. */
-static const case_result_t *nearest_to_limit(const comparison_set_t *set, int64_t size,
-                                             const char *whose) {
-    const case_result_t *nearest = NULL, *result = NULL;
-    while ((result = comparison_set_next(set, result, whose, size)) != NULL)
-        if (isfinite(result->limit.frac) && can_be_fastest(result) &&
-            (nearest == NULL || result->limit.frac > nearest->limit.frac))
-            nearest = result;
-    return nearest;
-}
-
-static void add_share(const report_t *report, text_list_t *sides, const comparison_set_t *set,
-                      const case_result_t *result) {
-    if (result != NULL)
-        text_list_add_format(
-            sides, "%s **%s** at %s (`%s`, bound: %s)", who_and_name(report, result),
-            limit_cell(report, result), size_name(report, set, size_of_case(set, &result->spec)),
-            report_safe(report, result->limit.phase),
-            report_safe(report, result->limit.bound != NULL ? result->limit.bound : "not named"));
-}
-
-/* Where ours is nearest, and the rivals there. More than 100 % is no error if data stay on the chip, which the
- * limit takes for moved once a pass. */
-static void finding_limit(const report_t *report, const comparison_set_t *set) {
-    const case_result_t *ours = NULL;
-    text_list_t sides = {0};
-    for (size_t i = 0; i < set->n_rows; i++) {
-        const case_result_t *nearest = nearest_to_limit(set, set->rows[i].size, OURS);
-        if (nearest != NULL && (ours == NULL || nearest->limit.frac > ours->limit.frac))
-            ours = nearest;
-    }
-    if (ours == NULL)
-        return;
-    add_share(report, &sides, set, ours);
-    for (size_t i = 0; i < set->n_rivals; i++)
-        add_share(report, &sides, set,
-                  nearest_to_limit(set, size_of_case(set, &ours->spec), set->rivals[i]));
-    print(report, "- **Of the limit**, computation alone, where ours is nearest: %s.%s\n",
-          report_join(report, &sides, ", "),
-          flag_list_find(&ours->flags, FLAG_OVER_LIMIT) != NULL
-              ? " **No kernel can be that fast on this chip: the time is wrong.**"
-              : "");
-}
-
-/* At the largest size, where copies are nearly all of the time. */
-static void finding_bus(const report_t *report, const comparison_set_t *set) {
-    const device_rates_t rates = device_rates_of_record(set->run);
-    for (size_t i = set->n_rows; i-- > 0 && strcmp(set->platform->device, "cuda") == 0;) {
-        const size_row_t *row = &set->rows[i];
-        const case_result_t *ours = comparison_set_fastest(set, row->size, OURS, "host_to_host");
-        if (ours == NULL)
-            continue;
-        const workload_cost_t cost = workload_find(set->workload)->cost(&ours->spec);
-        const double least_ns = bus_limit_ns(&cost, &rates);
-        text_list_t sides = {0};
-        for (size_t r = 0; r <= set->n_rivals && isfinite(least_ns); r++) {
-            const case_result_t *side =
-                r == 0 ? ours
-                       : comparison_set_fastest(set, row->size, set->rivals[r - 1], "host_to_host");
-            if (side != NULL)
-                text_list_add_format(
-                    &sides, "%s **%s**", who_and_name(report, side),
-                    percent_text(report, least_ns / result_median(side, "host_to_host")));
-        }
-        const char *list = report_join(report, &sides, ", ");
-        if (list != NULL)
-            print(report, "- **Of the bus**, host to host at %s, at least %s: %s.\n",
-                  size_name(report, set, row->size), time_text(report, least_ns), list);
-        return;
-    }
+              "cases that do were run at %zu of %zu sizes.\n",
+              with, compared);
 }
 
 /* ---- what host techniques bring --------------------------------------------------------------- */
 
-/* Over all pairs of cases at a batch that differ only in this step: time before over time after. */
-static const char *step_text(const report_t *report, const comparison_set_t *set,
-                             const technique_set_t *techniques, size_t b, size_t t, size_t after) {
-    tally_t step = {0};
-    for (size_t r = 0; r < techniques->n_rows; r++) {
-        const technique_row_t *before = &techniques->rows[r];
-        const technique_row_t *sibling = technique_sibling(techniques, before, t, after);
-        if (sibling == NULL || before->choices[t] + 1 != after)
-            continue;
-        const speedup_t speedup =
-            speedup_make(sibling->cases[b], set->phase, before->cases[b], set->phase);
-        tally_add(&step, &speedup);
+static const char *choice_of(const case_t *spec, const technique_spec_t *technique) {
+    const char *choice = case_technique(spec, technique->name);
+    return choice != NULL ? choice : technique->choices[0]; /* of another version */
+}
+
+/* Has `after` the next choice of technique `t` after that of `before`, and no other difference? */
+static bool is_step(const workload_t *workload, const case_t *before, const case_t *after, size_t t,
+                    size_t choice) {
+    bool same = strcmp(before->variant, after->variant) == 0;
+    for (size_t i = 0; i < workload->n_techniques && same; i++) {
+        const technique_spec_t *one = &workload->techniques[i];
+        const char *from = choice_of(before, one), *to = choice_of(after, one);
+        same = i == t ? strcmp(from, one->choices[choice - 1]) == 0 &&
+                            strcmp(to, one->choices[choice]) == 0
+                      : strcmp(from, to) == 0;
     }
-    const char *size = size_name(report, set, techniques->batches[b]);
+    return same;
+}
+
+static bool is_of_rung(const case_result_t *result, const char *variant) {
+    return strcmp(result->spec.engine, "cuda") == 0 && strcmp(result->spec.variant, variant) == 0 &&
+           result_has_times(result);
+}
+
+static size_t n_of_rung(const comparison_set_t *set, int64_t size, const char *variant) {
+    size_t n = 0;
+    for (const case_result_t *result = NULL;
+         (result = comparison_set_next(set, result, OURS, size)) != NULL;)
+        n += is_of_rung(result, variant);
+    return n;
+}
+
+/* Time before over time after: "batch 64 1.25–1.38× (3 pairs)"; NULL: no two cases there. */
+static const char *step_text(const report_t *report, const comparison_set_t *set, int64_t size,
+                             const char *variant, size_t t, size_t choice) {
+    const workload_t *workload = workload_find(set->workload);
+    tally_t step = {0};
+    for (const case_result_t *a = NULL; (a = comparison_set_next(set, a, OURS, size)) != NULL;)
+        for (const case_result_t *b = NULL; (b = comparison_set_next(set, b, OURS, size)) != NULL;)
+            if (is_of_rung(a, variant) && is_of_rung(b, variant) &&
+                is_step(workload, &a->spec, &b->spec, t, choice)) {
+                const speedup_t speedup = speedup_make(b, set->phase, a, set->phase);
+                tally_add(&step, &speedup);
+            }
+    const char *name = size_name(report, set, size);
     return step.n == 0 ? NULL
            : step.n == 1
-               ? report_text(report, "%s %s", size, ratio_cell(report, &step.last))
-               : report_text(report, "%s %s (%zu pairs)", size,
+               ? report_text(report, "%s %s", name, ratio_cell(report, &step.last))
+               : report_text(report, "%s %s (%zu pairs)", name,
                              units_range(report_buffer(report), step.least, step.most), step.n);
 }
 
-static void print_steps(const report_t *report, const comparison_set_t *set,
-                        const technique_set_t *techniques, size_t t, text_list_t *lines) {
-    const char *const *choices = techniques->techniques[t].choices;
-    for (size_t after = 1; choices[after] != NULL; after++) {
-        text_list_t steps = {0};
-        for (size_t b = 0; b < techniques->n_batches; b++) {
-            const char *text = step_text(report, set, techniques, b, t, after);
-            if (text != NULL && (b == 0 || b + 1 == techniques->n_batches))
-                text_list_add(&steps, text);
+/* The rung with the most combinations of techniques at a size; NULL: none has two. */
+static const char *rung_with_most(const comparison_set_t *set, size_t *most) {
+    const char *variant = NULL;
+    *most = 1;
+    for (size_t i = 0; i < set->n_rows; i++)
+        for (const case_result_t *result = NULL;
+             (result = comparison_set_next(set, result, OURS, set->rows[i].size)) != NULL;) {
+            const size_t n = n_of_rung(set, set->rows[i].size, result->spec.variant);
+            variant = n > *most ? result->spec.variant : variant;
+            *most = n > *most ? n : *most;
         }
-        const char *list = report_join(report, &steps, ", ");
-        if (list != NULL)
-            text_list_add_format(lines, "  - `%s`, %s → %s: %s.\n", techniques->techniques[t].name,
-                                 choices[after - 1], choices[after], list);
-    }
+    return variant;
 }
 
+/* At the smallest and the largest size with over half of the rung's combinations. */
 static void finding_techniques(const report_t *report, const comparison_set_t *set) {
-    const case_result_t **cases = report_array(report, set->run->n_cases, sizeof *cases);
-    const case_result_t *result = NULL;
+    const workload_t *workload = workload_find(set->workload);
+    size_t most, n_ends = 0;
+    const char *variant = rung_with_most(set, &most);
+    int64_t ends[2] = {0};
     text_list_t lines = {0};
-    size_t n = 0;
-    while ((result = comparison_set_next(set, result, OURS, EVERY_SIZE)) != NULL)
-        if (strcmp(result->spec.engine, "cuda") == 0 && result_phase(result, set->phase) != NULL)
-            cases[n++] = result;
-    technique_set_t techniques = technique_set_of(cases, n);
-    if (techniques.variant != NULL && techniques.n_rows > 1)
-        for (size_t t = 0; t < techniques.n_techniques; t++)
-            print_steps(report, set, &techniques, t, &lines);
+    for (size_t i = 0; i < set->n_rows && variant != NULL; i++)
+        if (2 * n_of_rung(set, set->rows[i].size, variant) > most) {
+            ends[n_ends > 0] = set->rows[i].size;
+            n_ends = n_ends < 2 ? n_ends + 1 : 2;
+        }
+    for (size_t t = 0; t < workload->n_techniques && n_ends > 0; t++)
+        for (size_t c = 1; workload->techniques[t].choices[c] != NULL; c++) {
+            text_list_t steps = {0};
+            for (size_t e = 0; e < n_ends; e++) {
+                const char *text = step_text(report, set, ends[e], variant, t, c);
+                if (text != NULL)
+                    text_list_add(&steps, text);
+            }
+            const char *list = report_join(report, &steps, ", ");
+            if (list != NULL)
+                text_list_add_format(&lines, "  - `%s`, %s → %s: %s.\n",
+                                     workload->techniques[t].name,
+                                     workload->techniques[t].choices[c - 1],
+                                     workload->techniques[t].choices[c], list);
+        }
     const char *list = report_join(report, &lines, "");
     if (list != NULL)
-        print(
-            report,
-            "- **Host techniques**, rung %s, `%s`: time before over time after, the range over all "
-            "pairs of cases that differ only in it.\n%s",
-            report_safe(report, techniques.variant), set->phase, list);
-    technique_set_free(&techniques);
+        print(report,
+              "- **Host techniques**, rung %s, `%s`: time before over time after, the range over "
+              "all pairs of cases that differ only in it.\n%s",
+              report_safe(report, variant), set->phase, list);
 }
 
 /* ---- driver calls of allocators --------------------------------------------------------------- */
 
-/* "- **Driver calls** of allocators, the most in a first epoch and in a later one: caching 30 and 0, …" */
+/* "- **Calls of the driver's allocator**, the most in a first epoch and in a later one: caching 30 and 0, …" */
 static void finding_driver_calls(const report_t *report, const comparison_set_t *set) {
     text_list_t names = {0}, texts = {0};
-    double *most = report_array(report, 2 * set->run->n_cases, sizeof *most);
-    const case_result_t *result = NULL;
-    while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL) {
+    double(*most)[2] = report_array(report, set->run->n_cases, sizeof *most);
+    for (const case_result_t *result = NULL;
+         (result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL;) {
+        double calls[2];
+        driver_calls_of(result, calls);
+        if (result->status != CASE_OK || !isfinite(calls[1]))
+            continue;
         const char *own = allocator_of(&result->spec);
-        epoch_list_t epochs = epochs_of(result);
-        const double later = later_driver_calls(&epochs);
-        if (result->status == CASE_OK && isfinite(later)) {
-            const char *name =
-                own != NULL ? own
-                            : report_text(report, "%s's own", engine_name(result->spec.engine));
-            text_list_add_new(&names, name);
-            size_t at = 0;
-            while (strcmp(names.items[at], name) != 0)
-                at++;
-            most[2 * at] = fmax(most[2 * at], epochs.items[0].driver_calls);
-            most[2 * at + 1] = fmax(most[2 * at + 1], later);
-        }
-        epoch_list_free(&epochs);
+        const char *name =
+            own != NULL ? own : report_text(report, "%s's own", engine_name(result->spec.engine));
+        text_list_add_new(&names, name);
+        size_t at = 0;
+        while (strcmp(names.items[at], name) != 0)
+            at++;
+        for (size_t i = 0; i < 2; i++)
+            most[at][i] = fmax(most[at][i], calls[i]);
     }
     for (size_t i = 0; i < names.n; i++)
         text_list_add_format(&texts, "%s %.0f and %.0f", report_safe(report, names.items[i]),
-                             most[2 * i], most[2 * i + 1]);
+                             most[i][0], most[i][1]);
     text_list_free(&names);
     const char *list = report_join(report, &texts, ", ");
     if (list != NULL)
+        print(report,
+              "- **Calls of the driver's allocator**, the most in a first epoch and in a later "
+              "one: %s.\n",
+              list);
+}
+
+/* ---- did all trainings learn the same? Only then can their times be compared ------------------ */
+
+/* In saved runs contenders were 0.1 points apart, and 36 from one that rounded its weights less often. */
+static const double SAME_ACCURACY = 0.03;
+typedef struct training {
+    const case_result_t *result;
+    const char *name, *task; /* "PyTorch graph"; "width 128, seed 1" */
+    double accuracy;
+    bool plain; /* weights in the case's precision; a better one is a different training */
+} training_t;
+
+/* All trainings of a set's shape at any size and seed. */
+typedef struct trainings {
+    training_t *items; /* owned by the report */
+    size_t n;
+} trainings_t;
+
+static training_t training_of(const report_t *report, const comparison_set_t *set,
+                              const case_result_t *result) {
+    const char *weights = report_keep(report, weights_of(result));
+    return (training_t){
+        .result = result,
+        .name = who_and_name(report, result),
+        .task = report_text(report, "%s, seed %lld",
+                            size_name(report, set, size_of_case(set, &result->spec)),
+                            (long long)seed_of(&result->spec)),
+        .accuracy = result_number(result, "accuracy"),
+        .plain = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0,
+    };
+}
+
+static trainings_t trainings_of(const report_t *report, const comparison_set_t *set) {
+    const record_t *run = set->run;
+    const case_result_t *like = comparison_set_next(set, NULL, ANYONE, EVERY_SIZE);
+    trainings_t all = {report_array(report, run->n_cases, sizeof *all.items), 0};
+    for (size_t i = 0; like != NULL && i < run->n_cases; i++) {
+        const case_result_t *result = &run->cases[i];
+        if (result_has_times(result) && isfinite(result_number(result, "accuracy")) &&
+            same_but_seed_and(&result->spec, &like->spec, set->size_param))
+            all.items[all.n++] = training_of(report, set, result);
+    }
+    return all;
+}
+
+/* ---- accuracy -------------------------------------------------------------------------------- */
+
+/* The lowest and the highest of those with plain weights that do the task of `like`; false: there are not two, or
+ * an earlier one has the same task. */
+static bool extremes_at(const trainings_t *all, size_t like, const training_t *ends[2]) {
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const training_t *training = &all->items[i];
+        if (strcmp(training->task, all->items[like].task) != 0)
+            continue;
+        if (i < like)
+            return false;
+        if (!training->plain)
+            continue;
+        if (n == 0 || training->accuracy < ends[0]->accuracy)
+            ends[0] = training;
+        if (n++ == 0 || training->accuracy > ends[1]->accuracy)
+            ends[1] = training;
+    }
+    return n > 1;
+}
+
+static void print_accuracies(const report_t *report, const trainings_t *all) {
+    const training_t *widest[2] = {NULL, NULL};
+    double most = -1;
+    size_t n_tasks = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const training_t *ends[2];
+        if (!extremes_at(all, i, ends))
+            continue;
+        n_tasks++;
+        if (ends[1]->accuracy - ends[0]->accuracy > most) {
+            most = ends[1]->accuracy - ends[0]->accuracy;
+            memcpy(widest, ends, sizeof widest);
+        }
+    }
+    if (n_tasks > 0)
         print(
             report,
-            "- **Calls of the driver's allocator**, the most in a first epoch and in a later one: "
-            "%s.\n",
-            list);
+            "- **%s accuracy**: with %s weights, contenders are within **%.2f percentage points** "
+            "on the test images, with equal size and seed (%zu pairs); the widest at %s: %s %.2f "
+            "%%, "
+            "%s %.2f %%.\n",
+            most <= SAME_ACCURACY ? "Same" : "Not the same",
+            weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, widest[0]->task,
+            widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name, 100 * widest[1]->accuracy);
+}
+
+/* Modes with more precise weights, or with weights of unknown precision. */
+static void print_other_weights(const report_t *report, const trainings_t *all) {
+    text_list_t names = {0};
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < all->n; i++) {
+        const training_t *training = &all->items[i];
+        if (training->plain)
+            continue;
+        text_list_add_new(&names, training->name);
+        low = fmin(low, training->accuracy);
+        high = fmax(high, training->accuracy);
+    }
+    const char *list = report_join(report, &names, ", ");
+    if (list != NULL)
+        print(
+            report,
+            "- **Different training**: more precise weights between steps (autocast: float32), so "
+            "that small updates are not rounded away: %s; their accuracies, %.2f %% to %.2f %%, "
+            "are not compared with those above.\n",
+            list, 100 * low, 100 * high);
+}
+
+static void finding_dataset(const report_t *report) {
+    text_list_t names = {0};
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        const char *name =
+            result_has_times(result) ? report_keep(report, result_string(result, "dataset")) : NULL;
+        if (name != NULL)
+            text_list_add_new(&names, name);
+    }
+    const bool synthetic = text_list_has(&names, "synthetic");
+    const char *list = report_join(report, &names, ", ");
+    if (list != NULL)
+        print(report, "- Data set: dataset=%s.%s\n", report_safe(report, list),
+              synthetic
+                  ? " **Synthetic images in MNIST's shape and number**, because MNIST was not "
+                    "found: accuracies say nothing about digits."
+                  : "");
+}
+
+/* Of the trainings that do a set's work, at any size and seed and on any device. */
+static void findings_on_learning(const report_t *report, const comparison_set_t *set) {
+    const trainings_t all = trainings_of(report, set);
+    print_accuracies(report, &all);
+    print_other_weights(report, &all);
 }
 
 /* ---- boots ----------------------------------------------------------------------------------- */
@@ -328,43 +385,6 @@ static void finding_disagreement(const report_t *report, const view_t *view) {
 
 /* ---- the section ----------------------------------------------------------------------------- */
 
-static const char *about(const report_t *report, const view_t *view, const char *what) {
-    return report_text(report, "%s, %s", view->name, what);
-}
-
-static void findings_of_view(const report_t *report, const view_t *view) {
-    const comparison_set_t *set = view->set;
-    if (!print_comparison(report, set, view->name))
-        print_rivals_alone(report, set, view->name);
-    finding_disagreement(report, view);
-    if (fitting_rows(set, is_by_polling, NULL) > 0) {
-        const comparison_set_t waiting = set_without_polling(report, set);
-        print_comparison(report, &waiting, about(report, view, "both sides without polling"));
-    }
-    const comparison_set_t host = set_against_host(report, set, false),
-                           rival = set_against_host(report, set, true);
-    print_comparison(report, &host, about(report, view, "against C on the CPU"));
-    print_comparison(report, &rival, about(report, view, "against rivals on the CPU"));
-    print_unequal_setups(report, set);
-    if (!phase_is_call(set->phase)) /* its copies are in the view by the whole */
-        finding_bus(report, set);
-}
-
-/* Of a set that is shown by two phases, once. */
-static void findings_of_set(const report_t *report, const view_t *view) {
-    const comparison_set_t *set = view->set;
-    finding_missing(report, set);
-    finding_limit(report, set);
-    finding_techniques(report, set);
-    finding_driver_calls(report, set);
-    if (workload_find(set->workload)->folder == NULL) {
-        const comparison_set_t study = set_of_study(report, set);
-        print_comparison(
-            report, &study,
-            report_text(report, "%s, the study's set-ups by `total`", set_name(report, set)));
-    }
-}
-
 static bool is_first_of_shape(const comparison_set_list_t *sets, size_t index) {
     for (size_t i = 0; i < index; i++)
         if (strcmp(sets->items[i].shape, sets->items[index].shape) == 0)
@@ -376,10 +396,15 @@ void section_findings(const report_t *report, const comparison_set_list_t *sets,
                       const views_t *views) {
     report_heading(report, 2, "Findings");
     finding_boots(report);
+    finding_dataset(report);
     for (size_t v = 0; v < views->n; v++) {
-        findings_of_view(report, &views->items[v]);
-        if (v + 1 == views->n || views->items[v + 1].set->key != views->items[v].set->key)
-            findings_of_set(report, &views->items[v]);
+        print_comparison(report, views->items[v].set, views->items[v].name);
+        finding_disagreement(report, &views->items[v]);
+        print_unequal_setups(report, views->items[v].set);
+        if (v + 1 < views->n && views->items[v + 1].set->key == views->items[v].set->key)
+            continue; /* the same cases by the whole sample */
+        finding_techniques(report, views->items[v].set);
+        finding_driver_calls(report, views->items[v].set);
     }
     for (size_t i = 0; i < sets->n; i++) {
         const comparison_set_t *set = &sets->items[i];

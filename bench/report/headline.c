@@ -49,16 +49,13 @@ static bool is_tried(const size_row_t *row) {
            (standing_shown(&row->ours) != NULL && standing_shown(&row->theirs) != NULL);
 }
 
-typedef bool (*fits_t)(const size_row_t *row);
-
-/* Rows of one set and the order in which they are selected. */
+/* Rows of one set in the order in which they are selected. */
 typedef struct ranking {
     const headline_part_t *part;
     size_t index; /* in the part */
     const comparison_set_t *set;
-    const size_row_t **rows; /* ascending */
-    size_t *places;          /* of each row in that order, from 1; 0: not ranked yet */
-    size_t n, n_ranked, n_selected;
+    size_t ranked[HEADLINE_ROWS];   /* of set->rows */
+    size_t n_ranked, n, n_selected; /* n: all that could be ranked */
 } ranking_t;
 
 typedef struct ranking_list {
@@ -66,81 +63,70 @@ typedef struct ranking_list {
     size_t n, capacity;
 } ranking_list_t;
 
-static void rank(ranking_t *ranking, size_t i) {
-    if (ranking->places[i] == 0)
-        ranking->places[i] = ++ranking->n_ranked;
+static bool is_ranked(const ranking_t *ranking, size_t row) {
+    for (size_t i = 0; i < ranking->n_ranked; i++)
+        if (ranking->ranked[i] == row)
+            return true;
+    return false;
 }
 
-/* A row that is not ranked yet: how far it is from the nearest ranked one when its turn comes. */
-typedef struct waiting {
-    size_t distance, row;
-} waiting_t;
-
-static int farthest_first(const void *a, const void *b) {
-    const waiting_t *x = a, *y = b;
-    return x->distance != y->distance ? (x->distance < y->distance) - (x->distance > y->distance)
-                                      : (x->row > y->row) - (x->row < y->row);
+static void rank(ranking_t *ranking, size_t row) {
+    if (ranking->n_ranked < HEADLINE_ROWS && !is_ranked(ranking, row))
+        ranking->ranked[ranking->n_ranked++] = row;
 }
 
-/* Between two ranked rows the one in the middle is the farthest, and makes two such gaps of one. */
-static void halve(size_t first, size_t last, waiting_t *waiting, size_t *n) {
-    const size_t distance = (last - first) / 2;
-    if (distance == 0)
-        return;
-    waiting[(*n)++] = (waiting_t){distance, first + distance};
-    halve(first, first + distance, waiting, n);
-    halve(first + distance, last, waiting, n);
+/* How many of `rows` a row is from the nearest that is ranked; 0: it is. */
+static size_t distance_of(const ranking_t *ranking, const size_t *rows, size_t n, size_t at) {
+    for (size_t distance = 0; distance < n; distance++)
+        if ((at >= distance && is_ranked(ranking, rows[at - distance])) ||
+            (at + distance < n && is_ranked(ranking, rows[at + distance])))
+            return distance;
+    return n;
 }
 
 /* The reference size, the largest, the smallest, those around a change of lead; then repeatedly the
  * one farthest from all ranked sizes. */
-static void rank_sizes(ranking_t *ranking) {
-    for (size_t i = 0; i < ranking->n; i++)
-        if (ranking->rows[i]->size == ranking->set->reference_size)
-            rank(ranking, i);
-    if (ranking->n > 0) {
-        rank(ranking, ranking->n - 1);
-        rank(ranking, 0);
-    }
-    for (size_t i = 1; i < ranking->n; i++)
-        if (ranking->rows[i]->headline.verdict != ranking->rows[i - 1]->headline.verdict) {
-            rank(ranking, i - 1);
-            rank(ranking, i);
-        }
-    waiting_t *waiting = mem_zeroed(ranking->n + 1, sizeof *waiting);
-    size_t n = 0, last = 0;
-    for (size_t i = 1; i < ranking->n; i++)
-        if (ranking->places[i] > 0) {
-            halve(last, i, waiting, &n);
-            last = i;
-        }
-    qsort(waiting, n, sizeof *waiting, farthest_first);
+static void rank_sizes(ranking_t *ranking, const size_t *rows, size_t n) {
+    const size_row_t *all = ranking->set->rows;
     for (size_t i = 0; i < n; i++)
-        rank(ranking, waiting[i].row);
-    free(waiting);
+        if (all[rows[i]].size == ranking->set->reference_size)
+            rank(ranking, rows[i]);
+    if (n > 0) {
+        rank(ranking, rows[n - 1]);
+        rank(ranking, rows[0]);
+    }
+    for (size_t i = 1; i < n; i++)
+        if (all[rows[i]].headline.verdict != all[rows[i - 1]].headline.verdict) {
+            rank(ranking, rows[i - 1]);
+            rank(ranking, rows[i]);
+        }
+    while (ranking->n_ranked < n && ranking->n_ranked < HEADLINE_ROWS) {
+        size_t farthest = 0, most = 0;
+        for (size_t i = 0; i < n; i++) {
+            const size_t distance = distance_of(ranking, rows, n, i);
+            farthest = distance > most ? i : farthest;
+            most = distance > most ? distance : most;
+        }
+        rank(ranking, rows[farthest]);
+    }
 }
 
 /* The rows that `fits`, and with `with_tried` others that is_tried(), which are selected last. */
-static ranking_t ranking_of(const headline_part_t *part, const comparison_set_t *set, fits_t fits,
-                            bool with_tried) {
-    ranking_t ranking = {.part = part, .set = set}, compared = {.set = set};
-    ranking.rows = mem_zeroed(set->n_rows + 1, sizeof *ranking.rows);
-    ranking.places = mem_zeroed(set->n_rows + 1, sizeof *ranking.places);
-    compared.rows = mem_zeroed(set->n_rows + 1, sizeof *compared.rows);
-    compared.places = mem_zeroed(set->n_rows + 1, sizeof *compared.places);
-    compared.n = fitting_rows(set, fits, compared.rows);
-    rank_sizes(&compared);
-    size_t n_compared = 0, last = compared.n;
-    for (size_t i = 0; i < set->n_rows; i++) {
-        const size_row_t *row = &set->rows[i];
-        const bool is_compared = fits(row);
-        if (!is_compared && !(with_tried && is_tried(row)))
-            continue;
-        ranking.rows[ranking.n] = row;
-        ranking.places[ranking.n++] = is_compared ? compared.places[n_compared++] : ++last;
-    }
-    free(compared.rows);
-    free(compared.places);
+static ranking_t ranking_of(const headline_part_t *part, const comparison_set_t *set,
+                            row_fits_t *fits, bool with_tried) {
+    ranking_t ranking = {.part = part, .set = set};
+    size_t *rows = mem_zeroed(set->n_rows + 1, sizeof *rows), n = 0;
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (fits(&set->rows[i]))
+            rows[n++] = i;
+    rank_sizes(&ranking, rows, n);
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (!fits(&set->rows[i]) && with_tried && is_tried(&set->rows[i])) {
+            rank(&ranking, i);
+            n++;
+        }
+    ranking.n = n;
+    free(rows);
     return ranking;
 }
 
@@ -153,7 +139,7 @@ bool headline_omits(const comparison_set_list_t *sets, size_t index) {
 static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool of_several) {
     const comparison_set_list_t *sets = part->sets;
     size_t index = 0;
-    fits_t fits = has_time;
+    row_fits_t *fits = has_time;
     for (size_t i = 0; i < sets->n; i++)
         if (fitting_rows(&sets->items[i], has_rival, NULL) > 0 &&
             !is_timed_by_operation(&sets->items[i]))
@@ -172,14 +158,6 @@ static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool
     }
 }
 
-static void rankings_free(ranking_list_t *list) {
-    for (size_t r = 0; r < list->n; r++) {
-        free(list->items[r].rows);
-        free(list->items[r].places);
-    }
-    free(list->items);
-}
-
 /* ---- selection ------------------------------------------------------------------------------- */
 
 /* Select the next row of a part: set k starts k rows after the first set. False if none is left. */
@@ -187,7 +165,7 @@ static bool select_next(const ranking_list_t *list, const headline_part_t *part)
     ranking_t *next = NULL;
     for (size_t r = 0; r < list->n; r++) {
         ranking_t *ranking = &list->items[r];
-        if (ranking->part == part && ranking->n_selected < ranking->n &&
+        if (ranking->part == part && ranking->n_selected < ranking->n_ranked &&
             (next == NULL || ranking->index + ranking->n_selected < next->index + next->n_selected))
             next = ranking;
     }
@@ -199,6 +177,21 @@ static bool select_next(const ranking_list_t *list, const headline_part_t *part)
 const char *headline_caveat(const char *workload) {
     const workload_t *known = workload_find(workload);
     return known != NULL ? known->caveat : NULL;
+}
+
+static int by_row(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The first `n` of a ranking, in the order of their sizes. */
+static void add_selected(headline_t *headline, ranking_t *ranking, size_t n) {
+    headline->rows = mem_resize(headline->rows, headline->n + n + 1, sizeof *headline->rows);
+    qsort(ranking->ranked, n, sizeof *ranking->ranked, by_row);
+    for (size_t i = 0; i < n; i++)
+        headline->rows[headline->n++] =
+            (headline_row_t){ranking->part, ranking->set, &ranking->set->rows[ranking->ranked[i]]};
+    headline->n_omitted += ranking->n - n;
 }
 
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most) {
@@ -215,31 +208,19 @@ headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t 
         for (size_t i = 0; i < n_parts && n < most; i++)
             n += select_next(&list, &parts[i]);
     } while (n > before);
-    headline.rows = mem_zeroed(n + 1, sizeof *headline.rows);
-    for (size_t r = 0; r < list.n; r++) {
-        const ranking_t *ranking = &list.items[r];
-        for (size_t i = 0; i < ranking->n; i++)
-            if (ranking->places[i] <= ranking->n_selected)
-                headline.rows[headline.n++] =
-                    (headline_row_t){ranking->part, ranking->set, ranking->rows[i]};
-        headline.n_omitted += ranking->n - ranking->n_selected;
-    }
-    rankings_free(&list);
+    for (size_t r = 0; r < list.n; r++)
+        add_selected(&headline, &list.items[r], list.items[r].n_selected);
+    free(list.items);
     return headline;
 }
 
 headline_t headline_leads(const headline_part_t *part) {
+    headline_t headline = {0};
     ranking_list_t list = {0};
     add_rankings(&list, part, true);
-    headline_t headline = {.rows = mem_zeroed(list.n + 1, sizeof *headline.rows)};
-    for (size_t r = 0; r < list.n; r++) {
-        const ranking_t *ranking = &list.items[r];
-        for (size_t i = 0; i < ranking->n; i++)
-            if (ranking->places[i] == 1)
-                headline.rows[headline.n++] =
-                    (headline_row_t){part, ranking->set, ranking->rows[i]};
-    }
-    rankings_free(&list);
+    for (size_t r = 0; r < list.n; r++)
+        add_selected(&headline, &list.items[r], list.items[r].n_ranked > 0);
+    free(list.items);
     return headline;
 }
 
@@ -250,9 +231,6 @@ void headline_free(headline_t *headline) {
 
 /* ---- as a table for a terminal: the answer first, at most 100 columns where the names allow it ------ */
 
-/* What the rows of the table have in common, above it; what only some have, above those rows. */
-enum { ABOVE_WORKLOAD, ABOVE_MACHINE, ABOVE_WHEN, ABOVE_PHASE, N_ABOVE };
-enum { COLUMN_FASTER, COLUMN_SIZE, COLUMN_OURS, COLUMN_RIVAL, N_COLUMNS };
 enum { WIDTH = 100 };
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -297,10 +275,6 @@ static const char *no_ratio(const report_t *report, const headline_row_t *row) {
         side_without(report, "the rival", "no rival was run", &row->row->theirs, row->set->phase);
     if (ours == NULL || theirs == NULL)
         return ours != NULL ? ours : theirs != NULL ? theirs : "–";
-    static const char OURS_IS[] = "ours is ", RIVAL_IS[] = "the rival is ";
-    if (text_starts(ours, OURS_IS) && text_starts(theirs, RIVAL_IS) &&
-        strcmp(ours + strlen(OURS_IS), theirs + strlen(RIVAL_IS)) == 0)
-        return report_text(report, "both are %s", ours + strlen(OURS_IS));
     return report_text(report, "%s, %s", ours, theirs);
 }
 
@@ -341,7 +315,7 @@ static const char *marked_contender(const report_t *report, const case_result_t 
 static const char *others_text(const report_t *report, const headline_row_t *row) {
     text_list_t others = {0};
     for (size_t i = 0; i < row->set->n_rivals; i++) {
-        const case_result_t *shown = rival_shown(&row->row->rivals[i]);
+        const case_result_t *shown = standing_compared(&row->row->rivals[i].standing);
         if (shown != NULL && shown != standing_shown(&row->row->theirs) &&
             shown != standing_faster(&row->row->theirs, row->set->phase))
             text_list_add_format(&others, "%s %s%s", contender_text(report, shown),
@@ -411,25 +385,17 @@ static const char *phase_names(const report_t *report, const headline_row_t *row
     return list != NULL ? list : row->set->phase;
 }
 
-static void fill_above(const report_t *report, const headline_row_t *row,
-                       const char *above[N_ABOVE]) {
+/* "softmax rows=16, f32, NVIDIA H200, median kernel_graph" */
+static const char *above_text(const report_t *report, const headline_row_t *row) {
     const char *gpu = environment_get(&row->part->run->environment, "gpu.name");
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
-    above[ABOVE_WORKLOAD] =
-        report_text(report, "%s %s", row->set->workload, headline_setting(report, row));
-    above[ABOVE_MACHINE] = !on_gpu ? "CPU" : gpu != NULL ? gpu : "GPU";
-    above[ABOVE_WHEN] = row->part->when != NULL ? row->part->when : "";
-    above[ABOVE_PHASE] = phase_names(report, row);
-}
-
-/* Those that all rows share, or with `shared` false the others; NULL: none. */
-static const char *above_text(const report_t *report, const char *const *above,
-                              const bool *is_shared, bool shared) {
-    text_list_t parts = {0};
-    for (size_t a = 0; a < N_ABOVE; a++)
-        if (is_shared[a] == shared && above[a][0] != '\0')
-            text_list_add_format(&parts, a == ABOVE_PHASE ? "median %s" : "%s", above[a]);
-    return report_join(report, &parts, ", ");
+    return report_text(report, "%s %s, %s%s%s, median %s", row->set->workload,
+                       headline_setting(report, row),
+                       !on_gpu       ? "CPU"
+                       : gpu != NULL ? gpu
+                                     : "GPU",
+                       row->part->when != NULL ? ", " : "",
+                       row->part->when != NULL ? row->part->when : "", phase_names(report, row));
 }
 
 /* ---- below the table ------------------------------------------------------------------------- */
@@ -448,25 +414,23 @@ static void print_wrapped(const report_t *report, const char *text) {
     free(words);
 }
 
-/* "batch 64"; with `full`, what else tells rows apart: "softmax rows=16, f32, CPU, cols 32768". */
-static const char *row_name(const report_t *report, const headline_row_t *row, bool full) {
-    const char *size = size_name(report, row->set, row->row->size);
+/* "softmax rows=16, f32, CPU, cols 32768" */
+static const char *row_name(const report_t *report, const headline_row_t *row) {
     const bool on_cpu = strcmp(row->set->platform->device, "cpu") == 0;
-    return !full ? size
-                 : report_text(report, "%s %s, %s%s", row->set->workload,
-                               headline_setting(report, row), on_cpu ? "CPU, " : "", size);
+    return report_text(report, "%s %s, %s%s", row->set->workload, headline_setting(report, row),
+                       on_cpu ? "CPU, " : "", size_name(report, row->set, row->row->size));
 }
 
 /* "over 3 boots: batch 64 1.60–1.64×, batch 2^24 1.04–1.08×" */
-static void print_boots(const report_t *report, const headline_t *headline, bool full) {
+static void print_boots(const report_t *report, const headline_t *headline) {
     text_list_t ranges = {0};
     for (size_t i = 0; i < headline->n; i++) {
         const headline_row_t *row = &headline->rows[i];
         const char *range = headline_range(report, row, true);
         if (range[0] != '\0' && strcmp(range, "–") != 0)
-            text_list_add_format(&ranges, "%s %s", row_name(report, row, full), range);
+            text_list_add_format(&ranges, "%s %s", row_name(report, row), range);
     }
-    const char *list = report_join(report, &ranges, full ? "; " : ", ");
+    const char *list = report_join(report, &ranges, "; ");
     if (list == NULL)
         return;
     print(report, "\n");
@@ -481,7 +445,7 @@ static bool is_of_eager_calls(const headline_row_t *row) {
 }
 
 /* What belongs to a row and has no column: without the rivals that did not lead if the table is of several workloads. */
-static void print_notes(const report_t *report, const headline_t *headline, bool full) {
+static void print_notes(const report_t *report, const headline_t *headline) {
     bool first = true;
     for (size_t i = 0; i < headline->n; i++) {
         const headline_row_t *row = &headline->rows[i];
@@ -496,7 +460,7 @@ static void print_notes(const report_t *report, const headline_t *headline, bool
             if (notes[k].text[0] == '\0')
                 continue;
             print(report, "%s", first ? "\n" : "");
-            print_wrapped(report, report_text(report, "%s, %s: %s", row_name(report, row, full),
+            print_wrapped(report, report_text(report, "%s, %s: %s", row_name(report, row),
                                               notes[k].title, notes[k].text));
             first = false;
         }
@@ -549,66 +513,51 @@ static const char *faster_cell(const report_t *report, const headline_row_t *row
                : headline_faster(report, row);
 }
 
-static void add_rows(columns_t *table, const headline_t *headline, const char *ours,
-                     const char *rival) {
-    const report_t *report = table->report;
+static char *table_of(const report_t *report, const headline_t *headline, bool with_intervals) {
+    const char *ours = common_engine(headline, true), *rival = common_engine(headline, false);
     const size_t own = widest_time(report, headline, true),
                  other = widest_time(report, headline, false);
+    const char *const headings[] = {
+        with_intervals ? "faster (95 % interval)" : "lower time", "size",
+        ours != NULL ? report_text(report, "ours: %s", ours) : "ours",
+        rival != NULL ? report_text(report, "best rival: %s", rival) : "best rival"};
+    table_t table;
+    table_init(&table, headings, sizeof headings / sizeof *headings);
     for (size_t i = 0; i < headline->n; i++) {
         const headline_row_t *row = &headline->rows[i];
         const char *phase = row->set->phase;
-        columns_row(table, (const char *[N_COLUMNS]){
-                               [COLUMN_FASTER] = faster_cell(report, row),
-                               [COLUMN_SIZE] = size_name(report, row->set, row->row->size),
-                               [COLUMN_OURS] = side_cell(report, standing_shown(&row->row->ours),
-                                                         phase, ours, own),
-                               [COLUMN_RIVAL] = side_cell(report, standing_shown(&row->row->theirs),
-                                                          phase, rival, other)});
+        table_add(&table, faster_cell(report, row));
+        table_add(&table, size_name(report, row->set, row->row->size));
+        table_add(&table, side_cell(report, standing_shown(&row->row->ours), phase, ours, own));
+        table_add(&table,
+                  side_cell(report, standing_shown(&row->row->theirs), phase, rival, other));
     }
+    char *text = table_text(&table, TABLE_TERMINAL);
+    table_free(&table);
+    return text;
 }
 
-/* The lines of `text`, a table with a heading and a rule, and above rows what only they have in common. */
-static void print_lines(const report_t *report, const headline_t *headline, char *text,
-                        const char *const (*above)[N_ABOVE], const bool *is_shared) {
-    const char *last = NULL;
-    for (size_t i = 0; i < headline->n + 2; i++) {
-        const char *line = strsep(&text, "\n");
-        const char *own = i < 2 ? NULL : above_text(report, above[i - 2], is_shared, false);
-        if (own != NULL && (last == NULL || strcmp(own, last) != 0))
-            print(report, "%s%s\n", last != NULL ? "\n" : "", own);
-        last = own;
-        print(report, "%s\n", line);
-    }
-}
-
-static void print_table(const report_t *report, const headline_t *headline, passes_t passes,
-                        const char *const (*above)[N_ABOVE], const bool *is_shared) {
-    const char *ours = common_engine(headline, true), *rival = common_engine(headline, false);
-    const column_t columns[N_COLUMNS] = {
-        {passes_have_intervals(passes) ? "faster (95 % interval)" : "lower time", 'l', false},
-        {"size", 'l', false},
-        {ours != NULL ? report_text(report, "ours: %s", ours) : "ours", 'l', false},
-        {rival != NULL ? report_text(report, "best rival: %s", rival) : "best rival", 'l', false},
-    };
-    columns_t table = columns_begin(report, columns, N_COLUMNS);
-    add_rows(&table, headline, ours, rival);
-    char *text = table_text(&table.table, TABLE_TERMINAL);
-    print_lines(report, headline, text, above, is_shared);
-    table_free(&table.table);
-    free(text);
-}
-
-/* A table for the rows on each kind of device, the GPU's first. */
-static void print_tables(const report_t *report, const headline_t *headline, passes_t passes,
-                         const char *const (*above)[N_ABOVE], const bool *is_shared) {
+/* A table for the rows on each kind of device, the GPU's first; above rows what they have in common. */
+static void print_tables(const report_t *report, const headline_t *headline, passes_t passes) {
+    const char *last = "";
     for (size_t at = 0; at < headline->n;) {
         headline_t rows = {.rows = headline->rows + at, .n = 1};
         const char *device = rows.rows->set->platform->device;
         while (at + rows.n < headline->n &&
                strcmp(rows.rows[rows.n].set->platform->device, device) == 0)
             rows.n++;
-        print(report, "%s", at > 0 ? "\n" : "");
-        print_table(report, &rows, passes, above + at, is_shared);
+        char *text = table_of(report, &rows, passes_have_intervals(passes)), *rest = text;
+        const char *heading = strsep(&rest, "\n"), *rule = strsep(&rest, "\n");
+        for (size_t i = 0; i < rows.n; i++) {
+            const char *above = above_text(report, &rows.rows[i]);
+            if (i == 0 || strcmp(above, last) != 0)
+                print(report, "%s%s\n", at + i > 0 ? "\n" : "", above);
+            if (i == 0)
+                print(report, "%s\n%s\n", heading, rule);
+            print(report, "%s\n", strsep(&rest, "\n"));
+            last = above;
+        }
+        free(text);
         at += rows.n;
     }
 }
@@ -620,29 +569,19 @@ char *headline_text(const headline_t *headline) {
     page_open(&page);
     const report_t *report = &page.report;
     const char *caveat = headline_caveat(headline->rows[0].set->workload);
-    const char *(*above)[N_ABOVE] = mem_zeroed(headline->n, sizeof *above);
-    bool is_shared[N_ABOVE] = {true, true, true, true};
     passes_t passes = {0};
-    for (size_t i = 0; i < headline->n; i++) {
+    for (size_t i = 0; i < headline->n; i++)
         passes = passes_join(passes, passes_of(headline->rows[i].part->run));
-        fill_above(report, &headline->rows[i], above[i]);
-        for (size_t a = 0; a < N_ABOVE; a++)
-            is_shared[a] = is_shared[a] && strcmp(above[i][a], above[0][a]) == 0;
-    }
-    const char *title = above_text(report, above[0], is_shared, true);
-    if (title != NULL || caveat != NULL)
-        print(report, "%s%s%s\n\n", title != NULL ? title : "",
-              title != NULL && caveat != NULL ? ", " : "", caveat != NULL ? caveat : "");
-    print_tables(report, headline, passes, (const char *const(*)[N_ABOVE])above, is_shared);
-    const bool full = !is_shared[ABOVE_WORKLOAD] || !is_shared[ABOVE_MACHINE];
-    print_notes(report, headline, full);
-    print_boots(report, headline, full);
+    if (caveat != NULL)
+        print(report, "Mind: %s.\n\n", caveat);
+    print_tables(report, headline, passes);
+    print_notes(report, headline);
+    print_boots(report, headline);
     const char *note = passes_note(report, passes);
     if (*note != '\0') {
         print(report, "\n");
         print_wrapped(report, note);
     }
-    free(above);
     return page_close(&page);
 }
 

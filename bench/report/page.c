@@ -168,70 +168,50 @@ bool is_not_applicable(const case_result_t *result) {
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-columns_t columns_begin(const report_t *report, const column_t *columns, size_t n_columns) {
-    columns_t started = {.report = report, .columns = columns, .n_columns = n_columns};
-    const char **headings = mem_zeroed(n_columns, sizeof *headings);
-    char *align = mem_zeroed(n_columns + 1, 1);
-    size_t n = 0;
-    for (size_t c = 0; c < n_columns; c++)
-        if (!columns[c].hidden) {
-            headings[n] = columns[c].heading;
-            align[n++] = columns[c].align;
-        }
-    table_init(&started.table, headings, n);
-    table_set_align(&started.table, align);
-    free(headings);
-    free(align);
-    return started;
-}
-
-void columns_row(columns_t *columns, const char *const *cells) {
-    for (size_t c = 0; c < columns->n_columns; c++)
-        if (!columns->columns[c].hidden)
-            table_add(&columns->table, cells[c]);
-}
-
-static void end_table(columns_t *columns, const char *heading, const char *text) {
-    const report_t *report = columns->report;
-    if (table_rows(&columns->table) > 0) {
-        if (heading != NULL)
-            report_heading(report, 3, heading);
-        print(report, "%s%s%s\n", text, *text != '\0' ? "\n\n" : "",
-              report_keep(report, table_text(&columns->table, TABLE_MARKDOWN)));
-    }
-    table_free(&columns->table);
-}
-
-void columns_end(columns_t *columns, const char *heading, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    const char *text = report_keep(columns->report, mem_format_args(format, args));
-    va_end(args);
-    end_table(columns, heading, text);
-}
-
-const char **rows_add(rows_t *rows, size_t n_columns) {
-    rows->n_columns = n_columns;
-    rows->cells = mem_resize(rows->cells, (rows->n + 1) * n_columns, sizeof *rows->cells);
-    const char **row = rows->cells + rows->n++ * n_columns;
-    memset(row, 0, n_columns * sizeof *row);
+const char **rows_add(rows_t *rows) {
+    const size_t n = rows->n_columns;
+    rows->cells = mem_resize(rows->cells, (rows->n + 1) * n, sizeof *rows->cells);
+    const char **row = rows->cells + rows->n++ * n;
+    memset(row, 0, n * sizeof *row);
     return row;
 }
 
-void rows_end(const report_t *report, rows_t *rows, column_t *columns, const char *heading,
-              const char *text) {
-    for (size_t c = 0; c < rows->n_columns; c++) {
-        bool any = false;
-        for (size_t r = 0; r < rows->n; r++) {
-            const char *cell = rows->cells[r * rows->n_columns + c];
-            any = any || (cell != NULL && *cell != '\0' && strcmp(cell, "–") != 0);
-        }
-        columns[c].hidden = columns[c].hidden || !any;
+static bool has_cells(const rows_t *rows, size_t column) {
+    for (size_t r = 0; r < rows->n; r++) {
+        const char *cell = rows->cells[r * rows->n_columns + column];
+        if (cell != NULL && *cell != '\0' && strcmp(cell, "–") != 0)
+            return true;
     }
-    columns_t table = columns_begin(report, columns, rows->n_columns);
-    for (size_t r = 0; r < rows->n; r++)
-        columns_row(&table, rows->cells + r * rows->n_columns);
-    end_table(&table, heading, text);
+    return false;
+}
+
+void rows_end(const report_t *report, rows_t *rows, const column_t *columns, const char *heading,
+              const char *text) {
+    const char **headings = mem_zeroed(rows->n_columns, sizeof *headings);
+    char *align = mem_zeroed(rows->n_columns + 1, 1);
+    size_t *shown = mem_zeroed(rows->n_columns, sizeof *shown), n = 0;
+    for (size_t c = 0; c < rows->n_columns; c++)
+        if (has_cells(rows, c)) {
+            headings[n] = columns[c].heading;
+            align[n] = columns[c].align;
+            shown[n++] = c;
+        }
+    if (rows->n > 0) {
+        table_t table;
+        table_init(&table, headings, n);
+        table_set_align(&table, align);
+        for (size_t r = 0; r < rows->n; r++)
+            for (size_t i = 0; i < n; i++)
+                table_add(&table, rows->cells[r * rows->n_columns + shown[i]]);
+        if (heading != NULL)
+            report_heading(report, 3, heading);
+        print(report, "%s%s%s\n", text, *text != '\0' ? "\n\n" : "",
+              report_keep(report, table_text(&table, TABLE_MARKDOWN)));
+        table_free(&table);
+    }
+    free(shown);
+    free(align);
+    free(headings);
     free(rows->cells);
 }
 

@@ -73,35 +73,22 @@ const char *case_link(const report_t *report, const case_result_t *result, const
 char *case_href(const record_t *run, const case_result_t *result);
 bool is_case_href(const char *href);
 
-/* ---- tables: columns are data, a row is one text per column, empty columns can be hidden ------- */
+/* ---- tables --------------------------------------------------------------------------------- */
 
 typedef struct column {
     const char *heading;
     char align; /* 'l' or 'r' */
-    bool hidden;
 } column_t;
 
-typedef struct columns {
-    const report_t *report;
-    const column_t *columns; /* borrowed */
-    size_t n_columns;
-    table_t table;
-} columns_t;
-
-columns_t columns_begin(const report_t *report, const column_t *columns, size_t n_columns);
-/* Add a row: one cell per column, including hidden ones. A NULL cell is empty. */
-void columns_row(columns_t *columns, const char *const *cells);
-/* Print a heading, a text, the table and an empty line, or nothing if there are no rows; frees the table. */
-void columns_end(columns_t *columns, const char *heading, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Rows that are all known before the columns are: a column of which every cell is NULL, "" or "–" is hidden. */
+/* Rows that are all known before the columns are: start with the number of columns. */
 typedef struct rows {
+    size_t n_columns, n;
     const char **cells;
-    size_t n, n_columns;
 } rows_t;
-const char **rows_add(rows_t *rows, size_t n_columns); /* the cells to fill in */
-/* Hide those columns, then as columns_end(); frees the rows. */
-void rows_end(const report_t *report, rows_t *rows, column_t *columns, const char *heading,
+const char **rows_add(rows_t *rows); /* the cells to fill in; NULL: empty */
+/* Print a heading (or NULL), a text, the table without columns of which every cell is NULL, "" or "–", and an empty
+ * line; nothing if there are no rows. Frees the rows. */
+void rows_end(const report_t *report, rows_t *rows, const column_t *columns, const char *heading,
               const char *text);
 
 /* ---- cells: safe for markdown; a NULL result gives "–" ---------------------------------------- */

@@ -33,19 +33,14 @@ static int by_ratio(const void *a, const void *b) {
     return (left < right) - (left > right);
 }
 
-static void print_text(const picture_t *picture, const char *text) {
-    for (; *text != '\0'; text++)
-        if (strchr("<>&\"'", *text) != NULL)
-            fprintf(picture->out, "&#%d;", *text);
-        else
-            fputc((unsigned char)*text < ' ' ? '?' : *text, picture->out);
+static const char *safe(const picture_t *picture, const char *text) {
+    return report_keep(picture->report, xml_text(text));
 }
 
 static void print_label(const picture_t *picture, double x, double y, const char *attributes,
                         const char *text) {
-    fprintf(picture->out, "<text x=\"%.0f\" y=\"%.0f\"%s>", x, y, attributes);
-    print_text(picture, text);
-    fputs("</text>\n", picture->out);
+    fprintf(picture->out, "<text x=\"%.0f\" y=\"%.0f\"%s>%s</text>\n", x, y, attributes,
+            safe(picture, text));
 }
 
 /* ---- the axis: logarithmic, with both sides of 1 ---------------------------------------------- */
@@ -108,12 +103,11 @@ static void print_bar(const picture_t *picture, size_t number) {
         fprintf(picture->out, "<a href=\"%s\">", bar->href);
     print_label(picture, MARGIN, y + 14, "", label);
     fprintf(picture->out,
-            "<text x=\"%d\" y=\"%.0f\" text-anchor=\"end\"><tspan font-weight=\"bold\">",
-            WIDTH - MARGIN, y + 14);
-    print_text(picture, units_ratio(number_text, ratio->centre, ratio->low, ratio->high));
-    fputs("</tspan><tspan font-size=\"12\" opacity=\"0.75\"> of ", picture->out);
-    print_text(picture, rival);
-    fputs("</tspan></text>\n", picture->out);
+            "<text x=\"%d\" y=\"%.0f\" text-anchor=\"end\"><tspan font-weight=\"bold\">%s</tspan>"
+            "<tspan font-size=\"12\" opacity=\"0.75\"> of %s</tspan></text>\n",
+            WIDTH - MARGIN, y + 14,
+            safe(picture, units_ratio(number_text, ratio->centre, ratio->low, ratio->high)),
+            safe(picture, rival));
     fprintf(picture->out,
             "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
             fmin(one, end), y + BAR_AT, fmax(fabs(end - one), 2), BAR,
@@ -135,11 +129,7 @@ static const char *measured_text(const picture_t *picture) {
         text_list_add_new(&parts, shown_machine(picture->report, run));
         text_list_add_new(&dates, shown_date(picture->report, run));
     }
-    text_list_sort(&dates);
-    text_list_add(&parts, dates.items[0]);
-    if (dates.n > 1)
-        text_list_add_format(&parts, "to %s", dates.items[dates.n - 1]);
-    text_list_free(&dates);
+    text_list_add(&parts, report_dates(picture->report, &dates));
     return report_join(picture->report, &parts, " ");
 }
 

@@ -4,6 +4,7 @@
 #include "report/picture.h"
 #include "report/shown.h"
 #include "report/top.h"
+#include "report/warnings.h"
 #include "report/workload.h"
 
 #include "base/memory.h"
@@ -327,17 +328,6 @@ status_t report_write(const report_options_t *options, error_t *err) {
 
 /* ---- for a terminal -------------------------------------------------------------------------- */
 
-/* A table of each kind of machine: the rows from `at` on. Returns the row after them. */
-static size_t print_machine(const report_t *report, const headline_t *headline, size_t at) {
-    headline_t rows = {.rows = headline->rows + at};
-    const char *machine = shown_machine(report, headline->rows[at].part->run);
-    while (at + rows.n < headline->n &&
-           strcmp(machine, shown_machine(report, rows.rows[rows.n].part->run)) == 0)
-        rows.n++;
-    print(report, "%s%s", at > 0 ? "\n" : "", report_keep(report, headline_text(&rows)));
-    return at + rows.n;
-}
-
 /* The workloads of all runs, each labelled with its date. The caller frees the array. */
 static headline_part_t *saved_parts(const report_t *report, const shown_list_t *runs, size_t *n) {
     headline_part_t *parts = NULL;
@@ -359,25 +349,9 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
     size_t n;
     headline_part_t *parts = saved_parts(report, runs, &n);
     headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
-    for (size_t at = 0; at < headline.n;)
-        at = print_machine(report, &headline, at);
+    print(report, "%s", report_keep(report, headline_text(&headline)));
     headline_free(&headline);
     free(parts);
-}
-
-/* "mlp_train: nothing to compare (29 skipped)". */
-static void print_counts(const report_t *report, const shown_part_t *part) {
-    size_t statuses[CASE_IMPLAUSIBLE + 1] = {0};
-    for (size_t i = 0; i < part->steady.n_cases; i++)
-        if (strcmp(part->steady.cases[i].spec.workload, part->workload) == 0)
-            statuses[part->steady.cases[i].status]++;
-    text_list_t counts = {0};
-    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
-        if (statuses[s] > 0)
-            text_list_add_format(&counts, "%zu %s", statuses[s],
-                                 case_status_name((case_status_t)s));
-    print(report, "%s: nothing to compare (%s)\n", part->workload,
-          report_join(report, &counts, ", "));
 }
 
 static void print_workloads(const report_t *report, const shown_run_t *shown) {
@@ -389,8 +363,12 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
         print(report, "%s%s", n++ > 0 ? "\n" : "", report_keep(report, headline_text(&headline)));
         if (headline.n_omitted > 0)
             print(report, "\n`bench report` has %zu more sizes.\n", headline.n_omitted);
-        if (headline.n == 0)
-            print_counts(report, &shown->parts[p]);
+        if (headline.n == 0) { /* "softmax: nothing to compare (29 skipped)" */
+            const status_counts_t counts = count_statuses(&shown->parts[p].steady);
+            const char *statuses = statuses_text(report, &counts);
+            print(report, "%s: nothing to compare (%s)\n", shown->parts[p].workload,
+                  statuses != NULL ? statuses : "no case applies");
+        }
         headline_free(&headline);
     }
 }

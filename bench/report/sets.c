@@ -30,10 +30,6 @@ bool has_contender(const size_row_t *row) {
     return row->best != NULL || row->strongest != NULL;
 }
 
-bool has_study(const size_row_t *row) {
-    return row->study != NULL;
-}
-
 /* ---- the same cases, other sides ------------------------------------------------------------- */
 
 static comparison_set_t with_own_rows(const report_t *report, const comparison_set_t *set) {
@@ -78,30 +74,6 @@ comparison_set_t set_without_polling(const report_t *report, const comparison_se
         row->best = fastest_synchronising(set, row->size, OURS);
         row->strongest = fastest_synchronising(set, row->size, RIVALS);
         row->headline = speedup_make(row->best, set->phase, row->strongest, set->phase);
-    }
-    return own;
-}
-
-comparison_set_t set_against_host(const report_t *report, const comparison_set_t *set, bool rival) {
-    comparison_set_t own = with_own_rows(report, set);
-    for (size_t i = 0; i < own.n_rows; i++) {
-        size_row_t *row = &own.rows[i];
-        row->strongest = rival ? row->host_rival : row->host;
-        row->headline = rival ? row->against_host_rival : row->against_host;
-        row->theirs = (standing_t){0}; /* they are of those not compared here */
-    }
-    return own;
-}
-
-comparison_set_t set_of_study(const report_t *report, const comparison_set_t *set) {
-    comparison_set_t own = with_own_rows(report, set);
-    own.phase = "total";
-    for (size_t i = 0; i < own.n_rows; i++) {
-        size_row_t *row = &own.rows[i];
-        row->best = row->study;
-        row->strongest = row->eager;
-        row->headline = row->study_total;
-        row->theirs = (standing_t){0};
     }
     return own;
 }

@@ -10,14 +10,10 @@ bool set_has_parts(const comparison_set_t *set);
  * else the largest. NULL for a set without rows. */
 const size_row_t *set_reference(const comparison_set_t *set);
 bool has_contender(const size_row_t *row); /* either side has a time */
-bool has_study(const size_row_t *row);
 
-/* The same set with another pair of sides in `best`, `strongest` and `headline` of its rows, which the report
- * owns: the fastest that wait for the device instead of polling; the CPU's C, or its fastest rival, against
- * ours on the GPU; the set-ups of the study, by the phase `total`. */
+/* The same set with the fastest that wait for the device instead of polling in `best`, `strongest` and `headline` of
+ * its rows, which the report owns. */
 comparison_set_t set_without_polling(const report_t *report, const comparison_set_t *set);
-comparison_set_t set_against_host(const report_t *report, const comparison_set_t *set, bool rival);
-comparison_set_t set_of_study(const report_t *report, const comparison_set_t *set);
 bool is_by_polling(const size_row_t *row); /* does our fastest poll? */
 
 /* One comparison of a set: by its own phase, or by that of a whole sample. */

@@ -157,20 +157,10 @@ static status_t add_runs(shown_list_t *list, record_t *runs, size_t n, error_t *
 status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, error_t *err) {
     if (n == 0)
         return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
+    record_t *runs;
+    TRY(records_load(folders, n, NULL, &runs, err));
     *list = (shown_list_t){.items = mem_zeroed(n, sizeof *list->items)};
-    record_t *runs = mem_zeroed(n, sizeof *runs);
-    size_t n_loaded = 0;
-    status_t status = STATUS_OK;
-    for (; n_loaded < n && status == STATUS_OK; n_loaded += status == STATUS_OK) {
-        status = record_load(folders[n_loaded], &runs[n_loaded], err);
-        if (status == STATUS_OK)
-            record_warn_incomplete(&runs[n_loaded]);
-    }
-    if (status == STATUS_OK)
-        status = add_runs(list, runs, n, err);
-    else
-        for (size_t i = 0; i < n_loaded; i++)
-            record_free(&runs[i]);
+    const status_t status = add_runs(list, runs, n, err);
     free(runs);
     if (status != STATUS_OK)
         shown_list_free(list);
@@ -193,6 +183,14 @@ const char *shown_date(const report_t *report, const record_t *run) {
     if (run->started == NULL || strlen(run->started) < length)
         return "unknown date";
     return report_safe(report, report_keep(report, mem_text_n(run->started, length)));
+}
+
+const char *report_dates(const report_t *report, text_list_t *dates) {
+    text_list_sort(dates);
+    const char *text = report_text(report, dates->n > 1 ? "%s to %s" : "%s", dates->items[0],
+                                   dates->items[dates->n - 1]);
+    text_list_free(dates);
+    return text;
 }
 
 const char *revision_text(const report_t *report, const record_t *run) {

@@ -41,6 +41,8 @@ headline_part_t shown_headline_part(const shown_part_t *part);
 /* "NVIDIA H200", else the CPU's name; "2026-03-02". Safe for markdown. */
 const char *shown_machine(const report_t *report, const record_t *run);
 const char *shown_date(const report_t *report, const record_t *run);
+/* "2026-11-26 to 2026-11-27"; empties the list. */
+const char *report_dates(const report_t *report, text_list_t *dates);
 /* "git 1a2b3c with uncommitted changes": what this program was built from. */
 const char *revision_text(const report_t *report, const record_t *run);
 

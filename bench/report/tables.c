@@ -4,6 +4,7 @@
 #include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "limits/limits.h"
 #include "report/warnings.h"
 
 #include <math.h>
@@ -58,29 +59,58 @@ static const char *host_cell(const report_t *report, const comparison_set_t *set
                        speedup->verdict != VERDICT_NONE ? ratio_cell(report, speedup) : "");
 }
 
-enum { BEFORE_RIVALS = 3, AFTER_RIVALS = 6 };
+/* Of its time from host to host, what the copies take at least: "97 %". */
+static const char *bus_cell(const report_t *report, const comparison_set_t *set,
+                            const case_result_t *result, const device_rates_t *rates) {
+    if (result == NULL || strcmp(set->phase, "host_to_host") != 0 ||
+        strcmp(set->platform->device, "cuda") != 0)
+        return NULL;
+    return percent_text(report,
+                        bus_limit_ns(&result->spec, rates) / result_median(result, set->phase));
+}
 
-static void add_size(const report_t *report, rows_t *rows, const views_t *views, size_t v,
-                     size_t at, const text_list_t *rivals, const comparison_set_t *waiting) {
-    const comparison_set_t *set = views->items[v].set;
-    const size_row_t *row = &set->rows[at];
-    const char **cells = rows_add(rows, BEFORE_RIVALS + 2 * rivals->n + AFTER_RIVALS);
-    *cells++ = view_cell(views, v);
-    *cells++ = size_cell(report, set, row->size);
+/* "93 % dram" */
+static const char *bound_cell(const report_t *report, const case_result_t *result) {
+    const char *cell = limit_cell(report, result);
+    return result != NULL && result->limit.bound != NULL && isfinite(result->limit.frac)
+               ? report_text(report, "%s %s", cell, report_safe(report, result->limit.bound))
+               : cell;
+}
+
+enum { BEFORE_RIVALS = 3, AFTER_RIVALS = 8 };
+
+typedef struct size_table {
+    const report_t *report;
+    const views_t *views;
+    text_list_t rivals;
+    device_rates_t rates;
+    rows_t rows;
+} size_table_t;
+
+static void add_size(size_table_t *table, size_t v, const size_row_t *row,
+                     const size_row_t *waiting) {
+    const report_t *report = table->report;
+    const comparison_set_t *set = table->views->items[v].set;
+    const size_t n = table->rivals.n;
+    const char **cells = rows_add(&table->rows);
+    *cells++ = view_cell(table->views, v);
+    *cells++ = size_cell(report, row->size);
     *cells++ = standing_cell(report, &row->ours, set->phase, false);
-    for (size_t r = 0; r < rivals->n; r++) {
-        const rival_t *rival = rival_at(set, row, rivals->items[r]);
-        const bool bold = rivals->n > 1 && rival != NULL && rival->fastest != NULL &&
-                          rival->fastest == row->strongest;
+    for (size_t r = 0; r < n; r++) {
+        const rival_t *rival = rival_at(set, row, table->rivals.items[r]);
+        const bool bold = n > 1 && rival != NULL && rival->standing.fastest != NULL &&
+                          rival->standing.fastest == row->strongest;
         *cells++ = rival != NULL ? standing_cell(report, &rival->standing, set->phase, bold) : NULL;
         *cells++ = rival != NULL ? ratio_cell(report, &rival->speedup) : NULL;
     }
     *cells++ = row->eager != row->strongest ? ratio_cell(report, &row->against_eager) : NULL;
     *cells++ = ratio_cell(report, &row->plain_against_eager);
-    *cells++ = is_by_polling(row) ? ratio_cell(report, &waiting->rows[at].headline) : NULL;
+    *cells++ = is_by_polling(row) ? ratio_cell(report, &waiting->headline) : NULL;
     *cells++ = host_cell(report, set, row->host, &row->against_host);
     *cells++ = host_cell(report, set, row->host_rival, &row->against_host_rival);
-    *cells++ = limit_cell(report, row->best);
+    *cells++ = ratio_cell(report, &row->study_total);
+    *cells++ = bus_cell(report, set, row->best, &table->rates);
+    *cells++ = bound_cell(report, row->best);
 }
 
 static column_t *size_columns(const report_t *report, const views_t *views,
@@ -92,41 +122,46 @@ static column_t *size_columns(const report_t *report, const views_t *views,
     column_t *columns = report_array(report, BEFORE_RIVALS + 2 * rivals->n + AFTER_RIVALS,
                                      sizeof *columns),
              *next = columns;
-    *next++ = (column_t){"Comparison", 'l', false};
-    *next++ = (column_t){heading_of(report, views), 'r', false};
-    *next++ = (column_t){ours, 'l', false};
+    *next++ = (column_t){"Comparison", 'l'};
+    *next++ = (column_t){heading_of(report, views), 'r'};
+    *next++ = (column_t){ours, 'l'};
     for (size_t r = 0; r < rivals->n; r++) {
         const char *name = report_safe(report, engine_name(rivals->items[r]));
-        *next++ = (column_t){name, 'l', false};
-        *next++ = (column_t){report_text(report, "vs %s", name), 'r', false};
+        *next++ = (column_t){name, 'l'};
+        *next++ = (column_t){report_text(report, "vs %s", name), 'r'};
     }
-    *next++ = (column_t){"vs eager", 'r', false};
-    *next++ = (column_t){"one eager call of each", 'r', false};
-    *next++ = (column_t){"without polling", 'r', false};
-    *next++ = (column_t){"C on the CPU", 'l', false};
-    *next++ = (column_t){"rival on the CPU", 'l', false};
-    *next = (column_t){"of the limit", 'r', false};
+    *next++ = (column_t){"vs eager", 'r'};
+    *next++ = (column_t){"one eager call of each", 'r'};
+    *next++ = (column_t){"without polling", 'r'};
+    *next++ = (column_t){"C on the CPU", 'l'};
+    *next++ = (column_t){"rival on the CPU", 'l'};
+    *next++ = (column_t){"the study's, by total", 'r'};
+    *next++ = (column_t){"of the bus", 'r'};
+    *next = (column_t){"of the limit", 'r'};
     return columns;
 }
 
 void table_by_size(const report_t *report, const views_t *views) {
-    text_list_t rivals = rivals_of(views);
-    rows_t rows = {0};
+    size_table_t table = {.report = report,
+                          .views = views,
+                          .rivals = rivals_of(views),
+                          .rates = device_rates_of_record(report->run)};
+    table.rows.n_columns = BEFORE_RIVALS + 2 * table.rivals.n + AFTER_RIVALS;
     for (size_t v = 0; v < views->n; v++) {
         const comparison_set_t *set = views->items[v].set;
         const comparison_set_t waiting = set_without_polling(report, set);
         for (size_t i = 0; i < set->n_rows; i++)
-            add_size(report, &rows, views, v, i, &rivals, &waiting);
+            add_size(&table, v, &set->rows[i], &waiting.rows[i]);
     }
-    if (rows.n > 0)
-        rows_end(report, &rows, size_columns(report, views, &rivals), "By size",
-                 intro(report, views,
-                       "Medians of each side's fastest. *vs*: its median over ours, with its 95 % "
-                       "interval; above 1, ours has the lower time; bold: the strongest rival. "
-                       "Techniques after a + differ from the defaults. † throttled, § on a busy "
-                       "machine, ‡ two values. *Of the limit*: the least time of the computation "
-                       "on this hardware over its time."));
-    text_list_free(&rivals);
+    rows_end(report, &table.rows, size_columns(report, views, &table.rivals), "By size",
+             intro(report, views,
+                   "Medians of each side's fastest. *vs*: its median over ours, with its 95 % "
+                   "interval; above 1, ours has the lower time; bold: the strongest rival. "
+                   "Techniques after a + differ from the defaults. † throttled, § on a busy "
+                   "machine, ‡ two values. *Of the limit*: the least time of the computation "
+                   "on this hardware over its time, and what bounds it; *of the bus*: that of "
+                   "its copies. *The study's*: its two set-ups."));
+    text_list_free(&table.rivals);
 }
 
 /* ---- phases ---------------------------------------------------------------------------------- */
@@ -156,9 +191,9 @@ enum { N_PHASES = sizeof PHASES / sizeof *PHASES };
 static void add_phases(const report_t *report, rows_t *rows, const views_t *views, size_t v,
                        const case_result_t *result) {
     const comparison_set_t *set = views->items[v].set;
-    const char **cells = rows_add(rows, N_PHASES + 4);
+    const char **cells = rows_add(rows);
     *cells++ = views->n > 1 ? set_name(report, set) : NULL;
-    *cells++ = size_cell(report, set, size_of_case(set, &result->spec));
+    *cells++ = size_cell(report, size_of_case(set, &result->spec));
     *cells++ = who_and_name(report, result);
     for (size_t i = 0; i < N_PHASES; i++) {
         const bool has = result_phase(result, PHASES[i].name) != NULL || PHASES[i].other == NULL;
@@ -192,11 +227,11 @@ static void add_side(const report_t *report, rows_t *rows, const views_t *views,
 
 void table_of_phases(const report_t *report, const views_t *views) {
     column_t columns[N_PHASES + 4] = {
-        {"Comparison", 'l', false}, {heading_of(report, views), 'r', false}, {"Case", 'l', false}};
+        {"Comparison", 'l'}, {heading_of(report, views), 'r'}, {"Case", 'l'}};
     for (size_t i = 0; i < N_PHASES; i++)
-        columns[3 + i] = (column_t){PHASES[i].heading, 'r', false};
-    columns[3 + N_PHASES] = (column_t){"of the limit", 'r', false};
-    rows_t rows = {0};
+        columns[3 + i] = (column_t){PHASES[i].heading, 'r'};
+    columns[3 + N_PHASES] = (column_t){"of the limit", 'r'};
+    rows_t rows = {.n_columns = N_PHASES + 4};
     for (size_t v = 0; v < views->n; v++) {
         const comparison_set_t *set = views->items[v].set;
         const size_row_t *key[3];
@@ -208,14 +243,13 @@ void table_of_phases(const report_t *report, const views_t *views) {
                 add_side(report, &rows, views, v, key[i], set->rivals[r]);
         }
     }
-    if (rows.n > 0)
-        rows_end(report, &rows, columns, "Phases of a sample",
-                 "Of the fastest case with phases of each side, and of the study's set-ups, at the "
-                 "smallest size, the study's and the largest. Phases are separated by "
-                 "synchronisation; `residual` is what of `total` lies between them. Each is a "
-                 "median of its own, so rows add up only roughly. *Back to back*, *in a graph*: "
-                 "many calls, divided by their number; *cold*: after a flush of the L2, the others "
-                 "find there what fits.");
+    rows_end(report, &rows, columns, "Phases of a sample",
+             "Of the fastest case with phases of each side, and of the study's set-ups, at the "
+             "smallest size, the study's and the largest. Phases are separated by "
+             "synchronisation; `residual` is what of `total` lies between them. Each is a "
+             "median of its own, so rows add up only roughly. *Back to back*, *in a graph*: "
+             "many calls, divided by their number; *cold*: after a flush of the L2, the others "
+             "find there what fits.");
 }
 
 /* ---- the ladder ------------------------------------------------------------------------------ */
@@ -227,11 +261,6 @@ typedef struct sizes {
     size_t n;
 } sizes_t;
 
-static int by_size(const void *a, const void *b) {
-    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return (left > right) - (left < right);
-}
-
 /* All, or evenly chosen ones with both ends. */
 static sizes_t sizes_of(const report_t *report, const views_t *views) {
     size_t n = 0, n_all = 0;
@@ -241,15 +270,8 @@ static sizes_t sizes_of(const report_t *report, const views_t *views) {
     for (size_t v = 0; v < views->n; v++)
         for (size_t i = 0; i < views->items[v].set->n_rows; i++)
             all[n++] = views->items[v].set->rows[i].size;
-    qsort(all, n, sizeof *all, by_size);
-    n_all = n;
-    n = 0;
-    for (size_t i = 0; i < n_all; i++)
-        if (n == 0 || all[n - 1] != all[i])
-            all[n++] = all[i];
-    sizes_t sizes = {.n = n < MOST_SIZES ? n : MOST_SIZES};
-    for (size_t i = 0; i < sizes.n; i++)
-        sizes.items[i] = all[sizes.n > 1 ? i * (n - 1) / (sizes.n - 1) : 0];
+    sizes_t sizes;
+    sizes.n = sizes_spread(all, sizes_once(all, n), sizes.items, MOST_SIZES);
     return sizes;
 }
 
@@ -306,7 +328,7 @@ static void add_rungs(const report_t *report, rows_t *rows, const views_t *views
             text_list_add_new(&names, rung_name(report, set, result));
     text_list_sort(&names);
     for (size_t i = 0; i < names.n; i++) {
-        const char **cells = rows_add(rows, 2 + sizes->n);
+        const char **cells = rows_add(rows);
         size_t n = 0;
         cells[0] = views->n > 1 ? set_name(report, set) : NULL;
         cells[1] = report_text(report, "%s", names.items[i]);
@@ -322,22 +344,20 @@ static void add_rungs(const report_t *report, rows_t *rows, const views_t *views
 
 void table_of_ladder(const report_t *report, const views_t *views) {
     const sizes_t sizes = sizes_of(report, views);
-    column_t columns[2 + MOST_SIZES] = {{"Comparison", 'l', false}, {"Rung", 'l', false}};
+    column_t columns[2 + MOST_SIZES] = {{"Comparison", 'l'}, {"Rung", 'l'}};
     for (size_t s = 0; s < sizes.n; s++)
-        columns[2 + s] =
-            (column_t){size_name(report, views->items[0].set, sizes.items[s]), 'r', false};
-    rows_t rows = {0};
+        columns[2 + s] = (column_t){size_name(report, views->items[0].set, sizes.items[s]), 'r'};
+    rows_t rows = {.n_columns = 2 + sizes.n};
     for (size_t v = 0; v < views->n; v++) {
         if (v > 0 && views->items[v].set->key == views->items[v - 1].set->key)
             continue; /* the same cases */
         add_rungs(report, &rows, views, v, OURS, &sizes);
         add_rungs(report, &rows, views, v, RIVALS, &sizes);
     }
-    if (rows.n > 0)
-        rows_end(report, &rows, columns, "The ladder",
-                 "The computation alone, by the device's clock where there is one: a call (of many "
-                 "in a graph), a step, an epoch or a whole training; and its share of the limit. "
-                 "*(algorithmic)*: another algorithm with the same result, which is not compared.");
+    rows_end(report, &rows, columns, "The ladder",
+             "The computation alone, by the device's clock where there is one: a call (of many "
+             "in a graph), a step, an epoch or a whole training; and its share of the limit. "
+             "*(algorithmic)*: another algorithm with the same result, which is not compared.");
 }
 
 /* ---- parts of a step ------------------------------------------------------------------------- */
@@ -353,9 +373,9 @@ static const char *part_cell(const report_t *report, const case_result_t *result
 
 static void add_parts(const report_t *report, rows_t *rows, const comparison_set_t *set,
                       const case_result_t *result) {
-    const char **cells = rows_add(rows, 4 + N_STEP_PARTS);
+    const char **cells = rows_add(rows);
     *cells++ = set_name(report, set);
-    *cells++ = size_cell(report, set, size_of_case(set, &result->spec));
+    *cells++ = size_cell(report, size_of_case(set, &result->spec));
     *cells++ = report_text(report, "%s %s%s", who(report, result), name_cell(report, result),
                            algorithmic_mark(result));
     for (step_part_t part = 0; part < N_STEP_PARTS; part++)
@@ -364,27 +384,27 @@ static void add_parts(const report_t *report, rows_t *rows, const comparison_set
 }
 
 void table_of_parts(const report_t *report, const comparison_set_list_t *sets) {
-    column_t columns[4 + N_STEP_PARTS] = {
-        {"Comparison", 'l', false}, {"Size", 'r', false}, {"Contender", 'l', false}};
+    column_t columns[4 + N_STEP_PARTS] = {{"Comparison", 'l'}, {"Size", 'r'}, {"Contender", 'l'}};
     for (step_part_t part = 0; part < N_STEP_PARTS; part++)
-        columns[3 + part] = (column_t){step_part_name(part), 'r', false};
-    columns[3 + N_STEP_PARTS] = (column_t){"sum", 'r', false};
-    rows_t rows = {0};
+        columns[3 + part] = (column_t){step_part_name(part), 'r'};
+    columns[3 + N_STEP_PARTS] = (column_t){"sum", 'r'};
+    rows_t rows = {.n_columns = 4 + N_STEP_PARTS};
     for (size_t i = 0; i < sets->n; i++) {
         const comparison_set_t *set = &sets->items[i];
         const case_result_t *result = NULL;
         if (!set_has_parts(set))
             continue;
         while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL)
-            if (!is_not_applicable(result) && (!result_has_times(result) || has_step_parts(result)))
+            if (!is_not_applicable(result) &&
+                (!result_has_times(result) || isfinite(step_parts_sum_ns(result)) ||
+                 isfinite(step_part_ns(result, PART_FUSED))))
                 add_parts(report, &rows, set, result);
     }
-    if (rows.n > 0)
-        rows_end(report, &rows, columns, "Parts of a step",
-                 "Medians; each part is timed separately, with its launches, on an idle device; "
-                 "*sum*: of these. *fused*: all parts together, timed the same way, with what a "
-                 "training does once. Who has no time for the loss or the update does that work in "
-                 "the backward pass.");
+    rows_end(report, &rows, columns, "Parts of a step",
+             "Medians; each part is timed separately, with its launches, on an idle device; "
+             "*sum*: of these. *fused*: all parts together, timed the same way, with what a "
+             "training does once. Who has no time for the loss or the update does that work in "
+             "the backward pass.");
 }
 
 /* ---- contenders: their cases, errors, programs and what they cost once ------------------------ */
@@ -484,7 +504,7 @@ static const struct number {
     {"shared", shared_of, units_bytes},    {"spills", spills_of, units_bytes},
     {"compile", compile_of, units_time},   {"first run", first_run_of, units_time},
 };
-enum { N_NUMBERS = sizeof NUMBERS / sizeof *NUMBERS, BEFORE_NUMBERS = 5 };
+enum { N_NUMBERS = sizeof NUMBERS / sizeof *NUMBERS, BEFORE_NUMBERS = 6 };
 
 static const char *number_cell(const report_t *report, const contender_t *contender,
                                const struct number *number) {
@@ -501,10 +521,13 @@ static const char *number_cell(const report_t *report, const contender_t *conten
 static void fill_checks(const report_t *report, const contender_t *contender, const char **cells) {
     double worst = -INFINITY, tolerance = NAN;
     determinism_t determinism = DETERMINISM_UNKNOWN;
-    bool any = false;
+    bool any = false, several = false, varies = false;
     for (const case_result_t *result = NULL; (result = next_case(contender, result)) != NULL;) {
         const check_t *checks[2] = {&result->before, &result->after};
+        const phase_t *whole = result_whole_phase(result);
         determinism = result->determinism > determinism ? result->determinism : determinism;
+        several = several || (result->before.done && whole != NULL && whole->n_passes > 1);
+        varies = varies || result->before.varies;
         for (size_t k = 0; k < 2; k++) {
             if (!checks[k]->done)
                 continue;
@@ -521,35 +544,34 @@ static void fill_checks(const report_t *report, const contender_t *contender, co
     cells[2] = determinism == DETERMINISM_UNKNOWN ? NULL
                : determinism == DETERMINISTIC     ? "equal"
                                                   : "differ";
+    cells[3] = !several ? NULL : varies ? "differ" : "equal";
 }
 
 void table_of_contenders(const report_t *report, const char *workload) {
-    column_t columns[BEFORE_NUMBERS + N_NUMBERS] = {{"Contender", 'l', false},
-                                                    {"cases", 'l', false},
-                                                    {"worst error", 'r', false},
-                                                    {"tolerance", 'r', false},
-                                                    {"two runs", 'l', false}};
+    column_t columns[BEFORE_NUMBERS + N_NUMBERS] = {{"Contender", 'l'},   {"cases", 'l'},
+                                                    {"worst error", 'r'}, {"tolerance", 'r'},
+                                                    {"two runs", 'l'},    {"processes", 'l'}};
     for (size_t i = 0; i < N_NUMBERS; i++)
-        columns[BEFORE_NUMBERS + i] = (column_t){NUMBERS[i].heading, 'r', false};
-    rows_t rows = {0};
+        columns[BEFORE_NUMBERS + i] = (column_t){NUMBERS[i].heading, 'r'};
+    rows_t rows = {.n_columns = BEFORE_NUMBERS + N_NUMBERS};
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         const contender_t contender = {report->run, workload, result};
         if (!is_first_case(&contender))
             continue;
-        const char **cells = rows_add(&rows, BEFORE_NUMBERS + N_NUMBERS);
+        const char **cells = rows_add(&rows);
         cells[0] = contender_cell(report, &contender);
         cells[1] = cases_cell(report, &contender);
         fill_checks(report, &contender, cells + 2);
         for (size_t i = 0; i < N_NUMBERS; i++)
             cells[BEFORE_NUMBERS + i] = number_cell(report, &contender, &NUMBERS[i]);
     }
-    if (rows.n > 0)
-        rows_end(report, &rows, columns, "Contenders",
-                 "*Worst error*: the largest relative L2 error against the float64 reference "
-                 "output, before or after timing, over all cases; wrong, failed, implausible and "
-                 "skipped cases have no time anywhere. *Two runs* on the same inputs give equal "
-                 "bits, or differ in some case. Registers are per thread, shared memory and spills "
-                 "per block, over all sizes. *Compile*, *first run*: paid once, in no other time.");
+    rows_end(report, &rows, columns, "Contenders",
+             "*Worst error*: the largest relative L2 error against the float64 reference "
+             "output, before or after timing, over all cases; wrong, failed, implausible and "
+             "skipped cases have no time anywhere. *Two runs* on the same inputs give equal "
+             "bits, or differ in some case; *processes*: so do the errors that they find. "
+             "Registers are per thread, shared memory and spills "
+             "per block, over all sizes. *Compile*, *first run*: paid once, in no other time.");
 }
 
 /* ---- compilations ---------------------------------------------------------------------------- */
@@ -564,31 +586,7 @@ static const char *times_cell(const report_t *report, const case_result_t *resul
         text_list_add_format(&times, "%s%s%s", bold,
                              units_time(time, draw_median(&result->draws[i], phase)), bold);
     }
-    const char *cell = report_keep(report, text_list_join(&times, ", "));
-    text_list_free(&times);
-    return cell;
-}
-
-static double fastest_of(const case_result_t *result, const char *phase) {
-    double least = INFINITY;
-    for (size_t i = 0; i < result->n_draws; i++)
-        least = fmin(least, draw_median(&result->draws[i], phase));
-    return least;
-}
-
-static const char *spread_cell(const report_t *report, const case_result_t *result,
-                               const char *phase) {
-    double most = 0;
-    for (size_t i = 0; i < result->n_draws; i++)
-        most = fmax(most, draw_median(&result->draws[i], phase));
-    return most > 0 ? report_text(report, "%.2f×", most / fastest_of(result, phase)) : "–";
-}
-
-static const char *compile_cell(const report_t *report, const case_result_t *result) {
-    double longest_ns = NAN;
-    for (size_t i = 0; i < result->n_draws; i++)
-        longest_ns = fmax(longest_ns, result->draws[i].compile_ns);
-    return units_time(report_buffer(report), longest_ns);
+    return report_join(report, &times, ", ");
 }
 
 /* "868 µs", and whether that code was faster in the process that compiled it. */
@@ -600,47 +598,55 @@ static const char *passes_cell(const report_t *report, const case_result_t *resu
 }
 
 void table_of_compilations(const report_t *report) {
-    static const column_t COLUMNS[] = {{"case", 'l', false},
-                                       {"phase", 'l', false},
-                                       {"median, by compilation", 'r', false},
-                                       {"of the passes", 'r', false},
-                                       {"slowest / fastest", 'r', false},
-                                       {"longest compilation", 'r', false}};
-    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    static const column_t COLUMNS[] = {{"case", 'l'},
+                                       {"phase", 'l'},
+                                       {"median, by compilation", 'r'},
+                                       {"of the passes", 'r'},
+                                       {"slowest / fastest", 'r'},
+                                       {"longest compilation", 'r'}};
+    rows_t rows = {.n_columns = sizeof COLUMNS / sizeof *COLUMNS};
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         const phase_t *phase = result_has_times(result) ? compared_phase(result) : NULL;
-        if (result->n_draws > 0 && phase != NULL)
-            columns_row(&table,
-                        (const char *const[]){report_code(report, result->spec.id), phase->name,
-                                              times_cell(report, result, phase->name),
-                                              passes_cell(report, result, phase),
-                                              spread_cell(report, result, phase->name),
-                                              compile_cell(report, result)});
+        double least = INFINITY, most = 0, longest_ns = NAN;
+        if (result->n_draws == 0 || phase == NULL)
+            continue;
+        for (size_t i = 0; i < result->n_draws; i++) {
+            const double ns = draw_median(&result->draws[i], phase->name);
+            least = fmin(least, ns);
+            most = fmax(most, ns);
+            longest_ns = fmax(longest_ns, result->draws[i].compile_ns);
+        }
+        const char **cells = rows_add(&rows);
+        cells[0] = report_code(report, result->spec.id);
+        cells[1] = phase->name;
+        cells[2] = times_cell(report, result, phase->name);
+        cells[3] = passes_cell(report, result, phase);
+        cells[4] = most > 0 ? report_text(report, "%.2f×", most / least) : "–";
+        cells[5] = time_text(report, longest_ns);
     }
-    columns_end(&table, "Compilations",
-                "A compiler that tunes chooses by timing, so its code differs from one compilation "
-                "to the next. Each of these cases was compiled several times, in a new process "
-                "without earlier choices; all passes load the one in bold. *Slower*: all passes "
-                "took longer than the process that compiled it, by more than they differ; the "
-                "interval of a ratio covers that time, too.");
+    rows_end(report, &rows, COLUMNS, "Compilations",
+             "A compiler that tunes chooses by timing, so its code differs from one compilation "
+             "to the next. Each of these cases was compiled several times, in a new process "
+             "without earlier choices; all passes load the one in bold. *Slower*: all passes "
+             "took longer than the process that compiled it, by more than they differ; the "
+             "interval of a ratio covers that time, too.");
 }
 
 /* ---- every case ------------------------------------------------------------------------------ */
 
 void table_of_times(const report_t *report, const char *workload) {
-    const column_t columns[] = {
-        {"Case", 'l', false},
-        {"total", 'r', false},
-        {"95 % interval over passes", 'r', !passes_have_intervals(passes_of(report->run))}};
-    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
+    static const column_t COLUMNS[] = {
+        {"Case", 'l'}, {"total", 'r'}, {"95 % interval over passes", 'r'}};
+    rows_t rows = {.n_columns = sizeof COLUMNS / sizeof *COLUMNS};
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         const phase_t *total = result_has_times(result) ? result_phase(result, "total") : NULL;
-        if (strcmp(result->spec.workload, workload) == 0)
-            columns_row(&table, (const char *const[]){
-                                    report_code(report, result->spec.id),
-                                    report_text(report, "%s%s", time_cell(report, result, "total"),
-                                                trust_mark(result)),
-                                    total != NULL ? interval_cell(report, total) : NULL});
+        if (strcmp(result->spec.workload, workload) != 0)
+            continue;
+        const char **cells = rows_add(&rows);
+        cells[0] = report_code(report, result->spec.id);
+        cells[1] =
+            report_text(report, "%s%s", time_cell(report, result, "total"), trust_mark(result));
+        cells[2] = total != NULL ? interval_cell(report, total) : NULL;
     }
-    columns_end(&table, "Times", "%s", "");
+    rows_end(report, &rows, COLUMNS, "Times", "");
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "[mlp_infer]": its place is below the page, so that lines stay short. */
+/* "[softmax]": its place is below the page, so that lines stay short. */
 static const char *link_of(const report_t *report, const top_part_t *part) {
     return report_text(report, "[%s]", report_safe(report, part->name));
 }
@@ -60,9 +60,8 @@ static double copies_ns(const headline_row_t *row) {
     const case_result_t *ours = row->row->best;
     if (strcmp(row->set->phase, "host_to_host") != 0 || ours == NULL || !isfinite(ours->limit.frac))
         return NAN;
-    const workload_cost_t cost = workload_find(row->set->workload)->cost(&ours->spec);
     const device_rates_t rates = device_rates_of_record(row->part->run);
-    const double ns = bus_limit_ns(&cost, &rates);
+    const double ns = bus_limit_ns(&ours->spec, &rates);
     return ns > ours->limit.limit_ns ? ns : NAN;
 }
 
@@ -98,13 +97,12 @@ static const char *setting_text(const report_t *report, const headline_row_t *ro
 
 static void add_row(const report_t *page, const top_t *top, rows_t *rows,
                     const headline_row_t *row) {
-    enum { N = 6 };
     const report_t of_run = report_on(page, row->part->run), *report = &of_run;
     const size_row_t *sized = row->row;
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
     const case_result_t *ours = standing_shown(&sized->ours),
                         *rival = standing_shown(&sized->theirs);
-    const char **cells = rows_add(rows, N);
+    const char **cells = rows_add(rows);
     cells[0] = report_text(report, "%s %s%s", link_of(report, part_of(top, row->part)),
                            setting_text(report, row), on_gpu ? "" : " CPU");
     cells[1] = size_name(report, row->set, sized->size);
@@ -115,8 +113,8 @@ static void add_row(const report_t *page, const top_t *top, rows_t *rows,
 }
 
 static void print_table(const report_t *report, const top_t *top) {
-    column_t columns[] = {{"workload", 'l', false}, {"size", 'l', false},  {"speed-up", 'r', false},
-                          {"ours", 'r', false},     {"rival", 'r', false}, {"limit", 'r', false}};
+    column_t columns[] = {{"workload", 'l'}, {"size", 'l'},  {"speed-up", 'r'},
+                          {"ours", 'r'},     {"rival", 'r'}, {"limit", 'r'}};
     headline_part_t *parts = mem_zeroed(top->n_parts + 1, sizeof *parts);
     passes_t passes = {0};
     for (size_t i = 0; i < top->n_parts; i++) {
@@ -124,16 +122,15 @@ static void print_table(const report_t *report, const top_t *top) {
         passes = passes_join(passes, passes_of(parts[i].run));
     }
     headline_t headline = headline_select(parts, top->n_parts, TOP_ROWS);
-    rows_t rows = {0};
+    rows_t rows = {.n_columns = sizeof columns / sizeof *columns};
     for (size_t i = 0; i < headline.n; i++)
         add_row(report, top, &rows, &headline.rows[i]);
-    if (rows.n > 0)
-        rows_end(report, &rows, columns, NULL,
-                 report_text(report,
-                             "Medians; *speed-up*: the strongest rival's over ours, above 1 ours "
-                             "has the lower time. *Limit*: how near ours comes to what the "
-                             "hardware allows. %s",
-                             passes_note(report, passes)));
+    rows_end(report, &rows, columns, NULL,
+             report_text(report,
+                         "Medians; *speed-up*: the strongest rival's over ours, above 1 ours "
+                         "has the lower time. *Limit*: how near ours comes to what the "
+                         "hardware allows. %s",
+                         passes_note(report, passes)));
     headline_free(&headline);
     free(parts);
 }
@@ -145,7 +142,7 @@ static bool is_claimed(const size_row_t *row) {
 }
 static bool is_not_ours(const size_row_t *row) {
     return row->best == NULL && !is_claimed(row) &&
-           (row->strongest != NULL || row->claimed != NULL);
+           (row->strongest != NULL || row->theirs.claimed != NULL);
 }
 
 static const size_row_t *worst_of(const comparison_set_t *set) {
@@ -231,7 +228,7 @@ static void add_hosts(const report_t *report, losses_t *losses, const char *name
     for (size_t i = 0; i < set->n_rows && strcmp(set->phase, "host_to_host") == 0; i++)
         n += chosen[i] = is_faster_on_host(set, &set->rows[i]);
     if (n > 0)
-        text_list_add_format(&losses->hosts, "%s, %zu %s (%s)", name, n, sizes_word(set, n),
+        text_list_add_format(&losses->hosts, "%s, %zu sizes (%s)", name, n,
                              sizes_text(report, set, chosen));
 }
 
@@ -463,83 +460,6 @@ static void section_machines(const report_t *report, const top_t *top) {
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
-static bool is_on_first_machine(const report_t *report, const top_t *top, const record_t *run) {
-    return strcmp(shown_machine(report, run), shown_machine(report, &top->runs->items[0].whole)) ==
-           0;
-}
-
-/* As many as were asked for, "5-12" where the number is open, or else as there are. */
-static void add_passes(text_list_t *command, const record_t *run, passes_t passes) {
-    const sweep_text_t *sweep = run->n_sweeps > 0 ? &run->sweeps[0] : NULL;
-    if (passes.quick)
-        text_list_add(command, "--quick");
-    else if (sweep != NULL && sweep->least_passes < sweep->passes)
-        text_list_add_format(command, "--passes=%u-%u", sweep->least_passes, sweep->passes);
-    else if (passes.most > 0)
-        text_list_add_format(command, "--passes=%zu", passes.most);
-}
-
-/* Of several runs one that measures all of them. Empty if one was not of sweep files, or two were not on
- * the same GPUs. */
-static text_list_t joint_command(const report_t *report, const top_t *top) {
-    text_list_t command = {0};
-    passes_t passes = {0};
-    bool all_files = true;
-    text_list_add(&command, report->program);
-    text_list_add(&command, "run");
-    for (size_t r = 0; r < top->runs->n; r++) {
-        const record_t *run = &top->runs->items[r].whole;
-        if (!is_on_first_machine(report, top, run))
-            continue;
-        passes = passes_join(passes, passes_of(run));
-        all_files = all_files && run->n_sweeps > 0 && !passes.devices_differ;
-        for (size_t i = 0; i < run->n_sweeps; i++) {
-            text_list_add_new(&command, run->sweeps[i].path);
-            all_files = all_files && run->sweeps[i].path[0] != '(';
-        }
-    }
-    add_passes(&command, &top->runs->items[0].whole, passes);
-    if (passes.devices != NULL) /* "0,1 at once" */
-        text_list_add_format(&command, "--devices=%.*s", (int)strcspn(passes.devices, " "),
-                             passes.devices);
-    text_list_add(&command, "--out=results/again");
-    if (!all_files)
-        text_list_free(&command);
-    return command;
-}
-
-static size_t n_on_first_machine(const report_t *report, const top_t *top) {
-    size_t n = 0;
-    for (size_t r = 0; r < top->runs->n; r++)
-        n += is_on_first_machine(report, top, &top->runs->items[r].whole);
-    return n;
-}
-
-static void print_measure(const report_t *report, const top_t *top) {
-    text_list_t shown = {0};
-    const record_t *first = &top->runs->items[0].whole;
-    const size_t n = n_on_first_machine(report, top);
-    const char *what = n == top->runs->n
-                           ? "All of it"
-                           : report_text(report, "The runs on %s", shown_machine(report, first));
-    if (n > 1)
-        shown = joint_command(report, top);
-    if (shown.n == 0) {
-        shown = command_again(report->program, first);
-        what = report_text(report, "%s (%s)", n > 1 ? report_code(report, first->folder) : what,
-                           revision_text(report, first));
-    }
-    print(report,
-          "%s again, on the same kind of machine, and this report with its pages from "
-          "the files of the runs, without a GPU:\n\n",
-          what);
-    if (shown.n > 0)
-        print_command(report, shown.items, shown.n);
-    else
-        print(report, "    (the run did not record its command)\n");
-    text_list_free(&shown);
-}
-
 static void section_commands(const report_t *report, const top_t *top) {
     text_list_t folders = {0};
     for (size_t r = 0; r < top->runs->n; r++) {
@@ -549,7 +469,19 @@ static void section_commands(const report_t *report, const top_t *top) {
             text_list_add_new(&folders, report_code(report, shown->boots.runs[i]->folder));
     }
     report_heading(report, 2, "Commands and samples");
-    print_measure(report, top);
+    const shown_run_t *runs = top->runs->items;
+    const char *machine = shown_machine(report, &runs->whole);
+    print(
+        report,
+        "Each run on %s again, and this report with its pages from the files of the runs, without "
+        "a GPU:\n\n",
+        machine);
+    for (size_t r = 0; r < top->runs->n; r++) {
+        text_list_t again = command_again(report->program, &runs[r].whole);
+        if (again.n > 0 && strcmp(shown_machine(report, &runs[r].whole), machine) == 0)
+            print_command(report, again.items, again.n);
+        text_list_free(&again);
+    }
     print_command(report, top->command, top->n_command);
     print(report, "\nRaw samples of every case, with its checks: %s.\n\n",
           report_join(report, &folders, ", "));
@@ -582,19 +514,6 @@ static void section_workloads(const report_t *report, const top_t *top) {
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-/* " against PyTorch and JAX": the rivals of all workloads; "" without any. */
-static const char *title_rivals(const report_t *report, const top_t *top) {
-    comparison_set_list_t all = {0};
-    for (size_t p = 0; p < top->n_parts; p++)
-        for (size_t i = 0; i < top->parts[p].part->sets.n; i++) {
-            mem_grow(&all.items, all.n, &all.capacity, sizeof *all.items);
-            all.items[all.n++] = top->parts[p].part->sets.items[i]; /* borrowed */
-        }
-    const char *names = rivals_of_sets(report, &all);
-    free(all.items);
-    return names != NULL ? report_text(report, " against %s", names) : "";
-}
-
 /* A run without a workload has no page: what is known of it stands here. */
 static void print_pageless(const report_t *report, const top_t *top) {
     report_t shown = *report;
@@ -608,25 +527,17 @@ static void print_pageless(const report_t *report, const top_t *top) {
     }
 }
 
-/* "2026-11-26", or "2026-11-26 to 2026-11-27" of the runs on the first machine. */
-static const char *title_dates(const report_t *report, const top_t *top) {
-    const shown_run_t *runs = top->runs->items;
-    text_list_t dates = {0};
-    for (size_t r = 0; r < top->runs->n; r++)
-        if (strcmp(shown_machine(report, &runs[r].whole), shown_machine(report, &runs->whole)) == 0)
-            text_list_add_new(&dates, shown_date(report, &runs[r].whole));
-    text_list_sort(&dates);
-    const char *first = report_text(report, "%s", dates.items[0]);
-    const char *text =
-        dates.n == 1 ? first : report_text(report, "%s to %s", first, dates.items[dates.n - 1]);
-    text_list_free(&dates);
-    return text;
-}
-
 void top_page(const report_t *report, const top_t *top) {
-    const record_t *run = &top->runs->items[0].whole;
-    print(report, REPORT_TITLE "%s: %s, %s\n\n", title_rivals(report, top),
-          shown_machine(report, run), title_dates(report, top));
+    text_list_t rivals = {0}, dates = {0};
+    const shown_run_t *runs = top->runs->items;
+    for (size_t p = 0; p < top->n_parts; p++)
+        add_rivals(report, &rivals, &top->parts[p].part->sets);
+    for (size_t r = 0; r < top->runs->n; r++)
+        text_list_add_new(&dates, shown_date(report, &runs[r].whole));
+    const char *names = report_join(report, &rivals, ", ");
+    print(report, REPORT_TITLE "%s%s: %s, %s\n\n", names != NULL ? " against " : "",
+          names != NULL ? names : "", shown_machine(report, &runs->whole),
+          report_dates(report, &dates));
     if (top->picture != NULL)
         print(report, "[![Speed-up over the strongest rival](%s)](#all-workloads)\n\n",
               top->picture);

@@ -9,6 +9,7 @@
 #include "sweep/sweep.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,6 @@ typedef struct group {
     const char *label, *text; /* common to the group */
     text_list_t ids;          /* of the cases; of sanitized programs */
     const flag_t *worst;      /* of a group of flags */
-    const case_result_t *example;
 } group_t;
 
 typedef struct group_list {
@@ -63,13 +63,7 @@ static group_t *group_of(group_list_t *list, const char *label, const char *text
 
 static void add_case(group_list_t *list, const char *label, const char *text,
                      const case_result_t *result) {
-    text_list_add(&group_of(list, label, text)->ids, result->spec.id);
-}
-
-static void groups_free(group_list_t *list) {
-    for (size_t i = 0; i < list->n; i++)
-        text_list_free(&list->items[i].ids);
-    free(list->items);
+    text_list_add_new(&group_of(list, label, text)->ids, result->spec.id);
 }
 
 /* The beginning: what a worker printed before it died can be a page. */
@@ -85,23 +79,27 @@ static const char *reason_text(const report_t *report, const char *reason) {
                        report_text(report, "%.*s … (the rest: cases.jsonl)", (int)n, reason));
 }
 
-/* "3 cases: `a`, `b`, `c`" */
-static const char *which_text(const report_t *report, const text_list_t *ids) {
-    text_list_t shown = {0};
-    for (size_t i = 0; i < ids->n; i++)
-        text_list_add(&shown, report_code(report, ids->items[i]));
-    return report_text(report, "%zu case%s: %s", ids->n, ids->n == 1 ? "" : "s",
-                       report_first_few(report, &shown));
+static const char *first_codes(const report_t *report, text_list_t *items) {
+    text_list_t codes = {0};
+    for (size_t i = 0; i < items->n; i++)
+        text_list_add(&codes, report_code(report, items->items[i]));
+    text_list_free(items);
+    return report_first_few(report, &codes);
 }
 
-/* Print and free the groups. */
+/* "- **skipped**: no JAX here (cases: 3): `a`, `b`, `c`." Frees the groups. */
 static void print_groups(const report_t *report, group_list_t *list) {
     for (size_t i = 0; i < list->n; i++) {
-        const group_t *group = &list->items[i];
-        print(report, "- **%s**: %s (%s).\n", report_safe(report, group->label),
-              reason_text(report, group->text), which_text(report, &group->ids));
+        group_t *group = &list->items[i];
+        const size_t n = group->ids.n;
+        if (group->worst != NULL) {
+            group->label = report_keep(report, flag_text(group->worst));
+            group->text = "at its worst, of the first";
+        }
+        print(report, "- **%s**: %s (cases: %zu): %s.\n", report_safe(report, group->label),
+              reason_text(report, group->text), n, first_codes(report, &group->ids));
     }
-    groups_free(list);
+    free(list->items);
 }
 
 /* Why the times are not confirmed. */
@@ -114,67 +112,80 @@ static const char *trust_reason(const case_result_t *result) {
 }
 
 /* Worst first. */
-static void print_statuses(const report_t *report) {
+static void add_statuses(const report_t *report, group_list_t *groups) {
     static const case_status_t ORDER[] = {CASE_WRONG, CASE_FAILED, CASE_IMPLAUSIBLE, CASE_THROTTLED,
                                           CASE_SKIPPED};
-    group_list_t groups = {0};
     for (size_t s = 0; s < sizeof ORDER / sizeof *ORDER; s++)
         for (const case_result_t *result = NULL;
              (result = record_next(report->run, result)) != NULL;)
             if (result->status == ORDER[s])
-                add_case(&groups,
+                add_case(groups,
                          is_not_applicable(result) ? "not applicable by design"
                                                    : case_status_name(result->status),
                          result->reason != NULL ? result->reason : "no reason recorded", result);
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         if (is_self_reported(result))
-            add_case(&groups, trust_name(result->trust), trust_reason(result), result);
+            add_case(groups, trust_name(result->trust), trust_reason(result), result);
         for (size_t k = 0; k < result->device.throttle.n; k++)
-            add_case(&groups, "throttle reason", result->device.throttle.items[k], result);
+            add_case(groups, "throttle reason", result->device.throttle.items[k], result);
     }
-    print_groups(report, &groups);
 }
 
-/* Each kind of flag once, with its worst case. */
-static void print_flags(const report_t *report) {
-    group_list_t groups = {0};
-    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+static void put_first(text_list_t *ids, const char *id) {
+    text_list_add_new(ids, id);
+    for (size_t i = 1; i < ids->n; i++)
+        if (strcmp(ids->items[i], id) == 0) {
+            char *first = ids->items[0];
+            ids->items[0] = ids->items[i];
+            ids->items[i] = first;
+        }
+}
+
+/* Each kind of flag once, with its worst. compute-sanitizer ran each program once, with its smallest case. */
+static void add_flags(const report_t *report, group_list_t *groups) {
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         for (size_t k = 0; k < result->flags.n; k++) {
             const flag_t *flag = &result->flags.items[k];
-            group_t *group = group_of(&groups, report_keep(report, flag_name(flag)), "");
-            text_list_add_new(&group->ids, result->spec.id);
+            group_t *group = group_of(groups, report_keep(report, flag_name(flag)), "");
             if (group->worst == NULL || flag_severity(flag) > flag_severity(group->worst)) {
                 group->worst = flag;
-                group->example = result;
+                put_first(&group->ids, result->spec.id);
+            } else {
+                text_list_add_new(&group->ids, result->spec.id);
             }
         }
-    for (size_t i = 0; i < groups.n; i++) {
-        const group_t *group = &groups.items[i];
-        print(report, "- **%s**: %zu case%s, the worst: %s (%s).\n",
-              report_safe(report, group->label), group->ids.n, group->ids.n == 1 ? "" : "s",
-              report_safe(report, report_keep(report, flag_text(group->worst))),
-              report_code(report, group->example->spec.id));
+        const sanitize_t *found = &result->sanitize;
+        for (size_t k = 0; k < found->tools.n; k++) {
+            const char *label = report_text(report, "compute-sanitizer %s", found->tools.items[k]);
+            text_list_add_new(&group_of(groups, label, found->verdicts.items[k])->ids,
+                              found->example != NULL ? found->example : result->spec.id);
+        }
     }
-    groups_free(&groups);
 }
 
-/* compute-sanitizer ran each program once, with its smallest case. */
-static void print_sanitized(const report_t *report) {
-    group_list_t groups = {0};
-    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
-        for (size_t k = 0; k < result->sanitize.tools.n; k++)
-            text_list_add_new(&group_of(&groups, result->sanitize.tools.items[k],
-                                        result->sanitize.verdicts.items[k])
-                                   ->ids,
-                              result->sanitize.example != NULL ? result->sanitize.example
-                                                               : result->spec.id);
-    for (size_t i = 0; i < groups.n; i++) {
-        const group_t *group = &groups.items[i];
-        const char *bold = sanitize_is_finding(group->text) ? "**" : "";
-        print(report, "- compute-sanitizer, %s: %s%s%s (%s).\n", report_safe(report, group->label),
-              bold, report_safe(report, group->text), bold, which_text(report, &group->ids));
+/* The fewest samples of a phase. */
+static size_t fewest_samples(const case_result_t *result) {
+    size_t n = SIZE_MAX;
+    for (size_t k = 0; k < result->n_phases; k++)
+        n = result->phases[k].summary.n < n ? result->phases[k].summary.n : n;
+    return n;
+}
+
+static void add_doubts(const report_t *report, group_list_t *groups) {
+    enum { FEW = 30 };
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        if (!result_has_times(result))
+            continue;
+        if (has_two_values(result))
+            add_case(groups, "two values ‡",
+                     "rounds change between them, so a median is one or the other by chance",
+                     result);
+        if (fewest_samples(result) < FEW)
+            add_case(groups, "few samples", "fewer than 30 of some phase", result);
+        if (result->before.done && !result->after.done) /* interrupted runs of older versions */
+            add_case(groups, "not checked after timing",
+                     "the run was interrupted first; the check before timing passed", result);
     }
-    groups_free(&groups);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -238,54 +249,6 @@ static void print_stops(const report_t *report) {
               n_throttled);
 }
 
-/* Rounds of these cases change between two values, so a median is one or the other by chance. */
-static void print_bimodal(const report_t *report) {
-    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
-        const phase_t *phase = result_has_times(result) ? compared_phase(result) : NULL;
-        for (size_t i = 0; i < result->n_phases && (phase == NULL || !phase->bimodal.found); i++)
-            phase = &result->phases[i];
-        if (result_has_times(result) && phase != NULL && phase->bimodal.found)
-            print(report, "- **Two values** ‡ in %s, `%s`: %s.\n",
-                  report_code(report, result->spec.id), phase->name,
-                  report_keep(report, bimodal_text(&phase->bimodal)));
-    }
-}
-
-static void print_few_samples(const report_t *report) {
-    enum { FEW = 30 };
-    size_t n_few = 0, fewest = FEW;
-    const char *id = NULL;
-    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
-        size_t n = FEW;
-        for (size_t k = 0; k < result->n_phases && result_has_times(result); k++)
-            n = result->phases[k].summary.n < n ? result->phases[k].summary.n : n;
-        n_few += n < FEW;
-        if (n < fewest) {
-            fewest = n;
-            id = result->spec.id;
-        }
-    }
-    if (id != NULL)
-        print(report,
-              "- **Few samples:** %zu case%s fewer than %d samples of some phase; the minimum is "
-              "%zu (%s).\n",
-              n_few, n_few == 1 ? " has" : "s have", FEW, fewest, report_code(report, id));
-}
-
-/* Interrupted runs of older versions have such cases. */
-static void print_unchecked(const report_t *report) {
-    text_list_t ids = {0};
-    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
-        if (result_has_times(result) && result->before.done && !result->after.done)
-            text_list_add(&ids, report_code(report, result->spec.id));
-    const char *list = report_join(report, &ids, ", ");
-    if (list != NULL)
-        print(report,
-              "- **Not checked after timing:** %s. The run was interrupted first; the check before "
-              "timing passed.\n",
-              list);
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
 
 static void print_header_warnings(const report_t *report) {
@@ -334,14 +297,6 @@ static void print_header_warnings(const report_t *report) {
 
 static const record_t *whole_run(const report_t *report) {
     return report->whole != NULL ? report->whole : report->run;
-}
-
-static const char *first_codes(const report_t *report, text_list_t *items) {
-    text_list_t codes = {0};
-    for (size_t i = 0; i < items->n; i++)
-        text_list_add(&codes, report_code(report, items->items[i]));
-    text_list_free(items);
-    return report_first_few(report, &codes);
 }
 
 static void print_edits(const report_t *report) {
@@ -410,8 +365,8 @@ static void print_missing(const report_t *report) {
     record_index_free(&index);
     const size_t n = missing.n;
     if (n > 0)
-        print(report, "- **Missing:** %zu case%s of the sweeps %s no line: %s.\n", n,
-              n == 1 ? "" : "s", n == 1 ? "has" : "have", first_codes(report, &missing));
+        print(report, "- **Missing**: in the sweeps, without a line (cases: %zu): %s.\n", n,
+              first_codes(report, &missing));
 }
 
 void section_warnings(const report_t *report) {
@@ -419,12 +374,11 @@ void section_warnings(const report_t *report) {
     print_header_warnings(report);
     print_edits(report);
     print_missing(report);
-    print_statuses(report);
-    print_flags(report);
-    print_sanitized(report);
-    print_bimodal(report);
-    print_few_samples(report);
-    print_unchecked(report);
+    group_list_t groups = {0};
+    add_statuses(report, &groups);
+    add_flags(report, &groups);
+    add_doubts(report, &groups);
+    print_groups(report, &groups);
     print_stops(report);
     print(report, "\n");
 }

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "workloads/common/workload.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -9,49 +10,23 @@
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static const struct size_words {
-    const char *param;
-    const char *one, *many;     /* "at 3 of the 4 …" */
-    const char *before, *after; /* around the number */
-} WORDS[] = {
-    {"batch", "batch size", "batch sizes", "batch ", ""},
-    {"points", "data-set size", "data-set sizes", "", " points"},
-    {"hidden", "width", "widths", "width ", ""},
-    {"width", "width", "widths", "width ", ""},
-    {"live", "number of blocks", "numbers of blocks", "", " in use"},
-};
-
-static const struct size_words OTHERS = {NULL, "size", "sizes", NULL, ""};
-
-static const struct size_words *words_of(const comparison_set_t *set) {
-    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (strcmp(WORDS[i].param, set->size_param) == 0)
-            return &WORDS[i];
-    return &OTHERS;
-}
-
-const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size) {
-    if (strcmp(set->size_param, "batch") == 0)
-        return units_count(report_buffer(report), size);
-    if (words_of(set) == &OTHERS)
-        return size >= 1 << 20 ? units_count(report_buffer(report), size)
-                               : report_text(report, "%lld", (long long)size);
-    if (size > 0 && size % 1000000 == 0)
-        return report_text(report, "%lld M", (long long)size / 1000000);
-    if (size > 0 && size % 1000 == 0)
-        return report_text(report, "%lld k", (long long)size / 1000);
-    return report_text(report, "%lld", (long long)size);
+/* "5 M", "4096", "2^20" */
+const char *size_cell(const report_t *report, int64_t size) {
+    if (size > 1000 && size % 1000 == 0)
+        return report_text(report, "%lld %c",
+                           (long long)(size % 1000000 == 0 ? size / 1000000 : size / 1000),
+                           size % 1000000 == 0 ? 'M' : 'k');
+    return size >= 1 << 20 ? units_count(report_buffer(report), size)
+                           : report_text(report, "%lld", (long long)size);
 }
 
 const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size) {
-    const struct size_words *words = words_of(set);
-    const char *cell = size_cell(report, set, size);
-    return words->before != NULL ? report_text(report, "%s%s%s", words->before, cell, words->after)
-                                 : report_text(report, "%s %s", set->size_param, cell);
-}
-
-const char *sizes_word(const comparison_set_t *set, size_t n) {
-    return n == 1 ? words_of(set)->one : words_of(set)->many;
+    const workload_t *known = workload_find(set->workload);
+    const char *cell = size_cell(report, size);
+    if (known == NULL || (known->size_before == NULL && known->size_after == NULL))
+        return report_text(report, "%s %s", set->size_param, cell);
+    return report_text(report, "%s%s%s", known->size_before != NULL ? known->size_before : "", cell,
+                       known->size_after != NULL ? known->size_after : "");
 }
 
 const char *size_heading(const report_t *report, const comparison_set_t *set) {
@@ -67,8 +42,8 @@ const char *sizes_text(const report_t *report, const comparison_set_t *set, cons
             i++;
         if (i > first)
             text_list_add_format(&ranges, i - first > 1 ? "%s–%s" : "%s",
-                                 size_cell(report, set, set->rows[first].size),
-                                 size_cell(report, set, set->rows[i - 1].size));
+                                 size_cell(report, set->rows[first].size),
+                                 size_cell(report, set->rows[i - 1].size));
     }
     return report_join(report, &ranges, ", ");
 }
@@ -83,8 +58,7 @@ const char *sizes_where(const report_t *report, const comparison_set_t *set, row
     }
     return n == 0   ? NULL
            : n == 1 ? size_name(report, set, set->rows[last].size)
-                    : report_text(report, "%zu %s (%s)", n, sizes_word(set, n),
-                                  sizes_text(report, set, chosen));
+                    : report_text(report, "%zu sizes (%s)", n, sizes_text(report, set, chosen));
 }
 
 /* ---- contenders ------------------------------------------------------------------------------ */
@@ -114,18 +88,10 @@ const char *key_cell(const report_t *report, const case_result_t *result) {
     return report_text(report, "%s%s", name, trust_mark(result));
 }
 
-const char *rivals_of_sets(const report_t *report, const comparison_set_list_t *sets) {
-    text_list_t names = {0};
+void add_rivals(const report_t *report, text_list_t *names, const comparison_set_list_t *sets) {
     for (size_t s = 0; s < sets->n; s++)
         for (size_t i = 0; i < sets->items[s].n_rivals; i++)
-            text_list_add_new(&names, report_safe(report, engine_name(sets->items[s].rivals[i])));
-    const char *text = NULL;
-    for (size_t i = 0; i < names.n; i++)
-        text = i == 0 ? report_text(report, "%s", names.items[i])
-                      : report_text(report, i + 1 < names.n ? "%s, %s" : "%s and %s", text,
-                                    names.items[i]);
-    text_list_free(&names);
-    return text;
+            text_list_add_new(names, report_safe(report, engine_name(sets->items[s].rivals[i])));
 }
 
 const char *set_name(const report_t *report, const comparison_set_t *set) {
@@ -171,19 +137,12 @@ bool is_lost(const size_row_t *row) {
 bool is_even(const size_row_t *row) {
     return row->headline.verdict == VERDICT_NO_DIFFERENCE;
 }
-static bool is_slower(const size_row_t *row) {
-    return row->headline.verdict == VERDICT_THEIRS;
-}
-static bool is_undecided(const size_row_t *row) {
-    return row->headline.verdict == VERDICT_UNDECIDED;
-}
-
 static void add_sizes(const report_t *report, const comparison_set_t *set, text_list_t *parts,
-                      const char *what, row_fits_t *fits) {
+                      const char *what, verdict_t verdict) {
     bool *chosen = report_array(report, set->n_rows, sizeof *chosen);
     size_t n = 0;
     for (size_t i = 0; i < set->n_rows; i++)
-        n += chosen[i] = fits(&set->rows[i]);
+        n += chosen[i] = set->rows[i].headline.verdict == verdict;
     if (n > 0)
         text_list_add_format(parts, "%s at %zu (%s)", what, n, sizes_text(report, set, chosen));
 }
@@ -194,15 +153,15 @@ const char *tally_text(const report_t *report, const comparison_set_t *set) {
                  missing = tally.of[VERDICT_NONE] - claimed;
     text_list_t parts = {0};
     if (undecided == tally.n)
-        text_list_add_format(&parts, "lower time at %zu of %zu %s, in too few passes to say more",
-                             tally.n_lower, tally.n, sizes_word(set, tally.n));
+        text_list_add_format(&parts,
+                             "lower time at %zu of %zu sizes, in too few passes to say more",
+                             tally.n_lower, tally.n);
     else
-        text_list_add_format(&parts, "faster at %zu of %zu %s", tally.of[VERDICT_OURS], tally.n,
-                             sizes_word(set, tally.n));
-    add_sizes(report, set, &parts, "slower", is_slower);
-    add_sizes(report, set, &parts, "no difference", is_even);
+        text_list_add_format(&parts, "faster at %zu of %zu sizes", tally.of[VERDICT_OURS], tally.n);
+    add_sizes(report, set, &parts, "slower", VERDICT_THEIRS);
+    add_sizes(report, set, &parts, "no difference", VERDICT_NO_DIFFERENCE);
     if (undecided < tally.n)
-        add_sizes(report, set, &parts, "undecided", is_undecided);
+        add_sizes(report, set, &parts, "undecided", VERDICT_UNDECIDED);
     if (missing > 0)
         text_list_add_format(&parts, "%zu not compared (a side has no valid time)", missing);
     if (claimed > 0)
@@ -292,63 +251,28 @@ const char *passes_note(const report_t *report, passes_t passes) {
                        busy);
 }
 
-/* The passes on the machine of `passes[at]`; NULL if an earlier one is on it. */
-static const char *passes_there(const report_t *report, size_t at) {
-    const record_t *run = report->whole;
-    const char *host = environment_get(&run->passes[at], "host"),
-               *gpu = environment_get(&run->passes[at], "gpu");
-    text_list_t numbers = {0};
-    for (size_t i = 0; i < run->n_passes; i++) {
-        if (!record_pass_is_on(&run->passes[i], host, gpu))
-            continue;
-        if (i < at) {
-            text_list_free(&numbers);
-            return NULL;
-        }
-        const char *number = environment_get(&run->passes[i], "pass");
-        if (!text_list_has(&numbers, number)) /* two shards have the same passes */
-            text_list_add(&numbers, number);
-    }
-    const char *plural = numbers.n == 1 ? "" : "es", *list = report_join(report, &numbers, ", ");
-    return report_text(report, "pass%s %s on %s%s%s%s", plural, list,
-                       host != NULL ? host : "unknown host", gpu != NULL ? " (" : "",
-                       gpu != NULL ? gpu : "", gpu != NULL ? ")" : "");
-}
-
-/* Were all passes on GPUs of one host at once? */
-static bool is_one_host(const record_t *run) {
-    bool same = environment_get(&run->environment, "measure.devices") != NULL;
-    for (size_t i = 1; i < run->n_passes && same; i++) {
-        const char *host = environment_get(&run->passes[i], "host"),
-                   *first = environment_get(&run->passes[0], "host");
-        same = host != NULL && first != NULL && strcmp(host, first) == 0;
-    }
-    return same;
-}
-
-static const char *gpus_text(const report_t *report) {
-    const char *devices = environment_get(&report->whole->environment, "measure.devices");
-    return report_text(report,
-                       "**Measured on several GPUs of one host:** each case has all its passes on "
-                       "one of GPUs %.*s, while others ran on the rest. What differs between these "
-                       "GPUs is in no interval.",
-                       (int)strcspn(devices, " "), report_safe(report, devices));
-}
-
 const char *machines_text(const report_t *report) {
+    const record_t *run = report->whole;
+    const char *devices = environment_get(&run->environment, "measure.devices");
     text_list_t machines = {0};
-    if (is_one_host(report->whole))
-        return gpus_text(report);
-    for (size_t i = 0; i < report->whole->n_passes; i++) {
-        const char *passes = passes_there(report, i);
-        if (passes != NULL)
-            text_list_add(&machines, report_safe(report, passes));
+    for (size_t i = 0; i < run->n_passes; i++) {
+        const char *host = environment_get(&run->passes[i], "host"),
+                   *gpu = environment_get(&run->passes[i], "gpu");
+        text_list_add_new(&machines,
+                          report_text(report, "%s%s%s", host != NULL ? host : "unknown host",
+                                      gpu != NULL && devices == NULL ? " " : "",
+                                      gpu != NULL && devices == NULL ? gpu : ""));
     }
-    if (machines.n > 1)
-        return report_text(report, "**Measured on several machines of one kind:** %s.",
-                           report_join(report, &machines, "; "));
-    text_list_free(&machines);
-    return NULL;
+    const bool several = machines.n > 1 || devices != NULL;
+    const char *list = report_join(report, &machines, ", ");
+    return several ? report_text(report,
+                                 "**Measured on several machines or GPUs of one kind:** %s%s%s. "
+                                 "What differs between them is in no interval of a case that has "
+                                 "all its passes on one.",
+                                 report_safe(report, list != NULL ? list : "unknown host"),
+                                 devices != NULL ? ", GPUs " : "",
+                                 devices != NULL ? report_safe(report, devices) : "")
+                   : NULL;
 }
 
 char *bimodal_text(const bimodal_t *bimodal) {

@@ -6,14 +6,13 @@
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes"; "Batch", "Points". */
-const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size);
+/* "64", "5 M"; "batch 64", "5 M points"; "Batch", "Points". */
+const char *size_cell(const report_t *report, int64_t size);
 const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size);
-const char *sizes_word(const comparison_set_t *set, size_t n);
 const char *size_heading(const report_t *report, const comparison_set_t *set);
 /* "1, 64–256, 2^20": the rows of the set that are chosen; a dash joins adjacent ones. NULL: none. */
 const char *sizes_text(const report_t *report, const comparison_set_t *set, const bool *chosen);
-/* "batch 64", "3 batch sizes (64–256)": where a row fits; or NULL. */
+/* "batch 64", "3 sizes (64–256)": where a row fits; or NULL. */
 typedef bool row_fits_t(const size_row_t *row);
 const char *sizes_where(const report_t *report, const comparison_set_t *set, row_fits_t *fits);
 
@@ -25,8 +24,8 @@ const char *who_and_name(const report_t *report, const case_result_t *result);
 const char *contender_text(const report_t *report, const case_result_t *result);
 /* "cuda 03_vectorized, f16": engine, device, variant and precision. */
 const char *key_cell(const report_t *report, const case_result_t *result);
-/* "PyTorch", "PyTorch and JAX": the rivals of several sets. NULL: none. */
-const char *rivals_of_sets(const report_t *report, const comparison_set_list_t *sets);
+/* Names of the rivals of several sets. */
+void add_rivals(const report_t *report, text_list_t *names, const comparison_set_list_t *sets);
 /* "4-5-1, f32, on the GPU" */
 const char *set_name(const report_t *report, const comparison_set_t *set);
 
@@ -44,7 +43,7 @@ bool has_headline(const size_row_t *row);
 speedup_t headline_of(const size_row_t *row);
 /* A rival leads; it is no difference. */
 row_fits_t is_lost, is_even;
-/* "faster at 25 of 29 batch sizes, slower at 3 (64–256), no difference at 1 (2^20)"; of few passes "lower time at …". */
+/* "faster at 25 of 29 sizes, slower at 3 (64–256), no difference at 1 (2^20)"; of few passes "lower time at …". */
 const char *tally_text(const report_t *report, const comparison_set_t *set);
 
 /* ---- passes: of the cases with times, without calibration --------------------------------------- */
@@ -66,7 +65,7 @@ bool passes_have_intervals(passes_t passes); /* in any case? */
 const char *passes_counted(const report_t *report, passes_t passes);
 /* "6 passes; 95 % intervals are over passes. ‡: …": for below a table with ratios; "" without times. */
 const char *passes_note(const report_t *report, passes_t passes);
-/* A sentence on which passes ran where, if not all on one GPU; else NULL. */
+/* A sentence on where passes ran, if not all on one GPU; else NULL. */
 const char *machines_text(const report_t *report);
 
 /* "9.6 µs in 61 % of the rounds, 17.0 µs in 39 %"; the caller frees it. */

@@ -10,7 +10,6 @@
 #include "report/warnings.h"
 #include "workloads/common/workload.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,97 +28,88 @@ static bool is_of_a_workload(const char *name) {
     return false;
 }
 
-/* A chart's name without that of its workload; NULL for charts of another one. */
-static const char *name_in(const char *file, const char *workload) {
+/* A chart's name without that of its workload; NULL: it is another one's, or no chart that this program draws. */
+static const char *name_in(const report_t *report, const char *file, const char *workload) {
+    const workload_t *known = workload_find(workload);
     const char *rest = after_prefix(file, workload);
-    return rest == NULL && chart_names_are_plain(workload) && !is_of_a_workload(file) ? file : rest;
+    if (rest == NULL && known != NULL && known->charts_have_no_prefix && !is_of_a_workload(file))
+        rest = file;
+    return rest != NULL ? report_keep(report, fs_stem(rest)) : NULL;
 }
 
-/* A chart's position among its workload's charts: that of its kind; unknown kinds are last.
- * SIZE_MAX for charts of another workload. */
-static size_t rank_of(const report_t *report, const char *file, const char *workload) {
+typedef struct charts {
+    const char *folder; /* plots/<run> */
+    text_list_t files;  /* of the page, in the order of their kinds; unknown kinds are last */
+    size_t n_left_out;
+} charts_t;
+
+static charts_t charts_of(const report_t *report, const char *workload) {
+    const record_t *run = report->whole;
+    charts_t charts = {.folder = report_keep(report, charts_folder(report->root, NULL, run))};
+    text_list_t all = {0};
     size_t n;
-    const char *name = name_in(file, workload);
-    const chart_kind_t *kinds = chart_kinds(&n), *kind = NULL;
-    if (name == NULL)
-        return SIZE_MAX;
-    kind = chart_kind_find(report_keep(report, fs_stem(name)));
-    return kind != NULL ? (size_t)(kind - kinds) : n;
-}
-
-/* The pictures of the folder, sorted. */
-/* The pictures of the folder, sorted. */
-static text_list_t pictures_in(const char *folder) {
-    text_list_t names = {0};
     error_t none = ERROR_INIT; /* an unreadable folder has no charts */
-    if (fs_is_folder(folder) && fs_list(folder, ".svg", &names, &none) != STATUS_OK)
-        text_list_free(&names);
-    return names;
+    const chart_kind_t *kinds = chart_kinds(&n);
+    if (fs_is_folder(charts.folder) && fs_list(charts.folder, ".svg", &all, &none) != STATUS_OK)
+        text_list_free(&all);
+    for (size_t k = 0; k <= n; k++)
+        for (size_t i = 0; i < all.n; i++) {
+            const char *name = name_in(report, all.items[i], workload);
+            if (name == NULL || chart_kind_find(name) != (k < n ? &kinds[k] : NULL))
+                continue;
+            if (charts_have(charts.folder, run, all.items[i]))
+                text_list_add(&charts.files, all.items[i]);
+            else
+                charts.n_left_out++;
+        }
+    text_list_free(&all);
+    return charts;
 }
 
 /* Why charts that a reader may look for are not shown, and how to get them. */
-static void print_left_out(const report_t *report, const record_t *run, const char *folder,
-                           size_t n_left_out) {
-    char *draw = mem_format("%s plot %s", report->program, run->folder),
-         *other = fs_is_folder(folder) ? NULL : charts_other_run(report->root, run);
-    if (n_left_out > 0)
+static void print_left_out(const report_t *report, const charts_t *charts) {
+    const record_t *run = report->whole;
+    const char *draw = report_text(report, "%s plot %s", report->program, run->folder);
+    char *other = fs_is_folder(charts->folder) ? NULL : charts_other_run(report->root, run);
+    if (charts->n_left_out > 0)
         print(report,
-              "Left out: %zu chart%s in `plots/`, not drawn from this run as it is. %s draws its "
-              "own.\n\n",
-              n_left_out, n_left_out == 1 ? "" : "s", report_code(report, draw));
+              "Left out: charts in `plots/` that were not drawn from this run as it is (%zu). %s "
+              "draws its own.\n\n",
+              charts->n_left_out, report_code(report, draw));
     else if (other != NULL)
         print(report,
               "Left out: the charts of its name in `plots/`, drawn from %s. %s draws its own.\n\n",
               report_code(report, other), report_code(report, draw));
-    free(draw);
     free(other);
 }
 
-static void print_chart(const report_t *report, const char *folder, const char *file,
-                        const char *workload) {
-    const workload_t *known = workload_find(workload);
-    const char *path = report_keep(report, fs_join(folder, file));
-    const char *name = report_keep(report, fs_stem(name_in(file, workload)));
-    const char *title = report_keep(
-        report,
-        chart_title(name, known != NULL && known->size_noun != NULL ? known->size_noun : "size"));
-    print(report, "![%s](%s)\n\n", report_safe(report, title),
-          report_keep(report, report_link(report, path)));
-}
-
 /* Those that come first on a page, or all others. */
-static void section_charts(const report_t *report, const char *workload, bool first) {
-    const char *const FIRST[] = {"speed.svg", "ladder.svg"};
-    const record_t *run = report->whole;
-    const char *folder = report_keep(report, charts_folder(report->root, NULL, run));
-    text_list_t names = pictures_in(folder);
-    size_t n_shown = 0, n_left_out = 0, n_kinds;
-    chart_kinds(&n_kinds);
-    for (size_t rank = 0; rank <= n_kinds; rank++)
-        for (size_t i = 0; i < names.n; i++) {
-            const char *file = names.items[i], *name = name_in(file, workload);
-            if (rank_of(report, file, workload) != rank)
-                continue;
-            if (!charts_have(folder, run, file)) {
-                n_left_out++;
-                continue;
-            }
-            if ((strcmp(name, FIRST[0]) == 0 || strcmp(name, FIRST[1]) == 0) != first)
-                continue;
-            if (n_shown++ == 0 && !first)
-                report_heading(report, 2, "Charts");
-            print_chart(report, folder, file, workload);
-        }
-    if (!first)
-        print_left_out(report, run, folder, n_left_out);
-    text_list_free(&names);
+static void print_charts(const report_t *report, const charts_t *charts, const char *workload,
+                         bool first) {
+    const workload_t *known = workload_find(workload);
+    const char *noun = known != NULL && known->size_noun != NULL ? known->size_noun : "size";
+    bool any = false;
+    for (size_t i = 0; i < charts->files.n; i++) {
+        const char *file = charts->files.items[i], *name = name_in(report, file, workload);
+        if ((strcmp(name, "speed") == 0 || strcmp(name, "ladder") == 0) != first)
+            continue;
+        if (!first && !any)
+            report_heading(report, 2, "Charts");
+        any = true;
+        const char *title = report_keep(report, chart_title(name, noun)),
+                   *path = report_keep(report, fs_join(charts->folder, file));
+        print(report, "![%s](%s)\n\n", report_safe(report, title),
+              report_keep(report, report_link(report, path)));
+    }
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
 static void print_title(const report_t *report, const shown_part_t *part) {
     const workload_t *known = workload_find(part->workload);
-    const char *rivals = rivals_of_sets(report, &part->sets);
+    text_list_t names = {0};
+    add_rivals(report, &names, &part->sets);
+    const char *rivals = report_join(report, &names, ", ");
     const status_counts_t counts = count_statuses(report->run);
     const char *statuses = statuses_text(report, &counts);
     print(report, REPORT_TITLE "%s%s: %s on %s, %s\n\n", rivals != NULL ? " against " : "",
@@ -138,7 +128,8 @@ void workload_page(report_t *report, const shown_run_t *shown, const shown_part_
     report->boots = &part->boots;
     views_t views = views_of(report, &part->sets);
     print_title(report, part);
-    section_charts(report, part->workload, true);
+    charts_t charts = charts_of(report, part->workload);
+    print_charts(report, &charts, part->workload, true);
     section_findings(report, &part->sets, &views);
     report_heading(report, 2, "Tables");
     table_by_size(report, &views);
@@ -149,7 +140,9 @@ void workload_page(report_t *report, const shown_run_t *shown, const shown_part_
         table_of_times(report, part->workload);
     table_of_contenders(report, part->workload);
     table_of_compilations(report);
-    section_charts(report, part->workload, false);
+    print_charts(report, &charts, part->workload, false);
+    print_left_out(report, &charts);
+    text_list_free(&charts.files);
     section_warnings(report);
     section_environment(report);
     section_device(report);

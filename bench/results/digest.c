@@ -248,3 +248,25 @@ void record_warn_incomplete(const record_t *run) {
     if (record_seal(run) == SEAL_BROKEN)
         output_print(stderr, "%s: lines were edited after the run was closed\n", run->folder);
 }
+
+/* ==== several runs ============================================================================ */
+
+void records_free(record_t *runs, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        record_free(&runs[i]);
+    free(runs);
+}
+
+status_t records_load(const char *const *folders, size_t n, const text_list_t *phases,
+                      record_t **runs, error_t *err) {
+    *runs = mem_zeroed(n, sizeof **runs);
+    for (size_t i = 0; i < n; i++) {
+        const status_t status = record_load_phases(folders[i], phases, &(*runs)[i], err);
+        if (status != STATUS_OK) {
+            records_free(*runs, i);
+            return status;
+        }
+        record_warn_incomplete(&(*runs)[i]);
+    }
+    return STATUS_OK;
+}

@@ -14,44 +14,34 @@
 
 /* ==== the study's CSVs ======================================================================== */
 
-/* Column 0 is the batch, the last is the total of the others. */
-enum { STUDY_MOST_COLUMNS = 7 };
-typedef struct study_layout {
-    const char *engine, *variant;
-    size_t n;
-    const char *columns[STUDY_MOST_COLUMNS];
-    const char *phases[STUDY_MOST_COLUMNS];
-} study_layout_t;
-
-/* Charts fit some dozens of batches, and all rows are searched for each. */
-enum { BATCHES_LIMIT = 1000 };
+/* Charts fit some dozens of sizes, and all rows are searched for each. */
+enum { SIZES_LIMIT = 1000 };
 
 static const double NS_PER_MS = 1e6;
 
-static const study_layout_t STUDY_LAYOUTS[STUDY_KINDS] = {
-    [STUDY_CUDA] = {"cuda",
-                    "01_study",
-                    7,
-                    {"Batch", "Malloc", "H2D", "Kernel", "D2H", "Free", "Total"},
-                    {NULL, "malloc", "h2d", "kernel", "d2h", "free", "total"}},
-    [STUDY_PYTORCH] = {"pytorch",
-                       "eager",
-                       6,
-                       {"Batch", "Init", "H2D", "Forward", "D2H", "Total"},
-                       {NULL, "init", "h2d", "forward", "d2h", "total"}},
-};
+/* "Batch,Malloc,…,Total or Batch,Init,…,Total" */
+static char *columns_of(const study_t *study) {
+    text_list_t sides = {0};
+    for (size_t i = 0; i < STUDY_SIDES; i++) {
+        text_list_t columns = {0};
+        for (size_t c = 0; c < study->sides[i].n; c++)
+            text_list_add(&columns, study->sides[i].columns[c]);
+        text_list_take(&sides, text_list_join(&columns, ","));
+        text_list_free(&columns);
+    }
+    char *text = text_list_join(&sides, " or ");
+    text_list_free(&sides);
+    return text;
+}
 
-static status_t recognise(const csv_table_t *table, study_kind_t *kind, error_t *err) {
-    for (size_t i = 0; i < STUDY_KINDS; i++)
-        if (csv_has_header(table, STUDY_LAYOUTS[i].columns, STUDY_LAYOUTS[i].n)) {
-            *kind = (study_kind_t)i;
+static status_t recognise(const study_t *study, const csv_table_t *table, size_t *side,
+                          error_t *err) {
+    for (*side = 0; *side < STUDY_SIDES; ++*side)
+        if (csv_has_header(table, study->sides[*side].columns, study->sides[*side].n))
             return STATUS_OK;
-        }
-    char *found = text_list_join(&table->columns, ",");
-    error_set(err, STATUS_USAGE,
-              "line 1: found the columns %s, expected Batch,Malloc,H2D,Kernel,D2H,Free,Total or "
-              "Batch,Init,H2D,Forward,D2H,Total",
-              found);
+    char *found = text_list_join(&table->columns, ","), *expected = columns_of(study);
+    error_set(err, STATUS_USAGE, "line 1: found the columns %s, expected %s", found, expected);
+    free(expected);
     free(found);
     return STATUS_USAGE;
 }
@@ -60,11 +50,11 @@ static status_t check_rows(const csv_table_t *table, error_t *err) {
     if (table->n_rows == 0)
         return error_set(err, STATUS_USAGE, "found column names but no rows");
     for (size_t row = 0; row < table->n_rows; row++) {
-        double batch = csv_value(table, row, 0);
-        if (batch < 1 || batch > 1e15 || batch != floor(batch))
+        const double size = csv_value(table, row, 0);
+        if (size < 1 || size > 1e15 || size != floor(size))
             return error_set(err, STATUS_USAGE,
-                             "line %zu: column Batch: found %g, expected an integer of at least 1",
-                             table->lines[row], batch);
+                             "line %zu: column %s: found %g, expected an integer of at least 1",
+                             table->lines[row], table->columns.items[0], size);
         for (size_t column = 1; column < table->columns.n; column++) {
             const bool is_total = column + 1 == table->columns.n;
             const double ms = csv_value(table, row, column);
@@ -78,22 +68,17 @@ static status_t check_rows(const csv_table_t *table, error_t *err) {
     return STATUS_OK;
 }
 
-static int by_value(const void *a, const void *b) {
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-/* Different batches, ascending; the caller frees them. */
-static double *batches_of(const csv_table_t *table, size_t *n) {
-    double *batches = mem_zeroed(table->n_rows, sizeof *batches);
+/* Different sizes, ascending; the caller frees them. */
+static double *sizes_of(const csv_table_t *table, size_t *n) {
+    double *sizes = mem_zeroed(table->n_rows, sizeof *sizes);
     for (size_t row = 0; row < table->n_rows; row++)
-        batches[row] = csv_value(table, row, 0);
-    qsort(batches, table->n_rows, sizeof *batches, by_value);
+        sizes[row] = csv_value(table, row, 0);
+    stats_sort(sizes, table->n_rows);
     *n = 0;
     for (size_t i = 0; i < table->n_rows; i++)
-        if (*n == 0 || batches[*n - 1] != batches[i])
-            batches[(*n)++] = batches[i];
-    return batches;
+        if (*n == 0 || sizes[*n - 1] != sizes[i])
+            sizes[(*n)++] = sizes[i];
+    return sizes;
 }
 
 static double residual_ns(const csv_table_t *table, size_t row) {
@@ -104,61 +89,62 @@ static double residual_ns(const csv_table_t *table, size_t row) {
     return (csv_value(table, row, last) - sum) * NS_PER_MS;
 }
 
-static void add_phases(const csv_table_t *table, const study_layout_t *layout, double batch,
+static void add_phases(const csv_table_t *table, const study_side_t *side, double size,
                        case_result_t *result) {
     double *samples = mem_zeroed(table->n_rows, sizeof *samples);
-    for (size_t column = 1; column <= layout->n; column++) {
-        bool residual = column == layout->n;
+    for (size_t column = 1; column <= side->n; column++) {
+        bool residual = column == side->n;
         size_t n = 0;
         for (size_t row = 0; row < table->n_rows; row++)
-            if (csv_value(table, row, 0) == batch)
+            if (csv_value(table, row, 0) == size)
                 samples[n++] =
                     residual ? residual_ns(table, row) : csv_value(table, row, column) * NS_PER_MS;
         phase_t *phase =
-            result_add_phase(result, residual ? "residual" : layout->phases[column], CLOCK_HOST);
+            result_add_phase(result, residual ? "residual" : side->phases[column], CLOCK_HOST);
         phase_add_round(phase, samples, n);
         phase_summarise(phase);
     }
     free(samples);
 }
 
-static void add_case(const csv_table_t *table, const study_layout_t *layout, double batch,
+static void add_case(const study_t *study, const csv_table_t *table, double size,
                      study_log_t *log) {
+    const study_side_t *side = &study->sides[log->side];
+    char label[32];
     case_t spec = {
-        .id = mem_format("mlp_infer/%s/%s/batch=%.0f",
-                         log->kind == STUDY_PYTORCH ? "pytorch-cuda" : "cuda", layout->variant,
-                         batch),
-        .workload = mem_text("mlp_infer"),
-        .engine = mem_text(layout->engine),
+        .workload = mem_text(study->workload),
+        .engine = mem_text(side->engine),
         .device = mem_text("cuda"),
-        .variant = mem_text(layout->variant),
-        .dtype = mem_text("f32"),
+        .variant = mem_text(side->variant),
+        .dtype = mem_text(study->dtype),
     };
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = (int64_t)batch});
+    spec.id = mem_format("%s/%s/%s/%s=%.0f", spec.workload, case_engine_label(&spec, label),
+                         spec.variant, study->size_param, size);
+    case_add_param(&spec, study->size_param,
+                   &(value_t){.kind = VALUE_INT, .integer = (int64_t)size});
     mem_grow(&log->cases, log->n_cases, &log->capacity, sizeof *log->cases);
     case_result_t *result = &log->cases[log->n_cases++];
     result_init(result, &spec);
     case_free(&spec);
-    add_phases(table, layout, batch, result);
+    add_phases(table, side, size, result);
 }
 
-status_t study_csv_load(const char *path, study_log_t *log, error_t *err) {
+status_t study_csv_load(const study_t *study, const char *path, study_log_t *log, error_t *err) {
     *log = (study_log_t){0};
     csv_table_t table;
     TRY(csv_read(path, &table, err));
-    status_t status = recognise(&table, &log->kind, err);
+    status_t status = recognise(study, &table, &log->side, err);
     if (status == STATUS_OK)
         status = check_rows(&table, err);
     if (status == STATUS_OK) {
         size_t n;
-        double *batches = batches_of(&table, &n);
-        if (n > BATCHES_LIMIT)
-            status =
-                error_set(err, STATUS_USAGE, "found %zu different batches, expected at most %d", n,
-                          BATCHES_LIMIT);
+        double *sizes = sizes_of(&table, &n);
+        if (n > SIZES_LIMIT)
+            status = error_set(err, STATUS_USAGE,
+                               "found %zu different batches, expected at most %d", n, SIZES_LIMIT);
         for (size_t i = 0; i < n && status == STATUS_OK; i++)
-            add_case(&table, &STUDY_LAYOUTS[log->kind], batches[i], log);
-        free(batches);
+            add_case(study, &table, sizes[i], log);
+        free(sizes);
     }
     csv_free(&table);
     return status == STATUS_OK ? STATUS_OK : error_within(err, "%s", path);
@@ -172,13 +158,6 @@ void study_log_free(study_log_t *log) {
 }
 
 /* ==== writing CSVs ============================================================================ */
-
-/* The published study: a 4-5-1 MLP; a cudaMalloc and a pageable copy per array in every sample. */
-static const int64_t STUDY_LAYERS[] = {4, 5, 1};
-static const struct {
-    const char *technique, *choice;
-} STUDY_TECHNIQUES[] = {
-    {"alloc", "malloc"}, {"copy", "pageable"}, {"weights", "upload"}, {"launch", "stream"}};
 
 /* Close `stream` and write its text to `path`, unless there are no rows. */
 static status_t publish(FILE *stream, char **text, size_t *size, bool has_rows, const char *path,
@@ -275,114 +254,100 @@ status_t results_write_timings_csv(const record_t *run, const char *path, error_
     return publish(out, &text, &size, run->n_cases > 0, path, err);
 }
 
-bool results_is_study_setup(const case_t *spec) {
-    for (size_t i = 0; i < sizeof STUDY_TECHNIQUES / sizeof *STUDY_TECHNIQUES; i++) {
-        const char *choice = case_technique(spec, STUDY_TECHNIQUES[i].technique);
-        if (choice != NULL && strcmp(choice, STUDY_TECHNIQUES[i].choice) != 0)
-            return false;
+/* ---- of the study ---------------------------------------------------------------------------- */
+
+/* What the case lacks, an older run for example, is as there. */
+bool study_is_setup(const study_t *study, const case_t *spec) {
+    bool same = strcmp(spec->dtype, study->dtype) == 0;
+    for (size_t i = 0; i < study->n_settings && same; i++) {
+        const char *name = study->settings[i][0], *choice = case_technique(spec, name);
+        const value_t *param = case_param(spec, name);
+        char *value = param != NULL ? value_text(param) : mem_text(choice);
+        same = value == NULL || strcmp(value, study->settings[i][1]) == 0;
+        free(value);
     }
-    const value_t *layers = case_param(spec, "layers");
-    const value_t study = {.kind = VALUE_INTS,
-                           .ints = (int64_t *)STUDY_LAYERS,
-                           .n_ints = sizeof STUDY_LAYERS / sizeof *STUDY_LAYERS};
-    return (layers == NULL || value_equal(layers, &study)) && strcmp(spec->dtype, "f32") == 0;
+    return same;
 }
 
-static bool belongs(const case_result_t *result, const char *engine, const char *device,
-                    const char *variant) {
-    const case_t *spec = &result->spec;
-    return result->status == CASE_OK && strcmp(spec->workload, "mlp_infer") == 0 &&
-           strcmp(spec->engine, engine) == 0 && strcmp(spec->device, device) == 0 &&
-           fnmatch(variant, spec->variant, 0) == 0 && case_param_int(spec, "batch", -1) > 0 &&
-           results_is_study_setup(spec);
+typedef struct row {
+    int64_t size;
+    const case_result_t *result;
+} row_t;
+
+/* The first rung of a size comes first. */
+static int by_size(const void *a, const void *b) {
+    const row_t *x = a, *y = b;
+    return x->size != y->size ? (x->size > y->size) - (x->size < y->size)
+                              : (x->result > y->result) - (x->result < y->result);
 }
 
-static int by_batch(const void *a, const void *b) {
-    const case_result_t *const *x = a, *const *y = b;
-    int64_t m = case_param_int(&(*x)->spec, "batch", 0);
-    int64_t n = case_param_int(&(*y)->spec, "batch", 0);
-    return (m > n) - (m < n);
-}
-
-/* One case per batch: the first rung that matches the pattern. The caller frees the array. */
-static const case_result_t **study_rows(const record_t *run, const char *engine, const char *device,
-                                        const char *variant, size_t *n_rows) {
-    const case_result_t **rows = mem_zeroed(run->n_cases + 1, sizeof *rows);
-    size_t n = 0;
-    for (size_t i = 0; i < run->n_cases; i++)
-        if (belongs(&run->cases[i], engine, device, variant))
-            rows[n++] = &run->cases[i];
-    qsort(rows, n, sizeof *rows, by_batch);
-    *n_rows = 0;
-    for (size_t i = 0; i < n; i++)
-        if (*n_rows == 0 || by_batch(&rows[*n_rows - 1], &rows[i]) != 0)
-            rows[(*n_rows)++] = rows[i];
+/* Ascending; the caller frees them. */
+static row_t *rows_of(const study_t *study, const study_side_t *side, const record_t *run,
+                      const char *device, size_t *n) {
+    row_t *rows = mem_zeroed(run->n_cases + 1, sizeof *rows);
+    *n = 0;
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;) {
+        const case_t *spec = &result->spec;
+        const int64_t size = case_param_int(spec, study->size_param, -1);
+        if (result->status == CASE_OK && strcmp(spec->workload, study->workload) == 0 &&
+            strcmp(spec->engine, side->engine) == 0 && strcmp(spec->device, device) == 0 &&
+            fnmatch(side->pattern, spec->variant, 0) == 0 && size > 0 &&
+            study_is_setup(study, spec))
+            rows[(*n)++] = (row_t){size, result};
+    }
+    qsort(rows, *n, sizeof *rows, by_size);
     return rows;
 }
 
 /* On a CPU there is no device to copy to: unmeasured h2d and d2h are zero. A row that lacks any
  * other phase is left out. */
-static bool write_study_row(FILE *out, const case_result_t *result, const study_layout_t *layout) {
-    const char *const *phases = layout->phases;
+static bool write_row(FILE *out, const row_t *row, const study_side_t *side) {
     double ms[STUDY_MOST_COLUMNS];
-    size_t n = layout->n;
-    for (size_t i = 1; i < n; i++) {
-        ms[i] = result_median(result, phases[i]) / 1e6;
-        bool copy = strcmp(phases[i], "h2d") == 0 || strcmp(phases[i], "d2h") == 0;
-        if (isnan(ms[i]) && copy && strcmp(result->spec.device, "cpu") == 0)
+    for (size_t i = 1; i < side->n; i++) {
+        const char *phase = side->phases[i];
+        const bool copy = strcmp(phase, "h2d") == 0 || strcmp(phase, "d2h") == 0;
+        ms[i] = result_median(row->result, phase) / NS_PER_MS;
+        if (isnan(ms[i]) && copy && strcmp(row->result->spec.device, "cpu") == 0)
             ms[i] = 0;
         if (isnan(ms[i]))
             return false;
     }
-    fprintf(out, "%lld", (long long)case_param_int(&result->spec, "batch", 0));
-    for (size_t i = 1; i < n; i++)
+    fprintf(out, "%lld", (long long)row->size);
+    for (size_t i = 1; i < side->n; i++)
         fprintf(out, ",%.6f", ms[i]);
     fputc('\n', out);
     return true;
 }
 
-status_t results_write_study_csv(const record_t *run, const char *path, const char *engine,
-                                 const char *variant, error_t *err) {
-    const study_layout_t *layout = NULL;
-    for (size_t i = 0; i < STUDY_KINDS; i++)
-        if (strcmp(STUDY_LAYOUTS[i].engine, engine) == 0)
-            layout = &STUDY_LAYOUTS[i];
-    if (layout == NULL)
-        return error_set(err, STATUS_USAGE,
-                         "%s: the study's format has the engines cuda and pytorch, not '%s'", path,
-                         engine);
-    size_t n_rows = 0;
-    const case_result_t **rows = study_rows(run, engine, "cuda", variant, &n_rows);
-    if (n_rows == 0 && strcmp(engine, "pytorch") == 0) {
+status_t study_csv_write(const study_t *study, const record_t *run, error_t *err) {
+    status_t status = STATUS_OK;
+    for (size_t s = 0; s < STUDY_SIDES && status == STATUS_OK; s++) {
+        const study_side_t *side = &study->sides[s];
+        char *text, *path = fs_join(run->folder, side->file);
+        size_t size, n;
+        bool has_rows = false;
+        FILE *out = open_memstream(&text, &size);
+        for (size_t i = 0; i < side->n; i++)
+            fprintf(out, "%s%s", i > 0 ? "," : "", side->columns[i]);
+        fputc('\n', out);
+        row_t *rows = rows_of(study, side, run, "cuda", &n);
+        if (n == 0 && !case_engine_is_built_in(side->engine)) {
+            free(rows);
+            rows = rows_of(study, side, run, "cpu", &n);
+        }
+        for (size_t i = 0; i < n; i++)
+            if (i == 0 || rows[i].size != rows[i - 1].size)
+                has_rows |= write_row(out, &rows[i], side);
         free(rows);
-        rows = study_rows(run, engine, "cpu", variant, &n_rows);
-    }
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    for (size_t i = 0; i < layout->n; i++)
-        fprintf(out, "%s%s", i > 0 ? "," : "", layout->columns[i]);
-    fputc('\n', out);
-    bool has_rows = false;
-    for (size_t i = 0; i < n_rows; i++)
-        has_rows |= write_study_row(out, rows[i], layout);
-    free(rows);
-    return publish(out, &text, &size, has_rows, path, err);
-}
-
-status_t results_write_derived(const record_t *run, error_t *err) {
-    static const struct {
-        const char *name, *engine, *variant;
-    } STUDY_FILES[] = {{"mlp_timing_log.csv", "cuda", "01_*"},
-                       {"mlp_timing_log_pytorch.csv", "pytorch", "eager"}};
-    char *timings = fs_join(run->folder, "timings.csv");
-    status_t status = results_write_timings_csv(run, timings, err);
-    free(timings);
-    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
-        char *path = fs_join(run->folder, STUDY_FILES[i].name);
-        status =
-            results_write_study_csv(run, path, STUDY_FILES[i].engine, STUDY_FILES[i].variant, err);
+        status = publish(out, &text, &size, has_rows, path, err);
         free(path);
     }
     return status;
+}
+
+status_t results_write_derived(const record_t *run, const struct study *study, error_t *err) {
+    char *timings = fs_join(run->folder, "timings.csv");
+    status_t status = results_write_timings_csv(run, timings, err);
+    free(timings);
+    return status == STATUS_OK && study != NULL ? study_csv_write(study, run, err) : status;
 }

@@ -254,7 +254,7 @@ void merge_sort(merge_t *merge, const text_list_t *ids) {
 
 /* run.json comes last: without it a folder is not a run, so an interrupted merge is not taken for a
  * complete one. */
-status_t merge_write(merge_t *merge, const char *folder, error_t *err) {
+status_t merge_write(merge_t *merge, const char *folder, const struct study *study, error_t *err) {
     record_t *run = &merge->run;
     free(run->folder);
     run->folder = mem_text(folder);
@@ -262,7 +262,7 @@ status_t merge_write(merge_t *merge, const char *folder, error_t *err) {
     TRY(journal_write(folder, run->cases, run->n_cases, run->lines_digest, err));
     record_declare_all(run);
     record_join_passes(run);
-    TRY(results_write_derived(run, err));
+    TRY(results_write_derived(run, study, err));
     record_close(run, run);
     return record_write_header(run, err);
 }

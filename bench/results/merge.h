@@ -18,8 +18,8 @@ status_t merge_add(merge_t *merge, const char *folder, error_t *err);
 status_t merge_drop_repeated(merge_t *merge, error_t *err);
 /* Sort the cases like these ids, each case's passes in the order of the shards. Calibrations come first. */
 void merge_sort(merge_t *merge, const text_list_t *ids);
-/* Write the run into `folder`; its passes are joined then. */
-status_t merge_write(merge_t *merge, const char *folder, error_t *err);
+/* Write the run into `folder`; its passes are joined then. `study`: see results_write_derived(). */
+status_t merge_write(merge_t *merge, const char *folder, const struct study *study, error_t *err);
 void merge_free(merge_t *merge);
 
 #endif

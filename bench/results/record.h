@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct study;
+
 /* Called for each workload of a run that is loaded, so that its cases can be understood; set by main. `file` is for
  * messages. */
 extern status_t (*record_on_described)(const char *file, const json_t *description, error_t *err);
@@ -62,6 +64,10 @@ status_t record_load_phases(const char *folder, const text_list_t *phases, recor
 /* The schema number in run.json; other keys are ignored. */
 status_t record_read_schema(const char *folder, long long *schema, error_t *err);
 void record_free(record_t *run);
+/* Several by record_load_phases(); what is incomplete is said on stderr. On failure there is nothing to free. */
+status_t records_load(const char *const *folders, size_t n, const text_list_t *phases,
+                      record_t **runs, error_t *err);
+void records_free(record_t *runs, size_t n);
 /* The case after `after` (NULL: the first), in the order of the run; NULL at the end. */
 const case_result_t *record_next(const record_t *run, const case_result_t *after);
 /* The case of that id, or NULL. Only the owner of the run may change it. */
@@ -129,20 +135,10 @@ status_t journal_write(const char *folder, const case_result_t *results, size_t 
 status_t journal_check(journal_t *journal, error_t *err);
 void journal_close(journal_t *journal);
 
-/* Write timings.csv (a row per case and phase; one row for a case without times), and the two study
- * CSVs if the run has their cases. */
-status_t results_write_derived(const record_t *run, error_t *err);
-
+/* Write timings.csv (a row per case and phase; one row for a case without times), and the logs of the study that a
+ * workload reproduces (study_csv.h; NULL: none). */
+status_t results_write_derived(const record_t *run, const struct study *study, error_t *err);
 status_t results_write_timings_csv(const record_t *run, const char *path, error_t *err);
-/* Is the case set up as in the published study: 4-5-1 in f32, cudaMalloc and pageable copies of all
- * arrays in every sample, plain launches? The variant does not matter. */
-bool results_is_study_setup(const case_t *spec);
-
-/* Write one of the study's CSVs, from cases of `engine` ("cuda" or "pytorch") with the study's
- * set-up whose variant matches the shell pattern `variant` ("01_*", "eager"). PyTorch's cases are
- * those on the GPU, or on the CPU if there are none. Without rows nothing is written. */
-status_t results_write_study_csv(const record_t *run, const char *path, const char *engine,
-                                 const char *variant, error_t *err);
 
 /* A run's folder is written by one process at a time, also if several machines share it. */
 

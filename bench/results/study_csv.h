@@ -1,26 +1,45 @@
-/* The timing logs of the study that mlp_infer reproduces, `mlp_timing_log.csv` and
- * `mlp_timing_log_pytorch.csv`, in milliseconds. The file's header decides which of the two it is.
- * They are read into the types of a run, for the same charts. */
+/* The timing logs of a published study, in milliseconds: a CSV for each of its two sides, whose header says which
+ * it is. They are written of the cases that are set up as there, and read into the types of a run, for the same
+ * charts. */
 #ifndef BENCH_RESULTS_STUDY_CSV_H
 #define BENCH_RESULTS_STUDY_CSV_H
 
-#include "model/result.h"
+#include "results/record.h"
 
-typedef enum study_kind {
-    STUDY_CUDA,    /* Batch,Malloc,H2D,Kernel,D2H,Free,Total */
-    STUDY_PYTORCH, /* Batch,Init,H2D,Forward,D2H,Total */
-    STUDY_KINDS
-} study_kind_t;
+enum { STUDY_MOST_COLUMNS = 8, STUDY_SIDES = 2 };
+
+typedef struct study_side {
+    const char *file, *engine;
+    const char *variant; /* of the cases that are read */
+    const char *pattern; /* of the variants that are written, as for the shell */
+    size_t n;            /* columns: the size, phases, the total */
+    const char *columns[STUDY_MOST_COLUMNS], *phases[STUDY_MOST_COLUMNS];
+} study_side_t;
+
+/* The study that a workload reproduces. */
+typedef struct study {
+    const char *workload, *size_param, *dtype;
+    const char *const (*settings)[2]; /* parameters and techniques with their values there */
+    size_t n_settings;
+    study_side_t sides[STUDY_SIDES];
+} study_t;
+
+/* Is the case set up as there? The variant does not matter. */
+bool study_is_setup(const study_t *study, const case_t *spec);
+
+/* Write both logs into the run's folder, each if it has rows. PyTorch's cases are those on the GPU, or on the CPU
+ * if there are none. */
+status_t study_csv_write(const study_t *study, const record_t *run, error_t *err);
 
 typedef struct study_log {
-    study_kind_t kind;
-    case_result_t *cases; /* one per batch, ascending; its rows are the samples */
+    size_t side;
+    case_result_t *cases; /* one per size, ascending; its rows are the samples */
     size_t n_cases, capacity;
 } study_log_t;
 
 /* On failure nothing is left to free. Each case has the study's phases, `total` and `residual`
- * (ns). The interval of a median is NaN if the batch has too few rows. */
-status_t study_csv_load(const char *path, study_log_t *log, error_t *err);
+ * (ns). The interval of a median is NaN if the size has too few rows. */
+status_t study_csv_load(const study_t *study, const char *path, study_log_t *log, error_t *err);
 void study_log_free(study_log_t *log);
 
 #endif

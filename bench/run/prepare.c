@@ -537,7 +537,7 @@ status_t run_close(run_t *run, error_t *err) {
         run->record.finished = mem_text(clock_timestamp(now));
         fs_remove_marked(run->compiled, "../cases.jsonl", NULL);
     }
-    status_t status = results_write_derived(&finished, err);
+    status_t status = results_write_derived(&finished, workload_study(), err);
     if (status == STATUS_OK)
         record_close(&run->record, &finished);
     record_free(&finished);

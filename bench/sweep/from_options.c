@@ -55,7 +55,7 @@ static status_t check_options(const sweep_options_t *options, error_t *err) {
     return STATUS_OK;
 }
 
-/* "--set: unknown key "x" of mlp_infer (known: …)". Frees `known`. */
+/* "--set: unknown key "x" of softmax (known: …)". Frees `known`. */
 static status_t unknown(const char *option, const char *what, const workload_t *workload,
                         text_list_t *known, const char *word, error_t *err) {
     char *where = mem_format(" of %s", workload->name);
@@ -119,20 +119,6 @@ typedef struct settings {
     json_t *device;            /* NULL until set */
 } settings_t;
 
-static const param_spec_t *find_param(const workload_t *workload, const char *key) {
-    for (size_t i = 0; i < workload->n_params; i++)
-        if (strcmp(workload->params[i].name, key) == 0)
-            return &workload->params[i];
-    return NULL;
-}
-
-static bool is_technique(const workload_t *workload, const char *key) {
-    for (size_t i = 0; i < workload->n_techniques; i++)
-        if (strcmp(workload->techniques[i].name, key) == 0)
-            return true;
-    return false;
-}
-
 static status_t unknown_key(const workload_t *workload, const char *key, error_t *err) {
     text_list_t known = {0};
     for (size_t i = 0; i < workload->n_params; i++)
@@ -146,11 +132,11 @@ static status_t unknown_key(const workload_t *workload, const char *key, error_t
 
 static status_t apply_set(const workload_t *workload, const char *key, const char *text,
                           settings_t *settings, error_t *err) {
-    const param_spec_t *param = find_param(workload, key);
+    const param_spec_t *param = workload_param(workload, key);
     json_t *part = NULL;
     if (param != NULL || strcmp(key, "dtype") == 0)
         part = settings->axes;
-    else if (is_technique(workload, key))
+    else if (workload_technique(workload, key) != NULL)
         part = settings->techniques;
     else if (strcmp(key, "device") != 0)
         return unknown_key(workload, key, err);

@@ -158,7 +158,7 @@ status_t shard_read(const char *text, shard_lookup_t *get, const void *context, 
 /* Which shard measures which groups. Every shard finds the same answer from the same sweeps. */
 
 /* What a case takes in a pass, besides half of the time limit, at most MOST_MEASURED_S. On an H100 a script
- * of mlp_infer and linreg_train took 0.2 to 2 s where built-in engines took 0.1 to 0.2, and for the largest
+ * of the two smallest workloads took 0.2 to 2 s where built-in engines took 0.1 to 0.2, and for the largest
  * sizes, of 320 MB, 3 to 5 s where they took 0.7 to 0.8; 37 to 47 cases of operators together, with a limit
  * of 0.8 s, took 43 to 84 s on an H200. Draws are not counted: only a running worker tells what it tunes. */
 static const struct takes {

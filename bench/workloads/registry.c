@@ -3,6 +3,7 @@
 #include "io/folders.h"
 #include "io/fs.h"
 #include "model/result_json.h"
+#include "results/study_csv.h"
 #include "workloads/common/workload.h"
 #include "workloads/described/described.h"
 
@@ -206,8 +207,29 @@ void workload_search_described(const char *root, void (*left_out)(const char *wh
     free(project);
 }
 
+const param_spec_t *workload_param(const workload_t *workload, const char *name) {
+    for (size_t i = 0; i < workload->n_params; i++)
+        if (strcmp(workload->params[i].name, name) == 0)
+            return &workload->params[i];
+    return NULL;
+}
+
+const technique_spec_t *workload_technique(const workload_t *workload, const char *name) {
+    for (size_t i = 0; i < workload->n_techniques; i++)
+        if (strcmp(workload->techniques[i].name, name) == 0)
+            return &workload->techniques[i];
+    return NULL;
+}
+
 const workload_t *workload_at(size_t index) {
     return index < N_WORKLOADS ? TABLE[index] : described_workload(index - N_WORKLOADS);
+}
+
+const study_t *workload_study(void) {
+    size_t i = 0;
+    while (i + 1 < N_WORKLOADS && TABLE[i]->study == NULL)
+        i++;
+    return TABLE[i]->study;
 }
 
 const char *const *workload_engines(size_t *n) {

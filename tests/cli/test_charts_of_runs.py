@@ -69,7 +69,7 @@ def test_charts_of_a_run_that_was_measured_anew_are_left_out(root: Path) -> None
     n = len(plot(root, run))
     run_in(root, "results/mine", 2)
     page = page_of(root, run)
-    assert f"Left out: {n} charts in `plots/`, not drawn from this run as it is." in page
+    assert f"Left out: charts in `plots/` that were not drawn from this run as it is ({n})." in page
     assert "plots/mine" not in page
     plot(root, run, "--case", "mlp_infer/cpu/omp/batch=1")
     assert "plots/mine/size.svg" not in page_of(root, run)

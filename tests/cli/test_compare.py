@@ -392,7 +392,7 @@ def test_slowdown_of_all_fails_though_no_case_does(base: Run, tmp_path: Path) ->
     assert 0.01 < kernels["detectable_frac"] < 0.03 < kernels["cell_detectable_frac"] < 0.1
     text = files[0].read_text(encoding="utf-8")
     assert re.search(r"^### bench compare: REGRESSED: cuda \S+ slower by 3\.0 % \(", text)
-    assert re.search(r"^- cuda kernel\S+ \(cells: \d+\): \+3\.0 % .*, regressed; finds", text, re.M)
+    assert re.search(r"^\| cuda kernel\S+ +\| +\d+ \| +\+3\.0 % .* \| regressed +\|", text, re.M)
     suite = ElementTree.parse(files[1]).getroot()
     failed = [
         case.get("name") for case in suite.findall("testcase") if case.find("failure") is not None

@@ -89,8 +89,8 @@ def test_the_run_says_that_they_were_used_at_once(
     assert "2 passes, on GPUs 0,1 at once: the spread" in done.stdout
     report = report_of(run, out=tmp_path / "R.md")
     assert "2 passes, on GPUs 0,1 at once: the spread" in report
-    told = "- **Measured on several GPUs of one host:** each case has all its passes on one of GPUs 0,1"
-    assert told in report
+    assert "- **Measured on several machines or GPUs of one kind:** " in report
+    assert "GPUs 0,1 at once. What differs" in report
     assert not (run / "merging").exists()
 
 

@@ -217,7 +217,7 @@ def test_cases_without_a_line_are_named(tmp_path: Path) -> None:
     run = MadeUp()
     edit(run, "rival: removed")
     report = report_of(run.write(tmp_path / "run"), out=tmp_path / "R.md")
-    assert f"**Missing:** 1 case of the sweeps has no line: `{RIVAL}`." in report
+    assert f"**Missing**: in the sweeps, without a line (cases: 1): `{RIVAL}`." in report
     left_out = MadeUp()
     left_out.header["left_out"] = ["pytorch"]
     edit(left_out, "rival: removed")
@@ -455,7 +455,7 @@ def test_a_chart_of_another_run_is_told(drawn: tuple[Path, Path]) -> None:
     page = (run / "mlp_infer.md").read_text(encoding="utf-8")
     assert "plots/mine/size.svg)" in page
     assert "plots/mine/speed.svg)" not in page
-    assert "Left out: 1 chart in `plots/`, not drawn from this run as it is." in page
+    assert "Left out: charts in `plots/` that were not drawn from this run as it is (1)." in page
 
 
 @needs_gnuplot

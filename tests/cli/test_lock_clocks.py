@@ -118,7 +118,6 @@ def test_the_clock_is_locked_and_reset(fake: Fake, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert lock_of(run) == {"asked_mhz": 900, "locked_mhz": 900, "reason": None}
     report = report_of(run, out=run / "R.md")
-    assert "SM clock asked for: 900 MHz, SM clock locked to 900 MHz" in report
     assert "Clocks: the SM clock was locked to 900 MHz. Times hold for this clock" in report
 
 
@@ -217,7 +216,6 @@ def assert_goes_on(fake: Fake, folder: Path, reason: str, **environment: str) ->
     assert reason in lock["reason"]
     report = report_of(run, out=run / "R.md").replace("\\", "")
     assert f"Clocks: {printed}{reason}" in report
-    assert f"SM clock not locked: {reason}" in report
     assert "The clock was free" in report
 
 

@@ -126,14 +126,15 @@ def test_the_precision_is_told(tmp_path: Path) -> None:
     assert "precision: " not in bench(*quiet, root=root, BENCH_PYTHON=sys.executable).stderr
 
 
-def test_the_command_that_measures_several_runs_again(tmp_path: Path) -> None:
+def test_the_commands_that_measure_several_runs_again(tmp_path: Path) -> None:
     for name in ("steady", "noisy"):
         contender = {"engine": "null", "variants": [name]}
         measure = {**QUICK_MEASURE, "passes": OPEN}
         sweep = write_sweep(tmp_path / f"{name}.json", "null", [contender], measure=measure)
         bench("run", sweep, "--out", tmp_path / name)
     report = bench("report", tmp_path / "steady", tmp_path / "noisy", "--out", "-").stdout
-    assert "--passes=5-12 --out=results/again" in report
+    for name in ("steady", "noisy"):
+        assert f"/{name}.json --out=results/again/{name}\n" in report
 
 
 def test_resumed(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_case_open_in_the_same_process_is_not_blamed(once: tuple[Path, str]) -> 
 def test_report_warns(once: tuple[Path, str], tmp_path: Path) -> None:
     report = report_of(once[0], out=tmp_path / "REPORT.md")
     (line,) = (line for line in report.splitlines() if line.startswith("- **worker: died, and "))
-    assert f"**: {len(OPS)} cases, the worst: " in line
+    assert f" (cases: {len(OPS)}): " in line
     assert "MemoryError: number 1" in line
 
 

@@ -186,7 +186,7 @@ def test_finding_is_flagged_and_fails_the_run(sanitizer: Sanitizer, tmp_path: Pa
     )
     assert f"memcheck of {case_id(3)} under compute-sanitizer: 60 errors ({run}" in done.stderr
     report = report_of(run, out=tmp_path / "REPORT.md")
-    assert "- compute-sanitizer, memcheck: **60 errors** (2 cases: " in report
+    assert "- **compute-sanitizer memcheck**: 60 errors (cases: 2): " in report
     assert "sanitizer: 60 errors (memcheck)" in report
 
 

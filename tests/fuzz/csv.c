@@ -3,6 +3,7 @@
 
 #include "io/csv.h"
 #include "results/study_csv.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 
@@ -19,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 FUZZ_CHECK(isfinite(csv_value(&table, row, column)));
         csv_free(&table);
     }
-    status = study_csv_load(fuzz_file(data, size), &log, &study_err);
+    status = study_csv_load(workload_study(), fuzz_file(data, size), &log, &study_err);
     if (status != STATUS_OK) {
         fuzz_check_refusal(status, &study_err);
         return 0;

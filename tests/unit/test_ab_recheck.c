@@ -9,6 +9,7 @@ typedef struct fixture {
     comparison_t comparison;
     pair_t pairs[MOST];
     cell_t cells[MOST];
+    sweep_cell_t tests[MOST];
     phase_t phases[MOST][2];
 } fixture_t;
 
@@ -18,7 +19,8 @@ static void add(fixture_t *f, const char *id, pair_verdict_t verdict, size_t bas
     f->comparison.pairs = f->pairs;
     f->phases[i][0].n_passes = base;
     f->phases[i][1].n_passes = candidate;
-    f->cells[i] = (cell_t){.base = &f->phases[i][0], .candidate = &f->phases[i][1]};
+    f->cells[i] =
+        (cell_t){.base = &f->phases[i][0], .candidate = &f->phases[i][1], .test = &f->tests[i]};
     f->pairs[i] = (pair_t){.id = id, .verdict = verdict, .cells = &f->cells[i], .n_cells = 1};
 }
 
@@ -46,10 +48,10 @@ static void test_two_values_stay_undecided(void **state) {
     fixture_t f = {0};
     add(&f, "one", PAIR_UNDECIDED, 8, 8);
     add(&f, "two", PAIR_UNDECIDED, 8, 8);
-    f.cells[0].gate.verdict = f.cells[1].gate.verdict = GATE_UNDECIDED;
+    f.tests[0].gate.verdict = f.tests[1].gate.verdict = GATE_UNDECIDED;
     f.phases[1][0].bimodal.found = true;
     check(&f, 8, "one");
-    f.cells[1].gate.verdict = GATE_UNCHANGED; /* then another cell is undecided */
+    f.tests[1].gate.verdict = GATE_UNCHANGED; /* then another cell is undecided */
     check(&f, 8, "one two");
 }
 
@@ -60,7 +62,7 @@ static void test_an_undecided_phase_is_measured_again(void **state) {
     fixture_t f = {0};
     for (size_t i = 0; i < 3; i++) {
         add(&f, IDS[i], VERDICTS[i], 8, 8);
-        f.cells[i].gate.verdict = GATE_UNDECIDED;
+        f.tests[i].gate.verdict = GATE_UNDECIDED;
     }
     check(&f, 8, "unchanged improved");
 }

@@ -7,6 +7,7 @@
 #include "results/study_csv.h"
 #include "results_folder.h"
 #include "temporary_folder.h"
+#include "workloads/common/workload.h"
 
 #include <stdio.h>
 
@@ -78,7 +79,7 @@ static void header_is_compared_exactly(void **state) {
 
 static status_t load_invalid(const char *path, error_t *err) {
     study_log_t log;
-    return study_csv_load(path, &log, err);
+    return study_csv_load(workload_study(), path, &log, err);
 }
 
 static void invalid_files_are_refused_with_file_line_and_column(void **state) {
@@ -88,19 +89,20 @@ static void invalid_files_are_refused_with_file_line_and_column(void **state) {
 static void a_missing_file_is_named(void **state) {
     study_log_t log;
     error_t err = ERROR_INIT;
-    assert_int_equal(study_csv_load(FIXTURES "absent.csv", &log, &err), STATUS_USAGE);
+    assert_int_equal(study_csv_load(workload_study(), FIXTURES "absent.csv", &log, &err),
+                     STATUS_USAGE);
     assert_non_null(strstr(err.text, "absent.csv"));
 }
 
 static void load(const char *path, study_log_t *log) {
-    assert_ok(study_csv_load(path, log, &err));
+    assert_ok(study_csv_load(workload_study(), path, log, &err));
 }
 
 /* Rows stand in any order; three rows of batch 4, one of them far off, give their median. */
 static void study_log_is_sorted_and_takes_medians(void **state) {
     study_log_t log;
     load(FIXTURES "study_cuda.csv", &log);
-    assert_int_equal(log.kind, STUDY_CUDA);
+    assert_int_equal(log.side, 0);
     static const int64_t BATCHES[] = {1, 2, 4, 8, 16, 32, 64};
     assert_int_equal(log.n_cases, 7);
     for (size_t i = 0; i < 7; i++)
@@ -120,13 +122,13 @@ static void study_log_is_sorted_and_takes_medians(void **state) {
 static void study_log_is_recognised_by_its_header(void **state) {
     study_log_t log;
     load(FIXTURES "study_pytorch.csv", &log);
-    assert_int_equal(log.kind, STUDY_PYTORCH);
+    assert_int_equal(log.side, 1);
     assert_string_equal(log.cases[0].spec.engine, "pytorch");
     assert_string_equal(log.cases[0].spec.device, "cuda");
     assert_near(result_median(&log.cases[6], "forward"), 0.086e6, 1e-6);
     study_log_free(&log);
     load(FIXTURES "study_pytorch_bom.csv", &log);
-    assert_int_equal(log.kind, STUDY_PYTORCH);
+    assert_int_equal(log.side, 1);
     assert_int_equal(log.n_cases, 1);
     assert_near(result_median(&log.cases[0], "total"), 0.422e6, 1e-6);
     study_log_free(&log);
@@ -152,7 +154,7 @@ static void test_only_a_cpu_copies_for_nothing(void **state) {
     append(folder, host);
     record_t run;
     assert_ok(record_load(folder, &run, &err));
-    assert_ok(results_write_derived(&run, &err));
+    assert_ok(results_write_derived(&run, workload_study(), &err));
     char *cuda = read_file(folder, "mlp_timing_log.csv");
     char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
     assert_string_equal(cuda, "Batch,Malloc,H2D,Kernel,D2H,Free,Total\n"

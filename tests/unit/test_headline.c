@@ -52,7 +52,7 @@ static void test_sizes_that_matter_come_first(void **state) {
     }
     shown_t all = show(&run, 100);
     assert_int_equal(all.headline.n, 11);
-    assert_has(all.text, "mlp_infer f32, GPU, median host_to_host\n\nfaster (95 % interval) ");
+    assert_has(all.text, "mlp_infer f32, GPU, median host_to_host\nfaster (95 % interval) ");
     assert_has(all.text, "batch 1 ");
     assert_has(all.text, "  ours: CUDA        best rival: PyTorch\n");
     assert_has(all.text, " 01_study  2.00 µs eager\n");
@@ -87,14 +87,14 @@ static void test_the_size_farthest_from_all_shown_is_next(void **state) {
         ratios[i] = i < CHANGE ? 2 : 0.5;
     shown_sizes[CHANGE - 1] = shown_sizes[CHANGE] = true;
     record_t run = plant_ratios(ratios, N);
-    for (size_t most = N_FIRST; most <= N; most++) {
+    for (size_t most = N_FIRST; most <= HEADLINE_ROWS; most++) {
         shown_t shown = show(&run, most);
         assert_int_equal(shown.headline.n, most);
         for (size_t i = 0, row = 0; i < N; i++)
             if (shown_sizes[i])
                 assert_int_equal(shown.headline.rows[row++].row->size, (int64_t)1 << i);
         shown_free(&shown);
-        shown_sizes[farthest(shown_sizes, N)] = true; /* the last: nothing is left */
+        shown_sizes[farthest(shown_sizes, N)] = true;
     }
     record_free(&run);
 }
@@ -154,8 +154,8 @@ static void test_boots_have_a_range(void **state) {
     const headline_part_t part = {&run, &sets, NULL, &boots};
     headline_t headline = headline_select(&part, 1, 10);
     char *text = headline_text(&headline);
-    assert_has(text, "\nover 3 boots: batch 1 2.0–4.0×, batch 2 0.50–2.00× (in 2 of 3), they "
-                     "disagree. The interval ");
+    assert_has(text, "\nover 3 boots: mlp_infer f32, batch 1 2.0–4.0×; mlp_infer f32, batch 2 "
+                     "0.50–2.00× (in 2 of 3), they\n    disagree. The interval ");
     free(text);
     headline_free(&headline);
     comparison_set_list_free(&sets);
@@ -179,7 +179,7 @@ static void test_best_rival_is_whoever_is_fastest(void **state) {
     shown_t shown = show(&run, 10);
     assert_has(shown.text, "  501 ns jit\n");
     assert_int_equal(shown.headline.rows[0].row->headline.verdict, VERDICT_THEIRS);
-    assert_has(shown.text, "\nbatch 1, other rivals: PyTorch eager 4.0");
+    assert_has(shown.text, "\nmlp_infer f32, batch 1, other rivals: PyTorch eager 4.0");
     assert_has(shown.text, "\nmine 2.0");
     shown_free(&shown);
     record_free(&run);
@@ -247,7 +247,8 @@ static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
     run.cases[3].results_json = mem_text("{\"algorithmic\":true}");
     shown = show(&run, 10);
     assert_has(shown.text,
-               "\nbatch 1, faster, but not compared: PyTorch sums 100 ns is another algorithm\n");
+               "\nmlp_infer f32, batch 1, faster, but not compared: PyTorch sums 100 ns is "
+               "another algorithm\n");
     assert_has_not(shown.text, "02_sums");
     shown_free(&shown);
     record_free(&run);
@@ -277,9 +278,8 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     assert_int_equal(alone.n, 2);
     assert_int_equal(both.n, 2);
     char *text = headline_text(&both);
-    assert_has(text, "mlp_infer f32, median host_to_host\n\nfaster");
-    assert_has(text, "\nCPU, 2026-11-22\n");
-    assert_has(text, "\nGPU, saved 2026-11-21\n");
+    assert_has(text, "mlp_infer f32, CPU, 2026-11-22, median host_to_host\nfaster");
+    assert_has(text, "\nmlp_infer f32, GPU, saved 2026-11-21, median host_to_host\nfaster");
     free(text);
     headline_free(&alone);
     headline_free(&both);
@@ -322,8 +322,8 @@ static void test_eager_calls_have_a_line(void **state) {
     assert_string_equal(row.row->best->spec.variant, "mine+graph");
     assert_string_equal(row.row->plain->spec.variant, "mine");
     assert_has(text, "  499 ns mine+graph  399 ns graph\n");
-    assert_has(text,
-               "\nbatch 1, one eager call of each: mine 1.00 µs, PyTorch 2.00 µs: Python 2.0");
+    assert_has(text, "\nmlp_infer f32, batch 1, one eager call of each: mine 1.00 µs, PyTorch 2.00 "
+                     "µs: Python 2.0");
     free(text);
     result_add_claim(&run.cases[0], 20);
     comparison_set_free_rows(&calls);

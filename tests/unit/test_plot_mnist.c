@@ -2,9 +2,9 @@
 #include "analysis/learning.h"
 #include "analysis/speedup.h"
 #include "checks.h"
+#include "limits/limits.h"
 #include "made_case.h"
 #include "planted_mnist.h"
-#include "plot/limit_lines.h"
 
 #define STEP(us)                                                                                   \
     {                                                                                              \
@@ -42,14 +42,6 @@ static void windows_are_odd_and_short_for_short_curves(void **state) {
         assert_int_equal(curve_window(&(curve_t){.n = EXPECTED[i].n}), EXPECTED[i].window);
 }
 
-static void distances_are_the_largest_at_common_steps(void **state) {
-    curve_t a = {(double[]){0, 10, 20}, (double[]){2, 3, 9}, 3};
-    curve_t b = {(double[]){0, 10, 30}, (double[]){2.5, 1, 1}, 3};
-    curve_t c = {(double[]){5}, (double[]){2.5}, 1};
-    assert_true(curve_distance(&a, &b) == 2);
-    assert_true(isnan(curve_distance(&a, &c)));
-}
-
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 /* W of 8192 is 281 MB, of which the L2 keeps 50; of 128 it keeps all. */
@@ -67,7 +59,7 @@ static case_t case_of(int hidden) {
 
 static void assert_bound(int hidden, training_bound_t bound, double expected_ns) {
     case_t spec = case_of(hidden);
-    double ns = training_bound_ns(bound, &spec, &RATES);
+    double ns = training_bound(bound, &spec, &RATES).ns;
     assert_true(isnan(expected_ns) ? isnan(ns) : fabs(ns / expected_ns - 1) < 1e-12);
     case_free(&spec);
 }
@@ -82,27 +74,15 @@ static void bounds_are_three_passes_over_the_weights(void **state) {
     assert_bound(8192, BOUND_DRAM, NAN); /* of another workload */
 }
 
-static void arithmetic_of_weights_can_be_checked_by_hand(void **state) {
-    case_t wide = case_of(8192), narrow = case_of(1024);
-    char *texts[] = {training_bound_arithmetic(BOUND_WEIGHTS, &wide, &RATES),
-                     training_bound_arithmetic(BOUND_KEPT, &wide, &RATES),
-                     training_bound_arithmetic(BOUND_KEPT, &narrow, &RATES),
-                     training_bound_arithmetic(BOUND_KEPT, &wide, &DEVICE_RATES_UNKNOWN)};
-    assert_string_equal(texts[0], "3 × 281 MB / 4.00 TB/s = 211 µs");
-    assert_string_equal(texts[1], "3 × (281 MB − 50.0 MB) / 4.00 TB/s = 174 µs");
-    assert_string_equal(texts[2], "3 × 5.82 MB / 10.0 TB/s = 1.75 µs");
-    assert_null(texts[3]);
-    for (size_t i = 0; i < 3; i++)
-        free(texts[i]);
-    /* 2 bytes of each weight forward, 4 backward and 4 written: 2.5 times 4. */
+/* 2 bytes of each weight forward, 4 backward and 4 written: 2.5 times 4. */
+static void mixed_weights_are_moved_two_and_a_half_times(void **state) {
+    case_t wide = case_of(8192);
+    assert_true(isnan(training_bound(BOUND_KEPT, &wide, &DEVICE_RATES_UNKNOWN).ns));
+    assert_true(training_bound(BOUND_WEIGHTS, &wide, &RATES).times == 3);
     set_text(&wide.dtype, "mixed");
-    char *mixed = training_bound_arithmetic(BOUND_WEIGHTS, &wide, &RATES);
-    assert_string_equal(mixed, "2.5 × 563 MB / 4.00 TB/s = 352 µs");
-    assert_string_equal(training_bound_name(BOUND_WEIGHTS, &wide), "2.5·W per step, in DRAM");
-    assert_string_equal(training_bound_name(BOUND_WEIGHTS, &narrow), "3·W per step, in DRAM");
-    free(mixed);
+    const lower_bound_t mixed = training_bound(BOUND_WEIGHTS, &wide, &RATES);
+    assert_true(mixed.times == 2.5 && mixed.bytes == 2 * weights_bytes(8192));
     case_free(&wide);
-    case_free(&narrow);
 }
 
 /* ---- time against size ----------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "results_folder.h"
 #include "run/merged/merged.h"
 #include "temporary_folder.h"
+#include "workloads/common/workload.h"
 
 static const case_result_t *find_pass(const record_t *run, const char *id, unsigned pass) {
     const case_result_t key = {.spec.id = (char *)id, .pass = pass};
@@ -368,7 +369,7 @@ static void test_study_csvs_to_the_letter(void **state) {
     write_study_run(folder);
     record_t run;
     assert_ok(record_load(folder, &run, &err));
-    assert_ok(results_write_derived(&run, &err));
+    assert_ok(results_write_derived(&run, workload_study(), &err));
     char *cuda = read_file(folder, "mlp_timing_log.csv");
     char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
     assert_string_equal(cuda, "Batch,Malloc,H2D,Kernel,D2H,Free,Total\n"
@@ -379,15 +380,6 @@ static void test_study_csvs_to_the_letter(void **state) {
                                  "64,2.000000,4.000000,6.000000,8.000000,10.000000\n");
     free(cuda);
     free(pytorch);
-    char *path = fs_join(folder, "graph.csv");
-    assert_ok(results_write_study_csv(&run, path, "pytorch", "graph", &err));
-    char *graph = read_file(folder, "graph.csv");
-    assert_string_equal(graph, "Batch,Init,H2D,Forward,D2H,Total\n"
-                               "1,0.000001,0.000002,0.000003,0.000004,0.000005\n");
-    error_t failure = ERROR_INIT;
-    assert_int_equal(results_write_study_csv(&run, path, "cpu", "omp", &failure), STATUS_USAGE);
-    free(graph);
-    free(path);
     record_free(&run);
 }
 
@@ -404,7 +396,7 @@ static void test_timings_csv_to_the_letter(void **state) {
     append(folder, wrong);
     record_t run;
     assert_ok(record_load(folder, &run, &err));
-    assert_ok(results_write_derived(&run, &err));
+    assert_ok(results_write_derived(&run, workload_study(), &err));
     char *text = read_file(folder, "timings.csv");
     assert_string_equal(
         text, "id,workload,engine,device,variant,dtype,params,techniques,status,phase,clock,unit,"
@@ -436,7 +428,7 @@ static void test_timings_csv_of_passes(void **state) {
     }
     record_t run;
     assert_ok(record_load(folder, &run, &err));
-    assert_ok(results_write_derived(&run, &err));
+    assert_ok(results_write_derived(&run, workload_study(), &err));
     char *text = read_file(folder, "timings.csv");
     double low, high, two_low, two_high, share;
     int passes, n;

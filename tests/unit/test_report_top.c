@@ -100,10 +100,10 @@ static void the_table_fits_a_hundred_columns(void **state) {
 
 static void losses_are_never_left_out(void **state) {
     assert_printed(plant_ratios((double[]){2, 0.5, 0.25, 0.5}, 4),
-                   "- A rival has the lower time: [mlp_infer] f32, 3 batch sizes (2–8), most by "
+                   "- A rival has the lower time: [mlp_infer] f32, 3 sizes (2–8), most by "
                    "PyTorch eager: **4.0");
     assert_printed(plant_ratios((double[]){2, 1, 1}, 3),
-                   "- No difference: [mlp_infer] f32, 2 batch sizes (2–4).\n");
+                   "- No difference: [mlp_infer] f32, 2 sizes (2–4).\n");
     assert_printed(with_case(plant_ratios((double[]){2}, 1),
                              (planted_t){"pytorch", "cuda", "eager", 64, 1, CASE_OK, NULL}),
                    "- No valid time of ours: [mlp_infer] f32, batch 64.\n");
@@ -125,8 +125,7 @@ static void the_cpu_is_named_where_it_takes_less(void **state) {
     for (size_t i = 0; i < 2; i++)
         plant(&run, (planted_t){"cpu", "cpu", "omp", batches[i], 10, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"cpu", "cpu", "omp", 2, 1e9, CASE_OK, NULL}, 1);
-    assert_printed(run,
-                   "- The CPU alone takes less time: [mlp_infer] f32, 2 batch sizes (1, 4).\n");
+    assert_printed(run, "- The CPU alone takes less time: [mlp_infer] f32, 2 sizes (1, 4).\n");
 }
 
 /* On a GPU a loss with copies is a further one; the CPU has no copies, and its loss is told already. */

@@ -71,7 +71,7 @@ static void sizes_are_those_of_the_workload(void **state) {
     comparison_set_list_free(&sets);
     char *text = page_of(&run);
     assert_has(text, "**CUDA 4.99× (4.94–5.05)** at 5 M points");
-    assert_has(text, "faster at 2 of 2 data-set sizes");
+    assert_has(text, "faster at 2 of 2 sizes");
     assert_has_not(text, "atch");
     free(text);
     record_free(&run);
@@ -108,19 +108,8 @@ static void two_values_are_marked_in_the_ladder(void **state) {
 static void the_cpu_is_compared_with_and_named(void **state) {
     record_t run = planted();
     char *text = page_of(&run);
-    assert_has(text, "`host_to_host`, against C on the CPU**: **CUDA 10.0");
-    assert_has(text, "(C omp); faster at 1 of 2 data-set sizes, slower at 1 (1 k).");
+    assert_has(text, " C omp, 10.0");
     assert_has(text, " C ref, 0.2"); /* the reference is a contender too */
-    free(text);
-    record_free(&run);
-}
-
-static void fits_are_held_against_the_oracle(void **state) {
-    record_t run = planted();
-    char *text = page_of(&run);
-    assert_has(text, "- **Same fit**: |w − w64| is at most **1.0e-07** in 10 cases (CUDA "
-                     "06_persistent, 1 k points).\n");
-    assert_has(text, "|b − b64| is at most **0.0e+00**");
     free(text);
     record_free(&run);
 }

@@ -50,12 +50,12 @@ static void test_only_ok_cases_compete(void **state) {
     assert_int_equal(sets.n, 2);
     const size_row_t *gpu = &sets.items[0].rows[0], *cpu = &sets.items[1].rows[0];
     assert_string_equal(gpu->best->spec.variant, "01_study");
-    assert_string_equal(gpu->rivals[0].fastest->spec.variant, "graph");
+    assert_string_equal(gpu->rivals[0].standing.fastest->spec.variant, "graph");
     assert_string_equal(gpu->eager->spec.variant, "eager");
     assert_string_equal(gpu->eager->spec.device, "cuda");
     assert_string_equal(gpu->rivals[1].engine, "mine");
     assert_int_equal(gpu->rivals[1].speedup.verdict, VERDICT_THEIRS);
-    assert_ptr_equal(gpu->strongest, gpu->rivals[1].fastest);
+    assert_ptr_equal(gpu->strongest, gpu->rivals[1].standing.fastest);
     assert_int_equal(sets.items[1].n_rivals, 1);
     assert_string_equal(cpu->best->spec.variant, "ref"); /* the oracle is a contender too */
     assert_string_equal(cpu->strongest->spec.device, "cpu");

@@ -43,9 +43,9 @@ static void parts_are_sums_of_medians(void **state) {
     assert_true(fabs(step_part_ns(&result, PART_BACKWARD) - 4e3) < 1e-6);
     assert_true(isnan(step_part_ns(&result, PART_LOSS)));
     assert_true(fabs(step_parts_sum_ns(&result) - 7e3) < 1e-6);
-    assert_true(has_step_parts(&result));
+    assert_true(has_backward_part(&result));
     result.status = CASE_WRONG;
-    assert_false(has_step_parts(&result));
+    assert_false(has_backward_part(&result));
     result_free(&result);
 }
 
@@ -54,11 +54,11 @@ static void what_is_fused_is_no_part_of_the_sum(void **state) {
         with_phases((network_phase_t){"fused", 5e3}, (network_phase_t){"total", 6e3},
                     (network_phase_t){"h2d", 7e3});
     assert_true(isnan(step_parts_sum_ns(&result)));
-    assert_true(has_step_parts(&result));
+    assert_true(has_backward_part(&result));
     result_free(&result);
     result = with_phases((network_phase_t){"step", 5e3}, (network_phase_t){"total", 6e3},
                          (network_phase_t){"h2d", 7e3});
-    assert_false(has_step_parts(&result));
+    assert_false(has_backward_part(&result));
     result_free(&result);
 }
 

@@ -11,95 +11,17 @@
 /* With a larger ratio the short rows are unreadable on a linear axis. */
 static const double LINEAR_RATIO = 20;
 
-/* ---- panels of horizontal rows: a row is a sequence of pieces with a text after it -------------- */
-
+/* A line of two panels for each size: an epoch in ms, and its shares. */
 enum { MAX_PANELS = 8, PANEL_COLUMNS = 2, N_PIECES = 3 };
 
-typedef struct panel {
-    const char *title, *axis; /* kept by the chart */
-    text_list_t rows, texts;  /* its blocks of the table */
-    double least, most;       /* ends of rows, in the axis's unit */
-    double end; /* last tick of a linear axis; 0: that of its values, logarithmic if the chart is */
-    double at;  /* start of the row's next piece */
-} panel_t;
-
 typedef struct panels {
-    chart_t *chart; /* borrowed; its table takes the labels */
-    bool logarithmic;
-    panel_t items[MAX_PANELS];
-    size_t n;
+    chart_t *chart;
     const series_t **shown; /* in rows; NULL: a free row */
-    size_t n_rows;
-} panels_t;
-
-static panel_t *add_panel(panels_t *panels, const char *title, const char *axis, double end) {
-    panel_t *panel = &panels->items[panels->n++];
-    *panel = (panel_t){.title = title, .axis = axis, .end = end, .least = INFINITY};
-    return panel;
-}
-
-static void add_piece(panel_t *panel, size_t row, double length, int style) {
-    if (!(length > 0))
-        return;
-    text_list_add_format(&panel->rows, "%zu %.9g %.9g %d", row, panel->at, panel->at + length,
-                         style);
-    panel->at += length;
-}
-
-/* End a row of pieces. */
-static void end_row(panel_t *panel, chart_t *chart, size_t row, const char *text) {
-    text_list_add_format(&panel->texts, "%zu %.9g %s", row, panel->at, chart_quote(chart, text));
-    if (panel->at > 0)
-        panel->least = fmin(panel->least, panel->at);
-    panel->most = fmax(panel->most, panel->at);
-    panel->at = 0;
-}
-
-static void write_block(chart_t *chart, const char *columns, text_list_t *rows) {
-    chart_row(chart, "\n\n%s", columns);
-    for (size_t i = 0; i < rows->n; i++)
-        chart_row(chart, "%s", rows->items[i]);
-    text_list_free(rows);
-}
-
-/* With room after the longest row for its text. */
-static void write_axes(const panels_t *panels) {
+    size_t n_rows, n;
+    bool logarithmic; /* the axes of times */
     double lows[MAX_PANELS], highs[MAX_PANELS], tops[MAX_PANELS];
-    int logarithmic[MAX_PANELS];
-    for (size_t p = 0; p < panels->n; p++) {
-        const panel_t *panel = &panels->items[p];
-        const double most = panel->most > 0 ? panel->most : 1;
-        logarithmic[p] = panels->logarithmic && panel->end <= 0;
-        lows[p] = logarithmic[p] ? pow(10, floor(log10(fmin(panel->least, most) / 1.1))) : 0;
-        highs[p] = logarithmic[p] ? most * pow(most / lows[p], 0.6)
-                                  : 1.5 * (panel->end > 0 ? panel->end : most);
-        tops[p] = panel->end > 0 ? panel->end : highs[p];
-    }
-    chart_reals(panels->chart, "lows", lows, panels->n);
-    chart_reals(panels->chart, "highs", highs, panels->n);
-    chart_reals(panels->chart, "tops", tops, panels->n);
-    chart_integers(panels->chart, "logarithmic", logarithmic, panels->n);
-}
-
-static void write_panels(panels_t *panels) {
-    enum { FRAME_HEIGHT = 136, LINE_HEIGHT = 100, ROW_HEIGHT = 18 };
-    chart_t *chart = panels->chart;
-    const size_t n_lines = (panels->n + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
-    chart_row(chart, "\n\n# panels\npanel title axis");
-    for (size_t p = 0; p < panels->n; p++)
-        chart_row(chart, "%zu %s %s", p, chart_quote(chart, panels->items[p].title),
-                  chart_quote(chart, panels->items[p].axis));
-    for (size_t p = 0; p < panels->n; p++) {
-        write_block(chart, "row from to style", &panels->items[p].rows);
-        write_block(chart, "row at text", &panels->items[p].texts);
-    }
-    write_axes(panels);
-    chart_numbers(chart, "n_panels=%zu n_columns=%d n_rows=%zu first_style=%d", panels->n,
-                  PANEL_COLUMNS, panels->n_rows, STYLE_SPLIT);
-    chart_numbers(chart, "width=%d height=%zu", CHART_WIDTH,
-                  FRAME_HEIGHT + n_lines * (LINE_HEIGHT + ROW_HEIGHT * panels->n_rows));
-    free(panels->shown);
-}
+    int are_logarithmic[MAX_PANELS];
+} panels_t;
 
 /* ---- the split ------------------------------------------------------------------------------- */
 
@@ -130,32 +52,6 @@ static bool has_split(const plot_data_t *data, const series_t *series) {
         if (split_at(series, data->sizes[i], &split))
             return true;
     return false;
-}
-
-static void add_pieces(panel_t *panel, size_t row, const time_split_t *split, double unit_ns) {
-    add_piece(panel, row, split->kernels_ns / unit_ns, STYLE_SPLIT);
-    add_piece(panel, row, split->driver_ns / unit_ns, STYLE_SPLIT + 1);
-    add_piece(panel, row, split->gaps_ns / unit_ns, STYLE_SPLIT + 2);
-}
-
-static void write_split(panels_t *panels, panel_t *times, panel_t *shares, size_t row,
-                        int64_t size) {
-    time_split_t split;
-    char text[UNITS_TEXT];
-    chart_t *chart = panels->chart;
-    const case_result_t *result = series_at(panels->shown[row], size);
-    if (result == NULL)
-        return;
-    if (!time_split_of(result, &split)) {
-        end_row(times, chart, row,
-                result_has_times(result) ? "" : case_status_name(result->status));
-        return;
-    }
-    add_pieces(times, row, &split, 1e6);
-    end_row(times, chart, row, units_time(text, split.epoch_ns));
-    add_pieces(shares, row, &split, split.epoch_ns / 100);
-    units_percent(text, split.kernels_ns / split.epoch_ns);
-    end_row(shares, chart, row, chart_format(chart, "GPU busy %s", text));
 }
 
 /* Longest epoch / shortest. */
@@ -190,27 +86,110 @@ static void show_splits(const plot_data_t *data, panels_t *panels) {
     }
 }
 
-static void write_splits(const plot_data_t *data, int64_t size, panels_t *panels) {
+/* ---- panels ---------------------------------------------------------------------------------- */
+
+/* The end of a row in a panel: of times in ms, or in per cent of the epoch. */
+static double length_of(const time_split_t *split, bool shares) {
+    return shares ? 100 : split->epoch_ns / 1e6;
+}
+
+static void write_pieces(panels_t *panels, int64_t size, bool shares) {
+    chart_row(panels->chart, "\n\nrow from to style");
+    for (size_t row = 0; row < panels->n_rows; row++) {
+        time_split_t split;
+        double at = 0;
+        if (panels->shown[row] == NULL || !split_at(panels->shown[row], size, &split))
+            continue;
+        const double pieces[N_PIECES] = {split.kernels_ns, split.driver_ns, split.gaps_ns};
+        for (int i = 0; i < N_PIECES; i++) {
+            const double length = pieces[i] / (shares ? split.epoch_ns / 100 : 1e6);
+            if (length > 0)
+                chart_row(panels->chart, "%zu %.9g %.9g %d", row, at, at + length, STYLE_SPLIT + i);
+            at += fmax(length, 0);
+        }
+    }
+}
+
+/* After each row: its time, or the share of kernels; of a case without a split its status. */
+static void write_texts(panels_t *panels, int64_t size, bool shares) {
     chart_t *chart = panels->chart;
-    const char *title = chart_size_title(chart, data, size);
-    panel_t *times = add_panel(
-        panels, chart_format(chart, "%s: one epoch", title),
-        panels->logarithmic ? "time, ms (log: compare shares at the right)" : "time, ms", 0);
-    panel_t *shares =
-        add_panel(panels, chart_format(chart, "%s: shares", title), "share of the epoch, %", 100);
-    for (size_t row = 0; row < panels->n_rows; row++)
-        if (panels->shown[row] != NULL)
-            write_split(panels, times, shares, row, size);
+    chart_row(chart, "\n\nrow at text");
+    for (size_t row = 0; row < panels->n_rows; row++) {
+        const series_t *series = panels->shown[row];
+        const case_result_t *result = series != NULL ? series_at(series, size) : NULL;
+        char number[UNITS_TEXT];
+        time_split_t split;
+        if (result == NULL)
+            continue;
+        const bool has = time_split_of(result, &split);
+        if (!has && shares)
+            continue;
+        const char *text =
+            !has && result_has_times(result) ? ""
+            : !has                           ? case_status_name(result->status)
+            : !shares                        ? units_time(number, split.epoch_ns)
+                                             : chart_format(chart, "GPU busy %s",
+                                                            units_percent(number, split.kernels_ns / split.epoch_ns));
+        chart_row(chart, "%zu %.9g %s", row, has ? length_of(&split, shares) : 0,
+                  chart_quote(chart, text));
+    }
+}
+
+/* With room after the longest row for its text. */
+static void find_axis(panels_t *panels, int64_t size, bool shares) {
+    const size_t p = panels->n++;
+    range_t range = RANGE_INIT;
+    for (size_t row = 0; row < panels->n_rows; row++) {
+        time_split_t split;
+        if (panels->shown[row] != NULL && split_at(panels->shown[row], size, &split))
+            range_take(&range, length_of(&split, shares));
+    }
+    const bool logarithmic = panels->logarithmic && !shares;
+    const double most = range.high > 0 ? range.high : 1;
+    panels->are_logarithmic[p] = logarithmic;
+    panels->lows[p] = logarithmic ? pow(10, floor(log10(fmin(range.low, most) / 1.1))) : 0;
+    panels->highs[p] =
+        logarithmic ? most * pow(most / panels->lows[p], 0.6) : 1.5 * (shares ? 100 : most);
+    panels->tops[p] = shares ? 100 : panels->highs[p];
+}
+
+static void write_panels(const plot_data_t *data, size_t first, panels_t *panels) {
+    enum { FRAME_HEIGHT = 136, LINE_HEIGHT = 100, ROW_HEIGHT = 18 };
+    chart_t *chart = panels->chart;
+    const char *axis =
+        panels->logarithmic ? "time, ms (log: compare shares at the right)" : "time, ms";
+    chart_row(chart, "\n\n# panels\npanel title axis");
+    for (size_t i = first, p = 0; i < data->n_sizes; i++, p += PANEL_COLUMNS) {
+        const char *title = chart_size_title(chart, data, data->sizes[i]);
+        chart_row(chart, "%zu %s %s", p,
+                  chart_quote(chart, chart_format(chart, "%s: one epoch", title)),
+                  chart_quote(chart, axis));
+        chart_row(chart, "%zu %s %s", p + 1,
+                  chart_quote(chart, chart_format(chart, "%s: shares", title)),
+                  chart_quote(chart, "share of the epoch, %"));
+    }
+    for (size_t i = first; i < data->n_sizes; i++)
+        for (int shares = 0; shares < PANEL_COLUMNS; shares++) {
+            write_pieces(panels, data->sizes[i], shares);
+            write_texts(panels, data->sizes[i], shares);
+            find_axis(panels, data->sizes[i], shares);
+        }
+    chart_reals(chart, "lows", panels->lows, panels->n);
+    chart_reals(chart, "highs", panels->highs, panels->n);
+    chart_reals(chart, "tops", panels->tops, panels->n);
+    chart_integers(chart, "logarithmic", panels->are_logarithmic, panels->n);
+    chart_numbers(chart, "n_panels=%zu n_columns=%d n_rows=%zu first_style=%d", panels->n,
+                  PANEL_COLUMNS, panels->n_rows, STYLE_SPLIT);
+    chart_numbers(chart, "width=%d height=%zu", CHART_WIDTH,
+                  FRAME_HEIGHT +
+                      (panels->n / PANEL_COLUMNS) * (LINE_HEIGHT + ROW_HEIGHT * panels->n_rows));
 }
 
 char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     chart_init(chart, "allocators");
     panels_t panels = {.chart = chart};
     show_splits(data, &panels);
-    if (panels.n_rows == 0) {
-        free(panels.shown);
-        return mem_text("no case recorded the time split of an epoch");
-    }
+    char *why = panels.n_rows == 0 ? mem_text("no case recorded the time split of an epoch") : NULL;
     chart->note = chart_format(chart,
                                "%s  ·  an extra epoch under CUPTI, which adds overhead  ·  GPU "
                                "busy: kernel time / epoch",
@@ -218,8 +197,8 @@ char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     const size_t first = plot_first_size(data, MAX_PANELS / PANEL_COLUMNS);
     for (size_t i = first; i < data->n_sizes; i++)
         panels.logarithmic = panels.logarithmic || ratio_at(data, data->sizes[i]) > LINEAR_RATIO;
-    for (size_t i = first; i < data->n_sizes; i++)
-        write_splits(data, data->sizes[i], &panels);
-    write_panels(&panels);
-    return NULL;
+    if (why == NULL)
+        write_panels(data, first, &panels);
+    free(panels.shown);
+    return why;
 }

@@ -1,7 +1,6 @@
 /* ladder: the compute time of each rung and the hardware limit. */
 #include "base/memory.h"
 #include "base/units.h"
-#include "plot/limit_lines.h"
 #include "plot/lines.h"
 
 #include <math.h>
@@ -17,35 +16,6 @@ static const char *compute_phase(const series_t *series) {
         if (series_has_phase(series, PREFERRED[i]))
             return PREFERRED[i];
     return NULL;
-}
-
-/* The limit depends only on the size and the device: any case of the size has it. */
-static double limit_at(const plot_data_t *data, const char *label, int64_t size,
-                       text_list_t *bounds) {
-    for (size_t s = 0; s < data->n_series; s++) {
-        const case_result_t *result = series_at(&data->series[s], size);
-        if (strcmp(data->series[s].label, label) != 0 || result == NULL ||
-            !isfinite(result->limit.limit_ns))
-            continue;
-        const char *bound = result->limit.bound;
-        if (bound != NULL && !text_list_has(bounds, bound))
-            text_list_add(bounds, bound);
-        return result->limit.limit_ns;
-    }
-    return NAN;
-}
-
-void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label, chart_t *chart) {
-    double *limits_ns = mem_zeroed(data->n_sizes, sizeof *limits_ns);
-    text_list_t bounds = {0};
-    for (size_t i = 0; i < data->n_sizes; i++)
-        limits_ns[i] = limit_at(data, label, data->sizes[i], &bounds);
-    const char *names = arena_keep(&chart->texts, text_list_join(&bounds, ", "));
-    lines_limit(
-        lines, data, limits_ns,
-        chart_format(chart, bounds.n > 0 ? "hardware limit (%s)" : "hardware limit%s", names),
-        STYLE_LIMIT);
-    text_list_free(&bounds);
 }
 
 /* Add the rungs in order. `*default_phase` is the phase of the first; lines of another phase name

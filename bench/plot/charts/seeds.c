@@ -3,6 +3,7 @@
  * batch is noisy, so a running mean is drawn. */
 #include "analysis/contenders.h"
 #include "analysis/learning.h"
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "plot/axes.h"
 
@@ -139,9 +140,7 @@ static size_t choose_sizes(const plot_data_t *data, int64_t chosen[MAX_SEED_PANE
         most = seeds;
         sizes[n++] = data->sizes[i];
     }
-    const size_t n_chosen = n < MAX_SEED_PANELS ? n : MAX_SEED_PANELS;
-    for (size_t i = 0; i < n_chosen; i++)
-        chosen[i] = sizes[n_chosen > 1 ? i * (n - 1) / (n_chosen - 1) : 0];
+    const size_t n_chosen = sizes_spread(sizes, n, chosen, MAX_SEED_PANELS);
     free(sizes);
     return n_chosen;
 }

@@ -2,7 +2,6 @@
  * size: every contender. */
 #include "analysis/contenders.h"
 #include "base/memory.h"
-#include "plot/limit_lines.h"
 #include "plot/lines.h"
 
 #include <stdlib.h>

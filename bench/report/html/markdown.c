@@ -16,6 +16,28 @@ enum {
     WIDE = 48
 }; /* marks inside marks; letters of a cell that may wrap */
 
+/* ---- text, and what links mean ---------------------------------------------------------------- */
+
+void html_text_n(const html_t *html, const char *text, size_t length) {
+    char *part = mem_text_n(text, length), *safe = xml_text(part);
+    fputs(safe, html->out);
+    free(safe);
+    free(part);
+}
+
+void html_text(const html_t *html, const char *text) {
+    html_text_n(html, text, strlen(text));
+}
+
+const char *html_anchor(const html_t *html, const char *href) {
+    if (is_case_href(href))
+        return href + 1;
+    for (size_t i = 0; i < html->n_targets; i++)
+        if (strcmp(html->targets[i].href, href) == 0)
+            return html->targets[i].anchor;
+    return NULL;
+}
+
 /* ---- where a mark of a line ends --------------------------------------------------------------- */
 
 static size_t run_of(const char *c, const char *end, char mark) {

@@ -219,9 +219,9 @@ static bool hangs_on_two_values(const pair_t *pair) {
     for (size_t i = 0; i < pair->n_cells; i++) {
         const cell_t *cell = &pair->cells[i];
         const bool two_values = cell->base->bimodal.found || cell->candidate->bimodal.found;
-        if (cell->gate.verdict == GATE_UNDECIDED && !two_values)
+        if (cell->test->gate.verdict == GATE_UNDECIDED && !two_values)
             return false;
-        n += cell->gate.verdict == GATE_UNDECIDED;
+        n += cell->test->gate.verdict == GATE_UNDECIDED;
     }
     return n > 0;
 }

@@ -6,6 +6,7 @@
 #include "measure/machine.h"
 #include "results/merge.h"
 #include "run/state.h"
+#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,7 @@ static status_t write_what_is_there(merge_t *merge, const char *root, const char
         merge->run.finished = NULL;
     }
     merge_sort(merge, &gaps.planned);
-    status_t status = merge_write(merge, folder, err);
+    status_t status = merge_write(merge, folder, workload_study(), err);
     if (status == STATUS_OK) {
         output_print(stdout, "%s\n", folder);
         fflush(stdout);

@@ -86,6 +86,7 @@ const workload_t workload_allocate = {
     .size_param = "live",
     .size_noun = "blocks in use",
     .size_label = "blocks in use",
+    .size_after = " in use",
     .dtypes = NAMES("f32"),
     .cuda_builtin = NAMES("caching", "malloc", "async", "arena"),
     .cpu_variants = NAMES("caching", "arena"),

@@ -59,6 +59,11 @@ typedef enum repeats {
     REPEATS_MUST_BE_EQUAL
 } repeats_t;
 
+struct study; /* results/study_csv.h */
+
+/* What bounds a training from below: each pass over its data, or in each step the weights (limits/limits.h). */
+typedef enum bounded_by { BOUNDED_BY_NOTHING, BOUNDED_BY_PASSES, BOUNDED_BY_STEPS } bounded_by_t;
+
 typedef struct workload workload_t;
 struct workload {
     const char *name;
@@ -69,7 +74,12 @@ struct workload {
     /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
      * and the axis title. All NULL for a workload without charts. */
     const char *size_param, *size_noun, *size_label;
-    const char *compared_by; /* phase or COMPUTATION; NULL: host_to_host, or total where a side
+    const char *size_before, *size_after; /* around a size: "batch ", " points"; both NULL: "m " */
+    int64_t reference_size;     /* that of a published study, which findings show first; 0: none */
+    const struct study *study;  /* that it reproduces; or NULL */
+    bool charts_have_no_prefix; /* its name is not in those of its charts */
+    bounded_by_t bounded_by;    /* of a training, for charts */
+    const char *compared_by;    /* phase or COMPUTATION; NULL: host_to_host, or total where a side
                                * lacks that */
     /* If that is the phase "step": of so many steps is "train". */
     size_t (*sample_steps)(const case_t *spec);
@@ -112,6 +122,8 @@ struct workload {
 };
 
 const workload_t *workload_find(const char *name); /* NULL when unknown */
+const param_spec_t *workload_param(const workload_t *workload, const char *name); /* or NULL */
+const technique_spec_t *workload_technique(const workload_t *workload, const char *name);
 /* Does this variant of the cuda engine need no .cu file? */
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
 /* Add the workload that a folder describes. STATUS_USAGE: what is wrong with it. */
@@ -119,6 +131,9 @@ status_t workload_add_described(const char *folder, const workload_t **added, er
 /* Read the workloads of the project's kernels/ when they are first asked for: one by its name, or all. What is wrong with
  * one goes to `left_out` (NULL: nowhere), and it is no workload. */
 void workload_search_described(const char *root, void (*left_out)(const char *why));
+
+/* The study that a workload reproduces. */
+const struct study *workload_study(void);
 
 /* Number `index` of all, described workloads last; NULL beyond the last. */
 const workload_t *workload_at(size_t index);

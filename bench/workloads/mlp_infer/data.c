@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "results/study_csv.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>
@@ -199,6 +200,34 @@ static void constants(const case_t *spec, text_list_t *defines) {
 
 /* ==== on the CPU ============================================================================== */
 
+/* The published study: a 4-5-1 MLP; a cudaMalloc and a pageable copy per array in every sample. */
+static const char *const STUDY_SETTINGS[][2] = {{"layers", "4-5-1"},
+                                                {"alloc", "malloc"},
+                                                {"copy", "pageable"},
+                                                {"weights", "upload"},
+                                                {"launch", "stream"}};
+
+static const study_t STUDY = {
+    .workload = "mlp_infer",
+    .size_param = "batch",
+    .dtype = "f32",
+    .settings = STUDY_SETTINGS,
+    .n_settings = sizeof STUDY_SETTINGS / sizeof *STUDY_SETTINGS,
+    .sides = {{.file = "mlp_timing_log.csv",
+               .engine = "cuda",
+               .variant = "01_study",
+               .pattern = "01_*",
+               .n = 7,
+               .columns = {"Batch", "Malloc", "H2D", "Kernel", "D2H", "Free", "Total"},
+               .phases = {NULL, "malloc", "h2d", "kernel", "d2h", "free", "total"}},
+              {.file = "mlp_timing_log_pytorch.csv",
+               .engine = "pytorch",
+               .variant = "eager",
+               .pattern = "eager",
+               .n = 6,
+               .columns = {"Batch", "Init", "H2D", "Forward", "D2H", "Total"},
+               .phases = {NULL, "init", "h2d", "forward", "d2h", "total"}}}};
+
 const workload_t workload_mlp_infer = {
     .name = "mlp_infer",
     .summary = "batched inference of a small multilayer perceptron",
@@ -207,6 +236,10 @@ const workload_t workload_mlp_infer = {
     .size_param = "batch",
     .size_noun = "batch size",
     .size_label = "batch, samples",
+    .size_before = "batch ",
+    .reference_size = 64,
+    .study = &STUDY,
+    .charts_have_no_prefix = true,
     .techniques = TECHNIQUES,
     .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
     .host_to_host = "from input in host memory to output in host memory",
