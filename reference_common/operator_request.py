@@ -35,6 +35,8 @@ class Array:
     is_input: bool
     is_output: bool
     fill: Fill | None = None
+    stays: bool = False
+    """Whether it is on the device before a run: weights, and what is resident."""
 
     @property
     def in_place(self) -> bool:
@@ -105,7 +107,7 @@ OPERATOR = Shape(
         "folder": text,
         "hash": text,
         "name": text,
-        "arrays": each(Shape(_array, _ARRAY, {"fill": _FILL})),
+        "arrays": each(Shape(_array, _ARRAY, {"fill": _FILL, "stays": boolean})),
     },
     {"scalars": each(_SCALAR), "deterministic": boolean},
 )

@@ -26,7 +26,7 @@ static case_t case_of(const workload_t *workload, const char *dtype) {
 
 static const char *const EXPECTED =
     "WORKLOAD_ARGUMENTS=const WORKLOAD_T *__restrict__ x, const long long *__restrict__ order, "
-    "const bool *__restrict__ mask, const __nv_bfloat16 *__restrict__ noise, "
+    "const bool *__restrict__ mask, const __grid_constant__ by_value<__nv_bfloat16, 4> noise, "
     "float *__restrict__ state, WORKLOAD_T *__restrict__ y, long long *__restrict__ largest, "
     "double *__restrict__ sum, unsigned char *workspace, float eps, long long axis, "
     "long long rows, long long shift";

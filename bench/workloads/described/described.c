@@ -128,8 +128,12 @@ static size_t n_entries;
 static const technique_spec_t TECHNIQUES[] = {
     {"alloc", "source of device memory in each sample (async: a pool that keeps freed memory)",
      NAMES("arena", "malloc", "async")},
-    {"copy", "type of host memory to copy from and to", NAMES("pinned", "pageable", "mapped")},
+    {"copy",
+     "type of host memory to copy from and to (overlapped: pinned, in chunks on three streams)",
+     NAMES("pinned", "pageable", "mapped", "overlapped")},
+    {"weights", "copy weights once, or in each sample", NAMES("resident", "upload")},
     {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
+    {"wait", "synchronise, or poll the mapped output", NAMES("sync", "poll")},
 };
 
 static const char *const MODES[] = {"eager", "inference",     "compile",
@@ -156,7 +160,13 @@ static status_t validate(const case_t *spec, error_t *err) {
         double value;
         TRY(description_scalar(d, i, spec, &value, err));
     }
-    return STATUS_OK;
+    TRY(description_by_value(d, spec, err));
+    return description_techniques(d, spec, err);
+}
+
+/* Copied by any implementation, from host to host. */
+static bool crosses_bus(const described_array_t *array) {
+    return array->is_input && !array->is_weight && !array->is_by_value && !array->is_resident;
 }
 
 workload_cost_t described_cost(const case_t *spec) {
@@ -166,8 +176,8 @@ workload_cost_t described_cost(const case_t *spec) {
     for (size_t i = 0; i < d->n_arrays; i++) {
         described_shape_t shape = {0};
         description_shape(d, i, spec, &shape, &ignored);
-        sum.device_bytes += (double)shape.bytes;
-        sum.bus_in_bytes += d->arrays[i].is_input ? (double)shape.bytes : 0;
+        sum.device_bytes += d->arrays[i].is_by_value ? 0 : (double)shape.bytes;
+        sum.bus_in_bytes += crosses_bus(&d->arrays[i]) ? (double)shape.bytes : 0;
         sum.bus_out_bytes += d->arrays[i].is_output ? (double)shape.bytes : 0;
     }
     description_cost(d, spec, &sum.bytes, &sum.flops, &ignored);
@@ -223,19 +233,27 @@ static void add_upper(text_list_t *defines, const char *name, int64_t value) {
     free(upper);
 }
 
-static void add_arrays(const description_t *d, text_list_t *parameters) {
+static void add_arrays(const description_t *d, const case_t *spec, text_list_t *parameters) {
     size_t order[DESCRIBED_ARRAYS];
+    error_t ignored = ERROR_INIT; /* validate() reports it */
     description_order(d, order);
     for (size_t o = 0; o < d->n_arrays; o++) {
         const described_array_t *array = &d->arrays[order[o]];
-        text_list_add_format(parameters, "%s%s *__restrict__ %s", array->is_output ? "" : "const ",
-                             array->of_case ? "WORKLOAD_T" : C_TYPES[array->element], array->name);
+        const char *type = array->of_case ? "WORKLOAD_T" : C_TYPES[array->element];
+        described_shape_t shape = {0};
+        description_shape(d, order[o], spec, &shape, &ignored);
+        if (array->is_by_value)
+            text_list_add_format(parameters, "const __grid_constant__ by_value<%s, %zu> %s", type,
+                                 shape.n, array->name);
+        else
+            text_list_add_format(parameters, "%s%s *__restrict__ %s",
+                                 array->is_output ? "" : "const ", type, array->name);
     }
 }
 
-static char *parameters_of(const description_t *d) {
+static char *parameters_of(const description_t *d, const case_t *spec) {
     text_list_t parameters = {0};
-    add_arrays(d, &parameters);
+    add_arrays(d, spec, &parameters);
     text_list_add(&parameters, "unsigned char *workspace");
     for (size_t i = 0; i < d->n_scalars; i++)
         text_list_add_format(&parameters, "%s %s", C_TYPES[d->scalars[i].element],
@@ -267,7 +285,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "WORKLOAD_F16=%d", uses(d, dtype, ELEMENT_F16));
     text_list_add_format(defines, "WORKLOAD_BF16=%d", uses(d, dtype, ELEMENT_BF16));
     text_list_add_format(defines, "WORKLOAD_T=%s", C_TYPES[dtype]);
-    char *parameters = parameters_of(d);
+    char *parameters = parameters_of(d, spec);
     text_list_add_format(defines, "WORKLOAD_ARGUMENTS=%s", parameters);
     free(parameters);
     for (size_t i = 0; i < d->params.n; i++)
@@ -294,6 +312,8 @@ static json_t *array_to_json(const described_array_t *array, const described_sha
     json_t *json = json_pack("{s:s, s:o, s:s, s:b, s:b}", "name", array->name, "shape", sizes,
                              "dtype", element_name(shape->element), "input", array->is_input,
                              "output", array->is_output);
+    if (array->is_weight || array->is_resident)
+        json_object_set_new(json, "stays", json_true());
     if (array->is_input)
         json_object_set_new(json, "fill",
                             json_pack("{s:s, s:f, s:f}", "kind", FILLS[shape->fill.kind], "low",
