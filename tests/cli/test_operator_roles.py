@@ -22,13 +22,14 @@ ROLES: dict[str, Any] = {
         {"name": "w", "shape": ["k"], "dtype": "T", "fill": FILL, "weights": True},
         {"name": "v", "shape": ["k"], "dtype": "T", "fill": FILL, "by_value": True},
         {"name": "t", "shape": ["k"], "dtype": "T", "fill": FILL, "resident": True},
+        {"name": "u", "shape": ["k"], "dtype": "T"},
     ],
     "size": "n",
     "splits": True,
 }
-REFERENCE = "def reference(x, w, v, t): return x * (w[0] + t[1]) + v[2]"
+REFERENCE = "def reference(x, w, v, t, u): return x * (w[0] + t[1]) + v[2] + u[0]"
 RUNG = """LAUNCHES = {{{{"{0}", {{"ceil_div(n, 256)"}}, {{"256"}}}}}};
-KERNEL({0}) {{ y[0] = x[0] * (w[0] + t[1]) + v[2]; }}
+KERNEL({0}) {{ y[0] = x[0] * (w[0] + t[1]) + v[2] + u[0]; }}
 """
 # Each spends 300 µs, by its own account, where it does work; all but `honest` know when they need not.
 IN_C = """
@@ -40,13 +41,13 @@ IN_C = """
     #define T AT(const float *, 3)
     typedef struct three { float at[3]; } three_t;
     static void compute(void *const *arguments, float w, float v, float t) {
-        for (long long i = 0; i < AT(long long, 6); i++)
-            AT(float *, 4)[i] = AT(const float *, 0)[i] * (w + t) + v;
+        for (long long i = 0; i < AT(long long, 7); i++)
+            AT(float *, 5)[i] = AT(const float *, 0)[i] * (w + t) + v + AT(const float *, 4)[0];
     }
     #define KERNEL(name)                                                                   \\
         static void run_##name(const kernel_t *kernel, void *const *arguments);            \\
-        const kernel_t name = {#name, .argument_bytes = {8, 8, 12, 8, 8, 8, 8},            \\
-                               .n_arguments = 7, .run = run_##name, .spent_ns = &spent_ns}; \\
+        const kernel_t name = {#name, .argument_bytes = {8, 8, 12, 8, 8, 8, 8, 8},         \\
+                               .n_arguments = 8, .run = run_##name, .spent_ns = &spent_ns}; \\
         static void run_##name(const kernel_t *kernel, void *const *arguments)
     KERNEL(honest) {
         spent_ns += 300000;

@@ -57,6 +57,18 @@ static void test_only_dtypes_in_use_need_headers(void **state) {
     case_free(&spec);
 }
 
+/* The resident mask and the noise by value do not cross the bus; the latter is not in the device's memory either. */
+static void test_what_has_to_be_copied(void **state) {
+    case_t spec = case_of(*state, "f16");
+    const workload_cost_t cost = ((const workload_t *)*state)->cost(&spec);
+    const double x = 64 * 256 * 3 * 2, order = 64 * 8, state_bytes = 16 * 128 * 4, mask = 1;
+    const double outputs = 64 * 200 * 2 + 8 + 8;
+    assert_float_equal(cost.bus_in_bytes, x + order + state_bytes, 0);
+    assert_float_equal(cost.bus_out_bytes, state_bytes + outputs, 0);
+    assert_float_equal(cost.device_bytes, x + order + state_bytes + mask + outputs, 0);
+    case_free(&spec);
+}
+
 static void test_request(void **state) {
     json_t *request;
     error_t err = ERROR_INIT;
@@ -163,6 +175,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants_of_a_program),
         cmocka_unit_test(test_only_dtypes_in_use_need_headers),
+        cmocka_unit_test(test_what_has_to_be_copied),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_two_runs_must_be_equal_if_the_description_says_so),
         cmocka_unit_test(test_the_same_folder_twice_is_one_operator),

@@ -392,10 +392,16 @@ static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *
 static status_t check_room(session_t *session, const case_t *spec, size_t workspace_bytes,
                            error_t *err) {
     const described_cuda_t *s = session->state;
-    const workload_cost_t cost = described_cost(spec);
-    const unsigned copies = s->sample.copy == COPY_PAGEABLE ? 1 : 2;
-    TRY(host_room(copies * (cost.bus_in_bytes + cost.bus_out_bytes), err));
-    return gpu_sample_applies(&s->sample, spec, cost.device_bytes + (double)workspace_bytes, err);
+    const description_t *d = s->description;
+    const double device_bytes = described_cost(spec).device_bytes;
+    double host_bytes = 0;
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        described_shape_t shape;
+        TRY(description_shape(d, i, spec, &shape, err));
+        host_bytes += (double)shape.bytes * (d->arrays[i].is_input + d->arrays[i].is_output);
+    }
+    TRY(host_room((s->sample.copy == COPY_PAGEABLE ? 1 : 2) * host_bytes, err));
+    return gpu_sample_applies(&s->sample, spec, device_bytes + (double)workspace_bytes, err);
 }
 
 /* ---- copy=overlapped -------------------------------------------------------------------------- */
