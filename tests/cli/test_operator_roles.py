@@ -101,6 +101,7 @@ def test_phases_and_results_with_every_technique(tmp_path: Path) -> None:
         cuda("honest", copy=["mapped"], weights=["resident", "upload"], wait=["sync", "poll"]),
         cuda("honest", **graph),
         cuda("honest", copy=["overlapped"], **graph),
+        cuda("honest", copy=["overlapped"], weights=["upload"], alloc=["malloc"]),
     ]
     phases = {name: ok(case) for name, case in gpu.run(folder, contenders, min_rounds=4).items()}
     every = SAMPLE | REPEATS
@@ -116,6 +117,7 @@ def test_phases_and_results_with_every_technique(tmp_path: Path) -> None:
         "honest/copy=mapped/weights=upload/wait=poll": mapped | COPIES_IN,
         "honest/launch=graph": whole,
         "honest/weights=upload/launch=graph": whole,
+        "honest/alloc=malloc/copy=overlapped/weights=upload": every | ALLOCATES,
         "honest/copy=overlapped/launch=graph": whole,
         "honest/copy=overlapped/weights=upload/launch=graph": whole,
     }

@@ -85,6 +85,11 @@ static void test_request(void **state) {
               "\"output\":false,\"fill\":{\"kind\":\"integers\",\"low\":-4.0,\"high\":5.0}}",
         [2] = "{\"name\":\"state\",\"shape\":[16,128],\"dtype\":\"f32\",\"input\":true,"
               "\"output\":true,\"fill\":{\"kind\":\"uniform\",\"low\":-0.5,\"high\":1.5}}",
+        [3] = "{\"name\":\"mask\",\"shape\":[],\"dtype\":\"bool\",\"input\":true,\"output\":false,"
+              "\"stays\":true,\"fill\":{\"kind\":\"constant\",\"low\":1.0,\"high\":0.0}}",
+        [4] =
+            "{\"name\":\"noise\",\"shape\":[4],\"dtype\":\"bf16\",\"input\":true,\"output\":false,"
+            "\"stays\":true,\"fill\":{\"kind\":\"normal\",\"low\":0.0,\"high\":1.0}}",
         [7] = "{\"name\":\"sum\",\"shape\":[],\"dtype\":\"f64\",\"input\":false,"
               "\"output\":true}"};
     for (size_t i = 0; i < sizeof ARRAYS / sizeof *ARRAYS; i++) {
