@@ -3,8 +3,6 @@
 Has the fixtures for a Python that has imported PyTorch.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 import os

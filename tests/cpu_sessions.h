@@ -4,7 +4,9 @@
 #define TESTS_CPU_SESSIONS_H
 
 #include "base/rng.h"
+#include "checks.h"
 #include "io/npy.h"
+#include "made_case.h"
 #include "mnist_training.h"
 #include "worker/requests.h"
 #include "workloads/common/session_parts.h"
@@ -12,8 +14,6 @@
 #include "workloads/linreg_train/data.h"
 #include "workloads/mlp_infer/data.h"
 #include "workloads/mlp_train/data.h"
-
-#include <string.h>
 
 enum { SEED = 42, REFILLED = 5 };
 
@@ -135,8 +135,7 @@ static inline case_t subject_case(const struct subject *subject) {
                    .variant = mem_text(subject->variant),
                    .dtype = mem_text(subject->dtype)};
     for (size_t i = 0; i < 5 && subject->ints[i].name != NULL; i++)
-        case_add_param(&spec, subject->ints[i].name,
-                       &(value_t){.kind = VALUE_INT, .integer = subject->ints[i].value});
+        add_integer(&spec, subject->ints[i].name, subject->ints[i].value);
     if (subject->rate > 0)
         case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = subject->rate});
     if (strcmp(subject->workload, "mlp_infer") == 0)
@@ -155,14 +154,6 @@ static inline session_t *open_session(const struct subject *subject) {
     if (session->ops->open(session, &request, &err) != STATUS_OK)
         fail_msg("%s: %s", session->spec.id, err.text);
     return session;
-}
-
-static inline void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
-    free(session->results_json);
-    free(session);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */

@@ -4,17 +4,10 @@
 #ifndef TESTS_FAKE_DEVICE_H
 #define TESTS_FAKE_DEVICE_H
 
-#include "base/memory.h"
+#include "checks.h"
 #include "cuda/driver.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { FAKE_STREAMS = 4, FAKE_UNIT = 512, FAKE_FAULT = 700 };
 

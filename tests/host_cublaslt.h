@@ -4,16 +4,8 @@
 #define TESTS_HOST_CUBLASLT_H
 
 #include "base/half.h"
-#include "base/memory.h"
+#include "checks.h"
 #include "cuda/cublaslt.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 struct cublasLtMatmulDesc {
     int compute, scale;
@@ -81,7 +73,7 @@ static cublaslt_status_t fake_desc_set(cublaslt_desc_t desc, int attribute, cons
         {CUBLASLT_DESC_MASK, &desc->mask, sizeof desc->mask},
         {CUBLASLT_DESC_MASK_ROWS, &desc->mask_rows, sizeof desc->mask_rows},
     };
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
+    for (size_t i = 0; i < COUNT_OF(KNOWN); i++)
         if (KNOWN[i].attribute == attribute) {
             assert_int_equal(KNOWN[i].bytes, bytes);
             memcpy(KNOWN[i].at, value, bytes);

@@ -4,15 +4,8 @@
 #define TESTS_HOST_LOOP_H
 
 #include "allocators/allocator.h"
+#include "checks.h"
 #include "host_operators.h"
-#include "near.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 enum { DEPTH = 4, WIDTH = 6, BATCH = 5, IMAGES = 13, TESTS = 7, STEPS = 3, MAX_CALLS = 256 };
 static const float RATE = 0.25f;
@@ -174,9 +167,8 @@ static cu_pointer_t address(const void *at) {
 
 static world_t *open_world(const mlpt_operator_t *rung, allocator_kind_t kind) {
     world_t *w = mem_zeroed(1, sizeof *w);
-    error_t err = ERROR_INIT;
     const allocator_options_t options = {.untimed = true};
-    assert_int_equal(allocator_open(kind, &DRIVER, &options, &w->allocator, &err), STATUS_OK);
+    assert_ok(allocator_open(kind, &DRIVER, &options, &w->allocator, &err));
     fill_images(w);
     fill_network(w);
     w->loop.device = (mlpt_device_t){.context = w,
@@ -192,7 +184,7 @@ static world_t *open_world(const mlpt_operator_t *rung, allocator_kind_t kind) {
     w->loop.train = (mnist_gpu_images_t){address(w->images), address(w->set.train_labels)};
     w->loop.test = (mnist_gpu_images_t){address(w->tests), address(w->set.test_labels)};
     w->loop.rate = RATE;
-    assert_int_equal(mlpt_kernels_check(&w->loop.kernels, &err), STATUS_OK);
+    assert_ok(mlpt_kernels_check(&w->loop.kernels, &err));
     return w;
 }
 

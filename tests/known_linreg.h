@@ -3,15 +3,10 @@
 #ifndef TESTS_KNOWN_LINREG_H
 #define TESTS_KNOWN_LINREG_H
 
-#include "base/memory.h"
+#include "checks.h"
+#include "made_case.h"
 #include "workloads/common/workload.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 enum { SEED = 42 };
@@ -22,10 +17,7 @@ typedef struct training {
 } training_t;
 
 static inline int read_fixture(void **state) {
-    json_error_t wrong;
-    *state = json_load_file("tests/fixtures/linreg.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (*state == NULL)
-        fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
+    *state = read_json("tests/fixtures/linreg.json");
     return 0;
 }
 
@@ -36,8 +28,8 @@ static inline int free_fixture(void **state) {
 
 static inline case_t make_case(const char *variant, const training_t *training) {
     case_t spec = {.engine = mem_text("cpu"), .variant = mem_text(variant)};
-    case_add_param(&spec, "points", &(value_t){.kind = VALUE_INT, .integer = training->points});
-    case_add_param(&spec, "epochs", &(value_t){.kind = VALUE_INT, .integer = training->epochs});
+    add_integer(&spec, "points", training->points);
+    add_integer(&spec, "epochs", training->epochs);
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = training->rate});
     workload_complete(workload_find("linreg_train"), &spec);
     return spec;

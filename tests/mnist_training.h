@@ -3,17 +3,12 @@
 #ifndef TESTS_MNIST_TRAINING_H
 #define TESTS_MNIST_TRAINING_H
 
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
+#include "made_case.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 #include "workloads/mnist/data.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 typedef struct training {
     int64_t hidden, batch, steps;
@@ -27,9 +22,9 @@ static inline case_t make_case(const char *variant, const training_t *training) 
     case_t spec = {.engine = mem_text("cpu"),
                    .variant = mem_text(variant),
                    .dtype = mem_text(training->dtype)};
-    case_add_param(&spec, "hidden", &(value_t){.kind = VALUE_INT, .integer = training->hidden});
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = training->batch});
-    case_add_param(&spec, "steps", &(value_t){.kind = VALUE_INT, .integer = training->steps});
+    add_integer(&spec, "hidden", training->hidden);
+    add_integer(&spec, "batch", training->batch);
+    add_integer(&spec, "steps", training->steps);
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = training->rate});
     workload_complete(workload_find("mnist_train"), &spec);
     return spec;
@@ -37,10 +32,8 @@ static inline case_t make_case(const char *variant, const training_t *training) 
 
 static inline const mnist_data_t *data_of(const training_t *training) {
     const mnist_data_t *data;
-    error_t err = ERROR_INIT;
     case_t spec = make_case("ref", training);
-    if (mnist_data_take(&spec, &data, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(mnist_data_take(&spec, &data, &err));
     case_free(&spec);
     return data;
 }
@@ -54,12 +47,11 @@ typedef struct mnist_world {
 
 static inline mnist_world_t open_world(void) {
     mnist_world_t world;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&world.folder, &err), STATUS_OK);
+    world.folder = temporary_folder();
     char *root = fs_join(world.folder, "project");
     char *kernels = fs_join(root, "kernels"), *sweeps = fs_join(root, "sweeps");
-    assert_int_equal(fs_make_folders(kernels, &err), STATUS_OK);
-    assert_int_equal(fs_make_folders(sweeps, &err), STATUS_OK);
+    assert_ok(fs_make_folders(kernels, &err));
+    assert_ok(fs_make_folders(sweeps, &err));
     setenv("BENCH_ROOT", root, 1);
     unsetenv("MNIST_DIR");
     free(sweeps);
@@ -71,21 +63,18 @@ static inline mnist_world_t open_world(void) {
 
 static inline void close_world(mnist_world_t *world) {
     mnist_data_release(world->kept);
-    fs_remove_tree(world->folder, NULL);
-    free(world->folder);
+    fs_remove_temporary(&world->folder);
 }
 
 /* The world of a whole binary, for cmocka's group set-up and tear-down. */
 static mnist_world_t world;
 
 static inline int open_all(void **state) {
-    (void)state;
     world = open_world();
     return 0;
 }
 
 static inline int close_all(void **state) {
-    (void)state;
     close_world(&world);
     return 0;
 }

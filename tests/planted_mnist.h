@@ -2,6 +2,7 @@
 #ifndef TESTS_PLANTED_MNIST_H
 #define TESTS_PLANTED_MNIST_H
 
+#include "made_case.h"
 #include "planted_plot.h"
 
 typedef struct network_phase {
@@ -19,19 +20,17 @@ typedef struct network {
 
 static inline case_t network_case(const network_t *network) {
     const bool worker = !case_engine_is_built_in(network->engine);
-    case_t spec = {.id = mem_format("mnist_train/%s%s/%s/hidden=%d/steps=%d/seed=%d",
-                                    network->engine, worker ? "-cuda" : "", network->variant,
-                                    network->hidden, network->steps, network->seed),
-                   .workload = mem_text("mnist_train"),
-                   .engine = mem_text(network->engine),
-                   .device = mem_text(strcmp(network->engine, "cpu") == 0 ? "cpu" : "cuda"),
-                   .variant = mem_text(network->variant),
-                   .dtype = mem_text("f16")};
-    case_add_param(&spec, "hidden", &(value_t){.kind = VALUE_INT, .integer = network->hidden});
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = 32});
-    case_add_param(&spec, "steps", &(value_t){.kind = VALUE_INT, .integer = network->steps});
+    case_t spec = made_case("mnist_train", network->engine,
+                            strcmp(network->engine, "cpu") == 0 ? "cpu" : "cuda", network->variant);
+    set_text(&spec.dtype, "f16");
+    spec.id = mem_format("mnist_train/%s%s/%s/hidden=%d/steps=%d/seed=%d", network->engine,
+                         worker ? "-cuda" : "", network->variant, network->hidden, network->steps,
+                         network->seed);
+    add_integer(&spec, "hidden", network->hidden);
+    add_integer(&spec, "batch", 32);
+    add_integer(&spec, "steps", network->steps);
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = 0.003});
-    case_add_param(&spec, "seed", &(value_t){.kind = VALUE_INT, .integer = network->seed});
+    add_integer(&spec, "seed", network->seed);
     return spec;
 }
 

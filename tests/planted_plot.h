@@ -3,19 +3,12 @@
 #ifndef TESTS_PLANTED_PLOT_H
 #define TESTS_PLANTED_PLOT_H
 
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
+#include "made_case.h"
 #include "plot/axes.h"
 #include "plot/source.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "temporary_folder.h"
 
 /* One case: six passes, whose medians lie within ±0.5 % of its median, of one round each. */
 typedef struct planted {
@@ -43,31 +36,24 @@ static inline case_t planted_case(const planted_t *planted) {
     const char *workload = planted->workload != NULL ? planted->workload : "mlp_infer";
     const char *size = planted->workload != NULL ? "points" : "batch";
     bool worker = !case_engine_is_built_in(planted->engine);
-    case_t spec = {
-        .id = mem_format("%s/%s%s%s/%s/%s=%d%s%s/epochs=%d", workload, planted->engine,
+    case_t spec = made_case(workload, planted->engine, planted->device, planted->variant);
+    spec.id = mem_format("%s/%s%s%s/%s/%s=%d%s%s/epochs=%d", workload, planted->engine,
                          worker ? "-" : "", worker ? planted->device : "", planted->variant, size,
                          planted->size, planted->copy != NULL ? "/copy=" : "",
-                         planted->copy != NULL ? planted->copy : "", planted->epochs),
-        .workload = mem_text(workload),
-        .engine = mem_text(planted->engine),
-        .device = mem_text(planted->device),
-        .variant = mem_text(planted->variant),
-        .dtype = mem_text("f32"),
-    };
+                         planted->copy != NULL ? planted->copy : "", planted->epochs);
     if (planted->epochs == 0)
         *strrchr(spec.id, '/') = '\0';
-    case_add_param(&spec, size, &(value_t){.kind = VALUE_INT, .integer = planted->size});
+    add_integer(&spec, size, planted->size);
     if (planted->epochs > 0)
-        case_add_param(&spec, "epochs", &(value_t){.kind = VALUE_INT, .integer = planted->epochs});
+        add_integer(&spec, "epochs", planted->epochs);
     case_add_technique(&spec, "copy", planted->copy != NULL ? planted->copy : "pageable");
     return spec;
 }
 
 static inline void append_result(const char *folder, const case_result_t *result) {
-    error_t err = ERROR_INIT;
     journal_t journal;
-    assert_int_equal(journal_open(folder, &journal, &err), STATUS_OK);
-    assert_int_equal(journal_append(&journal, result, &err), STATUS_OK);
+    assert_ok(journal_open(folder, &journal, &err));
+    assert_ok(journal_append(&journal, result, &err));
     journal_close(&journal);
 }
 
@@ -114,17 +100,16 @@ static const planted_t PLANTED[] = {
     {"pytorch", "cpu", "eager", NULL, 1, 3e3, 2e3, CASE_OK, .limit_ns = 0},
     {"mine", "cuda", "jit", NULL, 1, 70e3, 9e3, CASE_OK, .limit_ns = 0},
 };
-enum { N_PLANTED = sizeof PLANTED / sizeof *PLANTED };
+enum { N_PLANTED = COUNT_OF(PLANTED) };
 
 /* The head of a run that has no cases yet. */
 static inline void write_header(const char *folder, const char *gpu) {
-    error_t err = ERROR_INIT;
     record_t run = {.folder = mem_text(folder), .name = mem_text("t")};
     run.started = mem_text("2026-03-02T10:15:00Z");
     environment_set(&run.environment, "gpu.name", gpu);
     environment_set(&run.environment, "host.cpu", "Some CPU");
-    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
-    assert_int_equal(record_write_header(&run, &err), STATUS_OK);
+    assert_ok(fs_make_folders(folder, &err));
+    assert_ok(record_write_header(&run, &err));
     record_free(&run);
 }
 
@@ -143,9 +128,7 @@ typedef struct world {
 } world_t;
 
 static inline void load_run(world_t *world) {
-    error_t err = ERROR_INIT;
-    if (plot_source_from_run(world->run, &world->source, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(plot_source_from_run(world->run, &world->source, &err));
     assert_true(world->source.n_shapes > 0);
     world->data = &world->source.shapes[0];
 }
@@ -163,10 +146,8 @@ static inline void load_cases(world_t *world, const planted_t *cases, size_t n) 
 }
 
 static inline int set_up(void **state) {
-    error_t err = ERROR_INIT;
     world_t *world = mem_zeroed(1, sizeof *world);
-    if (fs_temporary_folder(&world->folder, &err) != STATUS_OK)
-        return -1;
+    world->folder = temporary_folder();
     world->run = fs_join(world->folder, "run");
     *state = world;
     return 0;
@@ -175,8 +156,7 @@ static inline int set_up(void **state) {
 static inline int tear_down(void **state) {
     world_t *world = *state;
     plot_source_free(&world->source);
-    fs_remove_tree(world->folder, NULL);
-    free(world->folder);
+    fs_remove_temporary(&world->folder);
     free(world->run);
     free(world);
     return 0;

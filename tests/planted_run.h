@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "made_case.h"
 #include "results/record.h"
 
 #include <string.h>
@@ -50,13 +51,9 @@ static inline phase_t *plant_device_phase(case_result_t *result, const char *nam
 }
 
 static inline void plant_case(record_t *run, planted_t what, size_t n_passes, uint64_t seed) {
-    case_t spec = {.workload = mem_text("mlp_infer"),
-                   .engine = mem_text(what.engine),
-                   .device = mem_text(what.device),
-                   .variant = mem_text(what.variant),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("mlp_infer", what.engine, what.device, what.variant);
     int64_t layers[] = {4, 5, 1};
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = what.batch});
+    add_integer(&spec, "batch", what.batch);
     case_add_param(&spec, "layers", &(value_t){.kind = VALUE_INTS, .ints = layers, .n_ints = 3});
     char label[32];
     spec.id = mem_format("mlp_infer/%s/%s/batch=%lld", case_engine_label(&spec, label),

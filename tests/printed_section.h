@@ -2,20 +2,14 @@
 #ifndef TESTS_PRINTED_SECTION_H
 #define TESTS_PRINTED_SECTION_H
 
+#include "checks.h"
 #include "report/environment.h"
 #include "report/findings.h"
 #include "report/tables.h"
 #include "report/warnings.h"
 #include "report_text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 typedef void section_t(const report_t *report);
 

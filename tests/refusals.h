@@ -2,7 +2,9 @@
 #ifndef TESTS_REFUSALS_H
 #define TESTS_REFUSALS_H
 
+#include "checks.h"
 #include "read_text.h"
+#include "temporary_folder.h"
 
 #include <stdio.h>
 
@@ -13,6 +15,10 @@ static inline void write_input(const char *path, const char *input) {
     assert_non_null(file);
     for (const char *at = input; *at != '\0'; at++) {
         unsigned byte = (unsigned char)*at;
+        if (text_starts(at, "\\\n")) {
+            at++;
+            continue;
+        }
         if (text_starts(at, "\\x")) {
             assert_int_equal(sscanf(at, "\\x%2x", &byte), 1);
             at += strlen("xHH");
@@ -41,10 +47,9 @@ static inline bool is_refused(const char *folder, const char *message, const cha
 static inline void check_refusals(const char *table, load_t *load) {
     static const char MARK[] = "\n== ";
     char *text = read_text(table), *folder = NULL;
-    error_t err = ERROR_INIT;
     size_t n = 0, n_wrong = 0;
     assert_true(text_ends(text, "\n"));
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    folder = temporary_folder();
     for (char *at = strstr(text, MARK), *next; at != NULL; at = next, n++) {
         char *message = at + strlen(MARK), *input = message + strcspn(message, "\n");
         next = strstr(input, MARK);
@@ -53,8 +58,7 @@ static inline void check_refusals(const char *table, load_t *load) {
             next[1] = '\0'; /* behind the input's last newline */
         n_wrong += !is_refused(folder, message, input, load);
     }
-    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
-    free(folder);
+    fs_remove_temporary(&folder);
     free(text);
     if (n == 0 || n_wrong > 0)
         fail_msg("%s: %zu of %zu files are not refused as they must be", table, n_wrong, n);

@@ -2,15 +2,7 @@
 #ifndef TESTS_REPORT_TEXT_H
 #define TESTS_REPORT_TEXT_H
 
-#include "base/error.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "checks.h"
 
 static inline void succeed(status_t status, const error_t *err) {
     if (status != STATUS_OK)

@@ -2,52 +2,20 @@
 #ifndef TESTS_RESULTS_FOLDER_H
 #define TESTS_RESULTS_FOLDER_H
 
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
+#include "made_case.h"
 #include "results/record.h"
+#include "temporary_folder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        error_t err = ERROR_INIT;                                                                  \
-        if ((call) != STATUS_OK)                                                                   \
-            fail_msg("%s: %s", #call, err.text);                                                   \
-    } while (0)
-
-static inline int make_folder(void **state) {
-    char *folder;
-    error_t failure = ERROR_INIT;
-    if (fs_temporary_folder(&folder, &failure) != STATUS_OK)
-        return -1;
-    *state = folder;
-    return 0;
-}
-
-static inline int remove_folder(void **state) {
-    error_t failure = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &failure);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
 
 /* The first pass of a case of mlp_infer, with one round of samples per named phase. */
 static inline case_result_t make_result(const char *engine, const char *variant, int64_t batch,
                                         const char *const *phases, double first_ns) {
-    case_t spec = {.workload = mem_text("mlp_infer"),
-                   .engine = mem_text(engine),
-                   .device = mem_text(strcmp(engine, "cpu") == 0 ? "cpu" : "cuda"),
-                   .variant = mem_text(variant),
-                   .dtype = mem_text("f32")};
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = batch});
+    case_t spec =
+        made_case("mlp_infer", engine, strcmp(engine, "cpu") == 0 ? "cpu" : "cuda", variant);
+    add_integer(&spec, "batch", batch);
     int64_t layers[] = {4, 5, 1};
     case_add_param(&spec, "layers", &(value_t){.kind = VALUE_INTS, .ints = layers, .n_ints = 3});
     char label[32];

@@ -3,6 +3,7 @@
 #define BENCH_TESTS_TIMED_RESULT_H
 
 #include "base/memory.h"
+#include "made_case.h"
 #include "model/result.h"
 #include "workloads/common/workload.h"
 
@@ -17,7 +18,7 @@ static case_result_t make_result(const char *workload_name, const char *engine, 
                                  const timed_t *times) {
     const workload_t *workload = workload_find(workload_name);
     case_t spec = {.engine = mem_text(engine), .variant = mem_text("v")};
-    case_add_param(&spec, workload->params[0].name, &(value_t){.kind = VALUE_INT, .integer = size});
+    add_integer(&spec, workload->params[0].name, size);
     workload_complete(workload, &spec);
     case_result_t result;
     result_init(&result, &spec);

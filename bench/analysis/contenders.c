@@ -9,11 +9,12 @@
 /* Ours first. A rival that is not listed needs no entry. */
 static const struct known_engine {
     const char *engine, *name;
-} KNOWN[] = {{"cuda", "CUDA"}, {"cpu", "C"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
+} KNOWN[] = {
+    {"cuda", "CUDA"}, {"cpu", "C"}, {ENGINE_C, "C"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
 
 enum { N_KNOWN = sizeof KNOWN / sizeof *KNOWN };
 
-_Static_assert(N_KNOWN == 2 + KNOWN_RIVALS, "two of ours");
+_Static_assert(N_KNOWN == 3 + KNOWN_RIVALS, "three of ours");
 
 static size_t place_of(const char *engine) {
     size_t i = 0;
@@ -79,11 +80,11 @@ bool is_rougher(const case_t *spec) {
 }
 
 bool engine_is_ours(const char *engine) {
-    return case_engine_is_built_in(engine) && strcmp(engine, "null") != 0;
+    return case_engine_is_served(engine) && strcmp(engine, "null") != 0;
 }
 
 bool engine_is_rival(const char *engine) {
-    return !case_engine_is_built_in(engine);
+    return !case_engine_is_served(engine);
 }
 
 const char *engine_name(const char *engine) {
@@ -233,6 +234,10 @@ static const platform_t PLATFORMS[] = {
     {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU"},
 };
 
+/* Of described workloads. */
+static const platform_t IN_C = {
+    .device = "cpu", .engine = ENGINE_C, .name = "C", .place = "on the CPU"};
+
 /* A workload without code of ours there, as an imported problem: its Python files are held against the rest. */
 static const platform_t CANDIDATES[] = {
     {.device = "cuda", .engine = "python", .name = "python", .place = "on the GPU"},
@@ -241,15 +246,18 @@ static const platform_t CANDIDATES[] = {
 
 const platform_t *platform_of(const record_t *run, const char *workload, const char *device) {
     const size_t side = strcmp(device, PLATFORMS[0].device) == 0 ? 0 : 1;
-    bool own = false, candidate = false;
+    bool own = false, in_c = false, candidate = false;
     for (size_t i = 0; i < run->n_cases; i++) {
         const case_t *spec = &run->cases[i].spec;
         if (strcmp(spec->workload, workload) != 0 ||
             strcmp(spec->device, PLATFORMS[side].device) != 0)
             continue;
         own = own || strcmp(spec->engine, PLATFORMS[side].engine) == 0;
+        in_c = in_c || strcmp(spec->engine, ENGINE_C) == 0;
         candidate = candidate || strcmp(spec->engine, CANDIDATES[side].engine) == 0;
     }
+    if (in_c && !own)
+        return &IN_C;
     return candidate && !own ? &CANDIDATES[side] : &PLATFORMS[side];
 }
 

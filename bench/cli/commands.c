@@ -158,7 +158,7 @@ static status_t merge_command(const cli_args_t *args, error_t *err) {
 }
 
 static const cli_option_t WORKER_OPTIONS[] = {
-    {"engine", "E", "cuda, cpu or null", CLI_FIELD(cli_text, worker_options_t, engine)},
+    {"engine", "E", "cuda, cpu, c or null", CLI_FIELD(cli_text, worker_options_t, engine)},
     {"device", "I", "index of the CUDA device (0)",
      CLI_RANGE(cli_number, worker_options_t, device, 0, 1023)},
     {0},

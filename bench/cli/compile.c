@@ -140,7 +140,8 @@ static void print_outcome(const program_t *program, size_t n, FILE *out) {
     }
     fprintf(out, " (%zu), first for %s", n, program->arch);
     for (size_t i = 0; i < program->defines.n; i++)
-        fprintf(out, " %s", program->defines.items[i]);
+        if (!text_starts(program->defines.items[i], "WORKLOAD_CALL=")) /* repeats the arguments */
+            fprintf(out, " %s", program->defines.items[i]);
     text_list_t lines = text_split(program->reason, '\n');
     for (size_t i = 0; i < lines.n; i++)
         fprintf(out, "\n  %s", lines.items[i]);
@@ -305,8 +306,7 @@ static status_t add_sweeps(const compile_command_options_t *options, const text_
     }
     if (options->workload == NULL)
         return STATUS_OK;
-    const sweep_options_t all = {
-        .workload = options->workload, .engine = "cuda", .quick = options->quick};
+    const sweep_options_t all = {.workload = options->workload, .quick = options->quick};
     TRY(sweep_from_options(&all, root, &sweep, err));
     return add_sweep(options, &sweep, programs, err);
 }

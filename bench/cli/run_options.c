@@ -104,7 +104,7 @@ CLI_READER(cli_workload) {
          SET(cli_workload, single.workload)},                                                      \
         {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
          SET(cli_only_text, single.variant)},                                                      \
-        {"engine", "E", "with --workload: cuda, cpu, null, pytorch, jax, or that of reference_E/", \
+        {"engine", "E", "with --workload: cuda, cpu, c, null, pytorch, jax, or of reference_E/",   \
          SET(cli_only_text, single.engine)},                                                       \
         {"set", "K=V", "with --workload: a parameter or technique, e.g. batch=1,64 (repeatable)",  \
          CLI_ASKED},                                                                               \

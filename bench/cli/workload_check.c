@@ -30,15 +30,20 @@ static void print_names(const char *what, const text_list_t *names, const char *
 
 static status_t print_variants(const workload_t *workload, const char *root, FILE *out,
                                error_t *err) {
-    text_list_t rungs = {0}, scripts = {0};
+    text_list_t rungs = {0}, in_c = {0}, scripts = {0};
     status_t status = workload_variants(workload, "cuda", root, &rungs, err);
+    if (status == STATUS_OK)
+        status = workload_variants(workload, ENGINE_C, root, &in_c, err);
     if (status == STATUS_OK)
         status = workload_scripts(workload, root, &scripts, err);
     if (status == STATUS_OK) {
         print_names("rungs", &rungs, "none: NN_NAME.cu is one", out);
+        if (in_c.n > 0)
+            print_names("in C", &in_c, "", out);
         print_names("implementations", &scripts, "none: NAME.py with a function run is one", out);
     }
     text_list_free(&rungs);
+    text_list_free(&in_c);
     text_list_free(&scripts);
     return status;
 }

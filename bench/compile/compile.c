@@ -1,4 +1,5 @@
 #include "compile/compile.h"
+#include "compile/native.h"
 
 #include "base/clock.h"
 #include "engine/launch.h"
@@ -140,7 +141,7 @@ static bool is_arch(const char *arch) {
 }
 
 static void select_defines(const workload_t *workload, const case_t *spec, const source_t *source,
-                           text_list_t *defines) {
+                           bool is_object, text_list_t *defines) {
     if (workload->constants == NULL)
         return;
     text_list_t candidates = {0};
@@ -148,7 +149,7 @@ static void select_defines(const workload_t *workload, const case_t *spec, const
     for (size_t i = 0; i < candidates.n; i++) {
         const char *define = candidates.items[i];
         char *name = mem_text_n(define, strcspn(define, "="));
-        if (source_mentions(source, name))
+        if (source_mentions(source, name) || (is_object && native_needs(name)))
             text_list_add(defines, define);
         free(name);
     }
@@ -174,15 +175,16 @@ static const char *full_arch(const source_t *source, const char *arch) {
 
 status_t compile_add(const compile_options_t *options, const case_t *spec, const char *arch,
                      program_list_t *programs, size_t *index, error_t *err) {
+    const bool in_c = strcmp(spec->engine, ENGINE_C) == 0;
     *index = (size_t)-1;
-    if (strcmp(spec->engine, "cuda") != 0)
+    if (!in_c && strcmp(spec->engine, "cuda") != 0)
         return STATUS_OK;
     const workload_t *workload = workload_find(spec->workload);
     if (workload == NULL)
         return error_set(err, STATUS_USAGE, "no workload \"%s\"", spec->workload);
     if (workload_is_cuda_builtin(workload, spec->variant))
         return STATUS_OK;
-    if (!is_arch(arch))
+    if (!in_c && !is_arch(arch))
         return error_set(err, STATUS_USAGE, "architecture \"%s\": expected one like sm_90", arch);
     if (!text_is_name(spec->variant))
         return error_set(err, STATUS_USAGE, "variant \"%s\": not a valid file name", spec->variant);
@@ -190,13 +192,14 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
     text_list_t defines = {0};
     const source_t *source;
     char *folder = workload_folder(options->root, workload);
-    char *path = mem_format("%s/%s.cu", folder, spec->variant);
+    char *path = mem_format("%s/%s.%s", folder, spec->variant, in_c ? "c" : "cu");
     free(folder);
     status_t status = source_get(&programs->sources, options->root, path, &source, err);
     if (status != STATUS_OK)
         goto cleanup;
-    select_defines(workload, spec, source, &defines);
-    arch = full_arch(source, arch);
+    const bool is_object = in_c || native_has_run(source);
+    select_defines(workload, spec, source, is_object, &defines);
+    arch = in_c ? ARCH_OF_HOST : full_arch(source, arch);
 
     size_t i = 0;
     while (i < programs->n && !(strcmp(programs->items[i].source, path) == 0 &&
@@ -210,6 +213,7 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
                         .variant = arena_format(&programs->texts, "%s", spec->variant),
                         .arch = arena_format(&programs->texts, "%s", arch),
                         .source = arena_format(&programs->texts, "%s", path),
+                        .is_object = is_object,
                         .defines = defines};
         defines = (text_list_t){0};
     }
@@ -245,6 +249,7 @@ static void reset_result(program_t *program) {
                            .variant = program->variant,
                            .arch = program->arch,
                            .source = program->source,
+                           .is_object = program->is_object,
                            .defines = program->defines};
 }
 
@@ -293,24 +298,33 @@ static status_t check_launch(const program_t *program, const cubin_t *cubin, err
     return launch_check(cubin, program->workload, workload->has_stages, arch, err);
 }
 
+/* What the compiler made: can it be run, and what identifies its code? */
+static status_t look_at(const program_t *program, const compiled_t *output, cache_entry_t *entry,
+                        error_t *err) {
+    cubin_t cubin;
+    if (program->is_object) {
+        hash_bytes(output->cubin, output->cubin_bytes, entry->code_hash);
+        return STATUS_OK;
+    }
+    TRY(cubin_open(output->cubin, output->cubin_bytes, &cubin, err));
+    TRY(check_launch(program, &cubin, err));
+    return cubin_code_hash(&cubin, entry->code_hash, err);
+}
+
 /* Compile one program and store it. If it does not compile, only this program is marked as failed; a cache that cannot be
  * written is no fault of the program. */
 static status_t build(const toolchain_t *tools, const char *cache, const cache_inputs_t *inputs,
                       program_t *program, error_t *unwritable) {
     error_t err = ERROR_INIT;
     cache_entry_t entry = {0};
-    compiled_t output;
+    compiled_t output = {0};
     int64_t start_ns = clock_ns();
-    status_t status =
-        toolchain_compile(tools, inputs->source, inputs->arch, inputs->defines, &output, &err);
+    status_t status = (program->is_object ? native_compile : toolchain_compile)(
+        tools, inputs->source, inputs->arch, inputs->defines, &output, &err);
     entry.compile_ns = (double)(clock_ns() - start_ns);
     if (status == STATUS_OK && output.ok) {
-        cubin_t cubin;
         entry.usage = compile_log_usage(output.log);
-        if ((status = cubin_open(output.cubin, output.cubin_bytes, &cubin, &err)) == STATUS_OK)
-            status = check_launch(program, &cubin, &err);
-        if (status == STATUS_OK)
-            status = cubin_code_hash(&cubin, entry.code_hash, &err);
+        status = look_at(program, &output, &entry, &err);
         if (status != STATUS_OK)
             error_within(&err, "%s", inputs->source->name);
     } else if (status == STATUS_OK) {
@@ -340,17 +354,27 @@ static void note_flags(program_t *program, const text_list_t *options) {
         text_list_add_format(&program->flags, "-D%s", program->defines.items[i]);
 }
 
+/* Before anything is compiled. */
+static void refuse(const toolchain_t *tools, const source_t *source, program_t *program) {
+    const bool in_c = tools->kind == COMPILER_CC;
+    char *why = in_c ? NULL : toolchain_refuses(tools, program->arch);
+    program->status = PROGRAM_SKIPPED;
+    if (why == NULL && program->is_object) {
+        why = native_refusal(source);
+        program->status = PROGRAM_FAILED;
+    }
+    program->reason = arena_keep(&program->texts, why);
+}
+
 static status_t compile_one(const toolchain_t *tools, const char *cache, const source_t *source,
                             program_t *program, error_t *unwritable) {
     status_t status = STATUS_OK;
     reset_result(program);
-    program->reason = arena_keep(&program->texts, toolchain_refuses(tools, program->arch));
-    if (program->reason != NULL) {
-        program->status = PROGRAM_SKIPPED;
+    refuse(tools, source, program);
+    if (program->reason != NULL)
         return STATUS_OK;
-    }
     text_list_t options = {0};
-    toolchain_options(tools, source, &options);
+    (program->is_object ? native_options : toolchain_options)(tools, source, &options);
     note_flags(program, &options);
     char *compiler = toolchain_identity(tools, source);
     const cache_inputs_t inputs = {.source = source,
@@ -379,14 +403,75 @@ char *compile_cache_folder(const compile_options_t *options) {
     return chosen != NULL ? mem_text(chosen) : mem_format("%s/build/cache", options->root);
 }
 
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* Those that the programs need. */
+typedef struct toolchains {
+    toolchain_t of[COMPILERS];
+    bool is_open[COMPILERS];
+    char *missing[COMPILERS]; /* why it is not */
+} toolchains_t;
+
+static compiler_t compiler_of(const compile_options_t *options, const program_t *program) {
+    return !program->is_object                        ? options->compiler
+           : strcmp(program->arch, ARCH_OF_HOST) == 0 ? COMPILER_CC
+                                                      : COMPILER_NVCC_OBJECT;
+}
+
+static bool is_left_out(const compile_options_t *options, const program_t *program) {
+    return options->without_cuda && compiler_of(options, program) != COMPILER_CC;
+}
+
+/* Without the compiler for cubins nothing is compiled; what needs another that is missing is skipped. */
+static status_t open_toolchains(const compile_options_t *options, const program_list_t *programs,
+                                toolchains_t *tools, error_t *err) {
+    for (size_t i = 0; i < programs->n; i++) {
+        const compiler_t kind = compiler_of(options, &programs->items[i]);
+        error_t why = ERROR_INIT;
+        if (tools->is_open[kind] || tools->missing[kind] != NULL ||
+            is_left_out(options, &programs->items[i]))
+            continue;
+        tools->is_open[kind] = (programs->items[i].is_object ? native_open : toolchain_open)(
+                                   kind, options->root, &tools->of[kind], &why) == STATUS_OK;
+        if (!tools->is_open[kind])
+            tools->missing[kind] = mem_text(why.text);
+        if (!tools->is_open[kind] && !programs->items[i].is_object)
+            return error_set(err, why.status, "%s", why.text);
+    }
+    return STATUS_OK;
+}
+
+static void close_toolchains(toolchains_t *tools) {
+    for (int i = 0; i < COMPILERS; i++) {
+        toolchain_close(&tools->of[i]);
+        free(tools->missing[i]);
+    }
+}
+
+static status_t compile_with(const compile_options_t *options, const toolchains_t *tools,
+                             const char *cache, const source_t *source, program_t *program,
+                             error_t *unwritable) {
+    const compiler_t kind = compiler_of(options, program);
+    if (is_left_out(options, program))
+        return STATUS_OK;
+    if (tools->is_open[kind])
+        return compile_one(&tools->of[kind], cache, source, program, unwritable);
+    reset_result(program);
+    set_failed(program, mem_text(tools->missing[kind]));
+    program->status = PROGRAM_SKIPPED;
+    program->lacking = true;
+    return STATUS_OK;
+}
+
 status_t compile_all(const compile_options_t *options, program_list_t *programs, error_t *err) {
     if (programs->n == 0)
         return STATUS_OK;
-    toolchain_t tools;
-    TRY(toolchain_open(options->compiler, options->root, &tools, err));
+    toolchains_t tools = {0};
     char *cache = compile_cache_folder(options);
     const source_t **sources = mem_zeroed(programs->n, sizeof *sources);
-    status_t status = fs_make_folders(cache, err);
+    status_t status = open_toolchains(options, programs, &tools, err);
+    if (status == STATUS_OK)
+        status = fs_make_folders(cache, err);
     for (size_t i = 0; i < programs->n && status == STATUS_OK; i++)
         status = source_get(&programs->sources, options->root, programs->items[i].source,
                             &sources[i], err);
@@ -397,7 +482,7 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
     for (size_t i = 0; i < n; i++) {
         error_t unwritable = ERROR_INIT;
         const status_t stored =
-            compile_one(&tools, cache, sources[i], &programs->items[i], &unwritable);
+            compile_with(options, &tools, cache, sources[i], &programs->items[i], &unwritable);
 #pragma omp critical(compile_progress)
         {
             if (stored != STATUS_OK)
@@ -410,7 +495,7 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
     }
     free(sources);
     free(cache);
-    toolchain_close(&tools);
+    close_toolchains(&tools);
     return status;
 }
 

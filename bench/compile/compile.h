@@ -52,7 +52,8 @@ typedef struct compile_options {
     const char *root;  /* the project's folder */
     const char *cache; /* NULL: $BENCH_CACHE or <root>/build/cache */
     compiler_t compiler;
-    unsigned jobs; /* 0: all cores */
+    unsigned jobs;     /* 0: all cores */
+    bool without_cuda; /* compile only what is in C */
     /* Called after each program, one call at a time; may be NULL. */
     void (*progress)(void *context, size_t done, size_t total);
     void *context;
@@ -63,7 +64,8 @@ typedef enum program_status { PROGRAM_OK, PROGRAM_SKIPPED, PROGRAM_FAILED } prog
 typedef struct program {
     /* "mlp_infer" (NULL: kernels/common), "03_vectorized", "sm_90" */
     const char *workload, *variant, *arch;
-    const char *source;  /* path of the .cu */
+    const char *source;  /* path of the .cu or .c */
+    bool is_object;      /* a shared object of the user's own code (native.h), not a cubin */
     text_list_t defines; /* "BATCH=64", …: only those that the source mentions, sorted */
     /* Filled in by compile_all(): */
     program_status_t status;
@@ -71,7 +73,7 @@ typedef struct program {
      * missing on this machine), or the compiler's first error lines with file and line. */
     const char *reason;
     bool lacking;      /* skipped because this machine lacks something: it may compile elsewhere */
-    const char *cubin; /* path in the cache */
+    const char *cubin; /* path in the cache, of the shared object, too */
     bool cached;       /* found in the cache, not compiled now */
     const char *key;   /* cache key, hex */
     const char *code_hash;                        /* XXH3-128 of all kernels' machine code, hex */
@@ -88,7 +90,7 @@ typedef struct program_list {
     arena_t texts; /* owns the strings that identify programs */
 } program_list_t;
 
-/* Add the program that `spec` needs for `arch` ("sm_90") unless the list has it; `*index` becomes
+/* Add the program that `spec` needs for `arch` ("sm_90"; in C for this machine) unless the list has it; `*index` becomes
  * its index, or (size_t)-1 if it needs none: another engine, or a variant that is built in. Any
  * other without a .cu file is an error that names the path. */
 status_t compile_add(const compile_options_t *options, const case_t *spec, const char *arch,

@@ -72,7 +72,9 @@ static char *between(const char *line, const char *before, const char *after) {
 static size_t first_error(const text_list_t *lines) {
     size_t i = 0;
     while (i < lines->n && strstr(lines->items[i], "error") == NULL &&
-           strstr(lines->items[i], "fatal") == NULL)
+           strstr(lines->items[i], "fatal") == NULL &&
+           strstr(lines->items[i], "undefined reference") == NULL &&
+           strstr(lines->items[i], "cannot find -l") == NULL) /* of linkers */
         i++;
     return i;
 }
@@ -415,8 +417,7 @@ void toolchain_options(const toolchain_t *tools, const source_t *source, text_li
         text_list_add_format(options, "--include-path=%s", tools->cccl);
 }
 
-/* nvcc takes -D for a list of definitions, separated by commas. */
-static void add_without_commas(text_list_t *argv, const char *option) {
+void toolchain_add_without_commas(text_list_t *argv, const char *option) {
     char *escaped = mem_alloc(2 * strlen(option) + 1), *to = escaped;
     for (const char *c = option; *c != '\0'; c++) {
         if (*c == ',')
@@ -438,7 +439,7 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
     text_list_add(&argv, tools->path);
     text_list_add(&argv, "-cubin");
     for (size_t i = 0; i < options->n; i++)
-        add_without_commas(&argv, options->items[i]);
+        toolchain_add_without_commas(&argv, options->items[i]);
     text_list_add_format(&argv, "--include-path=%s/kernels", tools->root);
     text_list_add(&argv, "-o");
     text_list_add(&argv, cubin);

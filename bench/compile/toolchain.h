@@ -33,7 +33,14 @@ char *compile_log_missing_header(const char *log);
 /* The first lines from the first error on, without ptxas info; the caller frees it. */
 char *compile_log_reason(const char *log);
 
-typedef enum compiler { COMPILER_NVRTC, COMPILER_NVCC } compiler_t;
+/* The last two make shared objects (native.h). */
+typedef enum compiler {
+    COMPILER_NVRTC,
+    COMPILER_NVCC,
+    COMPILER_CC,
+    COMPILER_NVCC_OBJECT,
+    COMPILERS
+} compiler_t;
 
 typedef struct toolchain {
     compiler_t kind;
@@ -74,6 +81,9 @@ char *toolchain_hint(const toolchain_t *tools, const char *log);
 char *toolchain_headers_install(const toolchain_t *tools, const char *wheel);
 /* For cache keys: the compiler, and the CUDA headers if the source includes any. */
 char *toolchain_identity(const toolchain_t *tools, const source_t *source);
+
+/* nvcc takes what follows -D for a list, separated by commas: append an option of it. */
+void toolchain_add_without_commas(text_list_t *argv, const char *option);
 
 /* Options other than the architecture and -D, in a fixed order: part of the cache key. */
 void toolchain_options(const toolchain_t *tools, const source_t *source, text_list_t *options);

@@ -1,6 +1,7 @@
 #include "emulate/program.h"
 
 #include "base/memory.h"
+#include "compile/native.h"
 #include "compile/toolchain.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
@@ -339,6 +340,8 @@ static status_t write_header(const char *root, const source_t *source, size_t i,
 /* The rung between the two ends of the emulation. */
 static status_t write_program(const char *root, const source_t *source, const char *folder,
                               host_program_t *program, error_t *err) {
+    if (native_has_run(source))
+        program->reason = mem_text("host code of its own is not emulated");
     TRY(write_file(folder, source->name, source->text, program, err));
     for (size_t i = 0; i < source->header_names.n; i++)
         TRY(write_header(root, source, i, folder, program, err));

@@ -42,8 +42,9 @@ void recorder_free(recorder_t *recorder);
 typedef struct open_request {
     const case_t *spec;
     uint64_t seed;
-    const char *cubin; /* path, or NULL for a case without a GPU program */
-    const char *arch;  /* of the cubin */
+    const char *cubin;  /* path, or NULL for a case without a GPU program */
+    const char *object; /* path of a shared object, or NULL: the user's code in this process */
+    const char *arch;   /* of the cubin */
     const char
         *refill; /* path of the program that fills inputs on the device; NULL: the host does */
     bool without_results; /* another pass gives them: what only they take need not run */
@@ -95,6 +96,10 @@ typedef struct session_ops {
      * session->results_json. May be NULL. */
     status_t (*finish)(session_t *session, error_t *err);
     void (*close)(session_t *session);
+    /* Only where the user's code runs in this process, else NULL: run what a phase times, `runs` times, without reading
+     * clocks; `*calls` is how often that is in one run. Fails for a phase that is a part of a sample. */
+    status_t (*repeat)(session_t *session, const char *phase, int64_t runs, double *calls,
+                       error_t *err);
 } session_ops_t;
 
 enum { SESSION_MAX_PROBES = 8, SESSION_MAX_ONCE = 8 };

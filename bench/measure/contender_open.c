@@ -19,7 +19,8 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
                           bool profile) {
     json_t *built = json_null();
     if (program != NULL)
-        built = json_pack("{s:s, s:s}", "cubin", program->cubin, "arch", program->arch);
+        built = json_pack("{s:s, s:s}", program->is_object ? "object" : "cubin", program->cubin,
+                          "arch", program->arch);
     json_t *request =
         json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
                   (json_int_t)seed, "program", built, "profile", profile);

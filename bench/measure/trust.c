@@ -193,7 +193,8 @@ static const phase_t *audited_call(const contender_t *c) {
     if (!is_compared_by_call(&c->result) || c->audit.n_phases < 2)
         return NULL;
     const phase_t *phase = result_phase(&c->result, c->audit.phases[1].name);
-    const bool of_graph = strcmp(phase->name, "forward_graph") == 0;
+    const bool of_graph =
+        strcmp(phase->name, "forward_graph") == 0 || strcmp(phase->name, "kernel_graph") == 0;
     return of_graph || phase->clock == CLOCK_HOST ? phase : NULL;
 }
 
@@ -214,7 +215,8 @@ void trust_find(contender_t *c) {
         return;
     const spent_on_t before = spent_switch(c->settings->spent, SPENT_AUDIT);
     const phase_t *phase = trust_audited_phase(&c->result);
-    if (case_engine_is_built_in(c->result.spec.engine))
+    const bool runs_code = c->program != NULL && c->program->is_object;
+    if (case_engine_is_built_in(c->result.spec.engine) && !runs_code)
         c->result.trust = TRUST_SEALED;
     else if (phase != NULL)
         add_claims(c, phase);

@@ -127,7 +127,7 @@ bool phase_is_call(const char *name) {
  * launches. */
 static bool is_call_made_ahead(const case_result_t *result) {
     static const char *const IN_GRAPH = "forward_graph";
-    return !case_engine_is_built_in(result->spec.engine) &&
+    return !case_engine_is_served(result->spec.engine) &&
            (isfinite(result_once(result, "capture")) || isfinite(result_once(result, "compile")) ||
             phase_called(result, IN_GRAPH) != NULL);
 }

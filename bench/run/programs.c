@@ -31,15 +31,16 @@ static status_t add_calibration(run_t *run, const compile_options_t *compile, co
 static status_t add_programs(run_t *run, const compile_options_t *compile, error_t *err) {
     size_t index;
     status_t status = STATUS_OK;
-    if (run->build == NULL) { /* else the other side calibrates for both */
+    if (run->build == NULL && run->arch != NULL) { /* else the other side calibrates for both */
         TRY(add_calibration(run, compile, "null", "01_empty", err));
         TRY(add_calibration(run, compile, "device", "02_barrier", err));
         TRY(add_calibration(run, compile, "device", "01_read", err));
     }
     for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++)
-            status = compile_add(compile, &run->sweeps[s].cases[i], run->arch, &run->programs,
-                                 &index, err);
+            if (run->arch != NULL || strcmp(run->sweeps[s].cases[i].engine, ENGINE_C) == 0)
+                status = compile_add(compile, &run->sweeps[s].cases[i], run->arch, &run->programs,
+                                     &index, err);
     return status;
 }
 
@@ -70,38 +71,45 @@ static void compile_refill(run_t *run, compile_options_t compile) {
                       status == STATUS_OK ? program->reason : why.text);
 }
 
+/* nvcc where there is no NVRTC; without both, cases of engine cuda are skipped. */
+static void find_cuda_compiler(run_t *run, compile_options_t *compile) {
+    error_t why = ERROR_INIT, ignored = ERROR_INIT;
+    char *described = NULL;
+    if (compile_describe(compile, &described, &why) != STATUS_OK &&
+        compile->compiler == COMPILER_NVRTC) {
+        compile->compiler = COMPILER_NVCC;
+        compile_describe(compile, &described, &ignored);
+    }
+    compile->without_cuda = described == NULL;
+    if (described == NULL) {
+        run->no_compiler = mem_text_n(why.text, strcspn(why.text, "\n"));
+        progress_note(&run->progress, "CUDA cases are skipped: %s", run->no_compiler);
+        return;
+    }
+    environment_set(&run->here, "versions.cuda_compiler", described);
+    free(described);
+}
+
 status_t run_compile(run_t *run, error_t *err) {
-    if (run->arch == NULL)
-        return STATUS_OK;
     compile_options_t compile = {.root = run->options->root,
                                  .compiler = run->options->compiler,
                                  .progress = progress_compiled,
                                  .context = &run->progress};
     TRY(add_programs(run, &compile, err));
-    error_t why = ERROR_INIT;
-    char *described = NULL;
-    if (compile_describe(&compile, &described, &why) != STATUS_OK &&
-        compile.compiler == COMPILER_NVRTC) {
-        compile.compiler = COMPILER_NVCC;
-        error_t ignored = ERROR_INIT;
-        compile_describe(&compile, &described, &ignored);
-    }
-    if (described == NULL) {
-        run->no_compiler = mem_text_n(why.text, strcspn(why.text, "\n"));
-        progress_note(&run->progress, "CUDA cases are skipped: %s", run->no_compiler);
+    if (run->arch != NULL)
+        find_cuda_compiler(run, &compile);
+    if (run->programs.n == 0)
         return STATUS_OK;
-    }
-    environment_set(&run->here, "versions.cuda_compiler", described);
-    free(described);
     progress_step(&run->progress, STEP_OTHER, "", 1, "compile");
-    compile_refill(run, compile);
+    if (run->arch != NULL && !compile.without_cuda)
+        compile_refill(run, compile);
     return compile_all(&compile, &run->programs, err);
 }
 
 status_t run_find_program(run_t *run, const case_t *spec, const program_t **program, error_t *err) {
     size_t index = (size_t)-1, n = run->programs.n;
     *program = NULL;
-    if (strcmp(spec->engine, "cuda") != 0 ||
+    if ((strcmp(spec->engine, "cuda") != 0 && strcmp(spec->engine, ENGINE_C) != 0) ||
         workload_is_cuda_builtin(workload_find(spec->workload), spec->variant))
         return STATUS_OK;
     const compile_options_t options = {.root = run->options->root};

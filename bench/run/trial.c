@@ -185,10 +185,14 @@ status_t trial_contender(run_t *run, const case_t *spec, const char *role, conte
     case_status_t drop_status;
     char *reason = run_drop_reason(run, spec, &drop_status);
     error_t why = ERROR_INIT;
-    if (reason == NULL && workers_find(&run->workers, spec, role, &worker, &why) != STATUS_OK)
-        reason = mem_text(why.text);
     if (reason == NULL)
         TRY(run_find_program(run, spec, &program, err));
+    /* Code of the user's does not share a process. */
+    const bool alone = program != NULL && program->is_object && role[0] == '\0' &&
+                       strcmp(spec->engine, "cuda") == 0; /* that of others never does */
+    if (reason == NULL &&
+        workers_find(&run->workers, spec, alone ? spec->variant : role, &worker, &why) != STATUS_OK)
+        reason = mem_text(why.text);
     contender_init(contender, spec, worker, program, &run->settings);
     if (reason != NULL)
         contender_drop(contender, drop_status, reason);
@@ -405,7 +409,7 @@ static void start_all(trial_t *trial) {
     }
     for (size_t i = 0; i < trial->n; i++) {
         const char *engine = trial->contenders[i].result.spec.engine;
-        if (trial->contenders[i].active && (case_engine_is_built_in(engine) || forks_know(engine)))
+        if (trial->contenders[i].active && (case_engine_is_served(engine) || forks_know(engine)))
             worker_links_add(&links, &n, trial->contenders[i].worker);
     }
     start_links(run, links, n);

@@ -186,7 +186,10 @@ static under_way_t find_under_way(const estimate_t *e, double now_s) {
     under_way_t found = {.least_s = 0, .likely_s = n * mean - spent_s, .next_s = mean};
     if (isnan(mean) || found.likely_s < 0) { /* or it takes longer than those before */
         found.likely_s = e->most_s;
-        found.next_s = fmax(mean, (spent_s + (isnan(e->most_s) ? 0 : e->most_s)) / n);
+        const step_kind_t *kind = &e->kinds[e->now];
+        const double done_s = kind->step != STEP_OTHER ? kind->spent_s : 0;
+        const double n_done = kind->step != STEP_OTHER ? (double)kind->done : 0;
+        found.next_s = (done_s + spent_s + (isnan(e->most_s) ? 0 : e->most_s)) / (n_done + n);
     }
     if (!isnan(e->least_s))
         found.least_s = e->least_s;

@@ -329,7 +329,7 @@ static status_t read_variants(const node_t *node, const workload_t *workload, co
 static status_t read_devices(const node_t *node, contender_t *contender, error_t *err) {
     static const char *const DEVICES[] = {"cuda", "cpu"};
     node_t list = node_member(node, "device");
-    bool both = !case_engine_is_built_in(contender->engine);
+    bool both = !case_engine_is_served(contender->engine);
     if (!node_exists(&list)) {
         if (both || strcmp(contender->engine, "cuda") == 0)
             text_list_add(&contender->devices, "cuda");

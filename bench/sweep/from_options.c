@@ -234,7 +234,7 @@ static void add_engines_hint(const char *root, error_t *err) {
 static bool is_asked_for(const char *engine, const text_list_t *wanted,
                          const settings_t *settings) {
     const char *device = strcmp(engine, "cuda") == 0 ? "cuda" : "cpu";
-    if (settings->device == NULL || !case_engine_is_built_in(engine) || !text_list_has(wanted, "*"))
+    if (settings->device == NULL || !case_engine_is_served(engine) || !text_list_has(wanted, "*"))
         return true;
     for (size_t i = 0; i < json_array_size(settings->device); i++)
         if (strcmp(json_string_value(json_array_get(settings->device, i)), device) == 0)
@@ -256,7 +256,7 @@ static status_t add_every_engine(const workload_t *workload, const char *root,
         json_t *variants = select_variants(wanted, &known);
         const settings_t own = {
             .techniques = strcmp(engines[e], "cuda") == 0 ? settings->techniques : NULL,
-            .device = case_engine_is_built_in(engines[e]) ? NULL : settings->device};
+            .device = case_engine_is_served(engines[e]) ? NULL : settings->device};
         if (json_array_size(variants) > 0 && is_asked_for(engines[e], wanted, settings))
             json_array_append_new(contenders, contender_json(workload, engines[e], variants, &own));
         else

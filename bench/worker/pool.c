@@ -540,7 +540,7 @@ static status_t isolate(workers_t *workers, const char *engine, const char *role
 
 static status_t add_worker(workers_t *workers, const case_t *spec, const char *role,
                            const char *label, worker_link_t **link, error_t *err) {
-    const bool is_own = case_engine_is_built_in(spec->engine);
+    const bool is_own = case_engine_is_served(spec->engine);
     text_list_t argv = {0};
     status_t status =
         is_own ? own_argv(workers, spec, &argv, err) : python_argv(workers, spec, &argv, err);
@@ -568,7 +568,7 @@ status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err) {
     char engine[32];
     /* Implementations of a described workload do not share a process; others do where they import the same. */
-    const bool alone = strcmp(spec->engine, "python") == 0;
+    const bool alone = strcmp(spec->engine, "python") == 0 || strcmp(spec->engine, ENGINE_C) == 0;
     const char *part = alone ? spec->variant : case_compiles(spec) ? WORKER_COMPILES : "";
     char *label = mem_format("%s%s%s%s%s", case_engine_label(spec, engine),
                              part[0] != '\0' ? "-" : "", part, role[0] != '\0' ? "-" : "", role);

@@ -40,10 +40,13 @@ static const session_ops_t *const CPU_WORKLOADS[] = {&mlp_infer_cpu,
                                                      &device_copy_cpu,
                                                      &allocate_cpu,
                                                      NULL};
+static const session_ops_t *const C_WORKLOADS[] = {&described_c, NULL};
 static const session_ops_t *const NULL_WORKLOADS[] = {&null_synthetic, NULL};
 
 const engine_t engine_cpu = {
     .name = "cpu", .start = start_cpu, .stop = stop_cpu, .workloads = CPU_WORKLOADS};
+const engine_t engine_c = {
+    .name = ENGINE_C, .start = start_cpu, .stop = stop_cpu, .workloads = C_WORKLOADS};
 const engine_t engine_null = {
     .name = "null", .start = start_cpu, .stop = stop_cpu, .workloads = NULL_WORKLOADS};
 
@@ -80,7 +83,7 @@ static status_t check(void *state, error_t *err) {
 const engine_t engine_cuda = {
     .name = "cuda", .start = start_cuda, .stop = stop_cuda, .check = check, .workloads = WORKLOADS};
 
-static const engine_t *const ENGINES[] = {&engine_cpu, &engine_cuda, &engine_null};
+static const engine_t *const ENGINES[] = {&engine_cpu, &engine_cuda, &engine_c, &engine_null};
 
 const engine_t *engine_find(const char *name) {
     for (size_t i = 0; i < sizeof ENGINES / sizeof *ENGINES; i++)
@@ -123,6 +126,10 @@ static const op_t OPS[] = {
                     {"fresh", JSON_INTEGER, true},
                     {"phase", JSON_STRING, true},
                     {"keep", JSON_TRUE, true}}},
+    [OP_AUDIT] = {"audit",
+                  {{"id", JSON_STRING, false},
+                   {"runs", JSON_INTEGER, false},
+                   {"phase", JSON_STRING, true}}},
     [OP_LAST] = {"last", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
     /* Only the oracle of this program gets these two, so docs/worker-protocol.md has them not. */
     [OP_LEARNED] = {"learned", {{"id", JSON_STRING, false}, {"most_ns", JSON_INTEGER, false}}},
@@ -503,6 +510,23 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
     return json_pack("{s:s, s:o, s:{s:I, s:I}}", "id", session->spec.id, "phases",
                      samples_to_json(&session->recorder), "warmup", "samples",
                      (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
+}
+
+/* ---- audits ---------------------------------------------------------------------------------- */
+
+/* Without clocks, so that the supervisor's can confirm what samples claim. */
+json_t *case_audit(session_t *session, const json_t *request, error_t *err) {
+    const char *asked = request_text(request, "phase");
+    const char *phase = asked != NULL ? asked : "host_to_host";
+    double calls = 1;
+    session->has_last = false;
+    if (session->ops->repeat == NULL)
+        error_set(err, STATUS_FAILED, "nobody audits this case: its times are ours");
+    else if (case_restore_inputs(session, err) == STATUS_OK &&
+             session->ops->repeat(session, phase, request_integer(request, "runs"), &calls, err) ==
+                 STATUS_OK)
+        return json_pack("{s:s, s:s, s:f}", "id", session->spec.id, "phase", phase, "calls", calls);
+    return NULL;
 }
 
 /* ==== tracing ================================================================================= */

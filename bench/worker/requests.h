@@ -10,7 +10,7 @@
 
 /* The engines of this program: each file engine_<name>.c lists the workloads that it can run. */
 
-extern const engine_t engine_cpu, engine_cuda, engine_null;
+extern const engine_t engine_cpu, engine_cuda, engine_c, engine_null;
 
 const engine_t *engine_find(const char *name); /* or NULL */
 
@@ -22,6 +22,7 @@ typedef enum protocol_op {
     OP_REFILL,
     OP_OUTPUT,
     OP_SAMPLE,
+    OP_AUDIT,
     OP_LAST,
     OP_LEARNED,
     OP_LOSS,
@@ -51,6 +52,7 @@ status_t case_restore_inputs(session_t *session, error_t *err);
 json_t *case_refill(session_t *session, const json_t *request, error_t *err);
 json_t *case_output(session_t *session, const json_t *request, error_t *err);
 json_t *case_sample(session_t *session, const json_t *request, error_t *err);
+json_t *case_audit(session_t *session, const json_t *request, error_t *err);
 json_t *case_last(session_t *session, const json_t *request, error_t *err);
 json_t *case_learned(session_t *session, const json_t *request, error_t *err);
 json_t *case_loss(const session_ops_t *ops, const case_t *spec, const json_t *request,

@@ -161,6 +161,7 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
         .spec = &session->spec,
         .seed = (uint64_t)request_integer(request, "seed"),
         .cubin = request_text(program, "cubin"),
+        .object = request_text(program, "object"),
         .arch = request_text(program, "arch"),
         .refill = request_text(program, "refill"),
         .without_results = json_is_false(json_object_get(request, "results")),
@@ -257,6 +258,8 @@ static json_t *handle(worker_t *worker, protocol_op_t op, const json_t *request,
         return case_output(session, request, err);
     case OP_SAMPLE:
         return case_sample(session, request, err);
+    case OP_AUDIT:
+        return case_audit(session, request, err);
     case OP_LAST:
         return case_last(session, request, err);
     case OP_LEARNED:
@@ -328,7 +331,7 @@ static status_t take_stdout(worker_t *worker, error_t *err) {
 status_t worker_serve(const worker_options_t *options, error_t *err) {
     worker_t worker = {.engine = engine_find(options->engine), .device = options->device};
     if (worker.engine == NULL)
-        return error_set(err, STATUS_USAGE, "unknown engine \"%s\" (known: cuda, cpu, null)",
+        return error_set(err, STATUS_USAGE, "unknown engine \"%s\" (known: cuda, cpu, c, null)",
                          options->engine);
     TRY(take_stdout(&worker, err));
     char *line = NULL;

@@ -171,7 +171,7 @@ static const workload_t *const TABLE[] = {
 
 enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
-static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch", "jax", "python"};
+static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch", "jax", "python", ENGINE_C};
 
 static const workload_t *find_built_in(const char *name) {
     for (size_t i = 0; i < N_WORKLOADS; i++)
@@ -364,16 +364,23 @@ static status_t list_stems(const char *root, const workload_t *workload, const c
     return status;
 }
 
-status_t workload_scripts(const workload_t *workload, const char *root, text_list_t *stems,
-                          error_t *err) {
+/* Of an operator, beside its rungs. */
+static status_t list_implementations(const char *root, const workload_t *workload,
+                                     const char *ending, text_list_t *stems, error_t *err) {
     text_list_t all = {0};
-    status_t status =
-        workload->pytorch_oracle == NULL ? STATUS_OK : list_stems(root, workload, ".py", &all, err);
+    status_t status = workload->pytorch_oracle == NULL
+                          ? STATUS_OK
+                          : list_stems(root, workload, ending, &all, err);
     for (size_t i = 0; i < all.n; i++)
         if (strcmp(all.items[i], "reference") != 0 && all.items[i][0] != '_')
             text_list_add(stems, all.items[i]);
     text_list_free(&all);
     return status;
+}
+
+status_t workload_scripts(const workload_t *workload, const char *root, text_list_t *stems,
+                          error_t *err) {
+    return list_implementations(root, workload, ".py", stems, err);
 }
 
 static status_t list_script_variants(const char *root, const workload_t *workload,
@@ -421,6 +428,8 @@ status_t workload_variants(const workload_t *workload, const char *engine, const
         names = workload->jax_variants;
     } else if (strcmp(engine, "python") == 0) {
         TRY(list_script_variants(root, workload, variants, err));
+    } else if (strcmp(engine, ENGINE_C) == 0) {
+        TRY(list_implementations(root, workload, ".c", variants, err));
     }
     for (; names != NULL && *names != NULL; names++)
         text_list_add(variants, *names);

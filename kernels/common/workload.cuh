@@ -2,7 +2,7 @@
 // compiles a rung per case and defines
 //   WORKLOAD_T          the case's element type (float, __half, __nv_bfloat16, double, …), here T
 //   WORKLOAD_ARGUMENTS  the parameters of every kernel: inputs `const T *__restrict__ x`, or with "by_value": true
-//                       `const __grid_constant__ by_value<T, n> x`, arrays computed in place
+//                       `by_value<T, n> const WORKLOAD_CONSTANT x`, arrays computed in place
 //                       `T *__restrict__`, outputs, `unsigned char *workspace`, scalars, then the params that are not
 //                       compiled in as `long long rows`
 //   COLS, …             each param that workload.json calls constant, in capitals; DTYPE_F16, … as 0 or 1
@@ -21,9 +21,12 @@
 typedef WORKLOAD_T T;
 
 // An input in the kernel's parameters, constant memory, where a word that all lanes read is free. Used like a pointer.
+#ifndef WORKLOAD_CONSTANT // not of functions of the host
+#define WORKLOAD_CONSTANT __grid_constant__
+#endif
 template <class E, unsigned long long N> struct by_value {
     E value[N];
-    __device__ operator const E *() const { return value; }
+    __host__ __device__ operator const E *() const { return value; }
 };
 
 #define KERNEL(name) extern "C" __global__ void name(WORKLOAD_ARGUMENTS)

@@ -1,7 +1,5 @@
 """An honest contender for mlp_infer in NumPy; the cheats change parts of it."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An honest contender for mlp_train in NumPy; the cheats in `trainings/` change parts of it."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The worker of the cheats: a variant is a file in `scripts/`, or `honest`."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A headless Chromium, driven over pipes by its DevTools protocol: no port, no library."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

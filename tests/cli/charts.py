@@ -1,29 +1,21 @@
 """Helpers to run `bench plot` and to read its data files, SVGs and PNGs."""
 
-from __future__ import annotations
-
-import math
+import gzip
 import os
 import re
 import shlex
 import shutil
 import struct
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 BENCH = Path(os.environ.get("BENCH", ROOT / "build" / "bench"))
-sys.path.insert(0, str(FIXTURES))
-
-from make_run import make_run  # noqa: E402
-
 needs_gnuplot = pytest.mark.skipif(
     shutil.which("gnuplot") is None, reason="gnuplot is not installed"
 )
@@ -39,6 +31,7 @@ RUN_CHARTS = {
     "difference",
     "ladder",
 }
+TRAINING_CHARTS = RUN_CHARTS | {"operations", "loss"}
 CUDA_CHARTS = {"phases_cuda", "roofline"}
 STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
 
@@ -58,6 +51,15 @@ def draw(out: Path, *inputs: str | Path, formats: str = "svg") -> Path:
     done = plot(*inputs, "--out", out, "--format", formats)
     assert done.returncode == 0, done.stderr
     return out
+
+
+def unpacked(folder: Path, saved: Path) -> Path:
+    """Return a copy of a saved run whose journal can be edited."""
+    folder.mkdir()
+    shutil.copy(saved / "run.json", folder)
+    packed = (saved / "cases.jsonl.gz").read_bytes()
+    (folder / "cases.jsonl").write_bytes(gzip.decompress(packed))
+    return folder
 
 
 Row = list[str]
@@ -102,38 +104,6 @@ def png_size(path: Path) -> tuple[int, int]:
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", head[16:24])
     return width, height
-
-
-class Drawn:
-    """A run with known results, and its charts."""
-
-    def __init__(self, folder: Path, **options: Any) -> None:
-        self.run = folder / "h200"
-        self.truth = make_run(self.run, **options)
-        self.out = draw(folder / "charts", self.run)
-
-    def median_us(self, case: str, phase: str) -> float:
-        """Return NaN for a case that must not be shown."""
-        medians = self.truth["medians_ns"].get(f"mlp_infer/{case}")
-        return medians[phase] / 1000 if medians else math.nan
-
-    def fastest(self, engine: str, batch: str, phase: str, *, techniques: bool) -> str:
-        """Return the id of an engine's fastest ok case at a batch."""
-        cases = {
-            case: medians[phase]
-            for case, medians in self.truth["medians_ns"].items()
-            if case.startswith(f"mlp_infer/{engine}/")
-            and f"batch={batch}" in case.split("/")
-            and self.truth["status"][case] == "ok"
-            and (techniques or case.endswith(f"/batch={batch}"))
-        }
-        return min(cases, key=cases.__getitem__)
-
-
-def same(found: str, expected: float) -> bool:
-    if math.isnan(expected):
-        return found == "NaN"
-    return math.isclose(float(found), expected, rel_tol=1e-7)
 
 
 def line_series(path: Path) -> Iterator[tuple[str, Row]]:

@@ -1,17 +1,11 @@
 """Pairs of runs for the tests of `bench compare`."""
 
-from __future__ import annotations
-
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from project import FIXTURES, bench
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run
+from project import bench
 
 CUDA = "mlp_infer/cuda/03_vectorized/batch=4"
 CPU = "mlp_infer/cpu/omp/batch=4"

@@ -1,7 +1,5 @@
 """Tables of keys in docs/results-format.md, and the keys of what a run wrote."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A fake CUDA driver that replaces the real one, and runs with it."""
 
-from __future__ import annotations
-
 import functools
 import shutil
 import subprocess

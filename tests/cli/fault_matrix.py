@@ -6,8 +6,6 @@ started a second time. Another variant runs in the same worker and must
 not be affected.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from dataclasses import dataclass, replace

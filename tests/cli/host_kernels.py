@@ -1,7 +1,5 @@
 """Rungs of operators on the host: compiled as C++, launched as their tables say."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Texts that must stay text, and what must not come of them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,18 +1,12 @@
 """HTML reports for the tests, and what is in one."""
 
-from __future__ import annotations
-
 import json
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 from hostile_texts import MARKDOWN
-from project import FIXTURES, PARTS, ROOT, bench, saved_runs
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run
+from project import FIXTURES, PARTS, ROOT, bench, saved_runs
 
 SAVED = tuple(saved_runs())
 SIX_PASSES = FIXTURES / "report" / "gpu"

@@ -1,7 +1,5 @@
 """Kills processes of a sweep at random moments and checks what they leave."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

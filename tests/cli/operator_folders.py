@@ -1,7 +1,5 @@
 """Operators that tests write into a folder, and runs of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from textwrap import dedent

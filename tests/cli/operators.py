@@ -1,7 +1,5 @@
 """Operators that tests write into a folder: y = x, with changes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs that hang, without a time-out that a busy machine could exceed elsewhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fake_driver import compile_fake

@@ -1,7 +1,5 @@
 """Helpers to run bench: command line, project folder, run folder."""
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import gzip
@@ -9,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +74,20 @@ def bench(
     return done
 
 
+def started(
+    *arguments: str | Path, root: Path = ROOT, session: bool = False, **environment: str
+) -> subprocess.Popen[str]:
+    """Start bench; its stderr is a pipe."""
+    return subprocess.Popen(
+        [str(BENCH), *map(str, arguments)],
+        text=True,
+        env={**os.environ, "BENCH_ROOT": str(root), **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=session,
+    )
+
+
 def report_of(*runs: Path, out: Path, root: Path = ROOT, **environment: str) -> str:
     """Write a report to `out`, with its pages in a folder beside it; return all of it as text."""
     pages = out.parent / f"{out.stem}-pages"
@@ -119,6 +132,38 @@ def make_root(folder: Path, *, copy: str = "") -> Path:
         elif (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
     return folder
+
+
+def own_worker(root: Path, script: str, engine: str = "mine") -> Path:
+    """Give a project a worker of its own; return the worker's folder."""
+    folder = root / f"reference_{engine}"
+    folder.mkdir()
+    (folder / "worker.py").write_text(script, encoding="utf-8")
+    return folder
+
+
+# `change` sees each request and may edit its answer; `first` comes before the first one.
+WORKER = """
+import json, os, pathlib, sys, time
+here = pathlib.Path(__file__).parent
+{first}
+for line in sys.stdin:
+    request = json.loads(line)
+    op, answer = request["op"], {"status": "ok", "protocol": 2, "id": request.get("id")}
+    if op == "open":
+        answer.update(id=request["case"]["id"], phases={"total": "host"})
+    if op == "sample":
+        answer["phases"] = {"total": [1000] * min(request["max_samples"], 8)}
+{change}
+    print(json.dumps(answer), flush=True)
+    if op == "bye":
+        break
+"""
+
+
+def worker_script(change: str, first: str = "") -> str:
+    """Return a worker that answers with one phase of 1 µs, but for what is changed."""
+    return WORKER.replace("{first}", first).replace("{change}", textwrap.indent(change, "    "))
 
 
 def make_root_without_images(factory: pytest.TempPathFactory) -> Path:

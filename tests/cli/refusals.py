@@ -1,7 +1,5 @@
 """Tables of files that must be refused, tests/fixtures/invalid_*.txt; each says how it is written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The rungs in `tests/cheats/rungs/`, and the operators in `tests/cheats/row_shares/` and `row_l2/`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from project import ROOT

@@ -1,9 +1,6 @@
 """`bench run --against`: two builds in one run, in turns. Checks results, no times."""
 
-from __future__ import annotations
-
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -17,13 +14,14 @@ from kill_anywhere import MARKER, wait_for_the_end
 from project import (
     BENCH,
     FIXTURES,
-    ROOT,
     TIMEOUT_S,
     bench,
     make_root,
     null_sweep,
+    own_worker,
     read_header,
     read_lines,
+    started,
     wait_for_lines,
     write_sweep,
 )
@@ -149,8 +147,7 @@ def test_floor_of_one_run_is_the_threshold_of_the_next(tmp_path: Path) -> None:
 def build_with(folder: Path, worker: str) -> Path:
     """Make a build with the same program and another contender."""
     root = make_root(folder)
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(worker, encoding="utf-8")
+    own_worker(root, worker)
     (root / "reference_mine" / "starts").touch()
     (root / "build").mkdir()
     (root / "build" / "bench").symlink_to(BENCH)
@@ -307,12 +304,7 @@ def test_killed_and_resumed(n_lines: int, tmp_path: Path) -> None:
     sweep, run = sweep_of(tmp_path), tmp_path / "run"
     command = ["run", sweep, "--against", "self", "--out", run, *PASSES, *AT_ONCE]
     journal = run / "cases.jsonl"
-    with subprocess.Popen(
-        [str(part) for part in (BENCH, *command)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT), MARKER: str(run)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with started(*command, **{MARKER: str(run)}) as process:
         wait_for_lines(run, n_lines)
         process.send_signal(signal.SIGKILL)
         process.wait(TIMEOUT_S)

@@ -1,7 +1,5 @@
 """`bench run --against` with a folder that is not a build, or with incompatible options."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

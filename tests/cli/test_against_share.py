@@ -1,32 +1,21 @@
 """`bench run --against`: each pass has its own processes, and a share of the least samples."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from project import QUICK_MEASURE, bench, make_root, write_sweep
+from project import QUICK_MEASURE, bench, make_root, own_worker, worker_script, write_sweep
 
 # Logs its process at every round; constant times need only the least number of rounds.
-WORKER = """
-import json, os, pathlib, sys
-log = pathlib.Path(__file__).with_name("rounds").open("a", buffering=1)
-for line in sys.stdin:
-    request = json.loads(line)
-    answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
-    if request["op"] == "open":
-        answer["id"] = request["case"]["id"]
-        answer["phases"] = {"total": "host"}
-    if request["op"] == "sample":
-        answer["phases"] = {"total": [1000] * (min(request["max_samples"], 8) + ("fresh" in request))}
-        if request["warmup_samples"] > 0:
+WORKER = worker_script(
+    """if op == "sample":
+    answer["phases"] = {"total": [1000] * (min(request["max_samples"], 8) + ("fresh" in request))}
+    if request["warmup_samples"] > 0:
+        with here.joinpath("rounds").open("a") as log:
             log.write(f"{os.getpid()}\\n")
-    print(json.dumps(answer), flush=True)
-    if request["op"] == "bye":
-        break
 """
+)
 N_PASSES = 3
 
 
@@ -38,8 +27,7 @@ def test_least_rounds_of_a_pass(
     min_rounds: int, min_samples: int, rounds: int, tmp_path: Path
 ) -> None:
     root = make_root(tmp_path / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    own_worker(root, WORKER)
     mine = {"engine": "mine", "variants": ["steady"], "device": ["cpu"]}
     measure = {**QUICK_MEASURE, "time_limit_s": 60}
     measure |= {"min_rounds": min_rounds, "min_samples": min_samples}

@@ -1,7 +1,5 @@
 """The tests themselves: one process for each core and one more."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`allocate` without a GPU: the allocators' bookkeeping, and skipped cases."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from project import bench, read_cases, write_sweep

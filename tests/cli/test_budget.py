@@ -1,7 +1,5 @@
 """--budget: a run on a machine that is lent for minutes ends before it begins what would be cut off."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -25,6 +23,7 @@ from project import (
     read_header,
     read_lines,
     read_passes,
+    started,
 )
 
 RECORD = ROOT / "tests/tools/record.py"
@@ -58,13 +57,7 @@ def test_a_pass_that_lasts_longer_is_cut_off(tmp_path: Path) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["steady", "hang"], [1000]), tmp_path / "run"
     once = ["run", str(sweep), "--passes", "1", "--out", str(run)]
     environment = {"BENCH_ROOT": str(ROOT), **watched(tmp_path)}
-    with subprocess.Popen(
-        [str(BENCH), *once, "--budget", "1h"],
-        text=True,
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as process:
+    with started(*once, "--budget", "1h", **environment) as process:
         wait_for_a_hang(environment)
         process.send_signal(signal.SIGALRM)  # the hour is over
         _, printed = process.communicate(timeout=TIMEOUT_S)

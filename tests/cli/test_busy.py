@@ -1,7 +1,5 @@
 """A machine that other programs keep busy, as BENCH_BUSY says that it is (docs/testing.md)."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,17 +1,12 @@
 """Whose charts a folder has: runs of one name, a run measured anew, CSVs of one name."""
 
-from __future__ import annotations
-
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from charts import needs_gnuplot
-from project import FIXTURES, ROOT, bench, make_root, report_of
-
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from report_cost import plant  # noqa: E402
+from project import FIXTURES, bench, make_root, report_of
+from report_cost import plant
 
 pytestmark = needs_gnuplot
 CSV = FIXTURES / "plot" / "study_cuda.csv"

@@ -3,8 +3,6 @@
 make check has one of each kind whose verdict no busy machine can change; make cheats has all.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from ast import literal_eval

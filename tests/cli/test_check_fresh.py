@@ -1,7 +1,5 @@
 """make check-fresh without its prerequisites, and interrupted."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -9,14 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fresh_host
+import fresh_skips
 import pytest
 from project import ROOT, TIMEOUT_S, wait_until
 
 SCRIPT = ROOT / "tests" / "tools" / "check_fresh.py"
-sys.path.insert(0, str(SCRIPT.parent))
-
-import fresh_host  # noqa: E402
-import fresh_skips  # noqa: E402
 
 
 def check_fresh(*arguments: str, expect: int, **environment: str) -> str:

@@ -3,8 +3,6 @@
 tests/slurm/ has the same with a real one.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,16 +1,11 @@
 """The charts that git keeps are those of the saved runs."""
 
-from __future__ import annotations
-
 import math
-import sys
 from pathlib import Path
 
 import pytest
 from charts import ROOT, blocks, draw, needs_gnuplot, text_places
-
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from publish import boots_of  # noqa: E402
+from publish import boots_of
 
 # As in .gitignore: a user's own runs are beside them. Of other boots publish.py draws nothing.
 SAVED = "h[0-9]00*"

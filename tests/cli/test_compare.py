@@ -1,7 +1,5 @@
 """`bench compare`: verdicts on pairs of runs with planted differences."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

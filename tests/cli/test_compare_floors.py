@@ -1,7 +1,5 @@
 """`bench compare --floor`: the data for a noise floor."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`bench compare`: runs and cases that cannot be compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

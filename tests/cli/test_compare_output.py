@@ -1,7 +1,5 @@
 """What `bench compare` prints and writes: tables, Markdown and JUnit, with any texts."""
 
-from __future__ import annotations
-
 import os
 import re
 import xml.etree.ElementTree as ElementTree

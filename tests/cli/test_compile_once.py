@@ -1,7 +1,5 @@
 """A run reports compile times only for programs that it compiled, not for cached ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

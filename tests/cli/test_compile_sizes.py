@@ -1,7 +1,5 @@
 """`bench compile --once`: each kernel only for the last of its sizes in the sweep."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

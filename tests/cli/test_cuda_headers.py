@@ -1,7 +1,5 @@
 """CUDA's headers, which NVRTC's wheel lacks: where bench searches, and their effect on the cache."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

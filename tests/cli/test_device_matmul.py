@@ -1,7 +1,5 @@
 """The rate of cuBLASLt, which every run on a GPU measures, on a fake GPU and a fake library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

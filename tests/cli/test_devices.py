@@ -1,7 +1,5 @@
 """`bench run --devices`: a shard on each of several fake GPUs at once, merged into one run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ Commands and options exist, the results format matches a real run, links are val
 and the contender of the guides work as printed.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """A compiler that tunes is drawn several times, and every pass runs the fastest draw."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """CUDA cases with drivers that are missing, cannot run them, or fault."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

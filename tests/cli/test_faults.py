@@ -4,8 +4,6 @@
 phase has one fault.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

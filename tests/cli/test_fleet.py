@@ -1,21 +1,15 @@
 """`bench fleet`: machines with planted differences are named."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, bench
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_fleet import make_fleet, slow_memory
 from make_pair import Run, renamed
+from project import bench
 
 GOLDEN = Path(__file__).parent / "golden_compare" / "fleet.txt"
 SLOW = 4

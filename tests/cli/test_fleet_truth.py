@@ -1,7 +1,5 @@
 """The error rates of `bench fleet` on made-up fleets; `make fleet-truth` runs more."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from typing import Any

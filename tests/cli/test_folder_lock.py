@@ -1,7 +1,5 @@
 """Two processes never write one run's folder, also if several machines share it."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, wait_until
+from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, started, wait_until
 
 HOST = socket.gethostname()
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
@@ -34,12 +32,7 @@ OTHER = {
 def hanging_run(folder: Path) -> Iterator[tuple[Path, Path, subprocess.Popen[bytes]]]:
     """Start a run that writes its folder until it is stopped."""
     sweep, run = null_sweep(folder / "hang.json", ["hang"], [1000]), folder / "run"
-    with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with started("run", sweep, "--out", run) as process:
         try:
             wait_until("the journal", (run / "cases.jsonl").exists)
             yield sweep, run, process
@@ -144,12 +137,7 @@ def test_whoever_is_about_to_write_the_lock_is_awaited(tmp_path: Path) -> None:
     slow = compiled_and_preloaded(tmp_path, LONG_SLEEPS)
     folder = os.open(run, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT), **slow},
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with started("run", sweep, "--out", run, **slow) as process:
         wait_until("bench at the folder", lambda: has_open(process.pid, run))
         (tmp_path / "lock").write_text(json.dumps(OTHER), encoding="utf-8")
         (tmp_path / "lock").rename(run / "run.lock")
@@ -167,12 +155,7 @@ def test_what_a_killed_run_was_about_to_start_is_awaited(tmp_path: Path) -> None
     slow = compiled_and_preloaded(tmp_path, LONG_SLEEPS)
     folder = os.open(run, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run), "--resume"],
-        env={**os.environ, "BENCH_ROOT": str(ROOT), **slow},
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with started("run", sweep, "--out", run, "--resume", **slow) as process:
         wait_until(
             "bench at the folder",
             lambda: has_open(process.pid, run) or process.poll() is not None,

@@ -1,14 +1,11 @@
 """Files are data, not word: what was edited in a run is refused, or told."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random
 import re
 import shutil
 import statistics
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +13,6 @@ from typing import Any
 import pytest
 from charts import needs_gnuplot
 from project import FIXTURES, bench, make_root, null_sweep, read_header, report_of, write_sweep
-
-sys.path.insert(0, str(FIXTURES))
 
 Json = dict[str, Any]
 N_PASSES = 6

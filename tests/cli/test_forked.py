@@ -4,8 +4,6 @@
 real ones.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

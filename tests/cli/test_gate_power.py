@@ -1,7 +1,5 @@
 """What `bench compare` finds in the runs of results/: planted slowdowns, nothing between two starts."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

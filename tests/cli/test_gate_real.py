@@ -1,7 +1,5 @@
 """The patches of gate_real.py apply to the sources."""
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 from pathlib import Path

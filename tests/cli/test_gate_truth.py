@@ -1,7 +1,5 @@
 """The gate's error rates on three synthetic sweeps of each noise; `make gate-truth` has the rest."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rungs of kernels/gemm with tensor maps, on the CPU."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

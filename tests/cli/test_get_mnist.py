@@ -1,7 +1,5 @@
 """The script that downloads MNIST, against mirrors on this machine and with digests of small files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

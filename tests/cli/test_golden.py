@@ -4,8 +4,6 @@ A file in golden/ has a command line, its exit code and its complete output. Aft
 change, `UPDATE_GOLDEN=1 pytest tests/cli/test_golden.py` rewrites the files: read the difference.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The worker docs/numpy_worker.py, asked as the supervisor does."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,20 +1,14 @@
 """`bench history`: planted changes are shown, with the runs that may not be compared."""
 
-from __future__ import annotations
-
 import json
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from charts import needs_gnuplot
-from project import FIXTURES, bench
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run, renamed
+from project import bench
 
 STEP = "mlp_infer/cuda/03_vectorized/batch=4"
 CREEP = "mlp_infer/cpu/omp/batch=4"

@@ -4,8 +4,6 @@ Nothing is written outside the requested folder, no command runs, and no control
 the terminal. Tests of single readers: tests/fuzz.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -15,10 +13,7 @@ from typing import Any
 
 import pytest
 from hostile_texts import CONTROL, DEEP, ESCAPES, MARKDOWN, SHELL, tree
-from project import FIXTURES, ROOT, bench, make_root, read_cases, write_sweep
-
-sys.path.insert(0, str(FIXTURES))
-
+from project import ROOT, bench, make_root, own_worker, read_cases, write_sweep
 
 PATHS = ["../../escaped", "/tmp/escaped", "..", ".", "", "a/b", "a\\b", "-rf", "~", "con\x00"]
 
@@ -129,8 +124,7 @@ for line in sys.stdin:
 
 def test_a_worker_cannot_control_the_terminal(tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
-    (root / "reference_odd").mkdir()
-    (root / "reference_odd" / "worker.py").write_text(STEERING, encoding="utf-8")
+    own_worker(root, STEERING, "odd")
     odd = {"engine": "odd", "device": ["cpu"], "variants": ["rubbish", "reason"]}
     sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [odd], axes={"batch": [1]})
     run = tmp_path / "run"

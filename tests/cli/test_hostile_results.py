@@ -1,11 +1,8 @@
 """Malicious results: every reader refuses them or treats their contents as text."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 from hostile_texts import CONTROL, DEEP, ESCAPES, MARKDOWN, SHELL, tree
-from project import FIXTURES, bench, read_lines, report_of
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run, renamed
+from project import bench, read_lines, report_of
 
 needs_gnuplot = pytest.mark.skipif(
     shutil.which("gnuplot") is None, reason="gnuplot is not installed"

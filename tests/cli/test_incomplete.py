@@ -1,7 +1,5 @@
 """Runs that are not complete: every command that reads them says so, once and in the same words."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

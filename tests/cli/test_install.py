@@ -1,7 +1,5 @@
 """`make install`: all of bench from a folder that is not ours, with results and charts there."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty

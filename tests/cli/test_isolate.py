@@ -1,7 +1,5 @@
 """`bench run --isolate`: what contenders do to others, behind the system's walls and without them."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

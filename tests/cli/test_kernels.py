@@ -1,7 +1,5 @@
 """Compiling without a GPU; a new kernel is one file."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -139,26 +137,6 @@ def test_new_kernel_is_one_file(tmp_path: Path, root: Path, compiler: list[str])
     assert "99_mine" not in bench("list", "variants").stdout
 
 
-def test_kernel_that_does_not_compile(tmp_path: Path, root: Path, compiler: list[str]) -> None:
-    (root / "kernels" / "mlp_infer" / "98_broken.cu").write_text(
-        '#include "mlp_infer.cuh"\nLAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};\n'
-        "MLP_INFER { y[0] = no_such_thing; }\n",
-        encoding="utf-8",
-    )
-    answer = compile_json(
-        ladder(tmp_path), root, *compiler, "--cache", tmp_path / "cache", expect=1
-    )
-    broken = [p for p in answer["programs"] if p["variant"] == "98_broken"]
-    assert answer["failed"] == len(broken) == len(ARCHS)
-    for program in broken:
-        assert program["status"] == "failed"
-        assert "98_broken.cu" in program["reason"]
-        assert "no_such_thing" in program["reason"]
-    others = [p for p in answer["programs"] if p["variant"] != "98_broken"]
-    for program in others:
-        assert program["status"] == ("skipped" if of_other_dtype(program["variant"]) else "ok")
-
-
 def test_kernel_that_refuses_a_case(tmp_path: Path, root: Path, compiler: list[str]) -> None:
     (root / "kernels" / "mlp_infer" / "97_picky.cu").write_text(
         '#include "mlp_infer.cuh"\n#if BATCH < 64\n#error SKIP: needs 64 samples\n#endif\n'
@@ -173,25 +151,6 @@ def test_kernel_that_refuses_a_case(tmp_path: Path, root: Path, compiler: list[s
         assert program["status"] == ("skipped" if small else "ok")
         if small:
             assert "needs 64 samples" in program["reason"]
-
-
-def test_unknown_architecture(tmp_path: Path, compiler: list[str]) -> None:
-    done = bench(
-        "compile",
-        ladder(tmp_path),
-        "--arch",
-        "sm_90,sm_399",
-        "--json",
-        "--quiet",
-        "--cache",
-        tmp_path / "cache",
-        *compiler,
-    )
-    programs = json.loads(done.stdout)["programs"]
-    unknown = [p for p in programs if p["arch"] == "sm_399"]
-    assert unknown
-    assert {p["status"] for p in unknown} == {"skipped"}
-    assert all("sm_399" in p["reason"] for p in unknown)
 
 
 def test_no_compiler_is_an_error_with_a_remedy(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 `make faults` does the same at 200 moments each.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -24,6 +22,7 @@ from project import (
     null_sweep,
     read_cases,
     read_lines,
+    started,
     wait_for_lines,
 )
 
@@ -54,12 +53,7 @@ def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path, kills: int)
 def test_second_run_in_the_same_folder_changes_nothing(tmp_path: Path) -> None:
     run = tmp_path / "run"
     sweeps = [null_sweep(tmp_path / f"{name}.json", [name], [1000]) for name in ("steady", "hang")]
-    with subprocess.Popen(
-        [str(BENCH), "run", *map(str, sweeps), "--out", str(run)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with started("run", *sweeps, "--out", run) as process:
         try:
             # Then run.json has been written, and stays as it is until the hanging case ends.
             wait_for_lines(run, 1)

@@ -1,7 +1,5 @@
 """Kernels that compile and cannot run: `bench compile` and `bench run` refuse them, without a GPU."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

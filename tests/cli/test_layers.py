@@ -1,7 +1,5 @@
 """`make layers` on small synthetic trees: correct ones and all errors."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Rung 08 of linreg_train on the host, against float64."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

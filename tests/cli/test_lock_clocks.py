@@ -3,8 +3,6 @@
 However the run ends, the clock is reset and no process is left.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -18,18 +16,19 @@ from typing import Any
 import pytest
 from fake_driver import build_driver
 from project import (
-    BENCH,
     FIXTURES,
-    ROOT,
     TIMEOUT_S,
     bench,
     make_root,
+    own_worker,
     read_cases,
     read_header,
     read_lines,
     report_of,
+    started,
     wait_for_lines,
     wait_until,
+    worker_script,
     write_sweep,
 )
 
@@ -38,20 +37,11 @@ LOCKED = f"lock {GPU} 900 900"
 RESET = f"reset {GPU}"
 EMPTY_KERNEL = {"engine": "cuda", "variants": ["01_empty"]}
 ON_NO_GPU = {"engine": "null", "variants": ["steady"]}
-A_WORKER = """
-import json, os, sys
-for line in sys.stdin:
-    request = json.loads(line)
-    answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
-    if request["op"] == "hello":
-        answer["device"] = {"kind": "cuda", "name": "Mine", "uuid": os.environ.get("UUID", "GPU-mine")}
-    if request["op"] == "open":
-        answer["id"] = request["case"]["id"]
-        answer["phases"] = {"total": "host"}
-    if request["op"] == "sample":
-        answer["phases"] = {"total": [1000] * min(request["max_samples"], 10)}
-    print(json.dumps(answer), flush=True)
+A_WORKER = worker_script(
+    """if op == "hello":
+    answer["device"] = {"kind": "cuda", "name": "Mine", "uuid": os.environ.get("UUID", "GPU-mine")}
 """
+)
 
 
 def build_nvml(folder: Path, *flags: str) -> None:
@@ -180,8 +170,7 @@ def test_clocks_are_judged_against_the_lock(
 def run_a_worker(fake: Fake, folder: Path, *contenders: dict[str, Any], **environment: str) -> None:
     """Measure `A_WORKER` beside these contenders, which fail: the fake GPU computes nothing."""
     root = make_root(folder / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(A_WORKER, encoding="utf-8")
+    own_worker(root, A_WORKER)
     mine = {"engine": "mine", "variants": ["steady"], "device": ["cuda"]}
     sweep = sweep_of(folder, *contenders, mine)
     environment = {**fake.environment, "BENCH_PYTHON": sys.executable, **environment}
@@ -292,13 +281,8 @@ def test_unsupported_clock(fake: Fake, tmp_path: Path, fault: str, says: str) ->
 def start(fake: Fake, sweep: Path) -> subprocess.Popen[str]:
     """Start a run in a new process group; return when it measures under the lock."""
     run = sweep.parent / "run"
-    process = subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run), "--lock-clocks", "900"],
-        text=True,
-        env={**os.environ, "BENCH_ROOT": str(ROOT), **fake.environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
+    process = started(
+        *("run", sweep, "--out", run, "--lock-clocks", "900"), session=True, **fake.environment
     )
     wait_for_lines(run, 1)
     assert fake.calls() == [LOCKED]

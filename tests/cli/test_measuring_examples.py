@@ -1,7 +1,5 @@
 """The table of examples in docs/measuring.md matches the output for the published run."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

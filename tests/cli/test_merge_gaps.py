@@ -1,7 +1,5 @@
 """`bench merge` of shards that are missing or not finished: told, and the rest is merged."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

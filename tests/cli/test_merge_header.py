@@ -1,7 +1,5 @@
 """`bench merge`: the header of the joined run, and refused shards."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Missing software is reported with its remedy and skips only what needs it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -4,8 +4,6 @@ A driver that computes nothing makes all finished cases wrong. In one run the dr
 operators on the host.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -3,8 +3,6 @@
 It computes nothing, so all finished cases are wrong.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

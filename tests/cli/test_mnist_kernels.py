@@ -1,7 +1,5 @@
 """Rungs 04 and 06 of mnist_train on the host, against NumPy; 06 with all blocks at the same time."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 from typing import Any

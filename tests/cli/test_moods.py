@@ -1,7 +1,5 @@
 """No test depends on how busy the machine is: `tests/tools/moods.py` finds what could make it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rungs of mlp_train that keep the weights on the chip: on the host, against float64."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """An open number of passes: a case leaves once its interval over passes is as narrow as asked."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import defaultdict
@@ -9,42 +7,41 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import QUICK_MEASURE, bench, make_root, read_header, read_lines, write_sweep
+from project import (
+    QUICK_MEASURE,
+    bench,
+    make_root,
+    own_worker,
+    read_header,
+    read_lines,
+    worker_script,
+    write_sweep,
+)
 
 # Each process is the next pass. Medians of "reach" are 1.15 % to both sides, those of "wide" a tenth.
-WORKER = """
-import json, os, pathlib, sys
-here = pathlib.Path(__file__).parent
-SPREADS = {"quiet": 0, "reach": 0.0115, "wide": 0.1}
-with here.joinpath("log").open("a", buffering=1) as log:
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
-        if request["op"] == "open":
-            answer["id"] = request["case"]["id"]
-            log.write(f"{os.getpid()}\\n")
-            answer["phases"] = {"total": "host"}
-        if request["op"] == "sample":
-            sides = int(os.environ.get("SIDES", 1))
-            n = -(-len(set(here.joinpath("log").open())) // sides)
-            spread = SPREADS.get(request["id"].split("/")[2])
-            if spread is not None:
-                median = 1000 * (1 + spread * (-1) ** n) + n / 1000
-            else:  # rounds differ by much, passes by far more
-                median = (10 if n % 2 else 100) * (1 + 0.3 * (-1) ** request["round"]) + n / 1000
-            answer["phases"] = {"total": [median + (i - 4) / 1000 for i in range(9)]}
-        print(json.dumps(answer), flush=True)
-        if request["op"] == "bye":
-            break
-"""
+WORKER = worker_script(
+    """if op == "open":
+    with here.joinpath("log").open("a") as log:
+        log.write(f"{os.getpid()}\\n")
+if op == "sample":
+    sides = int(os.environ.get("SIDES", 1))
+    n = -(-len(set(here.joinpath("log").open())) // sides)
+    spread = SPREADS.get(request["id"].split("/")[2])
+    if spread is not None:
+        median = 1000 * (1 + spread * (-1) ** n) + n / 1000
+    else:  # rounds differ by much, passes by far more
+        median = (10 if n % 2 else 100) * (1 + 0.3 * (-1) ** request["round"]) + n / 1000
+    answer["phases"] = {"total": [median + (i - 4) / 1000 for i in range(9)]}
+""",
+    first='SPREADS = {"quiet": 0, "reach": 0.0115, "wide": 0.1}',
+)
 
 ALL = {"quiet": 5, "reach": 8, "wide": 6}
 
 
 def make_command(folder: Path, measure: dict[str, Any]) -> tuple[Path, Path]:
     root = make_root(folder / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    own_worker(root, WORKER)
     contender = {"engine": "mine", "device": ["cpu"], "variants": list(ALL)}
     options = {**QUICK_MEASURE, **measure}
     return root, write_sweep(folder / "s.json", "null", [contender], measure=options)

@@ -21,7 +21,11 @@ KERNEL(twice) {
 KERNEL = "KERNEL(twice) { y[0] = x[0]; }\n"
 # By name: the rung, and what is said of it.
 REFUSED = {
-    "none": (KERNEL, "it has no LAUNCHES = {…}"),
+    "none": (
+        KERNEL,
+        'it has no LAUNCHES = {…}, and no host code: extern "C" void '
+        "run(WORKLOAD_ARGUMENTS, cudaStream_t stream)",
+    ),
     "unnamed": ("LAUNCHES = {{}};\n" + KERNEL, "its LAUNCHES[0] names no kernel"),
     "other": (
         'LAUNCHES = {{"thrice", {"1"}, {"1"}}};\n' + KERNEL,

@@ -178,7 +178,7 @@ def check_gemm(folder: Path, rung: str, edit: Any, m: int, n: int, k: int) -> No
 
 OPERATORS = ["gemm", "reduce_sum", "rms_norm", "softmax"]
 DTYPES = {"softmax": ["f32", "f16"], "rms_norm": ["bf16", "f32"]}
-WGMMA = {"03_wgmma", "05_tma", "06_persistent", "07_registers", "08_two_parts"}
+WGMMA = {"03_wgmma", "05_tma", "06_persistent", "07_registers", "08_two_parts", "09_shared_columns"}
 ARCHS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 
 

@@ -1,7 +1,5 @@
 """Where the output goes: nothing is lost without a word, and no device or pipe becomes a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -14,11 +12,8 @@ from pathlib import Path
 import pytest
 from charts import needs_gnuplot
 from fake_driver import build_gpu, cuda_sweep
-from project import BENCH, FIXTURES, NO_PYTHON, ROOT, TIMEOUT_S, bench, null_sweep
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run
+from project import BENCH, FIXTURES, NO_PYTHON, ROOT, TIMEOUT_S, bench, null_sweep
 
 RUN = FIXTURES / "report" / "gpu"
 ODD = "x\x1b[31mred"  # would colour a terminal

@@ -1,7 +1,5 @@
 """copy=overlapped on a fake GPU that computes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A user's contender next to the project's; commands that need only the files of a finished run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -17,6 +15,7 @@ from project import (
     bench,
     make_root,
     null_sweep,
+    own_worker,
     read_cases,
     read_header,
     read_lines,
@@ -96,8 +95,7 @@ def test_own_contender_that_does_not_start(how: str, tmp_path: Path) -> None:
     """A worker that reports what is missing is skipped; one that crashes has failed."""
     script, status, reason = STARTS[how]
     root = make_root(tmp_path / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    own_worker(root, script)
     mine = {"engine": "mine", "variants": ["plain"], "device": ["cpu"]}
     sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [mine, OMP], axes={"batch": [1, 2]})
     run, code = tmp_path / "run", int(status == "failed")
@@ -111,8 +109,7 @@ def test_own_contender_that_does_not_start(how: str, tmp_path: Path) -> None:
 def test_own_contender_that_does_not_start_in_either_build(how: str, tmp_path: Path) -> None:
     script, status, reason = STARTS[how]
     root = make_root(tmp_path / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    own_worker(root, script)
     mine = {"engine": "mine", "variants": ["plain"], "device": ["cpu"]}
     # The other sweep gives the builds something to compare.
     sweeps = [
@@ -181,8 +178,7 @@ NO_VERSION = 'versions: that of mine is unknown: its answer to hello has no "ver
 def end_of_run(folder: Path, script: str, variants: list[str]) -> list[str]:
     """Return what `bench run` says of trust and versions, with enough cases for tables."""
     root = make_root(folder / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    own_worker(root, script)
     mine = {"engine": "mine", "variants": variants, "device": ["cpu"]}
     sweep = write_sweep(folder / "s.json", "mlp_infer", [mine, OMP], axes={"batch": [1, 2, 3]})
     done = bench("run", sweep, "--out", folder / "run", root=root, BENCH_PYTHON=sys.executable)

@@ -1,13 +1,11 @@
 """What list, doctor and the options of run say of contenders of the user's own."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
 
 import pytest
-from project import FIXTURES, bench, make_root
+from project import FIXTURES, bench, make_root, own_worker
 
 MINE = [
     "mlp_infer    mine     plain device=cpu",
@@ -26,8 +24,7 @@ def listed(root: Path) -> list[str]:
 
 def make_own_root(folder: Path, script: str) -> Path:
     root = make_root(folder)
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    own_worker(root, script)
     return root
 
 

@@ -1,13 +1,9 @@
 """Passes: a run walks over its sweep several times, each time with new worker processes."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json
-import os
 import signal
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -18,16 +14,18 @@ from docs_tables import Table, compare, paths
 from fake_driver import build_gpu
 from kill_anywhere import MARKER, wait_for_the_end
 from project import (
-    BENCH,
     QUICK_MEASURE,
     TIMEOUT_S,
     bench,
     make_root,
     null_sweep,
+    own_worker,
     read_header,
     read_lines,
     read_passes,
+    started,
     wait_for_lines,
+    worker_script,
     write_sweep,
 )
 
@@ -35,50 +33,35 @@ ONE_CASE = ("--workload", "null", "--engine", "null", "--variant", "steady", "--
 
 # Logs its process and the case of each "open"; the second process fails case "fails", and case "waits"
 # waits there for a file.
-WORKER = """
-import json, os, pathlib, sys, time
-here = pathlib.Path(__file__).parent
-with here.joinpath("log").open("a", buffering=1) as log:
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
-        if request["op"] == "open":
-            answer["id"] = request["case"]["id"]
-            log.write(f"{os.getpid()} {answer['id']}\\n")
-            answer["phases"] = {"total": "host"}
-        if request["op"] == "sample":
-            processes = {line.split()[0] for line in here.joinpath("log").open()}
-            answer["phases"] = {"total": [1000 + i for i in range(8)]}
-            if "/fails/" in request["id"] and len(processes) == 2:
-                answer.update(status="failed", reason="not in this process")
-            while "/waits/" in request["id"] and len(processes) == 2 and not (here / "go").exists():
-                time.sleep(0.01)  # mood: as often as it takes
-        print(json.dumps(answer), flush=True)
-        if request["op"] == "bye":
-            break
+WORKER = worker_script(
+    """log = here.joinpath("log")
+if op == "open":
+    with log.open("a") as file:
+        file.write(f"{os.getpid()} {answer['id']}\\n")
+if op == "sample":
+    processes = {line.split()[0] for line in log.open()}
+    answer["phases"] = {"total": [1000 + i for i in range(8)]}
+    if "/fails/" in request["id"] and len(processes) == 2:
+        answer.update(status="failed", reason="not in this process")
+    while "/waits/" in request["id"] and len(processes) == 2 and not (here / "go").exists():
+        time.sleep(0.01)  # mood: as often as it takes
 """
+)
 
 
 # In its second process, it answers hello only after the other engine's second process has started.
-MEETING_WORKER = """
-import json, pathlib, sys, time
-here = pathlib.Path(__file__).parent
+MEETING_WORKER = worker_script(
+    """if op == "hello" and started.stat().st_size == 2:
+    while other.stat().st_size < 2:
+        time.sleep(0.01)  # mood: as often as it takes; alone, until bench() ends the test
+""",
+    first="""
 started = here / "started"
 other = here.parent / {"reference_one": "reference_two"}.get(here.name, "reference_one") / "started"
 with started.open("a") as file:
     file.write("x")
-for line in sys.stdin:
-    request = json.loads(line)
-    answer = {"status": "ok", "protocol": 2, "id": request.get("id"), "phases": {"total": [1000]}}
-    if request["op"] == "hello" and started.stat().st_size == 2:
-        while other.stat().st_size < 2:
-            time.sleep(0.01)  # mood: as often as it takes; alone, until bench() ends the test
-    if request["op"] == "open":
-        answer.update(id=request["case"]["id"], phases={"total": "host"})
-    print(json.dumps(answer), flush=True)
-    if request["op"] == "bye":
-        break
-"""
+""",
+)
 
 
 def passes_of(run: Path) -> dict[str, list[int]]:
@@ -94,8 +77,7 @@ MINE = {"engine": "mine", "device": ["cpu"]}
 
 def make_root_with_worker(folder: Path) -> Path:
     root = make_root(folder / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    own_worker(root, WORKER)
     return root
 
 
@@ -293,12 +275,7 @@ def test_killed_in_the_second_pass(tmp_path: Path) -> None:
     ]
     command = ["run", *sweeps, "--out", run, "--passes", "3"]
     environment = {"BENCH_ROOT": str(root), "BENCH_PYTHON": sys.executable}
-    with subprocess.Popen(
-        [str(part) for part in (BENCH, *command)],
-        env={**os.environ, **environment, MARKER: str(run)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with started(*command, **environment, **{MARKER: str(run)}) as process:
         wait_for_lines(run, 6)
         process.send_signal(signal.SIGKILL)
         process.wait(TIMEOUT_S)

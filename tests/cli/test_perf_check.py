@@ -1,7 +1,5 @@
 """The script of `make perf-check` in small repositories: base revision and files left behind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

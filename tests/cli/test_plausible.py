@@ -1,7 +1,5 @@
 """Implausible numbers are flagged in the journal and on the screen."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

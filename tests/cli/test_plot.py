@@ -1,9 +1,10 @@
-"""`bench plot` with gnuplot: charts show the run's medians and have the required labels."""
+"""`bench plot` with gnuplot: which charts a run has, their labels, and the charts of one case.
 
-from __future__ import annotations
+What the charts' data are is tested by tests/unit/test_plot*.c and by the charts that git keeps.
+"""
 
 import gzip
-import shutil
+import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -11,228 +12,171 @@ import pytest
 from charts import (
     FIXTURES,
     RUN_CHARTS,
-    Drawn,
+    TRAINING_CHARTS,
     blocks,
     draw,
-    line_series,
     needs_gnuplot,
     plot,
     png_size,
-    same,
+    text_places,
     texts,
+    unpacked,
+    width_of,
 )
-from make_run import STUDY_KNEE, make_run
 
 pytestmark = needs_gnuplot
 
-SIX_PASSES = FIXTURES / "report" / "gpu"  # and one phase with two values
+REPORTS = FIXTURES / "report"
+SIX_PASSES = REPORTS / "gpu"  # and one phase with two values
+CHARTS = {
+    "gpu": RUN_CHARTS,
+    "training": {f"linreg_train_{name}" for name in TRAINING_CHARTS},
+    "mnist": {f"mnist_train_{name}" for name in TRAINING_CHARTS - {"host_to_host"}},
+    "epochs": {
+        *("allocate_size", "allocate_speed", "mlp_train_allocators", "mlp_train_ladder"),
+        *("mlp_train_roofline",),
+        *(
+            f"mlp_train_{name}{dtype}"
+            for name in ("loss", "size", "speed")
+            for dtype in ("", "_tf32")
+        ),
+    },
+}
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    return Drawn(tmp_path_factory.mktemp("plot"))
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plot")
+    for run in CHARTS:
+        draw(folder / run, REPORTS / run, formats="svg,png")
+    return folder
 
 
-# ---- data ---------------------------------------------------------------------------------------
-
-CONTENDERS = {
-    "CUDA 01_study": "cuda/01_study",
-    "CUDA 02_thread_per_sample": "cuda/02_thread_per_sample",
-    "CUDA 03_vectorized": "cuda/03_vectorized",
-    "PyTorch eager": "pytorch-cuda/eager",
-    "PyTorch graph": "pytorch-cuda/graph",
-    "PyTorch on the CPU, eager": "pytorch-cpu/eager",
-}
-# The fastest contender changes: PyTorch's graph does not fit at the last batch; the C reference is
-# faster than omp at small batches.
-FASTEST = {
-    "CUDA, the fastest at each batch size": "cuda",
-    "PyTorch, the fastest at each batch size": "pytorch-cuda",
-    "C on the CPU, the fastest at each batch size": "cpu",
-}
+def words(path: Path) -> list[str]:
+    return [" ".join(text.split()) for text in texts(path)]
 
 
-def test_every_chart_has_a_data_file(drawn: Drawn) -> None:
-    files = {path.name for path in drawn.out.iterdir()}
-    assert files == {f"{name}.{end}" for name in RUN_CHARTS for end in ("dat", "svg")}
+@pytest.mark.parametrize("run", CHARTS)
+def test_every_chart_has_its_data_and_fits_its_picture(drawn: Path, run: str) -> None:
+    files = {path.name for path in (drawn / run).iterdir()}
+    assert files == {f"{name}.{end}" for name in CHARTS[run] for end in ("dat", "png", "svg")}
+    for path in (drawn / run).glob("*.svg"):
+        assert path.with_suffix(".dat").stat().st_size > 0
+        width = width_of(path)
+        for x, _, text in text_places(path):
+            # Six pixels per letter in the notes of two lines; titles are short.
+            assert 0 <= x <= width and (x > 20 or len(text) * 4.5 < width), (path.name, text)
 
 
-@pytest.mark.parametrize(
-    ("chart", "phase", "titles"),
-    [("total", "total", 6), ("host_to_host", "host_to_host", 6), ("ladder", "kernel_graph", 3)],
-)
-def test_lines_are_the_medians_of_the_run(
-    drawn: Drawn, chart: str, phase: str, titles: int
-) -> None:
-    seen = set()
-    for title, row in line_series(drawn.out / f"{chart}.dat"):
-        if title.startswith("hardware limit"):
-            continue
-        name = title.split(" (")[0]
-        seen.add(name)
-        if name in FASTEST:
-            # `total` ignores techniques measured at few batches.
-            case = drawn.fastest(FASTEST[name], row[0], phase, techniques=chart == "host_to_host")
-        else:
-            case = f"mlp_infer/{CONTENDERS[name]}/batch={row[0]}"
-        assert same(row[1], drawn.median_us(case.removeprefix("mlp_infer/"), phase)), (title, row)
-        assert row[2:4] == ["NaN", "NaN"]  # one pass has no interval
-        status = drawn.truth["status"][case]
-        assert row[4:] == [str(int(status == "throttled")), status]
-    assert len(seen) == titles
-    assert "medians of one pass" in " ".join(texts(drawn.out / f"{chart}.svg"))
-
-
-def test_intervals_are_over_passes(tmp_path: Path) -> None:
-    done = plot(SIX_PASSES, "--out", tmp_path)
-    assert done.returncode == 0 and done.stderr == "", done.stderr
-    points = [row for _, row in line_series(tmp_path / "host_to_host.dat") if row[1] != "NaN"]
-    assert len(points) > 20
-    for row in points:
-        assert float(row[2]) < float(row[1]) < float(row[3]), row
-    for chart in ("host_to_host", "total", "size"):
-        written = " ".join(texts(tmp_path / f"{chart}.svg"))
-        assert "medians, 95 % intervals over passes" in written, chart
-    written = " ".join(texts(tmp_path / "difference.svg"))
-    assert "medians; undecided: the 95 % interval of the ratio contains 1" in written
-
-
-def test_a_ratio_without_an_interval_has_its_number_and_no_bar(drawn: Drawn) -> None:
-    rows = [row for _, row in line_series(drawn.out / "speed.dat")]
-    numbers = {row[2] for row in rows if row[3] != "0"}
-    assert numbers and {tuple(row[4:]) for row in rows} <= {("NaN", "NaN"), ("1", "1")}
-    assert numbers <= set(texts(drawn.out / "speed.svg"))
-
-
-def test_bars_are_the_medians_of_the_phases(drawn: Drawn) -> None:
-    for chart, contender in [
-        ("phases_cuda", "cuda/01_study"),
-        ("phases_pytorch", "pytorch-cuda/eager"),
-    ]:
-        header, *rows = blocks(drawn.out / f"{chart}.dat")[0]
-        assert len(rows) == 23
-        for exponent, row in enumerate(rows):
-            for name, value in zip(header[2:-2], row[2:-2], strict=True):
-                assert same(value, drawn.median_us(f"{contender}/batch={1 << exponent}", name))
-
-
-def test_shares_add_up(drawn: Drawn) -> None:
-    _, *rows = blocks(drawn.out / "phases_cuda.dat")[1]
-    for bar in range(23):
-        shares = [float(row[3].lstrip("<")) for row in rows if row[0] == str(bar)]
-        assert len(shares) == 6
-        assert sum(shares) == pytest.approx(100, abs=2)  # six rounded numbers
-
-
-def test_cases_without_times_are_in_no_chart(drawn: Drawn) -> None:
-    rows = {(title, row[0]): row for title, row in line_series(drawn.out / "ladder.dat")}
-    assert rows["CUDA 02_thread_per_sample", "16"][1:] == ["NaN", "NaN", "NaN", "0", "wrong"]
-    assert rows["CUDA 03_vectorized", "8"][4:] == ["1", "throttled"]
-
-
-def test_limit_matches_the_run(drawn: Drawn) -> None:
-    limits = {
-        row[0]: float(row[1])
-        for title, row in line_series(drawn.out / "ladder.dat")
-        if title == "hardware limit (dram)"
-    }
-    assert len(limits) == 23
-    assert limits["4194304"] == pytest.approx((20 * (1 << 22) + 124) / 4.3e12 * 1e6)
-
-
-def test_difference_has_the_known_sign_and_crossover(drawn: Drawn) -> None:
-    bars, crossovers, _ = blocks(drawn.out / "difference.dat")
-    for exponent, row in enumerate(bars[1:]):
-        cuda = drawn.median_us(f"cuda/01_study/batch={1 << exponent}", "total")
-        pytorch = drawn.median_us(f"pytorch-cuda/eager/batch={1 << exponent}", "total")
-        assert float(row[2]) == pytest.approx(cuda - pytorch, rel=1e-6)
-        assert row[5] == ("CUDA" if 1 << exponent < STUDY_KNEE else "PyTorch")
-    assert drawn.truth["crossover_batch"] == STUDY_KNEE == 1 << 19
-    assert crossovers[1:] == [["19", "2¹⁹", "crossover: PyTorch is faster from batch 2¹⁹"]]
-
-
-def test_a_packed_run_draws_the_same(drawn: Drawn, tmp_path: Path) -> None:
-    packed = tmp_path / "h200"
-    packed.mkdir()
-    shutil.copy(drawn.run / "run.json", packed)
-    with gzip.open(packed / "cases.jsonl.gz", "wb") as stream:
-        stream.write((drawn.run / "cases.jsonl").read_bytes())
-    out = draw(tmp_path / "charts", packed)
-    for name in RUN_CHARTS:
-        assert (out / f"{name}.dat").read_bytes() == (drawn.out / f"{name}.dat").read_bytes()
-
-
-# ---- labels -------------------------------------------------------------------------------------
-
-FOOTER = "NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026-03-02 · run h200"
+FOOTER = "NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026-03-02 · run"
 
 
 @pytest.mark.parametrize(
     ("chart", "labels"),
     [
         (
-            "phases_cuda",
+            "gpu/phases_cuda",
             [
-                "Phases of a sample: cuda",
-                "malloc",
-                "h2d",
-                "kernel",
-                "d2h",
-                "free",
-                "residual",
-                "batch, samples",
+                *("Phases of a sample: cuda", "malloc", "h2d", "kernel", "d2h", "free"),
+                *("residual", "batch, samples", "share, %", "1", "16", "2²⁰"),
                 "time, µs (log scale; bars start at 10 µs)",
-                "share, %",
-                "1",
-                "512",
-                "2¹⁰",
-                "2²²",
             ],
         ),
         (
-            "phases_pytorch",
+            "gpu/phases_pytorch",
             ["Phases of a sample: pytorch", "init", "h2d", "forward", "d2h"],
         ),
         (
-            "total",
+            "gpu/total",
             [
-                "time, µs (log scale)",
-                "batch, samples (log scale)",
+                *("time, µs (log scale)", "batch, samples (log scale)", "1,000", "2²⁰"),
                 "CUDA 01_study (the study's)",
                 "CUDA, the fastest at each batch size",
                 "PyTorch eager (the study's)",
                 "PyTorch, the fastest at each batch size",
                 "C on the CPU, the fastest at each batch size",
-                "1,000",
-                "2²²",
             ],
         ),
         (
-            "difference",
+            "gpu/difference",
             [
+                *("CUDA", "PyTorch", "undecided", "+100", "−100"),
                 "crossover: PyTorch is faster from batch 2¹⁹",
                 "difference, µs (log scale; linear within ±10 µs)",
-                "+1,000",
-                "−100",
             ],
         ),
-        ("ladder", ["CUDA 02_thread_per_sample", "hardware limit (dram)"]),
+        ("gpu/ladder", ["CUDA 02_thread_per_sample", "hardware limit (dram)"]),
+        (
+            "training/linreg_train_size",
+            ["5 k", "500 k", "5 M", "50 M", "points in the data set (log scale)"],
+        ),
+        ("training/linreg_train_speed", ["strongest rival"]),
+        (
+            "training/linreg_train_loss",
+            ["CUDA 05_graph (equal)", "one roundoff of float32, 2⁻²⁴", "epoch"],
+        ),
+        (
+            "training/linreg_train_ladder",
+            [
+                "limit at points 5 M, a grid barrier per epoch: 200 epochs × 1.02 µs = 204 µs",
+                "CUDA 07_sufficient_statistics (algorithmic)",
+            ],
+        ),
+        (
+            "training/linreg_train_operations",
+            ["forward", "loss", "backward", "update", "fused"],
+        ),
+        ("mnist/mnist_train_size", ["128", "1024", "8192", "PyTorch graph (fastest mode)"]),
+        ("mnist/mnist_train_loss", ["hidden 128", "hidden 1024", "PyTorch graph (3 seeds)"]),
+        ("epochs/mlp_train_loss_tf32", ["Loss of the training: tf32", "width 256"]),
     ],
 )
-def test_picture_has_the_labels(drawn: Drawn, chart: str, labels: list[str]) -> None:
-    found = [" ".join(text.split()) for text in texts(drawn.out / f"{chart}.svg")]
+def test_picture_has_the_labels(drawn: Path, chart: str, labels: list[str]) -> None:
+    found = words(drawn / f"{chart}.svg")
     assert [label for label in labels if label not in found] == []
-    assert FOOTER in found
+    assert f"{FOOTER} {Path(chart).parent}" in found
 
 
-def test_every_bar_names_the_faster_side(drawn: Drawn) -> None:
-    found = texts(drawn.out / "difference.svg")
-    assert sum(text.startswith("CUDA  ") for text in found) == 19
-    assert sum(text.startswith("PyTorch  ") for text in found) == 4
+def test_intervals_are_over_passes(drawn: Path) -> None:
+    for chart in ("host_to_host", "total", "size"):
+        written = " ".join(texts(drawn / f"gpu/{chart}.svg"))
+        assert "medians, 95 % intervals over passes" in written, chart
+    written = " ".join(texts(drawn / "gpu/difference.svg"))
+    assert "medians; undecided: the 95 % interval of the ratio contains 1" in written
+    assert "medians of one pass" in " ".join(texts(drawn / "training/linreg_train_total.svg"))
+
+
+@pytest.mark.parametrize("chart", ["speed", "operations"])
+def test_numbers_stand_in_the_picture(drawn: Path, chart: str) -> None:
+    path = drawn / f"training/linreg_train_{chart}.dat"
+    if chart == "speed":
+        rows = [row for block in blocks(path) for row in block[1:] if row[3] != "0"]
+        # One pass has no interval: no bar.
+        assert {tuple(row[4:]) for row in rows} <= {("NaN", "NaN"), ("1", "1")}
+        numbers = {row[2] for row in rows}
+    else:
+        bars, groups = blocks(path)
+        numbers = {row[4] for row in bars[1:]} | {row[6] for row in groups[1:]} - {""}
+    assert numbers and numbers <= set(words(path.with_suffix(".svg")))
+
+
+def test_a_legend_is_below_its_axes(drawn: Path) -> None:
+    places = text_places(drawn / "mnist/mnist_train_loss.svg")
+    axis = max(y for _, y, text in places if text == "step")
+    legend = [y for _, y, text in places if text.endswith(("seeds)", "seed)"))]
+    assert len(legend) == 5
+    assert min(legend) > axis + 10
 
 
 def test_png_has_the_requested_size(tmp_path: Path) -> None:
-    make_run(tmp_path / "run", last_exponent=28)
+    run = unpacked(tmp_path / "run", FIXTURES / "pair")
+    cases = [json.loads(case) for case in (run / "cases.jsonl").read_text("utf-8").splitlines()]
+    with (run / "cases.jsonl").open("w") as journal:
+        for exponent in range(29):
+            for case in (case for case in cases if case["params"]["batch"] == 1):
+                params = {**case["params"], "batch": 1 << exponent}
+                own = {"id": case["id"].replace("=1", f"={1 << exponent}"), "params": params}
+                journal.write(json.dumps({**case, **own}) + "\n")
     out = draw(tmp_path / "charts", tmp_path / "run", formats="svg,png")
     assert {path.stem for path in out.glob("*.png")} == RUN_CHARTS
     assert png_size(out / "phases_cuda.png")[0] == 150 + 42 * 29
@@ -241,11 +185,13 @@ def test_png_has_the_requested_size(tmp_path: Path) -> None:
     assert not list(out.glob("*.tmp"))
 
 
-def test_one_case(drawn: Drawn, tmp_path: Path) -> None:
-    case = "mlp_infer/cuda/03_vectorized/batch=64"
-    done = plot(drawn.run, "--case", case, "--out", tmp_path)
+LINREG = "linreg_train/cuda/05_graph/points=5000"
+
+
+def test_one_case(tmp_path: Path) -> None:
+    done = plot(REPORTS / "training", "--case", LINREG, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert f"Samples of {case}" in texts(tmp_path / "samples.svg")
+    assert f"Samples of {LINREG}" in texts(tmp_path / "samples.svg")
     samples, histogram, rounds, shares, values = blocks(tmp_path / "samples.dat")
     assert len(values) == 1
     assert len(samples) - 1 == 40 == len(shares) - 1
@@ -255,7 +201,7 @@ def test_one_case(drawn: Drawn, tmp_path: Path) -> None:
     shown = sum(time <= float(histogram[-1][1]) for time in times)
     assert sum(int(row[2]) for row in histogram[1:]) == shown
     assert rounds[1:] == [["8", "0"], ["16", "0"], ["24", "0"], ["32", "0"]]
-    unknown = plot(drawn.run, "--case", "mlp_infer/cuda/nope", "--out", tmp_path)
+    unknown = plot(REPORTS / "training", "--case", "mlp_infer/cuda/nope", "--out", tmp_path)
     assert unknown.returncode == 2
     assert "mlp_infer/cuda/nope" in unknown.stderr
 
@@ -274,14 +220,22 @@ def test_passes_and_two_values_of_a_case(tmp_path: Path) -> None:
     assert "black: new pass" in " ".join(written)
 
 
-def test_one_phase_of_a_case(drawn: Drawn, tmp_path: Path) -> None:
-    case = "mlp_infer/cuda/03_vectorized/batch=64"
-    done = plot(drawn.run, "--case", case, "--phase", "kernel_graph", "--out", tmp_path)
+def test_one_phase_of_a_case(tmp_path: Path) -> None:
+    done = plot(REPORTS / "training", "--case", LINREG, "--phase", "total", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    samples = blocks(tmp_path / "samples.dat")[0]
-    middle = sorted(float(row[1]) for row in samples[1:])[19:21]
-    median = drawn.median_us(case.removeprefix("mlp_infer/"), "kernel_graph")
-    assert sum(middle) / 2 == pytest.approx(median)
-    unknown = plot(drawn.run, "--case", case, "--phase", "forward", "--out", tmp_path)
+    drawn = [float(row[1]) for row in blocks(tmp_path / "samples.dat")[0][1:]]
+    with gzip.open(REPORTS / "training" / "cases.jsonl.gz", "rt") as journal:
+        (case,) = [case for case in map(json.loads, journal) if case["id"] == LINREG]
+    assert drawn == pytest.approx([ns / 1000 for ns in case["phases"]["total"]["samples"]])
+    unknown = plot(REPORTS / "training", "--case", LINREG, "--phase", "forward", "--out", tmp_path)
     assert unknown.returncode == 2
-    assert f'case {case}: unknown phase "forward" (known: ' in unknown.stderr
+    assert f'case {LINREG}: unknown phase "forward" (known: ' in unknown.stderr
+
+
+def test_samples_of_a_training_in_steps_are_per_step(tmp_path: Path) -> None:
+    case = "mnist_train/cuda/05_persistent/hidden=128/steps=1000"
+    done = plot(REPORTS / "mnist", "--case", case, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert any(
+        text.startswith("phase step, host clock") for text in texts(tmp_path / "samples.svg")
+    )

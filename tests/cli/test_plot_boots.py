@@ -1,7 +1,5 @@
 """`bench plot --boot`: charts of ratios have the report's intervals, over all boots."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 No results file can make gnuplot run a command.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -15,39 +13,39 @@ from charts import (
     FIXTURES,
     RUN_CHARTS,
     STUDY_CHARTS,
-    Drawn,
     blocks,
     draw,
     needs_gnuplot,
     plot,
     texts,
+    unpacked,
 )
-from make_run import make_run
 from refusals import refusals, write_refused
 
 pytestmark = needs_gnuplot
 
+CPU_ONLY = FIXTURES / "report" / "cpu"
 HOSTILE = """`touch PWNED` $(touch PWNED) '; system('touch PWNED') " @ARG1 {/Bold x} <b> & _"""
 
 
 @pytest.fixture(scope="module")
-def cpu_only(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    return Drawn(tmp_path_factory.mktemp("plot"), last_exponent=8, without="cuda")
+def cpu_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return draw(tmp_path_factory.mktemp("plot"), CPU_ONLY)
 
 
 # ---- other inputs -------------------------------------------------------------------------------
 
 
-def test_without_a_gpu_nothing_is_labelled_cuda(cpu_only: Drawn) -> None:
-    names = {path.stem for path in cpu_only.out.glob("*.svg")}
+def test_without_a_gpu_nothing_is_labelled_cuda(cpu_only: Path) -> None:
+    names = {path.stem for path in cpu_only.glob("*.svg")}
     assert names == RUN_CHARTS - CUDA_CHARTS | {"phases_cpu"}
     for name in names:
-        found = texts(cpu_only.out / f"{name}.svg")
+        found = texts(cpu_only / f"{name}.svg")
         assert not any("CUDA" in text for text in found), name
         assert any(text.startswith("no GPU, AMD EPYC") for text in found), name
     assert any(
         "C on the CPU, omp − PyTorch on the CPU, eager" in text
-        for text in texts(cpu_only.out / "difference.svg")
+        for text in texts(cpu_only / "difference.svg")
     )
 
 
@@ -88,9 +86,9 @@ def test_one_study_csv_draws_its_side(tmp_path: Path) -> None:
     assert {path.stem for path in out.glob("*.svg")} == {"phases_pytorch", "total"}
 
 
-def test_several_inputs_get_separate_folders(cpu_only: Drawn, tmp_path: Path) -> None:
-    out = draw(tmp_path, cpu_only.run, FIXTURES / "plot/study_cuda.csv")
-    assert (out / "h200" / "total.svg").exists()
+def test_several_inputs_get_separate_folders(tmp_path: Path) -> None:
+    out = draw(tmp_path, CPU_ONLY, FIXTURES / "plot/study_cuda.csv")
+    assert (out / "cpu" / "total.svg").exists()
     assert (out / "study_cuda" / "total.svg").exists()
 
 
@@ -123,7 +121,7 @@ def ask_for(run: Path, *charts: list[str]) -> None:
 
 
 def test_sweeps_choose_the_chart_kinds(tmp_path: Path) -> None:
-    make_run(tmp_path / "run", last_exponent=3)
+    unpacked(tmp_path / "run", FIXTURES / "pair")
     ask_for(tmp_path / "run", ["total"], ["once", "difference"])
     out = draw(tmp_path / "charts", tmp_path / "run")
     assert {path.stem for path in out.iterdir()} == {
@@ -137,14 +135,13 @@ def test_sweeps_choose_the_chart_kinds(tmp_path: Path) -> None:
 
 
 def test_charts_of_an_earlier_call_are_removed(tmp_path: Path) -> None:
-    make_run(tmp_path / "gpu", last_exponent=3)
-    make_run(tmp_path / "cpu", last_exponent=3, without="cuda")
-    out = draw(tmp_path / "charts", tmp_path / "gpu", formats="svg,png")
+    gpu = FIXTURES / "report" / "gpu"
+    out = draw(tmp_path / "charts", gpu, formats="svg,png")
     (out / "notes.txt").write_text("mine", encoding="utf-8")
     assert (out / "phases_cuda.png").exists()
-    draw(out, tmp_path / "cpu", formats="svg,png")
+    draw(out, CPU_ONLY, formats="svg,png")
     assert {path.stem for path in out.glob("phases_*")} == {"phases_cpu", "phases_pytorch"}
-    draw(out, tmp_path / "gpu", formats="svg,png")
+    draw(out, gpu, formats="svg,png")
     assert {path.stem for path in out.glob("phases_*")} == {"phases_cuda", "phases_pytorch"}
     assert (out / "notes.txt").exists()
 
@@ -166,7 +163,7 @@ def rewrite(run: Path, old: str, new: str, device: str | None = None) -> None:
 
 def test_names_from_results_stay_text(tmp_path: Path) -> None:
     run = tmp_path / "a 'run'; `touch PWNED`"
-    make_run(run, last_exponent=3)
+    unpacked(run, FIXTURES / "pair")
     header = json.loads((run / "run.json").read_text(encoding="utf-8"))
     header["environment"]["gpu"]["name"] = HOSTILE
     (run / "run.json").write_text(json.dumps(header), encoding="utf-8")

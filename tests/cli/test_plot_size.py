@@ -1,7 +1,5 @@
 """Charts of a workload whose size is not a batch, and the lists of all charts."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -10,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from charts import (
+    FIXTURES,
     ROOT,
     RUN_CHARTS,
+    TRAINING_CHARTS,
     blocks,
     draw,
     line_series,
@@ -19,88 +19,29 @@ from charts import (
     plot,
     text_places,
     texts,
+    unpacked,
 )
-from make_run import make_run
-from make_training_run import ALGORITHMIC, SIZES, make_training_run
 
-TRAINING_CHARTS = {
-    "phases_cuda",
-    "phases_pytorch",
-    "total",
-    "host_to_host",
-    "size",
-    "speed",
-    "roofline",
-    "difference",
-    "ladder",
-    "operations",
-    "loss",
-}
+REPORTS = FIXTURES / "report"
 
 
-class Training:
-    def __init__(self, folder: Path) -> None:
-        self.run = folder / "t"
-        make_training_run(self.run)
-        self.out = draw(folder / "charts", self.run)
-
-    def median_ms(self, contender: str, points: int) -> float:
-        """Return the median of host_to_host; NaN if the case failed."""
-        for line in (self.run / "cases.jsonl").read_text(encoding="utf-8").splitlines():
-            case = json.loads(line)
-            if case["id"] == f"linreg_train/{contender}/points={points}":
-                phase = case["phases"].get("host_to_host", {"median": float("nan")})
-                return phase["median"] / 1e6
-        return float("nan")
-
-    def least_ms(self, contenders: list[str], points: int) -> float:
-        return min(self.median_ms(contender, points) for contender in contenders)
-
-
-@pytest.fixture(scope="module")
-def training(tmp_path_factory: pytest.TempPathFactory) -> Training:
-    return Training(tmp_path_factory.mktemp("training"))
-
-
-@needs_gnuplot
-def test_charts_are_named_after_their_workload(training: Training) -> None:
-    assert {path.stem for path in training.out.glob("*.svg")} == {
-        f"linreg_train_{name}" for name in TRAINING_CHARTS
-    }
-
-
-@needs_gnuplot
-def test_every_contender_has_its_medians_against_size(training: Training) -> None:
-    rows = {
-        (title, int(row[0])): row
-        for title, row in line_series(training.out / "linreg_train_size.dat")
-        if not title.startswith("hardware limit")
-    }
-    assert len({title for title, _ in rows}) == 7 + 2 + 1 + 2 + 1
-    for points in SIZES:
-        found = float(rows["CUDA 06_persistent", points][1])
-        assert found == pytest.approx(1e3 * training.median_ms("cuda/06_persistent", points))
-        best = float(rows["PyTorch, the fastest at each data-set size", points][1])
-        modes = ["pytorch-cuda/eager", "pytorch-cuda/graph"]
-        assert best == pytest.approx(1e3 * training.least_ms(modes, points))
-    assert rows["CUDA 03_streams", 50_000_000][1:] == ["NaN", "NaN", "NaN", "0", "failed"]
-    assert (f"CUDA {ALGORITHMIC} (algorithmic)", 5000) in rows
-    found = texts(training.out / "linreg_train_size.svg")
-    assert {"5 k", "500 k", "5 M", "50 M"} <= set(found)
-    assert "points in the data set (log scale)" in found
-    assert "linreg_train, epochs 200, rate 0.01, f32" in " ".join(found)
-    assert "from start values to fitted values in host memory" in " ".join(found)
+def both(folder: Path) -> Path:
+    """Return a run of two workloads."""
+    unpacked(folder, FIXTURES / "pair")
+    packed = (REPORTS / "training" / "cases.jsonl.gz").read_bytes()
+    with (folder / "cases.jsonl").open("ab") as journal:
+        journal.write(gzip.decompress(packed))
+    return folder
 
 
 # At 7 pixels per letter, two columns of at most 56 letters fit into 903 pixels.
 @needs_gnuplot
-@pytest.mark.parametrize(("letters", "columns"), [(46, 2), (47, 2), (56, 2), (57, 1), (90, 1)])
+@pytest.mark.parametrize(("letters", "columns"), [(56, 2), (57, 1)])
 @pytest.mark.parametrize("what", ["contender", "limit"])
 def test_the_legend_is_below_the_axis(
     tmp_path: Path, what: str, letters: int, columns: int
 ) -> None:
-    make_training_run(tmp_path / "run")
-    journal = tmp_path / "run" / "cases.jsonl"
+    journal = unpacked(tmp_path / "run", REPORTS / "training") / "cases.jsonl"
     lines = journal.read_text(encoding="utf-8")
     if what == "limit":
         bound = (letters - len("hardware limit ()")) * "x"
@@ -123,48 +64,11 @@ def test_the_legend_is_below_the_axis(
 
 
 @needs_gnuplot
-def test_speed_is_a_ratio_to_the_best_of_pytorch(training: Training) -> None:
-    ratios = {
-        (title, int(row[0])): float(row[1])
-        for title, row in line_series(training.out / "linreg_train_speed.dat")
-    }
-    for points in SIZES:
-        pytorch = training.least_ms(["pytorch-cuda/eager", "pytorch-cuda/graph"], points)
-        cuda = training.median_ms("cuda/06_persistent", points)
-        found = ratios["CUDA 06_persistent (the fastest of its side)", points]
-        assert found == pytest.approx(pytorch / cuda, rel=1e-4)
-    assert not any(ALGORITHMIC in title for title, _ in ratios)
-    found = texts(training.out / "linreg_train_speed.svg")
-    assert "strongest rival" in found
-    assert any(re.fullmatch(r"\d+×", text) for text in found)
-
-
-@needs_gnuplot
-def test_the_fastest_never_has_a_different_algorithm(training: Training) -> None:
-    path = training.out / "linreg_train_host_to_host.svg"
-    assert not any(ALGORITHMIC in text for text in texts(path))
-
-
-@needs_gnuplot
-def test_two_workloads_of_a_run_have_separate_charts(training: Training, tmp_path: Path) -> None:
-    run = tmp_path / "both"
-    make_run(run, last_exponent=3)
-    with (run / "cases.jsonl").open("a", encoding="utf-8") as journal:
-        journal.write((training.run / "cases.jsonl").read_text(encoding="utf-8"))
+def test_a_sweep_chooses_charts_of_its_workload(tmp_path: Path) -> None:
+    run = both(tmp_path / "both")
     out = draw(tmp_path / "charts", run)
     of_training = {f"linreg_train_{name}" for name in TRAINING_CHARTS}
     assert {path.stem for path in out.glob("*.svg")} == RUN_CHARTS | of_training
-    for name in ("size", "speed"):
-        own = out / f"linreg_train_{name}.dat"
-        assert own.read_bytes() == (training.out / own.name).read_bytes()
-
-
-@needs_gnuplot
-def test_a_sweep_chooses_charts_of_its_workload(training: Training, tmp_path: Path) -> None:
-    run = tmp_path / "both"
-    make_run(run, last_exponent=3)
-    with (run / "cases.jsonl").open("a", encoding="utf-8") as journal:
-        journal.write((training.run / "cases.jsonl").read_text(encoding="utf-8"))
     header = json.loads((run / "run.json").read_text(encoding="utf-8"))
     wishes = {"mlp_infer": ["roofline", "once"], "linreg_train": ["size", "speed"]}
     header["sweeps"] = [
@@ -172,8 +76,8 @@ def test_a_sweep_chooses_charts_of_its_workload(training: Training, tmp_path: Pa
         for name, charts in wishes.items()
     ]
     (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
-    out = draw(tmp_path / "charts", run)
-    assert {path.stem for path in out.glob("*.svg")} == {
+    draw(out, run)  # the others are removed
+    assert {path.stem for path in out.iterdir()} == {
         "roofline",
         "linreg_train_size",
         "linreg_train_speed",
@@ -181,11 +85,9 @@ def test_a_sweep_chooses_charts_of_its_workload(training: Training, tmp_path: Pa
 
 
 @needs_gnuplot
-def test_charts_of_a_missing_workload_are_removed(training: Training, tmp_path: Path) -> None:
-    make_run(tmp_path / "run", last_exponent=3)
-    out = draw(tmp_path / "charts", training.run)
-    assert (out / "linreg_train_size.svg").exists()
-    draw(out, tmp_path / "run")
+def test_an_inference_has_no_charts_of_trainings(tmp_path: Path) -> None:
+    out = draw(tmp_path / "charts", both(tmp_path / "both"))
+    draw(out, FIXTURES / "pair")
     assert {path.stem for path in out.iterdir()} == RUN_CHARTS
 
 

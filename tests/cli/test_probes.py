@@ -1,7 +1,5 @@
 """The probes of kernels compile, and polls are compiled as they are meant. They run on a GPU only."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

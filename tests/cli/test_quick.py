@@ -1,30 +1,28 @@
 """`--quick` shortens a run to one pass; other options take precedence. Passes share the time."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
 import pytest
-from project import QUICK_MEASURE, bench, make_root, read_header, read_lines, write_sweep
+from project import (
+    QUICK_MEASURE,
+    bench,
+    make_root,
+    own_worker,
+    read_header,
+    read_lines,
+    worker_script,
+    write_sweep,
+)
 
 # Every answer takes ROUND_S, which determines how many rounds fit into a limit.
 ROUND_S = 0.2
-WORKER = f"""
-import json, sys, time
-for line in sys.stdin:
-    request = json.loads(line)
-    answer = {{"status": "ok", "protocol": 2, "id": request.get("id")}}
-    if request["op"] == "open":
-        answer["id"] = request["case"]["id"]
-        answer["phases"] = {{"total": "host"}}
-    if request["op"] == "sample":
-        time.sleep({ROUND_S})  # mood: longer is fewer rounds, and one is enough
-        answer["phases"] = {{"total": [1000]}}
-    print(json.dumps(answer), flush=True)
-    if request["op"] == "bye":
-        break
+WORKER = worker_script(
+    f"""if op == "sample":
+    time.sleep({ROUND_S})  # mood: longer is fewer rounds, and one is enough
+    answer["phases"] = {{"total": [1000]}}
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -42,8 +40,7 @@ def test_limit_of_a_case(
     sweep_s: float, options: list[str], limit_s: float, passes: int, tmp_path: Path
 ) -> None:
     root = make_root(tmp_path / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    own_worker(root, WORKER)
     mine = {"engine": "mine", "variants": ["slow"], "device": ["cpu"]}
     # More samples than the limit allows, so that the limit ends the case.
     measure = {**QUICK_MEASURE, "passes": 2, "time_limit_s": sweep_s, "min_samples": 5000}

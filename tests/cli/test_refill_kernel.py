@@ -1,7 +1,5 @@
 """kernels/common/refill.cu, compiled for the host: the same bits as the host's own fill."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

@@ -1,21 +1,18 @@
 """`bench repeat`: how well runs agree, on runs whose intervals and medians are planted."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from compare_runs import CPU, CUDA, OTHER, TORCH
+from make_pair import Run
 from patience import wait_for_a_hang, watched
 from project import (
     BENCH,
-    FIXTURES,
     ROOT,
     TIMEOUT_S,
     bench,
@@ -24,10 +21,6 @@ from project import (
     read_header,
     read_lines,
 )
-
-sys.path.insert(0, str(FIXTURES))
-
-from make_pair import Run
 
 PHASE = "host_to_host"
 

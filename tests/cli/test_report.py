@@ -1,7 +1,5 @@
 """What a run and its report say about passes and two values."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Reports of several boots: separate starts of machines of one kind."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

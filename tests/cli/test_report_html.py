@@ -1,7 +1,5 @@
 """`bench report --html`: one file that asks for nothing and has everything."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """The HTML report in a headless browser; screenshots were looked at by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

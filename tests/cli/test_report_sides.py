@@ -1,18 +1,12 @@
 """Who stands for each side: the terminal's table, the report and its charts say the same."""
 
-from __future__ import annotations
-
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, bench, report_of
-
-sys.path.insert(0, str(FIXTURES))
-
 from make_pair import Run
+from project import bench, report_of
 
 MEDIAN = "host_to_host"
 

@@ -1,14 +1,9 @@
 """Thousands of sizes are reported in time that grows as they do; `make report-cost` prints it."""
 
-from __future__ import annotations
-
-import sys
 from pathlib import Path
 
-from project import ROOT, report_of
-
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from report_cost import plant  # noqa: E402
+from project import report_of
+from report_cost import plant
 
 N_SIZES = 10_000  # with a step that takes their cube it would not end in TIMEOUT_S
 

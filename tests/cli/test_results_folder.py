@@ -1,7 +1,5 @@
 """Results folders that cannot be written, or only in part: no finished case is lost."""
 
-from __future__ import annotations
-
 import json
 import resource
 import shutil

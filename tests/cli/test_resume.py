@@ -1,7 +1,5 @@
 """Runs that are interrupted, resumed or sharded: no case occurs twice, none is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -20,11 +18,14 @@ from project import (
     bench,
     make_root,
     null_sweep,
+    own_worker,
     read_cases,
     read_header,
     read_lines,
+    started,
     wait_for_lines,
     wait_until,
+    worker_script,
     write_sweep,
 )
 
@@ -143,13 +144,8 @@ def test_interrupted_run_keeps_finished_cases(tmp_path: Path, name: str) -> None
     ]
     marker = f"BENCH_TEST_MARKER={run}"
     hanging = watched(tmp_path)
-    with subprocess.Popen(
-        [str(BENCH), "run", *map(str, sweeps), "--out", str(run)],
-        text=True,
-        env={**os.environ, "BENCH_ROOT": str(ROOT), **dict([marker.split("=")]), **hanging},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    environment = {**dict([marker.split("=")]), **hanging}
+    with started("run", *sweeps, "--out", run, **environment) as process:
         wait_for_lines(run, 2)
         assert len(processes_with(marker)) >= 2  # itself and a worker
         process.send_signal(signal.Signals[name])
@@ -174,12 +170,8 @@ def test_interrupt_does_not_wait_for_a_slow_answer(tmp_path: Path) -> None:
     marker = f"BENCH_TEST_MARKER={run}"
     name, value = marker.split("=")
     hanging = watched(tmp_path)
-    with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run), "--timeout", "24h"],
-        text=True,
-        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value, **hanging},
-        stderr=subprocess.PIPE,
-    ) as process:
+    environment = {name: value, **hanging}
+    with started("run", sweep, "--out", run, "--timeout", "24h", **environment) as process:
         wait_for_a_hang(hanging)
         process.send_signal(signal.SIGTERM)
         _, printed = process.communicate(timeout=TIMEOUT_S)
@@ -208,41 +200,13 @@ def test_killed_supervisor_ends_its_workers(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "hang.json", ["hang"], [1000])
     marker = f"BENCH_TEST_MARKER={run}"
     name, value = marker.split("=")
-    with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with started("run", sweep, "--out", run, **{name: value}) as process:
         wait_until("a worker", lambda: len(processes_with(marker)) >= 2)
         process.kill()
     wait_for_the_end(marker)
 
 
 # ---- shards -----------------------------------------------------------------------------------
-
-
-def test_shards_make_the_complete_run(whole: Path, tmp_path: Path) -> None:
-    sweep = sweep_of(tmp_path)
-    shards = [tmp_path / str(i) for i in (1, 2)]
-    for i, shard in enumerate(shards, start=1):
-        bench("run", sweep, "--out", shard, "--shard", f"{i}/2")
-    parts = [set(read_cases(shard)) for shard in shards]
-    assert parts[0].isdisjoint(parts[1])
-    # Contenders of a group are compared with each other, so a shard has all of them.
-    for part in parts:
-        assert part
-        groups = {name.rpartition("/")[2] for name in part}
-        assert part == {f"null/null/{v}/{g}" for v in ("steady", "noisy") for g in groups}
-    done = bench("merge", tmp_path / "merged", *shards)
-    assert done.stdout == f"{tmp_path / 'merged'}\n"
-    merged = read_cases(tmp_path / "merged")
-    assert set(merged) == set(read_cases(whole))
-    for shard in shards:
-        for name, case in read_cases(shard).items():
-            assert merged[name] == case
-    assert (tmp_path / "merged" / "timings.csv").exists()
-    assert read_header(tmp_path / "merged")["finished"]
 
 
 def test_shards_can_be_resumed(tmp_path: Path) -> None:
@@ -255,38 +219,20 @@ def test_shards_can_be_resumed(tmp_path: Path) -> None:
     assert read_header(shard)["finished"]
 
 
-def test_shard_beyond_the_last_group_is_empty(tmp_path: Path) -> None:
-    sweep = write_sweep(tmp_path / "s.json", "null", [{"engine": "null", "variants": ["steady"]}])
-    bench("run", sweep, "--out", tmp_path / "run", "--shard", "2/2")
-    assert read_lines_or_none(tmp_path / "run") == []
-
-
-def read_lines_or_none(run: Path) -> list[dict[str, Any]]:
-    return read_lines(run) if (run / "cases.jsonl").stat().st_size else []
-
-
 # Says its process and never answers a request for samples.
-HANGING = """
-import json, os, pathlib, sys, time
-for line in sys.stdin:
-    request = json.loads(line)
-    answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
-    if request["op"] == "open":
-        answer.update(id=request["case"]["id"], phases={"total": "host"})
-    if request["op"] == "sample":
-        said = pathlib.Path(__file__).with_name("pid")
-        said.with_name("new").write_text(str(os.getpid()))
-        said.with_name("new").rename(said)
-        time.sleep(3600)
-    print(json.dumps(answer), flush=True)
+HANGING = worker_script(
+    """if op == "sample":
+    (here / "new").write_text(str(os.getpid()))
+    (here / "new").rename(here / "pid")
+    time.sleep(3600)
 """
+)
 
 
 def test_workers_that_are_stopped_too_are_no_failures(tmp_path: Path) -> None:
     """A batch system sends SIGTERM to all processes of a job, in any order."""
     root, run = make_root(tmp_path / "project"), tmp_path / "run"
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(HANGING, encoding="utf-8")
+    own_worker(root, HANGING)
     mine = {"engine": "mine", "variants": ["hangs"], "device": ["cpu"]}
     sweep = write_sweep(tmp_path / "s.json", "null", [mine])
     command = [str(BENCH), "run", str(sweep), "--passes", "2", "--out", str(run)]

@@ -1,7 +1,5 @@
 """The exit code of a resumed run covers all its cases; bad ones are not measured again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

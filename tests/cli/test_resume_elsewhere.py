@@ -1,20 +1,14 @@
 """Resuming on another machine, with another program or another sweep: what is accepted."""
 
-from __future__ import annotations
-
 import gzip
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from project import (
-    BENCH,
-    ROOT,
     bench,
     make_root,
     null_sweep,
@@ -22,6 +16,7 @@ from project import (
     read_lines,
     read_passes,
     report_of,
+    started,
     wait_until,
     write_sweep,
 )
@@ -259,12 +254,7 @@ def test_both_sides_of_two_builds_start_anew(tmp_path: Path) -> None:
 def test_pass_is_recorded_before_its_first_case(tmp_path: Path) -> None:
     """A killed run must know where the lines of its last pass were measured."""
     sweep, run = null_sweep(tmp_path / "s.json", ["hang"], [0]), tmp_path / "run"
-    with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with started("run", sweep, "--out", run) as process:
         header = run / "run.json"
         wait_until(
             "the facts of a pass", lambda: header.exists() and read_header(run)["passes"] != []

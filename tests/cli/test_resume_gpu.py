@@ -1,7 +1,5 @@
 """Resuming with the fake GPU: on another, on another kind, and once there is one."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil
@@ -11,7 +9,15 @@ from typing import Any
 
 import pytest
 from fake_driver import build_gpu, cuda_sweep
-from project import bench, make_root, read_header, read_lines, write_sweep
+from project import (
+    bench,
+    make_root,
+    own_worker,
+    read_header,
+    read_lines,
+    worker_script,
+    write_sweep,
+)
 
 PASSES = ("--passes", "2")
 
@@ -122,29 +128,17 @@ def test_skipped_without_a_gpu_and_tried_again_with_one(
 
 # ---- Python workers ------------------------------------------------------------------------------
 
-WORKER = """
-import json, os, sys
-
-for line in sys.stdin:
-    request = json.loads(line)
-    answer = {"status": "ok", "protocol": request.get("protocol"), "id": request.get("id")}
-    if request["op"] == "hello":
-        answer["versions"] = {"torch": os.environ["TORCH"]}
-    if request["op"] == "open":
-        answer |= {"id": request["case"]["id"], "phases": {"total": "host"}}
-    if request["op"] == "sample":
-        answer["phases"] = {"total": [1000] * request.get("n", 1)}
-    print(json.dumps(answer), flush=True)
-    if request["op"] == "bye":
-        break
+WORKER = worker_script(
+    """if op == "hello":
+    answer["versions"] = {"torch": os.environ["TORCH"]}
 """
+)
 
 
 def test_another_version_of_pytorch_is_refused(tmp_path: Path) -> None:
     """Only the running worker tells it, so it is started before anything is written."""
     root, run = make_root(tmp_path / "project"), tmp_path / "run"
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    own_worker(root, WORKER)
     mine = {"engine": "mine", "variants": ["a", "b"], "device": ["cpu"]}
     sweep = write_sweep(tmp_path / "s.json", "null", [mine])
     command = ("run", sweep, "--passes", "1", "--out", run)

@@ -1,36 +1,20 @@
 """`--resume --retry`: failed and skipped cases are tried again, others are not."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import bench, make_root, null_sweep, read_lines, write_sweep
+from project import bench, make_root, null_sweep, own_worker, read_lines, worker_script, write_sweep
 
 N_PASSES = 2
-WORKER = """
-import json, os, pathlib, sys
-
-state = pathlib.Path(os.environ["STATE"]).read_text(encoding="utf-8")
-for line in sys.stdin:
-    request = json.loads(line)
-    op = request["op"]
-    variant = request["case"]["variant"] if op == "open" else ""
-    answer = {"status": "ok", "protocol": request.get("protocol"), "id": request.get("id")}
-    if op == "open":
-        answer["id"] = request["case"]["id"]
-        answer["phases"] = {"total": "host"}
-        if variant == "needs" and state != "":
-            answer = {**answer, "status": state, "reason": f"now it is {state}"}
-    if op == "sample":
-        answer["phases"] = {"total": [1000] * request.get("n", 1)}
-    print(json.dumps(answer), flush=True)
-    if op == "bye":
-        break
-"""
+WORKER = worker_script(
+    """if op == "open" and request["case"]["variant"] == "needs" and state != "":
+    answer = {**answer, "status": state, "reason": f"now it is {state}"}
+""",
+    first='state = pathlib.Path(os.environ["STATE"]).read_text(encoding="utf-8")',
+)
 
 
 class Project:
@@ -38,8 +22,7 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.root = make_root(folder / "project")
-        (self.root / "reference_mine").mkdir()
-        (self.root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+        own_worker(self.root, WORKER)
         mine = {"engine": "mine", "variants": ["plain", "needs"], "device": ["cpu"]}
         self.sweep = write_sweep(folder / "s.json", "null", [mine])
         self.out, self.state = folder / "run", folder / "state"

@@ -1,7 +1,5 @@
 """A worker that dies in a case: the case is opened once more, in a new process, and both are told."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """./run_all.sh on a machine without a GPU, with programs in place of what it calls."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Headers and macros in rungs: with NVRTC as with nvcc, and no file from outside of kernel folders."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

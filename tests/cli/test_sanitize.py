@@ -1,7 +1,5 @@
 """`bench run --sanitize`: a fake compute-sanitizer that starts workers with a fake GPU."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A run of schema 1, made before there were passes (revision 759dffd), is read as one pass."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The set-up on machines that lack software: the command that it prints, and what it installs."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shards: `--shard auto`, what run.json records, and what `--resume` refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -124,20 +122,6 @@ def test_another_shard_is_not_resumed(tmp_path: Path, before: str | None, now: s
         "give the same --shard, or choose another --out\n"
     )
     assert kept == ((run / "cases.jsonl").read_bytes(), (run / "run.json").read_bytes())
-
-
-def test_sweeps_that_share_cases(tmp_path: Path) -> None:
-    """Each shard leaves out the same repeated cases, so that no two measure one."""
-    sweeps = [
-        null_sweep(tmp_path / "a.json", ["steady"], [1000, 2000, 3000]),
-        null_sweep(tmp_path / "b.json", ["steady"], [2000, 3000, 4000]),
-    ]
-    shards = [tmp_path / "1", tmp_path / "2"]
-    for i, shard in enumerate(shards, start=1):
-        bench("run", *sweeps, "--out", shard, "--shard", f"{i}/2")
-    parts = [set(read_cases(shard)) for shard in shards]
-    assert len(parts[0]) + len(parts[1]) == len(parts[0] | parts[1]) == 4
-    bench("merge", tmp_path / "merged", *shards)
 
 
 def test_shards_calibrate_each(tmp_path: Path) -> None:

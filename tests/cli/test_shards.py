@@ -1,7 +1,5 @@
 """Shards: what each has of the cases, and that `bench merge` joins what they measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The state of the source under git: that of the build, and that of the folder at the run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Rungs with tensor maps: a transpose on the fake GPU and on the CPU, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """bench run --trace: one file for Perfetto, all contenders on one clock, and no results."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Device memory of a training on the fake driver: out of memory, and graph capture."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 request for an existing folder.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

@@ -3,13 +3,11 @@
 A worker between the supervisor and the program's own CPU worker, which answers all but the times.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
 import pytest
-from project import BENCH, bench, make_root, read_cases, write_sweep
+from project import BENCH, bench, make_root, own_worker, read_cases, write_sweep
 
 CLAIMED_NS = 10
 WORKER = f"""
@@ -43,8 +41,7 @@ for line in sys.stdin:
 @pytest.mark.parametrize("variant", ["declared", "undeclared"])
 def test_a_training_without_its_passes_must_say_so(variant: str, tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    own_worker(root, WORKER)
     mine = {"engine": "mine", "variants": [variant], "device": ["cpu"]}
     measure = {"passes": 1, "time_limit_s": 0.05}
     sweep = write_sweep(

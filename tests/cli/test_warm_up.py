@@ -1,44 +1,32 @@
 """Requests to a worker before and between timed samples."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
 
 import pytest
-from project import bench, make_root, read_lines, write_sweep
+from project import bench, make_root, own_worker, read_lines, worker_script, write_sweep
 
 # Logs each request for samples. A sample of variant `long` takes over 100 ms; `short` reports many in
 # that time, so that a pause of the machine does not make them long.
-WORKER = """
-import json, pathlib, sys, time
-log = pathlib.Path(__file__).with_name("asked").open("w", buffering=1)
-pause_s, runs = 0, 0
-for line in sys.stdin:
-    request = json.loads(line)
-    answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
-    if request["op"] == "open":
-        pause_s, runs = {"long": (0.12, 0), "short": (0.002, 5000)}[request["case"]["variant"]]
-        answer["id"] = request["case"]["id"]
-        answer["phases"] = {"total": "host"}
-    if request["op"] == "sample":
-        time.sleep(pause_s)  # mood: it takes minutes to make the short samples long
-        log.write(line)
-        answer["warmup"] = {"samples": runs}
-        answer["phases"] = {"total": [1000] * min(request["max_samples"], 6)}
-    print(json.dumps(answer), flush=True)
-    if request["op"] == "bye":
-        break
-"""
+WORKER = worker_script(
+    """if op == "open":
+    pause_s, runs = {"long": (0.12, 0), "short": (0.002, 5000)}[request["case"]["variant"]]
+if op == "sample":
+    time.sleep(pause_s)  # mood: it takes minutes to make the short samples long
+    log.write(line)
+    answer["warmup"] = {"samples": runs}
+    answer["phases"] = {"total": [1000] * min(request["max_samples"], 6)}
+""",
+    first='log = here.joinpath("asked").open("w", buffering=1)',
+)
 
 
 @pytest.mark.parametrize(("variant", "warmup_samples"), [("long", 1), ("short", 3)])
 def test_long_samples_need_one_warm_up(variant: str, warmup_samples: int, tmp_path: Path) -> None:
     """Three before each round would take longer than the round."""
     root = make_root(tmp_path / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    own_worker(root, WORKER)
     mine = {"engine": "mine", "variants": [variant], "device": ["cpu"]}
     sweep = write_sweep(tmp_path / "s.json", "null", [mine])
     bench("run", sweep, "--out", tmp_path / "run", root=root, BENCH_PYTHON=sys.executable)

@@ -1,7 +1,5 @@
 """Clock readings during a warm-up do not count as those of the measurement."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fake_driver import build_gpu, cuda_sweep

@@ -1,7 +1,5 @@
 """The protocol version that a worker reports."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,12 +1,10 @@
 """The Python of an engine's worker: its own variable and environment come before the common ones."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
 import pytest
-from project import bench, make_root, read_cases, write_sweep
+from project import bench, make_root, own_worker, read_cases, write_sweep
 
 # Answers with the program that started it.
 WORKER = """
@@ -37,8 +35,7 @@ def make_python(path: Path) -> str:
 )
 def test_which_python_starts_a_worker(has: set[str], chosen: str, tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
-    (root / "reference_my-own").mkdir()
-    (root / "reference_my-own" / "worker.py").write_text(WORKER, encoding="utf-8")
+    own_worker(root, WORKER, "my-own")
     environment = {"BENCH_PYTHON": make_python(tmp_path / "common" / "bin" / "python3")}
     if "venv-of-engine" in has:
         make_python(root / ".venv-my-own" / "bin" / "python3")

@@ -1,17 +1,12 @@
 """Parts of a sample may be shorter than the clock shows: a median of 0 has no ratio and no chart."""
 
-from __future__ import annotations
-
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from charts import needs_gnuplot
-from project import ROOT, bench
-
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from report_cost import plant  # noqa: E402
+from project import bench
+from report_cost import plant
 
 ONE = "mlp_infer/cpu/omp/batch=1"
 

@@ -1,7 +1,5 @@
 """The transpose of docs/tensor-maps.md, and a rung made of it that cheats."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rungs that cheat: each gets the verdict in its first line (`tests/cheats/rungs/`)."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

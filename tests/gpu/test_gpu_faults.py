@@ -1,7 +1,5 @@
 """Kernels that go wrong on a real GPU, and a batch too large for it: each costs its own case."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """kernels/common/refill.cu on a real GPU: the bits of the host's own fill."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

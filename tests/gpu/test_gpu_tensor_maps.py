@@ -1,7 +1,5 @@
 """Tensor maps on a real GPU: a transpose by TMA, and a rung that goes by its map."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A trace of real kernels: every kernel of every rung is in it, by CUPTI's word."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Like for like: a * b + a as Triton, CUDA and PyTorch, each in every way that its rivals have."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

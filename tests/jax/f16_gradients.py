@@ -3,8 +3,6 @@
 Both start from the same float16 numbers, as products take them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

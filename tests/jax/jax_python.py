@@ -1,7 +1,5 @@
 """The Python that runs JAX's worker, and programs in it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from functools import cache

@@ -1,7 +1,5 @@
 """Print how far an epoch whose last batch is smaller is from its steps, one by one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

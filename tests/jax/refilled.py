@@ -3,8 +3,6 @@
 With --all in every mode, otherwise in the last one of each workload.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

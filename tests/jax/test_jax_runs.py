@@ -1,7 +1,5 @@
 """JAX in `bench run`: the reference output accepts every mode; without JAX they are skipped."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

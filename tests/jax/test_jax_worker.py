@@ -1,7 +1,5 @@
 """JAX's worker: its answers, known outputs, and that inputs are replaced without compiling."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

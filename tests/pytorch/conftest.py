@@ -1,7 +1,5 @@
 """A worker as the supervisor sees it: a process that answers each line with a line."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import json

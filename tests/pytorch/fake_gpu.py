@@ -1,7 +1,5 @@
 """A device that passes for a GPU: the modes that capture CUDA graphs run on the CPU, unchanged."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A tenth of the synthetic images; as a program, a worker that uses only these."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

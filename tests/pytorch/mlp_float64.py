@@ -1,7 +1,5 @@
 """The training of mlp_train in float64 with NumPy."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

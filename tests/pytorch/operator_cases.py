@@ -1,7 +1,5 @@
 """Operators that tests write into a folder, and cases of them in a session of this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 from typing import Any

@@ -1,7 +1,5 @@
 """Packages without bytecode are compiled once and not in every process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The engine python: files beside an operator's reference, right, wrong and cheating."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

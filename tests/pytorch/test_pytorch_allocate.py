@@ -1,7 +1,5 @@
 """`allocate`: the trace, the bookkeeping around the calls, and skipped cases. No times."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A captured graph has all that it uses."""
 
-from __future__ import annotations
-
 import fcntl
 import gc
 import os

@@ -1,7 +1,5 @@
 """Open cases inside this process: behaviour that is not visible from outside the worker."""
 
-from __future__ import annotations
-
 import gc
 import json
 import math

@@ -1,7 +1,5 @@
 """What a draw chose is what each pass begins with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """An unusable device: the worker reports it and exits, so that a new one can be started."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Problems of kernel benchmarks as operators: what is found in files; inputs and weights."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a run left stays what it was, and is compared by its bits."""
 
-from __future__ import annotations
-
 import pytest
 
 np = pytest.importorskip("numpy")

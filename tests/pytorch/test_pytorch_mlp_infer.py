@@ -1,7 +1,5 @@
 """mlp_infer through the worker: correct results, phases that add up, reasons for errors."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -188,10 +186,9 @@ def test_profiling_does_not_change_answers(worker):
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        ({"dtype": "tf32"}, "dtype tf32: only f32, f16 are written for PyTorch"),
         ({"batch": 1 << 50}, "does not fit into host memory: .*16.0 PiB"),
     ],
-    ids=["dtype", "memory"],
+    ids=["memory"],
 )
 def test_unsupported_case_is_skipped(worker, case, reason):
     answer = worker.open(id="c", **case)
@@ -200,13 +197,6 @@ def test_unsupported_case_is_skipped(worker, case, reason):
     assert re.search(reason, answer["reason"]), answer["reason"]
     assert worker.open(id="c")["status"] == "ok", "the worker continues"
     worker.ask("close", id="c")
-
-
-@pytest.mark.parametrize("variant", [*GRAPH_MODES, *COMPILED_GRAPH_MODES])
-@pytest.mark.only_on("cpu")
-def test_graphs_are_skipped_without_a_gpu(worker, variant):
-    answer = worker.open(variant)
-    assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
 
 
 @pytest.mark.parametrize(
@@ -225,17 +215,6 @@ def test_graphs_are_skipped_without_a_gpu(worker, variant):
         ({"engine": "cuda"}, "engine: expected pytorch, found cuda"),
         ({"device": "abacus"}, "device: expected {device}, found abacus"),
         ({"techniques": {"copy": "pinned"}}, "techniques: expected none for pytorch, found copy"),
-        ({"batch": 0}, "params.batch: expected an integer of at least 1, found 0"),
-        ({"batch": True}, "params.batch: expected an integer of at least 1, found True"),
-        (
-            {"layers": [4]},
-            "params.layers: expected two or more integers of at least 1, found [4]",
-        ),
-        (
-            {"layers": [4, 0, 1]},
-            "params.layers: expected two or more integers of at least 1, found [4, 0, 1]",
-        ),
-        ({"params": {"depth": 3}}, "params.depth: unknown; known: batch, layers"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

@@ -1,7 +1,5 @@
 """The modes of mlp_infer with CUDA graphs, run on the CPU, and how cases take new inputs."""
 
-from __future__ import annotations
-
 import pytest
 
 np = pytest.importorskip("numpy")

@@ -1,7 +1,5 @@
 """The trainers of mlp_train on few images, with the GPU trainers run on the CPU."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """MNIST's files and the synthetic set: exact bytes, and reasons for bad files."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

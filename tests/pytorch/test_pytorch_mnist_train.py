@@ -1,7 +1,5 @@
 """mnist_train through the worker on synthetic images: known trainings, reasons for failures."""
 
-from __future__ import annotations
-
 import gc
 import json
 import weakref
@@ -347,43 +345,3 @@ def test_weights_that_exceed_host_memory_are_skipped(monkeypatch, device, dtype,
 
 
 # ---- skipped and invalid cases ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("variant", ["graph", "compile_graph", "manual_graph"])
-@pytest.mark.only_on("cpu")
-def test_graphs_are_skipped_without_a_gpu(worker, variant):
-    answer = open_case(worker, variant, {})
-    assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
-
-
-@pytest.mark.only_on("cpu")
-@pytest.mark.parametrize("float16", ["f16", "mixed"])
-def test_float16_is_skipped_without_a_gpu(worker, float16):
-    answer = open_case(worker, "eager", {}, dtype=float16)
-    reason = f"dtype {float16}: only f32 is written for PyTorch on the CPU"
-    assert (answer["status"], answer["reason"]) == ("skipped", reason)
-
-
-def test_other_dtypes_are_skipped(worker):
-    answer = open_case(worker, "eager", {}, dtype="f64")
-    reason = "dtype f64: only f16, mixed, f32 are written for PyTorch"
-    assert (answer["status"], answer["reason"]) == ("skipped", reason)
-
-
-@pytest.mark.parametrize(
-    ("params", "reason"),
-    [
-        ({"hidden": 7}, "params.hidden: expected an integer 8…16384, found 7"),
-        ({"hidden": True}, "params.hidden: expected an integer 8…16384, found True"),
-        ({"batch": 0}, "params.batch: expected an integer 1…4096, found 0"),
-        ({"batch": 7}, "batch 7 does not divide the 60000 training images"),
-        ({"steps": 0}, "params.steps: expected an integer 1…1000000, found 0"),
-        ({"rate": 0}, "params.rate: expected a number above 0 and at most 1, found 0"),
-        ({"seed": 0}, "params.seed: expected an integer 1…2147483647, found 0"),
-        ({"epochs": 3}, "params.epochs: unknown; known: hidden, batch, steps, rate, seed"),
-    ],
-    ids=str,
-)
-def test_invalid_params_fail_with_the_reason(worker, params, reason):
-    answer = open_case(worker, "eager", params, id="c")
-    assert answer == {"status": "failed", "id": "c", "reason": reason}

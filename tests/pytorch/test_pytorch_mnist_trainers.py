@@ -1,7 +1,5 @@
 """The trainers of mnist_train, with the GPU trainers run on the CPU."""
 
-from __future__ import annotations
-
 import gc
 import json
 import weakref

@@ -1,7 +1,5 @@
 """What the worker needs on a machine: what is missing is reported with how to install it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

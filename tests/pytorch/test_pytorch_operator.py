@@ -1,7 +1,5 @@
 """Operators in the modes of PyTorch, on the CPU and as on a GPU, against their oracle."""
 
-from __future__ import annotations
-
 import math
 import sys
 from importlib import import_module

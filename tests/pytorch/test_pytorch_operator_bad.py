@@ -1,7 +1,5 @@
 """References that are wrong: what is said of each."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

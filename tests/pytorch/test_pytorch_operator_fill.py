@@ -1,7 +1,5 @@
 """Inputs of operators filled on the device: the same bits as NumPy's."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

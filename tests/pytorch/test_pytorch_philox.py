@@ -1,7 +1,5 @@
 """Philox in Python, by C and by NumPy, against the numbers that all implementations share."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

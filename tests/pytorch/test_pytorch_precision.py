@@ -1,7 +1,5 @@
 """Switches of precision: ours for every contender, whatever a file sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

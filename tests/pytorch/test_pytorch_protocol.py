@@ -1,7 +1,5 @@
 """Requests: valid ones, and reasons for invalid ones."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

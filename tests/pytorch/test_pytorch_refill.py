@@ -1,7 +1,5 @@
 """refill, fresh samples, last and audit: every workload, on the CPU and as on a GPU."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections import Counter

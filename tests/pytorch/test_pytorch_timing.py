@@ -1,7 +1,5 @@
 """The sample loop and the phase clock, tested by counts and not by durations."""
 
-from __future__ import annotations
-
 import gc
 import time
 

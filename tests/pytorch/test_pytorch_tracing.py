@@ -1,7 +1,5 @@
 """Traces of PyTorch's profiler on the harness's clock."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """The captured trainings as cases, run on the CPU: new inputs, and what a sample leaves."""
 
-from __future__ import annotations
-
 import pytest
 
 np = pytest.importorskip("numpy")

@@ -1,7 +1,5 @@
 """The worker as a process, independent of workloads."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

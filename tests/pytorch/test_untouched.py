@@ -1,7 +1,5 @@
 """What is noticed of the things that a user's file may leave behind, and what is nobody's fault."""
 
-from __future__ import annotations
-
 import builtins
 import gc
 import signal

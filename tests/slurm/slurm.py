@@ -1,7 +1,5 @@
 """A Slurm of two nodes on this machine, without systemd: a folder and ports of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import os

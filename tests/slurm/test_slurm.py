@@ -1,7 +1,5 @@
 """`bench cluster` with a real Slurm of two nodes (slurm.py); `make check-slurm`."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

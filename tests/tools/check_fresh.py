@@ -12,8 +12,6 @@ with the folders and files that it names, certificates, host names.
 exit codes: 0 both work; 1 one does not; 2 the check cannot run here
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -4,8 +4,6 @@ Prints a table of faults and phases, then how many kills the runs survived. Need
 code 1 if any outcome was wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """This machine's package settings, for the bare system that check_fresh.py makes."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """Skips in the output of ./run_all.sh and make check, for check_fresh.py."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -11,8 +11,6 @@ patches are below; they are applied to a temporary copy. --keep keeps the runs. 
 so far. Workers use one thread, as in perf_check.sh, unless OMP_NUM_THREADS is set.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -9,8 +9,6 @@ request. Then `bench run` measures one case with few and with many rounds, and o
 the differences are the times of a round and of a case.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

@@ -12,8 +12,6 @@ the first `compile` that needs them is the longest. Times are microseconds. Noth
 helps becomes a mode, which is.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import sys

@@ -7,8 +7,6 @@ files, files in bench/ other than main.c, and folders of more than 16 modules (a
 a .h of one stem).
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

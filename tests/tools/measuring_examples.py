@@ -6,15 +6,13 @@ usage: measuring_examples.py RUN [--write]
 --write puts the table into docs/measuring.md between its two markers.
 """
 
-from __future__ import annotations
-
+import gzip
+import json
 import statistics
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-from repeatability import load_lines
 
 Cases = dict[str, dict[str, Any]]
 # At which techniques and modes are all measured.
@@ -24,6 +22,13 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "measuring.md"
 BEGIN, END = "<!-- examples: begin -->\n", "<!-- examples: end -->\n"
 CUDA, TORCH = "mlp_infer/cuda", "mlp_infer/pytorch-cuda"
 ARENA = "alloc=arena/copy=pinned/weights=resident"
+
+
+def load_lines(run: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the lines of a run by id and pass, without draws."""
+    data = gzip.decompress((run / "cases.jsonl.gz").read_bytes())
+    passes = {(line["id"], line["pass"]): line for line in map(json.loads, data.splitlines())}
+    return {key: line for key, line in passes.items() if key[1]}
 
 
 def us(ns: float) -> str:

@@ -4,8 +4,6 @@ A test that has them either waits for a minute or more, or gives a reason, on th
 above: `# mood: why a busy machine cannot make this fail`, in C `/* mood: … */`.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

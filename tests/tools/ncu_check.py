@@ -9,8 +9,6 @@ a share of the gaps between the nodes of a graph, `kernel` and `kernel_cold` an 
 the launch, ncu's duration neither.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -7,8 +7,6 @@ issues another. Compilers may put a check between two loads, which then are as m
 one after the other. Needs cuobjdump.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

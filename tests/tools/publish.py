@@ -11,8 +11,6 @@ recorded later, or anew, joins those that are there. Exit code 1: a case is wron
 implausible, or too much is kept; everything is written all the same, for a look at it.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import gzip

@@ -14,8 +14,6 @@ only this one. With fewer than 5 of --passes (6) there are no intervals. OPTIONS
 when a case was wrong or failed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

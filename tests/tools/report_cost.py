@@ -7,8 +7,6 @@ Twice the sizes should take twice as long: the last column is the exponent, abou
 starting the program counts.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

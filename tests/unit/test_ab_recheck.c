@@ -1,15 +1,6 @@
 /* Which cases of a pair of runs are measured again, and how often. */
+#include "checks.h"
 #include "run/against/ab.h"
-
-#include "base/memory.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 8 };
 
@@ -42,7 +33,6 @@ static void check(const fixture_t *f, unsigned expected, const char *ids) {
 }
 
 static void test_only_what_is_undecided(void **state) {
-    (void)state;
     fixture_t f = {0};
     static const char *const IDS[PAIR_VERDICTS] = {
         "broken", "regressed", "undecided", "missing", "nothing", "improved", "new", "unchanged"};
@@ -53,7 +43,6 @@ static void test_only_what_is_undecided(void **state) {
 }
 
 static void test_two_values_stay_undecided(void **state) {
-    (void)state;
     fixture_t f = {0};
     add(&f, "one", PAIR_UNDECIDED, 8, 8);
     add(&f, "two", PAIR_UNDECIDED, 8, 8);
@@ -66,7 +55,6 @@ static void test_two_values_stay_undecided(void **state) {
 
 /* A case that another phase decides, unless it is slower: more passes would not take that back. */
 static void test_an_undecided_phase_is_measured_again(void **state) {
-    (void)state;
     static const pair_verdict_t VERDICTS[] = {PAIR_UNCHANGED, PAIR_IMPROVED, PAIR_REGRESSED};
     static const char *const IDS[] = {"unchanged", "improved", "regressed"};
     fixture_t f = {0};
@@ -79,7 +67,6 @@ static void test_an_undecided_phase_is_measured_again(void **state) {
 
 /* What is looked at again has doubled, so that there are few looks. */
 static void test_as_many_as_the_longest_has(void **state) {
-    (void)state;
     fixture_t f = {0};
     add(&f, "a", PAIR_UNDECIDED, 8, 8);
     check(&f, 8, "a");
@@ -90,7 +77,6 @@ static void test_as_many_as_the_longest_has(void **state) {
 }
 
 static void test_enough_is_enough(void **state) {
-    (void)state;
     fixture_t f = {0};
     add(&f, "a", PAIR_UNDECIDED, RECHECK_MOST_PASSES, RECHECK_MOST_PASSES);
     check(&f, 0, "");
@@ -104,7 +90,6 @@ static void test_enough_is_enough(void **state) {
 
 /* From any start the looks come to an end. */
 static void test_looks_end(void **state) {
-    (void)state;
     for (size_t start = 2; start <= RECHECK_MOST_PASSES; start++) {
         size_t passes = start;
         int looks = 0;
@@ -124,14 +109,4 @@ static void test_looks_end(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_what_is_undecided),
-        cmocka_unit_test(test_two_values_stay_undecided),
-        cmocka_unit_test(test_an_undecided_phase_is_measured_again),
-        cmocka_unit_test(test_as_many_as_the_longest_has),
-        cmocka_unit_test(test_enough_is_enough),
-        cmocka_unit_test(test_looks_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,9 +1,10 @@
 /* The allocate workload on a fake GPU: every allocator through a whole case, and blocks that are
  * none are found. */
-#include "engine/session.h"
-
+#include "checks.h"
 #include "engine/gpu.h"
+#include "engine/session.h"
 #include "fake_device.h"
+#include "made_case.h"
 #include "workloads/allocate/session.h"
 #include "workloads/common/workload.h"
 
@@ -23,7 +24,7 @@ static struct {
 static cu_result_t fake_fill(cu_pointer_t address, unsigned char value, size_t bytes,
                              cu_stream_t stream) {
     assert_non_null(stream);
-    assert_true(memory.n_fills < sizeof memory.fills / sizeof *memory.fills);
+    assert_true(memory.n_fills < COUNT_OF(memory.fills));
     memory.fills[memory.n_fills].address = address;
     memory.fills[memory.n_fills].bytes = bytes;
     memory.fills[memory.n_fills++].value = value;
@@ -68,7 +69,7 @@ static status_t open_session(session_t *session, gpu_t *gpu, const char *variant
     *session = (session_t){.ops = &allocate_cuda, .engine = gpu};
     session->spec.engine = mem_text("cuda");
     session->spec.variant = mem_text(variant);
-    case_add_param(&session->spec, "live", &(value_t){.kind = VALUE_INT, .integer = live});
+    add_integer(&session->spec, "live", live);
     workload_complete(workload_find("allocate"), &session->spec);
     return session->ops->open(session, &(open_request_t){.spec = &session->spec, .seed = 42}, err);
 }
@@ -80,7 +81,6 @@ static void free_session(session_t *session) {
 }
 
 static void test_whole_cases(void **state) {
-    (void)state;
     text_list_t variants = {0}, arrays = {0};
     error_t err = ERROR_INIT;
     assert_int_equal(
@@ -127,7 +127,6 @@ static cu_result_t release_any(cu_pointer_t address) {
 }
 
 static void test_blocks_that_overlap(void **state) {
-    (void)state;
     gpu_t gpu = open_gpu(64 * GIB);
     session_t session;
     text_list_t arrays = {0};
@@ -144,7 +143,6 @@ static void test_blocks_that_overlap(void **state) {
 }
 
 static void test_memory_that_forgets(void **state) {
-    (void)state;
     gpu_t gpu = open_gpu(GIB);
     session_t session;
     text_list_t arrays = {0};
@@ -159,7 +157,6 @@ static void test_memory_that_forgets(void **state) {
 }
 
 static void test_too_little_memory(void **state) {
-    (void)state;
     gpu_t gpu = open_gpu(GIB);
     session_t session;
     error_t err = ERROR_INIT;
@@ -172,7 +169,6 @@ static void test_too_little_memory(void **state) {
 
 /* The other side draws with NumPy: these are its numbers. */
 static void test_trace(void **state) {
-    (void)state;
     assert_true(24 * allocate_mean_bytes() == 9830508);
     size_t sum_bytes = 0, blocks = 0;
     for (uint64_t i = 0; i < 1000; i++) {
@@ -184,13 +180,4 @@ static void test_trace(void **state) {
     assert_int_equal(blocks, 24291803);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_cases),
-        cmocka_unit_test(test_blocks_that_overlap),
-        cmocka_unit_test(test_memory_that_forgets),
-        cmocka_unit_test(test_too_little_memory),
-        cmocka_unit_test(test_trace),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

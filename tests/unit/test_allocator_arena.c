@@ -1,8 +1,7 @@
 /* The planned allocator: the plan by itself, and passes on a fake device. */
 #include "allocators/allocator.h"
-#include "near.h"
-
 #include "allocators/allocator_internal.h"
+#include "checks.h"
 #include "dice.h"
 #include "fake_device.h"
 
@@ -11,7 +10,6 @@
 /* ---- the plan -------------------------------------------------------------------------------- */
 
 static void test_plan_by_hand(void **state) {
-    (void)state;
     /* A chain in which each block is read while the next is written. The two largest neighbours
      * need 96; the others fit around them. */
     arena_block_t blocks[] = {{.bytes = 32, .from = 0, .to = 3},
@@ -28,7 +26,6 @@ static void test_plan_by_hand(void **state) {
 
 /* Of two gaps that are large enough, the smaller one. */
 static void test_plan_takes_the_smallest_gap(void **state) {
-    (void)state;
     arena_block_t blocks[] = {{.bytes = 100, .from = 0, .to = 10},
                               {.bytes = 90, .from = 0, .to = 5}, /* leaves a gap of 90 */
                               {.bytes = 80, .from = 0, .to = 10},
@@ -41,7 +38,6 @@ static void test_plan_takes_the_smallest_gap(void **state) {
 }
 
 static void test_streams_share_nothing(void **state) {
-    (void)state;
     fake_open(MIB);
     arena_block_t blocks[] = {{.bytes = 512, .from = 0, .to = 1, .stream = fake_stream(0)},
                               {.bytes = 512, .from = 2, .to = 3, .stream = fake_stream(1)},
@@ -57,7 +53,6 @@ static bool meet(const arena_block_t *a, const arena_block_t *b) {
 }
 
 static void test_random_plans(void **state) {
-    (void)state;
     enum { N = 200 };
     for (uint64_t seed = 1; seed <= 50; seed++) {
         dice_t dice = {.seed = seed};
@@ -96,17 +91,13 @@ static void test_random_plans(void **state) {
 static allocator_t *allocator;
 
 static int open_arena(void **state) {
-    (void)state;
-    error_t err = ERROR_INIT;
     fake_open(64 * MIB);
     const allocator_options_t options = {.limit_bytes = 8 * MIB};
-    assert_int_equal(allocator_open(ALLOCATOR_ARENA, &fake.api, &options, &allocator, &err),
-                     STATUS_OK);
+    assert_ok(allocator_open(ALLOCATOR_ARENA, &fake.api, &options, &allocator, &err));
     return 0;
 }
 
 static int close_arena(void **state) {
-    (void)state;
     allocator_close(allocator);
     fake_close();
     return 0;
@@ -154,7 +145,6 @@ static void train_step(size_t bytes, cu_pointer_t addresses[4]) {
 }
 
 static void test_later_passes_only_look_up(void **state) {
-    (void)state;
     cu_pointer_t first[4], second[4], third[4];
     train_step(1024, first);
     allocator_stats_t stats = allocator_stats(allocator);
@@ -179,7 +169,6 @@ static void test_later_passes_only_look_up(void **state) {
 }
 
 static void test_passes_share_the_memory(void **state) {
-    (void)state;
     cu_pointer_t addresses[4];
     train_step(1024, addresses);
     begin(1);
@@ -203,7 +192,6 @@ static void check_failure(status_t status, const error_t *err, const char *expec
 }
 
 static void test_deviations(void **state) {
-    (void)state;
     cu_pointer_t addresses[4], address;
     train_step(1024, addresses);
     train_step(1024, addresses);
@@ -239,7 +227,6 @@ static void test_deviations(void **state) {
 }
 
 static void test_wrong_use(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     cu_pointer_t address;
     check_failure(allocator_allocate(allocator, 1, fake_stream(0), &address, &err), &err,
@@ -266,7 +253,6 @@ static void test_wrong_use(void **state) {
 } /* the block goes back when the arena closes */
 
 static void test_out_of_memory(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     cu_pointer_t address;
     begin(0);

@@ -1,8 +1,7 @@
 /* The caching allocator step by step, on a fake device. Long random traces: test_allocator_traces.
  */
 #include "allocators/allocator.h"
-#include "near.h"
-
+#include "checks.h"
 #include "fake_device.h"
 
 #define KIB ((size_t)1 << 10)
@@ -11,31 +10,25 @@
 static allocator_t *allocator;
 
 static void open_limited(size_t memory_bytes, size_t limit_bytes) {
-    error_t err = ERROR_INIT;
     fake_open(memory_bytes);
     const allocator_options_t options = {.limit_bytes = limit_bytes};
-    if (allocator_open(ALLOCATOR_CACHING, &fake.api, &options, &allocator, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(allocator_open(ALLOCATOR_CACHING, &fake.api, &options, &allocator, &err));
 }
 
 static int open_plain(void **state) {
-    (void)state;
     open_limited(1024 * MIB, 0);
     return 0;
 }
 
 static int close_all(void **state) {
-    (void)state;
     allocator_close(allocator);
     fake_close();
     return 0;
 }
 
 static cu_pointer_t take_on(size_t bytes, size_t stream) {
-    error_t err = ERROR_INIT;
     cu_pointer_t address;
-    if (allocator_allocate(allocator, bytes, fake_stream(stream), &address, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(allocator_allocate(allocator, bytes, fake_stream(stream), &address, &err));
     assert_int_equal(address % ALLOCATOR_ALIGNMENT, 0);
     return address;
 }
@@ -45,10 +38,8 @@ static cu_pointer_t take(size_t bytes) {
 }
 
 static void give_on(cu_pointer_t address, size_t stream) {
-    error_t err = ERROR_INIT;
     fake_work(fake_stream(stream)); /* that uses the block */
-    if (allocator_free(allocator, address, fake_stream(stream), &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(allocator_free(allocator, address, fake_stream(stream), &err));
 }
 
 static void give(cu_pointer_t address) {
@@ -56,7 +47,6 @@ static void give(cu_pointer_t address) {
 }
 
 static void test_small_blocks_share_a_segment(void **state) {
-    (void)state;
     cu_pointer_t a = take(1), b = take(513), c = take(512 * KIB);
     assert_int_equal(fake.n_allocs, 1);
     assert_int_equal(fake.taken_bytes, 2 * MIB);
@@ -76,27 +66,24 @@ static void test_small_blocks_share_a_segment(void **state) {
 }
 
 static void test_sizes_of_segments(void **state) {
-    (void)state;
     static const struct {
         size_t bytes, segment_bytes;
     } SIZES[] = {{1, 2 * MIB},         {MIB, 2 * MIB},
                  {MIB + 1, 20 * MIB},  {10 * MIB - 1024, 20 * MIB},
                  {10 * MIB, 10 * MIB}, {10 * MIB + 1, 12 * MIB},
                  {41 * MIB, 42 * MIB}};
-    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
-        error_t err = ERROR_INIT;
+    for (size_t i = 0; i < COUNT_OF(SIZES); i++) {
         size_t before_bytes = fake.taken_bytes;
         cu_pointer_t address = take(SIZES[i].bytes);
         assert_int_equal(fake.taken_bytes - before_bytes, SIZES[i].segment_bytes);
         give(address);
-        assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+        assert_ok(allocator_trim(allocator, &err));
         assert_int_equal(fake.taken_bytes, 0);
     }
 }
 
 /* What is left of a large block is cut off only where it is more than 1 MiB. */
 static void test_rest_of_large_blocks(void **state) {
-    (void)state;
     cu_pointer_t whole = take(20 * MIB);
     give(whole);
     assert_int_equal(take(19 * MIB), whole); /* takes all of it */
@@ -110,7 +97,6 @@ static void test_rest_of_large_blocks(void **state) {
 }
 
 static void test_best_fit_and_oldest(void **state) {
-    (void)state;
     cu_pointer_t blocks[9];
     static const size_t SIZES[9] = {4096, 512, 2048, 512, 3072, 512, 2048, 512, 8192};
     for (size_t i = 0; i < 9; i++)
@@ -127,7 +113,6 @@ static void test_best_fit_and_oldest(void **state) {
 
 /* Segments that lie side by side are the driver's, one by one. */
 static void test_no_block_spans_segments(void **state) {
-    (void)state;
     cu_pointer_t a = take(10 * MIB), b = take(10 * MIB);
     assert_int_equal(b, a + 10 * MIB);
     give(a);
@@ -139,9 +124,8 @@ static void test_no_block_spans_segments(void **state) {
 
 /* Training in small: what the first step has taken from the driver does for all that follow. */
 static void test_driver_is_called_in_the_first_step_only(void **state) {
-    (void)state;
     static const size_t SIZES[] = {200704, 200704, 2560, 2458624, 3136, 200704, 2458624, 31360};
-    enum { N = sizeof SIZES / sizeof *SIZES };
+    enum { N = COUNT_OF(SIZES) };
     for (unsigned step = 0; step < 3; step++) {
         cu_pointer_t blocks[N];
         size_t part = step == 2 ? 2 : 1; /* the last batch is smaller */
@@ -167,7 +151,6 @@ static void test_driver_is_called_in_the_first_step_only(void **state) {
 }
 
 static void test_other_stream_waits_for_the_event(void **state) {
-    (void)state;
     take_on(512, 1); /* there are two streams */
     cu_pointer_t a = take_on(12 * MIB, 0);
     give_on(a, 0);
@@ -184,7 +167,6 @@ static void test_other_stream_waits_for_the_event(void **state) {
 
 /* Memory that became free when there was only one stream is marked when a second one comes. */
 static void test_second_stream_comes_late(void **state) {
-    (void)state;
     cu_pointer_t a = take_on(12 * MIB, 0);
     give_on(a, 0);
     cu_pointer_t b = take_on(12 * MIB, 1);
@@ -194,7 +176,6 @@ static void test_second_stream_comes_late(void **state) {
 }
 
 static void test_given_back_on_another_stream(void **state) {
-    (void)state;
     cu_pointer_t a = take_on(512 * KIB, 0);
     give_on(a, 1); /* stream 1 still reads it */
     cu_pointer_t b = take_on(512 * KIB, 0);
@@ -207,17 +188,15 @@ static void test_given_back_on_another_stream(void **state) {
 }
 
 static void test_trim_gives_everything_back(void **state) {
-    (void)state;
-    error_t err = ERROR_INIT;
     cu_pointer_t a = take_on(3 * MIB, 0), b = take_on(MIB, 1), kept = take_on(30 * MIB, 0);
     give_on(a, 1);
     give_on(b, 1);
-    assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+    assert_ok(allocator_trim(allocator, &err));
     assert_int_equal(fake.n_syncs, 1);
     assert_int_equal(fake.taken_bytes, 30 * MIB);
     assert_int_equal(allocator_stats(allocator).reserved_bytes, 30 * MIB);
     give_on(kept, 0);
-    assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+    assert_ok(allocator_trim(allocator, &err));
     assert_int_equal(fake.taken_bytes, 0);
     take(3 * MIB); /* and it goes on */
     assert_int_equal(fake.taken_bytes, 20 * MIB);
@@ -234,7 +213,6 @@ static void check_refused(size_t bytes, const char *expected) {
 
 /* 64 MiB, of which the cache holds 60 when 30 in one piece are asked for. */
 static void test_out_of_memory_empties_the_cache(void **state) {
-    (void)state;
     allocator_close(allocator);
     fake_close();
     open_limited(64 * MIB, 0);
@@ -255,7 +233,6 @@ static void test_out_of_memory_empties_the_cache(void **state) {
 }
 
 static void test_limit(void **state) {
-    (void)state;
     allocator_close(allocator);
     fake_close();
     open_limited(1024 * MIB, 24 * MIB);
@@ -273,7 +250,6 @@ static void test_limit(void **state) {
 
 /* The end of waiting, which running out of memory brings, can be enough. */
 static void test_waiting_blocks_serve_a_retry(void **state) {
-    (void)state;
     allocator_close(allocator);
     fake_close();
     open_limited(20 * MIB, 0);
@@ -286,7 +262,6 @@ static void test_waiting_blocks_serve_a_retry(void **state) {
 }
 
 static void test_wrong_use(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     cu_pointer_t a = take(512);
     check_refused(0, "an allocation of 0 bytes; expected 1 to 1099511627776");
@@ -301,7 +276,6 @@ static void test_wrong_use(void **state) {
 }
 
 static void test_driver_that_fails(void **state) {
-    (void)state;
     fake.broken = FAKE_FAULT;
     check_refused(512, "cuMemAlloc: FAULT (700): FAULT");
     fake.broken = CU_SUCCESS;
@@ -314,24 +288,6 @@ static void test_driver_that_fails(void **state) {
     give(a);
 }
 
-int main(void) {
-#define IN_FRESH(test) cmocka_unit_test_setup_teardown(test, open_plain, close_all)
-    const struct CMUnitTest tests[] = {
-        IN_FRESH(test_small_blocks_share_a_segment),
-        IN_FRESH(test_sizes_of_segments),
-        IN_FRESH(test_rest_of_large_blocks),
-        IN_FRESH(test_best_fit_and_oldest),
-        IN_FRESH(test_no_block_spans_segments),
-        IN_FRESH(test_driver_is_called_in_the_first_step_only),
-        IN_FRESH(test_other_stream_waits_for_the_event),
-        IN_FRESH(test_second_stream_comes_late),
-        IN_FRESH(test_given_back_on_another_stream),
-        IN_FRESH(test_trim_gives_everything_back),
-        IN_FRESH(test_out_of_memory_empties_the_cache),
-        IN_FRESH(test_limit),
-        IN_FRESH(test_waiting_blocks_serve_a_retry),
-        IN_FRESH(test_wrong_use),
-        IN_FRESH(test_driver_that_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP open_plain
+#define TEAR_DOWN close_all
+#include "run_tests.h"

@@ -1,9 +1,8 @@
 /* The driver's own allocators on a fake device, what is common to all four, and the map of
  * addresses. */
 #include "allocators/allocator.h"
-#include "near.h"
-
 #include "allocators/allocator_internal.h"
+#include "checks.h"
 #include "dice.h"
 #include "fake_device.h"
 
@@ -19,21 +18,16 @@ static allocator_t *open_kind(allocator_kind_t kind, size_t limit_bytes) {
 }
 
 static cu_pointer_t take(allocator_t *allocator, size_t bytes) {
-    error_t err = ERROR_INIT;
     cu_pointer_t address;
-    if (allocator_allocate(allocator, bytes, fake_stream(0), &address, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(allocator_allocate(allocator, bytes, fake_stream(0), &address, &err));
     return address;
 }
 
 static void give(allocator_t *allocator, cu_pointer_t address) {
-    error_t err = ERROR_INIT;
-    if (allocator_free(allocator, address, fake_stream(0), &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(allocator_free(allocator, address, fake_stream(0), &err));
 }
 
 static void test_a_driver_call_for_each(void **state) {
-    (void)state;
     static const allocator_kind_t KINDS[] = {ALLOCATOR_MALLOC, ALLOCATOR_ASYNC};
     for (size_t k = 0; k < 2; k++) {
         error_t err = ERROR_INIT;
@@ -71,7 +65,6 @@ static void test_a_driver_call_for_each(void **state) {
 }
 
 static void test_limit(void **state) {
-    (void)state;
     static const allocator_kind_t KINDS[] = {ALLOCATOR_MALLOC, ALLOCATOR_ASYNC};
     for (size_t k = 0; k < 2; k++) {
         error_t err = ERROR_INIT;
@@ -91,15 +84,13 @@ static void test_limit(void **state) {
 }
 
 static void test_pool_keeps_and_trims(void **state) {
-    (void)state;
-    error_t err = ERROR_INIT;
     fake_open(64 * MIB);
     allocator_t *allocator = open_kind(ALLOCATOR_ASYNC, 0);
     assert_true(fake.pool.threshold_bytes == UINT64_MAX);
     give(allocator, take(allocator, 4 * MIB));
     give(allocator, take(allocator, MIB));
     assert_int_equal(allocator_stats(allocator).peak_reserved_bytes, 4 * MIB);
-    assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+    assert_ok(allocator_trim(allocator, &err));
     assert_int_equal(fake.pool.n_trims, 1);
     assert_int_equal(fake.n_syncs, 1);
     allocator_epoch(allocator);
@@ -110,7 +101,6 @@ static void test_pool_keeps_and_trims(void **state) {
 }
 
 static void test_driver_without_pools(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     allocator_t *allocator;
     fake_open(MIB);
@@ -126,20 +116,18 @@ static void test_driver_without_pools(void **state) {
 
 /* Whatever is known of passes and trimming, each kind takes the same calls. */
 static void test_one_interface(void **state) {
-    (void)state;
     size_t n_kinds = 0;
     for (; ALLOCATOR_NAMES[n_kinds] != NULL; n_kinds++) {
-        error_t err = ERROR_INIT;
         fake_open(64 * MIB);
         allocator_t *allocator = open_kind((allocator_kind_t)n_kinds, 0);
         for (unsigned epoch = 0; epoch < 3; epoch++) {
             allocator_epoch(allocator);
             for (unsigned step = 0; step < 5; step++) {
-                assert_int_equal(allocator_begin(allocator, 0, &err), STATUS_OK);
+                assert_ok(allocator_begin(allocator, 0, &err));
                 cu_pointer_t a = take(allocator, 2000 - step), b = take(allocator, 3 * MIB);
                 give(allocator, a);
                 give(allocator, b);
-                assert_int_equal(allocator_end(allocator, &err), STATUS_OK);
+                assert_ok(allocator_end(allocator, &err));
             }
             allocator_stats_t stats = allocator_stats(allocator);
             assert_int_equal(stats.calls, 10);
@@ -150,7 +138,7 @@ static void test_one_interface(void **state) {
             if (!keeps)
                 assert_int_equal(stats.driver_calls, 20);
         }
-        assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+        assert_ok(allocator_trim(allocator, &err));
         allocator_close(allocator);
         fake_close();
     }
@@ -158,7 +146,6 @@ static void test_one_interface(void **state) {
 }
 
 static void test_statistics_as_json(void **state) {
-    (void)state;
     const allocator_stats_t stats = {.calls = 7,
                                      .hits = 5,
                                      .driver_calls = 3,
@@ -183,7 +170,6 @@ static void test_statistics_as_json(void **state) {
 
 /* Against an array: addresses as allocators have them, and few of them, so that they meet. */
 static void test_address_map(void **state) {
-    (void)state;
     enum { N = 3000 };
     address_map_t map = {0};
     uint64_t value, values[N] = {0};
@@ -212,15 +198,4 @@ static void test_address_map(void **state) {
     address_map_free(&map);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_driver_call_for_each),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_pool_keeps_and_trims),
-        cmocka_unit_test(test_driver_without_pools),
-        cmocka_unit_test(test_one_interface),
-        cmocka_unit_test(test_statistics_as_json),
-        cmocka_unit_test(test_address_map),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

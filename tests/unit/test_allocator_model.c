@@ -1,7 +1,7 @@
 /* The caching allocator against a model: the same allocator once more, as simple as can be (arrays
  * and linear searches, one stream). Addresses and statistics must be the same. */
 #include "allocators/allocator.h"
-
+#include "checks.h"
 #include "dice.h"
 #include "fake_device.h"
 
@@ -142,12 +142,8 @@ static void compare_with_model(uint64_t seed, uint32_t most_live, unsigned max_l
 }
 
 static void test_same_as_the_model(void **state) {
-    (void)state;
     for (uint64_t seed = 100; seed < 108; seed++)
         compare_with_model(seed, 20 + 30 * (uint32_t)(seed % 4), 14 + (unsigned)(seed % 3) * 5);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_the_model)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

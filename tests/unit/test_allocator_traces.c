@@ -4,7 +4,7 @@
  * until when: no two blocks overlap, no block lies outside of what the driver gave, and what a
  * stream gets is not in use any more by the work of another. */
 #include "allocators/allocator.h"
-
+#include "checks.h"
 #include "dice.h"
 #include "fake_device.h"
 
@@ -165,13 +165,11 @@ static void walk(world_t *w, const plan_t *plan) {
 }
 
 static size_t run_trace(uint64_t seed, const plan_t *plan) {
-    error_t err = ERROR_INIT;
     world_t w = {.held = mem_zeroed(plan->most_live + 1, sizeof *w.held)};
     const allocator_options_t options = {.limit_bytes = plan->limit_bytes, .untimed = true};
     dice = (dice_t){.seed = seed};
     shadow_open(plan->memory_bytes);
-    assert_int_equal(allocator_open(ALLOCATOR_CACHING, &fake.api, &options, &w.allocator, &err),
-                     STATUS_OK);
+    assert_ok(allocator_open(ALLOCATOR_CACHING, &fake.api, &options, &w.allocator, &err));
     walk(&w, plan);
     size_t allocated_bytes = 0;
     for (uint32_t i = 0; i < w.n_held; i++)
@@ -180,7 +178,7 @@ static size_t run_trace(uint64_t seed, const plan_t *plan) {
     while (w.n_held > 0)
         give_one(&w, w.n_held - 1, w.held[w.n_held - 1].stream);
     EXPECT(allocator_stats(w.allocator).allocated_bytes == 0);
-    assert_int_equal(allocator_trim(w.allocator, &err), STATUS_OK);
+    assert_ok(allocator_trim(w.allocator, &err));
     EXPECT(fake.taken_bytes == 0); /* everything has coalesced to whole segments */
     allocator_close(w.allocator);
     free(w.held);
@@ -189,7 +187,6 @@ static size_t run_trace(uint64_t seed, const plan_t *plan) {
 }
 
 static void test_a_million_calls(void **state) {
-    (void)state;
     const plan_t plan = {.n_steps = 1000000,
                          .memory_bytes = 512 * MIB,
                          .most_live = 2000,
@@ -200,7 +197,6 @@ static void test_a_million_calls(void **state) {
 
 /* 64 MiB do not hold what is asked for: the cache is emptied, requests are refused, it goes on. */
 static void test_too_little_memory(void **state) {
-    (void)state;
     const plan_t plan = {.n_steps = 20000,
                          .memory_bytes = 64 * MIB,
                          .most_live = 100,
@@ -214,7 +210,6 @@ static void test_too_little_memory(void **state) {
 }
 
 static void test_many_seeds(void **state) {
-    (void)state;
     for (uint64_t seed = 10; seed < 40; seed++) {
         const plan_t plan = {.n_steps = 3000,
                              .memory_bytes = 512 * MIB,
@@ -226,7 +221,6 @@ static void test_many_seeds(void **state) {
 }
 
 static void test_ten_thousand_live(void **state) {
-    (void)state;
     const plan_t plan = {.n_steps = 60000,
                          .memory_bytes = 256 * MIB,
                          .most_live = 10000,
@@ -235,12 +229,4 @@ static void test_ten_thousand_live(void **state) {
     assert_int_equal(run_trace(4, &plan), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_million_calls),
-        cmocka_unit_test(test_too_little_memory),
-        cmocka_unit_test(test_many_seeds),
-        cmocka_unit_test(test_ten_thousand_live),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

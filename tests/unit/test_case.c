@@ -1,16 +1,7 @@
 /* Ids and groups: what names a case, and which cases are measured together. */
+#include "checks.h"
 #include "model/case.h"
-
-#include "base/memory.h"
 #include "workloads/common/workload.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static value_t integer(int64_t i) {
     return (value_t){.kind = VALUE_INT, .integer = i};
@@ -136,8 +127,7 @@ static case_t make_case(const naming_t *naming) {
 }
 
 static void test_ids_and_groups(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof NAMINGS / sizeof *NAMINGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(NAMINGS); i++) {
         case_t spec = make_case(&NAMINGS[i]);
         char *group = workload_group(workload_find("mlp_infer"), &spec);
         assert_string_equal(spec.id, NAMINGS[i].id);
@@ -149,7 +139,6 @@ static void test_ids_and_groups(void **state) {
 
 /* Setting the id anew replaces it. */
 static void test_id_again(void **state) {
-    (void)state;
     case_t spec = make_case(&NAMINGS[0]), defaults = workload_defaults(workload_find("mlp_infer"));
     case_set_id(&spec, &defaults, NULL, 0);
     assert_string_equal(spec.id, "mlp_infer/cuda/03_vectorized"); /* 64 is the default */
@@ -161,7 +150,6 @@ static void test_id_again(void **state) {
 }
 
 static void test_labels_and_built_in_engines(void **state) {
-    (void)state;
     char text[32];
     case_t spec = {.engine = (char[]){"a_very_long_name_of_an_engine_indeed"}};
     assert_true(strlen(case_engine_label(&spec, text)) < sizeof text);
@@ -177,7 +165,6 @@ static void test_labels_and_built_in_engines(void **state) {
 }
 
 static void test_value_texts(void **state) {
-    (void)state;
     const struct {
         value_t value;
         const char *text;
@@ -189,17 +176,16 @@ static void test_value_texts(void **state) {
         {{.kind = VALUE_INTS, .ints = (int64_t[]){4, 5, 1}, .n_ints = 3}, "4-5-1"},
         {{.kind = VALUE_INTS}, ""},
     };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char *text = value_text(&table[i].value);
         assert_string_equal(text, table[i].text);
         free(text);
-        for (size_t k = 0; k < sizeof table / sizeof *table; k++)
+        for (size_t k = 0; k < COUNT_OF(table); k++)
             assert_int_equal(value_equal(&table[i].value, &table[k].value), i == k);
     }
 }
 
 static void test_look_up(void **state) {
-    (void)state;
     case_t spec = make_case(&NAMINGS[1]);
     assert_int_equal(case_param_int(&spec, "batch", -1), 64);
     assert_int_equal(case_param_int(&spec, "absent", -1), -1);
@@ -213,7 +199,6 @@ static void test_look_up(void **state) {
 
 /* A copy owns all that it holds. */
 static void test_copy(void **state) {
-    (void)state;
     case_t spec = make_case(&NAMINGS[4]), copy = case_copy(&spec);
     case_free(&spec);
     assert_string_equal(copy.id, NAMINGS[4].id);
@@ -225,7 +210,6 @@ static void test_copy(void **state) {
 }
 
 static void test_what_compiles(void **state) {
-    (void)state;
     static const struct {
         const char *engine, *variant;
         bool compiles;
@@ -237,22 +221,11 @@ static void test_what_compiles(void **state) {
         {"python", "mine+graph", false},    {"jax", "compile", false},
         {"cuda", "01_compile_time", false},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         const case_t spec = {.engine = (char *)CASES[i].engine,
                              .variant = (char *)CASES[i].variant};
         assert_int_equal(case_compiles(&spec), CASES[i].compiles);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_and_groups),
-        cmocka_unit_test(test_id_again),
-        cmocka_unit_test(test_labels_and_built_in_engines),
-        cmocka_unit_test(test_value_texts),
-        cmocka_unit_test(test_look_up),
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_what_compiles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,25 +1,20 @@
 /* Which clock a GPU is locked to, and what is written down of it. No NVML is called here:
  * tests/cli/test_lock_clocks.py has a false one. */
-#include "measure/machine.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "limits/limits.h"
+#include "measure/machine.h"
 #include "report_text.h"
 #include "results/conditions.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 static const unsigned CLOCKS[] = {1980, 1965, 1950, 345, 360};
-enum { N = sizeof CLOCKS / sizeof *CLOCKS };
+enum { N = COUNT_OF(CLOCKS) };
 
 static void the_nearest_clock_is_taken(void **state) {
-    (void)state;
     static const struct {
         unsigned asked, chosen;
     } ROWS[] = {{1980, 1980}, {345, 345},  {1979, 1980}, {1966, 1965}, {1958, 1965},
                 {1957, 1950}, {1000, 360}, {1155, 360},  {1156, 1950}, {350, 345}};
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         unsigned chosen = 0;
         error_t err = ERROR_INIT;
         succeed(lock_clocks_choose(CLOCKS, N, 1980, ROWS[i].asked, &chosen, &err), &err);
@@ -28,9 +23,8 @@ static void the_nearest_clock_is_taken(void **state) {
 }
 
 static void a_clock_out_of_range_is_refused(void **state) {
-    (void)state;
     static const unsigned ASKED[] = {344, 1, 1981, 4000000000U};
-    for (size_t i = 0; i < sizeof ASKED / sizeof *ASKED; i++) {
+    for (size_t i = 0; i < COUNT_OF(ASKED); i++) {
         unsigned chosen;
         error_t err = ERROR_INIT;
         assert_int_equal(lock_clocks_choose(CLOCKS, N, 1980, ASKED[i], &chosen, &err),
@@ -44,7 +38,6 @@ static void a_clock_out_of_range_is_refused(void **state) {
 }
 
 static void a_driver_without_a_list_has_the_say(void **state) {
-    (void)state;
     unsigned chosen = 0;
     error_t err = ERROR_INIT;
     succeed(lock_clocks_choose(NULL, 0, 1980, 1001, &chosen, &err), &err);
@@ -67,7 +60,6 @@ static void assert_sentence(const environment_t *env, const char *expected) {
 }
 
 static void what_came_of_it_is_said(void **state) {
-    (void)state;
     environment_t env = {0};
     assert_sentence(&env, NULL);
     assert_true(isnan(lock_clocks_recorded_mhz(&env)));
@@ -87,7 +79,6 @@ static void what_came_of_it_is_said(void **state) {
 }
 
 static void the_nominal_peak_is_that_of_the_locked_clock(void **state) {
-    (void)state;
     environment_t env = {0};
     environment_set(&env, "gpu.arch", "sm_90");
     environment_set_number(&env, "gpu.multiprocessors", 10);
@@ -105,13 +96,4 @@ static void the_nominal_peak_is_that_of_the_locked_clock(void **state) {
     environment_free(&env);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_nearest_clock_is_taken),
-        cmocka_unit_test(a_clock_out_of_range_is_refused),
-        cmocka_unit_test(a_driver_without_a_list_has_the_say),
-        cmocka_unit_test(what_came_of_it_is_said),
-        cmocka_unit_test(the_nominal_peak_is_that_of_the_locked_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,45 +1,16 @@
 /* Programs from cases, and what the compilers and the cache make of them. Tests that need a
  * compiler are skipped with a line that says so where there is none. */
+#include "checks.h"
 #include "compile/compile.h"
-
-#include "base/memory.h"
 #include "io/fs.h"
+#include "made_case.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define ROOT "tests/fixtures/kernels_test"
-
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        error_t err = ERROR_INIT;                                                                  \
-        if ((call) != STATUS_OK)                                                                   \
-            fail_msg("%s: %s", #call, err.text);                                                   \
-    } while (0)
-
-/* A private folder for each test: its cache. */
-static int make_folder(void **state) {
-    char *folder;
-    if (fs_temporary_folder(&folder, NULL) != STATUS_OK)
-        return -1;
-    *state = folder;
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    status_t status = fs_remove_tree(*state, NULL);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
 
 static case_t make_case(const char *variant, int64_t batch) {
     const workload_t *workload = workload_find("mlp_infer");
@@ -76,7 +47,6 @@ static void need_compiler(const compile_options_t *options) {
 }
 
 static void test_add_keeps_what_the_source_mentions(void **state) {
-    (void)state;
     const compile_options_t options = {.root = ROOT};
     program_list_t programs = {0};
     assert_int_equal(add(&options, "01_runtime", 1, "sm_90", &programs), 0);
@@ -94,13 +64,11 @@ static void test_add_keeps_what_the_source_mentions(void **state) {
 }
 
 static void test_other_engines_need_no_program(void **state) {
-    (void)state;
     const compile_options_t options = {.root = ROOT};
     program_list_t programs = {0};
     size_t index = 0;
     case_t spec = make_case("ref", 1);
-    free(spec.engine);
-    spec.engine = mem_text("cpu");
+    set_text(&spec.engine, "cpu");
     assert_ok(compile_add(&options, &spec, "sm_90", &programs, &index, &err));
     assert_true(index == (size_t)-1);
     assert_int_equal(programs.n, 0);
@@ -108,7 +76,6 @@ static void test_other_engines_need_no_program(void **state) {
 }
 
 static void test_add_errors(void **state) {
-    (void)state;
     static const struct {
         const char *variant, *arch, *message;
     } cases[] = {
@@ -118,7 +85,7 @@ static void test_add_errors(void **state) {
         {"../common/launch", "sm_90", "variant \"../common/launch\": not a valid file name"},
     };
     const compile_options_t options = {.root = ROOT};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         program_list_t programs = {0};
         size_t index;
         error_t err = ERROR_INIT;
@@ -240,7 +207,7 @@ static void test_damaged_entries_are_made_again(void **state) {
     const program_t *program = &first.items[0];
     char *entry =
         mem_format("%.*s.json", (int)(strlen(program->cubin) - strlen(".cubin")), program->cubin);
-    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(damages); i++) {
         write_text(entry, damages[i]);
         program_list_t again = compile_one(&options, "02_constant");
         assert_false(again.items[0].cached);
@@ -325,18 +292,6 @@ static void test_no_compiler_says_what_to_do(void **state) {
     program_list_free(&programs);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_add_keeps_what_the_source_mentions),
-        cmocka_unit_test(test_other_engines_need_no_program),
-        cmocka_unit_test(test_add_errors),
-        WITH_FOLDER(test_nvrtc),
-        WITH_FOLDER(test_nvcc),
-        WITH_FOLDER(test_damaged_entries_are_made_again),
-        WITH_FOLDER(test_a_changed_header_is_a_new_program),
-        WITH_FOLDER(test_no_compiler_says_what_to_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "run_tests.h"

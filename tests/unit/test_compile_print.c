@@ -1,15 +1,8 @@
+#include "checks.h"
 #include "cli/compile.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
+#include <stdio.h>
 
 #define PROGRAM(rung, architecture, outcome, ...)                                                  \
     {                                                                                              \
@@ -34,7 +27,7 @@ static char *print(void (*how)(const compile_answer_t *, FILE *)) {
         PROGRAM("04_d", "sm_90", PROGRAM_SKIPPED, .reason = (char[]){"no header"}, .lacking = true),
         PROGRAM("05_e", "sm_90", PROGRAM_SKIPPED, .reason = (char[]){"no header"}, .lacking = true),
     };
-    const program_list_t programs = {.items = items, .n = sizeof items / sizeof items[0]};
+    const program_list_t programs = {.items = items, .n = COUNT_OF(items)};
     char compiler[] = "NVRTC 13.0 (x.so)", *text;
     const compile_answer_t answer = {.programs = &programs, .compiler = compiler, .seconds = 0.5};
     size_t size;
@@ -46,7 +39,6 @@ static char *print(void (*how)(const compile_answer_t *, FILE *)) {
 }
 
 static void test_tables(void **state) {
-    (void)state;
     char *text = print(compile_print_tables);
     assert_string_equal(
         text, "workload   variant  arch    compiled  cached  skipped  failed  registers  spills\n"
@@ -75,7 +67,6 @@ static void test_tables(void **state) {
 }
 
 static void test_json(void **state) {
-    (void)state;
     char *text = print(compile_print_json);
     json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
@@ -83,7 +74,7 @@ static void test_json(void **state) {
         const char *key;
         json_int_t count;
     } counts[] = {{"compiled", 3}, {"cached", 1}, {"skipped", 4}, {"failed", 2}, {"lacking", 2}};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(counts); i++)
         assert_int_equal(json_integer_value(json_object_get(json, counts[i].key)), counts[i].count);
     json_t *programs = json_object_get(json, "programs");
     assert_int_equal(json_array_size(programs), 10);
@@ -100,10 +91,4 @@ static void test_json(void **state) {
     free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_json),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,24 +1,14 @@
 /* Scanning sources and reading the compiler's log: what needs no compiler. */
+#include "checks.h"
 #include "compile/source.h"
-
-#include "base/memory.h"
 #include "compile/toolchain.h"
 #include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "temporary_folder.h"
 
 #define ROOT "tests/fixtures/kernels_test"
 #define KERNELS ROOT "/kernels/mlp_infer/"
 
 static void test_strip(void **state) {
-    (void)state;
     static const struct {
         const char *text, *code;
     } cases[] = {
@@ -39,7 +29,7 @@ static void test_strip(void **state) {
         {"#define X \"a\" BATCH", "#define X   BATCH"},
         {"", ""},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         includes_t includes = {0};
         char *code = source_strip(cases[i].text, &includes);
         assert_string_equal(code, cases[i].code);
@@ -52,7 +42,6 @@ static void test_strip(void **state) {
 }
 
 static void test_includes(void **state) {
-    (void)state;
     static const struct {
         const char *text, *quoted;
         bool has_system;
@@ -69,7 +58,7 @@ static void test_includes(void **state) {
         {"#included \"a.cuh\"", "", false},
         {"#include \"unfinished\n\"", "", false},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         includes_t includes = {0};
         free(source_strip(cases[i].text, &includes));
         char *found = text_list_join(&includes.quoted, ",");
@@ -83,7 +72,6 @@ static void test_includes(void **state) {
 
 /* However it is written: what one compiler takes for an #include is one, or refused. */
 static void test_hidden_includes(void **state) {
-    (void)state;
     static const struct {
         const char *text, *found; /* names with their lines, or what is refused */
     } cases[] = {
@@ -105,7 +93,7 @@ static void test_hidden_includes(void **state) {
         {"#include </etc/passwd>", "1: #include <…> of a path: expected a CUDA header"},
         {"#include <cuda/../../a>", "1: #include <…> of a path: expected a CUDA header"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         includes_t includes = {0};
         free(source_strip(cases[i].text, &includes));
         char *found =
@@ -120,7 +108,6 @@ static void test_hidden_includes(void **state) {
 }
 
 static void test_mentions(void **state) {
-    (void)state;
     static char code[] = "x BATCH_2 SUBBATCH N1+N2 HIDDEN";
     const source_t source = {.code = code};
     assert_false(source_mentions(&source, "BATCH"));
@@ -132,9 +119,7 @@ static void test_mentions(void **state) {
 
 static const source_t *get(source_set_t *set, const char *path) {
     const source_t *source;
-    error_t err = ERROR_INIT;
-    if (source_get(set, ROOT, path, &source, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(source_get(set, ROOT, path, &source, &err));
     return source;
 }
 
@@ -146,7 +131,6 @@ static const char *header(const source_t *source, const char *name) {
 }
 
 static void test_headers_are_collected(void **state) {
-    (void)state;
     source_set_t set = {0};
     const source_t *source = get(&set, KERNELS "02_constant.cu");
     assert_string_equal(source->name, "kernels/mlp_infer/02_constant.cu");
@@ -186,21 +170,16 @@ static void digest_of(const char *root, const char *header, char digest[HASH_TEX
 }
 
 static void test_the_digest_is_of_the_headers_too(void **state) {
-    (void)state;
-    char *root, one[HASH_TEXT], two[HASH_TEXT], again[HASH_TEXT];
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&root, &err), STATUS_OK);
+    char *root = temporary_folder(), one[HASH_TEXT], two[HASH_TEXT], again[HASH_TEXT];
     digest_of(root, "enum { N = 1 };\n", one);
     digest_of(root, "enum { N = 2 };\n", two);
     digest_of(root, "enum { N = 1 };\n", again);
     assert_string_not_equal(one, two);
     assert_string_equal(one, again);
-    assert_int_equal(fs_remove_tree(root, &err), STATUS_OK);
-    free(root);
+    fs_remove_temporary(&root);
 }
 
 static void test_one_spelling_of_two_headers(void **state) {
-    (void)state;
     source_set_t set = {0};
     const source_t *source;
     error_t err = ERROR_INIT;
@@ -212,7 +191,6 @@ static void test_one_spelling_of_two_headers(void **state) {
 }
 
 static void test_usage_in_log(void **state) {
-    (void)state;
     static const char log[] =
         "ptxas info    : 24 bytes gmem\n"
         "ptxas info    : Compiling entry function 'a' for 'sm_90'\n"
@@ -231,7 +209,6 @@ static void test_usage_in_log(void **state) {
 }
 
 static void test_skip_in_log(void **state) {
-    (void)state;
     static const struct {
         const char *log, *reason;
     } cases[] = {
@@ -242,7 +219,7 @@ static void test_skip_in_log(void **state) {
         {"k.cu(3): error: identifier \"SKIP: \" is undefined\n", NULL},
         {"", NULL},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char *reason = compile_log_skip(cases[i].log);
         if (cases[i].reason == NULL)
             assert_null(reason);
@@ -253,7 +230,6 @@ static void test_skip_in_log(void **state) {
 }
 
 static void test_reason_in_log(void **state) {
-    (void)state;
     static const struct {
         const char *log, *reason;
     } cases[] = {
@@ -269,25 +245,11 @@ static void test_reason_in_log(void **state) {
          "error: caf? \xc3\xa9 \xe2\x80\xa6 ?? ??? ?"}, /* what is not UTF-8 */
         {"", "the compiler gave no reason"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char *reason = compile_log_reason(cases[i].log);
         assert_string_equal(reason, cases[i].reason);
         free(reason);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strip),
-        cmocka_unit_test(test_includes),
-        cmocka_unit_test(test_hidden_includes),
-        cmocka_unit_test(test_mentions),
-        cmocka_unit_test(test_headers_are_collected),
-        cmocka_unit_test(test_the_digest_is_of_the_headers_too),
-        cmocka_unit_test(test_one_spelling_of_two_headers),
-        cmocka_unit_test(test_usage_in_log),
-        cmocka_unit_test(test_skip_in_log),
-        cmocka_unit_test(test_reason_in_log),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,14 +1,6 @@
 /* The table of conditions: what must agree in runs that are compared, in boots, in parts of a run. */
+#include "checks.h"
 #include "results/conditions.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { NEVER = RESUMED + 1, IN_BOOTS };
 
@@ -44,7 +36,7 @@ static const struct {
     {"measured.copy_bytes_per_s", NEVER, NEVER, false, false},
     {"of a later version", NEVER, NEVER, false, false},
 };
-enum { N_FACTS = sizeof FACTS / sizeof *FACTS };
+enum { N_FACTS = COUNT_OF(FACTS) };
 
 static bool begins(int from, int relation) {
     return from == IN_BOOTS ? relation == BOOTS : relation >= from;
@@ -64,7 +56,6 @@ static size_t count_broken(const environment_t *a, const environment_t *b, relat
 }
 
 static void test_relations_are_nested(void **state) {
-    (void)state;
     for (size_t i = 0; i < N_FACTS; i++) {
         environment_t one = with(FACTS[i].key, "1"), other = with(FACTS[i].key, "2-3"), none = {0};
         for (int relation = COMPARED; relation <= RESUMED; relation++) {
@@ -88,7 +79,6 @@ static void test_relations_are_nested(void **state) {
 
 /* What may differ in runs that are compared is named; nothing else is. */
 static void test_the_rest_is_named(void **state) {
-    (void)state;
     for (size_t i = 0; i < N_FACTS; i++) {
         environment_t one = with(FACTS[i].key, "100"), other = with(FACTS[i].key, "102");
         run_differences_t list = conditions_changed(&one, &other);
@@ -117,7 +107,6 @@ static void test_the_rest_is_named(void **state) {
 
 /* Slurm gives a job the cores that are free: which they are is no condition, how many is. */
 static void test_boots_have_as_many_cores(void **state) {
-    (void)state;
     environment_t base = with("host.cpus", "0-3,8"), moved = with("host.cpus", "1,4-7"),
                   fewer = with("host.cpus", "0-3");
     assert_int_equal(count_broken(&base, &moved, BOOTS), 0);
@@ -132,7 +121,6 @@ static void test_boots_have_as_many_cores(void **state) {
 }
 
 static void test_what_machines_differ_in(void **state) {
-    (void)state;
     assert_true(condition_is_of_machine("host.name"));
     assert_true(condition_is_of_machine("host.load"));
     assert_true(condition_is_of_machine("gpu.uuid"));
@@ -143,7 +131,6 @@ static void test_what_machines_differ_in(void **state) {
 }
 
 static void test_older_runs_are_steady(void **state) {
-    (void)state;
     environment_t older = {0}, steady = with("measure.mode", "steady"),
                   cold = with("measure.mode", "cold");
     assert_int_equal(count_broken(&older, &steady, COMPARED), 0);
@@ -154,7 +141,6 @@ static void test_older_runs_are_steady(void **state) {
 
 /* A locked clock that is null in run.json is none. */
 static void test_null_is_none(void **state) {
-    (void)state;
     environment_t none = {0}, null = {0};
     environment_set_number(&null, "measure.lock_clocks.locked_mhz", NAN);
     assert_int_equal(count_broken(&none, &null, COMPARED), 0);
@@ -163,24 +149,12 @@ static void test_null_is_none(void **state) {
 }
 
 static void test_names_are_those_of_both_tables(void **state) {
-    (void)state;
     static const char *const NAMES[] = {"gpu", "mode", "locked-clock", "params", "trust", "clock"};
     text_list_t names = conditions_names();
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+    for (size_t i = 0; i < COUNT_OF(NAMES); i++)
         assert_true(text_list_has(&names, NAMES[i]));
     assert_false(text_list_has(&names, "unit"));
     text_list_free(&names);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_relations_are_nested),
-        cmocka_unit_test(test_the_rest_is_named),
-        cmocka_unit_test(test_boots_have_as_many_cores),
-        cmocka_unit_test(test_what_machines_differ_in),
-        cmocka_unit_test(test_older_runs_are_steady),
-        cmocka_unit_test(test_null_is_none),
-        cmocka_unit_test(test_names_are_those_of_both_tables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

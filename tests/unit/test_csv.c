@@ -1,30 +1,22 @@
 /* The CSV reader, and the study's logs read through it. What tests/fixtures/invalid_csv.txt holds
  * must be refused. */
+#include "checks.h"
 #include "io/csv.h"
-#include "near.h"
+#include "made_case.h"
 #include "refusals.h"
 #include "results/study_csv.h"
+#include "results_folder.h"
+#include "temporary_folder.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define FIXTURES "tests/fixtures/plot/"
 
 static void parse(const char *text, csv_table_t *table) {
-    error_t err = ERROR_INIT;
-    if (csv_parse("x.csv", text, strlen(text), table, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(csv_parse("x.csv", text, strlen(text), table, &err));
 }
 
 static void same_table_whatever_the_line_ends(void **state) {
-    (void)state;
     static const char *const TEXTS[] = {
         "a,b\n1,2\n3,4\n",
         "a,b\r\n1,2\r\n3,4\r\n",
@@ -35,7 +27,7 @@ static void same_table_whatever_the_line_ends(void **state) {
         "\"a\",\"b\"\n\"1\",2\n3 ,\t\"4\" \n",
         " a , b\n+1,2.0\n3e0,4.\n",
     };
-    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(TEXTS); i++) {
         csv_table_t table;
         parse(TEXTS[i], &table);
         assert_true(csv_has_header(&table, (const char *const[]){"a", "b"}, 2));
@@ -47,7 +39,6 @@ static void same_table_whatever_the_line_ends(void **state) {
 }
 
 static void quoted_names_keep_commas_quotes_and_lines(void **state) {
-    (void)state;
     csv_table_t table;
     parse("\"a, b\",\"say \"\"x\"\"\",\"two\nlines\"\n1,2,3\n", &table);
     assert_int_equal(table.columns.n, 3);
@@ -59,7 +50,6 @@ static void quoted_names_keep_commas_quotes_and_lines(void **state) {
 }
 
 static void many_rows_keep_their_values_and_lines(void **state) {
-    (void)state;
     char *text;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
@@ -77,7 +67,6 @@ static void many_rows_keep_their_values_and_lines(void **state) {
 }
 
 static void header_is_compared_exactly(void **state) {
-    (void)state;
     csv_table_t table;
     parse("a,b\n", &table);
     assert_int_equal(table.n_rows, 0);
@@ -93,12 +82,10 @@ static status_t load_invalid(const char *path, error_t *err) {
 }
 
 static void invalid_files_are_refused_with_file_line_and_column(void **state) {
-    (void)state;
     check_refusals("tests/fixtures/invalid_csv.txt", load_invalid);
 }
 
 static void a_missing_file_is_named(void **state) {
-    (void)state;
     study_log_t log;
     error_t err = ERROR_INIT;
     assert_int_equal(study_csv_load(FIXTURES "absent.csv", &log, &err), STATUS_USAGE);
@@ -106,14 +93,11 @@ static void a_missing_file_is_named(void **state) {
 }
 
 static void load(const char *path, study_log_t *log) {
-    error_t err = ERROR_INIT;
-    if (study_csv_load(path, log, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(study_csv_load(path, log, &err));
 }
 
 /* Rows stand in any order; three rows of batch 4, one of them far off, give their median. */
 static void study_log_is_sorted_and_takes_medians(void **state) {
-    (void)state;
     study_log_t log;
     load(FIXTURES "study_cuda.csv", &log);
     assert_int_equal(log.kind, STUDY_CUDA);
@@ -134,7 +118,6 @@ static void study_log_is_sorted_and_takes_medians(void **state) {
 }
 
 static void study_log_is_recognised_by_its_header(void **state) {
-    (void)state;
     study_log_t log;
     load(FIXTURES "study_pytorch.csv", &log);
     assert_int_equal(log.kind, STUDY_PYTORCH);
@@ -149,16 +132,55 @@ static void study_log_is_recognised_by_its_header(void **state) {
     study_log_free(&log);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_table_whatever_the_line_ends),
-        cmocka_unit_test(quoted_names_keep_commas_quotes_and_lines),
-        cmocka_unit_test(many_rows_keep_their_values_and_lines),
-        cmocka_unit_test(header_is_compared_exactly),
-        cmocka_unit_test(invalid_files_are_refused_with_file_line_and_column),
-        cmocka_unit_test(a_missing_file_is_named),
-        cmocka_unit_test(study_log_is_sorted_and_takes_medians),
-        cmocka_unit_test(study_log_is_recognised_by_its_header),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- Which cases get a row of the study's tables: a made-up number is worse than none. And rows
+ * of timings.csv that names would break. */
+
+static const char *const NO_H2D[] = {"malloc", "kernel", "d2h", "free", "total", NULL};
+static const char *const NO_MALLOC[] = {"h2d", "kernel", "d2h", "free", "total", NULL};
+static const char *const NO_COPIES[] = {"init", "forward", "total", NULL};
+
+/* A GPU's copy that was not timed took some time; a CPU has nothing to copy to. */
+static void test_only_a_cpu_copies_for_nothing(void **state) {
+    const char *folder = *state;
+    write_header(folder, NULL, "NVIDIA H200", "{}");
+    append(folder, make_result("cuda", "01_study", 1, NO_H2D, 1000));
+    append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(folder, make_result("cuda", "01_study", 4, NO_MALLOC, 1000));
+    case_result_t host = make_result("pytorch", "eager", 8, NO_COPIES, 1000);
+    set_text(&host.spec.device, "cpu");
+    set_text(&host.spec.id, "mlp_infer/pytorch-cpu/eager/batch=8");
+    append(folder, host);
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    assert_ok(results_write_derived(&run, &err));
+    char *cuda = read_file(folder, "mlp_timing_log.csv");
+    char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
+    assert_string_equal(cuda, "Batch,Malloc,H2D,Kernel,D2H,Free,Total\n"
+                              "2,0.001000,0.002000,0.003000,0.004000,0.005000,0.006000\n");
+    assert_string_equal(pytorch, "Batch,Init,H2D,Forward,D2H,Total\n"
+                                 "8,0.001000,0.000000,0.002000,0.000000,0.003000\n");
+    free(cuda);
+    free(pytorch);
+    record_free(&run);
 }
+
+static void test_names_do_not_break_a_row(void **state) {
+    const char *folder = *state;
+    static const char *const VARIANTS[] = {"a\rb", "a\nb", "a,b", "a\"b"};
+    static const char *const FIELDS[] = {",\"a\rb\",", ",\"a\nb\",", ",\"a,b\",", ",\"a\"\"b\","};
+    char *path = fs_join(folder, "timings.csv");
+    for (size_t i = 0; i < COUNT_OF(VARIANTS); i++) {
+        case_result_t result = make_result("cpu", VARIANTS[i], 1, NO_COPIES, 1000);
+        const record_t run = {.cases = &result, .n_cases = 1};
+        assert_ok(results_write_timings_csv(&run, path, &err));
+        char *text = read_file(folder, "timings.csv");
+        assert_non_null(strstr(text, FIELDS[i]));
+        free(text);
+        result_free(&result);
+    }
+    free(path);
+}
+
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "run_tests.h"

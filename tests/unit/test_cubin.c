@@ -1,42 +1,26 @@
+#include "checks.h"
 #include "cuda/cubin.h"
-
-#include "base/memory.h"
 #include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define FOLDER "tests/fixtures/cubin/"
 
 static const char *const FILES[] = {FOLDER "two_kernels.sm_75.cubin",
                                     FOLDER "two_kernels.sm_90.cubin"};
-enum { N_FILES = sizeof FILES / sizeof FILES[0] };
+enum { N_FILES = COUNT_OF(FILES) };
 
 static char *load(const char *path, size_t *size) {
     char *data;
-    error_t err = ERROR_INIT;
-    if (fs_read(path, &data, size, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(fs_read(path, &data, size, &err));
     return data;
 }
 
 static cubin_t open_cubin(const char *data, size_t size) {
     cubin_t cubin;
-    error_t err = ERROR_INIT;
-    if (cubin_open(data, size, &cubin, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(cubin_open(data, size, &cubin, &err));
     return cubin;
 }
 
 static void test_kernels_are_sorted(void **state) {
-    (void)state;
     for (size_t i = 0; i < N_FILES; i++) {
         size_t size;
         char *data = load(FILES[i], &size);
@@ -52,7 +36,6 @@ static void test_kernels_are_sorted(void **state) {
 }
 
 static void test_objects(void **state) {
-    (void)state;
     static const uint32_t expected[5] = {128, 4, 0, 0, 1};
     for (size_t i = 0; i < N_FILES; i++) {
         size_t size;
@@ -70,7 +53,6 @@ static void test_objects(void **state) {
 }
 
 static void test_object_errors(void **state) {
-    (void)state;
     size_t size;
     char *data = load(FILES[1], &size);
     cubin_t cubin = open_cubin(data, size);
@@ -86,9 +68,7 @@ static void test_object_errors(void **state) {
 
 static void code_hash(const char *data, size_t size, char hash[33]) {
     cubin_t cubin = open_cubin(data, size);
-    error_t err = ERROR_INIT;
-    if (cubin_code_hash(&cubin, hash, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(cubin_code_hash(&cubin, hash, &err));
     assert_int_equal(strlen(hash), 32);
 }
 
@@ -100,7 +80,6 @@ static size_t find_bytes(const char *data, size_t size, const void *bytes, size_
 }
 
 static void test_code_hash_follows_the_code(void **state) {
-    (void)state;
     char turing[33], hopper[33], changed[33];
     size_t turing_size, size;
     char *turing_data = load(FILES[0], &turing_size), *data = load(FILES[1], &size);
@@ -124,7 +103,6 @@ static void test_code_hash_follows_the_code(void **state) {
 }
 
 static void test_no_kernel(void **state) {
-    (void)state;
     size_t size;
     char *data = load(FOLDER "no_kernel.sm_90.cubin", &size);
     cubin_t cubin = open_cubin(data, size);
@@ -142,7 +120,6 @@ static void test_no_kernel(void **state) {
 }
 
 static void test_other_files_are_refused(void **state) {
-    (void)state;
     static const char text[] =
         "// no cubin, but long enough to hold the header of an ELF file, a kernel";
     cubin_t cubin;
@@ -181,7 +158,6 @@ static bool read_everything(const char *data, size_t size) {
 }
 
 static void test_truncated(void **state) {
-    (void)state;
     for (size_t i = 0; i < N_FILES; i++) {
         size_t size, accepted = 0;
         char *data = load(FILES[i], &size);
@@ -195,7 +171,6 @@ static void test_truncated(void **state) {
 }
 
 static void test_flipped(void **state) {
-    (void)state;
     static const unsigned char masks[] = {0x01, 0x80, 0xff};
     size_t size, refused = 0;
     char *data = load(FILES[1], &size);
@@ -211,16 +186,4 @@ static void test_flipped(void **state) {
     free(data);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_are_sorted),
-        cmocka_unit_test(test_objects),
-        cmocka_unit_test(test_object_errors),
-        cmocka_unit_test(test_code_hash_follows_the_code),
-        cmocka_unit_test(test_no_kernel),
-        cmocka_unit_test(test_other_files_are_refused),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_flipped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,11 +1,11 @@
 /* Descriptions of operators as data: what tests/fixtures/invalid_operators.txt holds must be refused.
  * What a whole description is read as, and what follows from it for a case. */
-#include "refusals.h"
-
+#include "checks.h"
 #include "io/json.h"
+#include "refusals.h"
+#include "temporary_folder.h"
 #include "workloads/described/description.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #define FIXTURES "tests/fixtures/"
@@ -27,14 +27,11 @@ static status_t load_invalid(const char *path, error_t *err) {
 }
 
 static void test_invalid_descriptions(void **state) {
-    (void)state;
     check_refusals(FIXTURES "invalid_operators.txt", load_invalid);
 }
 
 static void load(const char *folder, description_t *description) {
-    error_t err = ERROR_INIT;
-    if (description_load(folder, description, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(description_load(folder, description, &err));
 }
 
 static int load_everything(void **state) {
@@ -116,7 +113,7 @@ static void test_arrays(void **state) {
         {"largest", false, false, true, ELEMENT_I64, {0}, 1},
         {"sum", false, false, true, ELEMENT_F64, {0}, 0},
     };
-    assert_int_equal(d->n_arrays, sizeof ARRAYS / sizeof ARRAYS[0]);
+    assert_int_equal(d->n_arrays, COUNT_OF(ARRAYS));
     for (size_t i = 0; i < d->n_arrays; i++) {
         const described_array_t *array = &d->arrays[i];
         assert_string_equal(array->name, ARRAYS[i].name);
@@ -163,14 +160,13 @@ static void test_values_and_shapes(void **state) {
     assert_memory_equal(values.scope.values, expected, sizeof expected);
 
     described_shape_t shape;
-    error_t err = ERROR_INIT;
-    assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_OK);
+    assert_ok(description_shape(d, 0, &spec, &shape, &err));
     assert_int_equal(shape.element, ELEMENT_F16);
     const size_t sizes[] = {6, 200, 3};
     assert_memory_equal(shape.sizes, sizes, sizeof sizes);
     assert_int_equal(shape.n, 3600);
     assert_int_equal(shape.bytes, 7200);
-    assert_int_equal(description_shape(d, 7, &spec, &shape, &err), STATUS_OK);
+    assert_ok(description_shape(d, 7, &spec, &shape, &err));
     assert_int_equal(shape.element, ELEMENT_F64);
     assert_int_equal(shape.n, 1);
     assert_int_equal(shape.bytes, 8);
@@ -206,7 +202,7 @@ static void test_where_and_cost(void **state) {
         bool allowed;
     } CASES[] = {{"f32", 127, true}, {"f16", 127, true}, {"f16", 128, false}, {"f32", 128, true}};
     error_t err = ERROR_INIT;
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_t spec = make_case(CASES[i].dtype, CASES[i].rows, 4);
         bool allowed;
         double bytes, flops;
@@ -229,7 +225,6 @@ static void test_where_and_cost(void **state) {
 }
 
 static void test_defaults(void **state) {
-    (void)state;
     description_t d;
     load(FIXTURES "operators/smallest", &d);
     assert_string_equal(d.summary, "");
@@ -240,16 +235,15 @@ static void test_defaults(void **state) {
     assert_true(d.arrays[0].is_input && d.arrays[0].is_output);
     check_bounds(d.arrays[0].bounds[ELEMENT_F32], 1e-5, INFINITY);
     case_t spec = {.dtype = (char[]){"f32"}};
-    error_t err = ERROR_INIT;
     bool allowed = false;
     double bytes, flops;
-    assert_int_equal(description_where(&d, &spec, &allowed, &err), STATUS_OK);
+    assert_ok(description_where(&d, &spec, &allowed, &err));
     assert_true(allowed);
-    assert_int_equal(description_cost(&d, &spec, &bytes, &flops, &err), STATUS_OK);
+    assert_ok(description_cost(&d, &spec, &bytes, &flops, &err));
     assert_true(isnan(bytes) && isnan(flops));
     /* The copy of a saved run is the same, but for its folder. */
     description_t copy;
-    assert_int_equal(description_parse("run.json", d.json, &copy, &err), STATUS_OK);
+    assert_ok(description_parse("run.json", d.json, &copy, &err));
     assert_null(copy.folder);
     assert_string_equal(copy.hash, "");
     assert_string_equal(copy.name, "smallest");
@@ -260,9 +254,8 @@ static void test_defaults(void **state) {
 /* ---- folders ---------------------------------------------------------------------------------- */
 
 static void write_file(const char *folder, const char *name, const char *text) {
-    error_t err = ERROR_INIT;
     char *path = fs_join(folder, name);
-    assert_int_equal(fs_write_atomic(path, text, strlen(text), &err), STATUS_OK);
+    assert_ok(fs_write_atomic(path, text, strlen(text), &err));
     free(path);
 }
 
@@ -278,15 +271,13 @@ static char *hash_or_error(const char *folder) {
 }
 
 static void test_hash(void **state) {
-    (void)state;
     static const char *const STEPS[][2] = {
         /* each changes the hash */
         {"reference.py", "x"}, {"reference.py", "y"},    {"other.py", "x"},
         {"other.py", "xy"},    {"workload.json", "+\n"},
     };
     char *folder = NULL, *json = read_text(FIXTURES "operators/smallest/workload.json");
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    folder = temporary_folder();
     write_file(folder, "workload.json", json);
     char *before = hash_or_error(folder);
     char *missing = mem_format("%s: found no reference.py, which a workload needs beside "
@@ -294,7 +285,7 @@ static void test_hash(void **state) {
                                folder);
     assert_string_equal(before, missing);
     free(missing);
-    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(STEPS); i++) {
         char *text = STEPS[i][1][0] == '+' ? mem_format("%s\n", json) : mem_text(STEPS[i][1]);
         write_file(folder, STEPS[i][0], text);
         char *after = hash_or_error(folder);
@@ -323,14 +314,13 @@ static void test_hash(void **state) {
     free(name);
     free(after);
     free(before);
-    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(folder, &err));
     free(json);
     free(folder);
 }
 
 /* Fills and scalars of a case follow its params; and a shape has up to eight sizes. */
 static void test_expressions_over_params(void **state) {
-    (void)state;
     static const char TEXT[] =
         "{\"schema\": 1, \"name\": \"n\", \"params\": {\"rows\": {\"default\": 4}, \"cols\": "
         "{\"default\": 16}}, \"dtypes\": [\"f32\"], \"inputs\": [{\"name\": \"x\", \"dtype\": "
@@ -379,25 +369,11 @@ static void test_expressions_over_params(void **state) {
 }
 
 static void test_missing_folder(void **state) {
-    (void)state;
     char *text = hash_or_error("no/such/operator");
     assert_true(text_starts(text, "no/such/operator/workload.json: "));
     free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invalid_descriptions),
-        cmocka_unit_test(test_head_and_params),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_tolerances),
-        cmocka_unit_test(test_values_and_shapes),
-        cmocka_unit_test(test_shapes_that_fail),
-        cmocka_unit_test(test_where_and_cost),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_missing_folder),
-        cmocka_unit_test(test_expressions_over_params),
-    };
-    return cmocka_run_group_tests(tests, load_everything, free_everything);
-}
+#define GROUP_SET_UP load_everything
+#define GROUP_TEAR_DOWN free_everything
+#include "run_tests.h"

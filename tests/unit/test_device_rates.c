@@ -1,31 +1,21 @@
 /* The device's rates: from calibration cases, and what follows from its architecture. */
+#include "checks.h"
 #include "limits/limits.h"
-
-#include "base/memory.h"
+#include "made_case.h"
 #include "timed_result.h"
-
 #include "workloads/described/described.h"
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 /* A finished case of the workload that measures the device. */
 static case_result_t device_result(const char *engine, const char *variant, int64_t bytes,
                                    double kernel_ns) {
     case_result_t result =
         make_result("device", engine, bytes, (timed_t[]){{"kernel", kernel_ns}, {NULL, 0}});
-    free(result.spec.variant);
-    result.spec.variant = mem_text(variant);
+    set_text(&result.spec.variant, variant);
     return result;
 }
 
 /* A copy moves each byte twice, reading it moves it once. */
 static void test_calibration(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.l2_bytes = 50e6;
     case_result_t copy = device_result("cuda", "copy", 1 << 30, 500000);
@@ -46,8 +36,7 @@ static void test_calibration(void **state) {
     case_result_t bus =
         make_result("device", "cuda", 55000000,
                     (timed_t[]){{"h2d", 1000000}, {"d2h", 1100000}, {"both", 1250000}, {NULL, 0}});
-    free(bus.spec.variant);
-    bus.spec.variant = mem_text("bus");
+    set_text(&bus.spec.variant, "bus");
     device_rates_calibrate(&bus, &rates);
     assert_true(fabs(rates.bus_in_bytes_per_s / 55e9 - 1) < 1e-12);
     assert_true(fabs(rates.bus_out_bytes_per_s / 50e9 - 1) < 1e-12);
@@ -62,7 +51,6 @@ static void test_calibration(void **state) {
 }
 
 static void test_what_does_not_calibrate(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.l2_bytes = 50e6;
     const timed_t times[] = {{"kernel", 500000}, {"kernel_graph", 1}, {"event_pair", 1}, {NULL, 0}};
@@ -76,7 +64,7 @@ static void test_what_does_not_calibrate(void **state) {
         device_result("cuda", "copy", 1 << 30, 500000),
     };
     results[6].status = CASE_FAILED;
-    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+    for (size_t i = 0; i < COUNT_OF(results); i++) {
         device_rates_calibrate(&results[i], &rates);
         result_free(&results[i]);
     }
@@ -90,14 +78,12 @@ static void assert_rate(double flops_per_s, double expected) {
 
 /* A product of n x n takes 2 n³ operations. */
 static void test_library_rates(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     const int64_t bytes = 8192LL * 8192 * 4;
     const double flops = 2.0 * 8192 * 8192 * 8192;
     const timed_t times[] = {{"f32", 20e6}, {"f16", 1.6e6}, {NULL, 0}};
     case_result_t result = make_result("device", "cuda", bytes, times);
-    free(result.spec.variant);
-    result.spec.variant = mem_text("matmul");
+    set_text(&result.spec.variant, "matmul");
     device_rates_calibrate(&result, &rates);
     assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 20e-3);
     assert_rate(matmul_flops_per_s(&rates, MATMUL_F16), flops / 1.6e-3);
@@ -114,24 +100,20 @@ static void test_library_rates(void **state) {
 static case_result_t training(const char *dtype, double ns) {
     case_result_t result =
         make_result("mlp_train", "cuda", 784, (timed_t[]){{"train_device", ns}, {NULL, 0}});
-    free(result.spec.dtype);
-    result.spec.dtype = mem_text(dtype);
+    set_text(&result.spec.dtype, dtype);
     result.limit.phase = mem_text("train_device");
     return result;
 }
 
 /* Its description says how many operations it has. */
 static void test_an_own_operator_raises_no_rate(void **state) {
-    (void)state;
     const description_t *gemm;
-    error_t err = ERROR_INIT;
-    assert_int_equal(described_add("kernels/gemm", NULL, &gemm, &err), STATUS_OK);
+    assert_ok(described_add("kernels/gemm", NULL, &gemm, &err));
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     case_result_t result = training("f16", 1);
     case_free(&result.spec);
     result.spec = workload_defaults(workload_find(gemm->name));
-    free(result.spec.engine);
-    result.spec.engine = mem_text("cuda");
+    set_text(&result.spec.engine, "cuda");
     assert_true(matmul_type_of(&result.spec) == MATMUL_F16);
     device_rates_calibrate(&result, &rates);
     assert_true(isnan(rates.own_flops_per_s[MATMUL_F16]));
@@ -140,7 +122,6 @@ static void test_an_own_operator_raises_no_rate(void **state) {
 
 /* The fastest of our own cases counts if it is faster than the library. */
 static void test_own_rates(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.library_flops_per_s[MATMUL_F32] = 50e12;
     case_result_t result = training("f32", 8e6);
@@ -168,7 +149,6 @@ static void test_own_rates(void **state) {
 }
 
 static void test_other_work_is_no_rate_of_products(void **state) {
-    (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     case_result_t result =
         make_result("linreg_train", "cuda", 5000000, (timed_t[]){{"train_device", 1e6}, {NULL, 0}});
@@ -180,7 +160,6 @@ static void test_other_work_is_no_rate_of_products(void **state) {
 
 /* A run's head tells them where its cases do not. */
 static void test_library_rates_of_a_record(void **state) {
-    (void)state;
     record_t run = {0};
     environment_set_number(&run.environment, "measured.matmul_f32_flops_per_s", 50e12);
     environment_set_number(&run.environment, "measured.matmul_tf32_flops_per_s", 400e12);
@@ -195,14 +174,13 @@ static void test_library_rates_of_a_record(void **state) {
 /* What an H200 says of itself, and others: whitepapers have 989 TFLOP/s at 1.83 GHz for the same
  * chip. */
 static void test_peaks_of_chips(void **state) {
-    (void)state;
     static const struct {
         const char *arch;
         double f16_flops_a_clock, fp32_flops_a_clock, kept_kib;
     } CHIPS[] = {{"sm_70", 1024, 128, 484},  {"sm_75", 1024, 128, 484},  {"sm_80", 2048, 128, 484},
                  {"sm_86", 1024, 256, 484},  {"sm_89", 1024, 256, 484},  {"sm_90", 4096, 256, 484},
                  {"sm_100", 8192, 256, 740}, {"sm_120", 1024, 256, 484}, {"sm_999", NAN, 256, 484}};
-    for (size_t i = 0; i < sizeof CHIPS / sizeof *CHIPS; i++) {
+    for (size_t i = 0; i < COUNT_OF(CHIPS); i++) {
         environment_t env = {0};
         environment_set(&env, "gpu.arch", CHIPS[i].arch);
         environment_set_number(&env, "gpu.multiprocessors", 132);
@@ -225,16 +203,4 @@ static void test_peaks_of_chips(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calibration),
-        cmocka_unit_test(test_what_does_not_calibrate),
-        cmocka_unit_test(test_library_rates),
-        cmocka_unit_test(test_own_rates),
-        cmocka_unit_test(test_an_own_operator_raises_no_rate),
-        cmocka_unit_test(test_other_work_is_no_rate_of_products),
-        cmocka_unit_test(test_library_rates_of_a_record),
-        cmocka_unit_test(test_peaks_of_chips),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,17 +1,7 @@
 /* Differences found tile by tile are those of one plain loop. */
-#include "near.h"
-#include "stats/difference.h"
-
-#include "base/memory.h"
 #include "base/rng.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "checks.h"
+#include "stats/difference.h"
 
 typedef struct arrays {
     npy_t expected, found;
@@ -107,8 +97,7 @@ static const struct {
               {129, 4096}, {8, 16384}, {150001, 3}};
 
 static void tiles_are_of_no_consequence(void **state) {
-    (void)state;
-    for (size_t s = 0; s < sizeof SHAPES / sizeof *SHAPES; s++) {
+    for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         arrays_t a = make(SHAPES[s].rows, SHAPES[s].columns);
         assert_as_by_a_plain_loop(&a);
         free_arrays(&a);
@@ -117,8 +106,7 @@ static void tiles_are_of_no_consequence(void **state) {
 
 /* One element, in each place, is found as the worst element, row and column. */
 static void one_wrong_element_is_found_everywhere(void **state) {
-    (void)state;
-    for (size_t s = 0; s < sizeof SHAPES / sizeof *SHAPES; s++) {
+    for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         arrays_t a = make(SHAPES[s].rows, SHAPES[s].columns);
         const size_t n = a.expected.n, n_columns = difference_columns(&a.expected);
         for (size_t k = 0; k < 5; k++) {
@@ -137,7 +125,6 @@ static void one_wrong_element_is_found_everywhere(void **state) {
 
 /* Of equal errors the first is named; an infinity is no part of a norm; NaN is worse than all. */
 static void what_is_worst(void **state) {
-    (void)state;
     arrays_t a = make(300, 1024);
     a.found.values[200 * 1024 + 3] = a.expected.values[200 * 1024 + 3] = INFINITY;
     assert_as_by_a_plain_loop(&a);
@@ -159,7 +146,6 @@ static void what_is_worst(void **state) {
 }
 
 static void nothing_differs(void **state) {
-    (void)state;
     arrays_t a = make(0, 0);
     assert_true(find(&a).squares == 0);
     free_arrays(&a);
@@ -176,12 +162,4 @@ static void nothing_differs(void **state) {
     free_arrays(&a);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_are_of_no_consequence),
-        cmocka_unit_test(one_wrong_element_is_found_everywhere),
-        cmocka_unit_test(what_is_worst),
-        cmocka_unit_test(nothing_differs),
-    };
-    return cmocka_run_group_tests_name("difference", tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,14 +1,7 @@
 /* Expressions of operators: values, and the message for each kind of mistake. */
-#include "base/memory.h"
 #include "base/text.h"
+#include "checks.h"
 #include "expression/expression.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char *const NAMES[] = {"rows", "cols", "zero", "least", "sm_count"};
 static const int64_t VALUES[] = {10, 3, 0, INT64_MIN, 132};
@@ -43,7 +36,6 @@ static void check_failure(const char *text, status_t status, const char *message
 }
 
 static void test_values(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         int64_t value;
@@ -127,12 +119,11 @@ static void test_values(void **state) {
         {"0 ** 9223372036854775807", 0},
         {"-9223372036854775807 - 1", INT64_MIN},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(CASES); i++)
         check_value(CASES[i].text, CASES[i].value);
 }
 
 static void test_operations_that_fail(void **state) {
-    (void)state;
     static const char *const CASES[][2] = {
         {"rows + 9223372036854775807", "10 + 9223372036854775807: over 64 bits"},
         {"least - 1", "-9223372036854775808 - 1: over 64 bits"},
@@ -151,7 +142,7 @@ static void test_operations_that_fail(void **state) {
         {"1 && rows / zero", "10 / 0: division by zero"},
         {"0 || rows / zero", "10 / 0: division by zero"},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(CASES); i++)
         check_failure(CASES[i][0], STATUS_FAILED, CASES[i][1]);
 }
 
@@ -159,7 +150,6 @@ static void test_operations_that_fail(void **state) {
 #define START "expected a number, a name, \"-\" or \"(\""
 
 static void test_texts_that_are_refused(void **state) {
-    (void)state;
     static const char *const CASES[][2] = {
         {"", "character 1: found the end, " START},
         {"rows *", "character 7: found the end, " START},
@@ -196,7 +186,7 @@ static void test_texts_that_are_refused(void **state) {
                           "(known: T, f32, f16, bf16, f64, i32, i64, u8, bool)"},
         {"rows\n+ 1", "character 5: found \"\n\", expected an operator or the end"},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(CASES); i++)
         check_failure(CASES[i][0], STATUS_USAGE, CASES[i][1]);
 }
 
@@ -212,14 +202,13 @@ static char *nested(size_t n, const char *open, const char *middle, const char *
 }
 
 static void test_nesting(void **state) {
-    (void)state;
     static const char *const BRACKETS[][2] = {{"(", ")"},
                                               {"-", ""},
                                               {"1 ** ", ""},
                                               {"min(3, ", ")"},
                                               /* as many numbers waiting as a level can have */
                                               {"max(1, 1 == 1 + 1 * ", ")"}};
-    for (size_t i = 0; i < sizeof BRACKETS / sizeof BRACKETS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(BRACKETS); i++) {
         char *deepest = nested(31, BRACKETS[i][0], "3", BRACKETS[i][1]);
         char *deeper = nested(32, BRACKETS[i][0], "3", BRACKETS[i][1]);
         error_t err = ERROR_INIT;
@@ -234,7 +223,6 @@ static void test_nesting(void **state) {
 }
 
 static void test_long_texts(void **state) {
-    (void)state;
     char *sum = nested(499, "1+", "11", ""); /* 1000 bytes, and no nesting */
     assert_int_equal(strlen(sum), EXPRESSION_LONGEST);
     check_value(sum, 510);
@@ -250,7 +238,6 @@ static void test_long_texts(void **state) {
 
 /* A description's expressions are computed with more names than they may use. */
 static void test_a_longer_scope(void **state) {
-    (void)state;
     const scope_t fewer = {.names = NAMES, .n = 2};
     expression_t *expression;
     error_t err = ERROR_INIT;
@@ -265,7 +252,6 @@ static void test_a_longer_scope(void **state) {
 
 /* In float64, for scalars and fills. */
 static void test_reals(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         double value;
@@ -289,7 +275,7 @@ static void test_reals(void **state) {
         {"0 * -1 || zero", 0},
         {"zero == 0 || 1 / zero", 1},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         error_t err = ERROR_INIT;
         expression_t *expression;
         double value;
@@ -303,14 +289,13 @@ static void test_reals(void **state) {
 }
 
 static void test_reals_that_fail(void **state) {
-    (void)state;
     static const char *const CASES[][2] = {
         {"1 / zero", "1 / 0: division by zero"},
         {"ceil_div(rows / 4, zero)", "ceil_div(2.5, 0): division by zero"},
         {"10 ** 400", "10 ** 400: no finite number"},
         {"(-1) ** (1 / 2)", "-1 ** 0.5: no finite number"},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         error_t err = ERROR_INIT;
         expression_t *expression;
         double value;
@@ -323,16 +308,4 @@ static void test_reals_that_fail(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_reals_that_fail),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_operations_that_fail),
-        cmocka_unit_test(test_texts_that_are_refused),
-        cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_a_longer_scope),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,17 +1,6 @@
 /* Flags: from a kind and its numbers to a sentence and back. */
-#include "base/memory.h"
+#include "checks.h"
 #include "model/flag.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const struct {
     flag_t flag;
@@ -85,9 +74,8 @@ static void assert_value(double found, double expected) {
 }
 
 static void test_text_and_name(void **state) {
-    (void)state;
     bool seen[FLAG_OTHER + 1] = {false};
-    for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+    for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
         char *text = flag_text(&TABLE[i].flag), *name = flag_name(&TABLE[i].flag);
         assert_string_equal(text, TABLE[i].text);
         assert_string_equal(name, TABLE[i].name);
@@ -101,9 +89,8 @@ static void test_text_and_name(void **state) {
 }
 
 static void test_read_back(void **state) {
-    (void)state;
     flag_list_t list = {0};
-    for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+    for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
         flag_list_add_text(&list, TABLE[i].text);
         const flag_t *found = &list.items[i], *expected = &TABLE[i].flag;
         assert_int_equal(found->kind, expected->kind);
@@ -119,7 +106,6 @@ static void test_read_back(void **state) {
 
 /* Near to a known one, but not it: no byte of a saved text may be lost. */
 static void test_other_texts_stay_as_they_are(void **state) {
-    (void)state;
     static const char *const TEXTS[] = {
         "",
         "implausible: faster than the dram limit",
@@ -136,7 +122,7 @@ static void test_other_texts_stay_as_they_are(void **state) {
         "implausible: | 5 > 4 |\n\n## Findings",
         "%w %t",
     };
-    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(TEXTS); i++) {
         flag_list_t list = {0};
         flag_list_add_text(&list, TEXTS[i]);
         char *text = flag_text(&list.items[0]);
@@ -148,7 +134,6 @@ static void test_other_texts_stay_as_they_are(void **state) {
 }
 
 static void test_rounded_numbers_make_the_same_text(void **state) {
-    (void)state;
     for (double ns = 0.5; ns < 5e10; ns *= 1.0173) {
         const flag_t flag = {FLAG_UNDER_EVENT_FLOOR, {ns, ns * 3.7}, NULL};
         flag_list_t list = {0};
@@ -161,7 +146,6 @@ static void test_rounded_numbers_make_the_same_text(void **state) {
 }
 
 static void test_severity(void **state) {
-    (void)state;
     assert_true(flag_severity(&(flag_t){FLAG_GRAPH_SLOWER, {9000, 900}, NULL}) == 10);
     assert_true(flag_severity(&(flag_t){FLAG_UNDER_EVENT_FLOOR, {300, 600}, NULL}) == 2);
     assert_true(flag_severity(&(flag_t){FLAG_OVER_LIMIT, {1.5, NAN}, NULL}) == 1.5);
@@ -169,7 +153,6 @@ static void test_severity(void **state) {
 }
 
 static void test_lists(void **state) {
-    (void)state;
     flag_list_t list = {0}, more = {0};
     flag_list_add(&list, FLAG_OVER_LIMIT, "dram", 1.1, NAN);
     flag_list_add(&list, FLAG_SANITIZER, "memcheck", 3, NAN);
@@ -190,14 +173,4 @@ static void test_lists(void **state) {
     flag_list_free(&more);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_and_name),
-        cmocka_unit_test(test_read_back),
-        cmocka_unit_test(test_other_texts_stay_as_they_are),
-        cmocka_unit_test(test_rounded_numbers_make_the_same_text),
-        cmocka_unit_test(test_severity),
-        cmocka_unit_test(test_lists),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,15 +1,6 @@
 /* fleet/deviation: what the made-up fleets of tests/tools/fleet_truth.c do not tell apart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "checks.h"
 #include "fleet/deviation.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 enum { MACHINES = 5, CELLS = 3, PASSES = 6, SLOW = 3, HOST = 1 };
 
@@ -60,7 +51,6 @@ static gate_verdict_t verdict_of(const fleet_evidence_t *fleet, size_t group) {
 }
 
 static void each_clock_is_decided(void **state) {
-    (void)state;
     fleet_evidence_t fleet = make_fleet();
     slow_down(&fleet, 2, 1.1);
     fleet_decide(&fleet, GATE_THRESHOLD);
@@ -72,7 +62,6 @@ static void each_clock_is_decided(void **state) {
 }
 
 static void faster_cells_are_counted_too(void **state) {
-    (void)state;
     fleet_evidence_t fleet = make_fleet();
     slow_down(&fleet, 0, 1 / 1.1);
     slow_down(&fleet, 1, 1 / 1.2);
@@ -84,7 +73,6 @@ static void faster_cells_are_counted_too(void **state) {
 
 /* One of two cells has two values: the other one is the group. */
 static void two_values_belong_to_no_group(void **state) {
-    (void)state;
     fleet_evidence_t fleet = make_fleet();
     stats_side_t *side = slow_down(&fleet, 0, 1.5);
     side->bimodal = (bimodal_t){.found = true, .low = 1000, .high = 2000, .share_high = 0.5};
@@ -96,7 +84,6 @@ static void two_values_belong_to_no_group(void **state) {
 
 /* Rounds of one pass: a deviation, but no verdict. */
 static void without_passes_the_centre_is_told(void **state) {
-    (void)state;
     fleet_evidence_t fleet = make_fleet();
     stats_side_t *side = slow_down(&fleet, 2, 1.1);
     side->units[0].log_value += 1; /* an odd round */
@@ -109,7 +96,6 @@ static void without_passes_the_centre_is_told(void **state) {
 }
 
 static void two_machines_have_no_median(void **state) {
-    (void)state;
     fleet_evidence_t fleet = make_fleet();
     slow_down(&fleet, 2, 2);
     for (size_t m = 0; m < MACHINES; m++)
@@ -121,13 +107,4 @@ static void two_machines_have_no_median(void **state) {
     free_fleet(&fleet);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_clock_is_decided),
-        cmocka_unit_test(faster_cells_are_counted_too),
-        cmocka_unit_test(two_values_belong_to_no_group),
-        cmocka_unit_test(without_passes_the_centre_is_told),
-        cmocka_unit_test(two_machines_have_no_median),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,23 +1,15 @@
 /* Workers that a server forks (reference_common/fork_server.py) are processes like those that are started: children
  * of bench, with their own streams, environment and end. If there is no server, they are started. */
-#include "worker/pool.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "temporary_folder.h"
+#include "worker/pool.h"
 
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char TOLD[] = "tests/fixtures/workers/told.py";
 static const double PATIENCE_S = 60;
@@ -68,9 +60,7 @@ static worker_link_t *make_link(test_t *test, const char *const *words, const ch
 static const char *const NONE[] = {NULL};
 
 static void start(worker_link_t *link) {
-    error_t err = ERROR_INIT;
-    if (worker_link_start(link, PATIENCE_S, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(worker_link_start(link, PATIENCE_S, &err));
 }
 
 static const char *told(const worker_link_t *link, const char *key) {
@@ -236,12 +226,10 @@ static void threads_would_be_lost(void **state) {
 
 /* Have `variable` name a file that looks like the GPU's. The folder is to be removed. */
 static char *make_device(const char *variable) {
-    char *folder;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    char *folder = temporary_folder();
     char *devices = fs_join(folder, "dev"), *device = fs_join(devices, "nvidiactl");
-    assert_int_equal(fs_make_folders(devices, &err), STATUS_OK);
-    assert_int_equal(fs_write_atomic(device, "", 0, &err), STATUS_OK);
+    assert_ok(fs_make_folders(devices, &err));
+    assert_ok(fs_write_atomic(device, "", 0, &err));
     setenv(variable, device, 1);
     free(device);
     free(devices);
@@ -368,25 +356,6 @@ static void each_pass_has_another_server(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_fork_is_as_if_it_had_been_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_fork_has_only_its_own_files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_ends_as_others_do, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_ends_with_bench, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(variables_of_its_command_are_set, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_json_cannot_say_is_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(users_engines_are_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_its_package_it_is_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(threads_would_be_lost, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_package_may_bind_its_process, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_package_may_open_the_gpu, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_compiles_has_the_compiler, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_wrapper_is_no_parent, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_a_server_it_is_started, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(with_other_cores_another_server_imports, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_server_for_all_of_its_packages, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_pass_has_another_server, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -1,48 +1,24 @@
 /* io/fs: reading, writing, folders and paths; every refusal names its path. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
+#include "checks.h"
 #include "gzip_file.h"
 #include "io/folders.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-static int make_folder(void **state) {
-    error_t err = ERROR_INIT;
-    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    error_t err = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &err);
-    bool gone = !fs_exists(*state);
-    free(*state);
-    return status == STATUS_OK && gone ? 0 : -1;
-}
-
 static void write_ok(const char *path, const void *data, size_t size) {
-    error_t err = ERROR_INIT;
-    if (fs_write_atomic(path, data, size, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(fs_write_atomic(path, data, size, &err));
 }
 
 static void assert_content(const char *path, const char *expected, size_t expected_size) {
-    error_t err = ERROR_INIT;
     char *data;
     size_t size;
-    if (fs_read(path, &data, &size, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(fs_read(path, &data, &size, &err));
     assert_int_equal(size, expected_size);
     assert_memory_equal(data, expected, size);
     assert_int_equal(data[size], '\0');
@@ -50,9 +26,8 @@ static void assert_content(const char *path, const char *expected, size_t expect
 }
 
 static size_t count_entries(const char *folder) {
-    error_t err = ERROR_INIT;
     text_list_t names = {0};
-    assert_int_equal(fs_list(folder, "", &names, &err), STATUS_OK);
+    assert_ok(fs_list(folder, "", &names, &err));
     size_t n = names.n;
     text_list_free(&names);
     return n;
@@ -165,9 +140,8 @@ static void gzip(void **state) {
     static const size_t sizes[] = {0, 1, 200000};
     char *path = fs_join(*state, "cases.jsonl.gz");
     char *data = noise(200000);
-    error_t err = ERROR_INIT;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        assert_int_equal(write_gzip(path, data, sizes[i], &err), STATUS_OK);
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        assert_ok(write_gzip(path, data, sizes[i], &err));
         size_t packed_size;
         char *packed = read_raw(path, &packed_size);
         assert_memory_equal(packed, "\x1f\x8b\x08", 3);
@@ -175,7 +149,7 @@ static void gzip(void **state) {
         assert_content(path, data, sizes[i]);
         /* Cut anywhere (but not before the magic) it must be an error, not a shorter file. */
         const size_t cuts[] = {3, packed_size / 2, packed_size - 9, packed_size - 1};
-        for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++) {
+        for (size_t c = 0; c < COUNT_OF(cuts); c++) {
             write_ok(path, packed, cuts[c]);
             char *unpacked = NULL;
             size_t size;
@@ -253,23 +227,22 @@ static void folders(void **state) {
 }
 
 static void removing_spares_what_links_point_at(void **state) {
-    error_t err = ERROR_INIT;
     char *kept = fs_join(*state, "kept"), *precious = fs_join(kept, "precious");
     char *doomed = fs_join(*state, "doomed"), *inner = fs_join(doomed, "link");
     char *link = fs_join(*state, "link"), *link_slash = fs_join(*state, "link/");
-    assert_int_equal(fs_make_folders(kept, &err), STATUS_OK);
-    assert_int_equal(fs_make_folders(doomed, &err), STATUS_OK);
+    assert_ok(fs_make_folders(kept, &err));
+    assert_ok(fs_make_folders(doomed, &err));
     write_ok(precious, "!", 1);
     assert_int_equal(symlink(kept, inner), 0);
     assert_int_equal(symlink(kept, link), 0);
-    assert_int_equal(fs_remove_tree(doomed, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(doomed, &err));
     assert_false(fs_exists(doomed));
     assert_content(precious, "!", 1);
-    assert_int_equal(fs_remove_tree(link_slash, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(link_slash, &err));
     struct stat info;
     assert_int_not_equal(lstat(link, &info), 0);
     assert_content(precious, "!", 1);
-    assert_int_equal(fs_remove_tree(kept, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(kept, &err));
     free(kept);
     free(precious);
     free(doomed);
@@ -279,11 +252,10 @@ static void removing_spares_what_links_point_at(void **state) {
 }
 
 static void paths(void **state) {
-    (void)state;
     static const struct {
         const char *folder, *name, *joined;
     } joins[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}};
-    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+    for (size_t i = 0; i < COUNT_OF(joins); i++) {
         char *joined = fs_join(joins[i].folder, joins[i].name);
         assert_string_equal(joined, joins[i].joined);
         free(joined);
@@ -292,7 +264,7 @@ static void paths(void **state) {
         const char *path, *stem;
     } stems[] = {{"sweeps/study.json", "study"},    {"study", "study"},       {"a.b/c", "c"},
                  {"cases.jsonl.gz", "cases.jsonl"}, {"x/.hidden", ".hidden"}, {"x/", ""}};
-    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+    for (size_t i = 0; i < COUNT_OF(stems); i++) {
         char *stem = fs_stem(stems[i].path);
         assert_string_equal(stem, stems[i].stem);
         free(stem);
@@ -304,9 +276,8 @@ static void programs_are_found_on_the_path(void **state) {
     char *first = fs_join(*state, "first"), *second = fs_join(*state, "second");
     char *plain = fs_join(first, "tool"), *folder = fs_join(first, "other");
     char *tool = fs_join(second, "tool"), *other = fs_join(second, "other");
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK); /* a folder is no program */
-    assert_int_equal(fs_make_folders(second, &err), STATUS_OK);
+    assert_ok(fs_make_folders(folder, &err)); /* a folder is no program */
+    assert_ok(fs_make_folders(second, &err));
     write_ok(plain, "", 0); /* not executable */
     write_ok(tool, "", 0);
     write_ok(other, "", 0);
@@ -391,7 +362,7 @@ static void temporary_folders_follow_tmpdir(void **state) {
     error_t err = ERROR_INIT;
     char *old = mem_text(getenv("TMPDIR")), *folder = NULL;
     setenv("TMPDIR", *state, 1);
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    folder = temporary_folder();
     assert_true(text_starts(folder, *state));
     struct stat info;
     assert_int_equal(stat(folder, &info), 0);
@@ -477,16 +448,15 @@ static void what_cannot_be_read_leaves_nothing(void **state) {
 }
 
 static void file_names(void **state) {
-    (void)state;
     static const char *const same[] = {"a", "03_vectorized", "h200-2026.11.28", "c++", "b=8"};
     static const char *const odd[] = {"",        ".",     "..",   "-x",       ".gcc", "my run",
                                       "run (2)", "t%w o", "a..b", "\xc3\xa4", "a$b"};
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+    for (size_t i = 0; i < COUNT_OF(same); i++) {
         char *name = fs_file_name(same[i]);
         assert_string_equal(name, same[i]);
         free(name);
     }
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    for (size_t i = 0; i < COUNT_OF(odd); i++) {
         char *name = fs_file_name(odd[i]);
         if (!text_is_name(name) || strlen(name) < strlen(odd[i]) + 8)
             fail_msg("\"%s\" became \"%s\"", odd[i], name);
@@ -501,24 +471,45 @@ static void file_names(void **state) {
     free(other);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_names),
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(files_follow_the_umask),
-        cmocka_unit_test(a_failed_write_leaves_nothing),
-        cmocka_unit_test(a_pipe_is_never_replaced),
-        cmocka_unit_test(a_new_file_replaces_none),
-        cmocka_unit_test(gzip),
-        cmocka_unit_test(unreadable_files),
-        cmocka_unit_test(folders),
-        cmocka_unit_test(removing_spares_what_links_point_at),
-        cmocka_unit_test(paths),
-        cmocka_unit_test(programs_are_found_on_the_path),
-        cmocka_unit_test(the_project_root),
-        cmocka_unit_test(temporary_folders_follow_tmpdir),
-        cmocka_unit_test(only_what_bench_made_is_removed),
-        cmocka_unit_test(what_cannot_be_read_leaves_nothing),
-    };
-    return cmocka_run_group_tests_name("fs", tests, make_folder, remove_folder);
+/* ---- io/fs: what killed processes left half-written is cleared away, and nothing else. */
+
+/* A child that has ended and is reaped had a number that nobody has now. */
+static long dead_pid(void) {
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return child;
 }
+
+static void orphans_are_removed_and_nothing_else(void **state) {
+    long dead = dead_pid();
+    char *folder = temporary_folder();
+    char *gone[] = {mem_format("run.json.%ld-0.tmp", dead), mem_format("a.b.%ld-12.tmp", dead)};
+    char *kept[] = {mem_format("run.json.%ld-0.tmp", (long)getpid()),
+                    mem_format("run.json.%ld-0.tmp2", dead),
+                    mem_format("run.json.%ld.tmp", dead),
+                    mem_text("run.json.-1-0.tmp"),
+                    mem_text("1-0.tmp"),
+                    mem_text(".tmp"),
+                    mem_text("notes.tmp")};
+    const size_t n_gone = COUNT_OF(gone), n_kept = COUNT_OF(kept);
+    for (size_t i = 0; i < n_gone + n_kept; i++) {
+        char *path = fs_join(folder, i < n_gone ? gone[i] : kept[i - n_gone]);
+        assert_ok(fs_write_atomic(path, "half", 4, &err));
+        free(path);
+    }
+    fs_remove_orphans(folder);
+    for (size_t i = 0; i < n_gone + n_kept; i++) {
+        char *name = i < n_gone ? gone[i] : kept[i - n_gone], *path = fs_join(folder, name);
+        assert_int_equal(fs_exists(path), i >= n_gone);
+        free(path);
+        free(name);
+    }
+    fs_remove_temporary(&folder);
+    fs_remove_orphans("/no/such/folder");
+}
+
+#define GROUP_SET_UP make_folder
+#define GROUP_TEAR_DOWN remove_folder
+#include "run_tests.h"

@@ -1,14 +1,7 @@
 /* Inputs of a sample on a GPU after a refill that the device fills: its memory and the host's agree, whoever else shares
  * the host's. The device here is the host. */
+#include "checks.h"
 #include "workloads/common/gpu_sample.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { DRAWN, LEFT_TO_THE_HOST, OUTPUT, ARRAYS };
 
@@ -77,8 +70,7 @@ static void make(state_t *state, gpu_copy_t copy) {
 
 static void refill(state_t *state, uint64_t seed) {
     session_t session = {.state = state};
-    error_t err = ERROR_INIT;
-    assert_int_equal(gpu_sample_refill(&session, seed, &err), STATUS_OK);
+    assert_ok(gpu_sample_refill(&session, seed, &err));
     for (size_t i = 0; i < ARRAYS; i++) {
         const uint64_t expected = i == OUTPUT ? 0 : seed;
         assert_int_equal(*(uint64_t *)state->arrays[i].from, expected);

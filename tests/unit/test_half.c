@@ -1,17 +1,13 @@
-/* f16 against what IEEE 754 says: every half survives the way to float and back, and halfway cases
- * go to the even neighbour. */
+/* Numbers of 16 bits: f16 and bf16 against what IEEE 754 says, and a float32 in two of them. */
 #include "base/half.h"
+#include "base/rng.h"
+#include "checks.h"
+#include "workloads/mnist_train/cublaslt.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+/* ---- f16 against what IEEE 754 says: every half survives the way to float and back, and halfway
+ * cases go to the even neighbour. */
 
 static void every_half_survives(void **state) {
-    (void)state;
     for (uint32_t half = 0; half <= 0xFFFF; half++) {
         float value = half_to_float((uint16_t)half);
         if (isnan(value))
@@ -22,7 +18,6 @@ static void every_half_survives(void **state) {
 }
 
 static void rounds_to_the_nearest(void **state) {
-    (void)state;
     for (uint32_t half = 0; half < 0x7BFF; half++) {
         float low = half_to_float((uint16_t)half), high = half_to_float((uint16_t)(half + 1));
         float middle = low + (high - low) / 2; /* exact in float32 */
@@ -33,7 +28,6 @@ static void rounds_to_the_nearest(void **state) {
 }
 
 static void knows_special_values(void **state) {
-    (void)state;
     assert_int_equal(half_from_float(1.0f), 0x3C00);
     assert_int_equal(half_from_float(-2.0f), 0xC000);
     assert_int_equal(half_from_float(65504.0f), 0x7BFF);
@@ -60,7 +54,6 @@ static void check_rounding(float value) {
 }
 
 static void arrays_are_rounded_alike(void **state) {
-    (void)state;
     for (uint32_t half = 0; half < 0x7C00; half++) {
         const float low = half_to_float((uint16_t)half);
         const float high = half == 0x7BFF ? 65536.0f : half_to_float((uint16_t)(half + 1));
@@ -82,7 +75,6 @@ static void arrays_are_rounded_alike(void **state) {
 
 /* What float32 cannot hold decides, too: halfway between two halves, and a little more. */
 static void doubles_are_rounded_once(void **state) {
-    (void)state;
     double values[] = {1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3 * 0x1p-11 - 0x1p-40, 0x1p-25,
                        0x1p-25 + 0x1p-70};
     static const double ROUNDED[] = {1, 1 + 0x1p-10, 1 + 0x1p-10, 0, 0x1p-24};
@@ -91,11 +83,83 @@ static void doubles_are_rounded_once(void **state) {
         assert_true(values[i] == ROUNDED[i]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_half_survives),      cmocka_unit_test(rounds_to_the_nearest),
-        cmocka_unit_test(knows_special_values),     cmocka_unit_test(arrays_are_rounded_alike),
-        cmocka_unit_test(doubles_are_rounded_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- bf16: every one survives the way to float and back, and halfway cases go to the even neighbour. */
+
+static void every_bfloat16_survives(void **state) {
+    for (uint32_t bits = 0; bits <= 0xFFFF; bits++) {
+        const float value = bfloat16_to_float((uint16_t)bits);
+        if (isnan(value))
+            assert_true(isnan(bfloat16_to_float(bfloat16_from_float(value))));
+        else
+            assert_int_equal(bfloat16_from_float(value), bits);
+    }
 }
+
+static void bfloat16_rounds_to_the_nearest(void **state) {
+    for (uint32_t bits = 0; bits < 0x7F7F; bits++) {
+        const float low = bfloat16_to_float((uint16_t)bits);
+        const float middle = low + (bfloat16_to_float((uint16_t)(bits + 1)) - low) / 2; /* exact */
+        assert_int_equal(bfloat16_from_float(middle), bits % 2 == 0 ? bits : bits + 1);
+        assert_int_equal(bfloat16_from_float(nextafterf(middle, 0)), bits);
+        assert_int_equal(bfloat16_from_float(nextafterf(-middle, -INFINITY)), 0x8000 + bits + 1);
+    }
+}
+
+static void bfloat16_knows_special_values(void **state) {
+    assert_int_equal(bfloat16_from_float(1.0f), 0x3F80);
+    assert_int_equal(bfloat16_from_float(-0.0f), 0x8000);
+    assert_int_equal(bfloat16_from_float(0x1.FFFFFEp127f), 0x7F80); /* the largest float32 */
+    assert_int_equal(bfloat16_from_float(-INFINITY), 0xFF80);
+    const uint32_t bits = 0x7F800001; /* a NaN by a bit that is dropped */
+    float nan;
+    memcpy(&nan, &bits, sizeof nan);
+    assert_true(isnan(bfloat16_to_float(bfloat16_from_float(nan))));
+}
+
+/* ---- A float32 weight in two words of 16 bits: exact, except for the smallest. */
+
+static float kept(float weight) {
+    return split_joined(half_from_float(weight), split_low_half(weight));
+}
+
+static void check(float weight, double by) {
+    const float found = kept(weight);
+    if (!(fabs((double)found - weight) <= by) || signbit(found) != signbit(weight))
+        fail_msg("%a is kept as %a", weight, found);
+}
+
+/* The nearest float16 may be the next power of two. */
+static void test_weights_are_exact(void **state) {
+    enum { N = 4096 };
+    float values[N];
+    for (int exponent = -14; exponent < 15; exponent++) {
+        const float low = ldexpf(1, exponent);
+        rng_fill_uniform(values, N, (rng_position_t){1, (uint32_t)exponent + 100, 0}, low, 2 * low);
+        for (size_t i = 0; i < N; i++) {
+            check(values[i], 0);
+            check(-values[i], 0);
+        }
+        check(low, 0);
+        check(nextafterf(2 * low, 0), 0);
+        check(nextafterf(low * (1 + 0x1p-11f), 0), 0); /* halfway between two float16 */
+        check(low * (1 + 0x1p-11f), 0);
+        check(nextafterf(low * (1 + 0x1p-11f), 2 * low), 0);
+    }
+}
+
+static void test_small_weights_are_multiples_of_2_to_the_minus_37(void **state) {
+    for (float weight = 0x1p-14f; weight > 0x1p-60f; weight *= 0.99f) {
+        check(weight, 0x1p-38);
+        check(-weight, 0x1p-38);
+    }
+    check(0, 0);
+    check(-0.0f, 0);
+    assert_true(kept(0x1p-37f) == 0x1p-37f);
+}
+
+/* A refill flips the signs of the float16 only. */
+static void test_low_half_has_no_sign(void **state) {
+    assert_int_equal(split_low_half(0.0123456f), split_low_half(-0.0123456f));
+}
+
+#include "run_tests.h"

@@ -1,9 +1,8 @@
 /* Which comparisons a reader sees first, and how: on runs whose truth is planted. */
+#include "checks.h"
 #include "planted_run.h"
 #include "report/headline.h"
 #include "report_text.h"
-
-#include <stdlib.h>
 
 typedef struct shown {
     comparison_set_list_t sets;
@@ -43,11 +42,10 @@ static void assert_sizes(const headline_t *headline, const int64_t *sizes, size_
 
 /* Sizes 1, 2, 4 … 1024; the study's is 64; the lead changes between 256 and 512. */
 static void test_sizes_that_matter_come_first(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2, 2, 2, 2, 2, 2, 2, 2, 2, 0.5, 0.5}, 11);
     static const int64_t MOST[][6] = {{64}, {64, 1024}, {1, 64, 1024}, {1, 64, 256, 512, 1024}};
     static const size_t N[] = {1, 2, 3, 5};
-    for (size_t i = 0; i < sizeof N / sizeof *N; i++) {
+    for (size_t i = 0; i < COUNT_OF(N); i++) {
         shown_t shown = show(&run, N[i]);
         assert_sizes(&shown.headline, MOST[i], N[i]);
         shown_free(&shown);
@@ -82,7 +80,6 @@ static size_t farthest(const bool *shown, size_t n) {
 
 /* Sizes 1, 2, 4 …; the study's is 64, the lead changes after the ninth. */
 static void test_the_size_farthest_from_all_shown_is_next(void **state) {
-    (void)state;
     enum { N = 40, REFERENCE = 6, CHANGE = 9, N_FIRST = 5 };
     double ratios[N];
     bool shown_sizes[N] = {[0] = true, [REFERENCE] = true, [N - 1] = true};
@@ -104,7 +101,6 @@ static void test_the_size_farthest_from_all_shown_is_next(void **state) {
 
 /* With one pass nobody is called faster by an interval, and the reason stands below the table. */
 static void test_one_pass_has_no_interval(void **state) {
-    (void)state;
     record_t run = plant_one_pass();
     shown_t shown = show(&run, 10);
     assert_has(shown.text, "\nlower time ");
@@ -123,7 +119,6 @@ static void test_one_pass_has_no_interval(void **state) {
 
 /* In rounds of the same process the time is 1000 ns or 2000 ns. */
 static void test_two_values_are_marked(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){3}, 1);
     phase_t *phase = &run.cases[0].phases[1];
     assert_string_equal(phase->name, "host_to_host");
@@ -152,7 +147,6 @@ static void test_two_values_are_marked(void **state) {
 
 /* The ratio is 2 in one boot, 4 in the next, and a third lacks the case of PyTorch. */
 static void test_boots_have_a_range(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
     record_t more[] = {plant_ratios((double[]){4, 0.5}, 2), plant_ratios((double[]){3, 3}, 1)};
     const boots_t boots = {.runs = (const record_t *[]){&more[0], &more[1]}, .n = 2};
@@ -171,7 +165,6 @@ static void test_boots_have_a_range(void **state) {
 }
 
 static void test_no_difference_is_no_win(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){1}, 1);
     shown_t shown = show(&run, 10);
     assert_has(shown.text, "\nnone, ");
@@ -181,7 +174,6 @@ static void test_no_difference_is_no_win(void **state) {
 
 /* A worker of somebody's own that is faster than PyTorch is the one to beat. */
 static void test_best_rival_is_whoever_is_fastest(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){4}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 500, CASE_OK, NULL}, 9);
     shown_t shown = show(&run, 10);
@@ -200,7 +192,6 @@ static void test_best_rival_is_whoever_is_fastest(void **state) {
 
 /* Nobody asked for a comparison there. */
 static void test_sizes_without_a_rival_are_left_out(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
     shown_t shown = show(&run, 10);
@@ -211,7 +202,6 @@ static void test_sizes_without_a_rival_are_left_out(void **state) {
 
 /* Where both sides were run and there is no ratio, the reason stands in its place. */
 static void test_sizes_without_a_ratio_say_why(void **state) {
-    (void)state;
     static const struct {
         case_status_t ours, theirs;
         const char *reason;
@@ -219,7 +209,7 @@ static void test_sizes_without_a_ratio_say_why(void **state) {
                  {CASE_SKIPPED, CASE_OK, "ours was skipped "},
                  {CASE_OK, CASE_THROTTLED, "the rival was throttled "},
                  {CASE_IMPLAUSIBLE, CASE_FAILED, "ours is implausible, the rival failed "}};
-    enum { N = sizeof SIZES / sizeof *SIZES };
+    enum { N = COUNT_OF(SIZES) };
     record_t run = plant_ratios((double[]){2, 2}, 2);
     for (size_t i = 0; i < N; i++) {
         const int64_t batch = 64 << i;
@@ -247,7 +237,6 @@ static void test_sizes_without_a_ratio_say_why(void **state) {
 
 /* What cannot win says why; a declared algorithm of ours is no surprise, a rival's is. */
 static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "02_sums", 1, 10, CASE_OK, NULL}, 3);
     run.cases[2].results_json = mem_text("{\"algorithmic\":true}");
@@ -265,7 +254,6 @@ static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
 }
 
 static void test_alone_there_is_no_rival(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
     shown_t shown = show(&run, 10);
@@ -277,7 +265,6 @@ static void test_alone_there_is_no_rival(void **state) {
 
 /* One part shows the CPU beside the GPU; of several, each shows its GPU. */
 static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
-    (void)state;
     record_t gpu = {.name = mem_text("gpu")}, cpu = {.name = mem_text("cpu")};
     plant_pair(&gpu, "cuda", 1, 2);
     plant_pair(&gpu, "cpu", 1, 3);
@@ -304,7 +291,6 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
 
 /* Where nothing of ours was run, as of an imported problem; elsewhere it is a rival. */
 static void test_a_candidate_stands_for_ours(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("")};
     plant(&run, (planted_t){"python", "cpu", "mine", 1, 1000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 2000, CASE_OK, NULL}, 2);
@@ -320,7 +306,6 @@ static void test_a_candidate_stands_for_ours(void **state) {
 /* One eager call of each; what the harness makes of a file, NAME+graph, is none. By what both can do in a graph
  * the order is the reverse. */
 static void test_eager_calls_have_a_line(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("")};
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 2000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"python", "cuda", "mine+graph", 1, 1000, CASE_OK, NULL}, 2);
@@ -354,7 +339,6 @@ static void test_eager_calls_have_a_line(void **state) {
 
 /* A line of its own is for where others are faster. */
 static void test_eager_calls_of_the_table_have_no_line(void **state) {
-    (void)state;
     for (int others = 0; others < 2; others++) {
         record_t run = {.name = mem_text("")};
         plant(&run, (planted_t){"python", "cpu", "mine", 1, 2000, CASE_OK, NULL}, 1);
@@ -377,7 +361,6 @@ static void test_eager_calls_of_the_table_have_no_line(void **state) {
 
 /* Rungs are launched, not called: no column. */
 static void test_a_rung_is_no_eager_call(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 2000, CASE_OK, NULL}, 1);
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
@@ -389,24 +372,4 @@ static void test_a_rung_is_no_eager_call(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_that_matter_come_first),
-        cmocka_unit_test(test_the_size_farthest_from_all_shown_is_next),
-        cmocka_unit_test(test_no_difference_is_no_win),
-        cmocka_unit_test(test_one_pass_has_no_interval),
-        cmocka_unit_test(test_two_values_are_marked),
-        cmocka_unit_test(test_boots_have_a_range),
-        cmocka_unit_test(test_best_rival_is_whoever_is_fastest),
-        cmocka_unit_test(test_sizes_without_a_rival_are_left_out),
-        cmocka_unit_test(test_sizes_without_a_ratio_say_why),
-        cmocka_unit_test(test_other_work_is_named_on_the_side_of_rivals),
-        cmocka_unit_test(test_alone_there_is_no_rival),
-        cmocka_unit_test(test_cpu_is_no_headline_where_a_gpu_is),
-        cmocka_unit_test(test_a_candidate_stands_for_ours),
-        cmocka_unit_test(test_eager_calls_have_a_line),
-        cmocka_unit_test(test_eager_calls_of_the_table_have_no_line),
-        cmocka_unit_test(test_a_rung_is_no_eager_call),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,10 +1,8 @@
 /* Pages and charts as HTML: their marks become tags, and nothing else does. */
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "report/html/html.h"
 #include "report_text.h"
-
-#include <stdlib.h>
 
 #define HREF "#c0123456789"
 
@@ -27,7 +25,6 @@ static void assert_rendered(const char *markdown, const char *expected) {
 }
 
 static void test_marks(void **state) {
-    (void)state;
     assert_rendered("a **b `*c*` d** *e* f\n",
                     "<p>a <strong>b <code>*c*</code> d</strong> <em>e</em> f\n</p>\n");
     assert_rendered("*a \\* b `*`*\n", "<p><em>a * b <code>*</code></em>\n</p>\n");
@@ -38,7 +35,6 @@ static void test_marks(void **state) {
 }
 
 static void test_links_lead_into_the_file_or_nowhere(void **state) {
-    (void)state;
     assert_rendered("[**a** b](results/a.md), [1.2](" HREF ")\n",
                     "<p><a href=\"#w1\"><strong>a</strong> b</a>, "
                     "<a href=\"" HREF "\">1.2</a>\n</p>\n");
@@ -52,7 +48,6 @@ static void test_links_lead_into_the_file_or_nowhere(void **state) {
 }
 
 static void test_text_stays_text(void **state) {
-    (void)state;
     assert_rendered("<script>x</script> \"'\x01\xff\n",
                     "<p>&lt;script&gt;x&lt;/script&gt; &quot;&#39;??\n</p>\n");
     assert_rendered("`</code><b>`\n", "<p><code>&lt;/code&gt;&lt;b&gt;</code>\n</p>\n");
@@ -63,7 +58,6 @@ static void test_text_stays_text(void **state) {
 }
 
 static void test_what_reports_escape_comes_back(void **state) {
-    (void)state;
     static const char TEXT[] = "# <b>&amp; `a` **c** [d](e) | \\ ~ $ - +";
     char *safe = markdown_text(TEXT), *code = markdown_code(TEXT), *shown;
     char *page = mem_format("| a | b |\n| - | - |\n| %s | %s |\n", safe, "`x\\|y`");
@@ -81,14 +75,12 @@ static void test_what_reports_escape_comes_back(void **state) {
 }
 
 static void test_lists(void **state) {
-    (void)state;
     assert_rendered("- a\n  - b\n  - c\n- d\n\ntext\n",
                     "<ul>\n<li>a<ul>\n<li>b</li>\n<li>c</li></ul>\n</li>\n<li>d</li></ul>\n"
                     "<p>text\n</p>\n");
 }
 
 static void test_tables(void **state) {
-    (void)state;
     char *text = rendered("# t\n\n| a | b |\n| --- | --: |\n| x\\|y |  |\n| z | 1 |\n", false);
     assert_has(text, "<h1 id=\"h1\">t</h1>\n<div class=\"table\" role=\"region\" tabindex=\"0\" "
                      "aria-labelledby=\"h1\"><table><thead><tr><th scope=\"col\">a</th><th "
@@ -100,7 +92,6 @@ static void test_tables(void **state) {
 
 /* Whether a cell may wrap is decided by what is shown of it. */
 static void test_only_long_cells_wrap(void **state) {
-    (void)state;
     char *text = rendered("| a | b | c |\n| - | - | - |\n"
                           "| a | [12 µs](" HREF ") and [15 µs](" HREF ") | "
                           "a sentence that is too long for a cell on a narrow screen |\n",
@@ -111,7 +102,6 @@ static void test_only_long_cells_wrap(void **state) {
 }
 
 static void test_sections_of_a_page_open(void **state) {
-    (void)state;
     char *text = rendered("## A\n\n### B\n\n## C\n\ntext\n", true);
     assert_string_equal(text,
                         "<details class=\"section\" open><summary><h3 id=\"h1\">A</h3></summary>\n"
@@ -124,19 +114,17 @@ static void test_sections_of_a_page_open(void **state) {
 
 /* As an image of its own, in which no script runs. */
 static void test_charts_are_images(void **state) {
-    (void)state;
-    error_t err = ERROR_INIT;
     static const char SVG[] = "<?xml version=\"1.0\"?>\n<svg a='#1'>50%\n</svg>\n";
     static const char *const OTHERS[] = {"text", "<svg>", "<html></html>"};
-    assert_int_equal(fs_make_folders("build/tests/charts", &err), STATUS_OK);
+    assert_ok(fs_make_folders("build/tests/charts", &err));
     const char *path = "build/tests/charts/a b.svg",
                *link = "![n](../../../build/tests/charts/a%20b.svg)\n";
-    assert_int_equal(fs_write_atomic(path, SVG, sizeof SVG - 1, &err), STATUS_OK);
+    assert_ok(fs_write_atomic(path, SVG, sizeof SVG - 1, &err));
     assert_rendered(link, "<figure><img class=\"chart\" alt=\"n\" "
                           "src=\"data:image/svg+xml,<?xml version=%221.0%22?> <svg a='%231'>50%25 "
                           "</svg>\"></figure>\n");
-    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
-        assert_int_equal(fs_write_atomic(path, OTHERS[i], strlen(OTHERS[i]), &err), STATUS_OK);
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++) {
+        assert_ok(fs_write_atomic(path, OTHERS[i], strlen(OTHERS[i]), &err));
         char *text = rendered(link, false);
         assert_has(text, "n: the chart cannot be shown");
         free(text);
@@ -146,7 +134,6 @@ static void test_charts_are_images(void **state) {
 /* ---- links to cases -------------------------------------------------------------------------- */
 
 static void test_numbers_link_to_their_case(void **state) {
-    (void)state;
     record_t run = {.folder = mem_text("results/a")}, other = {.folder = mem_text("results/b")};
     case_result_t result = {.spec = {.id = mem_text("null/null/steady")}};
     page_t page;
@@ -171,18 +158,4 @@ static void test_numbers_link_to_their_case(void **state) {
     free(run.folder);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_links_lead_into_the_file_or_nowhere),
-        cmocka_unit_test(test_text_stays_text),
-        cmocka_unit_test(test_what_reports_escape_comes_back),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_only_long_cells_wrap),
-        cmocka_unit_test(test_sections_of_a_page_open),
-        cmocka_unit_test(test_charts_are_images),
-        cmocka_unit_test(test_numbers_link_to_their_case),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

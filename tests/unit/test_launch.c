@@ -1,12 +1,16 @@
 /* Host and device share struct launch by layout alone: the text of both headers must declare the
  * same fields in the same order, and the same values for its constants; so with stages and plan. */
-#include "engine/launch.h"
-
 #include "base/text.h"
+#include "checks.h"
+#include "engine/launch.h"
 #include "read_text.h"
+#include "worker/cpu_use.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Replace comments by blanks, so that what is left is code. */
 static void blank_comments(char *text) {
@@ -57,7 +61,6 @@ static void strip_type(text_list_t *fields, const char *type) {
 }
 
 static void test_fields(void **state) {
-    (void)state;
     char *host = read_text("bench/engine/launch.h");
     char *device = read_text("kernels/common/launch.cuh");
     text_list_t host_fields = block(host, "typedef struct launch", ';');
@@ -81,7 +84,6 @@ static void respell(text_list_t *fields) {
 }
 
 static void test_tables(void **state) {
-    (void)state;
     static const struct {
         const char *host, *device;
         char separator;
@@ -94,7 +96,7 @@ static void test_tables(void **state) {
     };
     assert_int_equal(sizeof(stage_t), 24 + 10 * sizeof(uint32_t));
     assert_int_equal(sizeof(plan_t), 5 * sizeof(uint32_t));
-    for (size_t i = 0; i < sizeof TABLES / sizeof TABLES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(TABLES); i++) {
         char *host = read_text("bench/engine/launch.h");
         char *device = read_text("kernels/common/launch.cuh");
         text_list_t host_fields = block(host, TABLES[i].host, TABLES[i].separator);
@@ -108,7 +110,6 @@ static void test_tables(void **state) {
 }
 
 static void test_weights(void **state) {
-    (void)state;
     char *host = read_text("bench/engine/launch.h");
     char *device = read_text("kernels/common/launch.cuh");
     text_list_t host_names = block(host, "enum {", ',');
@@ -119,11 +120,72 @@ static void test_weights(void **state) {
     free(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_tables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- Who changes the cores or the priority of another process. */
+
+static pid_t start_waiting(void) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive a test that fails */
+        while (true)
+            pause();
+    }
+    assert_true(pid > 0);
+    return pid;
 }
+
+static void stop(pid_t pid) {
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void bind_to_first(pid_t pid) {
+    cpu_set_t allowed, one;
+    assert_int_equal(sched_getaffinity(pid, sizeof allowed, &allowed), 0);
+    CPU_ZERO(&one);
+    for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; core++)
+        if (CPU_ISSET((size_t)core, &allowed))
+            CPU_SET((size_t)core, &one);
+    assert_int_equal(sched_setaffinity(pid, sizeof one, &one), 0);
+}
+
+static void a_change_of_cores_is_told_and_set_back(void **state) {
+    cpu_set_t allowed;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    if (CPU_COUNT(&allowed) < 2)
+        skip();
+    const pid_t pid = start_waiting();
+    bindings_t before = bindings_read(pid);
+    assert_int_equal(before.n, 1);
+    assert_null(bindings_changed(&before, true));
+    bind_to_first(pid);
+    assert_string_equal(bindings_changed(&before, false), "cores");
+    assert_string_equal(bindings_changed(&before, true), "cores");
+    assert_null(bindings_changed(&before, true));
+    bindings_free(&before);
+    stop(pid);
+}
+
+static void a_change_of_priority_is_told(void **state) {
+    const pid_t pid = start_waiting();
+    bindings_t before = bindings_read(pid);
+    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, 19), 0);
+    assert_string_equal(bindings_changed(&before, true), "priority");
+    /* Only root may set it back. */
+    const char *after = bindings_changed(&before, true);
+    assert_true(geteuid() != 0 || after == NULL);
+    bindings_free(&before);
+    stop(pid);
+}
+
+static void a_process_that_has_ended_has_not_changed(void **state) {
+    const pid_t pid = start_waiting();
+    bindings_t before = bindings_read(pid);
+    stop(pid);
+    assert_null(bindings_changed(&before, true));
+    bindings_free(&before);
+    bindings_t none = bindings_read(0);
+    assert_int_equal(none.n, 0);
+    bindings_free(&none);
+}
+
+#include "run_tests.h"

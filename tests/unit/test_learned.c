@@ -1,10 +1,9 @@
 /* What a sample of a training leaves: the weights of `last`, and the losses by which they are judged,
  * against trainings of the oracle here (its updates are tested elsewhere). */
+#include "checks.h"
 #include "cpu_sessions.h"
-#include "near.h"
 #include "workloads/mnist/cpu.h"
 
-#include <math.h>
 #include <omp.h>
 
 /* Weights and biases of the oracle, and the session's case. */
@@ -92,8 +91,7 @@ static void check_fill(const struct subject *subject) {
 }
 
 static void test_last_has_the_weights_of_a_training(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++)
+    for (size_t i = 0; i < COUNT_OF(SUBJECTS); i++)
         if (SUBJECTS[i].inputs == mnist_inputs) {
             check_weights(&SUBJECTS[i]);
             check_fill(&SUBJECTS[i]);
@@ -170,8 +168,7 @@ static void check_losses(const struct subject *subject) {
 }
 
 static void test_losses_of_the_oracle(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++)
+    for (size_t i = 0; i < COUNT_OF(SUBJECTS); i++)
         if (SUBJECTS[i].inputs == mnist_inputs) {
             const struct subject oracle = oracle_of(&SUBJECTS[i]);
             check_losses(&oracle);
@@ -197,7 +194,6 @@ static void assert_not_learned(const struct subject *subject, double most_s, con
 }
 
 static void test_what_is_not_learned(void **state) {
-    (void)state;
     const struct subject *omp = find_subject("mnist_train", "omp");
     assert_not_learned(omp, 60, "only the reference");
     assert_not_learned(find_subject("mnist_train", "ref"), 1e-9, "the reference would take ");
@@ -217,7 +213,6 @@ static void test_what_is_not_learned(void **state) {
 }
 
 static void test_weights_without_a_loss(void **state) {
-    (void)state;
     const struct subject *subject = find_subject("mnist_train", "omp");
     twin_t twin;
     open_twin(&twin, subject);

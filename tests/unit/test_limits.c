@@ -1,17 +1,8 @@
 /* Limits and plausibility on times that are chosen for it. */
+#include "checks.h"
 #include "limits/limits.h"
-
-#include "base/memory.h"
+#include "made_case.h"
 #include "timed_result.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* Round figures near those of a data-centre GPU: 4 TB/s, 10 TB/s, 50 MB, 50 TFLOP/s in
  * float32, 1000 in float16 by tensor cores, 1 µs. */
@@ -41,7 +32,6 @@ static void assert_limit(const case_result_t *result, const char *bound, double 
 
 /* 4-5-1: 20 bytes a sample and 124 of weights; 2^24 samples do not fit into 50 MB. */
 static void test_dram_limit(void **state) {
-    (void)state;
     double least_ns = (20.0 * (1 << 24) + 124) / 4e12 * 1e9;
     case_result_t result =
         judged("cuda", 1 << 24, (timed_t[]){{"kernel_graph", 2 * least_ns}, {NULL, 0}});
@@ -54,7 +44,6 @@ static void test_dram_limit(void **state) {
 
 /* The bus bounds it, but no kernel may be faster than a launch. */
 static void test_mapped_memory_has_no_limit(void **state) {
-    (void)state;
     static const struct {
         const char *engine, *variant, *copy;
         bool has_limit;
@@ -62,14 +51,12 @@ static void test_mapped_memory_has_no_limit(void **state) {
                  {"pytorch", "mapped", NULL, false},
                  {"mine", "mapped", NULL, true}, /* a script of any name */
                  {"cuda", "v", "pinned", true}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         const bool ours = strcmp(CASES[i].engine, "cuda") == 0;
         const timed_t times[] = {{ours ? "kernel_graph" : "forward_graph", 500}, {NULL, 0}};
         case_result_t result = make_result("mlp_infer", CASES[i].engine, 64, times);
-        free(result.spec.device);
-        result.spec.device = mem_text("cuda");
-        free(result.spec.variant);
-        result.spec.variant = mem_text(CASES[i].variant);
+        set_text(&result.spec.device, "cuda");
+        set_text(&result.spec.variant, CASES[i].variant);
         case_drop_techniques(&result.spec);
         if (CASES[i].copy != NULL)
             case_add_technique(&result.spec, "copy", CASES[i].copy);
@@ -84,7 +71,6 @@ static void test_mapped_memory_has_no_limit(void **state) {
 }
 
 static void test_l2_limit(void **state) {
-    (void)state;
     double least_ns = (20.0 * (1 << 20) + 124) / 10e12 * 1e9;
     case_result_t result =
         judged("cuda", 1 << 20, (timed_t[]){{"kernel", least_ns * 4}, {NULL, 0}});
@@ -93,14 +79,12 @@ static void test_l2_limit(void **state) {
 }
 
 static void test_launch_limit(void **state) {
-    (void)state;
     case_result_t result = judged("cuda", 64, (timed_t[]){{"kernel_graph", 1250}, {NULL, 0}});
     assert_limit(&result, "launch", 1000, 0.8, "kernel_graph");
     result_free(&result);
 }
 
 static void test_fp32_limit(void **state) {
-    (void)state;
     device_rates_t rates = RATES;
     rates.fp32_flops_per_s = 1e12;
     double least_ns = 56.0 * (1 << 24) / 1e12 * 1e9;
@@ -113,7 +97,6 @@ static void test_fp32_limit(void **state) {
 
 /* The measured rate of products counts in each dtype, in place of the FP32 lanes' peak. */
 static void test_matmul_limit(void **state) {
-    (void)state;
     device_rates_t rates = RATES;
     rates.library_flops_per_s[MATMUL_F32] = 0.9e12;
     rates.library_flops_per_s[MATMUL_TF32] = 4e12;
@@ -127,11 +110,10 @@ static void test_matmul_limit(void **state) {
     } ROWS[] = {{"mlp_train", "f32", 784, 1.1e12},
                 {"mlp_train", "tf32", 784, 4e12},
                 {"mnist_train", "f16", 1024, 7e12}};
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         case_result_t result = make_result(ROWS[i].workload, "cuda", ROWS[i].size,
                                            (timed_t[]){{"train_device", 1e12}, {NULL, 0}});
-        free(result.spec.dtype);
-        result.spec.dtype = mem_text(ROWS[i].dtype);
+        set_text(&result.spec.dtype, ROWS[i].dtype);
         limit_set(&result, workload_find(ROWS[i].workload), &rates);
         const double least_ns = result.limit.flops / ROWS[i].flops_per_s * 1e9;
         assert_limit(&result, "matmul", least_ns, least_ns / 1e12, "train_device");
@@ -148,7 +130,6 @@ static void test_matmul_limit(void **state) {
 /* Tensor cores are faster than what fp32_flops_per_s tells: 3·W of 281 MB in DRAM are what binds.
  */
 static void test_no_arithmetic_limit_in_f16(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("mnist_train");
     case_result_t result =
         make_result("mnist_train", "cuda", 8192, (timed_t[]){{"train_device", 60e6}, {NULL, 0}});
@@ -162,13 +143,12 @@ static void test_no_arithmetic_limit_in_f16(void **state) {
 
 /* A training of 200 epochs on 320 MB, of which 120 MB can stay: the rest comes 199 times more. */
 static void test_further_passes(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("linreg_train");
     static const struct {
         int points;
         double bytes; /* that bind; 0: they do not */
     } TABLE[] = {{50000000, 320e6 + 199 * 200e6}, {18750000, 0}};
-    for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+    for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
         case_result_t result = make_result("linreg_train", "cuda", TABLE[i].points,
                                            (timed_t[]){{"train_device", 20e6}, {NULL, 0}});
         limit_set(&result, workload, &RATES);
@@ -192,7 +172,6 @@ static void test_further_passes(void **state) {
 
 /* Once more, with another limit: its flag goes or comes, all others stay. */
 static void test_judged_again(void **state) {
-    (void)state;
     case_result_t result =
         judged("cuda", 64, (timed_t[]){{"kernel_graph", 900}, {"kernel_stream", 800}, {NULL, 0}});
     assert_int_equal(result.flags.n, 2);
@@ -216,7 +195,6 @@ static void test_judged_again(void **state) {
 
 /* The least disturbed figure of the computation is the one that is held against the limit. */
 static void test_which_phase_is_compared(void **state) {
-    (void)state;
     case_result_t result =
         judged("cuda", 64,
                (timed_t[]){{"kernel", 5000}, {"kernel_graph", 2000}, {"total", 9000}, {NULL, 0}});
@@ -241,7 +219,6 @@ static void assert_no_limit(const case_result_t *result) {
 }
 
 static void test_no_limit(void **state) {
-    (void)state;
     case_result_t result = judged("cpu", 64, (timed_t[]){{"forward", 100}, {NULL, 0}});
     assert_no_limit(&result); /* of a CPU nothing is known */
     assert_true(result.limit.bytes == 20.0 * 64 + 124);
@@ -265,7 +242,6 @@ static void test_no_limit(void **state) {
 }
 
 static void test_implausible(void **state) {
-    (void)state;
     static const struct {
         timed_t times[5];
         const char *flag; /* NULL: nothing to say */
@@ -287,7 +263,7 @@ static void test_implausible(void **state) {
          "implausible: the total is less than the sum of its phases"},
         {{{"kernel", 4000}, {"residual", 0}}, NULL},
     };
-    for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+    for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
         case_result_t result = judged("cuda", 64, TABLE[i].times);
         assert_int_equal(result.flags.n, TABLE[i].flag != NULL);
         char *text = TABLE[i].flag != NULL ? flag_text(&result.flags.items[0]) : NULL;
@@ -309,8 +285,7 @@ typedef struct bound_row {
 static case_result_t result_of_row(const bound_row_t *row, double ns, const device_rates_t *rates) {
     case_result_t result =
         make_result(row->workload, "cuda", row->size, (timed_t[]){{row->phase, ns}, {NULL, 0}});
-    free(result.spec.dtype);
-    result.spec.dtype = mem_text(row->dtype);
+    set_text(&result.spec.dtype, row->dtype);
     limit_set(&result, workload_find(row->workload), rates);
     plausibility_check(&result, rates);
     return result;
@@ -323,7 +298,6 @@ static double mlp_weights(double width) {
 /* Only what no kernel can do is implausible: float32 in TF32 parts is faster than the FP32 lanes (rung
  * 05 of mlp_train), weights that stay on the chip are not moved again (mnist_train, 4096: 73 MB). */
 static void test_least_time(void **state) {
-    (void)state;
     const double mlp_flops = 60000 * (6 * mlp_weights(784) - 2 * 784.0 * 784);
     const double mnist_flops = 200 * 32 * (6 * mlp_weights(4096) - 2 * 784.0 * 4096);
     const double big_bytes = 2 * mlp_weights(8192);
@@ -339,7 +313,7 @@ static void test_least_time(void **state) {
          (20.0 * (1 << 24) + 124 - 50e6) / 4.6e12 * 1e9, "dram"},
         {"mlp_infer", "f32", 64, "kernel_graph", 1000, "launch"},
     };
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         const bound_row_t *row = &ROWS[i];
         case_result_t result = result_of_row(row, row->least_ns / 1.049, &RATES);
         assert_int_equal(result.flags.n, 0);
@@ -371,7 +345,6 @@ static double linreg_flops(double points) {
 /* What sums over the points once, and does not say so: 200 epochs over points that no chip works off in that
  * time, wherever it keeps them. */
 static void test_least_time_of_passes(void **state) {
-    (void)state;
     const device_rates_t rates = training_rates();
     const double together = 60e12 + 500e12 / 8, spilled = 0.8 * 8 * 12.5e6 - 70e6;
     const bound_row_t ROWS[] = {
@@ -385,7 +358,7 @@ static void test_least_time_of_passes(void **state) {
         {"linreg_train", "f32", 5000000, "train", linreg_flops(5e6) / together * 1e9,
          "arithmetic"}, /* of a script without the device's clock */
     };
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         case_result_t result = result_of_row(&ROWS[i], ROWS[i].least_ns / 1.049, &rates);
         assert_int_equal(result.flags.n, 0);
         result_free(&result);
@@ -400,15 +373,13 @@ static void test_least_time_of_passes(void **state) {
 
 /* Of several phases of a training the shortest is its claim. */
 static void test_no_phase_of_a_training_is_too_short(void **state) {
-    (void)state;
     const device_rates_t rates = training_rates();
     static const char *const PHASES[] = {"train", "host_to_host", "total"};
-    for (size_t i = 0; i < sizeof PHASES / sizeof *PHASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(PHASES); i++) {
         timed_t times[] = {{"train", 1e9}, {"host_to_host", 1e9}, {"total", 1e9}, {NULL, 0}};
         times[i].ns = 20e3;
         case_result_t result = make_result("linreg_train", "mine", 5000000, times);
-        free(result.spec.device);
-        result.spec.device = mem_text("cuda");
+        set_text(&result.spec.device, "cuda");
         plausibility_check(&result, &rates);
         assert_non_null(flag_list_find(&result.flags, FLAG_OVER_LIMIT));
         result_free(&result);
@@ -417,7 +388,6 @@ static void test_no_phase_of_a_training_is_too_short(void **state) {
 
 /* Whoever says that it is another algorithm is not held to the passes. */
 static void test_a_declared_algorithm_is_not_bounded(void **state) {
-    (void)state;
     const device_rates_t rates = training_rates();
     static const char *const PHASES[] = {"train_device", "train"};
     for (size_t i = 0; i < 2; i++) {
@@ -433,7 +403,6 @@ static void test_a_declared_algorithm_is_not_bounded(void **state) {
 
 /* A CPU has no rates of a GPU; one pass over the data can be as fast as it likes. */
 static void test_least_time_on_a_cpu(void **state) {
-    (void)state;
     const device_rates_t rates = training_rates();
     static const struct {
         int64_t points, epochs;
@@ -442,7 +411,7 @@ static void test_least_time_on_a_cpu(void **state) {
     } ROWS[] = {{5000000, 200, 4e6 * 1240 / 1e12 * 1e9 / 1.06, true},
                 {5000000, 200, 4e6 * 1240 / 1e12 * 1e9 / 1.049, false},
                 {5000000, 1, 1, false}};
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         case_result_t result = make_result("linreg_train", "cpu", ROWS[i].points,
                                            (timed_t[]){{"train", ROWS[i].ns}, {NULL, 0}});
         for (size_t k = 0; k < result.spec.n_params; k++)
@@ -462,13 +431,12 @@ static void test_least_time_on_a_cpu(void **state) {
 /* Of a chip that is not known nothing is said but that a launch takes its time; nor of another
  * precision. */
 static void test_least_time_that_is_not_known(void **state) {
-    (void)state;
     device_rates_t rates = RATES;
     rates.f16_peak_flops_per_s = NAN;
     const bound_row_t rows[] = {{"mlp_train", "f32", 784, "train_device", 1001, NULL},
                                 {"mnist_train", "f16", 8192, "train_device", 1001, NULL},
                                 {"mlp_train", "f8", 784, "train_device", 1001, NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         case_result_t result = result_of_row(&rows[i], rows[i].least_ns, i < 2 ? &rates : &RATES);
         assert_int_equal(result.flags.n, 0);
         result_free(&result);
@@ -477,7 +445,6 @@ static void test_least_time_that_is_not_known(void **state) {
 
 /* The event floor is one of CUDA events: a host clock has none. */
 static void test_event_floor_is_of_cuda_only(void **state) {
-    (void)state;
     case_result_t result = judged("cpu", 64, (timed_t[]){{"kernel", 100}, {NULL, 0}});
     assert_int_equal(result.flags.n, 0);
     result_free(&result);
@@ -485,7 +452,6 @@ static void test_event_floor_is_of_cuda_only(void **state) {
 
 /* The kernel of 01_read is the mean of its passes over the buffer, which one pair of events spans. */
 static void test_a_mean_of_passes_has_no_event_floor(void **state) {
-    (void)state;
     case_result_t result =
         make_result("device", "cuda", 1 << 20, (timed_t[]){{"kernel", 100}, {NULL, 0}});
     plausibility_check(&result, &RATES);
@@ -493,28 +459,4 @@ static void test_a_mean_of_passes_has_no_event_floor(void **state) {
     result_free(&result);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dram_limit),
-        cmocka_unit_test(test_mapped_memory_has_no_limit),
-        cmocka_unit_test(test_l2_limit),
-        cmocka_unit_test(test_launch_limit),
-        cmocka_unit_test(test_fp32_limit),
-        cmocka_unit_test(test_matmul_limit),
-        cmocka_unit_test(test_no_arithmetic_limit_in_f16),
-        cmocka_unit_test(test_further_passes),
-        cmocka_unit_test(test_judged_again),
-        cmocka_unit_test(test_which_phase_is_compared),
-        cmocka_unit_test(test_no_limit),
-        cmocka_unit_test(test_implausible),
-        cmocka_unit_test(test_least_time),
-        cmocka_unit_test(test_least_time_of_passes),
-        cmocka_unit_test(test_no_phase_of_a_training_is_too_short),
-        cmocka_unit_test(test_a_declared_algorithm_is_not_bounded),
-        cmocka_unit_test(test_least_time_on_a_cpu),
-        cmocka_unit_test(test_least_time_that_is_not_known),
-        cmocka_unit_test(test_event_floor_is_of_cuda_only),
-        cmocka_unit_test(test_a_mean_of_passes_has_no_event_floor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,16 +1,10 @@
 /* The parts of kernels/linreg_train that a host can run: Philox and the points of its .cuh files
  * against the C that every other engine is tested against, bit for bit. */
-#include "base/memory.h"
 #include "base/rng.h"
+#include "checks.h"
+#include "made_case.h"
 #include "workloads/common/workload.h"
 #include "workloads/linreg_train/data.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 /* What CUDA has and C lacks. A value that passes through memory is rounded on its own. */
 #define __device__ static
@@ -38,7 +32,6 @@ static inline float __fsub_rn(float a, float b) {
 enum { SEED = 42 };
 
 static void test_philox(void **state) {
-    (void)state;
     static const uint64_t SEEDS[] = {0, SEED, 0x123456789ABCDEF0},
                           BLOCKS[] = {0, 1, 77, 1ull << 33};
     for (size_t s = 0; s < 3; s++)
@@ -51,7 +44,6 @@ static void test_philox(void **state) {
 }
 
 static void test_uniform(void **state) {
-    (void)state;
     float expected[1000];
     rng_fill_uniform(expected, 1000, (rng_position_t){SEED, 5, 0}, -0.3f, 0.7f);
     for (unsigned i = 0; i < 1000; i++) {
@@ -61,11 +53,10 @@ static void test_uniform(void **state) {
 }
 
 static void test_points(void **state) {
-    (void)state;
     static const int64_t SIZES[] = {1, 4, 5, 6, 4999, 123457};
-    for (size_t k = 0; k < sizeof SIZES / sizeof SIZES[0]; k++) {
+    for (size_t k = 0; k < COUNT_OF(SIZES); k++) {
         case_t spec = {.engine = mem_text("cpu"), .variant = mem_text("ref")};
-        case_add_param(&spec, "points", &(value_t){.kind = VALUE_INT, .integer = SIZES[k]});
+        add_integer(&spec, "points", SIZES[k]);
         workload_complete(workload_find("linreg_train"), &spec);
         const linreg_data_t *data = linreg_data_take(&spec, SEED);
         const float step = (float)(10.0 / (double)SIZES[k]);
@@ -82,11 +73,4 @@ static void test_points(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_philox),
-        cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_points),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

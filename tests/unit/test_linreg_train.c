@@ -1,30 +1,19 @@
 /* Trainings of linreg_train on the CPU: against the known ones, and `omp` against the oracle. */
-#include "known_linreg.h"
-#include "near.h"
-
+#include "base/text.h"
+#include "checks.h"
 #include "engine/session.h"
 #include "io/fs.h"
 #include "io/npy.h"
+#include "known_linreg.h"
+#include "made_case.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
+#include "workloads/linreg_train/data.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void open_session(session_t *session, const char *variant, const training_t *training) {
-    *session = (session_t){.ops = &linreg_train_cpu, .spec = make_case(variant, training)};
-    const open_request_t request = {.spec = &session->spec, .seed = SEED};
-    error_t err = ERROR_INIT;
-    if (session->ops->open(session, &request, &err) != STATUS_OK)
-        fail_msg("%s: %s", session->spec.id, err.text);
-}
-
-static void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
-    free(session->results_json);
+    open_case(session, &linreg_train_cpu, make_case(variant, training));
 }
 
 /* params, losses and, where there are test points, test_loss. */
@@ -36,24 +25,20 @@ typedef struct written {
 static written_t output_of(const char *variant, const training_t *training) {
     static const char *const NAMES[] = {"params", "losses", "test_loss"};
     session_t session;
-    char *folder;
-    error_t err = ERROR_INIT;
     text_list_t names = {0};
     open_session(&session, variant, training);
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
-    assert_int_equal(session.ops->output(&session, folder, &names, &err), STATUS_OK);
+    char *folder = temporary_folder();
+    assert_ok(session.ops->output(&session, folder, &names, &err));
     written_t written = {.n = names.n};
     assert_in_range(names.n, 2, 3);
     for (size_t i = 0; i < names.n; i++) {
         assert_string_equal(names.items[i], NAMES[i]);
         char *path = mem_format("%s/%s.npy", folder, NAMES[i]);
-        if (npy_read(path, &written.arrays[i], &err) != STATUS_OK)
-            fail_msg("%s", err.text);
+        assert_ok(npy_read(path, &written.arrays[i], &err));
         assert_string_equal(written.arrays[i].type, "f8");
         free(path);
     }
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     text_list_free(&names);
     close_session(&session);
     return written;
@@ -120,10 +105,9 @@ static void test_omp_is_the_known_training(void **state) {
 
 /* Around the block of 1024, where threads start, more threads than full shares, and with fewer. */
 static void test_omp_is_the_oracle(void **state) {
-    (void)state;
     static const int64_t POINTS[] = {1279, 1280, 1282, 20480, 20482, 41000, 123457, 500003};
     const int all = omp_get_max_threads();
-    for (size_t i = 0; i < sizeof POINTS / sizeof *POINTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(POINTS); i++) {
         for (int threads = 1; threads <= 7; threads += 2) {
             const training_t training = {POINTS[i], 30, 0.01};
             omp_set_num_threads(threads);
@@ -145,7 +129,6 @@ static void test_omp_is_the_oracle(void **state) {
 
 /* The order of its sums is fixed: the oracle's bits do not depend on the machine's cores. */
 static void test_ref_does_not_depend_on_threads(void **state) {
-    (void)state;
     const training_t training = {123457, 20, 0.01};
     const int all = omp_get_max_threads();
     written_t first = output_of("ref", &training);
@@ -160,7 +143,6 @@ static void test_ref_does_not_depend_on_threads(void **state) {
 }
 
 static void test_divergence_is_told(void **state) {
-    (void)state;
     static const struct {
         const char *variant;
         training_t training;
@@ -170,7 +152,7 @@ static void test_divergence_is_told(void **state) {
         {"omp", {5000, 200, 0.05}, "loss is not finite from epoch 50 on"},
         {"ref", {5000, 15, 1}, "loss is not finite from epoch 15 on"},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         session_t session = {.spec = make_case(CASES[i].variant, &CASES[i].training)};
         const open_request_t request = {.spec = &session.spec, .seed = SEED};
         error_t err = ERROR_INIT;
@@ -182,7 +164,6 @@ static void test_divergence_is_told(void **state) {
 }
 
 static void test_unknown_variant(void **state) {
-    (void)state;
     session_t session = {.spec = make_case("avx", &(training_t){10, 1, 0.01})};
     const open_request_t request = {.spec = &session.spec, .seed = SEED};
     error_t err = ERROR_INIT;
@@ -195,10 +176,9 @@ static void test_unknown_variant(void **state) {
 static void check_phases(const char *variant, int64_t epochs, size_t n) {
     static const char *const PHASES[] = {"train", "total", "residual", "host_to_host", "fused"};
     session_t session;
-    error_t err = ERROR_INIT;
     open_session(&session, variant, &(training_t){5000, epochs, 0.01});
     assert_int_equal(session.n_probes, 1);
-    assert_int_equal(session.probes[0].run(&session, &session.recorder, &err), STATUS_OK);
+    assert_ok(session.probes[0].run(&session, &session.recorder, &err));
     const recorder_t *recorder = &session.recorder;
     assert_int_equal(recorder->n_phases, n);
     for (size_t i = 0; i < recorder->n_phases; i++) {
@@ -212,7 +192,6 @@ static void check_phases(const char *variant, int64_t epochs, size_t n) {
 }
 
 static void test_one_run_fills_every_phase(void **state) {
-    (void)state;
     check_phases("ref", 20, 4);
     check_phases("omp", 20, 4);
     check_phases("ref", 1, 5);
@@ -220,7 +199,6 @@ static void test_one_run_fills_every_phase(void **state) {
 }
 
 static void test_results(void **state) {
-    (void)state;
     session_t session;
     open_session(&session, "ref", &(training_t){5000, 25, 0.01});
     json_t *results = json_loads(session.results_json, JSON_REJECT_DUPLICATES, NULL);
@@ -243,7 +221,6 @@ static void test_results(void **state) {
 }
 
 static void test_cost_and_constants(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("linreg_train");
     case_t spec = workload_defaults(workload);
     workload_cost_t cost = workload->cost(&spec);
@@ -263,17 +240,85 @@ static void test_cost_and_constants(void **state) {
     case_free(&spec);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ref_is_the_known_training),
-        cmocka_unit_test(test_omp_is_the_known_training),
-        cmocka_unit_test(test_omp_is_the_oracle),
-        cmocka_unit_test(test_ref_does_not_depend_on_threads),
-        cmocka_unit_test(test_divergence_is_told),
-        cmocka_unit_test(test_unknown_variant),
-        cmocka_unit_test(test_one_run_fills_every_phase),
-        cmocka_unit_test(test_results),
-        cmocka_unit_test(test_cost_and_constants),
-    };
-    return cmocka_run_group_tests(tests, read_fixture, free_fixture);
+/* ---- The points of linreg_train on the CPU against the known ones, and who shares them. */
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
+
+static void check_point(const linreg_data_t *data, const json_t *told) {
+    const size_t i = (size_t)json_integer_value(json_array_get(told, 0)), at = i / 5;
+    const bool test = i % 5 == 4;
+    const float x = test ? data->x_test[at] : data->x_train[i - at];
+    const float y = test ? data->y_test[at] : data->y_train[i - at];
+    char *bits = mem_format("%08x %08x", bits_of(x), bits_of(y));
+    char *right = mem_format("%s %s", json_string_value(json_array_get(told, 1)),
+                             json_string_value(json_array_get(told, 2)));
+    assert_string_equal(bits, right);
+    free(bits);
+    free(right);
+}
+
+static void test_points_are_known(void **state) {
+    size_t i, k;
+    json_t *known, *told;
+    json_array_foreach(json_object_get(*state, "data"), i, known) {
+        const training_t training = {json_integer_value(json_object_get(known, "points")), 1, 0.01};
+        case_t spec = make_case("ref", &training);
+        const linreg_data_t *data =
+            linreg_data_take(&spec, (uint64_t)json_integer_value(json_object_get(known, "seed")));
+        assert_int_equal(data->n_test, training.points / 5);
+        assert_int_equal(data->n_train + data->n_test, training.points);
+        json_array_foreach(json_object_get(known, "told"), k, told) check_point(data, told);
+        linreg_data_release(data);
+        case_free(&spec);
+    }
+}
+
+/* Training point k is number k + k / 4: x is that of every fifth number left out. */
+static void test_places_of_all_points(void **state) {
+    const training_t training = {20011, 1, 0.01};
+    case_t spec = make_case("ref", &training);
+    const linreg_data_t *data = linreg_data_take(&spec, SEED);
+    const float step = (float)(10.0 / 20011);
+    for (size_t k = 0; k < data->n_train; k++)
+        assert_true(data->x_train[k] == (float)(k + k / 4) * step);
+    for (size_t k = 0; k < data->n_test; k++)
+        assert_true(data->x_test[k] == (float)(5 * k + 4) * step);
+    linreg_data_release(data);
+    case_free(&spec);
+}
+
+static void test_data_is_shared(void **state) {
+    const training_t training = {100, 1, 0.01}, longer = {100, 7, 0.5};
+    case_t spec = make_case("ref", &training), same = make_case("omp", &longer);
+    const linreg_data_t *first = linreg_data_take(&spec, SEED),
+                        *second = linreg_data_take(&same, SEED),
+                        *other = linreg_data_take(&spec, SEED + 1);
+    assert_ptr_equal(first, second);
+    assert_ptr_not_equal(first, other);
+    assert_memory_not_equal(first->y_train, other->y_train, 80 * sizeof(float));
+    linreg_data_release(first);
+    assert_ptr_equal(linreg_data_take(&spec, SEED), second); /* one user had been left */
+    linreg_data_release(second);
+    linreg_data_release(second);
+    linreg_data_release(other);
+    case_free(&spec);
+    case_free(&same);
+}
+
+static void test_room_is_told(void **state) {
+    const training_t training = {1000000, 1, 0.01};
+    case_t spec = make_case("ref", &training);
+    error_t err = ERROR_INIT;
+    assert_int_equal(linreg_data_room(&spec, SEED, 0, &err), STATUS_OK);
+    assert_int_equal(linreg_data_room(&spec, SEED, 1e18, &err), STATUS_FAILED);
+    assert_ptr_equal(strstr(err.text, "needs 1000 PB of host memory, "), err.text);
+    case_free(&spec);
+}
+
+#define GROUP_SET_UP read_fixture
+#define GROUP_TEAR_DOWN free_fixture
+#include "run_tests.h"

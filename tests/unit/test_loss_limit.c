@@ -1,36 +1,21 @@
 /* Which weights of a timed training are right: the limit beside the oracle's losses, and what becomes
  * of an answer of its worker. */
+#include "checks.h"
+#include "made_case.h"
 #include "measure/contender.h"
-
-#include "base/memory.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void assert_near(double found, double expected) {
-    if (!(fabs(found - expected) <= 1e-9))
-        fail_msg("%.12g, expected %.12g", found, expected);
-}
 
 static double most_of(double start, double half, double end) {
     return loss_limit_most((double[]){start, half, end});
 }
 
 static void the_limit_lies_in_the_middle_of_the_second_half(void **state) {
-    (void)state;
-    assert_near(most_of(2.3, 0.5, 0.3), 0.4);
-    assert_near(most_of(2.3, 2.2, 2.1), 2.15);
+    assert_near(most_of(2.3, 0.5, 0.3), 0.4, 1e-9);
+    assert_near(most_of(2.3, 2.2, 2.1), 2.15, 1e-9);
     /* Nothing is gained in the second half: a part of what was gained in all. */
-    assert_near(most_of(2.3, 0.3, 0.3), 0.36);
-    assert_near(most_of(2.3, 0.2, 0.3), 0.36);
+    assert_near(most_of(2.3, 0.3, 0.3), 0.36, 1e-9);
+    assert_near(most_of(2.3, 0.2, 0.3), 0.36, 1e-9);
     /* What rounding changes. */
-    assert_near(most_of(2 + 1e-7, 2, 2), 2 + 2e-5);
+    assert_near(most_of(2 + 1e-7, 2, 2), 2 + 2e-5, 1e-9);
     assert_true(isnan(most_of(2.3, 2.3, 2.3)));
     assert_true(isnan(most_of(2.3, 2.4, 2.5)));
     assert_true(isnan(most_of(2.3, NAN, NAN)));
@@ -55,12 +40,8 @@ static worker_link_t make_link(const char *answer) {
 }
 
 static contender_t make_contender(worker_link_t *link) {
-    case_t spec = {.id = mem_text("a case"),
-                   .workload = mem_text("mnist_train"),
-                   .engine = mem_text("cpu"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("ref"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("mnist_train", "cpu", "cpu", "ref");
+    spec.id = mem_text("a case");
     contender_t contender;
     contender_init(&contender, &spec, link, NULL, &SETTINGS);
     contender.may_retry = false;
@@ -69,11 +50,9 @@ static contender_t make_contender(worker_link_t *link) {
 }
 
 static loss_limit_t find(const char *answer) {
-    error_t err = ERROR_INIT;
     worker_link_t link = make_link(answer);
     contender_t oracle = make_contender(&link);
-    if (worker_link_start(&link, SETTINGS.timeout_s, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(worker_link_start(&link, SETTINGS.timeout_s, &err));
     loss_limit_t loss_limit = loss_limit_find(&oracle);
     contender_free(&oracle);
     worker_link_free(&link);
@@ -88,11 +67,10 @@ static void expect_unknown(const char *answer, const char *why) {
 }
 
 static void the_oracle_says_what_it_learns(void **state) {
-    (void)state;
     loss_limit_t loss_limit = find("\"status\":\"ok\",\"losses\":[2.3,0.5,0.3]");
     assert_non_null(loss_limit.worker);
     assert_null(loss_limit.unknown);
-    assert_near(loss_limit.most, 0.4);
+    assert_near(loss_limit.most, 0.4, 1e-9);
     assert_null(find("\"status\":\"ok\"").worker); /* no training */
     expect_unknown("\"status\":\"ok\",\"losses\":[2.3,null,null]",
                    "the reference learns nothing in a sample");
@@ -124,7 +102,6 @@ static void expect(const loss_limit_t *loss_limit, const char *folder, const cha
 }
 
 static void weights_are_held_against_it(void **state) {
-    (void)state;
     static const verdict_t VERDICTS[] = {
         {"\"status\":\"ok\",\"loss\":0.4", NULL, NULL},
         {"\"status\":\"ok\",\"loss\":0.41",
@@ -135,7 +112,7 @@ static void weights_are_held_against_it(void **state) {
         {"\"status\":\"failed\",\"reason\":\"weights has 3 elements\"", "weights has 3", NULL},
         {NULL, NULL, "worker cpu died (exit code 3)"},
     };
-    for (size_t i = 0; i < sizeof VERDICTS / sizeof *VERDICTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(VERDICTS); i++) {
         worker_link_t link = make_link(VERDICTS[i].answer);
         const loss_limit_t loss_limit = {
             .worker = &link, .timeout_s = 60, .losses = {2.3, 0.5, 0.3}, .most = 0.4};
@@ -145,7 +122,6 @@ static void weights_are_held_against_it(void **state) {
 }
 
 static void what_is_not_compared(void **state) {
-    (void)state;
     worker_link_t link = make_link(NULL);
     expect(&(loss_limit_t){.worker = NULL}, "/", NULL, NULL);
     expect(&(loss_limit_t){.worker = &link, .unknown = (char[]){"too slow"}}, "/", NULL,
@@ -155,12 +131,4 @@ static void what_is_not_compared(void **state) {
     worker_link_free(&link);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_lies_in_the_middle_of_the_second_half),
-        cmocka_unit_test(the_oracle_says_what_it_learns),
-        cmocka_unit_test(weights_are_held_against_it),
-        cmocka_unit_test(what_is_not_compared),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,21 +1,13 @@
 /* mlp_infer on the CPU through the engine's own table: `omp` against the oracle on odd shapes, and
  * the oracle against sums worked out here from the same data. */
+#include "checks.h"
 #include "engine/session.h"
-
-#include "base/memory.h"
 #include "io/fs.h"
 #include "io/npy.h"
+#include "made_case.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 #include "workloads/mlp_infer/data.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { SEED = 42 };
 
@@ -26,7 +18,7 @@ typedef struct shape {
 
 static case_t make_case(const char *variant, const shape_t *shape) {
     case_t spec = {.engine = mem_text("cpu"), .variant = mem_text(variant)};
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = shape->batch});
+    add_integer(&spec, "batch", shape->batch);
     value_t layers = {.kind = VALUE_INTS, .ints = (int64_t *)shape->sizes};
     while (layers.n_ints < 8 && shape->sizes[layers.n_ints] != 0)
         layers.n_ints++;
@@ -36,36 +28,22 @@ static case_t make_case(const char *variant, const shape_t *shape) {
 }
 
 static void open_session(session_t *session, const char *variant, const shape_t *shape) {
-    *session = (session_t){.ops = &mlp_infer_cpu, .spec = make_case(variant, shape)};
-    const open_request_t request = {.spec = &session->spec, .seed = SEED};
-    error_t err = ERROR_INIT;
-    if (session->ops->open(session, &request, &err) != STATUS_OK)
-        fail_msg("%s: %s", session->spec.id, err.text);
-}
-
-static void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
+    open_case(session, &mlp_infer_cpu, make_case(variant, shape));
 }
 
 static npy_t output_of(const char *variant, const shape_t *shape) {
     session_t session;
-    char *folder;
-    error_t err = ERROR_INIT;
     npy_t y;
     text_list_t arrays = {0};
     open_session(&session, variant, shape);
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
-    assert_int_equal(session.ops->output(&session, folder, &arrays, &err), STATUS_OK);
+    char *folder = temporary_folder();
+    assert_ok(session.ops->output(&session, folder, &arrays, &err));
     assert_int_equal(arrays.n, 1);
     assert_string_equal(arrays.items[0], "y");
     char *path = fs_join(folder, "y.npy");
-    if (npy_read(path, &y, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(npy_read(path, &y, &err));
     free(path);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
     text_list_free(&arrays);
     close_session(&session);
     return y;
@@ -83,8 +61,7 @@ static const shape_t SHAPES[] = {
 };
 
 static void test_omp_is_the_oracle(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++) {
+    for (size_t i = 0; i < COUNT_OF(SHAPES); i++) {
         npy_t right = output_of("ref", &SHAPES[i]), found = output_of("omp", &SHAPES[i]);
         double difference = 0, norm = 0;
         assert_int_equal(right.n_dimensions, 2);
@@ -107,7 +84,6 @@ static void test_omp_is_the_oracle(void **state) {
 
 /* 2-1-1 on two samples, term by term. */
 static void test_known_answer(void **state) {
-    (void)state;
     const shape_t shape = {2, {2, 1, 1}};
     case_t spec = make_case("ref", &shape);
     const mlp_data_t *d = mlp_data_take(&spec, SEED);
@@ -126,7 +102,6 @@ static void test_known_answer(void **state) {
 
 /* The last layer has no activation, the hidden ones have. */
 static void test_relu_between_layers_only(void **state) {
-    (void)state;
     const shape_t flat = {500, {3, 2}};
     npy_t y = output_of("ref", &flat);
     size_t n_negative = 0;
@@ -149,7 +124,6 @@ static void test_relu_between_layers_only(void **state) {
 }
 
 static void test_data_is_shared_and_in_range(void **state) {
-    (void)state;
     const shape_t shape = {100, {4, 5, 1}};
     case_t spec = make_case("ref", &shape);
     const mlp_data_t *first = mlp_data_take(&spec, SEED), *second = mlp_data_take(&spec, SEED),
@@ -172,7 +146,6 @@ static void test_data_is_shared_and_in_range(void **state) {
 }
 
 static void test_unknown_variant(void **state) {
-    (void)state;
     session_t session = {.spec = make_case("avx", &SHAPES[0])};
     const open_request_t request = {.spec = &session.spec, .seed = SEED};
     error_t err = ERROR_INIT;
@@ -183,14 +156,12 @@ static void test_unknown_variant(void **state) {
 
 /* f32 under the name of f16 would pass the wider tolerance. */
 static void test_other_dtypes_are_skipped(void **state) {
-    (void)state;
     for (int is_ref = 0; is_ref < 2; is_ref++) {
         session_t session = {.ops = &mlp_infer_cpu,
                              .spec = make_case(is_ref ? "ref" : "omp", &SHAPES[0])};
         const open_request_t request = {.spec = &session.spec, .seed = SEED};
         error_t err = ERROR_INIT;
-        free(session.spec.dtype);
-        session.spec.dtype = mem_text("f16");
+        set_text(&session.spec.dtype, "f16");
         status_t status = mlp_infer_cpu.open(&session, &request, &err);
         assert_int_equal(session.skipped, !is_ref);
         if (is_ref) {
@@ -205,12 +176,10 @@ static void test_other_dtypes_are_skipped(void **state) {
 
 /* Every declared phase gets its sample, and the sum is the total. */
 static void test_probes_fill_every_phase(void **state) {
-    (void)state;
     session_t session;
-    error_t err = ERROR_INIT;
     open_session(&session, "omp", &SHAPES[4]);
     for (size_t i = 0; i < session.n_probes; i++)
-        assert_int_equal(session.probes[i].run(&session, &session.recorder, &err), STATUS_OK);
+        assert_ok(session.probes[i].run(&session, &session.recorder, &err));
     const recorder_t *recorder = &session.recorder;
     assert_int_equal(recorder->n_phases, 4);
     for (size_t i = 0; i < recorder->n_phases; i++) {
@@ -223,15 +192,4 @@ static void test_probes_fill_every_phase(void **state) {
     close_session(&session);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_omp_is_the_oracle),
-        cmocka_unit_test(test_known_answer),
-        cmocka_unit_test(test_relu_between_layers_only),
-        cmocka_unit_test(test_data_is_shared_and_in_range),
-        cmocka_unit_test(test_unknown_variant),
-        cmocka_unit_test(test_other_dtypes_are_skipped),
-        cmocka_unit_test(test_probes_fill_every_phase),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -2,6 +2,7 @@
  * arithmetic, for rungs that have an operator as one kernel and for those that fuse; and what it
  * takes from its allocator, and when it gives it back. */
 #include "base/text.h"
+#include "checks.h"
 #include "host_loop.h"
 #include "read_text.h"
 #include "workloads/mnist/oracle.h"
@@ -28,11 +29,10 @@ static const mlpt_operator_t *const RUNGS[] = {UNFUSED, FUSED, PARTLY, PERSISTEN
 /* ---- what it computes ------------------------------------------------------------------------ */
 
 static void check_losses(world_t *w) {
-    error_t err = ERROR_INIT;
     mnist_net_t *net = mnist_net_new(&w->network);
     mnist_net_start(net);
     for (size_t step = 0; step < STEPS; step++) {
-        assert_int_equal(run_step(w, step, &err), STATUS_OK);
+        assert_ok(run_step(w, step, &err));
         const double expected = mnist_net_step(net, step, (double)RATE, NULL);
         assert_near(w->losses[step], expected, 2e-6);
     }
@@ -40,10 +40,9 @@ static void check_losses(world_t *w) {
 }
 
 static void test_steps_are_the_oracle_s(void **state) {
-    (void)state;
     static const allocator_kind_t KINDS[] = {ALLOCATOR_CACHING, ALLOCATOR_MALLOC, ALLOCATOR_ARENA};
-    for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++)
-        for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
+    for (size_t i = 0; i < COUNT_OF(RUNGS); i++)
+        for (size_t k = 0; k < COUNT_OF(KINDS); k++) {
             world_t *w = open_world(RUNGS[i], KINDS[k]);
             assert_int_equal(mnist_step_images(&w->network, STEPS - 1), IMAGES % BATCH);
             check_losses(w);
@@ -53,12 +52,9 @@ static void test_steps_are_the_oracle_s(void **state) {
 
 /* All steps of an epoch, the last one with fewer images. */
 static void test_steps_in_one_launch(void **state) {
-    (void)state;
     world_t *w = open_world(PERSISTENT, ALLOCATOR_CACHING);
-    error_t err = ERROR_INIT;
-    assert_int_equal(
-        mlpt_loop_steps(&w->loop, IMAGES, BATCH, address(w->order), address(w->losses), &err),
-        STATUS_OK);
+    assert_ok(
+        mlpt_loop_steps(&w->loop, IMAGES, BATCH, address(w->order), address(w->losses), &err));
     assert_int_equal(w->n_calls, 3);
     mnist_net_t *net = mnist_net_new(&w->network);
     mnist_net_start(net);
@@ -81,10 +77,8 @@ static void check_gradients(const world_t *w, float *const *expected) {
 }
 
 static void test_gradients_are_left_where_asked(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(RUNGS); i++) {
         world_t *w = open_world(RUNGS[i], ALLOCATOR_ARENA);
-        error_t err = ERROR_INIT;
         float *expected[DEPTH];
         mnist_net_t *net = mnist_net_new(&w->network);
         mnist_net_start(net);
@@ -95,7 +89,7 @@ static void test_gradients_are_left_where_asked(void **state) {
             w->loop.gradient_b[l] = address(mem_zeroed(n, sizeof(float)));
         }
         mnist_net_step(net, 0, (double)RATE, expected);
-        assert_int_equal(run_step(w, 0, &err), STATUS_OK);
+        assert_ok(run_step(w, 0, &err));
         check_gradients(w, expected);
         for (size_t l = 0; l < DEPTH; l++) {
             free(expected[l]);
@@ -108,13 +102,11 @@ static void test_gradients_are_left_where_asked(void **state) {
 }
 
 static void test_validation(void **state) {
-    (void)state;
-    enum { N_RUNGS = sizeof RUNGS / sizeof *RUNGS };
+    enum { N_RUNGS = COUNT_OF(RUNGS) };
     float sums[N_RUNGS][2];
-    for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(RUNGS); i++) {
         world_t *w = open_world(RUNGS[i], ALLOCATOR_CACHING);
-        error_t err = ERROR_INIT;
-        assert_int_equal(mlpt_loop_validate(&w->loop, TESTS, address(w->sums), &err), STATUS_OK);
+        assert_ok(mlpt_loop_validate(&w->loop, TESTS, address(w->sums), &err));
         memcpy(sums[i], w->sums, sizeof w->sums);
         close_world(w);
     }
@@ -137,20 +129,18 @@ static size_t count(const world_t *w, int kind) {
 }
 
 static void test_each_step_asks_for_the_same(void **state) {
-    (void)state;
     /* Unfused: gather 1; forward 4, 3 relu; loss 1; backward 3, 3 relu, 4, 4; update 4. */
     static const size_t LAUNCHES[] = {27, DEPTH + 3, 3 + 2 + 3 + 3 * DEPTH, 1};
-    for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(RUNGS); i++) {
         world_t *w = open_world(RUNGS[i], ALLOCATOR_CACHING);
-        error_t err = ERROR_INIT;
-        assert_int_equal(run_step(w, 0, &err), STATUS_OK);
+        assert_ok(run_step(w, 0, &err));
         assert_int_equal(count(w, LAUNCH), LAUNCHES[i]);
         assert_int_equal(count(w, TAKE), count(w, GIVE_BACK));
         call_t *first = mem_alloc(sizeof w->calls);
         const size_t n = w->n_calls;
         memcpy(first, w->calls, sizeof w->calls);
         for (size_t step = 1; step < STEPS; step++) {
-            assert_int_equal(run_step(w, step, &err), STATUS_OK);
+            assert_ok(run_step(w, step, &err));
             assert_int_equal(w->n_calls, n);
             for (size_t k = 0; k < n; k++) {
                 assert_int_equal(w->calls[k].kind, first[k].kind);
@@ -163,13 +153,11 @@ static void test_each_step_asks_for_the_same(void **state) {
 }
 
 static void test_nothing_is_kept_behind_a_step(void **state) {
-    (void)state;
     const mlpt_shape_t shape = {.layers = DEPTH,
                                 .sizes = {MNIST_PIXELS, WIDTH, WIDTH, WIDTH, MNIST_CLASSES}};
-    for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(RUNGS); i++) {
         world_t *w = open_world(RUNGS[i], ALLOCATOR_MALLOC);
-        error_t err = ERROR_INIT;
-        assert_int_equal(run_step(w, 0, &err), STATUS_OK);
+        assert_ok(run_step(w, 0, &err));
         const allocator_stats_t stats = allocator_stats(w->allocator);
         assert_int_equal(stats.allocated_bytes, 0);
         assert_int_equal(stats.driver_calls, 2 * stats.calls);
@@ -182,8 +170,7 @@ static void test_nothing_is_kept_behind_a_step(void **state) {
 
 /* The failure is the allocator's own, and the allocator can still be closed. */
 static void test_memory_that_runs_out(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(RUNGS); i++) {
         world_t *w = open_world(RUNGS[i], ALLOCATOR_MALLOC);
         error_t err = ERROR_INIT;
         most_bytes = 2 * ALLOCATOR_ALIGNMENT;
@@ -206,7 +193,6 @@ static void check_without(const mlpt_operator_t *rung, mlpt_operator_t missing, 
 }
 
 static void test_missing_operators(void **state) {
-    (void)state;
     check_without(UNFUSED, MLPT_RELU, "its STAGES lack \"relu\" (or \"linear_relu\")");
     check_without(UNFUSED, MLPT_UPDATE, "its STAGES lack \"update\" (or \"train_layers\")");
     check_without(FUSED, MLPT_LINEAR, "its STAGES lack \"linear\"");
@@ -219,7 +205,6 @@ static void test_missing_operators(void **state) {
 }
 
 static void test_blocks(void **state) {
-    (void)state;
     assert_int_equal(mlpt_blocks(&(stage_t){.tile_rows = 0}, 64, 784), 1);
     assert_int_equal(mlpt_blocks(&(stage_t){.tile_rows = 1}, 64, 784), 64);
     assert_int_equal(
@@ -260,7 +245,6 @@ static char *names_of(const char *path, const char *opening) {
 }
 
 static void test_arguments_are_the_device_s(void **state) {
-    (void)state;
     const char *const HOST = "bench/workloads/mlp_train/operators.h";
     const char *const DEVICE = "kernels/mlp_train/mlp_train.cuh";
     static const char *const STRUCTS[][2] = {{"typedef struct mlpt_op ", "struct op_t "},
@@ -270,7 +254,7 @@ static void test_arguments_are_the_device_s(void **state) {
     assert_string_equal(of_op, "x order w b y dy dx dw db labels loss rows n_in n_out flags "
                                "first_block rate");
     free(of_op);
-    for (size_t i = 0; i < sizeof STRUCTS / sizeof *STRUCTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(STRUCTS); i++) {
         char *host = names_of(HOST, STRUCTS[i][0]), *device = names_of(DEVICE, STRUCTS[i][1]);
         assert_string_equal(host, device);
         free(host);
@@ -278,18 +262,4 @@ static void test_arguments_are_the_device_s(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps_are_the_oracle_s),
-        cmocka_unit_test(test_steps_in_one_launch),
-        cmocka_unit_test(test_gradients_are_left_where_asked),
-        cmocka_unit_test(test_validation),
-        cmocka_unit_test(test_each_step_asks_for_the_same),
-        cmocka_unit_test(test_nothing_is_kept_behind_a_step),
-        cmocka_unit_test(test_memory_that_runs_out),
-        cmocka_unit_test(test_missing_operators),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_arguments_are_the_device_s),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

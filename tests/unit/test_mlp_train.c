@@ -1,25 +1,19 @@
 /* mlp_train: its row, what trainings start from, and its CPU sessions against
  * tests/fixtures/mlp_known.json, which NumPy made. All on the synthetic set. */
+#include "checks.h"
 #include "engine/session.h"
-#include "near.h"
-
 #include "io/npy.h"
+#include "made_case.h"
 #include "mnist_training.h"
 #include "workloads/common/workload.h"
 #include "workloads/mlp_train/data.h"
-
-#include <math.h>
-#include <string.h>
 
 #include <jansson.h>
 
 static json_t *fixture;
 
 static int open_with_fixture(void **state) {
-    json_error_t wrong;
-    fixture = json_load_file("tests/fixtures/mlp_known.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (fixture == NULL)
-        fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
+    fixture = read_json("tests/fixtures/mlp_known.json");
     return open_all(state);
 }
 
@@ -47,9 +41,8 @@ static case_t mlp_case(const char *variant, const mlp_t *mlp, const char *dtype)
                 {"seed", mlp->seed}};
     case_t spec = {
         .engine = mem_text("cpu"), .variant = mem_text(variant), .dtype = mem_text(dtype)};
-    for (size_t i = 0; i < sizeof INTS / sizeof *INTS; i++)
-        case_add_param(&spec, INTS[i].name,
-                       &(value_t){.kind = VALUE_INT, .integer = INTS[i].value});
+    for (size_t i = 0; i < COUNT_OF(INTS); i++)
+        add_integer(&spec, INTS[i].name, INTS[i].value);
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = mlp->rate});
     workload_complete(workload_find("mlp_train"), &spec);
     return spec;
@@ -58,7 +51,6 @@ static case_t mlp_case(const char *variant, const mlp_t *mlp, const char *dtype)
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static void test_ranges(void **state) {
-    (void)state;
     const struct {
         mlp_t mlp;
         const char *key; /* NULL: good */
@@ -68,7 +60,7 @@ static void test_ranges(void **state) {
                  {{784, 17, 64, 3, 0.1, 1}, "depth"},   {{784, 4, 0, 3, 0.1, 1}, "batch"},
                  {{784, 4, 60001, 3, 0.1, 1}, "batch"}, {{784, 4, 64, 0, 0.1, 1}, "epochs"},
                  {{784, 4, 64, 3, 0, 1}, "rate"},       {{784, 4, 64, 3, 0.1, 0}, "seed"}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_t spec = mlp_case("ref", &CASES[i].mlp, "f32");
         error_t err = ERROR_INIT;
         const status_t status = workload_check(workload_find("mlp_train"), &spec, &err);
@@ -83,7 +75,6 @@ static void test_ranges(void **state) {
 }
 
 static void test_cost_and_constants(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("mlp_train");
     case_t spec = workload_defaults(workload);
     const double elements = 3 * 784 * 784 + 7840;
@@ -111,7 +102,6 @@ static void test_cost_and_constants(void **state) {
 }
 
 static void test_allocators_are_those_there_are(void **state) {
-    (void)state;
     const technique_spec_t *technique = &workload_find("mlp_train")->techniques[0];
     assert_string_equal(technique->name, "allocator");
     for (size_t i = 0; i < 5; i++) {
@@ -133,7 +123,6 @@ static mlpt_shape_t shape_of(const mlp_t *mlp) {
 }
 
 static void test_last_step_has_the_rest(void **state) {
-    (void)state;
     const mlpt_shape_t by_default = shape_of(&(mlp_t){784, 4, 64, 3, 0.1, 1});
     assert_int_equal(by_default.steps, 938);
     assert_int_equal(mlpt_rows(&by_default, 936), 64);
@@ -147,7 +136,6 @@ static void test_last_step_has_the_rest(void **state) {
 }
 
 static void test_numbers_of_checked_steps(void **state) {
-    (void)state;
     const struct {
         mlp_t mlp;
         size_t n;
@@ -156,7 +144,7 @@ static void test_numbers_of_checked_steps(void **state) {
                  {{8192, 4, 64, 3, 0.1, 1}, 2},   /* at least 2 … */
                  {{784, 4, 60000, 1, 0.1, 1}, 1}, /* … of those that there are */
                  {{16, 2, 20000, 2, 0.1, 1}, 6}}; /* in both epochs */
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         const mlpt_shape_t shape = shape_of(&CASES[i].mlp);
         assert_int_equal(mlpt_checked_steps(&shape), CASES[i].n);
     }
@@ -164,20 +152,18 @@ static void test_numbers_of_checked_steps(void **state) {
 
 static const mnist_data_t *take(const mlp_t *mlp) {
     const mnist_data_t *data;
-    error_t err = ERROR_INIT;
     case_t spec = mlp_case("ref", mlp, "f32");
-    assert_int_equal(mlpt_data_take(&spec, &data, &err), STATUS_OK);
+    assert_ok(mlpt_data_take(&spec, &data, &err));
     case_free(&spec);
     return data;
 }
 
 static void test_data_is_shared(void **state) {
-    (void)state;
     const mnist_data_t *data = take(&TINY);
     const mnist_data_t *same = take(&(mlp_t){8, 3, 64, 5, 0.5, 1}); /* those are not part of it */
     assert_ptr_equal(same, data);
     const mlp_t OTHERS[] = {{9, 3, 64, 1, 0.1, 1}, {8, 4, 64, 1, 0.1, 1}, {8, 3, 64, 1, 0.1, 2}};
-    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++) {
         const mnist_data_t *other = take(&OTHERS[i]);
         assert_ptr_not_equal(other, data);
         assert_ptr_equal(other->images, world.kept->images);
@@ -189,7 +175,6 @@ static void test_data_is_shared(void **state) {
 
 /* With mnist_train's four layers, both start from the same bits, in the same order. */
 static void test_start_is_mnist_train_s(void **state) {
-    (void)state;
     const mnist_data_t *data = take(&(mlp_t){8, 4, 4, 1, 0.1, 1});
     assert_int_equal(data->n_weights, world.kept->n_weights);
     assert_memory_equal(data->weights, world.kept->weights, data->n_weights * sizeof(float));
@@ -201,18 +186,7 @@ static void test_start_is_mnist_train_s(void **state) {
 /* ---- sessions on the CPU --------------------------------------------------------------------- */
 
 static void open_session(session_t *session, const char *variant, const mlp_t *mlp) {
-    *session = (session_t){.ops = &mlp_train_cpu, .spec = mlp_case(variant, mlp, "f32")};
-    const open_request_t request = {.spec = &session->spec, .seed = 42};
-    error_t err = ERROR_INIT;
-    if (session->ops->open(session, &request, &err) != STATUS_OK)
-        fail_msg("%s: %s", session->spec.id, err.text);
-}
-
-static void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
-    free(session->results_json);
+    open_case(session, &mlp_train_cpu, mlp_case(variant, mlp, "f32"));
 }
 
 static double item(const json_t *object, const char *key, size_t i) {
@@ -221,10 +195,8 @@ static double item(const json_t *object, const char *key, size_t i) {
 
 static npy_t read_array(const char *name) {
     npy_t array;
-    error_t err = ERROR_INIT;
     char *path = mem_format("%s/%s.npy", world.folder, name);
-    if (npy_read(path, &array, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(npy_read(path, &array, &err));
     free(path);
     return array;
 }
@@ -256,10 +228,9 @@ static void check_training(const json_t *known, const char *variant, double tole
                        json_number_value(json_object_get(known, "rate")),
                        1};
     session_t session;
-    error_t err = ERROR_INIT;
     text_list_t names = {0};
     open_session(&session, variant, &mlp);
-    assert_int_equal(session.ops->output(&session, world.folder, &names, &err), STATUS_OK);
+    assert_ok(session.ops->output(&session, world.folder, &names, &err));
     assert_int_equal(names.n, (size_t)mlp.depth + 1);
     text_list_free(&names);
     for (size_t l = 0; l < (size_t)mlp.depth; l++)
@@ -284,7 +255,6 @@ static void check_training(const json_t *known, const char *variant, double tole
 }
 
 static void test_known_trainings(void **state) {
-    (void)state;
     size_t i;
     json_t *known;
     assert_int_equal(json_array_size(json_object_get(fixture, "trainings")), 3);
@@ -295,12 +265,10 @@ static void test_known_trainings(void **state) {
 }
 
 static void test_one_run_fills_every_phase(void **state) {
-    (void)state;
     static const char *const PHASES[] = {"train", "validate", "total", "residual", "step"};
     session_t session;
-    error_t err = ERROR_INIT;
     open_session(&session, "omp", &(mlp_t){2, 2, 20000, 1, 0.1, 1});
-    assert_int_equal(session.probes[0].run(&session, &session.recorder, &err), STATUS_OK);
+    assert_ok(session.probes[0].run(&session, &session.recorder, &err));
     assert_int_equal(session.recorder.n_phases, 5);
     for (size_t i = 0; i < 5; i++) {
         assert_string_equal(session.recorder.phases[i].name, PHASES[i]);
@@ -312,14 +280,13 @@ static void test_one_run_fills_every_phase(void **state) {
 }
 
 static void test_what_is_not_run(void **state) {
-    (void)state;
     const struct {
         mlp_t mlp;
         const char *dtype, *told;
     } CASES[] = {{{513, 4, 64, 1, 0.1, 1}, "f32", "width 513: omp supports at most 512"},
                  {{8, 4, 64, 1, 0.1, 1}, "tf32", "dtype tf32: only f32 is written for omp"},
                  {{512, 16, 64, 1, 0.1, 1}, "f32", "too slow for omp: "}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         session_t session = {.ops = &mlp_train_cpu,
                              .spec = mlp_case("omp", &CASES[i].mlp, CASES[i].dtype)};
         const open_request_t request = {.spec = &session.spec};
@@ -331,18 +298,6 @@ static void test_what_is_not_run(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_cost_and_constants),
-        cmocka_unit_test(test_allocators_are_those_there_are),
-        cmocka_unit_test(test_last_step_has_the_rest),
-        cmocka_unit_test(test_numbers_of_checked_steps),
-        cmocka_unit_test(test_data_is_shared),
-        cmocka_unit_test(test_start_is_mnist_train_s),
-        cmocka_unit_test(test_known_trainings),
-        cmocka_unit_test(test_one_run_fills_every_phase),
-        cmocka_unit_test(test_what_is_not_run),
-    };
-    return cmocka_run_group_tests(tests, open_with_fixture, close_with_fixture);
-}
+#define GROUP_SET_UP open_with_fixture
+#define GROUP_TEAR_DOWN close_with_fixture
+#include "run_tests.h"

@@ -2,12 +2,10 @@
  * hand them out, against the oracle's. The fault shows in `descent`; gradients and, at a small
  * rate, losses are right. */
 #include "base/half.h"
+#include "checks.h"
 #include "measure/verify.h"
 #include "mnist_training.h"
-#include "near.h"
 #include "workloads/mnist/oracle.h"
-
-#include <string.h>
 
 static const training_t HALVES = {64, 16, 10, 0.003, "f16"}, MIXED = {64, 16, 10, 0.003, "mixed"};
 
@@ -74,7 +72,6 @@ static void train(const fault_t *fault, const mnist_data_t *data, size_t every_s
 }
 
 static void write_output(const training_t *training, const fault_t *fault, text_list_t *names) {
-    error_t err = ERROR_INIT;
     const mnist_data_t *data = data_of(training);
     mnist_fit_t fit = mnist_fit_new(mnist_checked_steps(data->hidden, data->steps));
     size_t n;
@@ -84,14 +81,13 @@ static void write_output(const training_t *training, const fault_t *fault, text_
         gradients[l] = mem_zeroed((data->sizes[l] + 1) * data->sizes[l + 1], sizeof(float));
     train(fault, data, 1, training->rate, &fit, gradients);
     const char *folder = world.folder;
-    assert_int_equal(mnist_write_gradients(data, gradients, folder, names, &err), STATUS_OK);
-    assert_int_equal(mnist_write_losses(fit.losses, fit.steps, folder, names, &err), STATUS_OK);
+    assert_ok(mnist_write_gradients(data, gradients, folder, names, &err));
+    assert_ok(mnist_write_losses(fit.losses, fit.steps, folder, names, &err));
     for (size_t i = 0; i < n; i++) {
         mnist_fit_t descent = mnist_fit_new(mnist_descent_steps(data->hidden, data->steps));
         train(fault, data, 0, descents[i].rate, &descent, NULL);
-        assert_int_equal(mnist_write_descent(descents[i].name, descent.losses, descent.steps,
-                                             folder, names, &err),
-                         STATUS_OK);
+        assert_ok(mnist_write_descent(descents[i].name, descent.losses, descent.steps, folder,
+                                      names, &err));
         mnist_fit_free(&descent);
     }
     for (size_t l = 0; l < MNIST_LAYERS; l++)
@@ -104,11 +100,9 @@ static void write_output(const training_t *training, const fault_t *fault, text_
 
 static reference_t right_output(const training_t *training) {
     reference_t reference;
-    error_t err = ERROR_INIT;
     text_list_t names = {0};
     write_output(training, &NO_FAULT, &names);
-    if (reference_load(world.folder, &names, &reference, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(reference_load(world.folder, &names, &reference, &err));
     text_list_free(&names);
     return reference;
 }
@@ -127,7 +121,6 @@ static check_t check_of(const training_t *training, const fault_t *fault,
 }
 
 static void test_right_training_passes(void **state) {
-    (void)state;
     char *reason;
     reference_t reference = right_output(&HALVES);
     assert_int_equal(reference.names.n, MNIST_LAYERS + 2);
@@ -151,7 +144,6 @@ static void expect_found(const training_t *training, const fault_t *fault,
 }
 
 static void test_faults_of_the_update_are_found(void **state) {
-    (void)state;
     static const fault_t FAULTS[] = {
         {.of_rate = 0, .layer = NO_LAYER}, {.of_rate = -1, .layer = NO_LAYER},
         {.of_rate = 2, .layer = NO_LAYER}, {.of_rate = 0.9, .layer = NO_LAYER},
@@ -160,14 +152,13 @@ static void test_faults_of_the_update_are_found(void **state) {
         {1, NO_LAYER, .biases = true},     {1, NO_LAYER, .odd_steps = true},
     };
     reference_t reference = right_output(&HALVES);
-    for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++)
+    for (size_t i = 0; i < COUNT_OF(FAULTS); i++)
         expect_found(&HALVES, &FAULTS[i], &reference, "descent");
     reference_free(&reference);
 }
 
 /* With dtype mixed: float16 weights lose most updates of a small rate. */
 static void test_float16_weights_are_found(void **state) {
-    (void)state;
     static const fault_t HALF_WEIGHTS = {1, NO_LAYER, .halves = true};
     static const fault_t NO_LAYER_1 = {.of_rate = 1, .layer = 1};
     reference_t reference = right_output(&MIXED);
@@ -179,7 +170,6 @@ static void test_float16_weights_are_found(void **state) {
 /* As long as the sum of a ReLU's inputs is right, the order in which it was formed may send it to
  * either neighbour; sums in float16 do so with more of them. */
 static void test_tolerance_is_the_technique_s(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("mnist_train");
     static const struct {
         const char *dtype, *accumulate;
@@ -189,7 +179,7 @@ static void test_tolerance_is_the_technique_s(void **state) {
                  {"f16", "f32", 2.5e-2},
                  {"f16", "f16", 1e-1},
                  {"mixed", NULL, 2.5e-2}};
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++) {
+    for (size_t i = 0; i < COUNT_OF(KNOWN); i++) {
         case_t spec = {.engine = mem_text(KNOWN[i].accumulate != NULL ? "cuda" : "pytorch"),
                        .variant = mem_text("v"),
                        .dtype = mem_text(KNOWN[i].dtype)};
@@ -201,12 +191,6 @@ static void test_tolerance_is_the_technique_s(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_training_passes),
-        cmocka_unit_test(test_faults_of_the_update_are_found),
-        cmocka_unit_test(test_float16_weights_are_found),
-        cmocka_unit_test(test_tolerance_is_the_technique_s),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
-}
+#define GROUP_SET_UP open_all
+#define GROUP_TEAR_DOWN close_all
+#include "run_tests.h"

@@ -1,18 +1,15 @@
 /* The reader of MNIST's files, on small files of the same format made here, good and bad. */
+#include "checks.h"
 #include "gzip_file.h"
+#include "io/fs.h"
+#include "made_case.h"
+#include "temporary_folder.h"
 #include "workloads/mnist/data.h"
 
-#include "base/memory.h"
-#include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
+#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
+#include <zlib.h>
 
 static const dataset_shape_t SHAPE = {6, 4, 3, 2};
 
@@ -68,23 +65,9 @@ static void write_good(const char *folder, bool gzip) {
     }
 }
 
-static char *new_folder(void) {
-    char *folder;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
-    return folder;
-}
-
-static void remove_folder(char *folder) {
-    fs_remove_tree(folder, NULL);
-    free(folder);
-}
-
 static void check_good(const char *folder) {
     dataset_t set;
-    error_t err = ERROR_INIT;
-    if (dataset_read(folder, &SHAPE, &set, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(dataset_read(folder, &SHAPE, &set, &err));
     assert_false(set.synthetic);
     assert_int_equal(set.shape.n_train, 6);
     for (size_t k = 0; k < 6 * IMAGE_BYTES; k++)
@@ -99,18 +82,16 @@ static void check_good(const char *folder) {
 }
 
 static void test_plain_and_gzipped(void **state) {
-    (void)state;
     for (int gzip = 0; gzip <= 1; gzip++) {
-        char *folder = new_folder();
+        char *folder = temporary_folder();
         write_good(folder, gzip);
         check_good(folder);
-        remove_folder(folder);
+        fs_remove_temporary(&folder);
     }
 }
 
 static void test_mixed_and_plain_first(void **state) {
-    (void)state;
-    char *folder = new_folder();
+    char *folder = temporary_folder();
     const bytes_t bad = {.data = "no IDX", .n = 6};
     write_good(folder, false);
     for (int which = 0; which < 4; which++)
@@ -122,7 +103,7 @@ static void test_mixed_and_plain_first(void **state) {
     const bytes_t good = good_file(TEST_IMAGES);
     write_file(folder, TEST_IMAGES, &good, true);
     check_good(folder);
-    remove_folder(folder);
+    fs_remove_temporary(&folder);
 }
 
 /* Reading fails with "FILE: `expected`". */
@@ -172,11 +153,10 @@ static const bad_file_t BAD_FILES[] = {
 };
 
 static void test_bad_files(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof BAD_FILES / sizeof *BAD_FILES; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD_FILES); i++) {
         const bad_file_t *bad = &BAD_FILES[i];
         for (int gzip = 0; gzip <= 1; gzip++) {
-            char *folder = new_folder();
+            char *folder = temporary_folder();
             bytes_t file = good_file(bad->which);
             file.n = bad->cut != 0 ? bad->cut : file.n + bad->longer;
             if (bad->at != 0)
@@ -184,18 +164,17 @@ static void test_bad_files(void **state) {
             write_good(folder, gzip);
             write_file(folder, bad->which, &file, gzip);
             check_refused(folder, bad->which, gzip, bad->told);
-            remove_folder(folder);
+            fs_remove_temporary(&folder);
         }
     }
 }
 
 static void test_empty_file(void **state) {
-    (void)state;
-    char *folder = new_folder();
+    char *folder = temporary_folder();
     write_good(folder, false);
     write_file(folder, TEST_IMAGES, &(bytes_t){.n = 0}, false);
     check_refused(folder, TEST_IMAGES, false, "ends after 0 bytes, expected 40");
-    remove_folder(folder);
+    fs_remove_temporary(&folder);
 }
 
 /* Change the gzipped file as bytes: cut it, or turn one byte around. */
@@ -218,7 +197,6 @@ static void damage(const char *folder, int which, long cut_bytes, long flip_from
 
 /* At the end of a gzip stream are its checksum and its length, four bytes each. */
 static void test_damaged_gzip(void **state) {
-    (void)state;
     static const struct {
         long cut_bytes, flip_from_end;
         const char *told;
@@ -228,8 +206,8 @@ static void test_damaged_gzip(void **state) {
         {1, 0, "the gzip stream ends too early"},
         {8, 0, "the gzip stream ends too early"},
     };
-    for (size_t i = 0; i < sizeof DAMAGES / sizeof *DAMAGES; i++) {
-        char *folder = new_folder();
+    for (size_t i = 0; i < COUNT_OF(DAMAGES); i++) {
+        char *folder = temporary_folder();
         write_good(folder, true);
         damage(folder, TRAIN_LABELS, DAMAGES[i].cut_bytes, DAMAGES[i].flip_from_end);
         dataset_t set;
@@ -237,13 +215,12 @@ static void test_damaged_gzip(void **state) {
         assert_int_equal(dataset_read(folder, &SHAPE, &set, &err), STATUS_USAGE);
         if (!strstr(err.text, FILES[TRAIN_LABELS]) || !strstr(err.text, DAMAGES[i].told))
             fail_msg("damage %zu: %s", i, err.text);
-        remove_folder(folder);
+        fs_remove_temporary(&folder);
     }
 }
 
 static void test_missing_file_and_folder_in_its_place(void **state) {
-    (void)state;
-    char *folder = new_folder();
+    char *folder = temporary_folder();
     write_good(folder, false);
     char *path = path_of(folder, TEST_LABELS, "");
     assert_int_equal(unlink(path), 0);
@@ -257,24 +234,21 @@ static void test_missing_file_and_folder_in_its_place(void **state) {
     assert_int_equal(fs_make_folders(path, &err), STATUS_OK);
     check_refused(folder, TEST_LABELS, false, "cannot open: Is a directory");
     free(path);
-    remove_folder(folder);
+    fs_remove_temporary(&folder);
 }
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
 static void put_set(const char *root, const char *place) {
-    error_t err = ERROR_INIT;
     char *folder = fs_join(root, place);
-    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
+    assert_ok(fs_make_folders(folder, &err));
     write_good(folder, true);
     free(folder);
 }
 
 static void check_found(const char *root, const char *expected) {
     char *folder;
-    error_t err = ERROR_INIT;
-    if (dataset_find(root, &folder, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(dataset_find(root, &folder, &err));
     if (expected == NULL)
         assert_null(folder);
     else
@@ -283,17 +257,15 @@ static void check_found(const char *root, const char *expected) {
 }
 
 static void test_search_order(void **state) {
-    (void)state;
-    char *top = new_folder();
-    error_t err = ERROR_INIT;
+    char *top = temporary_folder();
     char *root = fs_join(top, "project"), *own = fs_join(root, "data/mnist");
     char *shared = fs_join(root, "../shared/data/mnist"), *wanted = fs_join(top, "wanted");
-    assert_int_equal(fs_make_folders(root, &err), STATUS_OK);
+    assert_ok(fs_make_folders(root, &err));
     unsetenv("MNIST_DIR");
     check_found(root, NULL);
     put_set(top, "shared/data/mnist");
     check_found(root, shared);
-    assert_int_equal(fs_make_folders(own, &err), STATUS_OK); /* empty: passed over */
+    assert_ok(fs_make_folders(own, &err)); /* empty: passed over */
     check_found(root, shared);
     put_set(root, "data/mnist");
     check_found(root, own);
@@ -307,13 +279,12 @@ static void test_search_order(void **state) {
     free(own);
     free(root);
     unsetenv("MNIST_DIR");
-    remove_folder(top);
+    fs_remove_temporary(&top);
 }
 
 /* Whoever names a folder wants what is in it, and no other set. */
 static void test_wanted_folder_without_files(void **state) {
-    (void)state;
-    char *top = new_folder(), *folder;
+    char *top = temporary_folder(), *folder;
     error_t err = ERROR_INIT;
     put_set(top, "data/mnist");
     setenv("MNIST_DIR", "/nowhere", 1);
@@ -321,13 +292,12 @@ static void test_wanted_folder_without_files(void **state) {
     assert_string_equal(err.text, "$MNIST_DIR: /nowhere has no train-images-idx3-ubyte and no "
                                   "train-images-idx3-ubyte.gz");
     unsetenv("MNIST_DIR");
-    remove_folder(top);
+    fs_remove_temporary(&top);
 }
 
 /* A set that is there and bad is never replaced by another one. */
 static void test_bad_set_is_no_reason_for_another(void **state) {
-    (void)state;
-    char *top = new_folder();
+    char *top = temporary_folder();
     error_t err = ERROR_INIT;
     put_set(top, "data/mnist"); /* not of MNIST's shape */
     dataset_t set;
@@ -335,20 +305,48 @@ static void test_bad_set_is_no_reason_for_another(void **state) {
     assert_int_equal(dataset_load(top, &set, &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "data/mnist/train-images-idx3-ubyte.gz: found 6 images of "
                                      "3 × 2, expected 60000 of 28 × 28"));
-    remove_folder(top);
+    fs_remove_temporary(&top);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_and_gzipped),
-        cmocka_unit_test(test_mixed_and_plain_first),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_empty_file),
-        cmocka_unit_test(test_damaged_gzip),
-        cmocka_unit_test(test_missing_file_and_folder_in_its_place),
-        cmocka_unit_test(test_search_order),
-        cmocka_unit_test(test_wanted_folder_without_files),
-        cmocka_unit_test(test_bad_set_is_no_reason_for_another),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- The synthetic set against tests/fixtures/mnist_known.json, which the PyTorch side is tested
+ * against too. */
+
+static void check_crc(const json_t *known, const char *name, const uint8_t *bytes, size_t n) {
+    char *found = mem_format("%08lx", crc32(0, bytes, (uInt)n));
+    assert_string_equal(found,
+                        json_string_value(json_object_get(json_object_get(known, "crc32"), name)));
+    free(found);
 }
+
+static void check_bytes(const json_t *known, const char *name, const uint8_t *bytes) {
+    const json_t *list = json_object_get(known, name);
+    assert_int_equal(json_array_size(list), 16);
+    for (size_t i = 0; i < 16; i++)
+        assert_int_equal(json_integer_value(json_array_get(list, i)), bytes[i]);
+}
+
+static void test_synthetic_set_is_known(void **state) {
+    json_t *fixture = read_json("tests/fixtures/mnist_known.json");
+    const json_t *known = json_object_get(fixture, "synthetic");
+    char *folder = temporary_folder();
+    char *top = mem_format("%s/project", folder);
+    assert_ok(fs_make_folders(top, &err)); /* ../shared is looked at, too */
+    dataset_t set;
+    unsetenv("MNIST_DIR");
+    assert_ok(dataset_load(top, &set, &err)); /* there are no files */
+    assert_true(set.synthetic);
+    check_bytes(known, "first_train_labels", set.train_labels);
+    check_bytes(known, "first_test_labels", set.test_labels);
+    check_bytes(known, "first_train_pixels", set.train_images);
+    check_bytes(known, "last_test_pixels", set.test_images + 10000 * 784 - 16);
+    check_crc(known, "train_images", set.train_images, 60000 * 784);
+    check_crc(known, "train_labels", set.train_labels, 60000);
+    check_crc(known, "test_images", set.test_images, 10000 * 784);
+    check_crc(known, "test_labels", set.test_labels, 10000);
+    dataset_free(&set);
+    free(top);
+    fs_remove_temporary(&folder);
+    json_decref(fixture);
+}
+
+#include "run_tests.h"

@@ -2,22 +2,17 @@
  * tests/fixtures/mnist_known.json, which the PyTorch side is tested against too; the oracle's
  * gradients against central differences. All on the synthetic set. */
 #include "base/half.h"
+#include "checks.h"
+#include "made_case.h"
 #include "mnist_training.h"
-#include "near.h"
 #include "workloads/mnist/oracle.h"
-
-#include <math.h>
-#include <string.h>
 
 #include <jansson.h>
 
 static json_t *fixture;
 
 static int open_with_fixture(void **state) {
-    json_error_t wrong;
-    fixture = json_load_file("tests/fixtures/mnist_known.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (fixture == NULL)
-        fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
+    fixture = read_json("tests/fixtures/mnist_known.json");
     return open_all(state);
 }
 
@@ -29,7 +24,6 @@ static int close_with_fixture(void **state) {
 /* ---- data ------------------------------------------------------------------------------------ */
 
 static void test_order_is_known(void **state) {
-    (void)state;
     size_t i, k;
     json_t *known, *number;
     const mnist_data_t *data = data_of(&(training_t){8, 4000, 30, 0.003, "f16"});
@@ -67,7 +61,6 @@ static void check_bits(const json_t *known, bool f16, const float *values) {
 }
 
 static void test_weights_are_known(void **state) {
-    (void)state;
     for (int f16 = 0; f16 <= 1; f16++) {
         size_t l;
         json_t *known;
@@ -84,7 +77,6 @@ static void test_weights_are_known(void **state) {
 }
 
 static void test_data_is_shared(void **state) {
-    (void)state;
     const mnist_data_t *again = data_of(&(training_t){8, 4, 3, 0.9, "f32"});
     assert_ptr_equal(again, world.kept); /* the rate is not part of it */
     const training_t OTHERS[] = {{9, 4, 3, 0.003, "f32"},
@@ -92,7 +84,7 @@ static void test_data_is_shared(void **state) {
                                  {8, 4, 4, 0.003, "f32"},
                                  {8, 4, 3, 0.003, "f16"},
                                  {8, 4, 3, 0.003, "mixed"}};
-    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++) {
         const mnist_data_t *other = data_of(&OTHERS[i]);
         assert_ptr_not_equal(other, world.kept);
         assert_ptr_equal(other->images, world.kept->images);
@@ -103,7 +95,6 @@ static void test_data_is_shared(void **state) {
 }
 
 static void test_room_is_told(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     case_t spec = make_case("ref", &SMALL);
     assert_int_equal(mnist_data_room(&spec, 0, &err), STATUS_OK);
@@ -113,7 +104,6 @@ static void test_room_is_told(void **state) {
 }
 
 static void test_numbers_of_steps(void **state) {
-    (void)state;
     assert_near(mnist_matrix_elements(128), 784 * 128 + 2 * 128 * 128 + 1280, 0);
     assert_int_equal(mnist_sample_steps(5000), 200);
     assert_int_equal(mnist_sample_steps(7), 7);
@@ -179,7 +169,6 @@ static void check_descent(const json_t *known, mnist_net_t *net, const mnist_des
 }
 
 static void test_ref_is_the_known_training(void **state) {
-    (void)state;
     size_t i;
     json_t *known;
     json_array_foreach(json_object_get(fixture, "trainings"), i, known) {
@@ -219,7 +208,6 @@ static double moved_loss(mnist_net_t *net, double *weight, double by) {
 
 /* Every weight and bias of the last three layers, and every 37th of the first. */
 static void test_gradients_are_central_differences(void **state) {
-    (void)state;
     const double by = 1e-5;
     float **gradients = new_gradients(world.kept);
     mnist_net_t *net = mnist_net_new(world.kept);
@@ -243,7 +231,6 @@ static void test_gradients_are_central_differences(void **state) {
 }
 
 static void test_step_goes_down_the_gradient(void **state) {
-    (void)state;
     float **gradients = new_gradients(world.kept);
     mnist_net_t *net = mnist_net_new(world.kept);
     mnist_net_start(net);
@@ -266,7 +253,6 @@ static void test_step_goes_down_the_gradient(void **state) {
 /* ---- the descriptor -------------------------------------------------------------------------- */
 
 static void test_cost_and_constants(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("mnist_train");
     case_t spec = workload_defaults(workload);
     const double elements = 784 * 128 + 2 * 128 * 128 + 1280;
@@ -309,16 +295,15 @@ static void test_cost_and_constants(void **state) {
 }
 
 static void test_batch_divides_the_images(void **state) {
-    (void)state;
     const workload_t *workload = workload_find("mnist_train");
     static const int64_t GOOD[] = {1, 2, 32, 96, 3750, 4000}, BAD[] = {7, 64, 128, 4096};
-    for (size_t i = 0; i < sizeof GOOD / sizeof *GOOD; i++) {
+    for (size_t i = 0; i < COUNT_OF(GOOD); i++) {
         case_t spec = make_case("ref", &(training_t){8, GOOD[i], 1, 0.1, "f32"});
         error_t err = ERROR_INIT;
         assert_int_equal(workload_check(workload, &spec, &err), STATUS_OK);
         case_free(&spec);
     }
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         case_t spec = make_case("ref", &(training_t){8, BAD[i], 1, 0.1, "f32"});
         error_t err = ERROR_INIT;
         char *told =
@@ -330,18 +315,77 @@ static void test_batch_divides_the_images(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_is_known),
-        cmocka_unit_test(test_weights_are_known),
-        cmocka_unit_test(test_data_is_shared),
-        cmocka_unit_test(test_room_is_told),
-        cmocka_unit_test(test_numbers_of_steps),
-        cmocka_unit_test(test_ref_is_the_known_training),
-        cmocka_unit_test(test_gradients_are_central_differences),
-        cmocka_unit_test(test_step_goes_down_the_gradient),
-        cmocka_unit_test(test_cost_and_constants),
-        cmocka_unit_test(test_batch_divides_the_images),
-    };
-    return cmocka_run_group_tests(tests, open_with_fixture, close_with_fixture);
+/* ---- The oracle's products of matrices against sums written out, at sizes that are no multiple
+ * of a tile's or of a block's. */
+
+/* Small integers: every order of adding them up is exact. */
+static double *new_matrix(size_t n, unsigned seed) {
+    double *matrix = mem_alloc(n * sizeof *matrix);
+    for (size_t i = 0; i < n; i++)
+        matrix[i] = (double)((i * 2654435761u + seed) % 17) - 8;
+    return matrix;
 }
+
+static void check(size_t rows, size_t columns, size_t n, bool transposed) {
+    const size_t left_row = transposed ? 1 : n + 3, left_step = transposed ? rows + 2 : 1;
+    const size_t right_row = columns + 5, sums_row = columns + 1;
+    double *left = new_matrix(transposed ? n * left_step : rows * left_row, 1);
+    double *right = new_matrix(n * right_row, 2), *sums = new_matrix(rows * sums_row, 3);
+    double *before = mem_alloc(rows * sums_row * sizeof *before);
+    memcpy(before, sums, rows * sums_row * sizeof *before);
+    mnist_multiply(&(mnist_product_t){.sums = sums,
+                                      .sums_row = sums_row,
+                                      .left = left,
+                                      .left_row = left_row,
+                                      .left_step = left_step,
+                                      .right = right,
+                                      .right_row = right_row,
+                                      .rows = rows,
+                                      .columns = columns,
+                                      .n = n});
+    for (size_t j = 0; j < rows; j++)
+        for (size_t i = 0; i < sums_row; i++) {
+            double sum = before[j * sums_row + i];
+            for (size_t k = 0; k < n && i < columns; k++)
+                sum += left[j * left_row + k * left_step] * right[k * right_row + i];
+            if (sums[j * sums_row + i] != sum)
+                fail_msg("%zu x %zu x %zu: sum %zu, %zu is %g, expected %g", rows, columns, n, j, i,
+                         sums[j * sums_row + i], sum);
+        }
+    free(before);
+    free(sums);
+    free(right);
+    free(left);
+}
+
+static void test_every_size(void **state) {
+    static const size_t ROWS[] = {1, 3, 4, 5, 9}, COLUMNS[] = {1, 7, 8, 9, 128, 140};
+    static const size_t TERMS[] = {1, 10, 256, 300};
+    for (size_t i = 0; i < 5 * 6 * 4 * 2; i++)
+        check(ROWS[i % 5], COLUMNS[i / 5 % 6], TERMS[i / 30 % 4], i / 120);
+}
+
+/* A NaN goes where it belongs and nowhere else. */
+static void test_not_a_number_spreads_along_its_row(void **state) {
+    double left[5 * 3], right[3 * 9], sums[5 * 9] = {0};
+    for (size_t i = 0; i < 15; i++)
+        left[i] = i == 7 ? NAN : 1; /* row 2 */
+    for (size_t i = 0; i < 27; i++)
+        right[i] = 1;
+    mnist_multiply(&(mnist_product_t){.sums = sums,
+                                      .sums_row = 9,
+                                      .left = left,
+                                      .left_row = 3,
+                                      .left_step = 1,
+                                      .right = right,
+                                      .right_row = 9,
+                                      .rows = 5,
+                                      .columns = 9,
+                                      .n = 3});
+    for (size_t i = 0; i < 45; i++)
+        assert_true(i / 9 == 2 ? isnan(sums[i]) : sums[i] == 3);
+}
+
+#define GROUP_SET_UP open_with_fixture
+#define GROUP_TEAR_DOWN close_with_fixture
+#include "run_tests.h"

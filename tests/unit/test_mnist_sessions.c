@@ -1,33 +1,19 @@
 /* Sessions of mnist_train on the CPU: `omp` against the oracle, phases, results, and what is not
  * run. All on the synthetic set. */
+#include "checks.h"
 #include "engine/session.h"
-#include "near.h"
-
 #include "io/npy.h"
+#include "made_case.h"
 #include "mnist_training.h"
 #include "workloads/common/workload.h"
 #include "workloads/mnist/oracle.h"
 
-#include <math.h>
+#include <jansson.h>
 #include <omp.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 static void open_session(session_t *session, const char *variant, const training_t *training) {
-    *session = (session_t){.ops = &mnist_train_cpu, .spec = make_case(variant, training)};
-    const open_request_t request = {.spec = &session->spec, .seed = 42};
-    error_t err = ERROR_INIT;
-    if (session->ops->open(session, &request, &err) != STATUS_OK)
-        fail_msg("%s: %s", session->spec.id, err.text);
-}
-
-static void close_session(session_t *session) {
-    session->ops->close(session);
-    recorder_free(&session->recorder);
-    case_free(&session->spec);
-    free(session->results_json);
+    open_case(session, &mnist_train_cpu, make_case(variant, training));
 }
 
 enum { LOSSES = MNIST_LAYERS, DESCENT, N_ARRAYS };
@@ -40,18 +26,15 @@ static written_t output_of(const char *variant, const training_t *training) {
     static const char *const NAMES[N_ARRAYS] = {"gradient_0", "gradient_1", "gradient_2",
                                                 "gradient_3", "losses",     "descent"};
     session_t session;
-    error_t err = ERROR_INIT;
     text_list_t names = {0};
     written_t written;
     open_session(&session, variant, training);
-    if (session.ops->output(&session, world.folder, &names, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(session.ops->output(&session, world.folder, &names, &err));
     assert_int_equal(names.n, N_ARRAYS);
     for (size_t i = 0; i < N_ARRAYS; i++) {
         assert_string_equal(names.items[i], NAMES[i]);
         char *path = mem_format("%s/%s.npy", world.folder, NAMES[i]);
-        if (npy_read(path, &written.arrays[i], &err) != STATUS_OK)
-            fail_msg("%s", err.text);
+        assert_ok(npy_read(path, &written.arrays[i], &err));
         free(path);
     }
     text_list_free(&names);
@@ -86,14 +69,12 @@ static void check_shapes(const char *variant) {
 }
 
 static void test_output(void **state) {
-    (void)state;
     check_shapes("ref");
     check_shapes("omp");
 }
 
 /* losses.scale.npy over the root mean square of the losses; 0 if there is no such file. */
 static double scale_of(const char *variant, const training_t *training) {
-    error_t err = ERROR_INIT;
     npy_t scale = {0};
     char *path = mem_format("%s/losses.scale.npy", world.folder);
     unlink(path);
@@ -103,8 +84,7 @@ static double scale_of(const char *variant, const training_t *training) {
     for (size_t i = 0; i < losses->n; i++)
         squares += losses->values[i] * losses->values[i];
     if (access(path, F_OK) == 0) {
-        if (npy_read(path, &scale, &err) != STATUS_OK)
-            fail_msg("%s", err.text);
+        assert_ok(npy_read(path, &scale, &err));
         found = scale.values[0] / sqrt(squares / (double)losses->n);
     }
     npy_free(&scale);
@@ -115,7 +95,6 @@ static double scale_of(const char *variant, const training_t *training) {
 
 /* A high rate makes the losses depend on the last bit of the weights. */
 static void test_scale_of_losses(void **state) {
-    (void)state;
     assert_near(scale_of("ref", &(training_t){12, 8, 100, 0.003, "f32"}), 1, 1e-12);
     assert_true(scale_of("ref", &(training_t){12, 8, 100, 0.4, "f32"}) > 2);
     assert_true(scale_of("omp", &(training_t){12, 8, 100, 0.4, "f32"}) == 0);
@@ -193,18 +172,16 @@ static void check_omp(const training_t *training) {
 
 /* Sizes that are no multiple of the rows and columns that are taken at once. */
 static void test_omp_is_the_oracle(void **state) {
-    (void)state;
     static const training_t TRAININGS[] = {
         {8, 1, 5, 0.1, "f32"},    {9, 3, 5, 0.1, "f32"},    {33, 4, 4, 0.1, "f32"},
         {31, 6, 4, 0.003, "f32"}, {130, 32, 3, 0.1, "f32"}, {512, 5, 2, 0.1, "f32"},
     };
-    for (size_t i = 0; i < sizeof TRAININGS / sizeof *TRAININGS; i++)
+    for (size_t i = 0; i < COUNT_OF(TRAININGS); i++)
         check_omp(&TRAININGS[i]);
 }
 
 /* 160 hidden units are worth three threads to `omp`, where it may have them. */
 static void test_results_do_not_depend_on_threads(void **state) {
-    (void)state;
     const int all = omp_get_max_threads();
     const mnist_data_t *data = data_of(&(training_t){160, 10, 3, 0.1, "f32"});
     for (int ref = 0; ref <= 1; ref++) {
@@ -237,7 +214,6 @@ static void check_not_opened(const char *variant, const training_t *training, bo
 }
 
 static void test_what_is_not_run(void **state) {
-    (void)state;
     check_not_opened("avx", &SMALL, false, "no variant \"avx\" (known: ref, omp)");
     check_not_opened("omp", &(training_t){8, 4, 3, 0.1, "f16"}, true,
                      "dtype f16: only f32 is written for omp");
@@ -246,7 +222,6 @@ static void test_what_is_not_run(void **state) {
 }
 
 static void test_divergence_is_told(void **state) {
-    (void)state;
     check_not_opened("omp", &(training_t){256, 1, 400, 1, "f32"}, false,
                      "loss is not finite from step ");
     mnist_fit_t fit = mnist_fit_new(12);
@@ -263,10 +238,9 @@ static void test_divergence_is_told(void **state) {
 static void check_phases(const char *variant) {
     static const char *const PHASES[] = {"train", "step", "total", "residual"};
     session_t session;
-    error_t err = ERROR_INIT;
     open_session(&session, variant, &(training_t){8, 4, 16, 0.003, "f32"});
     assert_int_equal(session.n_probes, 1);
-    assert_int_equal(session.probes[0].run(&session, &session.recorder, &err), STATUS_OK);
+    assert_ok(session.probes[0].run(&session, &session.recorder, &err));
     const recorder_t *recorder = &session.recorder;
     assert_int_equal(recorder->n_phases, 4);
     for (size_t i = 0; i < 4; i++) {
@@ -281,7 +255,6 @@ static void check_phases(const char *variant) {
 }
 
 static void test_one_run_fills_every_phase(void **state) {
-    (void)state;
     check_phases("ref");
     check_phases("omp");
 }
@@ -310,7 +283,6 @@ static void check_steps(const json_t *results, const int *steps, size_t n) {
 }
 
 static void test_results(void **state) {
-    (void)state;
     json_t *results = results_of("omp", &(training_t){16, 20, 215, 0.1, "f32"}, "training");
     const json_t *losses = json_object_get(results, "loss");
     assert_int_equal(json_array_size(losses), 23); /* 0, 10 … 210, and 214 */
@@ -328,7 +300,6 @@ static void test_results(void **state) {
 
 /* The oracle stops behind the steps that are checked, and has no accuracy of a whole training. */
 static void test_results_of_a_part(void **state) {
-    (void)state;
     json_t *results = results_of("ref", &(training_t){8, 4, 5000, 0.003, "f32"}, "first_run");
     assert_null(json_object_get(results, "accuracy"));
     const json_t *losses = json_object_get(results, "loss");
@@ -338,7 +309,6 @@ static void test_results_of_a_part(void **state) {
 }
 
 static void test_both_find_the_same_accuracy(void **state) {
-    (void)state;
     const training_t training = {8, 96, 8, 0.1, "f32"}; /* the test images are no whole batches */
     json_t *ref = results_of("ref", &training, "training");
     json_t *omp = results_of("omp", &training, "training");
@@ -348,18 +318,6 @@ static void test_both_find_the_same_accuracy(void **state) {
     json_decref(omp);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_output),
-        cmocka_unit_test(test_scale_of_losses),
-        cmocka_unit_test(test_omp_is_the_oracle),
-        cmocka_unit_test(test_results_do_not_depend_on_threads),
-        cmocka_unit_test(test_what_is_not_run),
-        cmocka_unit_test(test_divergence_is_told),
-        cmocka_unit_test(test_one_run_fills_every_phase),
-        cmocka_unit_test(test_results),
-        cmocka_unit_test(test_results_of_a_part),
-        cmocka_unit_test(test_both_find_the_same_accuracy),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
-}
+#define GROUP_SET_UP open_all
+#define GROUP_TEAR_DOWN close_all
+#include "run_tests.h"

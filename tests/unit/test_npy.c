@@ -1,41 +1,20 @@
 /* io/npy against files that numpy saved (tests/fixtures/make_npy.py), good and hostile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "io/npy.h"
+#include "refusals.h"
+#include "temporary_folder.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define FIXTURES "tests/fixtures/npy"
 
-static int make_folder(void **state) {
-    error_t err = ERROR_INIT;
-    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    error_t err = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &err);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
-
 static void assert_same_files(const char *path, const char *expected_path) {
-    error_t err = ERROR_INIT;
     char *data, *expected;
     size_t size, expected_size;
-    assert_int_equal(fs_read(path, &data, &size, &err), STATUS_OK);
-    assert_int_equal(fs_read(expected_path, &expected, &expected_size, &err), STATUS_OK);
+    assert_ok(fs_read(path, &data, &size, &err));
+    assert_ok(fs_read(expected_path, &expected, &expected_size, &err));
     assert_int_equal(size, expected_size);
     assert_memory_equal(data, expected, size);
     free(data);
@@ -43,7 +22,6 @@ static void assert_same_files(const char *path, const char *expected_path) {
 }
 
 static void reads_what_numpy_saves(void **state) {
-    (void)state;
     static const struct {
         const char *name, *type;
         unsigned n_dimensions;
@@ -64,12 +42,10 @@ static void reads_what_numpy_saves(void **state) {
         {"f4_0x3", "f4", 2, {0, 3}, 0, {0}},
         {"f4_version2", "f4", 1, {2}, 2, {1, 2}},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char *path = mem_format(FIXTURES "/%s.npy", rows[i].name);
-        error_t err = ERROR_INIT;
         npy_t array;
-        if (npy_read(path, &array, &err) != STATUS_OK)
-            fail_msg("%s", err.text);
+        assert_ok(npy_read(path, &array, &err));
         assert_string_equal(array.type, rows[i].type);
         assert_int_equal(array.n_dimensions, rows[i].n_dimensions);
         assert_memory_equal(array.shape, rows[i].shape, sizeof array.shape);
@@ -86,37 +62,35 @@ static void reads_what_numpy_saves(void **state) {
 }
 
 static void writes_what_numpy_saves(void **state) {
-    error_t err = ERROR_INIT;
     char *path = fs_join(*state, "out.npy");
     static const float singles[] = {0, 1.5F, -2.25F, 3e-5F, -INFINITY, NAN};
     static const double doubles[] = {0, 1.5, -2.25, 3e-5, -INFINITY, NAN};
-    assert_int_equal(npy_write_f32(path, singles, (size_t[]){2, 3}, 2, &err), STATUS_OK);
+    assert_ok(npy_write_f32(path, singles, (size_t[]){2, 3}, 2, &err));
     assert_same_files(path, FIXTURES "/f4_2x3.npy");
-    assert_int_equal(npy_write_f64(path, doubles, (size_t[]){6}, 1, &err), STATUS_OK);
+    assert_ok(npy_write_f64(path, doubles, (size_t[]){6}, 1, &err));
     assert_same_files(path, FIXTURES "/f8_6.npy");
-    assert_int_equal(npy_write_f32(path, NULL, (size_t[]){0, 3}, 2, &err), STATUS_OK);
+    assert_ok(npy_write_f32(path, NULL, (size_t[]){0, 3}, 2, &err));
     assert_same_files(path, FIXTURES "/f4_0x3.npy");
-    assert_int_equal(npy_write_f64(path, &(double){2.5}, NULL, 0, &err), STATUS_OK);
+    assert_ok(npy_write_f64(path, &(double){2.5}, NULL, 0, &err));
     assert_same_files(path, FIXTURES "/f8_scalar.npy");
     static const int64_t wide[] = {1, -9007199254740992, 1099511627776};
-    assert_int_equal(npy_write(path, "i8", wide, (size_t[]){3}, 1, &err), STATUS_OK);
+    assert_ok(npy_write(path, "i8", wide, (size_t[]){3}, 1, &err));
     assert_same_files(path, FIXTURES "/i8_3.npy");
-    assert_int_equal(npy_write(path, "b1", (bool[]){1, 0, 1}, (size_t[]){3}, 1, &err), STATUS_OK);
+    assert_ok(npy_write(path, "b1", (bool[]){1, 0, 1}, (size_t[]){3}, 1, &err));
     assert_same_files(path, FIXTURES "/b1_3.npy");
     free(path);
 }
 
 static void round_trip(void **state) {
-    error_t err = ERROR_INIT;
     char *path = fs_join(*state, "trip.npy");
     const size_t shape[NPY_MAX_DIMENSIONS] = {7, 1, 1, 1, 1, 1, 11, 13};
     enum { N = 7 * 11 * 13 };
     float values[N];
     for (int i = 0; i < N; i++)
         values[i] = (float)i / 3;
-    assert_int_equal(npy_write_f32(path, values, shape, NPY_MAX_DIMENSIONS, &err), STATUS_OK);
+    assert_ok(npy_write_f32(path, values, shape, NPY_MAX_DIMENSIONS, &err));
     npy_t array;
-    assert_int_equal(npy_read(path, &array, &err), STATUS_OK);
+    assert_ok(npy_read(path, &array, &err));
     assert_int_equal(array.n, N);
     assert_memory_equal(array.shape, shape, sizeof shape);
     for (int i = 0; i < N; i++)
@@ -125,32 +99,15 @@ static void round_trip(void **state) {
     free(path);
 }
 
-static void refuses_hostile_files(void **state) {
-    (void)state;
-    error_t err = ERROR_INIT;
-    text_list_t names = {0};
-    assert_int_equal(fs_list(FIXTURES "/invalid", ".npy", &names, &err), STATUS_OK);
-    assert_true(names.n >= 30);
-    for (size_t i = 0; i < names.n; i++) {
-        char *stem = fs_stem(names.items[i]);
-        char *path = fs_join(FIXTURES "/invalid", names.items[i]);
-        char *message_path = mem_format(FIXTURES "/invalid/%s.txt", stem), *message;
-        size_t size;
-        assert_int_equal(fs_read(message_path, &message, &size, &err), STATUS_OK);
-        message[strcspn(message, "\n")] = '\0';
+static status_t load(const char *path, error_t *err) {
+    npy_t array;
+    status_t status = npy_read(path, &array, err);
+    assert_null(array.values);
+    return status;
+}
 
-        npy_t array;
-        error_t refusal = ERROR_INIT;
-        assert_int_equal(npy_read(path, &array, &refusal), STATUS_USAGE);
-        if (strstr(refusal.text, message) == NULL || !text_starts(refusal.text, path))
-            fail_msg("\"%s\", expected \"%s\"", refusal.text, message);
-        assert_null(array.values);
-        free(stem);
-        free(path);
-        free(message_path);
-        free(message);
-    }
-    text_list_free(&names);
+static void refuses_hostile_files(void **state) {
+    check_refusals("tests/fixtures/invalid_npy.txt", load);
 }
 
 static void a_later_block_names_its_element(void **state) {
@@ -239,17 +196,6 @@ static void write_errors_name_the_path(void **state) {
     free(path);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_numpy_saves),
-        cmocka_unit_test(writes_what_numpy_saves),
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(refuses_hostile_files),
-        cmocka_unit_test(a_later_block_names_its_element),
-        cmocka_unit_test(refuses_what_is_not_a_file),
-        cmocka_unit_test(opening_reads_no_values),
-        cmocka_unit_test(reads_many_parts),
-        cmocka_unit_test(write_errors_name_the_path),
-    };
-    return cmocka_run_group_tests_name("npy", tests, make_folder, remove_folder);
-}
+#define GROUP_SET_UP make_folder
+#define GROUP_TEAR_DOWN remove_folder
+#include "run_tests.h"

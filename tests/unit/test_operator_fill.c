@@ -1,23 +1,14 @@
 /* Inputs of operators by known values and by what fill.h says; tests/cli/test_operator_fill.py compares all of them
  * with NumPy's. */
 #include "base/half.h"
-#include "base/memory.h"
 #include "base/rng.h"
+#include "checks.h"
 #include "workloads/described/fill.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { SEED = 42, INPUT = 3 };
 
 /* The Python test has the same numbers. */
 static void normals_to_the_bit(void **state) {
-    (void)state;
     static const struct {
         uint32_t word;
         double expected;
@@ -27,7 +18,7 @@ static void normals_to_the_bit(void **state) {
         {322122547, -0x1.7085226b1fc71p+0}, {2147483648, 0x1.40d931ff62707p-32},
         {3972844749, 0x1.708522723041ap+0}, {4294967295, 0x1.95a1198fcf3d4p+2},
     };
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
+    for (size_t i = 0; i < COUNT_OF(KNOWN); i++)
         assert_true(normal_of_word(KNOWN[i].word) == KNOWN[i].expected);
 }
 
@@ -104,16 +95,15 @@ static void *filled(size_t n, element_t element, const fill_t *fill) {
 static const size_t SIZES[] = {0, 1, 3, 4096, 4097, 65535, 65536, 65537, 131073};
 
 static void elements_are_as_described(void **state) {
-    (void)state;
     static const fill_t FILLS[] = {{FILL_UNIFORM, -1, 1},  {FILL_UNIFORM, 1, 100},
                                    {FILL_NORMAL, 0, 1},    {FILL_NORMAL, 50, 10},
                                    {FILL_INTEGERS, -3, 5}, {FILL_INTEGERS, 0, 0x1p32},
                                    {FILL_CONSTANT, 0.1, 0}};
-    for (size_t f = 0; f < sizeof FILLS / sizeof *FILLS; f++)
+    for (size_t f = 0; f < COUNT_OF(FILLS); f++)
         for (element_t element = 0; element < ELEMENT_KINDS; element++) {
             if (FILLS[f].high > 1000 && element != ELEMENT_I64 && element != ELEMENT_F64)
                 continue;
-            const size_t n = SIZES[(f + element) % (sizeof SIZES / sizeof *SIZES)];
+            const size_t n = SIZES[(f + element) % (COUNT_OF(SIZES))];
             void *values = filled(n, element, &FILLS[f]);
             for (size_t i = 0; i < n; i += i % 97 + 1) {
                 const double expected = rounded(expected_at(&FILLS[f], i), element);
@@ -126,7 +116,6 @@ static void elements_are_as_described(void **state) {
 }
 
 static void integers_stay_in_their_range(void **state) {
-    (void)state;
     static const fill_t WIDE = {FILL_NORMAL, 0, 1e30};
     static const struct {
         element_t element;
@@ -134,7 +123,7 @@ static void integers_stay_in_their_range(void **state) {
     } ROWS[] = {{ELEMENT_I32, -0x1p31, 0x1p31 - 1},
                 {ELEMENT_I64, -0x1p63, 0x1p63 - 1024},
                 {ELEMENT_U8, 0, 255}};
-    for (size_t r = 0; r < sizeof ROWS / sizeof *ROWS; r++) {
+    for (size_t r = 0; r < COUNT_OF(ROWS); r++) {
         void *values = filled(100, ROWS[r].element, &WIDE);
         for (size_t i = 0; i < 100; i++)
             assert_true(value_at(values, ROWS[r].element, i) ==
@@ -144,9 +133,8 @@ static void integers_stay_in_their_range(void **state) {
 }
 
 static void permutations_follow_the_words(void **state) {
-    (void)state;
     static const fill_t FILL = {.kind = FILL_PERMUTATION};
-    for (size_t s = 0; s < sizeof SIZES / sizeof *SIZES; s++) {
+    for (size_t s = 0; s < COUNT_OF(SIZES); s++) {
         const size_t n = SIZES[s];
         int32_t *order = filled(n, ELEMENT_I32, &FILL);
         bool *seen = mem_zeroed(n + 1, sizeof *seen);
@@ -169,7 +157,6 @@ static void permutations_follow_the_words(void **state) {
 
 /* The Python test has the same numbers. rng_mix(0) is the first number of Vigna's splitmix64.c with the seed 0. */
 static void keys_to_the_bit(void **state) {
-    (void)state;
     assert_true(rng_mix(0) == 0xE220A8397B1DCDAF);
     assert_true(fill_key(SEED, 0) == SEED);
     assert_true(fill_key(SEED, 7) == 0xF7E9F3F88CC04AD6);
@@ -178,7 +165,6 @@ static void keys_to_the_bit(void **state) {
 }
 
 static void refills_to_the_bit(void **state) {
-    (void)state;
     static const uint32_t NORMALS[] = {0xBF238077, 0xBF980348, 0x400BB40F, 0x3F725D5C};
     static const fill_t NORMAL = {FILL_NORMAL, 0, 1};
     uint32_t values[4];
@@ -188,15 +174,14 @@ static void refills_to_the_bit(void **state) {
 
 /* The same fill with another key, whatever was there: no magnitude, sum or order is left. */
 static void refills_are_fills_with_another_key(void **state) {
-    (void)state;
     static const fill_t FILLS[] = {{FILL_UNIFORM, -1, 1},
                                    {FILL_NORMAL, 0, 2},
                                    {FILL_INTEGERS, -5, 50},
                                    {.kind = FILL_PERMUTATION}};
     const uint64_t key = fill_key(SEED, 99);
     for (element_t element = 0; element < ELEMENT_KINDS; element++)
-        for (size_t f = 0; f < sizeof FILLS / sizeof *FILLS; f++) {
-            const size_t n = SIZES[(f + element) % (sizeof SIZES / sizeof *SIZES)];
+        for (size_t f = 0; f < COUNT_OF(FILLS); f++) {
+            const size_t n = SIZES[(f + element) % (COUNT_OF(SIZES))];
             const size_t bytes = n * element_bytes(element);
             void *values = filled(n, element, &FILLS[f]);
             void *expected = mem_zeroed(bytes + 1, 1), *opened = filled(n, element, &FILLS[f]);
@@ -214,7 +199,6 @@ static void refills_are_fills_with_another_key(void **state) {
 }
 
 static void refills_leave_constants_and_nothing(void **state) {
-    (void)state;
     static const fill_t FILL = {FILL_CONSTANT, 2.5, 0};
     float values[] = {1, 2, 3}; /* an array in place, after a run */
     fill_again(values, 3, ELEMENT_F32, &FILL, 9, INPUT);
@@ -223,16 +207,4 @@ static void refills_leave_constants_and_nothing(void **state) {
     assert_true(values[0] == 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normals_to_the_bit),
-        cmocka_unit_test(elements_are_as_described),
-        cmocka_unit_test(integers_stay_in_their_range),
-        cmocka_unit_test(permutations_follow_the_words),
-        cmocka_unit_test(keys_to_the_bit),
-        cmocka_unit_test(refills_to_the_bit),
-        cmocka_unit_test(refills_are_fills_with_another_key),
-        cmocka_unit_test(refills_leave_constants_and_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

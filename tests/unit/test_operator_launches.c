@@ -1,9 +1,7 @@
 /* How rungs of operators are launched: host and device share the tables by layout alone, and what may be launched where. */
+#include "checks.h"
 #include "read_text.h"
-
 #include "workloads/described/launches.h"
-
-#include <string.h>
 
 /* What is between `opening` and '}', without comments and blanks. */
 static char *fields(const char *path, const char *opening) {
@@ -53,7 +51,6 @@ static void compare_structs(const char *host_path, const char *device_path, cons
 }
 
 static void test_tables_of_host_and_device(void **state) {
-    (void)state;
     compare_structs("bench/workloads/described/launches.h", "kernels/common/workload.cuh",
                     "described_launch");
     compare_structs("bench/workloads/described/tensor_maps.h", "kernels/common/tensor_maps.cuh",
@@ -75,15 +72,13 @@ static described_values_t *values_of(int64_t n) {
 }
 
 static void test_sizes(void **state) {
-    (void)state;
     const described_launch_t launch = {.entry = "k",
                                        .grid = {"ceil_div(n, 8) * 2", "sm_count"},
                                        .threads = {"64", "n % 7 + 1"},
                                        .shared = "itemsize(T) * n",
                                        .cluster = {"2"}};
     launch_size_t size;
-    error_t err = ERROR_INIT;
-    assert_int_equal(launches_size(&launch, values_of(1000), 90, &size, &err), STATUS_OK);
+    assert_ok(launches_size(&launch, values_of(1000), 90, &size, &err));
     const launch_size_t expected = {
         .grid = {250, 132, 1}, .threads = {64, 7, 1}, .shared = 4000, .cluster = {2, 1, 1}};
     assert_memory_equal(&size, &expected, sizeof size);
@@ -116,8 +111,7 @@ static const refused_t REFUSED[] = {
 };
 
 static void test_sizes_that_are_not_possible(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+    for (size_t i = 0; i < COUNT_OF(REFUSED); i++) {
         described_launch_t launch = REFUSED[i].launch;
         launch_size_t size;
         error_t err = ERROR_INIT;
@@ -131,7 +125,6 @@ static void test_sizes_that_are_not_possible(void **state) {
 }
 
 static void test_workspace(void **state) {
-    (void)state;
     launches_t launches = {.workspace = ""};
     size_t bytes = 1;
     error_t err = ERROR_INIT;
@@ -145,12 +138,4 @@ static void test_workspace(void **state) {
     assert_string_equal(err.text, "WORKSPACE: \"n - 6\" is -1 bytes");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables_of_host_and_device),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_sizes_that_are_not_possible),
-        cmocka_unit_test(test_workspace),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,18 +1,12 @@
 /* kernels/workload.schema.json says for editors what the reader of workload.json does: the two must agree. The reader
  * says what it knows when it is given something unknown. */
-#include "base/memory.h"
 #include "base/text.h"
+#include "checks.h"
 #include "io/json.h"
 #include "workloads/described/description.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <regex.h>
+#include <stdio.h>
 
 #define SCHEMA "kernels/workload.schema.json"
 
@@ -120,7 +114,7 @@ static const struct {
     {"$defs/cost", "cost"},
     {"properties/sweep", "sweep"},
 };
-enum { N_OBJECTS = sizeof OBJECTS / sizeof OBJECTS[0] };
+enum { N_OBJECTS = COUNT_OF(OBJECTS) };
 
 static void test_keys(void **state) {
     const files_t *files = *state;
@@ -162,7 +156,7 @@ static void test_choices(void **state) {
         {"$defs/fill/anyOf/0/enum", "inputs/0", "fill"},
         {"$defs/cost/properties/math/additionalProperties/enum", "cost/math", "f16"},
     };
-    for (size_t i = 0; i < sizeof CHOICES / sizeof CHOICES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(CHOICES); i++) {
         text_list_t names = texts_of(at(files->schema, CHOICES[i].schema));
         check_known(complaint_with(files, CHOICES[i].description, CHOICES[i].key,
                                    json_string("not a choice")),
@@ -171,7 +165,7 @@ static void test_choices(void **state) {
     static const char *const OF_CASES[] = {
         "properties/dtypes/items/enum", "$defs/tolerance/anyOf/1/propertyNames/enum",
         "$defs/cost/properties/math/propertyNames/enum", "$defs/axes/properties/dtype/items/enum"};
-    for (size_t i = 0; i < sizeof OF_CASES / sizeof OF_CASES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(OF_CASES); i++) {
         text_list_t names = texts_of(at(files->schema, OF_CASES[i]));
         check_known(complaint_with(files, "", "dtypes", json_pack("[s]", "not a choice")), &names);
     }
@@ -199,7 +193,7 @@ static void test_ranges(void **state) {
         {"$defs/bounds/properties/max_abs", "outputs/0/tolerance/f32", "max_abs", "-1",
          "a number %g…%g"},
     };
-    for (size_t i = 0; i < sizeof RANGES / sizeof RANGES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(RANGES); i++) {
         const json_t *schema = at(files->schema, RANGES[i].schema);
         char range[80];
         snprintf(range, sizeof range, RANGES[i].format,
@@ -227,7 +221,7 @@ static void test_limits(void **state) {
         {"$defs/output/properties/shape/maxItems", DESCRIBED_DIMENSIONS},
         {"$defs/expression/maxLength", EXPRESSION_LONGEST},
     };
-    for (size_t i = 0; i < sizeof LIMITS / sizeof LIMITS[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(LIMITS); i++)
         assert_int_equal(json_integer_value(at(files->schema, LIMITS[i].schema)), LIMITS[i].limit);
 }
 
@@ -240,7 +234,7 @@ static void test_names(void **state) {
                                            "$defs/scalar/properties/name/pattern",
                                            "properties/size/pattern",
                                            "$defs/axes/propertyNames/pattern"};
-    for (size_t p = 0; p < sizeof PATTERNS / sizeof PATTERNS[0]; p++) {
+    for (size_t p = 0; p < COUNT_OF(PATTERNS); p++) {
         regex_t regex;
         const char *pattern = json_string_value(at(files->schema, PATTERNS[p]));
         assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
@@ -253,11 +247,6 @@ static void test_names(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),    cmocka_unit_test(test_required_keys),
-        cmocka_unit_test(test_choices), cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_limits),  cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, read_files, free_files);
-}
+#define GROUP_SET_UP read_files
+#define GROUP_TEAR_DOWN free_files
+#include "run_tests.h"

@@ -1,7 +1,8 @@
 /* An operator as a workload: constants of its programs, its parameters, the request to its workers. */
-#include "read_text.h"
-
+#include "checks.h"
 #include "measure/contender.h"
+#include "read_text.h"
+#include "temporary_folder.h"
 #include "workloads/described/described.h"
 
 #include <jansson.h>
@@ -10,9 +11,7 @@
 
 static int add(void **state) {
     const description_t *added;
-    error_t err = ERROR_INIT;
-    if (described_add(EVERYTHING, NULL, &added, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(described_add(EVERYTHING, NULL, &added, &err));
     *state = (void *)workload_find(added->name);
     return *state == NULL;
 }
@@ -26,7 +25,7 @@ static case_t case_of(const workload_t *workload, const char *dtype) {
 
 static const char *const EXPECTED =
     "WORKLOAD_ARGUMENTS=const WORKLOAD_T *__restrict__ x, const long long *__restrict__ order, "
-    "const bool *__restrict__ mask, const __grid_constant__ by_value<__nv_bfloat16, 4> noise, "
+    "const bool *__restrict__ mask, by_value<__nv_bfloat16, 4> const WORKLOAD_CONSTANT noise, "
     "float *__restrict__ state, WORKLOAD_T *__restrict__ y, long long *__restrict__ largest, "
     "double *__restrict__ sum, unsigned char *workspace, float eps, long long axis, "
     "long long rows, long long shift";
@@ -38,10 +37,34 @@ static void test_constants_of_a_program(void **state) {
     const char *const here[] = {EXPECTED,          "WORKLOAD_T=__half", "WORKLOAD_F16=1",
                                 "WORKLOAD_BF16=1", "DTYPE_F16=1",       "DTYPE_F32=0",
                                 "DTYPE_BOOL=0",    "COLS=128"};
-    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+    for (size_t i = 0; i < COUNT_OF(here); i++)
         if (!text_list_has(&defines, here[i]))
             fail_msg("no %s", here[i]);
     assert_false(text_list_has(&defines, "ROWS=64"));
+    text_list_free(&defines);
+    case_free(&spec);
+}
+
+static const char *const EXPECTED_IN_C =
+    "WORKLOAD_ARGUMENTS=const WORKLOAD_T *__restrict__ x, const long long *__restrict__ order, "
+    "const _Bool *__restrict__ mask, const __bf16 *__restrict__ noise, "
+    "float *__restrict__ state, WORKLOAD_T *__restrict__ y, long long *__restrict__ largest, "
+    "double *__restrict__ sum, float eps, long long axis, long long rows, long long shift";
+
+static void test_constants_in_c(void **state) {
+    text_list_t defines = {0};
+    case_t spec = case_of(*state, "f16");
+    free(spec.engine);
+    spec.engine = mem_text(ENGINE_C);
+    ((const workload_t *)*state)->constants(&spec, &defines);
+    assert_true(text_list_has(&defines, EXPECTED_IN_C));
+    assert_true(text_list_has(&defines, "WORKLOAD_T=_Float16"));
+    bool has_call = false;
+    for (size_t i = 0; i < defines.n; i++)
+        has_call |= text_starts(defines.items[i],
+                                "WORKLOAD_CALL=*(const WORKLOAD_T * const *)arguments[0], ") &&
+                    text_ends(defines.items[i], ", *(long long const *)arguments[11]");
+    assert_true(has_call);
     text_list_free(&defines);
     case_free(&spec);
 }
@@ -71,10 +94,9 @@ static void test_what_has_to_be_copied(void **state) {
 
 static void test_request(void **state) {
     json_t *request;
-    error_t err = ERROR_INIT;
     case_t spec = case_of(*state, "f16");
     const description_t *d = described_find("everything");
-    assert_int_equal(described_request(d, &spec, &request, &err), STATUS_OK);
+    assert_ok(described_request(d, &spec, &request, &err));
     assert_string_equal(json_string_value(json_object_get(request, "hash")), d->hash);
     assert_string_equal(json_string_value(json_object_get(request, "folder")), d->folder);
     assert_int_equal(d->folder[0], '/');
@@ -92,7 +114,7 @@ static void test_request(void **state) {
             "\"stays\":true,\"fill\":{\"kind\":\"normal\",\"low\":0.0,\"high\":1.0}}",
         [7] = "{\"name\":\"sum\",\"shape\":[],\"dtype\":\"f64\",\"input\":false,"
               "\"output\":true}"};
-    for (size_t i = 0; i < sizeof ARRAYS / sizeof *ARRAYS; i++) {
+    for (size_t i = 0; i < COUNT_OF(ARRAYS); i++) {
         char *text = json_dumps(json_array_get(arrays, i), JSON_COMPACT);
         if (ARRAYS[i] != NULL)
             assert_string_equal(text, ARRAYS[i]);
@@ -108,18 +130,14 @@ static void test_request(void **state) {
 static void test_two_runs_must_be_equal_if_the_description_says_so(void **state) {
     assert_int_equal(((const workload_t *)*state)->repeats, REPEATS_MUST_BE_EQUAL);
     const description_t *added;
-    error_t err = ERROR_INIT;
-    assert_int_equal(described_add("tests/fixtures/operators/smallest", NULL, &added, &err),
-                     STATUS_OK);
+    assert_ok(described_add("tests/fixtures/operators/smallest", NULL, &added, &err));
     assert_int_equal(workload_find(added->name)->repeats, REPEATS_ARE_COMPARED);
     assert_int_equal(workload_find("mlp_infer")->repeats, REPEATS_ARE_NOT_COMPARED);
 }
 
 static void test_the_same_folder_twice_is_one_operator(void **state) {
-    (void)state;
     const description_t *first = described_find("everything"), *again;
-    error_t err = ERROR_INIT;
-    assert_int_equal(described_add(EVERYTHING, NULL, &again, &err), STATUS_OK);
+    assert_ok(described_add(EVERYTHING, NULL, &again, &err));
     assert_ptr_equal(again, first);
 }
 
@@ -142,11 +160,10 @@ static void write_description(const char *folder, const char *dtype) {
 }
 
 static void test_a_description_that_changes_in_use(void **state) {
-    (void)state;
     char *folder;
     const description_t *added;
     error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    folder = temporary_folder();
     write_description(folder, "f32");
     assert_int_equal(described_add(folder, NULL, &added, &err), STATUS_OK);
     write_description(folder, "f64");
@@ -155,8 +172,7 @@ static void test_a_description_that_changes_in_use(void **state) {
         "%s: a file of the workload \"changing\" was changed while it was in use", folder);
     assert_string_equal(err.text, expected);
     free(expected);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 static void test_operators_compile_under_one_name(void **state) {
@@ -167,7 +183,7 @@ static void test_operators_compile_under_one_name(void **state) {
         bool is_tuned;
     } CASES[] = {{"compile", true}, {"eager", false}, {"mine+compile", true}, {"mine", false}};
     case_t spec = case_of(*state, "f32");
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         free(spec.variant);
         spec.variant = mem_text(CASES[i].variant);
         assert_int_equal(open_request_is_tuned(hello, &spec), CASES[i].is_tuned);
@@ -176,16 +192,6 @@ static void test_operators_compile_under_one_name(void **state) {
     json_decref(hello);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constants_of_a_program),
-        cmocka_unit_test(test_only_dtypes_in_use_need_headers),
-        cmocka_unit_test(test_what_has_to_be_copied),
-        cmocka_unit_test(test_request),
-        cmocka_unit_test(test_two_runs_must_be_equal_if_the_description_says_so),
-        cmocka_unit_test(test_the_same_folder_twice_is_one_operator),
-        cmocka_unit_test(test_a_description_that_changes_in_use),
-        cmocka_unit_test(test_operators_compile_under_one_name),
-    };
-    return cmocka_run_group_tests(tests, add, NULL);
-}
+#define GROUP_SET_UP add
+#define GROUP_TEAR_DOWN NULL
+#include "run_tests.h"

@@ -1,8 +1,9 @@
 /* Tables of the charts, and that nothing in a results file reaches gnuplot as more than text.
  * tests/cli/test_plot.py draws for real. */
-#include "plot/plot.h"
-
+#include "checks.h"
 #include "planted_plot.h"
+#include "planted_training.h"
+#include "plot/plot.h"
 
 #define FIXTURES "tests/fixtures/plot/"
 
@@ -91,7 +92,6 @@ static void ladder_has_standard_rungs_and_the_limit(void **state) {
 
 /* Twelve samples, and a thirteenth a thousand times as late. */
 static void samples_beyond_the_axis_are_counted(void **state) {
-    (void)state;
     case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
     case_result_t result;
     result_init(&result, &spec);
@@ -117,7 +117,6 @@ static void samples_beyond_the_axis_are_counted(void **state) {
 
 /* 40 rounds that change between 10 µs and 17 µs, in four passes: too few for an interval. */
 static void both_values_are_drawn_with_their_shares(void **state) {
-    (void)state;
     case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
     case_result_t result;
     result_init(&result, &spec);
@@ -143,7 +142,6 @@ static void both_values_are_drawn_with_their_shares(void **state) {
 }
 
 static void table_text_cannot_leave_its_quotes(void **state) {
-    (void)state;
     chart_t chart;
     chart_init(&chart, "lines");
     assert_string_equal(chart_quote(&chart, "a\"b\\c\nd`id`"), "\"a'b\\\\c d`id`\"");
@@ -203,19 +201,162 @@ static void totals_say_who_cannot_be_among_them(void **state) {
     chart_free(&chart);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(wrong_and_failed_cases_have_no_time),
-        WITH_FOLDER(difference_finds_leads_and_the_crossover),
-        WITH_FOLDER(difference_is_decided_by_the_ratio_of_passes),
-        WITH_FOLDER(without_cuda_the_difference_is_that_of_the_cpu),
-        WITH_FOLDER(ladder_has_standard_rungs_and_the_limit),
-        cmocka_unit_test(samples_beyond_the_axis_are_counted),
-        cmocka_unit_test(both_values_are_drawn_with_their_shares),
-        cmocka_unit_test(table_text_cannot_leave_its_quotes),
-        WITH_FOLDER(missing_gnuplot_says_how_to_install_it),
-        WITH_FOLDER(bad_requests_are_refused),
-        WITH_FOLDER(totals_say_who_cannot_be_among_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- The roofline: roofs of a planted device, points of planted cases. */
+
+static const planted_t CASES[] = {
+    {"cuda", "cuda", "01_study", NULL, 1, 90e3, 2e3, CASE_OK, .limit_ns = 10},
+    {"cuda", "cuda", "01_study", NULL, 8, 90e3, 4e3, CASE_OK, .limit_ns = 10},
+    {"pytorch", "cuda", "eager", NULL, 8, 90e3, 8e3, CASE_OK, .limit_ns = 10},
+    {"pytorch", "cpu", "eager", NULL, 8, 90e3, 8e3, CASE_OK, .limit_ns = 10},
+};
+
+/* 1000 operations on 500 bytes each. */
+static void load_with_costs(world_t *world) {
+    load_cases(world, CASES, COUNT_OF(CASES));
+    record_t *run = &world->source.run;
+    for (size_t i = 0; i < run->n_cases; i++) {
+        limit_t *limit = &run->cases[i].limit;
+        limit->flops = 1000;
+        limit->bytes = 500;
+        limit->frac = limit->limit_ns / result_median(&run->cases[i], COMPUTATION);
+    }
 }
+
+static void points_lie_under_the_roofs(void **state) {
+    world_t *world = *state;
+    chart_t chart = {0};
+    load_with_costs(world);
+    environment_t *facts = &world->source.run.environment;
+    environment_set_number(facts, "measured.copy_bytes_per_s", 1e12);
+    environment_set_number(facts, "measured.l2_read_bytes_per_s", 4e12);
+    environment_set_number(facts, "measured.matmul_f32_flops_per_s", 4e13);
+    assert_drawn(chart_roofline(world->data, &chart));
+    const char *table = table_of(&chart);
+    assert_has(table, "intensity \"L2, 4.00 TB/s read\"\n0.1 400\n10 40000\n");
+    assert_has(table, "intensity \"memory, 1.00 TB/s copied\"\n0.1 100\n40 40000\n");
+    /* By one call, as PyTorch has no other: 1000 operations in 2 µs are 0.5 GFLOP/s. */
+    assert_has(table,
+               "intensity \"CUDA 01_study\" left right\n2 0.5 \"1\" \"\"\n2 0.25 \"\" \"8\"\n");
+    assert_has(table, "intensity \"PyTorch eager\" left right\n2 0.125 \"\" \"\"\n");
+    assert_lacks(table, "CPU");
+    chart_free(&chart);
+}
+
+static void sizes_stand_beside_the_line(void **state) {
+    world_t *world = *state;
+    chart_t chart = {0};
+    load_with_costs(world);
+    environment_set_number(&world->source.run.environment, "measured.copy_bytes_per_s", 1e12);
+    world->source.run.cases[1].limit.bytes = 2000; /* the line goes to the left */
+    assert_drawn(chart_roofline(world->data, &chart));
+    assert_has(table_of(&chart), "\n2 0.5 \"\" \"1\"\n0.5 0.25 \"8\" \"\"\n");
+    chart_free(&chart);
+}
+
+static void without_rates_or_costs_there_is_no_roofline(void **state) {
+    world_t *world = *state;
+    chart_t chart = {0};
+    load_with_costs(world);
+    not_drawn(chart_roofline(world->data, &chart), "the run has no rate of memory");
+    chart_free(&chart);
+    for (size_t i = 0; i < world->source.run.n_cases; i++)
+        world->source.run.cases[i].limit.frac = NAN;
+    not_drawn(chart_roofline(world->data, &chart), "no case on a GPU has a limit and operations");
+    chart_free(&chart);
+}
+
+/* ---- Operations of an epoch side by side: who has which bars, what they add up to, and on which axis. */
+
+#define ONE_BY_ONE(ns)                                                                             \
+    {                                                                                              \
+        {"forward", (ns)}, {"loss", 2 * (ns)}, {"backward", 4 * (ns)}, {"update", (ns)},           \
+            {"train", 9 * (ns)},                                                                   \
+    }
+#define FUSED(ns)                                                                                  \
+    {                                                                                              \
+        {"fused", (ns)}, {                                                                         \
+            "train", (ns)                                                                          \
+        }                                                                                          \
+    }
+
+static const training_t TRAININGS[] = {
+    {"cuda", "cuda", "01_not_fused", 5000000, 1, CASE_OK, NULL, ONE_BY_ONE(10e3)},
+    {"cuda", "cuda", "02_fused", 5000000, 1, CASE_OK, NULL, FUSED(12.5e3)},
+    {"cuda", "cuda", "04_failed", 5000000, 1, CASE_FAILED, NULL, FUSED(77e3)},
+    {"cuda", "cuda", "07_sums", 5000000, 1, CASE_OK, "{\"algorithmic\":true}", FUSED(55e3)},
+    {"cuda", "cuda", "02_fused", 50000000, 1, CASE_OK, NULL, FUSED(123e3)},
+    {"pytorch", "cuda", "eager", 5000000, 1, CASE_OK, NULL, ONE_BY_ONE(20e3)},
+    {"cpu", "cpu", "omp", 5000000, 1, CASE_OK, NULL, FUSED(999e3)},
+};
+enum { N_TRAININGS = COUNT_OF(TRAININGS) };
+
+static void bars_stand_in_groups_of_contenders(void **state) {
+    world_t *world = *state;
+    load_trainings(world, TRAININGS, N_TRAININGS);
+    chart_t chart = {0};
+    assert_drawn(chart_operations(world->data, &chart));
+    const char *table = table_of(&chart);
+    /* PyTorch first; x, time, interval, text, operation. */
+    assert_has(table, "\n0.85 20 19.8644391 20.136486 \"20.0\" 1 0\n1.85 40 39.7288782 40.272972 "
+                      "\"40.0\" 2 0\n");
+    assert_has(table, "\"80.0\" 3 0\n3.85 20 ");
+    assert_has(table, " \"PyTorch\" \"eager\" 0.35 4.35 160 \"Σ 160\" 0\n");
+    assert_has(table, " \"CUDA\" \"01_not_fused\" 5.05 9.05 80 \"Σ 80.0\" 0\n");
+    /* One bar, and no sum of parts that nobody timed. */
+    assert_has(table, " 12.5 12.4152744 12.5853038 \"12.5\" 5 0\n");
+    assert_has(table, " \"CUDA\" \"02_fused\" 10.75 10.75 NaN \"\" 0\n");
+    assert_lacks(table, "failed");
+    assert_lacks(table, "07_sums");
+    assert_lacks(table, "123"); /* another size, with fewer contenders */
+    assert_has(chart.note, "points 5 M");
+    assert_true(text_list_has(&chart.numbers, "n_panels=1"));
+    chart_free(&chart);
+}
+
+/* 16,000 µs against 80: bars of the GPU would be lines. */
+static void a_much_slower_cpu_has_a_panel_of_its_own(void **state) {
+    world_t *world = *state;
+    load_trainings(world, TRAININGS, N_TRAININGS);
+    append_training(world->run, &(training_t){"pytorch", "cpu", "eager", 5000000, 1, CASE_OK, NULL,
+                                              ONE_BY_ONE(4e6)});
+    plot_source_free(&world->source);
+    load_run(world);
+    chart_t chart = {0};
+    assert_drawn(chart_operations(world->data, &chart));
+    assert_true(text_list_has(&chart.numbers, "n_panels=2"));
+    assert_true(text_list_has(&chart.numbers, "logarithmic='0 0'"));
+    assert_has(chart.note, "right: on the CPU");
+    assert_has(table_of(&chart), "\"PyTorch on the CPU\" \"eager\" 0.35 4.35 32000 \"Σ 32000\"");
+    chart_free(&chart);
+}
+
+static void bars_of_very_different_heights_stand_on_a_logarithmic_axis(void **state) {
+    world_t *world = *state;
+    LOAD_TRAININGS(world, {"cuda",
+                           "cuda",
+                           "01_not_fused",
+                           5000,
+                           1,
+                           CASE_OK,
+                           NULL,
+                           {{"backward", 500e3}, {"update", 2e3}}});
+    chart_t chart = {0};
+    assert_drawn(chart_operations(world->data, &chart));
+    assert_true(text_list_has(&chart.numbers, "logarithmic='1'"));
+    assert_true(text_list_has(&chart.numbers, "lows='1.000000000'"));
+    assert_has(table_of(&chart), " 502 \"Σ 502\" 1\n"); /* makes room for the bar's own text */
+    chart_free(&chart);
+}
+
+static void epochs_as_a_whole_are_no_chart_of_operations(void **state) {
+    world_t *world = *state;
+    LOAD_TRAININGS(world, {"cuda", "cuda", "02_fused", 5000, 200, CASE_OK, NULL, {{"train", 1e6}}});
+    chart_t chart = {0};
+    char *why = chart_operations(world->data, &chart);
+    assert_string_equal(why, "no case has separately timed operations");
+    free(why);
+}
+
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -1,5 +1,7 @@
 /* Charts of trainings by whole epochs and of their allocators, and what they are read from. */
 #include "analysis/learning.h"
+#include "checks.h"
+#include "made_case.h"
 #include "planted_plot.h"
 
 typedef struct training {
@@ -13,16 +15,12 @@ typedef struct training {
 static case_result_t result_of(const training_t *training) {
     const bool cuda = strcmp(training->engine, "cuda") == 0;
     const bool other = training->allocator != NULL && strcmp(training->allocator, "caching") != 0;
-    case_t spec = {.id = mem_format("mlp_train/%s%s/%s/width=%d%s%s", training->engine,
-                                    cuda ? "" : "-cuda", training->variant, training->width,
-                                    other ? "/allocator=" : "", other ? training->allocator : ""),
-                   .workload = mem_text("mlp_train"),
-                   .engine = mem_text(training->engine),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text(training->variant),
-                   .dtype = mem_text("f32")};
-    case_add_param(&spec, "width", &(value_t){.kind = VALUE_INT, .integer = training->width});
-    case_add_param(&spec, "seed", &(value_t){.kind = VALUE_INT, .integer = 1});
+    case_t spec = made_case("mlp_train", training->engine, "cuda", training->variant);
+    spec.id = mem_format("mlp_train/%s%s/%s/width=%d%s%s", training->engine, cuda ? "" : "-cuda",
+                         training->variant, training->width, other ? "/allocator=" : "",
+                         other ? training->allocator : "");
+    add_integer(&spec, "width", training->width);
+    add_integer(&spec, "seed", 1);
     if (training->allocator != NULL)
         case_add_technique(&spec, "allocator", training->allocator);
     case_result_t result;
@@ -77,7 +75,6 @@ static void assert_epochs(const char *results, case_status_t status, size_t n, d
 }
 
 static void epochs_are_read_as_far_as_they_go(void **state) {
-    (void)state;
     assert_epochs(EPOCHS(7, 0), CASE_OK, 2, 0);
     assert_epochs(EPOCHS(7, 3), CASE_OK, 2, 3);
     assert_epochs(EPOCHS(7, null), CASE_OK, 2, NAN); /* not told is not zero */
@@ -106,7 +103,6 @@ static void assert_split(const char *results, bool valid, double gaps_ns) {
 }
 
 static void a_split_must_add_up(void **state) {
-    (void)state;
     assert_split(SPLIT(70, 20, 100), true, 10);
     assert_split(SPLIT(80, 20, 100), true, 0);
     assert_split(SPLIT(90, 20, 100), false, 0);
@@ -146,12 +142,6 @@ static void what_was_not_recorded_is_not_drawn(void **state) {
     chart_free(&chart);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(epochs_are_read_as_far_as_they_go),
-        cmocka_unit_test(a_split_must_add_up),
-        WITH_FOLDER(splits_are_stacked_and_say_how_busy),
-        WITH_FOLDER(what_was_not_recorded_is_not_drawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

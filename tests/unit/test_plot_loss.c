@@ -1,8 +1,8 @@
 /* Losses over a training: which size is shown, what the others are held against, and what is said
  * about how far they are from it. */
-#include "planted_training.h"
-
 #include "analysis/learning.h"
+#include "checks.h"
+#include "planted_training.h"
 
 #define TRAIN                                                                                      \
     {                                                                                              \
@@ -19,7 +19,6 @@ static case_result_t with_results(const char *json) {
 }
 
 static void curves_are_read_from_results(void **state) {
-    (void)state;
     case_result_t result = with_results("{\"loss\": [[0, 4], [10, 2.5], [20, 1]], \"w\": 3}");
     curve_t curve = curve_of(&result, "loss");
     assert_int_equal(curve.n, 3);
@@ -38,7 +37,6 @@ static void curves_are_read_from_results(void **state) {
 
 /* As far as it can be followed: anybody may have written the file. */
 static void what_is_no_curve_ends_it(void **state) {
-    (void)state;
     static const struct {
         const char *json;
         size_t n;
@@ -50,7 +48,7 @@ static void what_is_no_curve_ends_it(void **state) {
         {"{\"loss\": [\"a\", 1]}", 0},
         {"[1]", 0},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = with_results(CASES[i].json);
         curve_t curve = curve_of(&result, "loss");
         assert_int_equal(curve.n, CASES[i].n);
@@ -60,7 +58,6 @@ static void what_is_no_curve_ends_it(void **state) {
 }
 
 static void differences_are_relative(void **state) {
-    (void)state;
     curve_t curve = {(double[]){0, 5, 10, 20}, (double[]){2.2, 7, 0.9, 3}, 4};
     curve_t reference = {(double[]){0, 10, 20}, (double[]){2, 1, 0}, 3};
     assert_true(fabs(curve_difference(&curve, 0, &reference) - 0.1) < 1e-12);
@@ -135,15 +132,6 @@ static void without_a_curve_there_is_no_chart(void **state) {
     free(why);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(curves_are_read_from_results),
-        cmocka_unit_test(what_is_no_curve_ends_it),
-        cmocka_unit_test(differences_are_relative),
-        WITH_FOLDER(losses_are_held_against_the_oracle),
-        WITH_FOLDER(without_an_oracle_the_note_says_so),
-        WITH_FOLDER(a_steep_start_gets_an_inset),
-        WITH_FOLDER(without_a_curve_there_is_no_chart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

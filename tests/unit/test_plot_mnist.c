@@ -1,8 +1,9 @@
 /* Charts of a training from several seeds, whose steps move all of its weights. */
-#include "analysis/speedup.h"
-#include "planted_mnist.h"
-
 #include "analysis/learning.h"
+#include "analysis/speedup.h"
+#include "checks.h"
+#include "made_case.h"
+#include "planted_mnist.h"
 #include "plot/limit_lines.h"
 
 #define STEP(us)                                                                                   \
@@ -18,7 +19,6 @@
 /* ---- curves ---------------------------------------------------------------------------------- */
 
 static void a_running_mean_has_whole_windows_only(void **state) {
-    (void)state;
     curve_t curve = {(double[]){0, 10, 20, 30, 40}, (double[]){1, 4, 7, 4, 10}, 5};
     curve_t smooth = curve_smooth(&curve, 3);
     assert_int_equal(smooth.n, 3);
@@ -35,16 +35,14 @@ static void a_running_mean_has_whole_windows_only(void **state) {
 }
 
 static void windows_are_odd_and_short_for_short_curves(void **state) {
-    (void)state;
     static const struct {
         size_t n, window;
     } EXPECTED[] = {{1, 1}, {2, 1}, {21, 3}, {101, 11}, {501, 21}, {5001, 21}};
-    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++)
+    for (size_t i = 0; i < COUNT_OF(EXPECTED); i++)
         assert_int_equal(curve_window(&(curve_t){.n = EXPECTED[i].n}), EXPECTED[i].window);
 }
 
 static void distances_are_the_largest_at_common_steps(void **state) {
-    (void)state;
     curve_t a = {(double[]){0, 10, 20}, (double[]){2, 3, 9}, 3};
     curve_t b = {(double[]){0, 10, 30}, (double[]){2.5, 1, 1}, 3};
     curve_t c = {(double[]){5}, (double[]){2.5}, 1};
@@ -75,7 +73,6 @@ static void assert_bound(int hidden, training_bound_t bound, double expected_ns)
 }
 
 static void bounds_are_three_passes_over_the_weights(void **state) {
-    (void)state;
     assert_bound(8192, BOUND_WEIGHTS, 3 * weights_bytes(8192) / 4e12 * 1e9);
     assert_bound(8192, BOUND_KEPT, 3 * (weights_bytes(8192) - 50e6) / 4e12 * 1e9);
     assert_bound(128, BOUND_WEIGHTS, 3 * weights_bytes(128) / 4e12 * 1e9);
@@ -86,7 +83,6 @@ static void bounds_are_three_passes_over_the_weights(void **state) {
 }
 
 static void arithmetic_of_weights_can_be_checked_by_hand(void **state) {
-    (void)state;
     case_t wide = case_of(8192), narrow = case_of(1024);
     char *texts[] = {training_bound_arithmetic(BOUND_WEIGHTS, &wide, &RATES),
                      training_bound_arithmetic(BOUND_KEPT, &wide, &RATES),
@@ -99,8 +95,7 @@ static void arithmetic_of_weights_can_be_checked_by_hand(void **state) {
     for (size_t i = 0; i < 3; i++)
         free(texts[i]);
     /* 2 bytes of each weight forward, 4 backward and 4 written: 2.5 times 4. */
-    free(wide.dtype);
-    wide.dtype = mem_text("mixed");
+    set_text(&wide.dtype, "mixed");
     char *mixed = training_bound_arithmetic(BOUND_WEIGHTS, &wide, &RATES);
     assert_string_equal(mixed, "2.5 × 563 MB / 4.00 TB/s = 352 µs");
     assert_string_equal(training_bound_name(BOUND_WEIGHTS, &wide), "2.5·W per step, in DRAM");
@@ -121,7 +116,7 @@ static const network_t BY_STEP[] = {
     {"pytorch", "graph", 8192, 1, 5000, CASE_OK, LOSS_F16(2, 1), STEP(900)},
     {"pytorch", "graph", 128, 2, 5000, CASE_OK, LOSS_F16(2, 1), STEP(1)}, /* another seed */
 };
-enum { N_BY_STEP = sizeof BY_STEP / sizeof *BY_STEP };
+enum { N_BY_STEP = COUNT_OF(BY_STEP) };
 
 static void contenders_are_compared_by_the_step(void **state) {
     world_t *world = *state;
@@ -155,7 +150,7 @@ static void made_up_images_are_named_in_every_note(void **state) {
                   {"cuda", "05_persistent", 256, 1, 5000, CASE_OK,
                    "{\"loss\": [[0, 2], [10, 1]], \"dataset\": \"synthetic\"}", STEP(8)});
     static chart_build_t *const BUILD[] = {chart_times, chart_loss, chart_ladder};
-    for (size_t i = 0; i < sizeof BUILD / sizeof *BUILD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BUILD); i++) {
         chart_t chart = {0};
         assert_drawn(BUILD[i](world->data, &chart));
         assert_has(chart.note, "f16, dataset=synthetic");
@@ -271,7 +266,6 @@ static void whole_trainings_have_no_stages(void **state) {
 
 /* Its own tolerance is four times as large: what it gains is not gained by the same rules. */
 static void sums_in_half_decide_nothing(void **state) {
-    (void)state;
     const network_t network = {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, NULL, {{NULL, 0}}};
     case_t spec = network_case(&network);
     assert_false(is_rougher(&spec));
@@ -284,21 +278,53 @@ static void sums_in_half_decide_nothing(void **state) {
     case_free(&spec);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_in_half_decide_nothing),
-        cmocka_unit_test(a_running_mean_has_whole_windows_only),
-        cmocka_unit_test(windows_are_odd_and_short_for_short_curves),
-        cmocka_unit_test(distances_are_the_largest_at_common_steps),
-        cmocka_unit_test(bounds_are_three_passes_over_the_weights),
-        cmocka_unit_test(arithmetic_of_weights_can_be_checked_by_hand),
-        WITH_FOLDER(contenders_are_compared_by_the_step),
-        WITH_FOLDER(made_up_images_are_named_in_every_note),
-        WITH_FOLDER(seeds_are_thin_and_their_mean_thick),
-        WITH_FOLDER(rungs_alone_are_held_against_each_other),
-        WITH_FOLDER(without_losses_there_is_no_chart),
-        WITH_FOLDER(parts_of_a_step_are_sums_of_its_stages),
-        WITH_FOLDER(whole_trainings_have_no_stages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- What gains by larger errors, or by another algorithm, is shown and never is the fastest. */
+
+static const char PHASE[] = "step";
+
+/* A network whose step takes `us`; the accumulator's type is one of its techniques. */
+static void append_network(const char *folder, const char *variant, const char *accumulate,
+                           const char *results, double us) {
+    const network_t network = {.engine = "cuda",
+                               .variant = variant,
+                               .hidden = 128,
+                               .seed = 1,
+                               .steps = 5000,
+                               .status = CASE_OK,
+                               .results = results,
+                               .phases = {{PHASE, us * 1e3}, {"total", 1e9}}};
+    case_result_t result = network_result(&network);
+    char *longer = mem_format("%s/accumulate=%s", result.spec.id, accumulate);
+    free(result.spec.id);
+    result.spec.id = longer;
+    case_add_technique(&result.spec, "accumulate", accumulate);
+    append_result(folder, &result);
+    result_free(&result);
 }
+
+static void the_fastest_keeps_to_the_rules(void **state) {
+    world_t *world = *state;
+    write_header(world->run, "Some GPU");
+    append_network(world->run, "04_slow", "f32", NULL, 20);
+    append_network(world->run, "05_persistent", "f32", NULL, 10);
+    append_network(world->run, "05_persistent", "f16", NULL, 5);
+    append_network(world->run, "06_other", "f32", "{\"algorithmic\":true}", 1);
+    load_run(world);
+    comparison_set_list_t sets = comparison_sets_of(&world->source.run, "mnist_train");
+    assert_int_equal(sets.n, 1);
+    assert_int_equal(sets.items[0].n_rows, 1);
+    assert_string_equal(sets.items[0].phase, PHASE);
+    const case_result_t *best = sets.items[0].rows[0].best;
+    assert_non_null(best);
+    assert_string_equal(best->spec.variant, "05_persistent");
+    assert_string_equal(case_technique(&best->spec, "accumulate"), "f32");
+    assert_int_equal(world->data->n_series, 4); /* all are shown */
+    const series_t *fastest = plot_fastest_series(world->data, "cuda", PHASE);
+    assert_non_null(fastest);
+    assert_ptr_equal(series_at(fastest, 128), best);
+    comparison_set_list_free(&sets);
+}
+
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

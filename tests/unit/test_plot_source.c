@@ -1,4 +1,5 @@
 /* What charts are made of: which series stand for a side, in which order, from which cases. */
+#include "checks.h"
 #include "planted_plot.h"
 
 #define FIXTURES "tests/fixtures/plot/"
@@ -78,9 +79,8 @@ static void cold_starts_are_in_no_chart(void **state) {
 
 static void study_csvs_give_the_study_charts(void **state) {
     world_t *world = *state;
-    error_t err = ERROR_INIT;
     const char *paths[] = {FIXTURES "study_pytorch.csv", FIXTURES "study_cuda.csv"};
-    assert_int_equal(plot_source_from_csvs(paths, 2, &world->source, &err), STATUS_OK);
+    assert_ok(plot_source_from_csvs(paths, 2, &world->source, &err));
     chart_t chart = {0};
     assert_drawn(chart_difference(&world->source.shapes[0], &chart));
     assert_has(table_of(&chart), "2 \"4\" -140 1 0 \"CUDA\" \"140 µs\" \"1.5×\" \"\" 1\n");
@@ -115,7 +115,7 @@ static void each_shape_stands_by_itself(void **state) {
                     {"linreg_train, epochs 1, f32", "points", 1},
                     {"mlp_infer, f32", "batch", 1}};
     world_t *world = *state;
-    load_cases(world, OF_SEVERAL_SHAPES, sizeof OF_SEVERAL_SHAPES / sizeof *OF_SEVERAL_SHAPES);
+    load_cases(world, OF_SEVERAL_SHAPES, COUNT_OF(OF_SEVERAL_SHAPES));
     assert_int_equal(world->source.n_shapes, 3);
     for (size_t i = 0; i < 3; i++) {
         const plot_data_t *data = &world->source.shapes[i];
@@ -142,17 +142,6 @@ static void another_algorithm_is_never_the_fastest(void **state) {
     assert_true(world->data->series[1].algorithmic);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(series_are_contenders_in_a_fixed_order),
-        WITH_FOLDER(fastest_is_the_fastest_of_each_batch),
-        WITH_FOLDER(footer_names_the_device_and_the_date),
-        WITH_FOLDER(footer_of_a_run_without_a_gpu_says_so),
-        WITH_FOLDER(cold_starts_are_in_no_chart),
-        WITH_FOLDER(study_csvs_give_the_study_charts),
-        WITH_FOLDER(two_csvs_of_one_kind_are_refused),
-        WITH_FOLDER(each_shape_stands_by_itself),
-        WITH_FOLDER(another_algorithm_is_never_the_fastest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -1,18 +1,11 @@
 /* The line that renews itself on a terminal. */
-#include "measure/progress.h"
-
 #include "base/clock.h"
+#include "checks.h"
+#include "measure/progress.h"
 #include "planted_run.h"
+#include "stats/estimate.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const int64_t SECOND_NS = 1000000000;
 
@@ -24,14 +17,12 @@ static int64_t now(void *context) {
 }
 
 static int set_clock(void **state) {
-    (void)state;
     now_ns = 1000 * SECOND_NS;
     clock_inject(now, NULL);
     return 0;
 }
 
 static int reset_clock(void **state) {
-    (void)state;
     clock_inject(NULL, NULL);
     return 0;
 }
@@ -73,7 +64,6 @@ static void expect_text(const progress_t *progress, const char *starting, int co
 }
 
 static void test_the_line_says_what_takes_how_long(void **state) {
-    (void)state;
     progress_t progress = make(true, 3, 84);
     estimate_expect(&progress.estimate, STEP_OPEN, "pytorch-cpu", 4);
     progress.quiet = true; /* only its text is looked at */
@@ -109,7 +99,6 @@ static void tick(progress_t *progress) {
 }
 
 static void test_a_terminal_has_one_line_that_is_renewed(void **state) {
-    (void)state;
     progress_t progress = make(true, 0, 4);
     expect_printed(begin, &progress, "\r\033[K[0/4] what");
     expect_printed(begin, &progress, ""); /* faster than anybody reads */
@@ -124,7 +113,6 @@ static void test_a_terminal_has_one_line_that_is_renewed(void **state) {
 }
 
 static void test_a_log_has_a_line_for_what_takes_long(void **state) {
-    (void)state;
     progress_t progress = make(false, 1, 4);
     expect_printed(begin, &progress, "");
     for (int s = 1; s <= 100; s++) {
@@ -146,7 +134,6 @@ static void test_a_log_has_a_line_for_what_takes_long(void **state) {
 }
 
 static void test_quiet_is_quiet(void **state) {
-    (void)state;
     progress_t progress = make(false, 1, 4);
     progress.quiet = true;
     expect_printed(begin, &progress, "");
@@ -161,7 +148,6 @@ static void say_round(progress_t *progress, void *context) {
 }
 
 static void test_rounds_are_described_when_a_line_is_due(void **state) {
-    (void)state;
     int rounds = 0;
     progress_t progress = make(true, 1, 4);
     expect_printed(begin, &progress, "\r\033[K[1/4] what");
@@ -181,7 +167,6 @@ static void compile_3_of_22(progress_t *progress) {
 }
 
 static void test_programs_that_are_compiled_are_counted(void **state) {
-    (void)state;
     progress_t progress = make(true, 0, 4);
     expect_printed(begin, &progress, "\r\033[K[0/4] what");
     now_ns += 12 * SECOND_NS;
@@ -196,7 +181,6 @@ static void test_programs_that_are_compiled_are_counted(void **state) {
 
 /* Whoever reads the log must not take a time for one that can win. */
 static void test_a_claim_is_marked_in_the_log(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("")};
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 1000, CASE_OK, NULL}, 1);
     for (int claims = 0; claims < 2; claims++) {
@@ -217,20 +201,59 @@ static void test_a_claim_is_marked_in_the_log(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_line_says_what_takes_how_long, set_clock,
-                                        reset_clock),
-        cmocka_unit_test_setup_teardown(test_a_terminal_has_one_line_that_is_renewed, set_clock,
-                                        reset_clock),
-        cmocka_unit_test_setup_teardown(test_a_log_has_a_line_for_what_takes_long, set_clock,
-                                        reset_clock),
-        cmocka_unit_test_setup_teardown(test_quiet_is_quiet, set_clock, reset_clock),
-        cmocka_unit_test_setup_teardown(test_rounds_are_described_when_a_line_is_due, set_clock,
-                                        reset_clock),
-        cmocka_unit_test_setup_teardown(test_programs_that_are_compiled_are_counted, set_clock,
-                                        reset_clock),
-        cmocka_unit_test(test_a_claim_is_marked_in_the_log),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- What the time of a run is spent on, on a clock of our own. */
+
+static int64_t spent_now_ns = 1;
+
+static int64_t made_up_now(void *context) {
+    (void)context;
+    return spent_now_ns;
 }
+
+static spent_t spend(void) {
+    spent_t spent = {0};
+    clock_inject(made_up_now, NULL);
+    assert_int_equal(spent_switch(&spent, SPENT_OPEN),
+                     SPENT_OTHER); /* nothing was counted before */
+    spent_now_ns += 4000000000;
+    assert_int_equal(spent_switch(&spent, SPENT_START), SPENT_OPEN);
+    spent_now_ns += 3000000000;
+    assert_int_equal(spent_switch(&spent, SPENT_OPEN), SPENT_START);
+    spent_now_ns += 1000000000;
+    assert_int_equal(spent_switch(&spent, SPENT_SAMPLES), SPENT_OPEN);
+    spent_now_ns += 2000000000;
+    spent_switch(&spent, SPENT_OTHER);
+    clock_inject(NULL, NULL);
+    return spent;
+}
+
+static void each_moment_counts_once(void **state) {
+    spent_t spent = spend();
+    assert_true(spent.ns[SPENT_OPEN] == 5e9 && spent.ns[SPENT_START] == 3e9);
+    assert_true(spent_total_ns(&spent) == 1e10 && spent_measured_frac(&spent) == 0.2);
+}
+
+static void what_moves_is_not_lost(void **state) {
+    spent_t spent = spend();
+    spent_move(&spent, SPENT_OPEN, SPENT_COMPILE, 1.5e9);
+    spent_move(&spent, SPENT_START, SPENT_CONTEXT, 9e9); /* a worker may say what it likes */
+    spent_move(&spent, SPENT_SAMPLES, SPENT_CONTEXT, NAN);
+    spent_move(&spent, SPENT_SAMPLES, SPENT_CONTEXT, -1);
+    assert_true(spent.ns[SPENT_OPEN] == 3.5e9 && spent.ns[SPENT_COMPILE] == 1.5e9);
+    assert_true(spent.ns[SPENT_START] == 0 && spent.ns[SPENT_CONTEXT] == 3e9);
+    assert_true(spent_total_ns(&spent) == 1e10);
+    char *text = spent_text(&spent);
+    assert_string_equal(text, "10.0 s, of these 20 % in samples and warm-up; open 3.50 s, context "
+                              "3.00 s, compile 1.50 s");
+    free(text);
+}
+
+static void nobody_needs_to_count(void **state) {
+    assert_int_equal(spent_switch(NULL, SPENT_CHECK), SPENT_OTHER);
+    spent_move(NULL, SPENT_CHECK, SPENT_OPEN, 1);
+    assert_true(isnan(spent_measured_frac(&(spent_t){0})));
+}
+
+#define SET_UP set_clock
+#define TEAR_DOWN reset_clock
+#include "run_tests.h"

@@ -1,16 +1,6 @@
 /* Requests of the worker protocol, as data: what is taken, and what is said about the rest. */
+#include "checks.h"
 #include "worker/requests.h"
-
-#include "base/memory.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 typedef struct good {
     const char *line;
@@ -37,6 +27,7 @@ static const good_t GOOD[] = {
      "\"warmup_ns\":0,\"fresh\":9223372036854775807}",
      OP_SAMPLE},
     {"{\"op\":\"refill\",\"id\":\"a\",\"seed\":0}", OP_REFILL},
+    {"{\"op\":\"audit\",\"id\":\"a\",\"runs\":16,\"phase\":\"forward\"}", OP_AUDIT},
     {"{\"op\":\"last\",\"id\":\"a\",\"path\":\"/tmp\"}", OP_LAST},
     {"{\"op\":\"learned\",\"id\":\"a\",\"most_ns\":1}", OP_LEARNED},
     {"{\"op\":\"loss\",\"case\":{},\"path\":\"/tmp\"}", OP_LOSS},
@@ -102,15 +93,13 @@ static const bad_t BAD[] = {
     {"{\"op\":\"refill\",\"id\":\"a\",\"seed\":null}",
      "refill: \"seed\" must be a non-negative integer"},
     {"{\"op\":\"last\",\"id\":\"a\"}", "last needs \"path\""},
-    {"{\"op\":\"audit\",\"id\":\"a\",\"runs\":16}", "unknown op \"audit\""},
     {"{\"op\":\"close\"}", "close needs \"id\""},
     {"{\"op\":\"close\",\"id\":\"a\",\"ID\":\"a\"}", "close has no key \"ID\""},
 };
 
 static void test_good_requests(void **state) {
-    (void)state;
     bool seen[OP_BYE + 1] = {false};
-    for (size_t i = 0; i < sizeof GOOD / sizeof *GOOD; i++) {
+    for (size_t i = 0; i < COUNT_OF(GOOD); i++) {
         protocol_op_t op;
         error_t err = ERROR_INIT;
         json_t *request = protocol_parse_request(GOOD[i].line, &op, &err);
@@ -125,8 +114,7 @@ static void test_good_requests(void **state) {
 }
 
 static void test_bad_requests(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         protocol_op_t op;
         error_t err = ERROR_INIT;
         if (protocol_parse_request(BAD[i].line, &op, &err) != NULL)
@@ -139,7 +127,6 @@ static void test_bad_requests(void **state) {
 
 /* Nesting to exhaust the stack is refused, not followed. */
 static void test_deep_nesting(void **state) {
-    (void)state;
     enum { DEPTH = 100000 };
     char *line = mem_zeroed(DEPTH + 1, 1);
     memset(line, '[', DEPTH);
@@ -150,11 +137,4 @@ static void test_deep_nesting(void **state) {
     free(line);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_requests),
-        cmocka_unit_test(test_bad_requests),
-        cmocka_unit_test(test_deep_nesting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,6 +1,9 @@
 /* run.json and the journal: what is written is read again, and damage is told with its place. */
+#include "checks.h"
 #include "gzip_file.h"
 #include "results_folder.h"
+#include "run/merged/merged.h"
+#include "temporary_folder.h"
 
 static const case_result_t *find_pass(const record_t *run, const char *id, unsigned pass) {
     const case_result_t key = {.spec.id = (char *)id, .pass = pass};
@@ -75,7 +78,7 @@ static void test_bad_line_is_an_error_with_its_number(void **state) {
     static const char *const BAD[] = {"{\"schema\": 1, \"id\": \n", "[]\n",
                                       "{\"schema\": 1, \"id\": 7}\n",
                                       "{\"id\":\"a\",\"id\":\"b\"}\n"};
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         write_header(folder, NULL, "NVIDIA H200", "{}");
         append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
         append_text(folder, BAD[i]);
@@ -233,7 +236,7 @@ static void test_bad_headers(void **state) {
         {"{\"schema\": 1, \"seed\": 1, \"environment\": {\"a\": {\"b\": []}}}", "environment.a.b"},
     };
     char *path = fs_join(folder, "run.json");
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         assert_ok(fs_write_atomic(path, CASES[i].json, strlen(CASES[i].json), &err));
         record_t run;
         error_t failure = ERROR_INIT;
@@ -244,20 +247,213 @@ static void test_bad_headers(void **state) {
     free(path);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),
-        TEST(test_half_written_last_line_is_dropped),
-        TEST(test_whole_last_line_without_newline_is_kept),
-        TEST(test_bad_line_is_an_error_with_its_number),
-        TEST(test_passes_are_joined),
-        TEST(test_a_later_line_replaces_its_pass),
-        TEST(test_facts_of_passes),
-        TEST(test_later_lines_win),
-        TEST(test_gzip_then_resumed),
-        TEST(test_unreadable_folders),
-        TEST(test_bad_headers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- Shards become one run, or are refused. */
+
+static char *make_shard(const char *folder, const char *name, const char *gpu, const char *sweep) {
+    char *shard = fs_join(folder, name);
+    assert_ok(fs_make_folders(shard, &err));
+    write_header(shard, "2026-03-02T11:00:00Z", gpu, sweep);
+    return shard;
 }
+
+static void add_worker(const char *folder, const char *version) {
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    environment_set(&run.environment, "workers.jax-cuda.jax", version);
+    environment_set(&run.environment, "versions.pytorch", "2.11.0");
+    assert_ok(record_write_header(&run, &err));
+    record_free(&run);
+}
+
+static void test_merge(void **state) {
+    const char *folder = *state;
+    char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
+    char *b = make_shard(folder, "b", "NVIDIA H200", "{}");
+    char *out = fs_join(folder, "out");
+    append(a, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
+    append(a, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(b, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(b, make_result("cuda", "01_study", 4, CUDA_PHASES, 1000));
+    case_result_t second = make_result("cuda", "01_study", 2, CUDA_PHASES, 3000);
+    second.pass = 2; /* a shard may also have other passes of the same cases */
+    append(b, second);
+    add_worker(b, "0.11.2"); /* only this shard had JAX */
+    assert_ok(merge_runs(".", out, (const char *[]){a, b}, 2, &err));
+    record_t run;
+    assert_ok(record_load(out, &run, &err));
+    assert_int_equal(run.n_cases, 3);
+    const char *both = "mlp_infer/cuda/01_study/batch=2";
+    assert_int_equal(record_find(&run, both)->phases[0].n_passes, 2);
+    assert_string_equal(run.finished, "2026-03-02T11:00:00Z");
+    assert_string_equal(environment_get(&run.environment, "gpu.name"), "NVIDIA H200");
+    assert_string_equal(environment_get(&run.environment, "workers.jax-cuda.jax"), "0.11.2");
+    assert_string_equal(environment_get(&run.environment, "versions.pytorch"), "2.11.0");
+    char *csv = read_file(out, "mlp_timing_log.csv");
+    assert_non_null(csv);
+    free(csv);
+    record_free(&run);
+
+    error_t failure = ERROR_INIT; /* what is there stays there */
+    assert_int_equal(merge_runs(".", out, (const char *[]){a, b}, 2, &failure), STATUS_USAGE);
+    assert_non_null(strstr(failure.text, "not empty"));
+    free(a);
+    free(b);
+    free(out);
+}
+
+static void test_merge_refuses(void **state) {
+    const char *folder = *state;
+    char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
+    char *gpu = make_shard(folder, "gpu", "NVIDIA H100", "{}");
+    char *sweep = make_shard(folder, "sweep", "NVIDIA H200", "{\"b\":2}");
+    char *clash = make_shard(folder, "clash", "NVIDIA H200", "{}");
+    char *old = make_shard(folder, "old", "NVIDIA H200", "{}");
+    char *old_header = fs_join(old, "run.json");
+    static const char SCHEMA_1[] = "{\"schema\": 1, \"seed\": 42, \"environment\": {}}";
+    assert_ok(fs_write_atomic(old_header, SCHEMA_1, strlen(SCHEMA_1), &err));
+    char *out = fs_join(folder, "out");
+    append(a, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
+    append(gpu, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(sweep, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(clash, make_result("cuda", "01_study", 1, CUDA_PHASES, 1001));
+    const struct {
+        const char *shard, *message;
+    } CASES[] = {{gpu, "gpu.name is 'NVIDIA H100'"},
+                 {sweep, "same sweeps"},
+                 {old, "its results have schema 1, but 2 in"},
+                 {clash, "mlp_infer/cuda/01_study/batch=1 is in an earlier shard too"}};
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        error_t failure = ERROR_INIT;
+        assert_int_equal(merge_runs(".", out, (const char *[]){a, CASES[i].shard}, 2, &failure),
+                         STATUS_INCOMPARABLE);
+        assert_non_null(strstr(failure.text, CASES[i].message));
+        assert_false(fs_exists(out));
+    }
+    error_t failure = ERROR_INIT;
+    assert_int_equal(merge_runs(".", out, NULL, 0, &failure), STATUS_USAGE);
+    free(a);
+    free(gpu);
+    free(sweep);
+    free(clash);
+    free(old);
+    free(old_header);
+    free(out);
+}
+
+/* ---- The tables that are made of a run's cases. */
+
+static const char *const PYTORCH_PHASES[] = {"init", "h2d", "forward", "d2h", "total", NULL};
+
+/* Cases out of order, one wrong, one with another copy technique: none of those three may disturb
+ * the study's tables. */
+static void write_study_run(const char *folder) {
+    write_header(folder, NULL, "NVIDIA H200", "{}");
+    append(folder, make_result("cuda", "01_study", 64, CUDA_PHASES, 1500000));
+    append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1250.5));
+    case_result_t wrong = make_result("cuda", "01_study", 4, CUDA_PHASES, 1000);
+    wrong.status = CASE_WRONG;
+    wrong.reason = mem_text("relative L2 error 0.3, tolerance 1e-5");
+    append(folder, wrong);
+    case_result_t pinned = make_result("cuda", "01_study", 8, CUDA_PHASES, 1000);
+    case_add_technique(&pinned.spec, "copy", "pinned");
+    append(folder, pinned);
+    append(folder, make_result("cuda", "02_other", 2, CUDA_PHASES, 1));
+    append(folder, make_result("pytorch", "eager", 64, PYTORCH_PHASES, 2000000));
+    append(folder, make_result("pytorch", "eager", 1, PYTORCH_PHASES, 1000000));
+    append(folder, make_result("pytorch", "graph", 1, PYTORCH_PHASES, 1));
+}
+
+static void test_study_csvs_to_the_letter(void **state) {
+    const char *folder = *state;
+    write_study_run(folder);
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    assert_ok(results_write_derived(&run, &err));
+    char *cuda = read_file(folder, "mlp_timing_log.csv");
+    char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
+    assert_string_equal(cuda, "Batch,Malloc,H2D,Kernel,D2H,Free,Total\n"
+                              "2,0.001251,0.002501,0.003752,0.005002,0.006253,0.007503\n"
+                              "64,1.500000,3.000000,4.500000,6.000000,7.500000,9.000000\n");
+    assert_string_equal(pytorch, "Batch,Init,H2D,Forward,D2H,Total\n"
+                                 "1,1.000000,2.000000,3.000000,4.000000,5.000000\n"
+                                 "64,2.000000,4.000000,6.000000,8.000000,10.000000\n");
+    free(cuda);
+    free(pytorch);
+    char *path = fs_join(folder, "graph.csv");
+    assert_ok(results_write_study_csv(&run, path, "pytorch", "graph", &err));
+    char *graph = read_file(folder, "graph.csv");
+    assert_string_equal(graph, "Batch,Init,H2D,Forward,D2H,Total\n"
+                               "1,0.000001,0.000002,0.000003,0.000004,0.000005\n");
+    error_t failure = ERROR_INIT;
+    assert_int_equal(results_write_study_csv(&run, path, "cpu", "omp", &failure), STATUS_USAGE);
+    free(graph);
+    free(path);
+    record_free(&run);
+}
+
+static void test_timings_csv_to_the_letter(void **state) {
+    const char *folder = *state;
+    static const char *const FORWARD[] = {"forward", NULL};
+    write_header(folder, NULL, "NVIDIA H200", "{}");
+    case_result_t pinned = make_result("cuda", "03_a,b", 2, FORWARD, 10.25);
+    case_add_technique(&pinned.spec, "alloc", "arena");
+    case_add_technique(&pinned.spec, "copy", "pinned");
+    append(folder, pinned);
+    case_result_t wrong = make_result("cpu", "omp", 2, FORWARD, 10);
+    wrong.status = CASE_WRONG;
+    append(folder, wrong);
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    assert_ok(results_write_derived(&run, &err));
+    char *text = read_file(folder, "timings.csv");
+    assert_string_equal(
+        text, "id,workload,engine,device,variant,dtype,params,techniques,status,phase,clock,unit,"
+              "n,median,ci95_low,ci95_high,passes,bimodal_low,bimodal_high,bimodal_share_high\n"
+              "\"mlp_infer/cuda/03_a,b/batch=2\",mlp_infer,cuda,cuda,\"03_a,b\",f32,"
+              "batch=2;layers=4-5-1,alloc=arena;copy=pinned,ok,forward,host,ns,3,10.25,,,1,,,\n"
+              "mlp_infer/cpu/omp/batch=2,mlp_infer,cpu,cpu,omp,f32,batch=2;layers=4-5-1,,wrong"
+              ",,,,,,,,,,,\n");
+    free(text);
+    /* Neither study table has a row here, so neither file is there. */
+    assert_null(read_file(folder, "mlp_timing_log.csv"));
+    assert_null(read_file(folder, "mlp_timing_log_pytorch.csv"));
+    record_free(&run);
+}
+
+/* Five passes of eight rounds, a quarter of them at another value. */
+static void test_timings_csv_of_passes(void **state) {
+    const char *folder = *state;
+    static const char *const NOTHING[] = {NULL};
+    write_header(folder, NULL, "NVIDIA H200", "{}");
+    for (unsigned pass = 1; pass <= 5; pass++) {
+        case_result_t result = make_result("cpu", "omp", 2, NOTHING, 0);
+        phase_t *phase = result_add_phase(&result, "forward", CLOCK_HOST);
+        for (int r = 0; r < 8; r++)
+            phase_add_round(phase, (double[]){(r < 6 ? 1000 : 2000) + 0.01 * (r + 8 * pass)}, 1);
+        phase_summarise(phase);
+        result.pass = pass;
+        append(folder, result);
+    }
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    assert_ok(results_write_derived(&run, &err));
+    char *text = read_file(folder, "timings.csv");
+    double low, high, two_low, two_high, share;
+    int passes, n;
+    assert_int_equal(sscanf(text,
+                            "%*s mlp_infer/cpu/omp/batch=2,mlp_infer,cpu,cpu,omp,f32,batch=2;"
+                            "layers=4-5-1,,ok,forward,host,ns,%d,%*f,%lf,%lf,%d,%lf,%lf,%lf",
+                            &n, &low, &high, &passes, &two_low, &two_high, &share),
+                     7);
+    assert_int_equal(n, 40);
+    assert_int_equal(passes, 5);
+    assert_true(low < 1000 && high > 1000);
+    assert_true(two_low > 999 && two_low < 1001 && two_high > 1999 && two_high < 2001 &&
+                share == 0.25);
+    free(text);
+    record_free(&run);
+}
+
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "run_tests.h"

@@ -1,5 +1,6 @@
 /* Refilled inputs and fresh samples of every workload on the CPU: outputs against those of a case
  * that was opened with inputs whose signs were changed here, element by element. */
+#include "checks.h"
 #include "cpu_sessions.h"
 
 #include <omp.h>
@@ -80,14 +81,12 @@ static void check_subject(const struct subject *subject) {
 }
 
 static void test_refill_and_last(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++)
+    for (size_t i = 0; i < COUNT_OF(SUBJECTS); i++)
         check_subject(&SUBJECTS[i]);
 }
 
 static void test_outputs_are_filled_before_a_fresh_sample(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof SUBJECTS / sizeof *SUBJECTS; i++) {
+    for (size_t i = 0; i < COUNT_OF(SUBJECTS); i++) {
         if (strcmp(SUBJECTS[i].compared, "test_loss") == 0) /* from w and b, by last */
             continue;
         session_t *session = open_session(&SUBJECTS[i]);
@@ -133,7 +132,6 @@ static json_t *fresh_of_total(uint64_t seed) {
 
 /* A driver and caches went cold while the worker waited for the request, but no run but one may see the inputs. */
 static void test_short_runs_on_old_inputs_come_before_a_fresh_one(void **state) {
-    (void)state;
     for (unsigned is_long = 0; is_long < 2; is_long++) {
         session_t *session = open_session(&SUBJECTS[0]);
         for (size_t p = 0; p < session->n_probes; p++)
@@ -158,7 +156,6 @@ static void test_short_runs_on_old_inputs_come_before_a_fresh_one(void **state) 
 }
 
 static void test_number_of_samples(void **state) {
-    (void)state;
     session_t *session = open_session(&SUBJECTS[0]);
     for (size_t p = 0; p < session->n_probes; p++)
         session->probes[p].run = write_nothing; /* each adds a number to all four phases */

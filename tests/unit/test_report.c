@@ -1,42 +1,19 @@
 /* The report against runs whose truth is planted. */
+#include "checks.h"
+#include "io/fs.h"
+#include "made_case.h"
 #include "planted_run.h"
+#include "report/environment.h"
 #include "report/report.h"
 #include "report_text.h"
+#include "temporary_folder.h"
 
-#include "base/memory.h"
-#include "io/fs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static int make_folder(void **state) {
-    char *folder;
-    error_t err = ERROR_INIT;
-    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
-        return -1;
-    *state = folder;
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    error_t err = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &err);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
 
 /* Write a planted run under `folder`; takes it. Returns its folder, owned by the caller. */
 static char *save_run(record_t run, const char *folder, const char *name, const char *gpu) {
     error_t err = ERROR_INIT;
-    free(run.name);
-    run.name = mem_text(name);
+    set_text(&run.name, name);
     run.folder = fs_join(folder, name);
     run.started = mem_text("2026-03-02T10:15:00Z");
     run.finished = mem_text("2026-03-02T10:16:00Z");
@@ -91,7 +68,7 @@ static char *report_of(const char *scratch, const char *root, const char *run, c
 static void test_bad_cases_have_no_time_anywhere(void **state) {
     static const case_status_t BAD[] = {CASE_WRONG, CASE_FAILED, CASE_SKIPPED};
     record_t run = plant_ratios((double[]){3, 2, 1.5}, 3);
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         plant(&run, (planted_t){"cuda", "cuda", "02_bad", 1LL << i, 777e6, BAD[i], "planted"}, 1);
         plant(&run, (planted_t){"pytorch", "cuda", "bad", 1LL << i, 777, BAD[i], "planted"}, 2);
     }
@@ -102,9 +79,9 @@ static void test_bad_cases_have_no_time_anywhere(void **state) {
     /* 777 ± 2 % of anything, and half of it, which is the planted kernel. */
     static const char *const TIMES[] = {" 76", " 77", " 78", " 79", " 38", " 39"};
     static const char *const UNITS[] = {" ns", " µs", " ms"};
-    for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++)
+    for (size_t i = 0; i < COUNT_OF(TIMES); i++)
         for (char digit = '0'; digit <= '9'; digit++)
-            for (size_t u = 0; u < sizeof UNITS / sizeof *UNITS; u++) {
+            for (size_t u = 0; u < COUNT_OF(UNITS); u++) {
                 char *time = mem_format("%s%c%s", TIMES[i], digit, UNITS[u]);
                 assert_has_not(text, time);
                 free(time);
@@ -296,16 +273,62 @@ static void test_unreadable_run_leaves_the_report(void **state) {
     free(out);
 }
 
-int main(void) {
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_bad_cases_have_no_time_anywhere),
-        IN_FOLDER(test_saved_run_is_labelled_and_apart),
-        IN_FOLDER(test_what_was_not_measured_is_said),
-        IN_FOLDER(test_hostile_text_stays_text),
-        IN_FOLDER(test_charts_are_linked_from_the_reports_folder),
-        IN_FOLDER(test_runs_of_one_sweep_are_boots),
-        IN_FOLDER(test_unreadable_run_leaves_the_report),
+/* ---- Commands that measure a run or a case again. */
+
+/* A call, and what measures the run again, and its case. */
+typedef struct example {
+    const char *call, *again, *of_case;
+} example_t;
+
+#define CASE " --engine python --variant a --set=device=cpu --set=n=4"
+
+static void commands_are_those_of_the_run(void **state) {
+    static const example_t EXAMPLES[] = {
+        {"/x/bench run --workload=mine --quick --out r", "bench run --workload=mine --quick",
+         "bench run --workload mine" CASE},
+        {"/x/bench run s.json --resume --budget 2min", "bench run s.json",
+         "bench run --workload mine" CASE},
+        {"/x/bench run --workload ../own --out=r --json", "bench run --workload ../own",
+         "bench run --workload ../own" CASE},
+        {"/x/bench run --operator ../own", "bench run --operator ../own",
+         "bench run --workload ../own" CASE}, /* a former name */
+        {"/x/bench run --workload=own", "bench run --workload=own",
+         "bench run --workload own" CASE},
+        /* Before "--" are options of import, whose --out is another folder. */
+        {"/x/bench workload import p.py --candidate c.py --out kept",
+         "bench workload import p.py --candidate c.py --",
+         "bench workload import p.py --candidate c.py --" CASE},
+        {"/x/bench operator import p.py", "bench operator import p.py --",
+         "bench operator import p.py --" CASE},
+        {"/x/bench workload import p.py --out=kept -- --quick --out r",
+         "bench workload import p.py -- --quick", "bench workload import p.py --" CASE},
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    case_t spec = {.id = mem_text("mine/python-cpu/a/n=4"),
+                   .workload = mem_text("mine"),
+                   .engine = mem_text("python"),
+                   .device = mem_text("cpu"),
+                   .variant = mem_text("a")};
+    for (size_t i = 0; i < COUNT_OF(EXAMPLES); i++) {
+        record_t run = {.argv = text_split(EXAMPLES[i].call, ' ')};
+        text_list_t words = command_again("bench", &run);
+        char *again = text_list_join(&words, " "), *of_case = command_of_case("bench", &run, &spec),
+             *wanted = mem_format("%s --out=results/again", EXAMPLES[i].again);
+        assert_string_equal(again, wanted);
+        assert_string_equal(of_case, EXAMPLES[i].of_case);
+        text_list_free(&words);
+        text_list_free(&run.argv);
+        free(again);
+        free(of_case);
+        free(wanted);
+    }
+    case_free(&spec);
 }
+
+static void a_run_without_a_command_has_none(void **state) {
+    const record_t run = {.name = NULL};
+    assert_int_equal(command_again("bench", &run).n, 0);
+}
+
+#define SET_UP make_folder
+#define TEAR_DOWN remove_folder
+#include "run_tests.h"

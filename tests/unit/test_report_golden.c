@@ -1,13 +1,10 @@
 /* The report against golden files. UPDATE_GOLDEN=1 in the environment writes them anew instead of
  * comparing (read the difference before it is committed). */
+#include "checks.h"
+#include "io/fs.h"
 #include "report/report.h"
 #include "report_text.h"
-
-#include "base/memory.h"
-#include "io/fs.h"
 #include "results/record.h"
-
-#include <stdlib.h>
 
 #define FIXTURES "tests/fixtures/report/"
 
@@ -47,7 +44,6 @@ static void check_report(const char *golden, const char *run, const char *saved)
 }
 
 static void test_golden_reports(void **state) {
-    (void)state;
     check_report(FIXTURES "gpu.md", FIXTURES "gpu", NULL);
     check_report(FIXTURES "cpu_and_saved.md", FIXTURES "cpu", FIXTURES "gpu");
     check_report(FIXTURES "training.md", FIXTURES "training", NULL);
@@ -56,7 +52,6 @@ static void test_golden_reports(void **state) {
 }
 
 static void test_golden_headline(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     record_t run;
     char *text;
@@ -67,10 +62,4 @@ static void test_golden_headline(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden_reports),
-        cmocka_unit_test(test_golden_headline),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,14 +1,13 @@
 /* What the report says of trainings of a network: who is compared by which phase, what a step has
  * to move, and whether all learn the same. */
+#include "checks.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/report.h"
 #include "report_text.h"
 
-#include "base/memory.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SEED = 5 };
 
@@ -22,14 +21,11 @@ typedef struct learnt {
 
 static case_result_t *plant_learnt(record_t *run, learnt_t what) {
     const bool pytorch = strcmp(what.engine, "pytorch") == 0;
-    case_t spec = {.workload = mem_text("mnist_train"),
-                   .engine = mem_text(what.engine),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text(what.variant),
-                   .dtype = mem_text("f16")};
-    case_add_param(&spec, "hidden", &(value_t){.kind = VALUE_INT, .integer = what.hidden});
-    case_add_param(&spec, "steps", &(value_t){.kind = VALUE_INT, .integer = 5000});
-    case_add_param(&spec, "seed", &(value_t){.kind = VALUE_INT, .integer = what.seed});
+    case_t spec = made_case("mnist_train", what.engine, "cuda", what.variant);
+    set_text(&spec.dtype, "f16");
+    add_integer(&spec, "hidden", what.hidden);
+    add_integer(&spec, "steps", 5000);
+    add_integer(&spec, "seed", what.seed);
     spec.id =
         mem_format("mnist_train/%s%s/%s/hidden=%lld/seed=%lld", what.engine, pytorch ? "-cuda" : "",
                    what.variant, (long long)what.hidden, (long long)what.seed);
@@ -64,7 +60,7 @@ static record_t planted(void) {
         {"pytorch", "graph", 8192, 1, 900e3, 0.951, "0.5", "f16"},
     };
     record_t run = {.name = mem_text("planted")};
-    for (size_t i = 0; i < sizeof LEARNT / sizeof *LEARNT; i++)
+    for (size_t i = 0; i < COUNT_OF(LEARNT); i++)
         plant_learnt(&run, LEARNT[i]);
     return run;
 }
@@ -74,7 +70,6 @@ static char *page_of(const record_t *run) {
 }
 
 static void contenders_are_compared_by_the_step(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text, "- **steps=5000, seed=1, f16, on the GPU, `step`**: **CUDA 2.99×");
@@ -93,7 +88,6 @@ static size_t count_of(const char *text, const char *part) {
 
 /* They are told with the first one's. */
 static void other_seeds_have_no_sections(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text, "seed=1, f16, on the GPU, `step`");
@@ -103,7 +97,6 @@ static void other_seeds_have_no_sections(void **state) {
 }
 
 static void accuracies_are_compared_among_equal_weights(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text,
@@ -117,7 +110,6 @@ static void accuracies_are_compared_among_equal_weights(void **state) {
 
 /* A worker that does not tell may keep anything. */
 static void weights_that_are_not_told_are_not_compared(void **state) {
-    (void)state;
     record_t run = planted();
     plant_learnt(&run, (learnt_t){"pytorch", "compile", 128, 1, 9e5, 0.2, "1.5", NULL});
     char *text = page_of(&run);
@@ -128,7 +120,6 @@ static void weights_that_are_not_told_are_not_compared(void **state) {
 }
 
 static void losses_are_held_against_the_rivals_spread(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text,
@@ -149,7 +140,6 @@ static void losses_are_held_against_the_rivals_spread(void **state) {
 }
 
 static void repeated_checks_are_counted(void **state) {
-    (void)state;
     record_t run = planted();
     run.cases[4].after.rel_l2 *= 2; /* other inputs than before timing: nothing is to repeat */
     run.cases[5].before.varies = true;
@@ -160,7 +150,6 @@ static void repeated_checks_are_counted(void **state) {
 }
 
 static void an_accuracy_far_from_the_others_is_told(void **state) {
-    (void)state;
     record_t run = planted();
     plant_learnt(&run, (learnt_t){"jax", "scan", 128, 1, 20e3, 0.95, "1.4", "f16"});
     char *text = page_of(&run);
@@ -172,13 +161,11 @@ static void an_accuracy_far_from_the_others_is_told(void **state) {
 }
 
 static void made_up_images_are_named(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text, "- Data set: dataset=mnist.\n");
     free(text);
-    free(run.cases[0].results_json);
-    run.cases[0].results_json = mem_text("{\"accuracy\":0.9,\"dataset\":\"synthetic\"}");
+    set_text(&run.cases[0].results_json, "{\"accuracy\":0.9,\"dataset\":\"synthetic\"}");
     text = page_of(&run);
     assert_has(text, "dataset=synthetic, mnist. **Synthetic images");
     free(text);
@@ -187,17 +174,15 @@ static void made_up_images_are_named(void **state) {
 
 /* Float32 weights of all contenders: none is left out, and no float16 weights are beside them. */
 static void float32_weights_are_compared_apart(void **state) {
-    (void)state;
     static const learnt_t LEARNT[] = {
         {"cuda", "06_on_chip", 128, 1, 9e3, 0.96, "1.4", NULL},
         {"pytorch", "eager", 128, 1, 800e3, 0.97, "1.4", "f32"},
         {"pytorch", "graph", 128, 1, 90e3, 0.965, "1.4", "f32"},
     };
     record_t run = planted();
-    for (size_t i = 0; i < sizeof LEARNT / sizeof *LEARNT; i++) {
+    for (size_t i = 0; i < COUNT_OF(LEARNT); i++) {
         case_result_t *result = plant_learnt(&run, LEARNT[i]);
-        free(result->spec.dtype);
-        result->spec.dtype = mem_text("mixed");
+        set_text(&result->spec.dtype, "mixed");
     }
     char *text = page_of(&run);
     assert_has(text, "with f32 weights, contenders are within **1.00 percentage points**");
@@ -206,17 +191,4 @@ static void float32_weights_are_compared_apart(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contenders_are_compared_by_the_step),
-        cmocka_unit_test(other_seeds_have_no_sections),
-        cmocka_unit_test(accuracies_are_compared_among_equal_weights),
-        cmocka_unit_test(weights_that_are_not_told_are_not_compared),
-        cmocka_unit_test(losses_are_held_against_the_rivals_spread),
-        cmocka_unit_test(repeated_checks_are_counted),
-        cmocka_unit_test(an_accuracy_far_from_the_others_is_told),
-        cmocka_unit_test(made_up_images_are_named),
-        cmocka_unit_test(float32_weights_are_compared_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

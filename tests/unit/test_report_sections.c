@@ -1,17 +1,10 @@
 /* Sections of the report, printed by themselves from runs whose truth is planted. */
+#include "checks.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "printed_section.h"
 #include "report/report.h"
 #include "workloads/common/workload.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static char *page_of(const record_t *run) {
     return printed_page(run, "mlp_infer");
@@ -20,13 +13,9 @@ static char *page_of(const record_t *run) {
 /* A case of the device's calibration with one phase of 160 equal samples. */
 static void plant_gauge(record_t *run, const char *workload, const char *variant, int64_t bytes,
                         const char *phase_name, double median_ns) {
-    case_t spec = {.id = mem_format("%s/cuda/%s", workload, variant),
-                   .workload = mem_text(workload),
-                   .engine = mem_text("cuda"),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text(variant),
-                   .dtype = mem_text("f32")};
-    case_add_param(&spec, "bytes", &(value_t){.kind = VALUE_INT, .integer = bytes});
+    case_t spec = made_case(workload, "cuda", "cuda", variant);
+    spec.id = mem_format("%s/cuda/%s", workload, variant);
+    add_integer(&spec, "bytes", bytes);
     case_result_t result;
     result_init(&result, &spec);
     case_free(&spec);
@@ -41,7 +30,6 @@ static void plant_gauge(record_t *run, const char *workload, const char *variant
 }
 
 static void device_is_told_by_rates_and_floors(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     plant_gauge(&run, "device", "copy", 1000000000, "kernel", 500e3);
@@ -77,7 +65,6 @@ static void device_is_told_by_rates_and_floors(void **state) {
 
 /* A rate for each dtype, and which of them is the limit. */
 static void device_tells_rates_of_products(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     const double flops = 2.0 * 8192 * 8192 * 8192;
     plant_gauge(&run, "device", "matmul", 8192LL * 8192 * 4, "f32", flops / 50e12 * 1e9);
@@ -99,7 +86,6 @@ static void device_tells_rates_of_products(void **state) {
 }
 
 static void environment_says_each_thing_once(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     environment_t *env = &run.environment;
     environment_set(env, "versions.pytorch", "2.11.0");
@@ -129,7 +115,6 @@ static void environment_says_each_thing_once(void **state) {
 }
 
 static void side_without_times_is_one_sentence(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1, CASE_SKIPPED, "no GPU"}, 1);
     plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1, CASE_FAILED, "no GPU"}, 1);
@@ -149,7 +134,6 @@ static void side_without_times_is_one_sentence(void **state) {
 
 /* Decided, even, and in too few passes to say. */
 static void comparisons_have_one_form(void **state) {
-    (void)state;
     static const struct {
         double ratios[3];
         const char *said;
@@ -160,7 +144,7 @@ static void comparisons_have_one_form(void **state) {
         {{1, 0.5, 1},
          "faster at 0 of 3 batch sizes, slower at 1 (2), no difference at 2 (1, 4).\n"},
     };
-    for (size_t i = 0; i < sizeof RUNS / sizeof *RUNS; i++) {
+    for (size_t i = 0; i < COUNT_OF(RUNS); i++) {
         record_t run = plant_ratios(RUNS[i].ratios, 3);
         char *text = page_of(&run);
         assert_has(text, RUNS[i].said);
@@ -184,7 +168,6 @@ static void comparisons_have_one_form(void **state) {
 }
 
 static void rivals_stand_beside_each_other(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 4000, CASE_OK, NULL}, 9);
     char *text = page_of(&run);
@@ -197,7 +180,6 @@ static void rivals_stand_beside_each_other(void **state) {
 }
 
 static void all_times_of_a_kernel_are_in_one_table(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){4}, 1);
     char *text = page_of(&run);
     assert_has_not(text, "| in a graph |"); /* a column that no case has a time for */
@@ -223,7 +205,6 @@ static void all_times_of_a_kernel_are_in_one_table(void **state) {
 }
 
 static void two_runs_of_a_contender_are_held_against_each_other(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){4}, 1);
     run.cases[0].determinism = DETERMINISTIC;
     run.cases[1].determinism = NONDETERMINISTIC;
@@ -237,7 +218,6 @@ static void two_runs_of_a_contender_are_held_against_each_other(void **state) {
 }
 
 static void passes_are_counted(void **state) {
-    (void)state;
     page_t page;
     page_open(&page);
     static const struct {
@@ -251,7 +231,7 @@ static void passes_are_counted(void **state) {
         {{.fewest = 6, .most = 6, .devices = "0,1 at once"},
          "6 passes, on GPUs 0,1 at once; 95 % intervals are over passes."},
     };
-    for (size_t i = 0; i < sizeof NOTES / sizeof *NOTES; i++)
+    for (size_t i = 0; i < COUNT_OF(NOTES); i++)
         assert_string_equal(passes_note(&page.report, NOTES[i].passes), NOTES[i].note);
     free(page_close(&page));
 }
@@ -287,7 +267,6 @@ static record_t run_with_techniques(void) {
 }
 
 static void each_technique_is_told_with_all_else_fixed(void **state) {
-    (void)state;
     record_t run = run_with_techniques();
     char *text = page_of(&run);
     assert_has(text, "- **Host techniques**, rung 02_x, `host_to_host`: ");
@@ -300,7 +279,6 @@ static void each_technique_is_told_with_all_else_fixed(void **state) {
 }
 
 static void what_polling_wins_is_also_told_without_it(void **state) {
-    (void)state;
     record_t run = run_with_techniques();
     plant(&run, (planted_t){"pytorch", "cuda", "mapped", 64, 600, CASE_OK, NULL}, 98);
     char *text = page_of(&run);
@@ -316,19 +294,4 @@ static void what_polling_wins_is_also_told_without_it(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_is_told_by_rates_and_floors),
-        cmocka_unit_test(device_tells_rates_of_products),
-        cmocka_unit_test(environment_says_each_thing_once),
-        cmocka_unit_test(side_without_times_is_one_sentence),
-        cmocka_unit_test(comparisons_have_one_form),
-        cmocka_unit_test(rivals_stand_beside_each_other),
-        cmocka_unit_test(all_times_of_a_kernel_are_in_one_table),
-        cmocka_unit_test(two_runs_of_a_contender_are_held_against_each_other),
-        cmocka_unit_test(passes_are_counted),
-        cmocka_unit_test(each_technique_is_told_with_all_else_fixed),
-        cmocka_unit_test(what_polling_wins_is_also_told_without_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

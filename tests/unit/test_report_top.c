@@ -1,15 +1,10 @@
 /* The top page of a report, on runs whose truth is planted. */
-#include "near.h"
+#include "checks.h"
+#include "limits/limits.h"
 #include "planted_run.h"
 #include "report/top.h"
 #include "report_text.h"
 #include "workloads/common/workload.h"
-
-#include "base/memory.h"
-#include "limits/limits.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 /* The top page of a run, on which every workload is mlp_infer; takes the run. */
 static char *printed_unfinished(record_t run) {
@@ -54,7 +49,6 @@ static record_t with_case(record_t run, planted_t what) {
 }
 
 static void a_run_that_did_not_finish_says_so(void **state) {
-    (void)state;
     char *text = printed_unfinished(plant_ratios((double[]){3, 2}, 2));
     assert_has(text,
                "- [mlp_infer], batched inference of a small multilayer perceptron: 4 ok. **The "
@@ -73,12 +67,11 @@ static record_t plant_claimed(void) {
 
 /* A bar is a link, and its colour says who is faster. */
 static void the_picture_has_a_bar_for_each_comparison(void **state) {
-    (void)state;
     static const struct {
         double ratio;
         const char *colour;
     } BARS[] = {{2, "#0072B2"}, {0.5, "#D55E00"}, {1, "#999999\"/>"}};
-    for (size_t i = 0; i < sizeof BARS / sizeof *BARS; i++) {
+    for (size_t i = 0; i < COUNT_OF(BARS); i++) {
         char *text = printed_top(plant_ratios(&BARS[i].ratio, 1)), *svg = strstr(text, "<svg");
         assert_has(svg, BARS[i].colour);
         assert_has(svg, "<a href=\"#w1\"><text ");
@@ -92,7 +85,6 @@ static void the_picture_has_a_bar_for_each_comparison(void **state) {
 }
 
 static void the_table_fits_a_hundred_columns(void **state) {
-    (void)state;
     char *text = printed_top(plant_ratios((double[]){3, 2, 1.5}, 3));
     assert_has(text, "| workload        | size    | ");
     assert_has(text, "| [mlp_infer] f32 | batch 4 | ");
@@ -107,7 +99,6 @@ static void the_table_fits_a_hundred_columns(void **state) {
 }
 
 static void losses_are_never_left_out(void **state) {
-    (void)state;
     assert_printed(plant_ratios((double[]){2, 0.5, 0.25, 0.5}, 4),
                    "- A rival has the lower time: [mlp_infer] f32, 3 batch sizes (2–8), most by "
                    "PyTorch eager: **4.0");
@@ -129,7 +120,6 @@ static void losses_are_never_left_out(void **state) {
 
 /* One of ours that is slower than a rival, too. */
 static void the_cpu_is_named_where_it_takes_less(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2, 2, 0.5}, 3);
     const int64_t batches[] = {1, 4};
     for (size_t i = 0; i < 2; i++)
@@ -141,7 +131,6 @@ static void the_cpu_is_named_where_it_takes_less(void **state) {
 
 /* On a GPU a loss with copies is a further one; the CPU has no copies, and its loss is told already. */
 static void losses_with_copies_are_of_gpus(void **state) {
-    (void)state;
     workload_search_described(".", NULL);
     for (int cpu = 0; cpu < 2; cpu++) {
         const char *device = cpu ? "cpu" : "cuda";
@@ -162,7 +151,6 @@ static void losses_with_copies_are_of_gpus(void **state) {
 }
 
 static void a_lower_self_reported_time_is_told(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
     plant(&run, (planted_t){"pytorch", "cuda", "compile", 2, 100, CASE_OK, NULL}, 1);
     result_add_claim(&run.cases[run.n_cases - 1], 20);
@@ -171,7 +159,6 @@ static void a_lower_self_reported_time_is_told(void **state) {
 }
 
 static void cases_are_counted(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
     plant(&run, (planted_t){"cuda", "cuda", "02_bad", 1, 1, CASE_WRONG, "planted"}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "03_hot", 1, 9, CASE_THROTTLED, "planted"}, 1);
@@ -191,16 +178,4 @@ static void cases_are_counted(void **state) {
     free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_that_did_not_finish_says_so),
-        cmocka_unit_test(the_picture_has_a_bar_for_each_comparison),
-        cmocka_unit_test(the_table_fits_a_hundred_columns),
-        cmocka_unit_test(losses_are_never_left_out),
-        cmocka_unit_test(the_cpu_is_named_where_it_takes_less),
-        cmocka_unit_test(losses_with_copies_are_of_gpus),
-        cmocka_unit_test(a_lower_self_reported_time_is_told),
-        cmocka_unit_test(cases_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,14 +1,8 @@
 /* The report on a workload that trains, from runs whose truth is planted. */
+#include "checks.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "printed_section.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { SEED = 11 };
 
@@ -21,13 +15,9 @@ typedef struct trained {
 
 static case_result_t *plant_training(record_t *run, trained_t what) {
     char label[32];
-    case_t spec = {.workload = mem_text("linreg_train"),
-                   .engine = mem_text(what.engine),
-                   .device = mem_text(what.device),
-                   .variant = mem_text(what.variant),
-                   .dtype = mem_text("f32")};
-    case_add_param(&spec, "points", &(value_t){.kind = VALUE_INT, .integer = what.points});
-    case_add_param(&spec, "epochs", &(value_t){.kind = VALUE_INT, .integer = what.epochs});
+    case_t spec = made_case("linreg_train", what.engine, what.device, what.variant);
+    add_integer(&spec, "points", what.points);
+    add_integer(&spec, "epochs", what.epochs);
     spec.id = mem_format("linreg_train/%s/%s/points=%lld", case_engine_label(&spec, label),
                          what.variant, (long long)what.points);
     case_result_t result;
@@ -70,7 +60,6 @@ static char *page_of(const record_t *run) {
 }
 
 static void sizes_are_those_of_the_workload(void **state) {
-    (void)state;
     record_t run = planted();
     comparison_set_list_t sets = comparison_sets_of(&run, "linreg_train");
     assert_int_equal(sets.n, 2);
@@ -89,7 +78,6 @@ static void sizes_are_those_of_the_workload(void **state) {
 }
 
 static void another_algorithm_wins_nothing(void **state) {
-    (void)state;
     record_t run = planted();
     comparison_set_list_t sets = comparison_sets_of(&run, "linreg_train");
     for (size_t i = 0; i < 2; i++) {
@@ -105,7 +93,6 @@ static void another_algorithm_wins_nothing(void **state) {
 }
 
 static void two_values_are_marked_in_the_ladder(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has_not(text, " µs ‡ ");
@@ -119,7 +106,6 @@ static void two_values_are_marked_in_the_ladder(void **state) {
 }
 
 static void the_cpu_is_compared_with_and_named(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text, "`host_to_host`, against C on the CPU**: **CUDA 10.0");
@@ -130,7 +116,6 @@ static void the_cpu_is_compared_with_and_named(void **state) {
 }
 
 static void fits_are_held_against_the_oracle(void **state) {
-    (void)state;
     record_t run = planted();
     char *text = page_of(&run);
     assert_has(text, "- **Same fit**: |w − w64| is at most **1.0e-07** in 10 cases (CUDA "
@@ -148,7 +133,6 @@ static void plant_operation(case_result_t *result, const char *name, double ns) 
 
 /* All of them in one go are no part of their sum. */
 static void operations_have_a_table_of_their_own(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     static const struct {
         const char *name;
@@ -180,7 +164,6 @@ static void operations_have_a_table_of_their_own(void **state) {
 }
 
 static void one_device_alone_is_enough(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     plant_training(&run, (trained_t){"cpu", "cpu", "omp", 5000, 200, 100e3, FIT});
     plant_training(&run, (trained_t){"pytorch", "cpu", "eager", 5000, 200, 300e3, FIT});
@@ -192,7 +175,6 @@ static void one_device_alone_is_enough(void **state) {
 }
 
 static void another_algorithm_is_told_by_its_results(void **state) {
-    (void)state;
     static const struct {
         const char *results;
         bool algorithmic;
@@ -202,7 +184,7 @@ static void another_algorithm_is_told_by_its_results(void **state) {
                  {"{\"algorithmic\":false}", false},
                  {"{\"note\":\"algorithmic\"}", false},
                  {"{ \"algorithmic\": true }", true}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         char *text = CASES[i].results != NULL ? mem_text(CASES[i].results) : NULL;
         case_result_t result = {.results_json = text};
         assert_int_equal(result_is_algorithmic(&result), CASES[i].algorithmic);
@@ -210,16 +192,4 @@ static void another_algorithm_is_told_by_its_results(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_those_of_the_workload),
-        cmocka_unit_test(another_algorithm_wins_nothing),
-        cmocka_unit_test(two_values_are_marked_in_the_ladder),
-        cmocka_unit_test(the_cpu_is_compared_with_and_named),
-        cmocka_unit_test(fits_are_held_against_the_oracle),
-        cmocka_unit_test(operations_have_a_table_of_their_own),
-        cmocka_unit_test(one_device_alone_is_enough),
-        cmocka_unit_test(another_algorithm_is_told_by_its_results),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

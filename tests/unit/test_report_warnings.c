@@ -1,17 +1,12 @@
 /* What the report warns of, from runs whose truth is planted. */
+#include "checks.h"
 #include "planted_run.h"
 #include "printed_section.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "report/headline.h"
+#include "report/report.h"
+#include "report_text.h"
 
 static void flags_are_told_once_with_the_worst(void **state) {
-    (void)state;
     static const char *const FLAGS[] = {
         "implausible: slower in a graph than back to back (kernel_graph 2.00 µs, kernel_stream "
         "1.00 µs)",
@@ -34,7 +29,6 @@ static void flags_are_told_once_with_the_worst(void **state) {
 }
 
 static void widest_intervals_are_named(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
     phase_t *phase = &run.cases[2].phases[1];
     assert_string_equal(phase->name, "host_to_host");
@@ -48,7 +42,6 @@ static void widest_intervals_are_named(void **state) {
 
 /* Two compilations of the rival at size 1; the passes load the second. */
 static void a_compilation_that_no_pass_reaches_is_told(void **state) {
-    (void)state;
     static const double SECOND_NS[] = {1000, 1990};
     for (size_t i = 0; i < 2; i++) {
         record_t run = plant_ratios((double[]){2}, 1);
@@ -65,7 +58,6 @@ static void a_compilation_that_no_pass_reaches_is_told(void **state) {
 
 /* A pass each of four stops, and three of one case that stopped for two reasons. */
 static void stops_are_counted_by_pass(void **state) {
-    (void)state;
     static const stop_reason_t STOPS[] = {STOP_PRECISE, STOP_NOISE_FLOOR, STOP_TIME_LIMIT,
                                           STOP_MOST_ROUNDS};
     record_t run = plant_ratios((double[]){2, 2}, 2), more = plant_ratios((double[]){2}, 1);
@@ -88,7 +80,6 @@ static void stops_are_counted_by_pass(void **state) {
 }
 
 static void two_values_are_listed(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     char *text = printed(section_warnings, &run);
     assert_has_not(text, "wo values");
@@ -104,7 +95,6 @@ static void two_values_are_listed(void **state) {
 }
 
 static void statuses_are_told_with_their_reason(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "02_x", 1, 1, CASE_IMPLAUSIBLE, "too fast"}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1, CASE_SKIPPED, "for dtype f16 only"}, 1);
@@ -122,7 +112,6 @@ static void statuses_are_told_with_their_reason(void **state) {
 }
 
 static void case_without_its_last_check_is_named(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){2}, 1);
     for (size_t i = 0; i < run.n_cases; i++)
         run.cases[i].before = run.cases[i].after = (check_t){.done = true, .ok = true};
@@ -140,15 +129,314 @@ static void case_without_its_last_check_is_named(void **state) {
     record_free(&run);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flags_are_told_once_with_the_worst),
-        cmocka_unit_test(widest_intervals_are_named),
-        cmocka_unit_test(a_compilation_that_no_pass_reaches_is_told),
-        cmocka_unit_test(stops_are_counted_by_pass),
-        cmocka_unit_test(two_values_are_listed),
-        cmocka_unit_test(statuses_are_told_with_their_reason),
-        cmocka_unit_test(case_without_its_last_check_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- Times that a script claims, and the supervisor's clock does not confirm: shown with a mark,
+ * compared with nothing. */
+
+/* The claims are the lowest times. */
+static const planted_t PLANTED[] = {
+    {"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL},
+    {"triton", "cuda", "fused", 1, 2000, CASE_OK, NULL},
+    {"triton", "cuda", "claims", 1, 100, CASE_OK, NULL},
+    {"cuda", "cuda", "01_study", 64, 1000, CASE_OK, NULL},
+    {"triton", "cuda", "claims", 64, 100, CASE_OK, NULL},
+    {"cuda", "cuda", "01_study", 4096, 1000, CASE_OK, NULL},
+    {"triton", "cuda", "fused", 4096, 0, CASE_FAILED, "crashed"},
+    {"tvm", "cuda", "claims", 1, 50, CASE_OK, NULL}, /* beside a confirmed one of triton's */
+};
+
+/* `only`: a variant, or NULL for all. */
+static record_t planted(const char *only, double ratio) {
+    record_t run = {.name = mem_text("planted")};
+    for (size_t i = 0; i < COUNT_OF(PLANTED); i++) {
+        if (only != NULL && strcmp(PLANTED[i].engine, "cuda") != 0 &&
+            strcmp(PLANTED[i].variant, only) != 0)
+            continue;
+        plant(&run, PLANTED[i], 100 * i);
+        if (strcmp(PLANTED[i].variant, "claims") == 0)
+            result_add_claim(&run.cases[run.n_cases - 1], ratio);
+    }
+    return run;
 }
+
+static void the_confirmed_case_is_preferred(void **state) {
+    record_t run = planted(NULL, 20);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    const size_row_t *rows = sets.items[0].rows;
+    assert_string_equal(rows[0].strongest->spec.variant, "fused");
+    assert_null(rows[0].claimed);
+    assert_null(rows[0].rivals[0].claimed);
+    assert_false(rows[0].headline.self_reported);
+    assert_int_equal(rows[0].headline.verdict, VERDICT_OURS);
+    assert_null(rows[1].strongest);
+    assert_string_equal(rows[1].claimed->spec.variant, "claims");
+    assert_int_equal(rows[1].headline.verdict, VERDICT_NONE);
+    assert_true(rows[1].headline.self_reported);
+    assert_null(rows[2].claimed);
+    assert_false(rows[2].headline.self_reported);
+    comparison_set_list_free(&sets);
+    record_free(&run);
+}
+
+/* Ratios to a fixed case, too: PyTorch eager is one side of the study's comparison. */
+static void a_claim_has_no_ratio(void **state) {
+    record_t run = planted(NULL, 20);
+    const case_result_t *ours = &run.cases[3], *claims = &run.cases[4];
+    assert_int_equal(speedup_make(ours, "total", claims, "total").verdict, VERDICT_NONE);
+    assert_int_equal(speedup_make(claims, "total", ours, "total").verdict, VERDICT_NONE);
+    record_free(&run);
+}
+
+static void findings_say_why_it_is_not_compared(void **state) {
+    record_t run = planted(NULL, 20);
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has(text,
+               "faster at 1 of 1 batch size, 1 not compared (a side has no valid time), 1 not "
+               "compared (self-reported). tvm claims takes");
+    free(text);
+    record_free(&run);
+    run = planted("claims", 20);
+    text = printed_page(&run, "mlp_infer");
+    assert_has(text,
+               "- triton on the GPU is not compared: each of its 2 times is self-reported, and "
+               "the supervisor's clock did not confirm it. See the warnings.\n");
+    free(text);
+    record_free(&run);
+}
+
+static void tables_show_it_with_a_mark(void **state) {
+    record_t run = planted(NULL, 20);
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has(text, " claims *(self-reported)* |");
+    assert_has(text, "| failed fused "); /* without a time its status */
+    free(text);
+    text = report_workload_tables(&run, NULL);
+    assert_has(text, "\nthe rival is self-reported  batch 64    1.00 µs 01_study   100 ns claims "
+                     "(self-reported)\n");
+    assert_has(text, "tvm claims 50.0 ns is self-reported\n");
+    free(text);
+    record_free(&run);
+}
+
+/* Claims of ours: the size stays, with the reason, as do those where a confirmed one is slower. */
+static void ours_is_not_left_out(void **state) {
+    record_t run = {.name = mem_text("planted")};
+    for (int64_t batch = 1; batch <= 4; batch *= 2) {
+        plant(&run, (planted_t){"python", "cpu", "mine", batch, 1000, CASE_OK, NULL}, 1);
+        plant(&run, (planted_t){"pytorch", "cpu", "eager", batch, 2000, CASE_OK, NULL}, 2);
+        if (batch > 1)
+            result_add_claim(&run.cases[run.n_cases - 2], 20);
+    }
+    plant(&run, (planted_t){"python", "cpu", "other", 4, 3000, CASE_OK, NULL}, 3);
+    char *text = report_workload_tables(&run, NULL);
+    assert_has(
+        text,
+        "\nours is self-reported      batch 2  1.00 µs mine (self-reported)  1.99 µs eager\n");
+    assert_has(text, "  batch 4  3.00 µs other  ");
+    assert_has(text, "Python mine 1.00 µs is self-reported\n");
+    free(text);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    assert_true(sets.items[0].rows[1].headline.self_reported);
+    const headline_part_t part = {&run, &sets, NULL, NULL};
+    headline_t headline = headline_select(&part, 1, 10);
+    assert_int_equal(headline.n, 3);
+    headline_free(&headline);
+    comparison_set_list_free(&sets);
+    text = printed_page(&run, "mlp_infer");
+    assert_has(text, "|     2 | 1.00 µs mine *(self-reported)* |");
+    free(text);
+    record_free(&run);
+}
+
+/* The lower time is named wherever a weaker rival is compared. */
+static void a_weaker_rival_is_not_alone(void **state) {
+    record_t run = {.name = mem_text("planted")};
+    plant(&run, (planted_t){"python", "cpu", "mine", 1, 500, CASE_OK, NULL}, 1);
+    plant(&run, (planted_t){"pytorch", "cpu", "inference", 1, 2240, CASE_OK, NULL}, 2);
+    plant(&run, (planted_t){"pytorch", "cpu", "compile", 1, 938, CASE_OK, NULL}, 3);
+    result_add_claim(&run.cases[2], 20);
+    char *text = report_workload_tables(&run, NULL);
+    assert_has(text, "\nPython 4.47×");
+    assert_has(text, " inference\n\nbatch 1, faster, but not compared: PyTorch compile 937 ns is "
+                     "self-reported\n");
+    free(text);
+    text = printed_page(&run, "mlp_infer");
+    assert_has(text, " PyTorch compile takes 937 ns and is not compared: it is self-reported.\n");
+    free(text);
+    record_free(&run);
+}
+
+static void warnings_give_the_reason(void **state) {
+    static const struct {
+        double ratio;
+        const char *reason;
+    } REASONS[] = {{20, "by the supervisor's clock its runs take longer than it claims"},
+                   {0.01, "by the supervisor's clock its runs take less time than it claims"},
+                   {NAN, "its worker answers no audit"}};
+    for (size_t i = 0; i < COUNT_OF(REASONS); i++) {
+        record_t run = planted(NULL, REASONS[i].ratio);
+        char *text = printed(section_warnings, &run), *row = strstr(text, "- **self-reported**: ");
+        assert_non_null(row);
+        assert_has(row, REASONS[i].reason);
+        free(text);
+        record_free(&run);
+    }
+}
+
+/* ---- Every contender that is not ours is a rival by the same rule, whoever it is: runs with
+ * PyTorch, JAX and a script of a user's own, with and without ours. */
+
+/* The strongest is PyTorch at batch 1, JAX at batch 64 and triton at batch 4096. */
+static const planted_t PLANTED_OF_RIVALS[] = {
+    {"pytorch", "cuda", "eager", 1, 9000, CASE_OK, NULL},
+    {"pytorch", "cuda", "overlap", 1, 2000, CASE_OK, NULL},
+    {"jax", "cuda", "jit", 1, 3000, CASE_OK, NULL},
+    {"triton", "cuda", "fused", 1, 4000, CASE_OK, NULL},
+    {"pytorch", "cuda", "overlap", 64, 4000, CASE_OK, NULL},
+    {"jax", "cuda", "jit", 64, 3000, CASE_OK, NULL},
+    {"triton", "cuda", "fused", 64, 5000, CASE_OK, NULL},
+    {"pytorch", "cuda", "overlap", 4096, 4000, CASE_OK, NULL},
+    {"jax", "cuda", "jit", 4096, 5000, CASE_OK, NULL},
+    {"triton", "cuda", "fused", 4096, 500, CASE_OK, NULL},
+    {"triton", "cuda", "wrong", 4096, 10, CASE_WRONG, "off"},
+    {"jax", "cpu", "jit", 1, 800, CASE_OK, NULL},
+};
+static const planted_t OURS_TOO[] = {
+    {"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL},
+    {"cuda", "cuda", "01_study", 64, 1000, CASE_OK, NULL},
+    {"cuda", "cuda", "01_study", 4096, 1000, CASE_OK, NULL},
+    {"cpu", "cpu", "omp", 1, 900, CASE_OK, NULL},
+    {"cpu", "cpu", "ref", 1, 100, CASE_OK, NULL},
+    {"null", "cpu", "noop", 1, 1, CASE_OK, NULL},
+};
+
+static void plant_all(record_t *run, const planted_t *cases, size_t n, const char *left_out) {
+    for (size_t i = 0; i < n; i++)
+        if (left_out == NULL || strcmp(cases[i].engine, left_out) != 0)
+            plant(run, cases[i], 100 * run->n_cases);
+}
+
+static record_t rivals_planted(bool with_ours, const char *left_out) {
+    record_t run = {.name = mem_text("rivals_planted")};
+    plant_all(&run, PLANTED_OF_RIVALS, COUNT_OF(PLANTED_OF_RIVALS), left_out);
+    if (with_ours)
+        plant_all(&run, OURS_TOO, COUNT_OF(OURS_TOO), left_out);
+    return run;
+}
+
+static void who_is_ours_and_who_a_rival(void **state) {
+    assert_true(engine_is_ours("cuda") && engine_is_ours("cpu"));
+    assert_true(!engine_is_ours("null") && !engine_is_rival("null"));
+    assert_true(engine_is_rival("pytorch") && engine_is_rival("jax") && engine_is_rival("triton"));
+    assert_string_equal(engine_name("cpu"), "C");
+    assert_string_equal(engine_name("jax"), "JAX");
+    assert_string_equal(engine_name("triton"), "triton");
+    assert_true(engine_order("cuda", "pytorch") < 0);
+    assert_true(engine_order("jax", "abc") < 0); /* known by name first */
+    assert_true(engine_order("abc", "triton") < 0);
+}
+
+static void strongest_is_whoever_is_fastest(void **state) {
+    static const char *const STRONGEST[] = {"pytorch", "jax", "triton"};
+    record_t run = rivals_planted(true, NULL);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    assert_int_equal(sets.n, 2);
+    assert_int_equal(sets.items[0].n_rivals, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const size_row_t *row = &sets.items[0].rows[i];
+        assert_string_equal(sets.items[0].rivals[i], STRONGEST[i]); /* in the order of names */
+        assert_string_equal(row->strongest->spec.engine, STRONGEST[i]);
+        assert_ptr_equal(row->rivals[i].fastest, row->strongest);
+    }
+    assert_int_equal(sets.items[0].rows[2].headline.verdict, VERDICT_THEIRS);
+    assert_false(can_be_fastest(&run.cases[10])); /* the wrong one */
+    assert_true(can_be_fastest(&run.cases[9]));
+    assert_string_equal(sets.items[0].rows[0].host->spec.variant, "ref");
+    assert_string_equal(sets.items[0].rows[0].host_rival->spec.engine, "jax");
+    comparison_set_list_free(&sets);
+    record_free(&run);
+}
+
+static void a_set_by_another_phase_has_its_own_strongest(void **state) {
+    record_t run = rivals_planted(true, NULL);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    comparison_set_t total = comparison_set_by(&sets.items[0], "total");
+    assert_string_equal(total.phase, "total");
+    assert_string_equal(total.rows[1].strongest->spec.engine, "jax");
+    comparison_set_free_rows(&total);
+    comparison_set_list_free(&sets);
+    record_free(&run);
+}
+
+static void findings_name_the_strongest_and_tables_each(void **state) {
+    record_t run = rivals_planted(true, NULL);
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has(text, "- **4-5-1, f32, on the GPU, `host_to_host`**: **CUDA 3.00× (2.97–3.03)** at "
+                     "batch 64, 998 ns "
+                     "(CUDA 01_study) against 2.99 µs (JAX jit)");
+    assert_has(text, "; faster at 2 of 3 batch sizes, slower at 1 (2^12).\n");
+    assert_has(text, "| PyTorch             |");
+    assert_has(text, "| JAX             |");
+    assert_has(text, "| triton ");
+    assert_has(text, "| CUDA 01_study   |"); /* phases */
+    assert_has(text, "| triton fused    |");
+    free(text);
+    record_free(&run);
+}
+
+static void each_side_is_held_against_the_bus(void **state) {
+    record_t run = rivals_planted(true, NULL);
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has_not(text, "Of the bus"); /* an older run, without its rates */
+    free(text);
+    /* 4096 samples: 65,536 bytes in, 16,384 out */
+    environment_set_number(&run.environment, "measured.bus_in_bytes_per_s", 163.84e9);
+    environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 81.92e9);
+    text = printed_page(&run, "mlp_infer");
+    assert_has(text, "- **Of the bus**, host to host at batch 2^12, at least 400 ns: CUDA 01_study "
+                     "**40 %**, PyTorch overlap **10 %**, JAX jit **");
+    environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 16.384e9);
+    free(text);
+    text = printed_page(&run, "mlp_infer");
+    assert_has(text, "at least 1.00 µs: ");
+    free(text);
+    record_free(&run);
+}
+
+static void without_pytorch_nothing_names_it(void **state) {
+    record_t run = rivals_planted(true, "pytorch");
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has_not(text, "PyTorch");
+    assert_has_not(text, "vs eager");
+    free(text);
+    record_free(&run);
+}
+
+static void rivals_alone_are_told(void **state) {
+    record_t run = rivals_planted(false, NULL);
+    char *text = printed_page(&run, "mlp_infer");
+    assert_has(text, "`host_to_host`**, rivals alone at batch 2^12: PyTorch overlap ");
+    assert_has(text, "- CUDA was not measured on the GPU in this run.");
+    free(text);
+    text = report_workload_tables(&run, NULL);
+    assert_has(text, "JAX jit ");
+    assert_has(text, "triton fused ");
+    assert_has_not(text, "CUDA");
+    free(text);
+    record_free(&run);
+}
+
+static void versions_of_rivals_are_told(void **state) {
+    record_t run = rivals_planted(true, NULL);
+    environment_set(&run.environment, "versions.pytorch", "2.11.0");
+    environment_set(&run.environment, "workers.jax-cuda.jax", "0.11.0");
+    char *text = printed(section_environment, &run);
+    assert_has(text, "- PyTorch: 2.11.0\n");
+    assert_has(text, "- Worker jax-cuda: jax 0.11.0\n");
+    free(text);
+    assert_null(rival_version(&run.environment, &run.cases[3].spec));
+    environment_set(&run.environment, "workers.triton-cuda-fused.triton", "3.5.0");
+    assert_string_equal(rival_version(&run.environment, &run.cases[3].spec), "3.5.0");
+    record_free(&run);
+}
+
+#include "run_tests.h"

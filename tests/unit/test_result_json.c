@@ -1,19 +1,13 @@
 /* Results as lines of cases.jsonl: nothing is lost on the way there and back, and a line that is
  * not what it should be is refused with its reason. */
+#include "checks.h"
+#include "made_case.h"
 #include "model/result_json.h"
-#include "near.h"
-
-#include "base/memory.h"
+#include "run/state.h"
+#include "timed_result.h"
 #include "workloads/common/workload.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include <jansson.h>
 
 #define CASE_KEYS                                                                                  \
     "\"schema\": 1, \"id\": \"w/cpu/v\", \"workload\": \"w\", \"engine\": \"cpu\", \"variant\": "  \
@@ -27,7 +21,7 @@
 static case_result_t full_result(void) {
     case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("03_vectorized")};
     case_add_technique(&spec, "copy", "pinned");
-    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = 65537});
+    add_integer(&spec, "batch", 65537);
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = 0.1});
     workload_complete(workload_find("mlp_infer"), &spec);
     case_result_t r;
@@ -89,9 +83,7 @@ static case_result_t full_result(void) {
 
 static case_result_t read_back(const json_t *json) {
     case_result_t result;
-    error_t err = ERROR_INIT;
-    if (result_from_json(json, &result, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(result_from_json(json, &result, &err));
     return result;
 }
 
@@ -107,7 +99,6 @@ static json_t *through_text(json_t *json) {
 }
 
 static void test_round_trip(void **state) {
-    (void)state;
     case_result_t result = full_result();
     json_t *first = through_text(result_to_json(&result));
     case_result_t again = read_back(first);
@@ -151,7 +142,6 @@ static void test_round_trip(void **state) {
 
 /* What every reader of cases.jsonl counts on. */
 static void test_keys_are_the_contract(void **state) {
-    (void)state;
     static const char *const KEYS[] = {
         "schema", "pass",      "draw",      "seed",   "id",      "workload",
         "engine", "on",        "variant",   "params", "dtype",   "techniques",
@@ -165,16 +155,16 @@ static void test_keys_are_the_contract(void **state) {
         "n_throttled", "n_slow_core", "pass_starts", "round_starts", "samples"};
     case_result_t result = full_result();
     json_t *json = result_to_json(&result);
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
+    for (size_t i = 0; i < COUNT_OF(KEYS); i++)
         if (json_object_get(json, KEYS[i]) == NULL)
             fail_msg("no key \"%s\"", KEYS[i]);
     json_t *kernel = json_object_get(json_object_get(json, "phases"), "kernel");
-    for (size_t i = 0; i < sizeof PHASE_KEYS / sizeof *PHASE_KEYS; i++)
+    for (size_t i = 0; i < COUNT_OF(PHASE_KEYS); i++)
         if (json_object_get(kernel, PHASE_KEYS[i]) == NULL)
             fail_msg("no key \"phases.kernel.%s\"", PHASE_KEYS[i]);
     assert_int_equal(json_integer_value(json_object_get(json, "schema")), 2);
-    assert_int_equal(json_object_size(json), sizeof KEYS / sizeof *KEYS);
-    assert_int_equal(json_object_size(kernel), sizeof PHASE_KEYS / sizeof *PHASE_KEYS);
+    assert_int_equal(json_object_size(json), COUNT_OF(KEYS));
+    assert_int_equal(json_object_size(kernel), COUNT_OF(PHASE_KEYS));
     assert_string_equal(json_string_value(json_object_get(kernel, "unit")), "ns");
     /* Whole nanoseconds are integers in the file. */
     assert_true(json_is_integer(json_array_get(json_object_get(kernel, "samples"), 0)));
@@ -189,7 +179,6 @@ static const json_t *phase_of(const json_t *json) {
 
 /* A line says what its pass knows; what only several passes know is null, and the other way round. */
 static void test_what_passes_know(void **state) {
-    (void)state;
     case_result_t result = full_result();
     json_t *one = through_text(result_to_json(&result));
     const json_t *kernel = phase_of(one);
@@ -223,7 +212,6 @@ static void test_what_passes_know(void **state) {
 
 /* A line of several processes, as an older bench wrote them. */
 static void test_passes_in_a_line(void **state) {
-    (void)state;
     json_t *json = json_loads("{" CASE_KEYS ", " OF_PASSES("[0, 1, 2]"), 0, NULL);
     case_result_t result = read_back(json);
     const phase_t *total = &result.phases[0];
@@ -237,7 +225,6 @@ static void test_passes_in_a_line(void **state) {
 
 /* Schema 1 has an interval over samples, which does not hold for the next run. */
 static void test_schema_1(void **state) {
-    (void)state;
     json_t *json = json_loads(
         "{" CASE_KEYS ", \"status\": \"ok\", \"stop\": \"noise_floor\", \"phases\": {\"total\": "
         "{\"clock\": \"host\", \"n\": 2, \"median\": 1.5, \"ci95\": [1, 2], \"samples\": [1, 2], "
@@ -257,10 +244,8 @@ static void test_schema_1(void **state) {
 /* Bytes that are no UTF-8 come from a dying worker's stderr, or from a message cut in the middle of
  * a character: the line must be written all the same. */
 static void test_text_that_is_not_utf8(void **state) {
-    (void)state;
     case_result_t result = full_result();
-    free(result.reason);
-    result.reason = mem_text("worker died; it said: caf\xc3\xa9 \xff\xfe caf\xc3");
+    set_text(&result.reason, "worker died; it said: caf\xc3\xa9 \xff\xfe caf\xc3");
     flag_list_add_text(&result.flags, "odd \x80");
     json_t *json = result_to_json(&result);
     assert_non_null(json);
@@ -321,8 +306,7 @@ static const hostile_t HOSTILE[] = {
 };
 
 static void test_hostile_lines(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof HOSTILE / sizeof *HOSTILE; i++) {
+    for (size_t i = 0; i < COUNT_OF(HOSTILE); i++) {
         json_t *json = json_loads(HOSTILE[i].json, 0, NULL);
         assert_non_null(json);
         case_result_t result;
@@ -339,7 +323,6 @@ static void test_hostile_lines(void **state) {
 
 /* Only identity and status are needed: other programs write such lines, and older versions. */
 static void test_least_line(void **state) {
-    (void)state;
     json_t *json = json_loads("{" CASE_KEYS ", \"status\": \"skipped\", \"news\": [{}]}", 0, NULL);
     case_result_t result = read_back(json);
     assert_int_equal(result.status, CASE_SKIPPED);
@@ -353,12 +336,50 @@ static void test_least_line(void **state) {
     result_free(&result);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_keys_are_the_contract),
-        cmocka_unit_test(test_what_passes_know), cmocka_unit_test(test_passes_in_a_line),
-        cmocka_unit_test(test_schema_1),         cmocka_unit_test(test_text_that_is_not_utf8),
-        cmocka_unit_test(test_hostile_lines),    cmocka_unit_test(test_least_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- Which of several compilations the passes run. */
+
+/* A draw of a training, which is compared by its steps; NaN: it failed. */
+static case_result_t make(unsigned draw, double total_ns, double step_ns) {
+    const bool failed = isnan(total_ns);
+    const timed_t times[] = {{failed ? NULL : "total", total_ns}, {"step", step_ns}, {NULL, 0}};
+    case_result_t result = make_result("mnist_train", "pytorch", 128, times);
+    result.status = failed ? CASE_FAILED : CASE_OK;
+    result.pass = 0;
+    result.draw = draw;
+    return result;
 }
+
+static void the_phase_that_is_compared_chooses(void **state) {
+    case_result_t draws[] = {make(1, NAN, NAN), make(2, 100, 7), make(3, 90, 8)};
+    case_state_t chosen = {0};
+    for (size_t i = 0; i < 3; i++)
+        case_note_draw(&chosen, &draws[i]);
+    assert_int_equal(chosen.drawn, 7);
+    assert_int_equal(chosen.draw, 2);
+    assert_true(chosen.draw_ns == 7);
+    for (size_t i = 0; i < 3; i++)
+        result_free(&draws[i]);
+}
+
+static void all_phases_of_a_draw_are_kept(void **state) {
+    case_result_t draws[] = {make(1, NAN, NAN), make(3, 90, 8)}, joined = make(3, 91, 9);
+    joined.pass = 1;
+    result_add_draw(&joined, &draws[1]);
+    result_add_draw(&joined, &draws[1]); /* a later line of the same draw */
+    result_add_draw(&joined, &draws[0]);
+    assert_int_equal(joined.n_draws, 3);
+    assert_true(draw_median(&joined.draws[2], "step") == 8);
+    assert_true(isnan(draw_median(&joined.draws[2], "kernel")));
+    assert_true(isnan(draw_median(&joined.draws[1], "step")));
+    json_t *json = result_to_json(&joined);
+    json_t *draw = json_array_get(json_object_get(json, "draws"), 2);
+    assert_true(json_number_value(json_object_get(draw, "median_ns")) == 90);
+    assert_true(json_number_value(json_object_get(json_object_get(draw, "medians_ns"), "step")) ==
+                8);
+    json_decref(json);
+    result_free(&joined);
+    for (size_t i = 0; i < 2; i++)
+        result_free(&draws[i]);
+}
+
+#include "run_tests.h"

@@ -1,20 +1,7 @@
 /* Passes of a case become one result: samples, medians, interval, and the worse of two statuses. */
-#include "base/memory.h"
+#include "checks.h"
+#include "made_case.h"
 #include "model/result.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void assert_near(double value, double expected) {
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("found %.12g, expected %.12g", value, expected);
-}
 
 static void add_rounds(phase_t *phase, double first) {
     phase_add_round(phase, (double[]){first, first + 1}, 2);
@@ -23,12 +10,8 @@ static void add_rounds(phase_t *phase, double first) {
 
 /* One pass: two rounds of two samples each from `first` on, whose median is first + 1.5. */
 static case_result_t make(double first) {
-    const case_t spec = {.id = mem_text("c"),
-                         .workload = mem_text("null"),
-                         .engine = mem_text("null"),
-                         .device = mem_text("cpu"),
-                         .variant = mem_text("steady"),
-                         .dtype = mem_text("f32")};
+    case_t spec = made_case("null", "null", "cpu", "steady");
+    spec.id = mem_text("c");
     case_result_t result;
     result_init(&result, &spec);
     case_free((case_t *)&spec);
@@ -57,7 +40,6 @@ static case_result_t join(const double *firsts, size_t n) {
 }
 
 static void rounds_of_passes(void **state) {
-    (void)state;
     case_result_t whole = join((double[]){100, 200, 300}, 3);
     const phase_t *phase = &whole.phases[0];
     assert_int_equal(whole.pass, 0);
@@ -71,7 +53,7 @@ static void rounds_of_passes(void **state) {
         assert_int_equal(phase->pass_starts[p], 2 * p);
         assert_int_equal(rounds.n_rounds, 2);
         assert_true(rounds.values[rounds.starts[1]] == first + 2);
-        assert_near(exp(phase_pass(phase, p).log_value), first + 1.5);
+        assert_near(exp(phase_pass(phase, p).log_value), first + 1.5, 1e-9);
     }
     assert_int_equal(phase->pass_starts[3], 6);
     assert_true(phase->summary.n == 12 && phase->summary.min == 100 && phase->summary.max == 303);
@@ -79,10 +61,13 @@ static void rounds_of_passes(void **state) {
 }
 
 static void one_pass_has_its_median_and_no_interval(void **state) {
-    (void)state;
     case_result_t one = make(100);
     result_summarise(&one);
-    assert_true(one.phases[0].summary.median == 101.5);
+    const summary_t *s = &one.phases[0].summary; /* of 100, 101, 102 and 103 */
+    const double found[] = {s->p5, s->q25, s->median, s->q75, s->p95, s->p99};
+    static const double PARTS[] = {0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
+    for (size_t i = 0; i < COUNT_OF(PARTS); i++)
+        assert_near(found[i], 100 + 3 * PARTS[i], 1e-9);
     assert_true(isnan(one.phases[0].summary.ci95[0]) && isnan(one.phases[0].summary.ci95[1]));
     assert_int_equal(one.phases[0].n_passes, 1);
     result_free(&one);
@@ -90,30 +75,27 @@ static void one_pass_has_its_median_and_no_interval(void **state) {
 
 /* The centre is that of the passes' medians, not the median of all samples. */
 static void interval_needs_five_passes(void **state) {
-    (void)state;
     const double firsts[] = {98.5, 98.5, 98.5, 98.5, 158.5};
     case_result_t four = join(firsts, 4), five = join(firsts, 5);
     const summary_t *few = &four.phases[0].summary, *enough = &five.phases[0].summary;
-    assert_near(few->median, 100);
+    assert_near(few->median, 100, 1e-9);
     assert_true(isnan(few->ci95[0]) && isnan(few->ci95[1]));
-    assert_near(enough->median, 100); /* the 8th of 15 averages */
+    assert_near(enough->median, 100, 1e-9); /* the 8th of 15 averages */
     assert_true(enough->ci95[0] < 100);
     assert_true(enough->ci95[1] > 160); /* the host drives `total`: passes share variance */
-    free(five.phases[0].name);
-    five.phases[0].name = mem_text("kernel_graph");
+    set_text(&five.phases[0].name, "kernel_graph");
     result_summarise(&five);
-    assert_near(enough->ci95[1], 160);
+    assert_near(enough->ci95[1], 160, 1e-9);
     result_free(&four);
     result_free(&five);
     const double spread[] = {98.5, 98.5, 158.5};
     case_result_t centre = join(spread, 3); /* averages: 100 100 100 √(100 · 160) twice, 160 */
-    assert_near(centre.phases[0].summary.median, sqrt(100 * sqrt(100 * 160.0)));
+    assert_near(centre.phases[0].summary.median, sqrt(100 * sqrt(100 * 160.0)), 1e-9);
     result_free(&centre);
 }
 
 /* No logarithm of 0: the median of all samples stays. */
 static void median_of_zero(void **state) {
-    (void)state;
     case_result_t whole = join((double[]){-1.5, -1.5, -1.5, -1.5, -1.5}, 5);
     assert_true(whole.phases[0].summary.median == 0);
     assert_true(isnan(whole.phases[0].summary.ci95[0]));
@@ -121,7 +103,6 @@ static void median_of_zero(void **state) {
 }
 
 static void two_values(void **state) {
-    (void)state;
     phase_t *phase;
     case_result_t result = make(1);
     phase = result_add_phase(&result, "kernel", CLOCK_DEVICE);
@@ -133,15 +114,14 @@ static void two_values(void **state) {
     }
     phase_summarise(phase);
     assert_true(phase->bimodal.found);
-    assert_near(phase->bimodal.low, 9050);
-    assert_near(phase->bimodal.high, 17050);
-    assert_near(phase->bimodal.share_high, 1 / 3.0);
+    assert_near(phase->bimodal.low, 9050, 1e-9);
+    assert_near(phase->bimodal.high, 17050, 1e-9);
+    assert_near(phase->bimodal.share_high, 1 / 3.0, 1e-12);
     result_free(&result);
 }
 
 /* A phase that only later passes have counts the passes that have it. */
 static void phases_of_some_passes(void **state) {
-    (void)state;
     case_result_t whole = make(1), more = make(101);
     add_rounds(result_add_phase(&more, "kernel", CLOCK_DEVICE), 7);
     result_add_passes(&whole, &more);
@@ -155,7 +135,6 @@ static void phases_of_some_passes(void **state) {
 }
 
 static void what_passes_share(void **state) {
-    (void)state;
     case_result_t whole = make(1), more = make(101);
     whole.device.sm_mhz[0] = whole.device.sm_mhz[1] = 1500;
     more.device.sm_mhz[0] = 1400;
@@ -188,14 +167,13 @@ static void what_passes_share(void **state) {
     assert_int_equal(whole.flags.n, 2);
     assert_int_equal(whole.n_once, 1);
     assert_true(whole.once[0].ns == 5);
-    assert_near(whole.limit.frac, 25.75 / whole.phases[0].summary.median);
+    assert_near(whole.limit.frac, 25.75 / whole.phases[0].summary.median, 1e-12);
     result_free(&whole);
     result_free(&more);
 }
 
 /* The pass without times decides, in either order; its reason goes with its status. */
 static void worse_status_stays(void **state) {
-    (void)state;
     static const case_status_t ASCENDING[] = {CASE_OK,          CASE_THROTTLED, CASE_SKIPPED,
                                               CASE_IMPLAUSIBLE, CASE_FAILED,    CASE_WRONG};
     for (size_t a = 0; a < 6; a++)
@@ -215,7 +193,6 @@ static void worse_status_stays(void **state) {
 
 /* The largest error of each kind may be of different passes. */
 static void largest_errors_stay(void **state) {
-    (void)state;
     case_result_t whole = make(2), more = make(1);
     whole.before.row_rel_l2 = 3;
     whole.before.column_rel_l2 = 4;
@@ -229,7 +206,6 @@ static void largest_errors_stay(void **state) {
 }
 
 static void one_pass_that_differs_is_enough(void **state) {
-    (void)state;
     for (int first = 0; first < 2; first++) {
         case_result_t whole = make(1), more = make(1);
         whole.determinism = first ? NONDETERMINISTIC : DETERMINISTIC;
@@ -242,7 +218,6 @@ static void one_pass_that_differs_is_enough(void **state) {
 }
 
 static void other_errors_are_noted(void **state) {
-    (void)state;
     case_result_t whole = join((double[]){1, 1, 1}, 3);
     assert_false(whole.before.varies);
     result_free(&whole);
@@ -263,7 +238,6 @@ static void other_errors_are_noted(void **state) {
 }
 
 static void failed_check_stays(void **state) {
-    (void)state;
     case_result_t whole = make(1), bad = make(0.5), undone = make(9);
     bad.before.ok = false;
     undone.before.done = undone.after.done = false;
@@ -280,20 +254,4 @@ static void failed_check_stays(void **state) {
     result_free(&good);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_of_passes),
-        cmocka_unit_test(one_pass_has_its_median_and_no_interval),
-        cmocka_unit_test(interval_needs_five_passes),
-        cmocka_unit_test(median_of_zero),
-        cmocka_unit_test(two_values),
-        cmocka_unit_test(phases_of_some_passes),
-        cmocka_unit_test(what_passes_share),
-        cmocka_unit_test(worse_status_stays),
-        cmocka_unit_test(one_pass_that_differs_is_enough),
-        cmocka_unit_test(other_errors_are_noted),
-        cmocka_unit_test(failed_check_stays),
-        cmocka_unit_test(largest_errors_stay),
-    };
-    return cmocka_run_group_tests_name("result_passes", tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,17 +1,7 @@
 /* model/result_text: the fast reader gives what the plain one gives, whatever the line looks like.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
+#include "checks.h"
 #include "model/result_json.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define CASE(phases)                                                                               \
     "{\"schema\":1,\"id\":\"null/null/x\",\"workload\":\"null\",\"engine\":\"null\",\"variant\":"  \
@@ -44,7 +34,6 @@ static char *slowly(const char *line) {
 }
 
 static void same_as_the_parser(void **state) {
-    (void)state;
     static const char *const LINES[] = {
         CASE(""),
         CASE(PHASE("total", "[0,2,4]", "[1,2,3,4]")),
@@ -65,7 +54,7 @@ static void same_as_the_parser(void **state) {
         CASE(PHASE("a", "[0,2,4]", "[1,\"]\",3,4]")),
         CASE(PHASE("a", "[0,2,4]", "[[1],[2]]")),
     };
-    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+    for (size_t i = 0; i < COUNT_OF(LINES); i++) {
         case_result_t result;
         error_t err = ERROR_INIT;
         char *expected = slowly(LINES[i]);
@@ -84,7 +73,6 @@ static void same_as_the_parser(void **state) {
 }
 
 static void bad_lines_are_refused(void **state) {
-    (void)state;
     static const struct {
         const char *line, *message;
     } BAD[] = {
@@ -99,7 +87,7 @@ static void bad_lines_are_refused(void **state) {
         {CASE(PHASE("a", "[3,1]", "[1,2,3,4]")), "round_starts[0]: 3 … 1 of 4 samples"},
         {CASE("\"a\":{\"samples\":[1,2,3],\"samples\":[4]}"), "duplicate"},
     };
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         case_result_t result;
         error_t err = ERROR_INIT;
         assert_int_equal(result_from_text(BAD[i].line, strlen(BAD[i].line), NULL, &result, &err),
@@ -110,16 +98,14 @@ static void bad_lines_are_refused(void **state) {
 }
 
 static void only_some_phases(void **state) {
-    (void)state;
     static const char LINE[] = CASE(PHASE("a", "[0,2,4]", "[1,2,3,4]") "," PHASE(
         "b", "[0,2,4]", "[5,6,7,8]") "," PHASE("c", "[0,4]", "[9,9,9,9]"));
     static const char *const WANTED[] = {"a", "b", "c", "nothing"};
     for (size_t i = 0; i < 4; i++) {
         text_list_t phases = {0};
         case_result_t result;
-        error_t err = ERROR_INIT;
         text_list_add(&phases, WANTED[i]);
-        assert_int_equal(result_from_text(LINE, strlen(LINE), &phases, &result, &err), STATUS_OK);
+        assert_ok(result_from_text(LINE, strlen(LINE), &phases, &result, &err));
         assert_int_equal(result.n_phases, i < 3 ? 1 : 0);
         if (i < 3) {
             assert_string_equal(result.phases[0].name, WANTED[i]);
@@ -132,11 +118,4 @@ static void only_some_phases(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_as_the_parser),
-        cmocka_unit_test(bad_lines_are_refused),
-        cmocka_unit_test(only_some_phases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,25 +1,14 @@
 /* base/rng against tests/fixtures/philox.json, the file that the Python side is tested against
  * too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
 #include "base/rng.h"
+#include "checks.h"
+#include "made_case.h"
 
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int load(void **state) {
-    json_error_t error;
-    *state = json_load_file("tests/fixtures/philox.json", JSON_REJECT_DUPLICATES, &error);
-    if (*state == NULL)
-        print_error("tests/fixtures/philox.json: %s\n", error.text);
-    return *state == NULL ? -1 : 0;
+    *state = read_json("tests/fixtures/philox.json");
+    return 0;
 }
 
 static int unload(void **state) {
@@ -111,7 +100,6 @@ static void permutations(void **state) {
 }
 
 static void pieces_make_the_whole(void **state) {
-    (void)state;
     enum { N = 601 };
     float whole[N], piece[N];
     uint32_t words[N];
@@ -130,7 +118,6 @@ static void pieces_make_the_whole(void **state) {
 }
 
 static void large_permutation_has_every_index_once(void **state) {
-    (void)state;
     enum { N = 10007 };
     uint32_t *order = mem_alloc(N * sizeof *order);
     unsigned char *seen = mem_zeroed(N, 1);
@@ -146,14 +133,6 @@ static void large_permutation_has_every_index_once(void **state) {
     free(seen);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(words_at_any_position),
-        cmocka_unit_test(uniforms_bit_for_bit),
-        cmocka_unit_test(permutations),
-        cmocka_unit_test(pieces_make_the_whole),
-        cmocka_unit_test(large_permutation_has_every_index_once),
-    };
-    return cmocka_run_group_tests_name("rng", tests, load, unload);
-}
+#define GROUP_SET_UP load
+#define GROUP_TEAR_DOWN unload
+#include "run_tests.h"

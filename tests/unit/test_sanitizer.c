@@ -1,12 +1,6 @@
 /* What compute-sanitizer's output says of a program. */
+#include "checks.h"
 #include "measure/sanitizer.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #define BANNER "========= COMPUTE-SANITIZER\n"
 #define OK "{\"status\":\"ok\"}\n"
@@ -38,15 +32,11 @@ static const known_t KNOWN[] = {
 };
 
 static void test_verdicts(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++) {
+    for (size_t i = 0; i < COUNT_OF(KNOWN); i++) {
         char *verdict = sanitize_verdict(KNOWN[i].printed, 2);
         assert_string_equal(verdict, KNOWN[i].verdict);
         free(verdict);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,18 +1,9 @@
 /* Who is sampled when, as a worker sees it that writes down whom it was asked for
  * (tests/fixtures/workers/steady.py). */
-#include "measure/contender.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "made_case.h"
+#include "measure/contender.h"
 
 enum { N = 3, N_ROUNDS = 6, SEED = 11 };
 
@@ -26,8 +17,7 @@ typedef struct bench {
 static int set_up(void **state) {
     bench_t *b = mem_zeroed(1, sizeof *b);
     *state = b;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&b->folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&b->folder, &err));
     b->log = fs_join(b->folder, "log");
     text_list_t argv = {0};
     text_list_add(&argv, "python3");
@@ -39,12 +29,8 @@ static int set_up(void **state) {
     b->settings.measure.min_rounds = N_ROUNDS;
     b->settings.measure.time_limit_s = 3600; /* no busy machine ends a case */
     for (int i = 0; i < N; i++) {
-        case_t spec = {.id = mem_format("%c", 'A' + i),
-                       .workload = mem_text("null"),
-                       .engine = mem_text("steady"),
-                       .device = mem_text("cpu"),
-                       .variant = mem_text("v"),
-                       .dtype = mem_text("f32")};
+        case_t spec = made_case("null", "steady", "cpu", "v");
+        spec.id = mem_format("%c", 'A' + i);
         contender_init(&b->contenders[i], &spec, &b->worker, NULL, &b->settings);
         case_free(&spec);
     }
@@ -75,8 +61,7 @@ static char *measured_order(bench_t *b, uint32_t stream) {
         contender_finish(&b->contenders[i]);
     char *text;
     size_t size, n = 0;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_read(b->log, &text, &size, &err), STATUS_OK);
+    assert_ok(fs_read(b->log, &text, &size, &err));
     char *order = mem_zeroed(size + 1, 1);
     bool timed = false;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
@@ -219,17 +204,6 @@ static void test_finished(void **state) {
     assert_true(contender_is_finished(c));
 }
 
-#define with_bench(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        with_bench(test_forth_and_back),
-        with_bench(test_order_is_shuffled),
-        with_bench(test_who_is_done_rests),
-        with_bench(test_interrupted),
-        with_bench(test_finished),
-        with_bench(test_twins),
-        with_bench(test_twin_of_one_that_was_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -1,28 +1,17 @@
 /* What refills change and outputs are filled with: signs by a seed, and random values. */
-#include "workloads/common/session_parts.h"
-
 #include "base/half.h"
-#include "base/memory.h"
 #include "base/rng.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "checks.h"
+#include "workloads/common/session_parts.h"
 
 /* The Python workers' tests have the same words. */
 static void test_known_masks(void **state) {
-    (void)state;
     static const struct {
         uint64_t seed;
         uint32_t words[4];
     } KNOWN[] = {{1, {0x6368651f, 0xcaffee8f, 0x7007356a, 0x8bfe0879}},
                  {((uint64_t)1 << 40) + 3, {0x88ec7347, 0xb227914e, 0x0a237a59, 0x1528a6f2}}};
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++) {
+    for (size_t i = 0; i < COUNT_OF(KNOWN); i++) {
         signs_t flips;
         signs_between(0, KNOWN[i].seed, &flips);
         assert_memory_equal(flips.words, KNOWN[i].words, sizeof KNOWN[i].words);
@@ -68,8 +57,7 @@ static void check_length(size_t n, uint64_t from, uint64_t to) {
 }
 
 static void test_signs_are_absolute(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof LENGTHS / sizeof *LENGTHS; i++) {
+    for (size_t i = 0; i < COUNT_OF(LENGTHS); i++) {
         check_length(LENGTHS[i], 0, 1);
         check_length(LENGTHS[i], 1, 2);
         check_length(LENGTHS[i], 2, 0);
@@ -100,7 +88,6 @@ static double element(const void *values, random_kind_t kind, size_t i) {
 }
 
 static void test_random_fill(void **state) {
-    (void)state;
     for (random_kind_t kind = 0; kind < RANDOM_KINDS; kind++) {
         const size_t each = random_tile_bytes(kind) / RANDOM_TILE;
         const bool nan = kind == RANDOM_NAN_F16 || kind == RANDOM_NAN_F32;
@@ -122,7 +109,6 @@ static void test_random_fill(void **state) {
 }
 
 static void test_random_below(void **state) {
-    (void)state;
     bool seen[4] = {false};
     for (int i = 0; i < 1000; i++)
         seen[random_below(4)] = true;
@@ -130,12 +116,4 @@ static void test_random_below(void **state) {
         assert_true(seen[i]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_masks),
-        cmocka_unit_test(test_signs_are_absolute),
-        cmocka_unit_test(test_random_fill),
-        cmocka_unit_test(test_random_below),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,18 +1,10 @@
 /* What the report decides, against runs whose truth is planted. */
 #include "analysis/speedup.h"
-#include "near.h"
+#include "checks.h"
+#include "made_case.h"
 #include "planted_run.h"
 #include "timed_result.h"
 #include "workloads/described/described.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static bool any_row(const size_row_t *row) {
     return row->size > 0;
@@ -20,7 +12,6 @@ static bool any_row(const size_row_t *row) {
 
 /* The interval is to hold the truth about 95 times in 100. */
 static void test_interval_holds_the_planted_ratio(void **state) {
-    (void)state;
     enum { RUNS = 200 };
     size_t held = 0, decided = 0, equal_called_different = 0;
     for (uint64_t seed = 0; seed < RUNS; seed++) {
@@ -45,7 +36,6 @@ static void test_interval_holds_the_planted_ratio(void **state) {
 }
 
 static void test_only_ok_cases_compete(void **state) {
-    (void)state;
     record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 5000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "02_a", 1, 10, CASE_WRONG, "off"}, 2);
@@ -78,7 +68,6 @@ static void test_only_ok_cases_compete(void **state) {
 
 /* With four passes or without any there is a ratio but no interval, and nobody is called faster. */
 static void test_with_few_passes_nobody_wins(void **state) {
-    (void)state;
     enum { FEW = STATS_FEWEST_PASSES - 1 };
     record_t run = {.name = mem_text("planted")};
     plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, FEW, 1);
@@ -118,7 +107,6 @@ static void plant_passes_of(case_result_t *result, const char *name, double ns,
 
 /* Both sides drift by 50 % from pass to pass, together: their ratio does not. */
 static void test_ratios_are_paired_by_pass(void **state) {
-    (void)state;
     static const double DRIFT[] = {1, 1.1, 1.2, 1.3, 1.4, 1.5},
                         BACK[] = {1.5, 1.4, 1.3, 1.2, 1.1, 1};
     record_t run = plant_ratios((double[]){2}, 1);
@@ -136,7 +124,6 @@ static void test_ratios_are_paired_by_pass(void **state) {
 
 /* No side wins by which of two values came up. */
 static void test_two_values_widen_the_interval(void **state) {
-    (void)state;
     record_t run = plant_ratios((double[]){1.5}, 1);
     phase_t *ours = &run.cases[0].phases[0], *theirs = &run.cases[1].phases[0];
     assert_int_equal(speedup_make(&run.cases[0], "total", &run.cases[1], "total").verdict,
@@ -156,11 +143,10 @@ static void test_two_values_widen_the_interval(void **state) {
 
 /* The passes load the code of a compilation; its own process was faster than any of them. */
 static void test_a_compilation_that_no_pass_reaches_widens_the_interval(void **state) {
-    (void)state;
     static const struct {
         double drawn_ns, low_at_most, low_at_least;
     } CASES[] = {{1400, 1.41, 1.39}, {1980, 2, 1.9}, {NAN, 2, 1.9}, {2600, 2, 1.9}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         record_t run = {.name = mem_text("planted")};
         plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
         plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 2000, CASE_OK, NULL}, 2);
@@ -175,7 +161,6 @@ static void test_a_compilation_that_no_pass_reaches_widens_the_interval(void **s
 }
 
 static void test_a_tally_counts_lower_times_apart(void **state) {
-    (void)state;
     static const double RATIOS[] = {3, 2, 0.5};
     record_t run = {.name = mem_text("planted")};
     tally_t tally = {0};
@@ -196,7 +181,6 @@ static void test_a_tally_counts_lower_times_apart(void **state) {
 
 /* The middle one is batch 64 where that is among them. */
 static void test_key_rows(void **state) {
-    (void)state;
     static const struct {
         size_t n, n_keys;
         int64_t keys[3];
@@ -204,7 +188,7 @@ static void test_key_rows(void **state) {
     double ratios[10];
     for (size_t i = 0; i < 10; i++)
         ratios[i] = 2;
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         record_t run = plant_ratios(ratios, CASES[i].n);
         comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
         const size_row_t *rows[3];
@@ -217,7 +201,6 @@ static void test_key_rows(void **state) {
 }
 
 static void test_contender_names(void **state) {
-    (void)state;
     static const struct {
         const char *id, *name;
     } CASES[] = {
@@ -226,7 +209,7 @@ static void test_contender_names(void **state) {
         {"w/cuda/03_v/batch=1/alloc=arena/copy=pinned", "03_v + arena, pinned"},
         {"w/cuda/03_v/batch=1/copy=pinned_more", "03_v"},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_t spec = {.id = mem_text(CASES[i].id), .variant = mem_text("03_v")};
         case_add_technique(&spec, "alloc", "arena");
         case_add_technique(&spec, "copy", "pinned");
@@ -239,10 +222,8 @@ static void test_contender_names(void **state) {
 
 /* A launch by Python takes longer than by C: that says nothing about a kernel. */
 static void test_operators_are_compared_by_like_calls(void **state) {
-    (void)state;
     const description_t *softmax;
-    error_t err = ERROR_INIT;
-    assert_int_equal(described_add("kernels/softmax", NULL, &softmax, &err), STATUS_OK);
+    assert_ok(described_add("kernels/softmax", NULL, &softmax, &err));
     timed_t ours[] = {{"host_to_host", 9000}, {"kernel", 3000}, {"kernel_graph", 1000}, {NULL, 0}};
     timed_t theirs[] = {
         {"host_to_host", 9100}, {"forward_device", 12000}, {"forward_graph", 2000}, {NULL, 0}};
@@ -252,8 +233,7 @@ static void test_operators_are_compared_by_like_calls(void **state) {
         case_result_t results[] = {make_result("softmax", "cuda", 8, ours),
                                    make_result("softmax", "pytorch", 8, theirs)};
         for (size_t i = 0; i < 2; i++) {
-            free(results[i].spec.device);
-            results[i].spec.device = mem_text("cuda");
+            set_text(&results[i].spec.device, "cuda");
         }
         const record_t run = {.cases = results, .n_cases = 2};
         comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
@@ -269,8 +249,7 @@ static void test_operators_are_compared_by_like_calls(void **state) {
 
 static void expect_call(case_result_t *results, size_t n, const char *phase, double ratio) {
     for (size_t i = 0; i < n; i++) {
-        free(results[i].spec.device);
-        results[i].spec.device = mem_text("cuda");
+        set_text(&results[i].spec.device, "cuda");
     }
     const record_t run = {.cases = results, .n_cases = n};
     comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
@@ -289,10 +268,8 @@ static void expect_call(case_result_t *results, size_t n, const char *phase, dou
 /* A Triton kernel that takes as long as the compiler's took twice as long beside it, as one was
  * launched by Python and the other by a graph. */
 static void test_a_candidate_is_compared_by_what_it_was_given(void **state) {
-    (void)state;
     const description_t *softmax;
-    error_t err = ERROR_INIT;
-    assert_int_equal(described_add("kernels/softmax", NULL, &softmax, &err), STATUS_OK);
+    assert_ok(described_add("kernels/softmax", NULL, &softmax, &err));
     timed_t eager[] = {{"forward_device", 132}, {NULL, 0}},
             mode[] = {{"forward_device", 105}, {NULL, 0}},
             graph[] = {{"forward_device", 64}, {"forward_graph", 48}, {NULL, 0}},
@@ -324,14 +301,12 @@ static void test_a_candidate_is_compared_by_what_it_was_given(void **state) {
 
 /* One call on a CPU has the name that the cases and the log have. */
 static void test_calls_on_a_cpu_are_named_as_the_cases_do(void **state) {
-    (void)state;
     timed_t ours[] = {{"host_to_host", 9000}, {"forward", 3000}, {NULL, 0}};
     timed_t theirs[] = {{"host_to_host", 9100}, {"forward", 12000}, {NULL, 0}};
     case_result_t results[] = {make_result("softmax", "cpu", 8, ours),
                                make_result("softmax", "pytorch", 8, theirs)};
     for (size_t i = 0; i < 2; i++) {
-        free(results[i].spec.device);
-        results[i].spec.device = mem_text("cpu");
+        set_text(&results[i].spec.device, "cpu");
     }
     const record_t run = {.cases = results, .n_cases = 2};
     comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
@@ -344,20 +319,4 @@ static void test_calls_on_a_cpu_are_named_as_the_cases_do(void **state) {
     result_free(&results[1]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_candidate_is_compared_by_what_it_was_given),
-        cmocka_unit_test(test_interval_holds_the_planted_ratio),
-        cmocka_unit_test(test_only_ok_cases_compete),
-        cmocka_unit_test(test_with_few_passes_nobody_wins),
-        cmocka_unit_test(test_ratios_are_paired_by_pass),
-        cmocka_unit_test(test_two_values_widen_the_interval),
-        cmocka_unit_test(test_a_compilation_that_no_pass_reaches_widens_the_interval),
-        cmocka_unit_test(test_a_tally_counts_lower_times_apart),
-        cmocka_unit_test(test_key_rows),
-        cmocka_unit_test(test_contender_names),
-        cmocka_unit_test(test_calls_on_a_cpu_are_named_as_the_cases_do),
-        cmocka_unit_test(test_operators_are_compared_by_like_calls),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,29 +1,17 @@
 /* The stopping rule on made-up samples, whose precision is known. */
-#include "measure/contender.h"
-#include "near.h"
-
-#include "base/memory.h"
 #include "base/rng.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "checks.h"
+#include "made_case.h"
+#include "measure/contender.h"
+#include "run/state.h"
 
 static const measure_options_t DEFAULTS = MEASURE_DEFAULTS;
 
 enum { MOST_SAMPLES = 256 };
 
 static case_result_t make_result(const char *const *phases) {
-    case_t spec = {.id = mem_text("w/cpu/v"),
-                   .workload = mem_text("w"),
-                   .engine = mem_text("cpu"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("v"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("w", "cpu", "cpu", "v");
+    spec.id = mem_text("w/cpu/v");
     case_result_t result;
     result_init(&result, &spec);
     case_free(&spec);
@@ -61,14 +49,12 @@ static stop_reason_t run_rounds(const measure_options_t *measure, size_t n, floa
 }
 
 static void test_precise_samples_need_the_least_rounds(void **state) {
-    (void)state;
     stopping_t stopping;
     assert_int_equal(run_rounds(&DEFAULTS, 30, 0.001F, 0.03, &stopping), STOP_PRECISE);
     assert_int_equal(stopping.rounds, DEFAULTS.min_rounds);
 }
 
 static void test_void_rounds_are_not_among_the_least(void **state) {
-    (void)state;
     case_result_t result = make_result(TOTAL_ONLY);
     stopping_t stopping;
     stopping_init(&stopping, &DEFAULTS);
@@ -82,14 +68,12 @@ static void test_void_rounds_are_not_among_the_least(void **state) {
 }
 
 static void test_few_samples_a_round_need_more_rounds(void **state) {
-    (void)state;
     stopping_t stopping;
     assert_int_equal(run_rounds(&DEFAULTS, 2, 0.001F, 0.03, &stopping), STOP_PRECISE);
     assert_int_equal(stopping.rounds, DEFAULTS.min_samples / 2);
 }
 
 static void test_the_same_time_again_and_again(void **state) {
-    (void)state;
     stopping_t stopping;
     assert_int_equal(run_rounds(&DEFAULTS, 10, 0, 0.03, &stopping), STOP_PRECISE);
     assert_int_equal(stopping.rounds, DEFAULTS.min_rounds);
@@ -106,7 +90,6 @@ static void add_alternating(case_result_t *result, const char *name, double d, u
 /* The standard error of such rounds' median is √(π/2) · d · √(10/81) = 0.440 d after nine of them
  * and 0.474 d after eight. */
 static void test_error_shrinks_to_the_precision(void **state) {
-    (void)state;
     static const struct {
         clock_domain_t clock;
         double d;
@@ -129,7 +112,6 @@ static void test_error_shrinks_to_the_precision(void **state) {
 
 /* The error of a median on a clock with steps is at least step / √12. */
 static void test_coarse_clock(void **state) {
-    (void)state;
     static const struct {
         double ticks;
         stop_reason_t stop;
@@ -151,7 +133,6 @@ static void test_coarse_clock(void **state) {
 }
 
 static void test_time_limit(void **state) {
-    (void)state;
     stopping_t stopping;
     measure_options_t measure = DEFAULTS;
     measure.time_limit_s = 1.5;
@@ -162,7 +143,6 @@ static void test_time_limit(void **state) {
 
 /* A slow case gets its least rounds, but not for ever: a sample may take seconds. */
 static void test_time_limit_waits_for_min_rounds(void **state) {
-    (void)state;
     stopping_t stopping;
     measure_options_t measure = DEFAULTS;
     measure.time_limit_s = 1;
@@ -173,7 +153,6 @@ static void test_time_limit_waits_for_min_rounds(void **state) {
 }
 
 static void test_rounds_are_limited(void **state) {
-    (void)state;
     stopping_t stopping;
     measure_options_t measure = DEFAULTS;
     measure.min_samples = 100000;
@@ -186,7 +165,6 @@ static void test_rounds_are_limited(void **state) {
 
 /* host_to_host and the compute phase decide; a noisy phase beside them does not. */
 static void test_which_phases_decide(void **state) {
-    (void)state;
     static const struct {
         const char *phases[5];
         float spreads[4];
@@ -200,10 +178,9 @@ static void test_which_phases_decide(void **state) {
         {{"total", "malloc", "h2d", "kernel", NULL}, {0.001F, 0.9F, 0.9F, 0.001F}, true},
         {{"total", "malloc", NULL}, {0.9F, 0.001F}, false},
     };
-    for (size_t t = 0; t < sizeof TABLE / sizeof *TABLE; t++) {
+    for (size_t t = 0; t < COUNT_OF(TABLE); t++) {
         case_result_t result = make_result(TABLE[t].phases);
-        free(result.spec.engine);
-        result.spec.engine = mem_text("cuda");
+        set_text(&result.spec.engine, "cuda");
         stopping_t stopping;
         stopping_init(&stopping, &DEFAULTS);
         stop_reason_t stop = STOP_NONE;
@@ -219,7 +196,6 @@ static void test_which_phases_decide(void **state) {
 
 /* A median of 0 (a clock with coarse steps) has no relative error. */
 static void test_zero_median(void **state) {
-    (void)state;
     static const struct {
         double last;
         stop_reason_t stop;
@@ -238,7 +214,6 @@ static void test_zero_median(void **state) {
 
 /* A phase without samples so far is not precise. */
 static void test_no_samples(void **state) {
-    (void)state;
     measure_options_t measure = DEFAULTS;
     measure.min_rounds = 1;
     case_result_t result = make_result(TOTAL_ONLY);
@@ -250,13 +225,12 @@ static void test_no_samples(void **state) {
 
 /* From the third pass on: what differs between passes is so large that further rounds would not help. */
 static void test_the_spread_between_passes_ends_a_pass(void **state) {
-    (void)state;
     static const struct {
         double between; /* the standard deviation */
         stop_reason_t stop;
         unsigned rounds;
     } TABLE[] = {{NAN, STOP_MOST_ROUNDS, 16}, {0.01, STOP_MOST_ROUNDS, 16}, {10, STOP_SPREAD, 4}};
-    for (size_t t = 0; t < sizeof TABLE / sizeof *TABLE; t++) {
+    for (size_t t = 0; t < COUNT_OF(TABLE); t++) {
         case_result_t result = make_result(TOTAL_ONLY);
         stopping_t stopping;
         stopping_init(&stopping, &DEFAULTS);
@@ -274,7 +248,6 @@ static void test_the_spread_between_passes_ends_a_pass(void **state) {
 
 /* Passes share the time and the samples of a case; rounds and precision are those of a pass. */
 static void test_share_of_a_pass(void **state) {
-    (void)state;
     measure_options_t measure = DEFAULTS;
     measure.least_passes = 8; /* further ones have as much */
     measure.passes = 20;
@@ -289,7 +262,6 @@ static void test_share_of_a_pass(void **state) {
 }
 
 static void test_how_much_longer_rounds_take_at_least_and_at_most(void **state) {
-    (void)state;
     measure_options_t measure = DEFAULTS;
     measure.time_limit_s = 10;
     measure.min_rounds = 4;
@@ -305,7 +277,7 @@ static void test_how_much_longer_rounds_take_at_least_and_at_most(void **state) 
         {{.rounds = 2, .spent_s = 38}, 2, 2},                   /* patience ends */
         {{.rounds = 20, .spent_s = 12}, 0, 0},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         stopping_t stopping = CASES[i].so_far;
         stopping.measure = &measure;
         assert_near(stopping_least_s(&stopping), CASES[i].least_s, 1e-9);
@@ -313,23 +285,133 @@ static void test_how_much_longer_rounds_take_at_least_and_at_most(void **state) 
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_how_much_longer_rounds_take_at_least_and_at_most),
-        cmocka_unit_test(test_precise_samples_need_the_least_rounds),
-        cmocka_unit_test(test_void_rounds_are_not_among_the_least),
-        cmocka_unit_test(test_few_samples_a_round_need_more_rounds),
-        cmocka_unit_test(test_the_same_time_again_and_again),
-        cmocka_unit_test(test_error_shrinks_to_the_precision),
-        cmocka_unit_test(test_coarse_clock),
-        cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_time_limit_waits_for_min_rounds),
-        cmocka_unit_test(test_rounds_are_limited),
-        cmocka_unit_test(test_which_phases_decide),
-        cmocka_unit_test(test_zero_median),
-        cmocka_unit_test(test_no_samples),
-        cmocka_unit_test(test_share_of_a_pass),
-        cmocka_unit_test(test_the_spread_between_passes_ends_a_pass),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- Which cases have passes enough, where their number is open. */
+
+static const char SWEEP[] =
+    "{\"schema\": 1, \"name\": \"x\", \"workload\": \"mlp_infer\", \"axes\": {\"batch\": [64]},"
+    " \"contenders\": [{\"engine\": \"cpu\", \"variants\": [\"ref\", \"omp\"]},"
+    " {\"engine\": \"pytorch\", \"device\": [\"cpu\"], \"variants\": [\"eager\", \"inference\"]}]}";
+enum { REF, OMP, EAGER, INFERENCE, N_CASES };
+
+typedef struct bench {
+    run_options_t options;
+    run_t run;
+} bench_t;
+
+/* Of passes that are `spread` above and below `ns` in turn. */
+static void set(bench_t *b, size_t i, double ns, double spread, unsigned n_passes) {
+    case_state_t *state = &b->run.states[0][i];
+    state->finished = ~0ULL >> (64 - n_passes);
+    state->may_lead = true;
+    for (unsigned p = 0; p < n_passes; p++)
+        state->compared[p] = (stats_pass_t){.log_value = log(ns) + (p % 2 == 0 ? spread : -spread)};
 }
+
+static void make(bench_t *b) {
+    *b = (bench_t){.options = {.root = "."}};
+    b->run = (run_t){.options = &b->options, .n_sweeps = 1};
+    b->run.sweeps = calloc(1, sizeof *b->run.sweeps);
+    assert_ok(sweep_parse("x", SWEEP, ".", &b->run.sweeps[0], &err));
+    assert_int_equal(b->run.sweeps[0].n_cases, N_CASES);
+    run_make_states(&b->run);
+    for (size_t i = 0; i < N_CASES; i++)
+        set(b, i, 100 + (double)i, 0, 12);
+}
+
+static void expect_left(bench_t *b, unsigned first, const unsigned expected[N_CASES]) {
+    for (unsigned pass = first; pass <= 12; pass++)
+        run_let_leave(&b->run, pass);
+    for (size_t i = 0; i < N_CASES; i++)
+        assert_int_equal(b->run.states[0][i].left, expected[i]);
+    run_free_sweeps(&b->run);
+}
+
+static const double WIDE = 0.1, REACH = 0.018; /* 7 passes do for the second, none for the first */
+
+static void not_before_the_least(void **state) {
+    bench_t b;
+    make(&b);
+    for (unsigned pass = 1; pass < 5; pass++)
+        run_let_leave(&b.run, pass);
+    assert_int_equal(b.run.states[0][REF].left, 0);
+    expect_left(&b, 5, (unsigned[]){5, 5, 5, 5});
+}
+
+static void who_does_not_lead_leaves_by_itself(void **state) {
+    bench_t b;
+    make(&b);
+    set(&b, OMP, 101, REACH, 12);
+    set(&b, INFERENCE, 103, WIDE, 12);
+    expect_left(&b, 1, (unsigned[]){5, 7, 5, 6});
+}
+
+static void who_leads_waits_for_its_rival(void **state) {
+    bench_t b;
+    make(&b);
+    set(&b, EAGER, 102, REACH, 12);
+    expect_left(&b, 1, (unsigned[]){7, 5, 7, 5});
+}
+
+/* A time that is not compared is none to wait for. */
+static void who_may_not_lead(void **state) {
+    bench_t b;
+    make(&b);
+    set(&b, EAGER, 102, REACH, 12);
+    b.run.states[0][EAGER].may_lead = false;
+    expect_left(&b, 1, (unsigned[]){5, 5, 7, 5});
+}
+
+static void who_is_dropped_leaves(void **state) {
+    bench_t b;
+    make(&b);
+    set(&b, REF, 100, WIDE, 2);
+    b.run.states[0][REF].dropped = true;
+    expect_left(&b, 1, (unsigned[]){5, 5, 5, 5});
+}
+
+/* One case was not finished when the run was cut off in the fifth pass: nobody has left yet. */
+static void a_pass_that_was_cut_off_decides_nothing(void **state) {
+    bench_t b;
+    make(&b);
+    set(&b, INFERENCE, 103, 0, 4);
+    expect_left(&b, 1, (unsigned[]){0, 0, 0, 0});
+}
+
+static void an_exact_number_ends_for_all(void **state) {
+    bench_t b;
+    make(&b);
+    b.run.sweeps[0].measure.least_passes = 12;
+    expect_left(&b, 1, (unsigned[]){0, 0, 0, 0});
+}
+
+/* ---- What a worker's answer adds to a result. */
+
+static case_result_t samples_make(void) {
+    case_t spec = {.id = mem_text("null/cpu/steady"), .workload = mem_text("null")};
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free(&spec);
+    result_add_phase(&result, "total", CLOCK_HOST);
+    return result;
+}
+
+static void the_last_sample_is_fresh(void **state) {
+    case_result_t result = samples_make();
+    json_t *answer = json_pack("{s: {s: [i, i, i]}}", "phases", "total", 100, 110, 900);
+    sample_claim_t claim = {
+        .answer = answer, .most = 2, .fresh = true, .waited_ns = 700, .took_ns = 2000};
+    assert_null(samples_add(&result, &claim));
+    const phase_t *phase = &result.phases[0];
+    assert_int_equal(phase->n_samples, 2);
+    assert_int_equal(phase->n_fresh, 1);
+    assert_true(phase->fresh[0].ns == 900);
+    assert_true(phase->fresh[0].waited_ns == 700);
+    claim.fresh = false; /* then it is one too many */
+    char *reason = samples_add(&result, &claim);
+    assert_non_null(reason);
+    free(reason);
+    json_decref(answer);
+    result_free(&result);
+}
+
+#include "run_tests.h"

@@ -1,24 +1,16 @@
 /* io/subprocess with /bin/sh as the child: exits, signals, time-outs, and much output. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/text.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "temporary_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,14 +18,11 @@
 static subprocess_result_t shell(const char *script, const char *input, double timeout_s) {
     const char *const argv[] = {"sh", "-c", script, NULL};
     subprocess_result_t result;
-    error_t err = ERROR_INIT;
-    if (subprocess_run(argv, input, timeout_s, &result, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(subprocess_run(argv, input, timeout_s, &result, &err));
     return result;
 }
 
 static void how_programs_end(void **state) {
-    (void)state;
     static const struct {
         const char *script;
         int exit_code, signal;
@@ -47,7 +36,7 @@ static void how_programs_end(void **state) {
         /* mood: its output ends before it, however late that is */
         {"exec >&- 2>&-; sleep 0.05; exit 4", 4, 0, "", ""},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         subprocess_result_t result = shell(rows[i].script, NULL, 0);
         assert_int_equal(result.exit_code, rows[i].exit_code);
         assert_int_equal(result.signal, rows[i].signal);
@@ -60,11 +49,9 @@ static void how_programs_end(void **state) {
 }
 
 static void arguments_are_not_interpreted(void **state) {
-    (void)state;
     const char *const argv[] = {"printf", "%s|", "a b", "$HOME; exit 1", "*", "", NULL};
     subprocess_result_t result;
-    error_t err = ERROR_INIT;
-    assert_int_equal(subprocess_run(argv, NULL, 0, &result, &err), STATUS_OK);
+    assert_ok(subprocess_run(argv, NULL, 0, &result, &err));
     assert_string_equal(result.out, "a b|$HOME; exit 1|*||");
     subprocess_result_free(&result);
 }
@@ -83,7 +70,7 @@ static void programs_that_cannot_start(void **state) {
     } rows[] = {{missing, "no such program on $PATH"},
                 {missing_path, "no such program"},
                 {broken, "Exec format error"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         subprocess_result_t result;
         error_clear(&err);
         assert_int_equal(subprocess_run(rows[i].argv, NULL, 0, &result, &err), STATUS_USAGE);
@@ -96,7 +83,6 @@ static void programs_that_cannot_start(void **state) {
 }
 
 static void much_output_on_both_streams(void **state) {
-    (void)state;
     /* 3 MB on each, alternating in blocks larger than a pipe: who reads one after the other hangs.
      */
     subprocess_result_t result =
@@ -112,7 +98,6 @@ static void much_output_on_both_streams(void **state) {
 }
 
 static void input_reaches_the_child(void **state) {
-    (void)state;
     enum { LENGTH = 500000 };
     char *input = mem_alloc(LENGTH + 1);
     memset(input, 'i', LENGTH);
@@ -201,7 +186,6 @@ static void timeouts_kill_grandchildren_too(void **state) {
 }
 
 static void a_grandchild_that_holds_the_streams_does_not_hold_us(void **state) {
-    (void)state;
     subprocess_result_t result = shell("sleep 1000 & echo $!; exit 5", NULL, 60);
     assert_false(result.timed_out);
     assert_int_equal(result.exit_code, 5);
@@ -210,7 +194,6 @@ static void a_grandchild_that_holds_the_streams_does_not_hold_us(void **state) {
 }
 
 static void children_start_clean(void **state) {
-    (void)state;
     /* Its own process group, SIGPIPE as usual (`head` ends `yes`), and no descriptor of ours. */
     int opened = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int leaked = fcntl(opened, F_DUPFD_CLOEXEC, 50); /* no number that the shell itself uses */
@@ -230,7 +213,6 @@ static void children_start_clean(void **state) {
 }
 
 static void our_own_streams_may_be_closed(void **state) {
-    (void)state;
     int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 50); /* -1 where it is closed already */
     close(STDIN_FILENO);
     subprocess_result_t result = shell("cat; echo err >&2", "in", 60);
@@ -245,9 +227,7 @@ static void our_own_streams_may_be_closed(void **state) {
 
 static void start(const char *script, subprocess_t *child) {
     const char *const argv[] = {"sh", "-c", script, NULL};
-    error_t err = ERROR_INIT;
-    if (subprocess_start(argv, child, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(subprocess_start(argv, child, &err));
 }
 
 /* Read up to the end of the stream, or up to `wanted` bytes. */
@@ -265,7 +245,6 @@ static size_t read_some(int fd, char *text, size_t wanted) {
 }
 
 static void a_conversation(void **state) {
-    (void)state;
     subprocess_t child;
     char answer[64] = "", how[64];
     start("while read -r line; do echo \"<$line>\"; done; exit 3", &child);
@@ -289,7 +268,6 @@ static void a_conversation(void **state) {
 }
 
 static void how_stopped_children_ended(void **state) {
-    (void)state;
     subprocess_t child;
     char text[64] = "", how[64];
     start("kill -SEGV $$", &child);
@@ -308,7 +286,6 @@ static void how_stopped_children_ended(void **state) {
 }
 
 static void children_die_with_us(void **state) {
-    (void)state;
     int report[2];
     assert_int_equal(pipe(report), 0);
     pid_t supervisor = fork();
@@ -331,33 +308,6 @@ static void children_die_with_us(void **state) {
     close(report[1]);
 }
 
-static int make_folder(void **state) {
-    error_t err = ERROR_INIT;
-    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    error_t err = ERROR_INIT;
-    status_t status = fs_remove_tree(*state, &err);
-    free(*state);
-    return status == STATUS_OK ? 0 : -1;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(how_programs_end),
-        cmocka_unit_test(arguments_are_not_interpreted),
-        cmocka_unit_test(programs_that_cannot_start),
-        cmocka_unit_test(much_output_on_both_streams),
-        cmocka_unit_test(input_reaches_the_child),
-        cmocka_unit_test(marked_lines_are_passed_on_at_once),
-        cmocka_unit_test(timeouts_kill_grandchildren_too),
-        cmocka_unit_test(a_grandchild_that_holds_the_streams_does_not_hold_us),
-        cmocka_unit_test(children_start_clean),
-        cmocka_unit_test(our_own_streams_may_be_closed),
-        cmocka_unit_test(a_conversation),
-        cmocka_unit_test(how_stopped_children_ended),
-        cmocka_unit_test(children_die_with_us),
-    };
-    return cmocka_run_group_tests_name("subprocess", tests, make_folder, remove_folder);
-}
+#define GROUP_SET_UP make_folder
+#define GROUP_TEAR_DOWN remove_folder
+#include "run_tests.h"

@@ -1,17 +1,10 @@
 /* Sweeps as data: what tests/fixtures/invalid_sweeps.txt holds must be refused,
  * sweeps_valid/NAME.json must expand to the ids in NAME.expected. Both run against the small ladder
  * in tests/fixtures/sweep_root. */
-#include "near.h"
+#include "checks.h"
 #include "refusals.h"
-
 #include "sweep/sweep.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "temporary_folder.h"
 
 #define FIXTURES "tests/fixtures/"
 
@@ -36,21 +29,17 @@ static status_t load_invalid(const char *path, error_t *err) {
 }
 
 static void test_invalid_sweeps(void **state) {
-    (void)state;
     check_refusals(FIXTURES "invalid_sweeps.txt", load_invalid);
 }
 
 static text_list_t names_in(const char *folder) {
     text_list_t names = {0};
-    error_t err = ERROR_INIT;
-    if (fs_list(folder, ".json", &names, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(fs_list(folder, ".json", &names, &err));
     assert_true(names.n > 0);
     return names;
 }
 
 static void test_valid_sweeps(void **state) {
-    (void)state;
     static const char FOLDER[] = FIXTURES "sweeps_valid";
     text_list_t names = names_in(FOLDER);
     for (size_t i = 0; i < names.n; i++) {
@@ -58,9 +47,7 @@ static void test_valid_sweeps(void **state) {
         char *expected_path = mem_format("%.*s.expected", (int)strcspn(path, "."), path);
         char *expected = read_text(expected_path);
         sweep_t sweep;
-        error_t err = ERROR_INIT;
-        if (sweep_load(path, ROOT, &sweep, &err) != STATUS_OK)
-            fail_msg("%s", err.text);
+        assert_ok(sweep_load(path, ROOT, &sweep, &err));
         char *ids = ids_text(&sweep);
         assert_string_equal(ids, expected);
         sweep_free(&sweep);
@@ -73,13 +60,10 @@ static void test_valid_sweeps(void **state) {
 }
 
 static void load(const char *path, const char *root, sweep_t *sweep) {
-    error_t err = ERROR_INIT;
-    if (sweep_load(path, root, sweep, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(sweep_load(path, root, sweep, &err));
 }
 
 static void test_everything_is_kept(void **state) {
-    (void)state;
     static const char PATH[] = FIXTURES "sweeps_valid/everything.json";
     sweep_t sweep;
     load(PATH, ROOT, &sweep);
@@ -105,7 +89,6 @@ static void test_everything_is_kept(void **state) {
 }
 
 static void test_defaults(void **state) {
-    (void)state;
     sweep_t sweep;
     load(FIXTURES "sweeps_valid/smallest.json", ROOT, &sweep);
     const measure_options_t by_default = MEASURE_DEFAULTS;
@@ -131,7 +114,6 @@ static void test_defaults(void **state) {
 }
 
 static void test_groups_are_contiguous(void **state) {
-    (void)state;
     sweep_t sweep;
     load("sweeps/mlp_infer.json", ".", &sweep);
     text_list_t seen = {0};
@@ -155,7 +137,6 @@ static void refuse_left_out(const char *why) {
 
 /* Every sweep that comes with the project loads against the project's own kernels. */
 static void test_own_sweeps(void **state) {
-    (void)state;
     text_list_t names = names_in("sweeps");
     size_t n_loaded = 0;
     workload_search_described(".", refuse_left_out);
@@ -178,7 +159,6 @@ static void test_own_sweeps(void **state) {
 
 /* What runs on a GPU first; with --quick what compiles after the rest, as that takes seconds. */
 static void test_the_order_of_measuring(void **state) {
-    (void)state;
     static const char *const TEXT =
         "{\"schema\": 1, \"name\": \"order\", \"workload\": \"mlp_infer\", \"axes\": {\"batch\": "
         "[1, 2]},"
@@ -193,8 +173,7 @@ static void test_the_order_of_measuring(void **state) {
                                            "cpu eager 2, cpu compile 1, cpu compile 2"};
     for (unsigned quick = 0; quick < 2; quick++) {
         sweep_t sweep;
-        error_t err = ERROR_INIT;
-        assert_int_equal(sweep_parse("order.json", TEXT, ROOT, &sweep, &err), STATUS_OK);
+        assert_ok(sweep_parse("order.json", TEXT, ROOT, &sweep, &err));
         sweep_order(&sweep, quick == 1);
         text_list_t found = {0};
         unsigned turn = 0;
@@ -214,15 +193,13 @@ static void test_the_order_of_measuring(void **state) {
 }
 
 static void test_missing_file_and_nul(void **state) {
-    (void)state;
     sweep_t sweep;
     error_t err = ERROR_INIT;
     assert_int_equal(sweep_load("no/such/sweep.json", ROOT, &sweep, &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "no/such/sweep.json"));
     error_clear(&err);
 
-    char *folder = NULL;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    char *folder = temporary_folder();
     char *path = fs_join(folder, "nul.json");
     assert_int_equal(fs_write_atomic(path, "{}\0{}", 5, &err), STATUS_OK);
     assert_int_equal(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE);
@@ -235,7 +212,6 @@ static void test_missing_file_and_nul(void **state) {
 
 /* No workload has a real parameter yet, so the reader is tried by itself. */
 static void test_real_params_stay_real(void **state) {
-    (void)state;
     const param_spec_t rate = {.name = "rate", .kind = VALUE_REAL, .min = 0, .max = 1};
     json_t *json = json_loads("[1, 0.25, 1.5]", 0, NULL);
     node_t list = node_root("x.json", json);
@@ -254,13 +230,4 @@ static void test_real_params_stay_real(void **state) {
     json_decref(json);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invalid_sweeps),         cmocka_unit_test(test_valid_sweeps),
-        cmocka_unit_test(test_everything_is_kept),     cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_groups_are_contiguous),  cmocka_unit_test(test_own_sweeps),
-        cmocka_unit_test(test_the_order_of_measuring), cmocka_unit_test(test_missing_file_and_nul),
-        cmocka_unit_test(test_real_params_stay_real),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,12 +1,5 @@
-#include "base/memory.h"
+#include "checks.h"
 #include "sweep/sweep.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char ROOT[] = "tests/fixtures/sweep_root";
 
@@ -39,7 +32,6 @@ static void check_ids(const sweep_t *sweep, const char *expected) {
 }
 
 static void test_options_that_work(void **state) {
-    (void)state;
     static const example_t EXAMPLES[] = {
         {.workload = "device",
          .expected = "device/cuda/copy/bytes=1073741824\ndevice/cuda/bus/bytes=1073741824\n"
@@ -71,16 +63,14 @@ static void test_options_that_work(void **state) {
          .sets = {"work_ns=1000"},
          .expected = "null/null/noop/work_ns=1000"},
     };
-    for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(EXAMPLES); i++) {
         sweep_t sweep;
-        error_t err = ERROR_INIT;
-        if (make(&EXAMPLES[i], &sweep, &err) != STATUS_OK)
-            fail_msg("%s", err.text);
+        assert_ok(make(&EXAMPLES[i], &sweep, &err));
         check_ids(&sweep, EXAMPLES[i].expected);
         assert_string_equal(sweep.path, "(command line)");
         assert_string_equal(sweep.name, EXAMPLES[i].workload);
         sweep_t again; /* the stored text is a sweep that does the same */
-        assert_int_equal(sweep_parse("again.json", sweep.text, ROOT, &again, &err), STATUS_OK);
+        assert_ok(sweep_parse("again.json", sweep.text, ROOT, &again, &err));
         check_ids(&again, EXAMPLES[i].expected);
         sweep_free(&again);
         sweep_free(&sweep);
@@ -88,7 +78,6 @@ static void test_options_that_work(void **state) {
 }
 
 static void test_options_that_do_not(void **state) {
-    (void)state;
     static const example_t EXAMPLES[] = {
         {.expected = "--workload is missing"},
         {.workload = "mlp-infer",
@@ -112,7 +101,7 @@ static void test_options_that_do_not(void **state) {
          .engine = "gpu-cuda",
          .expected =
              "--engine: unknown engine \"gpu-cuda\" "
-             "(known: cuda, cpu, null, pytorch, jax, python), and reference_gpu-cuda/worker.py "
+             "(known: cuda, cpu, null, pytorch, jax, python, c), and reference_gpu-cuda/worker.py "
              "does not exist"},
         {.workload = "mlp_infer",
          .sets = {"bacth=1"},
@@ -158,7 +147,7 @@ static void test_options_that_do_not(void **state) {
          .expected = "--set: \"device\" applies to pytorch, jax and python only, which are not in "
                      "this run"},
     };
-    for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(EXAMPLES); i++) {
         sweep_t sweep;
         error_t err = ERROR_INIT;
         assert_int_equal(make(&EXAMPLES[i], &sweep, &err), STATUS_USAGE);
@@ -168,10 +157,4 @@ static void test_options_that_do_not(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options_that_work),
-        cmocka_unit_test(test_options_that_do_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,24 +1,15 @@
 /* sweeps/schema.json says for editors what the tables in C say for the program: the two must agree.
  */
-#include "base/memory.h"
+#include "checks.h"
+#include "made_case.h"
 #include "model/chart_kinds.h"
-#include "near.h"
 #include "sweep/sweep.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 #include <regex.h>
 
 static int read_schema(void **state) {
-    json_error_t wrong;
-    *state = json_load_file("sweeps/schema.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (*state == NULL)
-        fail_msg("%s:%d:%d: %s", wrong.source, wrong.line, wrong.column, wrong.text);
+    *state = read_json("sweeps/schema.json");
     return 0;
 }
 
@@ -174,7 +165,7 @@ static void test_measure_keys(void **state) {
                                by_default.min_rounds,     by_default.min_samples};
     size_t n;
     const measure_key_t *keys = sweep_measure_keys(&n);
-    assert_int_equal(n, sizeof defaults / sizeof defaults[0]);
+    assert_int_equal(n, COUNT_OF(defaults));
     const json_t *properties = at(state, "$defs", "measure", "properties", NULL);
     assert_int_equal(json_object_size(properties), n + 1);
     const json_t *passes = json_object_get(json_object_get(properties, "passes"), "default");
@@ -202,7 +193,7 @@ static void test_patterns_are_the_functions(void **state) {
         "native", "sm_75",  "sm_74", "sm_80",  "sm_90",   "sm_90a", "sm_100f", "sm_120", "sm_70",
         "sm_7",   "sm_075", "sm_",   "sm_90x", "sm_1000", "hopper", "native ", "",       "SM_90"};
     size_t n_valid = 0;
-    for (size_t i = 0; i < sizeof ARCHS / sizeof ARCHS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(ARCHS); i++) {
         assert_int_equal(matches(arch, ARCHS[i]), sweep_arch_is_valid(ARCHS[i]));
         n_valid += sweep_arch_is_valid(ARCHS[i]);
     }
@@ -211,7 +202,7 @@ static void test_patterns_are_the_functions(void **state) {
     const json_t *name = at(state, "properties", "name", "pattern", NULL);
     static const char *const NAMES[] = {"mlp_infer", "a.b+c-d", "_x", "7",  "a/b",
                                         ".a",        "-a",      "",   "a b"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(NAMES); i++)
         assert_int_equal(matches(name, NAMES[i]), text_is_name(NAMES[i]));
 }
 
@@ -231,16 +222,6 @@ static void test_schema_is_strict(void **state) {
     check_strict(*state);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_workloads_are_the_tables),
-        cmocka_unit_test(test_a_workload_may_be_an_operator),
-        cmocka_unit_test(test_axes_are_the_params),
-        cmocka_unit_test(test_techniques_are_the_tables),
-        cmocka_unit_test(test_engines_and_charts),
-        cmocka_unit_test(test_measure_keys),
-        cmocka_unit_test(test_patterns_are_the_functions),
-        cmocka_unit_test(test_schema_is_strict),
-    };
-    return cmocka_run_group_tests(tests, read_schema, free_schema);
-}
+#define GROUP_SET_UP read_schema
+#define GROUP_TEAR_DOWN free_schema
+#include "run_tests.h"

@@ -1,20 +1,10 @@
 /* The regression gate's decision for a sweep: known values, what is found, what is not, and how often it is
  * wrong. (With samples, rounds and drift: `make gate-truth`.) */
-#include "gate/decision.h"
-
-#include "base/memory.h"
 #include "base/rng.h"
+#include "checks.h"
+#include "gate/decision.h"
 #include "stats/difference.h"
 #include "stats/passes.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static bool near(double a, double b, double tolerance) {
     return fabs(a - b) <= tolerance * fmax(1e-300, fabs(b));
@@ -24,7 +14,6 @@ static bool near(double a, double b, double tolerance) {
 
 /* R: p.adjust(c(0.01, 0.04, 0.03, 0.005, 1), "BH") */
 static void test_false_discovery(void **state) {
-    (void)state;
     static const double p[] = {0.01, 0.04, 0.03, 0.005, 1};
     static const double expected[] = {0.025, 0.05, 0.05, 0.025, 1};
     double adjusted[5];
@@ -36,7 +25,6 @@ static void test_false_discovery(void **state) {
 
 /* By the equations of Smyth (2004), solved with scipy. */
 static void test_prior_of_variances(void **state) {
-    (void)state;
     static const double v[] = {1.2, 0.5, 3.4, 0.9, 2.2, 0.05, 7.1, 1.0, 0, NAN};
     static const double df[] = {5, 5, 5, 10, 10, 4.5, 5, 5, 5, 5};
     const stats_prior_t prior = stats_prior_of(v, df, 10);
@@ -51,7 +39,6 @@ static void test_prior_of_variances(void **state) {
 }
 
 static void test_trimmed_mean(void **state) {
-    (void)state;
     static const double values[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 100};
     const stats_trimmed_t found = stats_trimmed_of(values, 10);
     assert_true(near(found.mean, 5.5, 1e-12) && found.df == 5);
@@ -126,7 +113,6 @@ static fixture_t *fixture_new(void) {
 
 /* 3 % is within any cell's threshold, but not of all cells at once. */
 static void test_common_shift_is_found(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     for (int sign = 0; sign < 2; sign++) {
         make(f, MOST, PASSES, 0.03, 0);
@@ -143,7 +129,6 @@ static void test_common_shift_is_found(void **state) {
 
 /* A few cells, however slow, are no shift of all; nor are fewer than five known well enough. */
 static void test_few_cells_are_no_shift(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.01, 0);
     slow_down(f, 0, 15, 0.5);
@@ -163,7 +148,6 @@ static void test_few_cells_are_no_shift(void **state) {
 
 /* All cells of a pass together: many cells are not more evidence of what differs between passes. */
 static void test_shared_noise_of_passes_is_no_shift(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.001, 0);
     for (size_t p = 0; p < PASSES; p++)
@@ -179,7 +163,6 @@ static void test_shared_noise_of_passes_is_no_shift(void **state) {
 
 /* Cells that differ from one another from run to run: what they share is not known better than that. */
 static void test_shift_must_exceed_what_cells_differ_by(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, 6, PASSES, 0.001, 0);
     static const double shifts[] = {-0.02, 0.0, 0.03, 0.04, 0.08, 0.15};
@@ -193,7 +176,6 @@ static void test_shift_must_exceed_what_cells_differ_by(void **state) {
 
 /* The more cells are slower, the less may be false of what is called so, not the fewer are called so. */
 static void test_one_and_many_cells_are_found(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     static const size_t SLOWED[] = {1, 8, MOST};
     for (size_t i = 0; i < 3; i++) {
@@ -208,7 +190,6 @@ static void test_one_and_many_cells_are_found(void **state) {
 
 /* Sixty that are slower by less than one alone would have to be: Holm's correction finds two. */
 static void test_many_help_one_another(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.035, 0);
     slow_down(f, 0, 60, 0.18);
@@ -219,7 +200,6 @@ static void test_many_help_one_another(void **state) {
 
 /* Noisy cells of the sweep do not hide a quiet one. */
 static void test_noisy_neighbours_hide_nothing(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.15, 0);
     for (size_t c = 0; c < 40; c++)
@@ -237,7 +217,6 @@ static void test_noisy_neighbours_hide_nothing(void **state) {
 
 /* Processes 12 % apart in most cells: one cell may have all of a side in the slow state. */
 static void test_states_of_processes_are_no_change(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     static const struct {
         size_t with_states;
@@ -258,7 +237,6 @@ static void test_states_of_processes_are_no_change(void **state) {
 
 /* What another start would show is not told by passes: 6 % may be that in others' code. */
 static void test_spread_between_runs(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     for (int i = 0; i < 4; i++) {
         make(f, 5, PASSES, 0.001, 0);
@@ -276,7 +254,6 @@ static void test_spread_between_runs(void **state) {
 
 /* What all cells share differs between runs, too, in others' code by more. */
 static void test_shared_spread_between_runs(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     for (int i = 0; i < 3; i++) {
         make(f, MOST, PASSES, 0.002, 0);
@@ -292,7 +269,6 @@ static void test_shared_spread_between_runs(void **state) {
 
 /* One pass of six that is in another state leaves the centre where it is; the interval is around the mean. */
 static void test_interval_is_of_all_passes(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, 1, PASSES, 1e-9, 0);
     for (size_t p = 1; p < PASSES; p++)
@@ -311,7 +287,6 @@ static void test_interval_is_of_all_passes(void **state) {
 
 /* Cells of a group that all differ between the runs, either way, tell that these runs do. */
 static void test_spread_is_learned_from_the_sweep(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.002, 0.04);
     decide(f);
@@ -322,7 +297,6 @@ static void test_spread_is_learned_from_the_sweep(void **state) {
 
 /* A compiler that made one program of twice the time may do so again. */
 static void test_choices_of_a_compiler(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     for (int i = 0; i < 3; i++) {
         make(f, MOST, PASSES, 0.002, 0);
@@ -336,7 +310,6 @@ static void test_choices_of_a_compiler(void **state) {
 }
 
 static void test_floors_are_thresholds(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.002, 0);
     slow_down(f, 0, MOST, 0.10);
@@ -351,7 +324,6 @@ static void test_floors_are_thresholds(void **state) {
 }
 
 static void test_nothing_from_few_passes(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, MOST, 4, 0.002, 0);
     slow_down(f, 0, MOST, 0.5);
@@ -366,7 +338,6 @@ static void test_nothing_from_few_passes(void **state) {
 
 /* Two values: the interval covers the ratio of either; of a group it is one cell of many. */
 static void test_two_values(void **state) {
-    (void)state;
     fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.002, 0);
     f->sides[0][0].bimodal = (bimodal_t){true, 1, 1.7, 0.3};
@@ -382,7 +353,6 @@ static void test_two_values(void **state) {
 
 /* With as many more passes of the same kind, most of the cells are decided; with a third of them, few. */
 static void test_more_passes(void **state) {
-    (void)state;
     enum { TRIES = 200 };
     fixture_t *f = fixture_new();
     size_t told = 0, decided = 0, too_early = 0;
@@ -409,7 +379,6 @@ static void test_more_passes(void **state) {
 
 /* Nine in ten, of one cell and of all; half as much seldom. */
 static void test_detectable(void **state) {
-    (void)state;
     enum { TRIES = 100, CELLS = 20 };
     fixture_t *f = fixture_new();
     size_t one = 0, all = 0, half = 0;
@@ -440,7 +409,6 @@ static void test_detectable(void **state) {
 
 /* A thousand sweeps of which nothing changed: runs differ as ours do, passes by 0.5 to 6 % from cell to cell. */
 static void test_false_alarms_of_a_thousand_sweeps(void **state) {
-    (void)state;
     enum { SWEEPS = 1000, CELLS = 60, TENTH = 10 };
     fixture_t *f = fixture_new();
     size_t alarms = 0, undecided = 0, found = 0, found_all = 0;
@@ -478,30 +446,4 @@ static void test_false_alarms_of_a_thousand_sweeps(void **state) {
     free(f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_false_discovery),
-        cmocka_unit_test(test_prior_of_variances),
-        cmocka_unit_test(test_trimmed_mean),
-        cmocka_unit_test(test_common_shift_is_found),
-        cmocka_unit_test(test_few_cells_are_no_shift),
-        cmocka_unit_test(test_shared_noise_of_passes_is_no_shift),
-        cmocka_unit_test(test_shift_must_exceed_what_cells_differ_by),
-        cmocka_unit_test(test_one_and_many_cells_are_found),
-        cmocka_unit_test(test_many_help_one_another),
-        cmocka_unit_test(test_noisy_neighbours_hide_nothing),
-        cmocka_unit_test(test_states_of_processes_are_no_change),
-        cmocka_unit_test(test_spread_between_runs),
-        cmocka_unit_test(test_shared_spread_between_runs),
-        cmocka_unit_test(test_interval_is_of_all_passes),
-        cmocka_unit_test(test_spread_is_learned_from_the_sweep),
-        cmocka_unit_test(test_choices_of_a_compiler),
-        cmocka_unit_test(test_floors_are_thresholds),
-        cmocka_unit_test(test_nothing_from_few_passes),
-        cmocka_unit_test(test_two_values),
-        cmocka_unit_test(test_more_passes),
-        cmocka_unit_test(test_detectable),
-        cmocka_unit_test(test_false_alarms_of_a_thousand_sweeps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,15 +1,7 @@
+#include "checks.h"
 #include "io/output.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 static void test_width_counts_columns_not_bytes(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         size_t columns;
@@ -18,7 +10,7 @@ static void test_width_counts_columns_not_bytes(void **state) {
         {"–", 1},        {"e\u0301", 1},  {"\u65e5\u672c", 4}, {"🔥", 2},
         {"\xff\xc3", 2}, {"\xe2\x80", 2},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+    for (size_t i = 0; i < COUNT_OF(CASES); i++)
         assert_int_equal(text_width(CASES[i].text), CASES[i].columns);
 }
 
@@ -35,7 +27,6 @@ static void fill(table_t *table) {
 }
 
 static void test_terminal(void **state) {
-    (void)state;
     table_t table;
     fill(&table);
     assert_int_equal(table_rows(&table), 2);
@@ -49,7 +40,6 @@ static void test_terminal(void **state) {
 }
 
 static void test_markdown(void **state) {
-    (void)state;
     table_t table;
     fill(&table);
     char *text = table_text(&table, TABLE_MARKDOWN);
@@ -62,7 +52,6 @@ static void test_markdown(void **state) {
 }
 
 static void test_no_rows(void **state) {
-    (void)state;
     static const char *const HEADINGS[] = {"a"};
     table_t table;
     table_init(&table, HEADINGS, 1);
@@ -74,7 +63,6 @@ static void test_no_rows(void **state) {
 }
 
 static void test_markdown_escapes(void **state) {
-    (void)state;
     static const struct {
         const char *text, *safe;
     } CASES[] = {
@@ -86,7 +74,7 @@ static void test_markdown_escapes(void **state) {
         {"[x](y) *z* ~~no~~ $q$ \\", "\\[x\\](y) \\*z\\* \\~\\~no\\~\\~ \\$q\\$ \\\\"},
         {"# title - 1", "\\# title - 1"},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         char *safe = markdown_text(CASES[i].text);
         assert_string_equal(safe, CASES[i].safe);
         free(safe);
@@ -94,7 +82,6 @@ static void test_markdown_escapes(void **state) {
 }
 
 static void test_markdown_code(void **state) {
-    (void)state;
     static const struct {
         const char *text, *safe;
     } CASES[] = {
@@ -103,21 +90,11 @@ static void test_markdown_code(void **state) {
         {"`", "`` ` ``"},
         {"a\nb", "`a b`"},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         char *safe = markdown_code(CASES[i].text);
         assert_string_equal(safe, CASES[i].safe);
         free(safe);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_width_counts_columns_not_bytes),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_markdown),
-        cmocka_unit_test(test_no_rows),
-        cmocka_unit_test(test_markdown_escapes),
-        cmocka_unit_test(test_markdown_code),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

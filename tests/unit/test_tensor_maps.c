@@ -1,10 +1,9 @@
 /* Tensor maps of rungs: what they are for a case, and what is refused by name. */
+#include "checks.h"
 #include "read_text.h"
-
 #include "workloads/described/tensor_maps.h"
 
 #include <jansson.h>
-#include <string.h>
 
 /* An array of each number of dimensions. */
 static const char DESCRIPTION[] =
@@ -18,10 +17,8 @@ static const char DESCRIPTION[] =
 
 static int read_description(void **state) {
     static description_t d;
-    error_t err = ERROR_INIT;
     json_t *json = json_loads(DESCRIPTION, 0, NULL);
-    if (description_parse("t.json", json, &d, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(description_parse("t.json", json, &d, &err));
     json_decref(json);
     *state = &d;
     return 0;
@@ -53,9 +50,7 @@ static void test_sizes(void **state) {
                                         .strides = {"k", "2 * k"},
                                         .steps = {"", "2"}};
     tensor_map_size_t size;
-    error_t err = ERROR_INIT;
-    if (size_of(*state, &map, &size, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(size_of(*state, &map, &size, &err));
     const tensor_map_size_t expected = {.array = 1,
                                         .element = ELEMENT_F32,
                                         .rank = 3,
@@ -72,8 +67,7 @@ static void test_strides_of_a_dense_array(void **state) {
     const described_tensor_map_t map = {
         .array = "w", .sizes = {"k", "m", "odd"}, .box = {"4", "256", "1"}};
     tensor_map_size_t size;
-    error_t err = ERROR_INIT;
-    assert_int_equal(size_of(*state, &map, &size, &err), STATUS_OK);
+    assert_ok(size_of(*state, &map, &size, &err));
     assert_int_equal(size.strides[0], 416);
     assert_int_equal(size.strides[1], 416 * 16);
 }
@@ -139,7 +133,7 @@ static const refused_t REFUSED[] = {
 };
 
 static void test_maps_that_are_refused(void **state) {
-    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+    for (size_t i = 0; i < COUNT_OF(REFUSED); i++) {
         tensor_map_size_t size;
         error_t err = ERROR_INIT;
         const status_t status = size_of(*state, &REFUSED[i].map, &size, &err);
@@ -151,7 +145,6 @@ static void test_maps_that_are_refused(void **state) {
 }
 
 static void test_tables_of_another_length(void **state) {
-    (void)state;
     static const described_tensor_map_t MAPS[9];
     tensor_maps_t maps;
     error_t err = ERROR_INIT;
@@ -169,12 +162,6 @@ static void test_tables_of_another_length(void **state) {
     assert_string_equal(err.text, "its TENSOR_MAPS[0] has a text without an end");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_strides_of_a_dense_array),
-        cmocka_unit_test(test_maps_that_are_refused),
-        cmocka_unit_test(test_tables_of_another_length),
-    };
-    return cmocka_run_group_tests(tests, read_description, free_description);
-}
+#define GROUP_SET_UP read_description
+#define GROUP_TEAR_DOWN free_description
+#include "run_tests.h"

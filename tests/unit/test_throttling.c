@@ -1,16 +1,6 @@
 /* Readings of a GPU's clocks, and what becomes of rounds that were taken under low ones. */
+#include "checks.h"
 #include "measure/machine.h"
-
-#include "base/memory.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* nvmlClocksEventReason… */
 enum { CLOCK_SETTING = 0x2, SW_POWER_CAP = 0x4, HW_SLOWDOWN = 0x8 };
@@ -35,11 +25,10 @@ static void add_rounds(case_result_t *result, const char *name, size_t n_rounds,
 }
 
 static void test_ranges_hold_every_reading(void **state) {
-    (void)state;
     case_result_t result = make_result("cuda");
     const nvml_reading_t readings[] = {
         {1700, 300, NAN, 0}, {1980, NAN, NAN, 0}, {NAN, 250, NAN, 0}, {1800, 310, NAN, 0}};
-    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
+    for (size_t i = 0; i < COUNT_OF(readings); i++)
         clocks_note(&readings[i], &result.device);
     const device_state_t *device = &result.device;
     assert_true(device->sm_mhz[0] == 1700 && device->sm_mhz[1] == 1980);
@@ -50,7 +39,6 @@ static void test_ranges_hold_every_reading(void **state) {
 }
 
 static void test_reasons_are_named_once_and_forgotten(void **state) {
-    (void)state;
     case_result_t result = make_result("cuda");
     const nvml_reading_t reading = {1500, 700, 60, SW_POWER_CAP};
     clocks_note(&reading, &result.device);
@@ -64,7 +52,6 @@ static void test_reasons_are_named_once_and_forgotten(void **state) {
 }
 
 static void test_nothing_is_read_without_nvml(void **state) {
-    (void)state;
     case_result_t result = make_result("cuda");
     nvml_reading_t reading = clocks_read(NULL, &result);
     assert_true(isnan(reading.sm_mhz) && reading.throttle == 0);
@@ -74,7 +61,6 @@ static void test_nothing_is_read_without_nvml(void **state) {
 }
 
 static void test_what_is_low(void **state) {
-    (void)state;
     const struct {
         nvml_reading_t reading;
         double full_mhz;
@@ -95,13 +81,12 @@ static void test_what_is_low(void **state) {
         {{.sm_mhz = 674}, LOCKED_MHZ, true, true},
         {{.sm_mhz = 900, .throttle = CLOCK_SETTING | HW_SLOWDOWN}, LOCKED_MHZ, true, true},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+    for (size_t i = 0; i < COUNT_OF(CASES); i++)
         assert_int_equal(clocks_are_low(&CASES[i].reading, CASES[i].full_mhz, CASES[i].locked),
                          CASES[i].low);
 }
 
 static void test_low_rounds_stay_out_of_the_numbers(void **state) {
-    (void)state;
     case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
     add_rounds(&result, "total", 3, 1000);
     add_rounds(&throttled_rounds, "total", 2, 1500);
@@ -114,7 +99,6 @@ static void test_low_rounds_stay_out_of_the_numbers(void **state) {
 }
 
 static void test_the_power_limit_is_flagged(void **state) {
-    (void)state;
     case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
     add_rounds(&result, "total", 3, 1000);
     add_rounds(&throttled_rounds, "total", 0, 0);
@@ -132,13 +116,12 @@ static void test_the_power_limit_is_flagged(void **state) {
 
 /* Of two phases the one with fewer samples decides. */
 static void test_too_few_samples_at_full_clocks(void **state) {
-    (void)state;
     const struct {
         unsigned long long throttle;
         const char *reason;
     } CASES[] = {{0, "only 20 samples at full clocks (SM clock under 75 % of its full rate)"},
                  {SW_POWER_CAP, "only 20 samples at full clocks (sw_power_cap)"}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
         clocks_note(&(nvml_reading_t){1400, 700, 60, CASES[i].throttle}, &result.device);
         add_rounds(&result, "kernel", 4, 100);
@@ -158,7 +141,6 @@ static void test_too_few_samples_at_full_clocks(void **state) {
 }
 
 static void test_rounds_on_slow_cores(void **state) {
-    (void)state;
     case_result_t result = make_result("cuda"), slow_rounds = make_result("cuda");
     add_rounds(&result, "kernel", 4, 100);
     add_rounds(&result, "total", 3, 1000);
@@ -174,16 +156,4 @@ static void test_rounds_on_slow_cores(void **state) {
     result_free(&slow_rounds);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges_hold_every_reading),
-        cmocka_unit_test(test_reasons_are_named_once_and_forgotten),
-        cmocka_unit_test(test_nothing_is_read_without_nvml),
-        cmocka_unit_test(test_what_is_low),
-        cmocka_unit_test(test_low_rounds_stay_out_of_the_numbers),
-        cmocka_unit_test(test_the_power_limit_is_flagged),
-        cmocka_unit_test(test_too_few_samples_at_full_clocks),
-        cmocka_unit_test(test_rounds_on_slow_cores),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

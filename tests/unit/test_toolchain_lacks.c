@@ -1,17 +1,12 @@
-/* A program that does not compile for want of something on this machine, and one that is wrong. */
+/* What a program needs from this machine, and how it is installed. */
+#include "checks.h"
 #include "compile/toolchain.h"
-
-#include "base/memory.h"
 #include "io/fs.h"
+#include "temporary_folder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
 
-#include <cmocka.h>
+/* ---- A program that does not compile for want of something on this machine, and one that is wrong. */
 
 #define NVRTC_LOG(header)                                                                          \
     "kernels/f16.cuh(3): catastrophic error: could not open source file \"" header                 \
@@ -28,7 +23,6 @@ static void check(const toolchain_t *tools, const char *log, const char *reason)
 }
 
 static void test_no_headers(void **state) {
-    (void)state;
     const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0};
     const toolchain_t older = {.kind = COMPILER_NVRTC, .major = 12, .minor = 8};
     check(&nvrtc, NVRTC_LOG("cuda_fp16.h"),
@@ -46,24 +40,19 @@ static void test_no_headers(void **state) {
 
 /* Some are here: what is not beside them is a slip of the pen, but for a part that lacks whole. */
 static void test_some_headers(void **state) {
-    (void)state;
-    error_t err = ERROR_INIT;
-    char *folder, *part;
-    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    char *folder = temporary_folder(), *part;
     const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0, .include = folder};
     check(&nvrtc, NVRTC_LOG("cuda_fp61.h"), NULL);
     check(&nvrtc, NVRTC_LOG("nv/target"),
           "CUDA header nv/target not found: .venv/bin/pip install 'nvidia-cuda-cccl==13.0.*'");
     part = fs_join(folder, "nv");
-    assert_int_equal(fs_make_folders(part, &err), STATUS_OK);
+    assert_ok(fs_make_folders(part, &err));
     check(&nvrtc, NVRTC_LOG("nv/tagret"), NULL);
     free(part);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 static void test_nvcc(void **state) {
-    (void)state;
     const toolchain_t nvcc = {.kind = COMPILER_NVCC};
     check(&nvcc,
           "gcc: No such file or directory\n"
@@ -72,11 +61,32 @@ static void test_nvcc(void **state) {
     check(&nvcc, "a.cu:1:10: fatal error: cuda_fp61.h: No such file or directory\n", NULL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_headers),
-        cmocka_unit_test(test_some_headers),
-        cmocka_unit_test(test_nvcc),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- Which command installs a package is told by the package manager that is here. */
+
+/* The manager NULL: none. */
+static void package_check(const char *manager, const char *command) {
+    static const package_t package = {"g++", "gcc-c++", "gcc"};
+    char *folder = temporary_folder(), *path = mem_text(getenv("PATH"));
+    if (manager != NULL) {
+        char *program = fs_join(folder, manager);
+        assert_ok(fs_write_atomic(program, "", 0, &err));
+        assert_int_equal(chmod(program, 0755), 0);
+        free(program);
+    }
+    setenv("PATH", folder, 1);
+    char *found = package_install(&package);
+    setenv("PATH", path, 1);
+    assert_string_equal(found, command);
+    free(found);
+    fs_remove_temporary(&folder);
+    free(path);
 }
+
+static void test_managers(void **state) {
+    package_check("apt-get", "apt-get install g++");
+    package_check("dnf", "dnf install gcc-c++");
+    package_check("pacman", "pacman -S gcc");
+    package_check(NULL, "apt-get install g++");
+}
+
+#include "run_tests.h"

@@ -1,16 +1,8 @@
 /* What becomes of CUPTI's records, ranges and phases: hand-made ones in, Chrome Trace JSON out. */
-#include "engine/trace_cupti.h"
-#include "near.h"
-
 #include "base/clock.h"
+#include "checks.h"
 #include "cuda/nvtx.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "engine/trace_cupti.h"
 
 /* The layouts that cuda/cupti.h declares, against the toolkit's own where it is installed. */
 #if __has_include(<cupti_activity.h>)
@@ -132,7 +124,6 @@ static cupti_kernel_t kernel(const char *name, uint64_t start_ns, uint64_t end_n
 }
 
 static void test_records(void **state) {
-    (void)state;
     trace_t trace;
     set_up(&trace, true);
     cupti_kernel_t launched = kernel("forward", 1002000, 1003500, 7);
@@ -156,7 +147,7 @@ static void test_records(void **state) {
                                .correlation = 17};
     const uint32_t unknown[16] = {77};
     const void *const records[] = {&launched, &in, &set, &call, unknown};
-    for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+    for (size_t i = 0; i < COUNT_OF(records); i++)
         trace_cupti_record(&trace, &API, records[i]);
     json_t *json = written(&trace);
 
@@ -180,7 +171,6 @@ static void test_records(void **state) {
 
 /* A record without an end was never run, or CUPTI does not know when. */
 static void test_work_without_a_time_is_left_out(void **state) {
-    (void)state;
     trace_t trace;
     set_up(&trace, true);
     const cupti_kernel_t lost = kernel("lost", 0, 0, 7);
@@ -191,7 +181,6 @@ static void test_work_without_a_time_is_left_out(void **state) {
 }
 
 static void test_what_is_outside_of_ranges_is_left_out(void **state) {
-    (void)state;
     trace_t trace;
     set_up(&trace, true);
     const cupti_kernel_t before = kernel("before", 990000, 995000, 7);
@@ -209,7 +198,6 @@ static void test_what_is_outside_of_ranges_is_left_out(void **state) {
 
 /* Slices of one row must not overlap: no viewer can show them. */
 static void test_overlapping_kernels_get_rows_of_their_own(void **state) {
-    (void)state;
     trace_t trace;
     set_up(&trace, true);
     const cupti_kernel_t kernels[] = {
@@ -244,7 +232,6 @@ static void tell_phases(trace_t *trace) {
 }
 
 static void test_phases(void **state) {
-    (void)state;
     trace_t trace;
     set_up(&trace, true);
     tell_phases(&trace);
@@ -267,7 +254,6 @@ static void test_phases(void **state) {
 }
 
 static void test_without_cupti_events_stand_in(void **state) {
-    (void)state;
     trace_t trace;
     set_up(&trace, false);
     tell_phases(&trace);
@@ -279,7 +265,6 @@ static void test_without_cupti_events_stand_in(void **state) {
 }
 
 static void test_start_forgets(void **state) {
-    (void)state;
     trace_t trace;
     set_up(&trace, true);
     const cupti_kernel_t old = kernel("old", 1001000, 1002000, 7);
@@ -292,15 +277,4 @@ static void test_start_forgets(void **state) {
     json_decref(json);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_work_without_a_time_is_left_out),
-        cmocka_unit_test(test_what_is_outside_of_ranges_is_left_out),
-        cmocka_unit_test(test_overlapping_kernels_get_rows_of_their_own),
-        cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_without_cupti_events_stand_in),
-        cmocka_unit_test(test_start_forgets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,26 +1,14 @@
 /* How far times are vouched for: fresh samples, claims of workers, and what they may win. */
 #include "analysis/contenders.h"
-#include "base/memory.h"
+#include "checks.h"
+#include "made_case.h"
 #include "measure/contender.h"
 #include "model/result.h"
 #include "model/result_json.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 static case_result_t make(double usual_ns, double fresh_ns) {
-    case_t spec = {.id = mem_text("null/mine-cpu/steady"),
-                   .workload = mem_text("null"),
-                   .engine = mem_text("mine"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("steady"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("null", "mine", "cpu", "steady");
+    spec.id = mem_text("null/mine-cpu/steady");
     case_result_t result;
     result_init(&result, &spec);
     case_free(&spec);
@@ -35,7 +23,6 @@ static case_result_t make(double usual_ns, double fresh_ns) {
 }
 
 static void fresh_samples_are_no_part_of_any_figure(void **state) {
-    (void)state;
     case_result_t result = make(1000, 5000);
     assert_int_equal(result.phases[0].n_samples, 10);
     assert_true(result.phases[0].summary.max == 1000);
@@ -44,7 +31,6 @@ static void fresh_samples_are_no_part_of_any_figure(void **state) {
 }
 
 static void slower_on_new_inputs_is_implausible(void **state) {
-    (void)state;
     static const struct {
         double usual_ns, fresh_ns;
         case_status_t status;
@@ -52,7 +38,7 @@ static void slower_on_new_inputs_is_implausible(void **state) {
                  {1000, 302500, CASE_IMPLAUSIBLE},
                  {1e6, 2.29e6, CASE_OK},
                  {1e6, 2.31e6, CASE_IMPLAUSIBLE}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(CASES[i].usual_ns, CASES[i].fresh_ns);
         implausible_find(&result);
         assert_int_equal(result.status, CASES[i].status);
@@ -62,14 +48,12 @@ static void slower_on_new_inputs_is_implausible(void **state) {
     case_result_t sealed = make(1000, 53000);
     implausible_find(&sealed);
     assert_int_equal(sealed.status, CASE_OK); /* a script may be that much slower */
-    free(sealed.spec.engine);
-    sealed.spec.engine = mem_text("cpu");
+    set_text(&sealed.spec.engine, "cpu");
     implausible_find(&sealed);
     assert_int_equal(sealed.status, CASE_IMPLAUSIBLE);
     result_free(&sealed);
     case_result_t part = make(1000, 1e6);
-    free(part.phases[0].name);
-    part.phases[0].name = mem_text("malloc");
+    set_text(&part.phases[0].name, "malloc");
     implausible_find(&part);
     assert_int_equal(part.status, CASE_OK);
     part.phases[0].clock = CLOCK_DEVICE;
@@ -87,13 +71,12 @@ static void slower_on_new_inputs_is_implausible(void **state) {
 }
 
 static void an_eighth_of_fresh_samples_must_be_quick(void **state) {
-    (void)state;
     static const struct {
         size_t fresh, quick;
         bool doubted;
     } CASES[] = {{0, 0, false}, {3, 0, true},  {4, 0, true},  {8, 0, true},  {8, 1, false},
                  {9, 1, true},  {9, 2, false}, {32, 3, true}, {32, 4, false}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1000, 1e6);
         result.phases[0].n_fresh = 0;
         for (size_t k = 0; k < CASES[i].fresh; k++) /* the quick ones are the last */
@@ -110,7 +93,6 @@ static void an_eighth_of_fresh_samples_must_be_quick(void **state) {
 
 /* A busy machine makes an honest case slow, and a dishonest one may make the machine busy. */
 static void what_waited_for_cores_is_no_evidence(void **state) {
-    (void)state;
     static const struct {
         size_t waited; /* of the five slow samples */
         double waited_ns;
@@ -121,7 +103,7 @@ static void what_waited_for_cores_is_no_evidence(void **state) {
                  {2, 1e6, CASE_OK, TRUST_SELF_REPORTED},
                  {5, 1e6, CASE_OK, TRUST_SELF_REPORTED},
                  {5, 0.9e6, CASE_IMPLAUSIBLE, TRUST_AUDITED}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1000, 1e6);
         result.trust = TRUST_AUDITED;
         for (size_t k = 0; k < CASES[i].waited; k++)
@@ -134,8 +116,7 @@ static void what_waited_for_cores_is_no_evidence(void **state) {
         result_free(&result);
     }
     case_result_t graph = make(1000, 1e6); /* nothing that the host does slows these */
-    free(graph.phases[0].name);
-    graph.phases[0].name = mem_text("kernel_graph");
+    set_text(&graph.phases[0].name, "kernel_graph");
     for (size_t k = 0; k < 5; k++)
         graph.phases[0].fresh[k].waited_ns = 1e6;
     graph.phases[0].clock = CLOCK_DEVICE;
@@ -149,7 +130,6 @@ static void add_phase(case_result_t *result, const char *name, double ns) {
 }
 
 static void audits_are_of_the_whole(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1000);
     static const char *const NAMES_BY_RANK[] = {"total", "batch", "train", "host_to_host"};
     for (size_t i = 0; i < 4; i++) {
@@ -161,7 +141,6 @@ static void audits_are_of_the_whole(void **state) {
 }
 
 static void steps_may_not_claim_less_than_their_training(void **state) {
-    (void)state;
     static const struct {
         const char *workload;
         double step_ns, claimed_ns;
@@ -169,11 +148,10 @@ static void steps_may_not_claim_less_than_their_training(void **state) {
                  {"mnist_train", 500, 1e5},
                  {"mnist_train", 600, 1e5},
                  {"mlp_train", 5, 1e5}}; /* compared by its training */
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1e6, 1e6);
-        free(result.spec.workload);
-        result.spec.workload = mem_text(CASES[i].workload);
-        case_add_param(&result.spec, "steps", &(value_t){.kind = VALUE_INT, .integer = 5000});
+        set_text(&result.spec.workload, CASES[i].workload);
+        add_integer(&result.spec, "steps", 5000);
         add_phase(&result, "train", 1e5);
         add_phase(&result, "step", CASES[i].step_ns);
         assert_true(trust_claimed_ns(&result, result_phase(&result, "train")) ==
@@ -183,7 +161,6 @@ static void steps_may_not_claim_less_than_their_training(void **state) {
 }
 
 static void few_quick_samples_acquit_nobody(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1e6);
     result.trust = TRUST_AUDITED;
     for (size_t k = 0; k < 5; k++)
@@ -199,13 +176,10 @@ static void few_quick_samples_acquit_nobody(void **state) {
 }
 
 static void nothing_excuses_our_own_kernels(void **state) {
-    (void)state;
     for (int of_device = 0; of_device < 2; of_device++) {
         case_result_t result = make(1000, 1e6);
-        free(result.spec.engine);
-        result.spec.engine = mem_text("cuda");
-        free(result.phases[0].name);
-        result.phases[0].name = mem_text(of_device ? "kernel" : "total");
+        set_text(&result.spec.engine, "cuda");
+        set_text(&result.phases[0].name, of_device ? "kernel" : "total");
         result.phases[0].clock = of_device ? CLOCK_DEVICE : CLOCK_HOST;
         result.trust = TRUST_SEALED;
         for (size_t k = 0; k < 5; k++)
@@ -219,7 +193,6 @@ static void nothing_excuses_our_own_kernels(void **state) {
 }
 
 static void all_passes_judge_what_waited_in_one(void **state) {
-    (void)state;
     case_result_t busy = make(1000, 1e6), quiet = make(1000, 1000);
     for (size_t k = 0; k < 5; k++)
         busy.phases[0].fresh[k].waited_ns = 1e6;
@@ -236,7 +209,6 @@ static void all_passes_judge_what_waited_in_one(void **state) {
 }
 
 static void launches_on_changing_inputs_are_held_to_less(void **state) {
-    (void)state;
     static const struct {
         const char *copy;
         double fresh_ns;
@@ -245,10 +217,9 @@ static void launches_on_changing_inputs_are_held_to_less(void **state) {
                  {"pinned", 3600, CASE_IMPLAUSIBLE},
                  {"mapped", 11400, CASE_OK},
                  {"mapped", 11600, CASE_IMPLAUSIBLE}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_result_t result = make(1000, CASES[i].fresh_ns);
-        free(result.phases[0].name);
-        result.phases[0].name = mem_text("kernel_graph");
+        set_text(&result.phases[0].name, "kernel_graph");
         result.phases[0].clock = CLOCK_DEVICE;
         case_add_technique(&result.spec, "copy", CASES[i].copy);
         implausible_find(&result);
@@ -258,7 +229,6 @@ static void launches_on_changing_inputs_are_held_to_less(void **state) {
 }
 
 static void over_its_limit_is_implausible(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1000);
     flag_list_add(&result.flags, FLAG_OVER_LIMIT, "dram", 1.8, NAN);
     implausible_find(&result);
@@ -268,7 +238,6 @@ static void over_its_limit_is_implausible(void **state) {
 }
 
 static void the_median_of_the_passes_decides(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1000), more = make(1000, 1000);
     result_add_claim(&more, 0.05); /* that was no run */
     assert_int_equal(more.trust, TRUST_SELF_REPORTED);
@@ -289,7 +258,6 @@ static void the_median_of_the_passes_decides(void **state) {
 }
 
 static void self_reported_is_never_the_fastest(void **state) {
-    (void)state;
     case_result_t result = make(1000, 1000);
     for (trust_t trust = TRUST_UNKNOWN; trust <= TRUST_SELF_REPORTED; trust++) {
         result.trust = trust;
@@ -299,7 +267,6 @@ static void self_reported_is_never_the_fastest(void **state) {
 }
 
 static void all_of_it_is_saved(void **state) {
-    (void)state;
     error_t err = ERROR_INIT;
     case_result_t result = make(1000, 5000), again;
     result_add_claim(&result, 1.02);
@@ -320,22 +287,4 @@ static void all_of_it_is_saved(void **state) {
     result_free(&result);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fresh_samples_are_no_part_of_any_figure),
-        cmocka_unit_test(slower_on_new_inputs_is_implausible),
-        cmocka_unit_test(what_waited_for_cores_is_no_evidence),
-        cmocka_unit_test(audits_are_of_the_whole),
-        cmocka_unit_test(steps_may_not_claim_less_than_their_training),
-        cmocka_unit_test(few_quick_samples_acquit_nobody),
-        cmocka_unit_test(nothing_excuses_our_own_kernels),
-        cmocka_unit_test(all_passes_judge_what_waited_in_one),
-        cmocka_unit_test(an_eighth_of_fresh_samples_must_be_quick),
-        cmocka_unit_test(launches_on_changing_inputs_are_held_to_less),
-        cmocka_unit_test(over_its_limit_is_implausible),
-        cmocka_unit_test(the_median_of_the_passes_decides),
-        cmocka_unit_test(self_reported_is_never_the_fastest),
-        cmocka_unit_test(all_of_it_is_saved),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

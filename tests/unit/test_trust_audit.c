@@ -1,17 +1,10 @@
 /* The audit of a script's claims, on a clock of our own: what a made-up worker takes for its runs, and
  * what disturbs it, is exact here. tests/cheats/ has real workers. */
 #include "base/clock.h"
-#include "base/memory.h"
+#include "checks.h"
+#include "made_case.h"
 #include "measure/contender.h"
 #include "workloads/common/workload.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { CALLS = 64 }; /* of a graph */
 static const double REQUEST_NS = 1e5, STALL_NS = 4.5e7, BUSY_NS = 3e8;
@@ -82,12 +75,8 @@ bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
 
 /* The trust in a script that claims so much for a run, if the world is as it is. */
 static trust_t trust_in(double claimed_ns) {
-    case_t spec = {.id = mem_text("mlp_infer/mine-cpu/plain"),
-                   .workload = mem_text("mlp_infer"),
-                   .engine = mem_text("mine"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("plain"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("mlp_infer", "mine", "cpu", "plain");
+    spec.id = mem_text("mlp_infer/mine-cpu/plain");
     const contender_settings_t settings = {0};
     contender_t contender = {.active = true, .settings = &settings};
     result_init(&contender.result, &spec);
@@ -106,23 +95,21 @@ static void set_world(double run_ns) {
     world = (struct world){.phase = "host_to_host", .run_ns = run_ns, .request_ns = REQUEST_NS};
 }
 
-/* The trust in a script of an operator, which is compared by a call in a graph. */
-static trust_t trust_in_call(double claimed_ns) {
-    case_t spec = {.id = mem_text("softmax/mine-cuda/plain"),
-                   .workload = mem_text("softmax"),
-                   .engine = mem_text("mine"),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text("plain"),
-                   .dtype = mem_text("f32")};
+/* The trust in a contender of an operator, which is compared by a call in a graph. */
+static trust_t trust_in_call_of(const char *engine, const char *phase, const program_t *program,
+                                double claimed_ns) {
+    case_t spec = made_case("softmax", engine, "cuda", "plain");
+    spec.id = mem_format("softmax/%s/plain", engine);
     const contender_settings_t settings = {0};
-    contender_t contender = {.active = true, .settings = &settings, .audit = {.n_phases = 2}};
+    contender_t contender = {
+        .active = true, .settings = &settings, .program = program, .audit = {.n_phases = 2}};
     contender.audit.phases[0].name = "host_to_host";
-    contender.audit.phases[1].name = "forward_graph";
+    contender.audit.phases[1].name = phase;
     result_init(&contender.result, &spec);
     case_free(&spec);
     phase_t *whole = result_add_phase(&contender.result, "host_to_host", CLOCK_HOST);
     phase_add_round(whole, (double[]){1e5, 1e5, 1e5}, 3);
-    phase_t *call = result_add_phase(&contender.result, "forward_graph", CLOCK_DEVICE);
+    phase_t *call = result_add_phase(&contender.result, phase, CLOCK_DEVICE);
     phase_add_round(call, (double[]){claimed_ns, claimed_ns, claimed_ns}, 3);
     clock_inject(made_up_now, NULL);
     trust_find(&contender);
@@ -132,13 +119,16 @@ static trust_t trust_in_call(double claimed_ns) {
     return trust;
 }
 
+static trust_t trust_in_call(double claimed_ns) {
+    return trust_in_call_of("mine", "forward_graph", NULL, claimed_ns);
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static const double RUNS_NS[] = {1e3, 1e5, 1e7, 1e8, 2e9};
-enum { N_RUNS = sizeof RUNS_NS / sizeof *RUNS_NS };
+enum { N_RUNS = COUNT_OF(RUNS_NS) };
 
 static void what_agrees_is_audited(void **state) {
-    (void)state;
     static const struct {
         double claimed; /* of what a run takes */
         trust_t trust;
@@ -146,7 +136,7 @@ static void what_agrees_is_audited(void **state) {
                  {0.89, TRUST_SELF_REPORTED}, {1 / 3., TRUST_SELF_REPORTED},
                  {1 / 0.3, TRUST_AUDITED},    {1 / 0.09, TRUST_SELF_REPORTED}};
     for (size_t r = 0; r < N_RUNS; r++)
-        for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        for (size_t i = 0; i < COUNT_OF(CASES); i++) {
             set_world(RUNS_NS[r]);
             assert_int_equal(trust_in(CASES[i].claimed * RUNS_NS[r]), CASES[i].trust);
         }
@@ -154,7 +144,6 @@ static void what_agrees_is_audited(void **state) {
 
 /* Had the first request alone decided how many runs the others have, they would be too few for all. */
 static void a_stalled_first_request_is_forgiven(void **state) {
-    (void)state;
     for (size_t r = 0; r < N_RUNS; r++) {
         set_world(RUNS_NS[r]);
         world.stall_ns = STALL_NS;
@@ -167,7 +156,6 @@ static void a_stalled_first_request_is_forgiven(void **state) {
 }
 
 static void a_machine_that_is_busy_for_a_while_is_forgiven(void **state) {
-    (void)state;
     for (size_t r = 0; r < N_RUNS - 1; r++) { /* the last takes longer than all patience */
         set_world(RUNS_NS[r]);
         world.busy_until = BUSY_NS;
@@ -177,7 +165,6 @@ static void a_machine_that_is_busy_for_a_while_is_forgiven(void **state) {
 
 /* No run takes no time. */
 static void doing_less_in_an_audit_does_not_help(void **state) {
-    (void)state;
     for (size_t r = 0; r < N_RUNS; r++) {
         set_world(RUNS_NS[r]);
         world.run_ns = 0;
@@ -187,7 +174,6 @@ static void doing_less_in_an_audit_does_not_help(void **state) {
 
 /* Then 2N runs less N are any time that was claimed. */
 static void making_the_shorter_audit_longer_does_not_help(void **state) {
-    (void)state;
     for (size_t r = 0; r < 2; r++) {
         set_world(RUNS_NS[r]);
         world.padding = 0.5;
@@ -196,7 +182,6 @@ static void making_the_shorter_audit_longer_does_not_help(void **state) {
 }
 
 static void copies_before_long_runs_do_not_count(void **state) {
-    (void)state;
     set_world(1e8);
     world.request_ns = 2e8;
     assert_int_equal(trust_in(1e8), TRUST_AUDITED);
@@ -205,9 +190,8 @@ static void copies_before_long_runs_do_not_count(void **state) {
 
 /* As a script does that copies 128 MB to a device before its runs: few runs would be a small part of a request. */
 static void what_a_request_costs_beside_its_runs_does_not_count(void **state) {
-    (void)state;
     static const double COSTS_NS[] = {5e6, 3e7, 1e8};
-    for (size_t i = 0; i < sizeof COSTS_NS / sizeof *COSTS_NS; i++) {
+    for (size_t i = 0; i < COUNT_OF(COSTS_NS); i++) {
         for (unsigned is_low = 0; is_low < 2; is_low++) {
             set_world(1e5);
             world.request_ns = COSTS_NS[i];
@@ -221,9 +205,8 @@ static void what_a_request_costs_beside_its_runs_does_not_count(void **state) {
 }
 
 static void another_phase_vouches_for_nothing(void **state) {
-    (void)state;
     static const char *const PHASES[] = {"total", NULL};
-    for (size_t i = 0; i < sizeof PHASES / sizeof *PHASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(PHASES); i++) {
         set_world(1e5);
         world.phase = PHASES[i];
         assert_int_equal(trust_in(1e5), TRUST_SELF_REPORTED);
@@ -233,7 +216,6 @@ static void another_phase_vouches_for_nothing(void **state) {
 
 /* A true whole does not vouch for the call that is compared. */
 static void what_is_compared_is_audited(void **state) {
-    (void)state;
     static const struct {
         double claimed_ns;
         bool knows_phases;
@@ -241,7 +223,7 @@ static void what_is_compared_is_audited(void **state) {
     } CASES[] = {{2e3, true, TRUST_AUDITED},
                  {200, true, TRUST_SELF_REPORTED},
                  {2e3, false, TRUST_SELF_REPORTED}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         set_world(1e5);
         world.call_ns = 2e3;
         world.knows_phases = CASES[i].knows_phases;
@@ -249,9 +231,20 @@ static void what_is_compared_is_audited(void **state) {
     }
 }
 
+/* Of our own workers: only what runs no code of the user's is sealed. */
+static void code_of_the_user_s_is_audited(void **state) {
+    const program_t rung = {0}, object = {.is_object = true};
+    set_world(1e5);
+    world.call_ns = 2e3;
+    world.knows_phases = true;
+    assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &rung, 200), TRUST_SEALED);
+    assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &object, 2e3), TRUST_AUDITED);
+    assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &object, 200), TRUST_SELF_REPORTED);
+    assert_int_equal(trust_in_call_of(ENGINE_C, "kernel_graph", &object, 200), TRUST_SELF_REPORTED);
+}
+
 /* A wrong claim costs a second, or three tries; a true one milliseconds, or one long run. */
 static void audits_end(void **state) {
-    (void)state;
     set_world(1e8);
     trust_in(1e8);
     assert_int_equal(world.requests, 1);
@@ -277,6 +270,7 @@ int main(void) {
         cmocka_unit_test(what_a_request_costs_beside_its_runs_does_not_count),
         cmocka_unit_test(another_phase_vouches_for_nothing),
         cmocka_unit_test(what_is_compared_is_audited),
+        cmocka_unit_test(code_of_the_user_s_is_audited),
         cmocka_unit_test(audits_end),
     };
     workload_search_described(".", NULL);

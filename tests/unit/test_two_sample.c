@@ -1,17 +1,9 @@
 /* stats/two_sample, stats/student and compare/decision: known values and edge cases. (How often the
  * gate is wrong: `make gate-truth`.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/rng.h"
+#include "checks.h"
 #include "gate/decision.h"
 #include "stats/passes.h"
-
-#include <math.h>
 
 static double normal(uint32_t stream, uint64_t *position) {
     static const double PI = 3.14159265358979323846;
@@ -25,7 +17,6 @@ static bool near(double a, double b, double tolerance) {
 }
 
 static void student(void **state) {
-    (void)state;
     static const struct { /* scipy.stats.t.sf(t, df) */
         double t, df, tail;
     } KNOWN[] = {{0, 3, 0.5},
@@ -37,7 +28,7 @@ static void student(void **state) {
                  {-2.228138851964939, 10, 0.975},
                  {10, 8, 4.2442581569e-06},
                  {5, 30.5, 1.1138e-05}};
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++) {
+    for (size_t i = 0; i < COUNT_OF(KNOWN); i++) {
         double tail = stats_student_tail(KNOWN[i].t, KNOWN[i].df);
         assert_true(near(tail, KNOWN[i].tail, i < 7 ? 1e-5 : 2e-2));
     }
@@ -49,7 +40,6 @@ static void student(void **state) {
 
 /* R: p.adjust(c(0.01, 0.04, 0.03, 0.005, 1), "holm") */
 static void holm(void **state) {
-    (void)state;
     static const double p[] = {0.01, 0.04, 0.03, 0.005, 1};
     static const double expected[] = {0.04, 0.09, 0.09, 0.025, 1};
     double adjusted[5];
@@ -74,7 +64,6 @@ static stats_side_t side_of(const double *values, size_t n_passes, size_t rounds
 }
 
 static void sides(void **state) {
-    (void)state;
     static const double values[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     stats_side_t side = side_of(values, 6, 2);
     assert_true(side.are_passes);
@@ -95,7 +84,6 @@ static void sides(void **state) {
 
 /* Runs one after the other: between the ends of both intervals; Welch and Satterthwaite. */
 static void change_of_runs(void **state) {
-    (void)state;
     static const double slow[] = {100, 101, 102, 103, 104, 105}, fast[] = {50, 51, 50, 51, 50, 51};
     const stats_side_t base = side_of(slow, 6, 1), candidate = side_of(fast, 6, 1);
     const stats_interval_t a = stats_interval_of(base.units, 6),
@@ -114,7 +102,6 @@ static void change_of_runs(void **state) {
 
 /* A drift that both sides share cancels if they were measured in turns, and only then. */
 static void change_in_turns(void **state) {
-    (void)state;
     double values[2][8];
     uint64_t position = 0;
     for (size_t p = 0; p < 8; p++)
@@ -134,7 +121,6 @@ static void change_in_turns(void **state) {
 
 /* The interval covers the ratios of either value. */
 static void change_of_two_values(void **state) {
-    (void)state;
     static const double values[] = {100, 101, 100, 101, 100, 101};
     stats_side_t base = side_of(values, 6, 1), candidate = base;
     base.bimodal = (bimodal_t){true, 100, 170, 0.3};
@@ -146,7 +132,6 @@ static void change_of_two_values(void **state) {
 }
 
 static void edges(void **state) {
-    (void)state;
     static const double values[] = {5, 5, 5, 5, 5, 5}, negative[] = {-1, -2, -3, -4, -5, -6};
     const stats_side_t none = side_of(values, 0, 0), few = side_of(values, 4, 1),
                        equal = side_of(values, 6, 1), odd = side_of(negative, 6, 1);
@@ -174,7 +159,6 @@ static gate_cell_t cell_of(double ratio, double se, double floor_frac) {
 }
 
 static void verdicts(void **state) {
-    (void)state;
     const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     gate_cell_t cells[] = {cell_of(1.20, 0.01, 0),
                            cell_of(0.80, 0.01, 0),
@@ -195,7 +179,6 @@ static void verdicts(void **state) {
 
 /* What is beyond chance by itself is not, as one of thousands. */
 static void many_cells(void **state) {
-    (void)state;
     enum { N = 5000 };
     static gate_cell_t cells[N];
     const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
@@ -209,7 +192,6 @@ static void many_cells(void **state) {
 
 /* Significant is not enough: the interval has to lie beyond the threshold, both ways. */
 static void whole_interval(void **state) {
-    (void)state;
     const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     gate_cell_t cells[] = {cell_of(1.2, 0.01, 0), cell_of(1 / 1.2, 0.01, 0)};
     cells[0].change.low = 1.04;
@@ -222,7 +204,6 @@ static void whole_interval(void **state) {
 
 /* Rounds of too few passes claim nothing, not even that nothing changed; nor with a noise floor. */
 static void few_passes_claim_nothing(void **state) {
-    (void)state;
     const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     gate_cell_t cells[] = {cell_of(1.2, 0.01, 0), cell_of(1, 0.01, 0), cell_of(1.2, 0.01, 0.03),
                            cell_of(1, 0.01, 0.03)};
@@ -237,7 +218,6 @@ static void few_passes_claim_nothing(void **state) {
 /* In a sweep of which many cells differ from process to process, one that does not may be in one
  * state by chance. */
 static void restless_sweep(void **state) {
-    (void)state;
     enum { N = 50 };
     const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     static const struct {
@@ -246,7 +226,7 @@ static void restless_sweep(void **state) {
     } ROWS[] = {{0, GATE_REGRESSED, GATE_IMPROVED},
                 {40, GATE_REGRESSED, GATE_IMPROVED},
                 {41, GATE_UNDECIDED, GATE_UNDECIDED}};
-    for (size_t r = 0; r < sizeof ROWS / sizeof *ROWS; r++) {
+    for (size_t r = 0; r < COUNT_OF(ROWS); r++) {
         gate_cell_t cells[N];
         for (size_t i = 0; i < N; i++) {
             cells[i] = cell_of(i == 0 ? 1.2 : i == 1 ? 1 / 1.2 : 1, 0.01, 0);
@@ -260,7 +240,6 @@ static void restless_sweep(void **state) {
 }
 
 static void floors(void **state) {
-    (void)state;
     static const double a[] = {100, 101, 100, 101, 100}, b[] = {102, 103, 102, 103, 102},
                         c[] = {101, 102, 101, 102, 101};
     const stats_side_t runs[] = {side_of(a, 5, 1), side_of(b, 5, 1), side_of(c, 5, 1),
@@ -271,21 +250,43 @@ static void floors(void **state) {
     assert_true(gate_floor_of_runs(runs, 1) == 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(student),
-        cmocka_unit_test(holm),
-        cmocka_unit_test(sides),
-        cmocka_unit_test(change_of_runs),
-        cmocka_unit_test(change_in_turns),
-        cmocka_unit_test(change_of_two_values),
-        cmocka_unit_test(edges),
-        cmocka_unit_test(verdicts),
-        cmocka_unit_test(many_cells),
-        cmocka_unit_test(whole_interval),
-        cmocka_unit_test(few_passes_claim_nothing),
-        cmocka_unit_test(restless_sweep),
-        cmocka_unit_test(floors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+/* ---- Faster is decided as slower is: by the same evidence, over the same number of cells. */
+
+enum { MOST = 10 };
+
+/* The first of `n` cells, whose ratio is beyond the threshold by `errors`; the others are at 1. */
+static gate_cell_t decided(size_t n, double sign, double errors) {
+    static const double SE = 0.01, DF = 1000;
+    gate_cell_t cells[MOST] = {{.floor_frac = 0}};
+    for (size_t i = 0; i < n; i++)
+        cells[i].change = (stats_change_t){.se = SE, .df = DF, .are_passes = true};
+    stats_change_t *change = &cells[0].change;
+    change->log_ratio = sign * (log(1 + GATE_THRESHOLD) + errors * SE);
+    change->low = exp(change->log_ratio - 2 * SE);
+    change->high = exp(change->log_ratio + 2 * SE);
+    gate_decide(cells, n, &(gate_options_t){GATE_THRESHOLD, GATE_ALARM_RATE});
+    return cells[0];
 }
+
+static void test_faster_mirrors_slower(void **state) {
+    static const struct {
+        size_t n;
+        double errors;
+        bool told;
+    } CASES[] = {
+        {1, 2.6, true},     /* p = 0.005 */
+        {MOST, 2.6, false}, /* of ten such cells one would be there by chance too often */
+        {MOST, 4, true},    /* p = 0.00003 */
+        {1, 1, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        gate_cell_t slower = decided(CASES[i].n, 1, CASES[i].errors);
+        gate_cell_t faster = decided(CASES[i].n, -1, CASES[i].errors);
+        assert_int_equal(slower.verdict, CASES[i].told ? GATE_REGRESSED : GATE_UNDECIDED);
+        assert_int_equal(faster.verdict, CASES[i].told ? GATE_IMPROVED : GATE_UNDECIDED);
+        assert_true(fabs(slower.p_slower - faster.p_faster) < 1e-9);
+        assert_true(fabs(slower.p_faster - faster.p_slower) < 1e-9);
+    }
+}
+
+#include "run_tests.h"

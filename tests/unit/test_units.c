@@ -1,20 +1,10 @@
 /* base/units: tables of what is printed and parsed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/units.h"
-
-#include <math.h>
-#include <string.h>
+#include "checks.h"
 
 enum printer { TIME, BYTES, RATE, FLOPS, PERCENT, DURATION };
 
 static void one_number(void **state) {
-    (void)state;
     static const char *(*const printers[])(char *, double) = {
         [TIME] = units_time,   [BYTES] = units_bytes,     [RATE] = units_rate,
         [FLOPS] = units_flops, [PERCENT] = units_percent, [DURATION] = units_duration,
@@ -74,14 +64,13 @@ static void one_number(void **state) {
         {DURATION, 90000, "25 h 00 min"},
         {DURATION, NAN, "–"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[UNITS_TEXT];
         assert_string_equal(printers[rows[i].printer](text, rows[i].value), rows[i].expected);
     }
 }
 
 static void counts(void **state) {
-    (void)state;
     static const struct {
         int64_t count;
         const char *expected;
@@ -94,14 +83,13 @@ static void counts(void **state) {
                 {(int64_t)1 << 62, "2^62"},
                 {-1024, "-1024"},
                 {INT64_MIN, "-9223372036854775808"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[UNITS_TEXT];
         assert_string_equal(units_count(text, rows[i].count), rows[i].expected);
     }
 }
 
 static void intervals(void **state) {
-    (void)state;
     static const struct {
         const char *(*print)(char *, double, double, double);
         double value, low, high;
@@ -147,7 +135,7 @@ static void intervals(void **state) {
         {units_ratio, 0.9961, NAN, 1, "≈ 1.0×"},
         {units_ratio, NAN, 1, 1, "–"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[UNITS_TEXT];
         assert_string_equal(rows[i].print(text, rows[i].value, rows[i].low, rows[i].high),
                             rows[i].expected);
@@ -180,7 +168,6 @@ static void check_parser(status_t (*parse)(const char *, double *, error_t *),
 }
 
 static void parsed_durations(void **state) {
-    (void)state;
     static const parse_row_t rows[] = {
         {"15", 15, ""},
         {"15s", 15, ""},
@@ -208,11 +195,10 @@ static void parsed_durations(void **state) {
         {"15 s ", NAN, "unknown unit"},
         {"2 days", NAN, "unknown unit \"days\""},
     };
-    check_parser(units_parse_duration, rows, sizeof rows / sizeof *rows);
+    check_parser(units_parse_duration, rows, COUNT_OF(rows));
 }
 
 static void parsed_percentages(void **state) {
-    (void)state;
     static const parse_row_t rows[] = {
         {"5%", 0.05, ""},
         {"5 %", 0.05, ""},
@@ -229,14 +215,7 @@ static void parsed_percentages(void **state) {
         {"5% x", NAN, "expected a share"},
         {"nan", NAN, "expected a share"},
     };
-    check_parser(units_parse_percent, rows, sizeof rows / sizeof *rows);
+    check_parser(units_parse_percent, rows, COUNT_OF(rows));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_number),         cmocka_unit_test(counts),
-        cmocka_unit_test(intervals),          cmocka_unit_test(parsed_durations),
-        cmocka_unit_test(parsed_percentages),
-    };
-    return cmocka_run_group_tests_name("units", tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,18 +1,8 @@
 /* What counts as wrong: outputs of known error against a reference. */
-#include "measure/verify.h"
-#include "near.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "measure/verify.h"
+#include "temporary_folder.h"
 
 typedef struct folders {
     char *expected, *found;
@@ -55,9 +45,7 @@ static void write_vector(const char *folder, const char *name, const double *val
 static check_t verify(const folders_t *f, const char *names, double tolerance, char **reason) {
     text_list_t list = text_split(names, ',');
     reference_t reference;
-    error_t err = ERROR_INIT;
-    if (reference_load(f->expected, &list, &reference, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(reference_load(f->expected, &list, &reference, &err));
     text_list_free(&list);
     check_t check;
     verify_outputs(&reference, f->found, tolerance, &check, reason);
@@ -247,9 +235,8 @@ static void test_missing_file(void **state) {
 static void test_damaged_file(void **state) {
     const folders_t *f = *state;
     char *reason, *path = fs_join(f->found, "y.npy");
-    error_t err = ERROR_INIT;
     write_vector(f->expected, "y", (double[]){1}, 1);
-    assert_int_equal(fs_write_atomic(path, "not an array", 12, &err), STATUS_OK);
+    assert_ok(fs_write_atomic(path, "not an array", 12, &err));
     assert_false(verify(f, "y", 1, &reason).ok);
     assert_says(reason, "y.npy");
     free(path);
@@ -314,8 +301,7 @@ static void test_means(void **state) {
     write_vector(f->expected, "y.initial", y, N);
     text_list_t names = text_split("y", ',');
     reference_t reference;
-    error_t err = ERROR_INIT;
-    assert_int_equal(reference_load(f->expected, &names, &reference, &err), STATUS_OK);
+    assert_ok(reference_load(f->expected, &names, &reference, &err));
     const npy_t *expected = &reference.arrays[0], *initial = &reference.initial[0];
     assert_mean(&reference, expected, expected, 0);
     assert_mean(&reference, initial, initial, 0.2);
@@ -332,8 +318,7 @@ static void test_means(void **state) {
 static char *difference_of(const folders_t *f) {
     text_list_t names = text_split("y", ',');
     char *difference;
-    error_t err = ERROR_INIT;
-    assert_int_equal(verify_same_bits(&names, f->found, f->expected, &difference, &err), STATUS_OK);
+    assert_ok(verify_same_bits(&names, f->found, f->expected, &difference, &err));
     text_list_free(&names);
     return difference;
 }
@@ -386,28 +371,197 @@ static void test_types_of_two_runs(void **state) {
     free(expected);
 }
 
-#define with_folders(test) cmocka_unit_test_setup_teardown(test, make_folders, remove_folders)
+/* ---- Errors of single rows and columns that disappear in a whole array. */
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        with_folders(test_equal),
-        with_folders(test_tolerance_edges),
-        with_folders(test_worst_element),
-        with_folders(test_reference_of_zeros),
-        with_folders(test_a_sum_that_cancels_is_judged_by_its_terms),
-        with_folders(test_an_array_of_sums_that_cancel),
-        with_folders(test_nan_is_wrong),
-        with_folders(test_an_infinity_may_be_expected),
-        with_folders(test_infinity_is_wrong),
-        with_folders(test_wrong_shape),
-        with_folders(test_missing_file),
-        with_folders(test_damaged_file),
-        with_folders(test_several_arrays),
-        with_folders(test_nothing_to_compare),
-        with_folders(test_reference_that_is_not_there),
-        with_folders(test_means),
-        with_folders(test_the_first_other_bit_of_two_runs),
-        with_folders(test_types_of_two_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+typedef struct matrix {
+    float *values;
+    size_t shape[2];
+} matrix_t;
+
+static matrix_t make_matrix(size_t n_rows, size_t n_columns) {
+    matrix_t matrix = {mem_zeroed(n_rows * n_columns, sizeof(float)), {n_rows, n_columns}};
+    for (size_t i = 0; i < n_rows * n_columns; i++)
+        matrix.values[i] = i % 2 == 0 ? 1 : -1;
+    return matrix;
 }
+
+static void write_matrix(const char *folder, const matrix_t *matrix) {
+    char *path = fs_join(folder, "y.npy");
+    const unsigned n_dimensions = matrix->shape[1] == 0 ? 1 : 2;
+    assert_ok(npy_write_f32(path, matrix->values, matrix->shape, n_dimensions, &err));
+    free(path);
+}
+
+/* The output of a contender that does `spoil` to what is expected. `says`: NULL if it is right. */
+static check_t verify_lines_verify(const matrix_t *expected, void (*spoil)(const matrix_t *),
+                                   double tolerance, const char *says) {
+    char *folder, *reason;
+    error_t err = ERROR_INIT;
+    text_list_t names = text_split("y", ',');
+    reference_t reference;
+    check_t check;
+    folder = temporary_folder();
+    write_matrix(folder, expected);
+    assert_int_equal(reference_load(folder, &names, &reference, &err), STATUS_OK);
+    spoil(expected);
+    write_matrix(folder, expected);
+    verify_outputs(&reference, folder, tolerance, &check, &reason);
+    assert_int_equal(check.ok, says == NULL);
+    if (says != NULL && strstr(reason, says) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", reason, says);
+    free(reason);
+    reference_free(&reference);
+    text_list_free(&names);
+    fs_remove_temporary(&folder);
+    free(expected->values);
+    return check;
+}
+
+static void spoil_row_12345(const matrix_t *m) {
+    m->values[12345] = 0;
+}
+
+/* Its share of the whole error is 1 / 4096, under the tolerance of float16. */
+static void test_one_row_of_many(void **state) {
+    const matrix_t y = make_matrix(1 << 24, 1);
+    const check_t check = verify_lines_verify(
+        &y, spoil_row_12345, 2e-3,
+        "y differs from the reference output: row 12345: relative L2 error 1, allowed "
+        "0.128; worst at element 12345: 0, expected -1");
+    assert_true(check.rel_l2 < 2e-3);
+    assert_true(check.row_rel_l2 == 1);
+}
+
+/* A vector's elements are its rows. */
+static void test_one_element_of_many(void **state) {
+    matrix_t y = make_matrix(1 << 20, 1);
+    y.shape[1] = 0;
+    verify_lines_verify(&y, spoil_row_12345, 2e-3, "row 12345: relative L2 error 1, allowed 0.128");
+}
+
+static void spoil_column_77(const matrix_t *m) {
+    for (size_t i = 77; i < m->shape[0] * m->shape[1]; i += m->shape[1])
+        m->values[i] = 0;
+}
+
+/* As the gradient of a layer in TF32: 1 / √785 of the whole error. */
+static void test_one_column_of_zeros(void **state) {
+    const matrix_t gradient = make_matrix(32, 785);
+    const check_t check =
+        verify_lines_verify(&gradient, spoil_column_77, 5e-2,
+                            "column 77: relative L2 error 1, allowed 0.4; worst at element "
+                            "77 (row 0, column 77): 0, expected -1");
+    assert_true(check.rel_l2 < 5e-2);
+    assert_true(check.column_rel_l2 == 1);
+}
+
+static void spoil_row_across_blocks(const matrix_t *m) {
+    const size_t row = NPY_BLOCK / 3;
+    assert_true(row * 3 < NPY_BLOCK && row * 3 + 3 > NPY_BLOCK);
+    for (size_t k = 0; k < 3; k++)
+        m->values[3 * row + k] *= 2;
+}
+
+static void test_row_across_blocks(void **state) {
+    const matrix_t y = make_matrix(1 << 15, 3);
+    const check_t check = verify_lines_verify(&y, spoil_row_across_blocks, 1e-2,
+                                              "row 1365: relative L2 error 1, allowed 0.64");
+    assert_true(check.row_rel_l2 == 1);
+}
+
+/* A row that is nearly zero may be off by what an average row may be off by, and so may a column. */
+static void spoil_tiny_lines(const matrix_t *m) {
+    for (size_t i = 0; i < m->shape[0]; i++)
+        for (size_t k = 0; k < m->shape[1]; k++)
+            if (i == 0 || k == 0)
+                m->values[i * m->shape[1] + k] *= 2;
+}
+
+static void test_tiny_lines(void **state) {
+    const matrix_t y = make_matrix(100, 100);
+    for (size_t i = 0; i < 100; i++)
+        y.values[i] = y.values[100 * i] = 1e-6f;
+    const check_t check = verify_lines_verify(&y, spoil_tiny_lines, 1e-6, NULL);
+    assert_true(fabs(check.row_rel_l2 / 1e-6 - 1) < 0.02);
+    assert_true(fabs(check.column_rel_l2 / 1e-6 - 1) < 0.02);
+}
+
+/* A large row may be off by its share. */
+static void spoil_large_row(const matrix_t *m) {
+    for (size_t k = 0; k < m->shape[1]; k++)
+        m->values[k] *= 1 + 1.0f / 1024;
+}
+
+static void test_large_row(void **state) {
+    const matrix_t y = make_matrix(64, 8);
+    for (size_t k = 0; k < 8; k++)
+        y.values[k] *= 1024;
+    const check_t check = verify_lines_verify(&y, spoil_large_row, 1e-3, NULL);
+    assert_true(fabs(check.row_rel_l2 * 1024 - 1) < 1e-3);
+}
+
+static void leave_as_is(const matrix_t *m) {
+    (void)m;
+}
+
+static void test_exact(void **state) {
+    const matrix_t y = make_matrix(5, 7);
+    const check_t check = verify_lines_verify(&y, leave_as_is, 0, NULL);
+    assert_true(check.row_rel_l2 == 0 && check.column_rel_l2 == 0);
+}
+
+/* ---- As many numbers in another number of dimensions are another output. */
+
+static const double VALUES[6] = {1, 2, 3, 4, 5, 6};
+static const size_t FLAT[] = {6}, COLUMN[] = {6, 1};
+
+static const char *name = "y";
+static int64_t epochs = 1;
+
+static void check_shapes(const size_t *found, unsigned n_found, const size_t *expected,
+                         unsigned n_expected, const char *complaint) {
+    char *folder, *reason = NULL;
+    folder = temporary_folder();
+    char *path = mem_format("%s/%s.npy", folder, name);
+    text_list_t names = {0};
+    text_list_add(&names, name);
+    reference_t reference;
+    check_t check;
+    assert_ok(npy_write_f64(path, VALUES, expected, n_expected, &err));
+    assert_ok(reference_load(folder, &names, &reference, &err));
+    assert_ok(npy_write_f64(path, VALUES, found, n_found, &err));
+    reference.epochs = epochs;
+    verify_outputs(&reference, folder, 1e-6, &check, &reason);
+    assert_int_equal(check.ok, complaint == NULL);
+    if (complaint != NULL)
+        assert_string_equal(reason, complaint);
+    reference_free(&reference);
+    text_list_free(&names);
+    fs_remove_tree(folder, NULL);
+    free(reason);
+    free(path);
+    free(folder);
+}
+
+static void test_dimensions_count(void **state) {
+    check_shapes(FLAT, 1, FLAT, 1, NULL);
+    check_shapes(COLUMN, 2, COLUMN, 2, NULL);
+    check_shapes(FLAT, 1, COLUMN, 2, "y has shape (6,), expected (6, 1)");
+    check_shapes(COLUMN, 2, FLAT, 1, "y has shape (6, 1), expected (6,)");
+}
+
+static void test_losses_may_end_after_the_first_epoch(void **state) {
+    static const size_t HALF[] = {3}, LESS[] = {2};
+    epochs = 2;
+    check_shapes(HALF, 1, FLAT, 1, "y has shape (3,), expected (6,)");
+    name = "losses";
+    check_shapes(HALF, 1, FLAT, 1, NULL);
+    check_shapes(LESS, 1, FLAT, 1, "losses has shape (2,), expected (6,)");
+    epochs = 1;
+    check_shapes(HALF, 1, FLAT, 1, "losses has shape (3,), expected (6,)");
+    name = "y";
+}
+
+#define SET_UP make_folders
+#define TEAR_DOWN remove_folders
+#include "run_tests.h"

@@ -1,25 +1,16 @@
 /* Rounds in which another program changed a worker, or ran although its worker had ended. */
-#include "measure/contender.h"
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "made_case.h"
+#include "measure/contender.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { LEAST_ROUNDS = 3 };
 
@@ -36,8 +27,7 @@ typedef struct bench {
 static int set_up(void **state) {
     bench_t *b = mem_zeroed(1, sizeof *b);
     *state = b;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&b->folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&b->folder, &err));
     text_list_t argv = {0};
     text_list_add(&argv, "python3");
     text_list_add(&argv, "tests/fixtures/workers/steady.py");
@@ -50,12 +40,8 @@ static int set_up(void **state) {
     b->settings = (contender_settings_t){
         .measure = MEASURE_DEFAULTS, .timeout_s = 60, .max_sm_mhz = NAN, .guard = &b->guard};
     b->settings.measure.min_rounds = LEAST_ROUNDS;
-    case_t spec = {.id = mem_text("A"),
-                   .workload = mem_text("null"),
-                   .engine = mem_text("steady"),
-                   .device = mem_text("cpu"),
-                   .variant = mem_text("v"),
-                   .dtype = mem_text("f32")};
+    case_t spec = made_case("null", "steady", "cpu", "v");
+    spec.id = mem_text("A");
     contender_init(&b->contender, &spec, &b->worker, NULL, &b->settings);
     case_free(&spec);
     contender_open(&b->contender);
@@ -206,16 +192,6 @@ static void too_few_rounds_are_a_failure(void **state) {
     assert_non_null(flag_list_find(&c->result.flags, FLAG_VOID_ROUNDS));
 }
 
-int main(void) {
-#define with_bench(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        with_bench(what_nobody_disturbs_counts),
-        with_bench(a_changed_worker_makes_the_next_round_void),
-        with_bench(a_request_between_does_not_bless_a_change),
-        with_bench(a_changed_bench_does_too_and_is_set_back),
-        with_bench(what_a_worker_left_is_ended),
-        with_bench(a_process_of_a_worker_that_runs_may_stay),
-        with_bench(too_few_rounds_are_a_failure),
-    };
-    return cmocka_run_group_tests_name("void_rounds", tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

@@ -1,22 +1,13 @@
 /* walls/walls: the commands that make walls, and the process behind them. */
+#include "checks.h"
+#include "io/fs.h"
 #include "walls/walls.h"
 
-#include "io/fs.h"
-
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static wall_folders_t two_folders(void) {
     wall_folders_t folders = {0};
@@ -38,7 +29,6 @@ static char *command(walls_kind_t kind) {
 }
 
 static void each_kind_hides_before_it_opens(void **state) {
-    (void)state;
     char *wrapped = command(WALLS_BUBBLEWRAP), *own = command(WALLS_NAMESPACES),
          *none = command(WALLS_NONE);
     assert_true(text_starts(wrapped, "bwrap --die-with-parent --unshare-pid --unshare-ipc"));
@@ -74,8 +64,7 @@ static _Noreturn void descend(const char *const *names, int said) {
 static void the_process_behind_walls_is_found(void **state) {
     static const char *const NAMES[][3] = {
         {NULL}, {"bwrap", NULL}, {"bwrap", "bwrap", NULL}, {WALLS_NAME, WALLS_NAME, NULL}};
-    (void)state;
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+    for (size_t i = 0; i < COUNT_OF(NAMES); i++) {
         int ends[2];
         pid_t inside;
         assert_int_equal(pipe(ends), 0);
@@ -98,10 +87,4 @@ static void the_process_behind_walls_is_found(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_hides_before_it_opens),
-        cmocka_unit_test(the_process_behind_walls_is_found),
-    };
-    return cmocka_run_group_tests_name("walls", tests, NULL, NULL);
-}
+#include "run_tests.h"

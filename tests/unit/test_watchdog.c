@@ -1,21 +1,12 @@
 /* io/watchdog: what it took is given back, however the process ends that wanted it. Here it
  * takes a file: "taken" in it, and "given back" in the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 #include "measure/machine.h"
 
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,8 +43,7 @@ static watchdog_task_t task_at(place_t *place) {
 
 static int set_up(void **state) {
     place_t *place = mem_zeroed(1, sizeof *place);
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&place->folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(&place->folder, &err));
     place->file = fs_join(place->folder, "file");
     place->go = fs_join(place->folder, "go"); /* ends a take() that hangs */
     *state = place;
@@ -85,9 +75,7 @@ static watchdog_t start(const place_t *place) {
     watchdog_task_t task = task_at((place_t *)(uintptr_t)place);
     watchdog_t watchdog;
     double value = 0;
-    error_t err = ERROR_INIT;
-    if (watchdog_start(&task, LONG_S, &watchdog, &value, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(watchdog_start(&task, LONG_S, &watchdog, &value, &err));
     assert_true(value == 1.5);
     return watchdog;
 }
@@ -96,10 +84,9 @@ static void it_takes_and_gives_back(void **state) {
     watchdog_t watchdog = start(*state);
     assert_true(file_says(*state, "taken"));
     assert_true(getsid(watchdog.pid) == watchdog.pid);
-    error_t err = ERROR_INIT;
-    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK);
+    assert_ok(watchdog_end(&watchdog, LONG_S, &err));
     assert_true(file_says(*state, "given back"));
-    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK); /* nothing to do */
+    assert_ok(watchdog_end(&watchdog, LONG_S, &err)); /* nothing to do */
 }
 
 static void a_refusal_leaves_nobody_behind(void **state) {
@@ -127,10 +114,9 @@ static void that_it_cannot_give_back_is_told(void **state) {
 static void signals_pass_it_by(void **state) {
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1};
     watchdog_t watchdog = start(*state);
-    for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++)
+    for (size_t i = 0; i < COUNT_OF(SIGNALS); i++)
         assert_int_equal(kill(watchdog.pid, SIGNALS[i]), 0);
-    error_t err = ERROR_INIT;
-    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK);
+    assert_ok(watchdog_end(&watchdog, LONG_S, &err));
     assert_true(file_says(*state, "given back"));
 }
 
@@ -139,9 +125,8 @@ static void programs_do_not_hold_the_pipe(void **state) {
     static const char *const ARGV[] = {"sleep", "1000", NULL};
     watchdog_t watchdog = start(*state);
     subprocess_t child;
-    error_t err = ERROR_INIT;
-    assert_int_equal(subprocess_start(ARGV, &child, &err), STATUS_OK);
-    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK);
+    assert_ok(subprocess_start(ARGV, &child, &err));
+    assert_ok(watchdog_end(&watchdog, LONG_S, &err));
     assert_false(subprocess_has_ended(&child));
     assert_true(file_says(*state, "given back"));
     char how[64];
@@ -158,8 +143,7 @@ static void it_holds_no_files_of_ours(void **state) {
     assert_int_equal(poll(&in, 1, LONG_S * 1000), 1);
     assert_true((in.revents & POLLHUP) != 0);
     close(ends[0]);
-    error_t err = ERROR_INIT;
-    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK);
+    assert_ok(watchdog_end(&watchdog, LONG_S, &err));
 }
 
 static void a_killed_process_has_it_given_back(void **state) {
@@ -224,19 +208,6 @@ static void closed_streams_do_not_matter(void **state) {
     assert_true(file_says(*state, "given back"));
 }
 
-int main(void) {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(it_takes_and_gives_back),
-        TEST(a_refusal_leaves_nobody_behind),
-        TEST(that_it_cannot_give_back_is_told),
-        TEST(signals_pass_it_by),
-        TEST(programs_do_not_hold_the_pipe),
-        TEST(it_holds_no_files_of_ours),
-        TEST(a_killed_process_has_it_given_back),
-        TEST(its_own_death_is_told),
-        TEST(who_is_not_waited_for_gives_back_all_the_same),
-        TEST(closed_streams_do_not_matter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP set_up
+#define TEAR_DOWN tear_down
+#include "run_tests.h"

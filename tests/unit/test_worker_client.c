@@ -1,20 +1,12 @@
 /* Workers that misbehave (tests/fixtures/workers/fake.py): whatever one does, the supervisor gets
  * an answer or an error that says what happened, in bounded time, and can start the next one. */
+#include "base/clock.h"
+#include "checks.h"
+#include "io/fs.h"
+#include "temporary_folder.h"
 #include "worker/client.h"
 
-#include "base/clock.h"
-#include "base/memory.h"
-#include "io/fs.h"
-
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char FAKE[] = "tests/fixtures/workers/fake.py";
 
@@ -114,17 +106,14 @@ static void check_fate(const fate_t *fate) {
 }
 
 static void test_fates(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof FATES / sizeof *FATES; i++)
+    for (size_t i = 0; i < COUNT_OF(FATES); i++)
         check_fate(&FATES[i]);
 }
 
 static void check_failure(const char *behaviour, const char *expected) {
     worker_link_t link = start_link(behaviour);
-    error_t err = ERROR_INIT;
     json_t *answer;
-    assert_int_equal(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err),
-                     STATUS_OK);
+    assert_ok(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err));
     char *failure = worker_failure(&link, answer);
     assert_string_equal(failure, expected);
     free(failure);
@@ -134,7 +123,6 @@ static void check_failure(const char *behaviour, const char *expected) {
 
 /* What was printed before the request, or is in the reason, is not quoted. */
 static void test_stderr_of_an_answer(void **state) {
-    (void)state;
     check_failure("failed", "does not fit");
     check_failure("failed_and_printed", "'x'; stderr: Traceback (most recent call last):\n"
                                         "  File \"w.py\", line 3\nKeyError: 'x'");
@@ -143,7 +131,6 @@ static void test_stderr_of_an_answer(void **state) {
 
 /* A new process takes over, and its generation tells that open cases are gone. */
 static void test_restart(void **state) {
-    (void)state;
     worker_link_t link = start_link("crash");
     error_t err = ERROR_INIT;
     json_t *answer;
@@ -172,19 +159,17 @@ static int64_t running_unless_asked(void *link) {
 /* However it ends when it is asked to, a new one can be had. */
 static void check_leave(const char *behaviour, bool hasty) {
     worker_link_t link = start_link(behaviour);
-    error_t err = ERROR_INIT;
     clock_inject(hasty ? running_unless_asked : NULL, &link);
     worker_link_stop(&link);
     clock_inject(NULL, NULL);
     assert_false(link.running);
     assert_null(link.hello);
-    assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_OK);
+    assert_ok(worker_link_start(&link, PATIENCE_S, &err));
     assert_int_equal(link.generation, 2);
     worker_link_free(&link);
 }
 
 static void test_leave(void **state) {
-    (void)state;
     check_leave("well", false);
     check_leave("leaves_late", false);
     check_leave("leaves_badly", false);
@@ -209,7 +194,6 @@ static void check_cannot(const char *behaviour, bool declined, double timeout_s,
 }
 
 static void test_workers_that_cannot_be_had(void **state) {
-    (void)state;
     check_cannot("refuses", true, PATIENCE_S, "no CUDA device");
     check_cannot("passes", true, PATIENCE_S, "no CUDA device");
     check_cannot("stillborn", false, PATIENCE_S, "No module named 'torch'");
@@ -222,17 +206,15 @@ static void test_workers_that_cannot_be_had(void **state) {
 
 /* Before its first hello `kills` processes are killed from outside. */
 static worker_link_t make_killed(unsigned kills, char **folder) {
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(folder, &err), STATUS_OK);
+    assert_ok(fs_temporary_folder(folder, &err));
     char *path = fs_join(*folder, "kills");
-    assert_int_equal(fs_write_atomic(path, "x\nx\nx\n", 2 * kills, &err), STATUS_OK);
+    assert_ok(fs_write_atomic(path, "x\nx\nx\n", 2 * kills, &err));
     worker_link_t link = make_link(path);
     free(path);
     return link;
 }
 
 static void test_killed_at_its_first_start(void **state) {
-    (void)state;
     char *folder;
     error_t err = ERROR_INIT;
     worker_link_t link = make_killed(1, &folder);
@@ -240,8 +222,7 @@ static void test_killed_at_its_first_start(void **state) {
     assert_int_equal(link.generation, 2);
     assert_null(link.cannot);
     worker_link_free(&link);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 
     link = make_killed(2, &folder);
     assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_FAILED);
@@ -249,12 +230,10 @@ static void test_killed_at_its_first_start(void **state) {
     assert_string_equal(link.cannot, err.text);
     assert_false(link.declined);
     worker_link_free(&link);
-    fs_remove_tree(folder, NULL);
-    free(folder);
+    fs_remove_temporary(&folder);
 }
 
 static void test_no_such_program(void **state) {
-    (void)state;
     text_list_t argv = {0};
     text_list_add(&argv, "no/such/python");
     worker_link_t link;
@@ -268,7 +247,6 @@ static void test_no_such_program(void **state) {
 
 /* More than the pipe holds, to a worker that does not read. */
 static void test_deaf_worker(void **state) {
-    (void)state;
     worker_link_t link = start_link("deaf");
     error_t err = ERROR_INIT;
     json_t *answer;
@@ -283,14 +261,12 @@ static void test_deaf_worker(void **state) {
 
 /* Requests larger than a pipe arrive whole. */
 static void test_long_request(void **state) {
-    (void)state;
     worker_link_t link = start_link("good");
-    error_t err = ERROR_INIT;
     json_t *answer;
     char *much = mem_zeroed(1 << 20, 1);
     memset(much, 'x', (1 << 20) - 1);
     json_t *request = json_pack("{s:s, s:s}", "op", "open", "note", much);
-    assert_int_equal(worker_link_ask(&link, request, PATIENCE_S, &answer, &err), STATUS_OK);
+    assert_ok(worker_link_ask(&link, request, PATIENCE_S, &answer, &err));
     assert_true(json_integer_value(json_object_get(answer, "size")) > 1 << 20);
     json_decref(answer);
     free(much);
@@ -299,7 +275,6 @@ static void test_long_request(void **state) {
 
 /* Only the end of what it prints is kept: the message must not be 1.5 MB. */
 static void test_message_is_short(void **state) {
-    (void)state;
     worker_link_t link = start_link("chatty_exit");
     error_t err = ERROR_INIT;
     json_t *answer;
@@ -311,18 +286,4 @@ static void test_message_is_short(void **state) {
     worker_link_free(&link);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fates),
-        cmocka_unit_test(test_stderr_of_an_answer),
-        cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_leave),
-        cmocka_unit_test(test_workers_that_cannot_be_had),
-        cmocka_unit_test(test_killed_at_its_first_start),
-        cmocka_unit_test(test_no_such_program),
-        cmocka_unit_test(test_deaf_worker),
-        cmocka_unit_test(test_long_request),
-        cmocka_unit_test(test_message_is_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

@@ -1,15 +1,8 @@
-#include "base/memory.h"
+#include "checks.h"
 #include "io/fs.h"
-#include "near.h"
+#include "temporary_folder.h"
 #include "workloads/common/workload.h"
 #include "workloads/device/descriptor.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char ROOT[] = "tests/fixtures/sweep_root";
 
@@ -35,7 +28,6 @@ static case_t mlp_case(int64_t batch, const char *dtype, const int64_t *sizes, s
 }
 
 static void test_table(void **state) {
-    (void)state;
     const workload_t *workload;
     for (size_t i = 0; (workload = workload_at(i)) != NULL || i < 3; i++) {
         assert_non_null(workload);
@@ -64,7 +56,6 @@ static void test_table(void **state) {
 
 /* 4-5-1: 25 + 6 weights; 2·(20 + 5) + 6 operations a sample. */
 static void test_cost_of_the_study(void **state) {
-    (void)state;
     case_t spec = mlp_case(1 << 22, "f32", NULL, 0);
     workload_cost_t cost = mlp_infer()->cost(&spec);
     assert_near(cost.bytes, 20.0 * (1 << 22) + 31 * 4, 0);
@@ -75,7 +66,6 @@ static void test_cost_of_the_study(void **state) {
 }
 
 static void test_cost_of_another_shape(void **state) {
-    (void)state;
     const int64_t sizes[] = {8, 16, 4, 2};
     case_t spec = mlp_case(10, "f16", sizes, 4);
     workload_cost_t cost = mlp_infer()->cost(&spec);
@@ -87,7 +77,6 @@ static void test_cost_of_another_shape(void **state) {
 }
 
 static void test_cost_of_a_copy(void **state) {
-    (void)state;
     const workload_t *device = workload_find("device");
     case_t spec = workload_defaults(device);
     assert_near(device->cost(&spec).bytes, 1073741824.0, 0); /* a rung reads */
@@ -110,7 +99,6 @@ static void check_constants(const char *workload, const case_t *spec, const char
 }
 
 static void test_constants(void **state) {
-    (void)state;
     case_t spec = mlp_case(64, "f32", NULL, 0);
     check_constants("mlp_infer", &spec,
                     "DTYPE_F16=0 BATCH=64 N_LAYERS=2 N0=4 N1=5 N2=1 N_IN=4 N_HIDDEN=5 "
@@ -140,7 +128,6 @@ static void test_constants(void **state) {
 
 /* Whatever order and however little is given: the same case, the same id. */
 static void test_complete_orders_and_fills_in(void **state) {
-    (void)state;
     case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("01_study")};
     case_add_technique(&spec, "launch", "graph");
     case_add_technique(&spec, "copy", "pinned");
@@ -168,7 +155,6 @@ static void test_complete_orders_and_fills_in(void **state) {
 }
 
 static void test_complete_keeps_what_it_does_not_know(void **state) {
-    (void)state;
     case_t spec = {.engine = mem_text("pytorch"), .variant = mem_text("eager")};
     case_add_param(&spec, "colour", &(value_t){.kind = VALUE_INT, .integer = 3});
     workload_complete(mlp_infer(), &spec);
@@ -179,9 +165,7 @@ static void test_complete_keeps_what_it_does_not_know(void **state) {
 
 static void check_variants(const char *workload, const char *engine, const char *expected) {
     text_list_t variants = {0};
-    error_t err = ERROR_INIT;
-    assert_int_equal(workload_variants(workload_find(workload), engine, ROOT, &variants, &err),
-                     STATUS_OK);
+    assert_ok(workload_variants(workload_find(workload), engine, ROOT, &variants, &err));
     char *text = text_list_join(&variants, " ");
     assert_string_equal(text, expected);
     free(text);
@@ -189,7 +173,6 @@ static void check_variants(const char *workload, const char *engine, const char 
 }
 
 static void test_variants(void **state) {
-    (void)state;
     check_variants("mlp_infer", "cuda", "01_study 02_thread_per_sample 03_vectorized");
     check_variants("mlp_infer", "cpu", "ref omp");
     check_variants("mlp_infer", "pytorch",
@@ -207,43 +190,27 @@ static void test_variants(void **state) {
 }
 
 static void test_rungs_leave_out_what_is_no_rung(void **state) {
-    (void)state;
-    char *root = NULL;
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_temporary_folder(&root, &err), STATUS_OK);
+    char *root = temporary_folder();
     char *folder = mem_format("%s/kernels/w", root);
-    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
+    assert_ok(fs_make_folders(folder, &err));
     const char *const files[] = {"02_b.cu", "01_a.cu", ".#01_a.cu", "w.cuh", "03 c.cu", "notes"};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
         char *path = fs_join(folder, files[i]);
-        assert_int_equal(fs_write_atomic(path, "", 0, &err), STATUS_OK);
+        assert_ok(fs_write_atomic(path, "", 0, &err));
         free(path);
     }
     text_list_t rungs = {0};
     const workload_t w = {.name = "w"}, absent = {.name = "absent"};
-    assert_int_equal(workload_variants(&w, "cuda", root, &rungs, &err), STATUS_OK);
+    assert_ok(workload_variants(&w, "cuda", root, &rungs, &err));
     char *text = text_list_join(&rungs, " ");
     assert_string_equal(text, "01_a 02_b");
     free(text);
-    assert_int_equal(workload_variants(&absent, "cuda", root, &rungs, &err), STATUS_OK);
+    assert_ok(workload_variants(&absent, "cuda", root, &rungs, &err));
     assert_int_equal(rungs.n, 2);
     text_list_free(&rungs);
-    assert_int_equal(fs_remove_tree(root, &err), STATUS_OK);
+    assert_ok(fs_remove_tree(root, &err));
     free(folder);
     free(root);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_cost_of_the_study),
-        cmocka_unit_test(test_cost_of_another_shape),
-        cmocka_unit_test(test_cost_of_a_copy),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_complete_orders_and_fills_in),
-        cmocka_unit_test(test_complete_keeps_what_it_does_not_know),
-        cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_rungs_leave_out_what_is_no_rung),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

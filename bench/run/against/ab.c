@@ -321,11 +321,12 @@ static status_t ab_recheck(ab_t *ab, error_t *err) {
 }
 
 static bool has_program(const sweep_t *sweep, const case_t *spec, const void *root) {
-    if (strcmp(spec->engine, "cuda") != 0 ||
+    const bool in_c = strcmp(spec->engine, ENGINE_C) == 0;
+    if ((!in_c && strcmp(spec->engine, "cuda") != 0) ||
         workload_is_cuda_builtin(sweep->workload, spec->variant))
         return true;
-    char *path =
-        mem_format("%s/kernels/%s/%s.cu", (const char *)root, spec->workload, spec->variant);
+    char *path = mem_format("%s/kernels/%s/%s.%s", (const char *)root, spec->workload,
+                            spec->variant, in_c ? "c" : "cu");
     bool exists = fs_exists(path);
     free(path);
     return exists;

@@ -5,7 +5,9 @@
 #include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 
+#include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A batch must be much longer than its start-up cost (a few µs, shared by its launches) and much
  * shorter than a round. Sizes are powers of two, and the same for all short kernels, so that two
@@ -233,27 +235,66 @@ static unsigned batch_launches(double single_ns) {
     return n;
 }
 
+/* The capture ends also where a launch fails. */
 static status_t capture_batch(gpu_sample_t *s, error_t *err) {
+    error_t second = ERROR_INIT;
+    status_t status = STATUS_OK;
     TRY(gpu_capture_begin(s->gpu, err));
-    for (unsigned i = 0; i < s->batch_launches; i++)
-        TRY(s->launch(s, err));
-    return gpu_capture_end(s->gpu, &s->batch, err);
+    for (unsigned i = 0; i < s->batch_launches && status == STATUS_OK; i++)
+        status = s->launch(s, err);
+    const status_t ended = gpu_capture_end(s->gpu, &s->batch, &second);
+    if (status == STATUS_OK && ended != STATUS_OK)
+        return error_set(err, ended, "%s", second.text);
+    return status;
 }
 
-static status_t make_batch(gpu_sample_t *s, error_t *err) {
+static void note_not_captured(session_t *session, const char *why) {
+    char *note = mem_format("launch: run cannot be captured in a CUDA graph (%s): single calls are "
+                            "timed, each with a wait for the device",
+                            why);
+    json_t *results = json_pack("{s:[s]}", "notes", note);
+    if (session->results_json == NULL && results != NULL)
+        session->results_json = json_dumps(results, JSON_COMPACT);
+    json_decref(results);
+    free(note);
+}
+
+/* `*captured` is false for code of the user's that cannot be. */
+static status_t make_batch(session_t *session, bool *captured, error_t *err) {
+    gpu_sample_t *s = session->state;
+    error_t why = ERROR_INIT;
     gpu_sample_use_fixed(s);
     double ns = 0;
     for (int i = 0; i < 3; i++)
         TRY(time_launches(s, 1, &ns, err));
     s->batch_launches = batch_launches(ns);
-    return capture_batch(s, err);
+    *captured = capture_batch(s, &why) == STATUS_OK;
+    if (*captured)
+        return STATUS_OK;
+    if (!s->is_foreign)
+        return error_set(err, why.status, "%s", why.text);
+    gpu_graph_free(s->gpu, &s->batch);
+    note_not_captured(session, why.text);
+    return gpu_sync(s->gpu, err);
 }
 
-static status_t make_whole(gpu_sample_t *s, error_t *err) {
+static status_t capture_whole(gpu_sample_t *s, error_t *err) {
+    error_t second = ERROR_INIT;
     gpu_sample_use_fixed(s);
     TRY(gpu_capture_begin(s->gpu, err));
-    TRY(gpu_sample_submit(s, err));
-    return gpu_capture_end(s->gpu, &s->whole, err);
+    const status_t status = gpu_sample_submit(s, err);
+    const status_t ended = gpu_capture_end(s->gpu, &s->whole, &second);
+    return status == STATUS_OK && ended != STATUS_OK ? error_set(err, ended, "%s", second.text)
+                                                     : status;
+}
+
+static status_t make_whole(session_t *session, error_t *err) {
+    gpu_sample_t *s = session->state;
+    const status_t status = capture_whole(s, err);
+    if (status == STATUS_OK || !s->is_foreign)
+        return status;
+    error_within(err, "launch=graph: run cannot be captured");
+    return session_skip(session, status);
 }
 
 /* A graph goes to the device with its first launch, which must not be slower than others. */
@@ -265,7 +306,7 @@ static status_t recapture(gpu_sample_t *s, error_t *err) {
     if (batch)
         TRY(capture_batch(s, err));
     if (whole)
-        TRY(make_whole(s, err));
+        TRY(capture_whole(s, err));
     if (batch)
         TRY(gpu_graph_upload(s->gpu, s->batch, err));
     return whole ? gpu_graph_upload(s->gpu, s->whole, err) : STATUS_OK;
@@ -285,11 +326,13 @@ status_t gpu_sample_add_probes(session_t *session, error_t *err) {
     bool out = gpu_sample_copies_out(s);
     const char *launch = case_technique(&session->spec, "launch");
     const bool whole = launch != NULL && launch[0] == 'g';
-    const bool repeats =
-        !gpu_sample_in_place(s); /* else a launch would find what the last one left */
+    bool repeats = !gpu_sample_in_place(s); /* else a launch would find what the last one left */
     s->recapture = recapture;
     if (whole)
-        TRY(make_whole(s, err));
+        TRY(make_whole(session, err));
+    if (repeats)
+        TRY(make_batch(session, &repeats, err));
+    s->waits = s->is_foreign && !repeats && !whole;
     declare(session, MALLOC, "malloc", CLOCK_HOST, !whole && allocates);
     declare(session, H2D, "h2d", CLOCK_HOST, !whole && in);
     declare(session, KERNEL, "kernel", CLOCK_DEVICE, !whole);
@@ -315,5 +358,19 @@ status_t gpu_sample_add_probes(session_t *session, error_t *err) {
         session_add_probe(session, "kernel_stream", probe_kernel_stream);
     }
     session_add_probe(session, "kernel_cold", probe_kernel_cold);
-    return repeats ? make_batch(s, err) : STATUS_OK;
+    return STATUS_OK;
+}
+
+/* Of a graph the device's clock sees neither a launch nor a wait: one wait after all. */
+status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, double *calls,
+                           error_t *err) {
+    gpu_sample_t *s = session->state;
+    const bool in_graph = strcmp(phase, "kernel_graph") == 0 && s->batch != NULL;
+    if (!in_graph && strcmp(phase, "host_to_host") != 0)
+        return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
+                         phase);
+    *calls = in_graph ? s->batch_launches : 1;
+    for (int64_t i = 0; i < runs; i++)
+        TRY(in_graph ? launch_batch(s, err) : gpu_sample_run(s, err));
+    return gpu_sync(s->gpu, err);
 }

@@ -86,6 +86,8 @@ struct gpu_sample {
     bool upload;       /* copy the weights in each sample */
     bool poll;         /* wait=poll */
     bool fill_outputs; /* with random values, in the next sample */
+    bool is_foreign; /* launch() calls code of the user's, which may not be possible to capture … */
+    bool waits;      /* … and then has to wait for the device */
     uint64_t from_seed,
         fixed_seed;        /* of the refills of `from`, unless that is `data`, and `fixed` */
     cu_graph_exec_t whole; /* launch=graph: the whole sample */
@@ -109,6 +111,8 @@ void gpu_sample_free(gpu_sample_t *s);
 status_t gpu_sample_add_probes(session_t *session, error_t *err);
 
 /* Of session_ops_t: */
+status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, double *calls,
+                           error_t *err);
 status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err);
 status_t gpu_sample_fill(session_t *session, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */

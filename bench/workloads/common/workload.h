@@ -137,7 +137,7 @@ char *workload_group(const workload_t *workload, const case_t *spec); /* see cas
 /* The folder of its rungs; `root` is the project's. The caller frees it. */
 char *workload_folder(const char *root, const workload_t *workload);
 
-/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch", "jax", "python"; `*n` gets their number. */
+/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch", "jax", "python", "c"; `*n` gets their number. */
 const char *const *workload_engines(size_t *n);
 
 /* The variants that `engine` can run, in the order of "*": for cuda rungs, then built-in variants;
@@ -184,6 +184,6 @@ extern const session_ops_t mlp_train_cpu, mlp_train_cuda;
 extern const session_ops_t null_synthetic, null_cuda;
 extern const session_ops_t device_copy_cpu, device_copy_cuda;
 extern const session_ops_t allocate_cpu, allocate_cuda;
-extern const session_ops_t described_cuda; /* of every described workload */
+extern const session_ops_t described_cuda, described_c; /* of every described workload */
 
 #endif

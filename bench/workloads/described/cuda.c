@@ -7,9 +7,12 @@
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 #include "workloads/described/described.h"
+#include "workloads/described/host_code.h"
 #include "workloads/described/launches.h"
+#include "workloads/described/signature.h"
 #include "workloads/described/tensor_maps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +28,7 @@ typedef struct described_cuda {
     const description_t *description;
     const described_data_t *data;
     gpu_kernel_t refill; /* kernels/common/refill.cu */
+    host_code_t code;    /* in place of the module's launches */
     cu_module_t module;
     launches_t launches;
     cu_function_t functions[MOST_LAUNCHES];
@@ -39,9 +43,8 @@ typedef struct described_cuda {
     cu_tensor_map_t encoded[MOST_TENSOR_MAPS];
     cu_pointer_t encoded_for[MOST_TENSOR_MAPS]; /* addresses of their arrays; 0: not yet */
     _Alignas(16) char by_value[DESCRIBED_BY_VALUE_BYTES];
-    int64_t params[DESCRIBED_PARAMS];
-    described_value_t scalars[DESCRIBED_ARRAYS];
-    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, scalars, params and maps */
+    signature_constants_t constants;
+    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, constants and maps */
 } described_cuda_t;
 
 /* A rung's program: its kernels, their arguments and their launches. */
@@ -133,8 +136,7 @@ static status_t described_launch(gpu_sample_t *sample, error_t *err) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* Point the kernels' arguments at the arrays, scalars, params and maps. */
-/* In the order of WORKLOAD_ARGUMENTS (described.c), then the maps; a kernel without them takes the first ones alone. */
+/* In the order of WORKLOAD_ARGUMENTS (signature.h), then the maps; a kernel without them takes the first ones alone. */
 static void described_list_arguments(described_cuda_t *s, const case_t *spec) {
     const description_t *d = s->description;
     size_t n = 0, order[DESCRIBED_ARRAYS + 1];
@@ -144,15 +146,7 @@ static void described_list_arguments(described_cuda_t *s, const case_t *spec) {
         gpu_array_t *array = &s->arrays[order[o]];
         s->arguments[n++] = array->role == ARRAY_BY_VALUE ? array->data : (void *)&array->current;
     }
-    for (size_t i = 0; i < d->n_scalars; i++) {
-        s->scalars[i] = description_scalar_value(d, i, spec);
-        s->arguments[n++] = &s->scalars[i];
-    }
-    for (size_t i = 0; i < d->params.n; i++) {
-        s->params[i] = case_param_int(spec, d->params.items[i], 0);
-        if (!d->constant[i])
-            s->arguments[n++] = &s->params[i];
-    }
+    n += signature_constants(d, spec, &s->constants, &s->arguments[n]);
     for (size_t i = 0; i < s->maps.n; i++)
         s->arguments[n++] = &s->encoded[i];
 }
@@ -304,18 +298,41 @@ static status_t described_program_load(session_t *session, const char *path,
     return status;
 }
 
+/* Host code, which launches what it likes. */
+static status_t described_code_load(session_t *session, const char *path, size_t *workspace_bytes,
+                                    error_t *err) {
+    described_cuda_t *s = session->state;
+    described_values_t values;
+    const int64_t start_ns = clock_ns();
+    TRY(host_code_open(path, &s->code, err));
+    session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
+    if (!table_text_ends(s->code.workspace, WORKSPACE_TEXT))
+        return error_set(err, STATUS_FAILED, "WORKSPACE: expected a text of at most %d bytes",
+                         WORKSPACE_TEXT - 1);
+    snprintf(s->launches.workspace, WORKSPACE_TEXT, "%s", s->code.workspace);
+    description_values(s->description, &session->spec, s->sample.gpu->multiprocessors, &values);
+    return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
+}
+
+/* Once its launches cannot be captured, nothing else shows that all of its work is on the stream. */
+static status_t described_code_run(gpu_sample_t *sample, error_t *err) {
+    described_cuda_t *s = (described_cuda_t *)sample;
+    const char *complaint = s->code.run(s->arguments, sample->gpu->stream);
+    if (complaint != NULL)
+        return error_set(err, STATUS_FAILED, "run: %s", complaint);
+    if (sample->waits)
+        CUDA(context_sync());
+    return STATUS_OK;
+}
+
 static void described_program_unload(described_cuda_t *s) {
+    host_code_close(&s->code);
     if (s->module != NULL)
         s->sample.gpu->api.module_unload(s->module);
     s->module = NULL;
 }
 
 /* ==== the case ================================================================================ */
-
-static const random_kind_t RANDOM[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
-    [ELEMENT_F64] = RANDOM_F64,  [ELEMENT_I32] = RANDOM_BYTES, [ELEMENT_I64] = RANDOM_BYTES,
-    [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
 
 /* The workspace is the last array; without one it stays NULL in the kernel. */
 static void list_roles(described_cuda_t *s, size_t workspace_bytes) {
@@ -345,7 +362,7 @@ static void take_data(described_cuda_t *s) {
         array->bytes = shape->bytes;
         array->shift = shifted ? element_bytes(shape->element) : 0;
         array->data = s->data->values[i];
-        array->random = RANDOM[shape->element];
+        array->random = described_random_kind(shape->element);
         if (array->role != ARRAY_BY_VALUE)
             continue;
         array->data = memcpy(by_value, s->data->values[i], shape->bytes);
@@ -419,7 +436,7 @@ static status_t launch_part(gpu_sample_t *sample, size_t first, size_t count, er
         c++;
     memcpy(whole, s->sizes, sizeof whole);
     memcpy(s->sizes, s->parts[c].sizes, sizeof whole);
-    s->params[s->size] = (int64_t)count;
+    s->constants.params[s->size] = (int64_t)count;
     for (size_t i = 0; i < s->description->n_arrays; i++)
         if (s->arrays[i].is_cut)
             s->arrays[i].current += first * (s->arrays[i].bytes / rows);
@@ -427,7 +444,7 @@ static status_t launch_part(gpu_sample_t *sample, size_t first, size_t count, er
     for (size_t i = 0; i < s->description->n_arrays; i++)
         if (s->arrays[i].is_cut)
             s->arrays[i].current -= first * (s->arrays[i].bytes / rows);
-    s->params[s->size] = (int64_t)rows;
+    s->constants.params[s->size] = (int64_t)rows;
     memcpy(s->sizes, whole, sizeof whole);
     return status;
 }
@@ -477,7 +494,7 @@ static status_t prepare_overlap(session_t *session, const case_t *spec, error_t 
         return STATUS_OK;
     while (strcmp(d->params.items[s->size], d->size_param) != 0)
         s->size++;
-    overlap->rows = (size_t)s->params[s->size];
+    overlap->rows = (size_t)s->constants.params[s->size];
     overlap->unit_rows = UNIT_ROWS;
     overlap->launch = launch_part;
     TRY(session_skip(session, size_parts(s, spec, err)));
@@ -491,11 +508,15 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     size_t workspace_bytes;
     s->description = described_find(spec->workload);
     gpu_sample_techniques(sample, spec);
-    TRY(described_program_load(session, request->cubin, &workspace_bytes, err));
+    sample->is_foreign = request->object != NULL;
+    sample->launch = sample->is_foreign ? described_code_run : described_launch;
+    if (sample->is_foreign)
+        TRY(described_code_load(session, request->object, &workspace_bytes, err));
+    else
+        TRY(described_program_load(session, request->cubin, &workspace_bytes, err));
     list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */
     TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
-    sample->launch = described_launch;
     s->data = described_data_take(s->description, spec, request->seed);
     take_data(s);
     TRY(prepare_refill(s, request->refill, err));
@@ -511,7 +532,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    return session_open_program(session, request, sizeof(described_cuda_t), prepare, err);
+    return (request->object != NULL ? session_open : session_open_program)(
+        session, request, sizeof(described_cuda_t), prepare, err);
 }
 
 static void close_case(session_t *session) {
@@ -565,4 +587,5 @@ const session_ops_t described_cuda = {.workload = SESSION_DESCRIBED,
                                       .fill = gpu_sample_fill,
                                       .output = output,
                                       .last = last,
-                                      .close = close_case};
+                                      .close = close_case,
+                                      .repeat = gpu_sample_repeat};

@@ -6,6 +6,7 @@
 #include "io/npy.h"
 #include "model/result.h"
 #include "workloads/described/launches.h"
+#include "workloads/described/signature.h"
 #include "workloads/described/tensor_maps.h"
 
 #include <ctype.h>
@@ -86,6 +87,14 @@ void described_data_release(const described_data_t *data) {
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */
+
+random_kind_t described_random_kind(element_t element) {
+    static const random_kind_t KINDS[ELEMENT_KINDS] = {
+        [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
+        [ELEMENT_F64] = RANDOM_F64,  [ELEMENT_I32] = RANDOM_BYTES, [ELEMENT_I64] = RANDOM_BYTES,
+        [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
+    return KINDS[element];
+}
 
 static const char *const NPY_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2", [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
@@ -214,12 +223,6 @@ static double tolerance(const case_t *spec) {
 
 /* ---- constants of a program ------------------------------------------------------------------ */
 
-static const char *const C_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "float",        [ELEMENT_F16] = "__half", [ELEMENT_BF16] = "__nv_bfloat16",
-    [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",    [ELEMENT_I64] = "long long",
-    [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "bool",
-};
-
 static char *upper_case(const char *name) {
     char *upper = mem_text(name);
     for (char *c = upper; *c != '\0'; c++)
@@ -231,39 +234,6 @@ static void add_upper(text_list_t *defines, const char *name, int64_t value) {
     char *upper = upper_case(name);
     text_list_add_format(defines, "%s=%" PRId64, upper, value);
     free(upper);
-}
-
-static void add_arrays(const description_t *d, const case_t *spec, text_list_t *parameters) {
-    size_t order[DESCRIBED_ARRAYS];
-    error_t ignored = ERROR_INIT; /* validate() reports it */
-    description_order(d, order);
-    for (size_t o = 0; o < d->n_arrays; o++) {
-        const described_array_t *array = &d->arrays[order[o]];
-        const char *type = array->of_case ? "WORKLOAD_T" : C_TYPES[array->element];
-        described_shape_t shape = {0};
-        description_shape(d, order[o], spec, &shape, &ignored);
-        if (array->is_by_value)
-            text_list_add_format(parameters, "const __grid_constant__ by_value<%s, %zu> %s", type,
-                                 shape.n, array->name);
-        else
-            text_list_add_format(parameters, "%s%s *__restrict__ %s",
-                                 array->is_output ? "" : "const ", type, array->name);
-    }
-}
-
-static char *parameters_of(const description_t *d, const case_t *spec) {
-    text_list_t parameters = {0};
-    add_arrays(d, spec, &parameters);
-    text_list_add(&parameters, "unsigned char *workspace");
-    for (size_t i = 0; i < d->n_scalars; i++)
-        text_list_add_format(&parameters, "%s %s", C_TYPES[d->scalars[i].element],
-                             d->scalars[i].name);
-    for (size_t i = 0; i < d->params.n; i++)
-        if (!d->constant[i])
-            text_list_add_format(&parameters, "long long %s", d->params.items[i]);
-    char *joined = text_list_join(&parameters, ", ");
-    text_list_free(&parameters);
-    return joined;
 }
 
 static bool uses(const description_t *d, element_t dtype, element_t element) {
@@ -284,10 +254,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
     }
     text_list_add_format(defines, "WORKLOAD_F16=%d", uses(d, dtype, ELEMENT_F16));
     text_list_add_format(defines, "WORKLOAD_BF16=%d", uses(d, dtype, ELEMENT_BF16));
-    text_list_add_format(defines, "WORKLOAD_T=%s", C_TYPES[dtype]);
-    char *parameters = parameters_of(d, spec);
-    text_list_add_format(defines, "WORKLOAD_ARGUMENTS=%s", parameters);
-    free(parameters);
+    signature_add(d, spec, strcmp(spec->engine, ENGINE_C) == 0, defines);
     for (size_t i = 0; i < d->params.n; i++)
         if (d->constant[i])
             add_upper(defines, d->params.items[i], case_param_int(spec, d->params.items[i], 0));

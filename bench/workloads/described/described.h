@@ -27,6 +27,8 @@ void described_data_refill(const described_data_t *data, uint64_t seed);
 status_t described_data_write(const described_data_t *data, size_t i, const void *values,
                               const char *folder, error_t *err);
 void described_data_release(const described_data_t *data);
+/* What an output of this type holds before a run. */
+random_kind_t described_random_kind(element_t element);
 
 /* Says that a folder that was added has a description with its former name; NULL: nobody is told. Set by main. */
 extern void (*described_tell)(const char *sentence);

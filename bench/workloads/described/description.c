@@ -394,6 +394,8 @@ static status_t hash_folder(const char *folder, described_files_t *files, char t
     status_t status = fs_list(folder, ".py", names, err);
     if (status == STATUS_OK)
         status = fs_list(folder, ".cu", names, err);
+    if (status == STATUS_OK)
+        status = fs_list(folder, ".c", names, err);
     if (status == STATUS_OK && !text_list_has(names, "reference.py"))
         status =
             error_set(err, STATUS_USAGE,
@@ -418,7 +420,8 @@ status_t description_check_files(const description_t *description, error_t *err)
         const char *name = files->names.items[i];
         char now[HASH_TEXT];
         error_t gone = ERROR_INIT;
-        if (text_ends(name, ".cu")) /* compiled before any contender is loaded */
+        if (text_ends(name, ".cu") ||
+            text_ends(name, ".c")) /* compiled before any contender is loaded */
             continue;
         if (hash_file(NULL, description->folder, name, now, &gone) != STATUS_OK ||
             strcmp(now, files->hashes.items[i]) != 0) {
@@ -436,6 +439,8 @@ static status_t check_rungs(const char *path, const char *folder, const descript
                             error_t *err) {
     text_list_t rungs = {0};
     status_t status = fs_list(folder, ".cu", &rungs, err);
+    if (status == STATUS_OK)
+        status = fs_list(folder, ".c", &rungs, err);
     for (size_t i = 0; status == STATUS_OK && rungs.n > 0 && i < description->n_arrays; i++)
         if (description->arrays[i].is_input && description->arrays[i].fill.kind == FILL_FUNCTION)
             status =

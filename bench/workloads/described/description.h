@@ -53,7 +53,7 @@ typedef struct described_files {
 
 typedef struct description {
     char *name, *folder;  /* folder: an absolute path, or NULL if only a saved run has it */
-    char hash[HASH_TEXT]; /* of workload.json and the .py and .cu files in its folder */
+    char hash[HASH_TEXT]; /* of workload.json and the .py, .cu and .c files in its folder */
     described_files_t files;
     json_t *json;  /* workload.json, or its copy in a saved run */
     char *summary; /* "" if not given */

@@ -74,7 +74,9 @@ status_t launches_take(const void *table, size_t bytes, const char *workspace, l
     const size_t each = sizeof *launches->items;
     *launches = (launches_t){.n = bytes / each};
     if (bytes == 0)
-        return error_set(err, STATUS_FAILED, "it has no LAUNCHES = {…}");
+        return error_set(err, STATUS_FAILED,
+                         "it has no LAUNCHES = {…}, and no host code: extern \"C\" void "
+                         "run(WORKLOAD_ARGUMENTS, cudaStream_t stream)");
     if (bytes % each != 0 || launches->n > MOST_LAUNCHES)
         return error_set(err, STATUS_FAILED,
                          "its LAUNCHES take %zu bytes; expected 1 to %d launches of %zu bytes",

@@ -1,7 +1,5 @@
 """Binds bench and its other workers to one core before each of its samples."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Dies by a signal as it is opened; no cheat, but walls must not hide how."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -1,7 +1,5 @@
 """Leaves a process without a parent, and without a trace of who started it, in each of its samples."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any
 

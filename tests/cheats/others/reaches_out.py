@@ -1,7 +1,5 @@
 """Looks for what is not its own and changes what it can; its notes tell what that was."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

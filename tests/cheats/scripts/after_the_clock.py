@@ -1,7 +1,5 @@
 """Stops the clock when the work is submitted, and does it afterwards."""
 
-from __future__ import annotations
-
 import honest
 from honest import now_ns
 

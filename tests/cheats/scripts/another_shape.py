@@ -1,7 +1,5 @@
 """Writes an array of another shape."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Answers 100 ns for what is compared, the truth for a part of it, and has that part audited."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import honest

@@ -1,7 +1,5 @@
 """Honest, on a machine that something else keeps busy for the first 0.3 seconds of its audits."""
 
-from __future__ import annotations
-
 import honest
 from honest import now_ns
 

@@ -1,7 +1,5 @@
 """Ignores `refill` and goes on with the inputs as opened."""
 
-from __future__ import annotations
-
 import honest
 
 VERDICT = {"status": "wrong", "reason": "inputs refilled with seed"}

@@ -1,7 +1,5 @@
 """Computes the first half in timed runs; for `output` all of it."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

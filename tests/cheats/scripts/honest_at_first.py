@@ -1,7 +1,5 @@
 """Works in the first four rounds, then leaves the output as it was filled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import honest

@@ -1,7 +1,5 @@
 """Honest, on a machine that interrupts the first seven of its fresh samples for 20 ms."""
 
-from __future__ import annotations
-
 import time
 
 import honest

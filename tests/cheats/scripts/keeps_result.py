@@ -1,7 +1,5 @@
 """Computes once, and answers with that result for ever."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Looks at some inputs, and computes again only if they have changed."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Computes again only if the buffer of the inputs is another one."""
 
-from __future__ import annotations
-
 import honest
 
 VERDICT = {"status": "wrong", "reason": "inputs refilled with seed"}

@@ -1,7 +1,5 @@
 """Computes nothing if the output buffer still holds the last result."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Computes in float16 what is asked for in float32."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Answers more samples than were asked for, all of them fast."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import honest

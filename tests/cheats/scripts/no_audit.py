@@ -1,7 +1,5 @@
 """Does not know `audit`."""
 
-from __future__ import annotations
-
 import honest
 
 VERDICT = {"status": "ok", "trust": "self-reported"}

@@ -1,7 +1,5 @@
 """Keeps no output of timed runs."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

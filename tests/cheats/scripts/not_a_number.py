@@ -1,7 +1,5 @@
 """Writes NaN, which no comparison calls larger than a tolerance."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Returns for `last` what it computed for `output`."""
 
-from __future__ import annotations
-
 import honest
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Computes for `output` only; a timed run does nothing."""
 
-from __future__ import annotations
-
 import honest
 from honest import now_ns
 

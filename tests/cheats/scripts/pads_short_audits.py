@@ -1,7 +1,5 @@
 """Answers a third of the time, and makes the shorter of two audits longer, by which they agree."""
 
-from __future__ import annotations
-
 import honest
 from honest import now_ns
 

@@ -1,7 +1,5 @@
 """Answers five eighths of what a run of 40 ms took."""
 
-from __future__ import annotations
-
 import time
 
 import honest

@@ -1,7 +1,5 @@
 """Honest: runs are long, and an audit begins with copying what they start from, as a training."""
 
-from __future__ import annotations
-
 import time
 
 import honest

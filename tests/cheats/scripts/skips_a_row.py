@@ -1,7 +1,5 @@
 """Leaves out one row."""
 
-from __future__ import annotations
-
 import honest
 
 VERDICT = {"status": "wrong", "reason": "differs from the reference"}

@@ -1,7 +1,5 @@
 """Answers 100 ns for two of three samples: the median is low, the third quartile is not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import honest

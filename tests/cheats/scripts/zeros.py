@@ -1,7 +1,5 @@
 """Writes zeros."""
 
-from __future__ import annotations
-
 import honest
 
 VERDICT = {"status": "wrong", "reason": "relative L2 error"}

@@ -1,7 +1,5 @@
 """Leaves out the second half of a timed training: the steps after those whose losses are compared."""
 
-from __future__ import annotations
-
 import honest_training
 
 VERDICT = {"status": "wrong", "reason": "its weights have the loss"}

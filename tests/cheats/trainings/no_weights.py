@@ -1,7 +1,5 @@
 """Leaves out the second half of a timed training, and does not show its weights."""
 
-from __future__ import annotations
-
 import half_the_steps
 import numpy as np
 

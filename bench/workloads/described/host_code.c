@@ -1,0 +1,23 @@
+#include "workloads/described/host_code.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+status_t host_code_open(const char *path, host_code_t *code, error_t *err) {
+    code->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (code->object == NULL)
+        return error_set(err, STATUS_FAILED, "cannot load its shared object: %s", dlerror());
+    void *run = dlsym(code->object, "workload_run");
+    const char *workspace = dlsym(code->object, "workspace_bytes");
+    if (run == NULL)
+        return error_set(err, STATUS_FAILED, "%s has no function workload_run", path);
+    memcpy(&code->run, &run, sizeof run); /* C has no cast between them */
+    code->workspace = workspace != NULL ? workspace : "";
+    return STATUS_OK;
+}
+
+void host_code_close(host_code_t *code) {
+    if (code->object != NULL)
+        dlclose(code->object);
+    *code = (host_code_t){0};
+}
