@@ -9,6 +9,7 @@ import pytest
 from operator_folders import X, Y, make_project, write_operator
 from project import FIXTURES, bench, write_sweep
 from test_operator_cuda import ALLOCATES, HEAD, REPEATS, SAMPLE, Gpu, cuda, ok
+from test_operator_host_code import add_nvcc
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -155,6 +156,33 @@ def test_parts_are_launched_with_their_size(tmp_path: Path) -> None:
     sizes = [400001, 222208, 400001 - 222208, 100]
     rest = "threads=256,1,1 shared=0 cluster=1,1,1 cooperative=0"
     assert gpu.launches() == {f"honest grid={-(-n // 256)},1,1 {rest}" for n in sizes}
+
+
+HOST = """
+#include "common/workload.cuh"
+static void all(const kernel_t *, void *const *a) {
+    const float *x = *(const float **)a[0], *w = *(const float **)a[1], *v = (const float *)a[2];
+    const float *t = *(const float **)a[3], *u = *(const float **)a[4];
+    for (long long i = 0; i < *(long long *)a[6]; i++)
+        (*(float **)a[5])[i] = x[i] * (w[0] + t[1]) + v[2] + u[0];
+}
+extern "C" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream) {
+    launch(all, stream, x, w, v, t, u, y, n);
+}
+"""
+
+
+def test_host_code_gets_them_too(tmp_path: Path) -> None:
+    folder = write_operator(
+        tmp_path / "roles", {"reference.py": REFERENCE, "code.cu": HOST}, **ROLES
+    )
+    gpu = Gpu(tmp_path / "gpu", more_in_c=IN_C)
+    add_nvcc(gpu, tmp_path)
+    contenders = [cuda("code"), cuda("code", copy=["overlapped"], launch=["graph"])]
+    cases = gpu.run(folder, contenders, axes={"n": [400001]}, min_rounds=4)
+    assert len(cases) == 2
+    for case in cases.values():
+        ok(case)
 
 
 def test_parts_that_cannot_be_launched(tmp_path: Path) -> None:
