@@ -24,9 +24,9 @@ typedef WORKLOAD_T T;
 #ifndef WORKLOAD_CONSTANT // not of functions of the host
 #define WORKLOAD_CONSTANT __grid_constant__
 #endif
-template <class E, unsigned long long N> struct by_value {
-    E value[N];
-    __host__ __device__ operator const E *() const { return value; }
+template <class element, unsigned long long count> struct by_value { // names in capitals may be constant params
+    element value[count];
+    __host__ __device__ operator const element *() const { return value; }
 };
 
 #define KERNEL(name) extern "C" __global__ void name(WORKLOAD_ARGUMENTS)

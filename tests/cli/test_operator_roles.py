@@ -149,11 +149,11 @@ def test_parts_are_launched_with_their_size(tmp_path: Path) -> None:
     cases = gpu.run(
         folder,
         [cuda("honest", copy=["overlapped"])],
-        axes={"n": [400001, 100]},
+        axes={"n": [300001, 100]},
     )
     assert [ok(case) for case in cases.values()] == [SAMPLE | REPEATS] * 2
     # The output is as large as the input: a chunk of 5/9 of the rows, in units of 1024, and the rest.
-    sizes = [400001, 222208, 400001 - 222208, 100]
+    sizes = [300001, 165888, 300001 - 165888, 100]
     rest = "threads=256,1,1 shared=0 cluster=1,1,1 cooperative=0"
     assert gpu.launches() == {f"honest grid={-(-n // 256)},1,1 {rest}" for n in sizes}
 
@@ -179,17 +179,17 @@ def test_host_code_gets_them_too(tmp_path: Path) -> None:
     gpu = Gpu(tmp_path / "gpu", more_in_c=IN_C)
     add_nvcc(gpu, tmp_path)
     contenders = [cuda("code"), cuda("code", copy=["overlapped"], launch=["graph"])]
-    cases = gpu.run(folder, contenders, axes={"n": [400001]}, min_rounds=4)
+    cases = gpu.run(folder, contenders, axes={"n": [300001]}, min_rounds=4)
     assert len(cases) == 2
     for case in cases.values():
         ok(case)
 
 
 def test_parts_that_cannot_be_launched(tmp_path: Path) -> None:
-    gpu, folder = project(tmp_path, "honest", where="n % 3 == 2 || n == 1000")
-    cases = gpu.run(folder, [cuda("honest", copy=["overlapped"])], axes={"n": [400001]})
+    gpu, folder = project(tmp_path, "honest", where="n % 3 == 1 || n == 1000")
+    cases = gpu.run(folder, [cuda("honest", copy=["overlapped"])], axes={"n": [300001]})
     [case] = cases.values()
-    reason = 'copy=overlapped, n = 222208: where: "n % 3 == 2 || n == 1000" is false'
+    reason = 'copy=overlapped, n = 165888: where: "n % 3 == 1 || n == 1000" is false'
     assert (case["status"], case["reason"]) == ("skipped", reason)
 
 
@@ -235,6 +235,8 @@ def test_too_much_by_value_at_a_size(tmp_path: Path) -> None:
 
 
 def test_forward_pass_of_mlp_infer_as_a_description() -> None:
-    printed = bench("workload", "check", FIXTURES / "operators" / "mlp", "--emulate").stdout
-    assert "03_vectorized  right in 3 cases" in printed
+    sizes = [f"--set={name}" for name in ("batch=300", "inputs=4", "hidden=5", "outputs=1")]
+    mlp = FIXTURES / "operators" / "mlp"
+    printed = bench("workload", "check", mlp, "--emulate", *sizes).stdout
+    assert "03_vectorized  right in 1 case\n" in printed
     assert "w1     weights by value  f32    5 × 4" in printed
