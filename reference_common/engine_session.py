@@ -116,7 +116,7 @@ class EngineSession(ABC):
 
     engine: str
     workloads: Mapping[str, Workload[Any]]
-    open_keys: tuple[str, ...] = ("results",)
+    open_keys: tuple[str, ...] = ("results", "inputs")
     """What `open` may have in every case."""
 
     def __init__(self, device: Device) -> None:
@@ -155,6 +155,10 @@ class EngineSession(ABC):
 
     def prepare(self, request: protocol.OpenRequest) -> None:  # noqa: B027 -- optional
         """Set what a case needs before it is built; raises `Skip` if it cannot be had here."""
+
+    def write_inputs(self, request: protocol.InputsRequest) -> None:
+        """Write what the function `inputs` of an operator's reference makes."""
+        raise CaseError(f"inputs: {self.engine} makes none")
 
     def turn(self) -> AbstractContextManager[None]:
         """Return what surrounds the opening of a case: the time in which it may choose by timing.
@@ -230,6 +234,9 @@ class EngineSession(ABC):
         match request:
             case protocol.OpenRequest():
                 return self._open(request)
+            case protocol.InputsRequest():
+                self.write_inputs(request)
+                return {}
             case protocol.OutputRequest():
                 return self._output(request)
             case protocol.RefillRequest():
@@ -302,10 +309,10 @@ class EngineSession(ABC):
     def _inputs_for(self, workload: Workload[Any], request: protocol.OpenRequest) -> Any:
         spec: CaseSpec = request.case
         key = json.dumps([spec.workload, spec.params, spec.dtype, request.seed], sort_keys=True)
-        key += repr(request.operator)
+        key += repr((request.operator, request.inputs))
         inputs = self._inputs.get(key)
         if inputs is None:
-            inputs = workload.make_inputs(spec, request.seed)
+            inputs = workload.make_inputs(spec, request.seed, **_made(request))
             self._inputs[key] = inputs
         return inputs
 
@@ -389,6 +396,13 @@ class EngineSession(ABC):
         if not self._cases:  # else of no use to others; it takes 50 ms once a compiler is loaded
             self._device.release_unused()
         return {"results": results}
+
+
+def _made(request: protocol.OpenRequest) -> dict[str, Any]:
+    """Return where an operator's inputs find those that a function makes."""
+    if request.operator is None:
+        return {}
+    return {"made": None if request.inputs is None else Path(request.inputs)}
 
 
 def _folder(path: str) -> Path:

@@ -20,7 +20,9 @@ _PLACES = (_ROOT / "build", _ROOT.parent.parent / "lib" / "bench")
 # As `element_t` and `fill_kind_t` count them; a permutation is sorted here.
 _ELEMENTS = {
     name: number
-    for number, name in enumerate(("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool"))
+    for number, name in enumerate(
+        ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
+    )
 }
 _KINDS = {"uniform": 0, "normal": 1, "integers": 2, "constant": 4}
 

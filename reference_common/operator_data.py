@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,20 @@ import numpy.typing as npt
 
 import native
 import philox
+from host_memory import expect_room
+from operator_request import Array as ArraySpec
+from operator_request import Fill
+from workload import CaseError
 
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]
 
 STREAM = 64
 
-# NumPy has no bfloat16: these are its bits, and no array of a workload has 16-bit integers.
+# NumPy has no bfloat16 and no FP8: these are their bits. No array of a workload has 16-bit integers.
 # torch.from_numpy(array).view(torch.bfloat16)
 BFLOAT16 = np.dtype(np.uint16)
+FP8 = np.dtype(np.uint8)
 STORED = {
     "f32": np.dtype(np.float32),
     "f16": np.dtype(np.float16),
@@ -29,49 +35,19 @@ STORED = {
     "i64": np.dtype(np.int64),
     "u8": np.dtype(np.uint8),
     "bool": np.dtype(np.bool_),
+    "i8": np.dtype(np.int8),
+    "e4m3": FP8,
+    "e5m2": FP8,
 }
-# Fills that a refill does not draw; a function is called again.
+# Fills that a refill does not draw; what a function makes is made again.
 STAYING = ("constant", "function")
 # For i64, up to the largest float64 below 2^63.
 BOUNDS = {
     "i32": (-(2.0**31), 2.0**31 - 1),
     "i64": (-(2.0**63), 2.0**63 - 1024),
     "u8": (0.0, 255.0),
+    "i8": (-128.0, 127.0),
 }
-
-
-@dataclass(frozen=True)
-class Fill:
-    """What an input is filled with; kinds, `low` and `high` as in `fill.h`."""
-
-    kind: str
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class ArraySpec:
-    """An array of a case, as the request `open` describes it."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    is_input: bool
-    is_output: bool
-    fill: Fill | None
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> ArraySpec:
-        """Read an element of the request's `arrays`."""
-        fill = told.get("fill")
-        return cls(
-            told["name"],
-            tuple(told["shape"]),
-            told["dtype"],
-            told["input"],
-            told["output"],
-            None if fill is None else Fill(fill["kind"], float(fill["low"]), float(fill["high"])),
-        )
 
 
 class OperatorInputs:
@@ -80,10 +56,17 @@ class OperatorInputs:
     refilled = ("arrays",)
     """What a refill changes."""
 
-    def __init__(self, specs: Sequence[ArraySpec], seed: int) -> None:
+    def __init__(self, specs: Sequence[ArraySpec], seed: int, made: Path | None = None) -> None:
+        """`made`: has the files of those that a function makes, SEED/NAME for a refill's seed."""
+        self.made = made
         self.specs = [spec for spec in specs if spec.is_input]
         self.seed = seed
+        for spec in self.specs:
+            if spec.fill is None:
+                raise CaseError(f"operator: input {spec.name} has no fill")
+        expect_room(sum(math.prod(s.shape) * STORED[s.dtype].itemsize for s in self.specs))
         self.arrays = [filled(spec, seed, number) for number, spec in enumerate(self.specs)]
+        self._take_made(0)
 
     def refill(self, _before: int, after: int) -> None:
         """Give the inputs the values of the refill seed `after`, in place."""
@@ -91,6 +74,19 @@ class OperatorInputs:
         for number, (spec, array) in enumerate(zip(self.specs, self.arrays, strict=True)):
             if spec.fill is not None and spec.fill.kind not in STAYING:
                 self._fill(spec, key, number, array)
+        self._take_made(after)
+
+    def _take_made(self, refill: int) -> None:
+        """Give the inputs that a function makes the values of a refill's seed."""
+        for spec, array in zip(self.specs, self.arrays, strict=True):
+            if spec.fill is None or spec.fill.kind != "function":
+                continue
+            if self.made is None:
+                raise CaseError(f"{spec.name}: a function makes it, and no file was handed over")
+            bits = array.reshape(-1).view(np.uint8)
+            bits[:] = np.memmap(
+                self.made / str(refill) / spec.name, np.uint8, "r", shape=bits.shape
+            )
 
     def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
         """Fill input `number` under this key."""
@@ -112,7 +108,7 @@ def filled(spec: ArraySpec, seed: int, number: int) -> Array:
 def fill_array(array: Array, spec: ArraySpec, seed: int, number: int) -> None:
     """Fill the contiguous array of input `number` of a case."""
     fill = spec.fill
-    assert fill is not None, f"{spec.name}: an input without a fill"
+    assert fill is not None
     if fill.kind == "function":  # the caller's
         return
     flat = array.reshape(-1)
@@ -130,6 +126,13 @@ def fill_array(array: Array, spec: ArraySpec, seed: int, number: int) -> None:
         part[:] = _rounded(values, spec.dtype)
 
     philox.in_chunks(flat.size, draw)
+
+
+def written(array: Array, dtype: str) -> Array:
+    """Return an output as `.npy` files may have it (`bench/io/npy.c`)."""
+    floats = dict.fromkeys(("bf16", "e4m3", "e5m2"), np.float32)
+    to = {**floats, **dict.fromkeys(("u8", "bool", "i8"), np.int32)}.get(dtype, array.dtype)
+    return np.ascontiguousarray(array.astype(to, copy=False))
 
 
 def widened(array: Array) -> Array:
@@ -180,11 +183,28 @@ def _rounded(values: Doubles, dtype: str) -> Array:
         return np.clip(np.rint(values), *BOUNDS[dtype]).astype(STORED[dtype])
     with np.errstate(over="ignore"):
         singles = values.astype(np.float32)
+        if dtype in _FP8_FORMATS:
+            return _fp8_bits(singles, *_FP8_FORMATS[dtype])
         if dtype != "bf16":
             return singles.astype(STORED[dtype])
     bits = singles.view(np.uint32)
     last = bits >> np.uint32(16) & np.uint32(1)
     return (bits + np.uint32(0x7FFF) + last >> np.uint32(16)).astype(BFLOAT16)
+
+
+# Bits of the mantissa, bias of the exponent, and the largest number (bench/base/half.c).
+_FP8_FORMATS = {"e4m3": (3, 7, 0x7E), "e5m2": (2, 15, 0x7B)}
+
+
+def _fp8_bits(values: npt.NDArray[np.float32], mantissa: int, bias: int, largest: int) -> Array:
+    dropped, rebias = 23 - mantissa, (127 - bias) << 23
+    bits = values.view(np.uint32)
+    magnitude = (bits & np.uint32(0x7FFFFFFF)).astype(np.int64)
+    normal = magnitude - rebias + (1 << dropped - 1) - 1 + (magnitude >> dropped & 1) >> dropped
+    subnormal = np.rint(np.abs(values) * np.float32(2.0 ** (bias - 1 + mantissa)))
+    is_normal = magnitude >= rebias + (1 << 23)
+    rounded = np.where(is_normal, normal, np.where(is_normal, 0, subnormal).astype(np.int64))
+    return (bits >> np.uint32(24) & np.uint32(0x80) | np.minimum(rounded, largest)).astype(FP8)
 
 
 # ---- normal numbers: fill.c has the source of the constants and the reason for each step ----------

@@ -9,8 +9,8 @@ from typing import Any
 
 from json_checks import Shape, boolean, each, integer, number, one_of, text
 
-DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool")
-FLOATS = ("f32", "f16", "bf16", "f64")
+DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
+FLOATS = ("f32", "f16", "bf16", "f64", "e4m3", "e5m2")
 # bench/workloads/described/description.h
 MOST_DIMENSIONS, MOST_ARRAYS = 8, 16
 FILLS = ("uniform", "normal", "integers", "permutation", "constant", "function")
@@ -100,6 +100,7 @@ def _array(input: bool, output: bool, **keys: Any) -> Array:
     return Array(is_input=input, is_output=output, **keys)
 
 
+ARRAY = Shape(_array, _ARRAY, {"fill": _FILL, "stays": boolean})
 _SCALAR = Shape(Scalar, {"name": text, "dtype": one_of(*DTYPES), "value": number})
 OPERATOR = Shape(
     Operator,
@@ -107,7 +108,7 @@ OPERATOR = Shape(
         "folder": text,
         "hash": text,
         "name": text,
-        "arrays": each(Shape(_array, _ARRAY, {"fill": _FILL, "stays": boolean})),
+        "arrays": each(ARRAY),
     },
     {"scalars": each(_SCALAR), "deterministic": boolean},
 )

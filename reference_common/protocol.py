@@ -60,6 +60,8 @@ class OpenRequest:
     compile_cache: str | None = None
     # What `case.workload` names, if that is not a built-in workload.
     operator: Operator | None = None
+    # Folder of the inputs that a function makes: <inputs>/SEED/NAME of a refill's seed.
+    inputs: str | None = None
     # False: another pass gives them; what only they take need not run.
     results: bool = True
     # The program that fills inputs of operators on the device: kernels/common/refill.cu.
@@ -68,6 +70,22 @@ class OpenRequest:
     @property
     def id(self) -> str:
         """The id of the case."""
+        return self.case.id
+
+
+@dataclass(frozen=True)
+class InputsRequest:
+    """Write the inputs that a function makes for a refill's seed into the folder `path`."""
+
+    case: CaseSpec
+    seed: int
+    refill: int
+    operator: Operator
+    path: str
+
+    @property
+    def id(self) -> str:
+        """The id of the case, which need not be open."""
         return self.case.id
 
 
@@ -157,6 +175,7 @@ class ByeRequest:
 
 CaseRequest = (
     OpenRequest
+    | InputsRequest
     | OutputRequest
     | RefillRequest
     | SampleRequest
@@ -232,9 +251,14 @@ _REQUESTS: Mapping[str, Shape] = {
             "profile": boolean,
             "compile_cache": text,
             "operator": OPERATOR,
+            "inputs": text,
             "results": boolean,
             "refill": text,
         },
+    ),
+    "inputs": Shape(
+        InputsRequest,
+        {"case": _CASE, "seed": _SEED, "refill": _SEED, "operator": OPERATOR, "path": text},
     ),
     "output": Shape(OutputRequest, {"id": text, "path": text}),
     "refill": Shape(RefillRequest, {"id": text, "seed": _SEED}),

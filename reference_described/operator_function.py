@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 from torch.utils._device import DeviceContext
 
 from kept import same_bits
+from operator_call import Call
 from operator_files import REFERENCE, load
 from operator_request import FLOATS, Array, Operator
 from operator_tensors import DTYPES, OperatorInputs, dtype_name, widened
@@ -34,26 +33,15 @@ class Function:
         self.operator = operator = inputs.operator
         self.name = name
         function = getattr(load(operator, stem), name, None)
-        if not callable(function):
-            raise CaseError(f"{operator.place(stem)}: no function {name}")
-        line = getattr(getattr(function, "__code__", None), "co_firstlineno", None)
-        at = "" if line is None else f":{line}"
-        self.place = f"{operator.place(stem)}{at}: {name}"
-        self._call = function
+        self._call = Call(operator, stem, function, name, inputs.params)
+        self.place = self._call.place
         self._first: list[dict[str, Any]] = []
-        self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
         self.state = state
-        self._keywords = {**state, **params_of(function, inputs)}
-        self._expect_parameters()
+        self._bound = self._call.bound(**state)
 
     def bound(self) -> Callable[[list[Tensor]], Any]:
         """Return it as a function of the inputs alone."""
-        call, scalars, keywords = self._call, self._scalars, self._keywords
-
-        def forward(inputs: list[Tensor]) -> Any:
-            return call(*inputs, *scalars, **keywords)
-
-        return forward
+        return self._bound
 
     def checked(
         self,
@@ -114,26 +102,10 @@ class Function:
                 )
 
     def outputs_of(self, result: Any, given: list[Tensor]) -> list[Any]:
-        """Return what the function returned as a list with one item for each output.
-
-        A subclass of tuple or list is read as the tuple or list that it is, so that no code of its
-        own decides what is in it.
-        """
-        arrays = self.operator.outputs
-        if result is None and self.name == "run" and all(a.in_place for a in arrays):
+        """Return what the function returned as a list with one item for each output."""
+        if result is None and self.name == "run" and all(a.in_place for a in self.operator.outputs):
             return in_place_of(self.operator, given)
-        if isinstance(result, tuple):
-            found = list(tuple.__iter__(result))
-        elif isinstance(result, list):
-            found = list(list.__iter__(result))
-        else:
-            found = [result]
-        if len(found) != len(arrays):
-            names = ", ".join(array.name for array in arrays)
-            raise CaseError(
-                f"{self.place} returned {len(found)} values, expected {len(arrays)}: {names}"
-            )
-        return found
+        return self._call.listed(result)
 
     def expect_unchanged(
         self, inputs: OperatorInputs, given: list[Tensor], sources: list[Tensor] | None = None
@@ -149,21 +121,6 @@ class Function:
                     f"{self.place} changes its input {array.name}; only an array that is input "
                     "and output may change"
                 )
-
-    def _expect_parameters(self) -> None:
-        try:
-            signature = inspect.signature(self._call)
-        except (TypeError, ValueError):  # of a built-in function
-            return
-        names = self.operator.parameters
-        try:
-            signature.bind(*names, **self._keywords)
-        except TypeError as error:
-            keywords = [f"{name}=…" for name in self._keywords]
-            expected = ", ".join([*names, *keywords])
-            raise CaseError(
-                f"{self.place}{signature} is called as {self.name}({expected}): {error}"
-            ) from error
 
     def _expect_output(self, array: Array, y: Any, device: torch.device, wide: bool) -> None:
         where = f"{self.place}: {array.name}"
@@ -211,16 +168,6 @@ def in_place_of(operator: Operator, given: list[Tensor]) -> list[Tensor]:
     return [x for x, array in zip(given, operator.inputs, strict=True) if array.in_place]
 
 
-def params_of(function: Callable[..., Any], inputs: OperatorInputs) -> dict[str, Any]:
-    """Return the keyword `params`, the case's params by name, if the function has it."""
-    try:
-        named = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # of a built-in function
-        return {}
-    takes = "params" in named and "params" not in inputs.operator.parameters
-    return {"params": dict(inputs.params)} if takes else {}
-
-
 def state_of(inputs: OperatorInputs, stem: str, device: torch.device, wide: bool) -> dict[str, Any]:
     """Return the keyword `state` if the file or the reference has `setup`, else nothing.
 
@@ -243,10 +190,3 @@ def _placed(leaf: Any, device: torch.device, wide: bool) -> Any:
     if isinstance(leaf, Tensor):
         return (widened(leaf) if wide else leaf).to(device)
     return leaf
-
-
-def _rounded(value: float, dtype: str) -> float:
-    """Return a scalar as a kernel gets it."""
-    if dtype not in FLOATS:
-        return int(value)
-    return float(np.float32(value)) if dtype == "f32" else float(value)

@@ -17,8 +17,9 @@ import user_file
 from case import Case
 from device import Device
 from kept import same_bits
+from operator_call import keywords_of
 from operator_files import REFERENCE, load
-from operator_function import Function, params_of, state_of
+from operator_function import Function, state_of
 from operator_request import FLOATS, Array
 from operator_tensors import DTYPES, OperatorInputs, widened, written
 from timing import Mark, Sample, now_ns
@@ -82,7 +83,11 @@ class Oracle(Case):
             return {"defined": False, "complaint": None}
         outputs = [self._found(folder, array) for array in self._operator.outputs]
         try:
-            complaint = verify(self._widened(), outputs, **params_of(verify, self._inputs))
+            complaint = verify(
+                self._widened(),
+                outputs,
+                **keywords_of(verify, self._inputs.params, 2),
+            )
         except Exception as error:
             # It accepts what the reference returns, so the outputs are the cause.
             traceback.print_exc(file=sys.stderr)

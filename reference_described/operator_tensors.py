@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 import operator_data
-from host_memory import expect_room
 from operator_data import Array, ArraySpec
 from operator_files import REFERENCE, load
 from operator_fill import KINDS, Filler
@@ -29,6 +28,9 @@ DTYPES = {
     "i64": torch.int64,
     "u8": torch.uint8,
     "bool": torch.bool,
+    "i8": torch.int8,
+    "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2,
 }
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
@@ -39,22 +41,16 @@ class OperatorInputs(operator_data.OperatorInputs):
     filler: Filler | None = None
     """What refills compute with; None: the host."""
 
-    def __init__(self, operator: Operator, spec: CaseSpec, seed: int) -> None:
+    def __init__(
+        self, operator: Operator, spec: CaseSpec, seed: int, made: Path | None = None
+    ) -> None:
         if spec.dtype not in DTYPES:
             raise CaseError(f"dtype: expected one of {', '.join(DTYPES)}, found {spec.dtype}")
-        for array in operator.inputs:
-            if array.fill is None:
-                raise CaseError(f"operator: input {array.name} has no fill")
-        expect_room(sum(math.prod(a.shape) * DTYPES[a.dtype].itemsize for a in operator.inputs))
-        super().__init__(operator.arrays, seed)
         self.operator = operator
+        self.spec = spec
         self.params: Mapping[str, Any] = spec.params
         self.dtype = DTYPES[spec.dtype]
-        self._call_function(0)
-
-    def refill(self, before: int, after: int) -> None:
-        super().refill(before, after)
-        self._call_function(after)
+        super().__init__(operator.arrays, seed, made)
 
     def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
         if self.filler is None or spec.fill is None or spec.fill.kind not in KINDS:
@@ -70,28 +66,54 @@ class OperatorInputs(operator_data.OperatorInputs):
             for spec, array in zip(self.specs, self.arrays, strict=True)
         ]
 
-    def _call_function(self, refill: int) -> None:
-        """Have the reference's `inputs` make those with the fill "function", under a seed."""
-        specs = [s for s in self.specs if s.fill is not None and s.fill.kind == "function"]
-        if not specs:
+    def _take_made(self, refill: int) -> None:
+        if self.made is not None:  # of `bench run`
+            super()._take_made(refill)
             return
-        where = f"{self.operator.place(REFERENCE)}: inputs"
-        function = getattr(load(self.operator, REFERENCE), "inputs", None)
-        if not callable(function):
-            raise CaseError(f'{where}: no such function, which the fill "function" needs')
-        with torch.random.fork_rng(devices=[]):
-            seed_all(np.random.SeedSequence([self.seed, refill]).generate_state(1, np.uint64)[0])
-            made = function(dict(self.params), self.dtype)
-        if len(made) != len(specs):
-            raise CaseError(f"{where} returned {len(made)} tensors, expected {len(specs)}")
-        for spec, x in zip(specs, made, strict=True):
-            found = (tuple(x.shape), dtype_name(x.dtype))
-            if found != (spec.shape, spec.dtype):
-                raise CaseError(
-                    f"{where}: {spec.name} is {list(x.shape)} {found[1]}, "
-                    f"expected {list(spec.shape)} {spec.dtype}"
-                )
+        for spec, x in made_by_function(self.operator, self.spec, (self.seed, refill)):
             self.tensors()[self.specs.index(spec)].copy_(x)
+
+
+def made_by_function(
+    operator: Operator, spec: CaseSpec, seeds: tuple[int, int]
+) -> list[tuple[ArraySpec, Tensor]]:
+    """Have `inputs` of the reference make those with the fill "function"; seeds: case, refill."""
+    specs = [s for s in operator.inputs if s.fill is not None and s.fill.kind == "function"]
+    if not specs:
+        return []
+    where = f"{operator.place(REFERENCE)}: inputs"
+    function = getattr(load(operator, REFERENCE), "inputs", None)
+    if not callable(function):
+        raise CaseError(f'{where}: no such function, which the fill "function" needs')
+    with torch.random.fork_rng(devices=[]):
+        seed_all(np.random.SeedSequence(seeds).generate_state(1, np.uint64)[0])
+        made = function(dict(spec.params), DTYPES[spec.dtype])
+    if len(made) != len(specs):
+        raise CaseError(f"{where} returned {len(made)} tensors, expected {len(specs)}")
+    for array, x in zip(specs, made, strict=True):
+        found = (tuple(x.shape), dtype_name(x.dtype))
+        if found != (array.shape, array.dtype):
+            raise CaseError(
+                f"{where}: {array.name} is {list(x.shape)} {found[1]}, "
+                f"expected {list(array.shape)} {array.dtype}"
+            )
+    return list(zip(specs, made, strict=True))
+
+
+def write_made(operator: Operator, spec: CaseSpec, seeds: tuple[int, int], path: str) -> None:
+    """Write the bytes of each of these inputs as a file of its name.
+
+    On one thread: others would go on spinning for a while, beside what is timed next.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for array, x in made_by_function(operator, spec, seeds):
+            x.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tofile(
+                Path(path, array.name)
+            )
+    finally:
+        torch.set_num_threads(threads)
 
 
 def seed_all(seed: int) -> None:
@@ -117,8 +139,8 @@ def written(tensor: Tensor) -> np.ndarray:
     It may be in the tensor's memory.
     """
     host = tensor.detach().cpu()
-    if host.dtype == torch.bfloat16:
+    if host.dtype in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
         host = host.float()
-    elif host.dtype in (torch.bool, torch.uint8):
+    elif host.dtype in (torch.bool, torch.uint8, torch.int8):
         host = host.int()
     return np.ascontiguousarray(host.numpy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from device import Device
 from operator_modes import Compiled, CompiledGraph, Eager, Graph, Inference
@@ -31,9 +32,9 @@ class OperatorWorkload:
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
 
-    def make_inputs(self, spec: CaseSpec, seed: int) -> OperatorInputs:
+    def make_inputs(self, spec: CaseSpec, seed: int, made: Path | None = None) -> OperatorInputs:
         """Return the data of a case."""
-        return OperatorInputs(self._operator, spec, seed)
+        return OperatorInputs(self._operator, spec, seed, made)
 
     def open(self, spec: CaseSpec, inputs: OperatorInputs, device: Device, mark: Mark) -> OpenCase:
         """Build a case."""

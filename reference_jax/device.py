@@ -29,6 +29,8 @@ class CpuDevice(JaxDevice):
     kind = "cpu"
 
     def __init__(self) -> None:
+        # Each call would go to another thread, which takes longer than a short one itself.
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
         self.jax_device = jax.devices("cpu")[0]
         self.once_ns = {}
 

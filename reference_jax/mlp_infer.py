@@ -3,36 +3,28 @@
 y = W_L·relu(… relu(W_1·x + b_1) …) + b_L, in float32 or entirely in float16 (dtype f16: inputs and
 weights are the float32 ones rounded to nearest). The weights are on the device. The modes:
 
-jit      The model as users write it, with matrix products, under `jax.jit`; it is called with a
-         NumPy array, and `np.asarray` fetches the output.
-aot      One program, compiled ahead of time (`lower().compile()`): small layers are written out as
-         elementwise operations, which XLA fuses into one loop over the samples. On a GPU the input
-         and the output are in pinned host memory, and the program includes both copies; the caller
-         owns the pinned input, and filling it is not part of the sample.
+jit      The model as users write it, with matrix products: `forward.Jit`.
+aot      `forward.Aot`; small layers are written out as elementwise operations, which XLA fuses into
+         one loop over the samples.
 overlap  The batch in chunks, each copied in, computed and copied out by calls that do not wait, so
          that the chunks' copies and computations can overlap. Skipped on the CPU.
-
-Phases on a GPU: `h2d`, `forward`, `d2h`, each waited for, `total`, `residual`; `host_to_host`, with
-only the last wait. On the CPU there are no copies: `forward`, `total`, `residual`, `host_to_host`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import SingleDeviceSharding
 
-from case import Case, leave_random, nothing_to_wait_for
+import forward
 from device import JaxDevice
 from mlp_model import DTYPES, is_small, logits_of, precision_of, small_logits_of, weights_in
 from mlp_weights import Params, inputs, layers_of
 from protocol import CaseSpec
-from timing import Mark, PhaseClock, Probe, Sample, now_ns
-from workload import CaseError, ClockDomain, Skip, expect_dtype
+from timing import Mark
+from workload import Skip, expect_dtype
 
 # Enough work in a chunk to hide the calls that start it; more chunks than that hide little more.
 _CHUNK_SAMPLES = 1 << 20
@@ -51,139 +43,54 @@ class MlpInputs:
         self.weights = weights_in(dtype, layers_of(params.layers), seed)
 
 
-class Jit(Case):
-    """The plain mode, and the base of the others."""
+class _Mlp(forward.Jit):
+    """The model, whose weights are on the device."""
 
-    def __init__(self, inputs: MlpInputs, device: JaxDevice, mark: Mark) -> None:
-        super().__init__(device, mark)
-        self._dtype = inputs.dtype
-        self._memory = SingleDeviceSharding(self._device)
-        # On the CPU the device's memory is the host's.
-        self._host_memory = SingleDeviceSharding(
-            self._device, memory_kind="pinned_host" if self._on_gpu else None
-        )
-        self.load(inputs)
-        self._forward = jax.jit(self._model(inputs.weights))
-        self._once("compile", self._compile)
-        y = jax.eval_shape(self._forward, self._weights, self._x_shape())
-        self._outputs = [
-            jax.ShapeDtypeStruct(y.shape, y.dtype, sharding=memory)
-            for memory in {self._memory, self._host_memory}
-        ]
-        self.probes: list[Probe] = [self._phased, self._host_to_host]
-
-    @property
-    def phases(self) -> dict[str, ClockDomain]:
-        work = ["h2d", "forward", "d2h"] if self._on_gpu else ["forward"]
-        return dict.fromkeys([*work, "total", "residual", "host_to_host"], "host")
+    _n_resident = 1
 
     def load(self, inputs: MlpInputs) -> None:
-        """Have further runs use these inputs and weights, of the same shapes."""
         self._weights = jax.block_until_ready(jax.device_put(inputs.weights, self._memory))
         self._x = self._place_input(inputs.x)
-
-    def run(self) -> None:
-        """Compute from host memory to host memory."""
-        self._y = np.asarray(self._forward(self._weights, self._x))
-
-    @contextmanager
-    def timed(self) -> Iterator[Callable[[], None]]:
-        yield self.run
-
-    def leave_random(self) -> None:
-        self._y = None
-        leave_random(self._outputs)
-
-    def read(self) -> dict[str, np.ndarray]:
-        """Return the y of the last run."""
-        parts = self._y if isinstance(self._y, list) else [self._y]
-        return {"y": np.concatenate([np.asarray(part, dtype=np.float32) for part in parts])}
-
-    def output(self) -> dict[str, np.ndarray]:
-        """Return y of `host_to_host` after checking that the phased run computes the same."""
-        found = []
-        for probe in self.probes:
-            self.leave_random()
-            probe()
-            found.append(self.read()["y"])
-        tolerance = 10 * np.finfo(DTYPES[self._dtype]).eps
-        if not np.allclose(*found, rtol=tolerance, atol=tolerance, equal_nan=True):
-            worst = float(np.abs(found[0] - found[1]).max())
-            raise CaseError(f"output: phased and host_to_host runs differ by up to {worst:.3g}")
-        return {"y": found[-1]}
-
-    def _model(self, _weights: list[np.ndarray]) -> Callable[..., jax.Array]:
-        """Return the model as a function of weights and inputs."""
-        return self._traced(logits_of)
-
-    def _traced(self, model: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-        def forward(weights: Any, x: jax.Array) -> jax.Array:
-            with precision_of(self._dtype):
-                return model(x, weights)
-
-        return forward
-
-    def _compile(self) -> Any:
-        """Run what `_phased` and `run` call; an input on the device has another program."""
-        return [self._forward(self._weights, x) for x in (self._x, self._upload())]
-
-    def _x_shape(self) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct(self._x.shape, self._x.dtype)
 
     def _place_input(self, x: np.ndarray) -> Any:
         return x
 
-    def _upload(self) -> Any:
-        return jax.device_put(self._x, self._memory)
+    def _arguments(self, x: Any) -> tuple[Any, ...]:
+        return self._weights, x
 
-    def _download(self, y: Any) -> Any:
-        """Return the output in host memory, when it is there."""
-        return np.asarray(y)
+    def _jitted(self, inputs: MlpInputs) -> Any:
+        model = self._model(inputs.weights)
 
-    def _phased(self) -> Sample:
-        clock = PhaseClock(nothing_to_wait_for, self._mark)
+        def logits(weights: Any, x: jax.Array) -> jax.Array:
+            with precision_of(inputs.dtype):
+                return model(x, weights)
 
-        def forward(x: jax.Array) -> jax.Array:
-            return self._forward(self._weights, x).block_until_ready()
+        return jax.jit(logits)
 
-        if self._on_gpu:
-            x = clock.time("h2d", lambda: jax.block_until_ready(self._upload()))
-            y = clock.time("forward", forward, x)
-            self._y = clock.time("d2h", self._download, y)
-        else:
-            self._y = clock.time("forward", forward, self._x)
-        return Sample(clock.finish())
+    def _model(self, _weights: list[np.ndarray]) -> Callable[..., jax.Array]:
+        """Return the model as a function of inputs and weights."""
+        return logits_of
 
-    def _host_to_host(self) -> Sample:
-        with self.timed() as run, self._mark("host_to_host"):
-            start_ns = now_ns()
-            run()
-            return Sample({"host_to_host": now_ns() - start_ns})
+    def _arrays(self, y: Any) -> dict[str, np.ndarray]:
+        parts = y if isinstance(y, list) else [y]
+        return {"y": np.concatenate([np.asarray(part, dtype=np.float32) for part in parts])}
+
+    def _tolerance(self, _name: str) -> float:
+        return 10 * np.finfo(DTYPES[self._inputs.dtype]).eps
 
 
-class Aot(Jit):
-    """One program with the copies, compiled ahead of time."""
+class Jit(_Mlp):
+    """The model as users write it."""
 
-    def run(self) -> None:
-        self._y = self._whole(self._weights, self._x).block_until_ready()
+
+class Aot(forward.Aot, _Mlp):
+    """One program with the copies; small layers are written out as elementwise operations."""
 
     def _model(self, weights: list[np.ndarray]) -> Callable[..., jax.Array]:
-        return self._traced(small_logits_of if is_small(weights) else logits_of)
-
-    def _compile(self) -> Any:
-        def whole(weights: Any, x: jax.Array) -> jax.Array:
-            y = self._forward(weights, jax.device_put(x, self._memory))
-            return jax.device_put(y, self._host_memory)
-
-        program = jax.jit(whole, out_shardings=self._host_memory) if self._on_gpu else self._forward
-        self._whole = program.lower(self._weights, self._x).compile()
-        return self._forward(self._weights, self._upload())
+        return small_logits_of if is_small(weights) else logits_of
 
     def _place_input(self, x: np.ndarray) -> jax.Array:
         return jax.device_put(x, self._host_memory).block_until_ready()
-
-    def _download(self, y: jax.Array) -> jax.Array:
-        return jax.device_put(y, self._host_memory).block_until_ready()
 
 
 class Overlap(Aot):
@@ -206,7 +113,7 @@ class Overlap(Aot):
         return super()._place_input(x)
 
 
-MODES: dict[str, type[Jit]] = {"jit": Jit, "aot": Aot, "overlap": Overlap}
+MODES: dict[str, type[_Mlp]] = {"jit": Jit, "aot": Aot, "overlap": Overlap}
 
 
 class MlpInfer:
@@ -220,7 +127,7 @@ class MlpInfer:
         expect_dtype(spec, dtypes, on_cpu=dtypes)
         return MlpInputs(Params.of(spec), seed, spec.dtype)
 
-    def open(self, spec: CaseSpec, inputs: MlpInputs, device: JaxDevice, mark: Mark) -> Jit:
+    def open(self, spec: CaseSpec, inputs: MlpInputs, device: JaxDevice, mark: Mark) -> _Mlp:
         """Build a case."""
         if spec.variant == "overlap" and device.kind == "cpu":
             raise Skip("there are no copies to overlap on the CPU")

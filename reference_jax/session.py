@@ -13,6 +13,8 @@ from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
+from operator_case import JaxOperator
+from operator_request import Operator
 
 # No `allocate`: a JAX program does not allocate; XLA plans its buffers when it compiles.
 WORKLOADS = {
@@ -32,6 +34,9 @@ class Session(EngineSession):
     def __init__(self, device_kind: str) -> None:
         super().__init__(DEVICES[device_kind]())
 
+    def operator(self, operator: Operator) -> JaxOperator:
+        return JaxOperator(operator)
+
     def versions(self) -> dict[str, str]:
         return {"jax": jax.__version__, "jaxlib": jaxlib.__version__}
 
@@ -43,7 +48,11 @@ class Session(EngineSession):
         if self._device.kind == "cpu":
             return {}
         with_products = (name for name in WORKLOADS if name != "linreg_train")
-        return {name: list(WORKLOADS[name].modes) for name in with_products}
+        # All operators go by one name: theirs are not known before `open`.
+        return {
+            **{name: list(WORKLOADS[name].modes) for name in with_products},
+            "operator": list(JaxOperator.modes),
+        }
 
     def prepare(self, request: protocol.OpenRequest) -> None:
         if request.compile_cache:

@@ -285,9 +285,9 @@ class CandidateWorkload:
         # What others import begins with an underscore.
         self.modes = Ways(s for s in stems if s != REFERENCE and not s.startswith("_"))
 
-    def make_inputs(self, spec: CaseSpec, seed: int) -> OperatorInputs:
+    def make_inputs(self, spec: CaseSpec, seed: int, made: Path | None = None) -> OperatorInputs:
         """Return the data of a case."""
-        return OperatorInputs(self._operator, spec, seed)
+        return OperatorInputs(self._operator, spec, seed, made)
 
     def open(self, spec: CaseSpec, inputs: OperatorInputs, device: Device, mark: Mark) -> Candidate:
         """Build a case."""

@@ -9,6 +9,7 @@ from mlp_infer import MlpInfer
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from operator_request import Operator
+from operator_tensors import write_made
 from operator_workload import OperatorWorkload
 from torch_session import CompilingSession
 from workload import Skip
@@ -37,6 +38,9 @@ class Session(CompilingSession):
 
     def operator(self, operator: Operator) -> OperatorWorkload:
         return OperatorWorkload(operator)
+
+    def write_inputs(self, request: protocol.InputsRequest) -> None:
+        write_made(request.operator, request.case, (request.seed, request.refill), request.path)
 
     def compiles(self) -> dict[str, list[str]]:
         """Return the modes that use `torch.compile` on a GPU; on the CPU it times nothing."""

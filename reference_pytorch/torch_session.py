@@ -69,7 +69,7 @@ class TorchSession(EngineSession):
 class CompilingSession(TorchSession):
     """A session of which some variants use `torch.compile` or capture CUDA graphs."""
 
-    open_keys = ("results", "compile_cache", "refill")
+    open_keys = ("results", "inputs", "compile_cache", "refill")
 
     def __init__(self, device_kind: str) -> None:
         super().__init__(device_kind)

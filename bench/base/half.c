@@ -86,3 +86,56 @@ float bfloat16_to_float(uint16_t bfloat) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
+
+/* ---- FP8 --------------------------------------------------------------------------------------- */
+
+typedef struct fp8 {
+    unsigned mantissa_bits, bias;
+    uint8_t largest, nan;
+} fp8_t;
+
+static const fp8_t E4M3 = {3, 7, 0x7E, 0x7F}, E5M2 = {2, 15, 0x7B, 0x7F};
+
+static uint8_t fp8_from_float(const fp8_t *format, float value) {
+    const unsigned dropped = FLOAT_MANTISSA_BITS - format->mantissa_bits;
+    const uint32_t bits = bits_of(value), magnitude = bits & 0x7FFFFFFFu;
+    const uint8_t sign = (uint8_t)(bits >> 24 & 0x80u);
+    const uint32_t rebias = (uint32_t)(127 - format->bias) << FLOAT_MANTISSA_BITS;
+    uint32_t rounded;
+    if (magnitude > 0x7F800000u)
+        return sign | format->nan;
+    if (magnitude < rebias + (1u << FLOAT_MANTISSA_BITS)) /* subnormal: a multiple of the least */
+        rounded =
+            (uint32_t)lrintf(ldexpf(fabsf(value), (int)(format->bias - 1 + format->mantissa_bits)));
+    else
+        rounded = (magnitude - rebias + (1u << (dropped - 1)) - 1 + (magnitude >> dropped & 1)) >>
+                  dropped;
+    return sign | (uint8_t)(rounded < format->largest ? rounded : format->largest);
+}
+
+static float fp8_to_float(const fp8_t *format, uint8_t bits) {
+    const int exponent = (bits & 0x7F) >> format->mantissa_bits;
+    const int mantissa = bits & ((1 << format->mantissa_bits) - 1);
+    const int whole = exponent > 0 ? mantissa | 1 << format->mantissa_bits : mantissa;
+    const int unit = (exponent > 0 ? exponent : 1) - (int)(format->bias + format->mantissa_bits);
+    const float magnitude = ldexpf((float)whole, unit);
+    if ((bits & 0x7F) <= format->largest)
+        return bits & 0x80 ? -magnitude : magnitude;
+    return format == &E5M2 && mantissa == 0 ? copysignf(INFINITY, bits & 0x80 ? -1 : 1) : NAN;
+}
+
+uint8_t e4m3_from_float(float value) {
+    return fp8_from_float(&E4M3, value);
+}
+
+uint8_t e5m2_from_float(float value) {
+    return fp8_from_float(&E5M2, value);
+}
+
+float e4m3_to_float(uint8_t bits) {
+    return fp8_to_float(&E4M3, bits);
+}
+
+float e5m2_to_float(uint8_t bits) {
+    return fp8_to_float(&E5M2, bits);
+}

@@ -26,4 +26,11 @@ static inline uint16_t bfloat16_from_float(float value) {
 
 float bfloat16_to_float(uint16_t bfloat); /* exact */
 
+/* FP8 as in "FP8 Formats for Deep Learning" (Micikevicius et al., 2022): e4m3 without infinities, up to 448; e5m2 up to 57344.
+ * Nearest, ties to even; overflow gives the largest value, as __nv_fp8_e4m3 and __nv_fp8_e5m2 round. */
+uint8_t e4m3_from_float(float value);
+uint8_t e5m2_from_float(float value);
+float e4m3_to_float(uint8_t bits); /* exact */
+float e5m2_to_float(uint8_t bits);
+
 #endif

@@ -272,8 +272,9 @@ static status_t try_rungs(emulation_t *e, const case_t *spec, contender_t *oracl
                                      : error_set(err, STATUS_USAGE, "%s", oracle->result.reason);
     if (status != STATUS_OK)
         return error_within(err, "the reference");
-    const described_data_t *data = described_data_take(d, spec, seed);
+    const described_data_t *data = described_data_take(d, spec, seed, oracle->made->folder);
     const expected_t expected = {oracle, &reference, data};
+    status = described_data_check(data, err);
     for (size_t i = 0; i < e->n && status == STATUS_OK; i++)
         status = try_rung(e, &e->rungs[i], spec, &expected, err);
     described_data_release(data);
@@ -290,10 +291,16 @@ static status_t try_case(emulation_t *e, const case_t *spec, worker_link_t *work
     own.variant = mem_text("oracle");
     contender_init(&oracle, &own, worker, NULL, &settings);
     oracle.may_retry = false;
-    contender_open(&oracle);
-    const status_t status = try_rungs(e, spec, &oracle, settings.seed, err);
-    contender_finish(&oracle);
+    made_inputs_t made;
+    status_t status = made_inputs_open(&own, worker, settings.seed, TIMEOUT_S, &made, err);
+    oracle.made = &made;
+    if (status == STATUS_OK) {
+        contender_open(&oracle);
+        status = try_rungs(e, spec, &oracle, settings.seed, err);
+        contender_finish(&oracle);
+    }
     contender_free(&oracle);
+    made_inputs_free(&made);
     case_free(&own);
     return status;
 }

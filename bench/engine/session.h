@@ -47,6 +47,7 @@ typedef struct open_request {
     const char *arch;   /* of the cubin */
     const char
         *refill; /* path of the program that fills inputs on the device; NULL: the host does */
+    const char *inputs;   /* folder of the files of inputs that a function makes; or NULL */
     bool without_results; /* another pass gives them: what only they take need not run */
 } open_request_t;
 

@@ -12,7 +12,10 @@ static const char *const NAMES[] = {"T",
                                     [1 + ELEMENT_I32] = "i32",
                                     [1 + ELEMENT_I64] = "i64",
                                     [1 + ELEMENT_U8] = "u8",
-                                    [1 + ELEMENT_BOOL] = "bool"};
+                                    [1 + ELEMENT_BOOL] = "bool",
+                                    [1 + ELEMENT_I8] = "i8",
+                                    [1 + ELEMENT_E4M3] = "e4m3",
+                                    [1 + ELEMENT_E5M2] = "e5m2"};
 
 static const struct {
     size_t bytes;
@@ -27,6 +30,9 @@ static const struct {
     [ELEMENT_I64] = {8, false, {1 - 0x1p53, 0x1p53 - 1, 0x1p53 - 1}},
     [ELEMENT_U8] = {1, false, {0, UINT8_MAX, UINT8_MAX}},
     [ELEMENT_BOOL] = {1, false, {0, 1, 1}},
+    [ELEMENT_I8] = {1, false, {INT8_MIN, INT8_MAX, INT8_MAX}},
+    [ELEMENT_E4M3] = {1, true, {-448, 448, 0x1p4}},
+    [ELEMENT_E5M2] = {1, true, {-57344, 57344, 0x1p3}},
 };
 
 const char *const *element_names(void) {

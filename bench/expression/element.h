@@ -14,6 +14,9 @@ typedef enum element {
     ELEMENT_I64,
     ELEMENT_U8,
     ELEMENT_BOOL,
+    ELEMENT_I8,
+    ELEMENT_E4M3, /* base/half.h */
+    ELEMENT_E5M2,
     ELEMENT_KINDS
 } element_t;
 

@@ -215,6 +215,7 @@ void contender_free(contender_t *c) {
     result_free(&c->slow_rounds);
     result_free(&c->void_rounds);
     free(c->first_death);
+    made_inputs_leave(c->made, &c->reads);
     free(c->foul);
     free(c->void_reason);
 }
@@ -365,7 +366,7 @@ static size_t n_cores(const contender_t *c) {
 }
 
 static void take_samples(contender_t *c, exchange_t *exchange) {
-    if (!contender_reopen(c))
+    if (!contender_have_inputs(c, exchange->limits.fresh) || !contender_reopen(c))
         return;
     run_queue_t before = run_queue_read(c->worker->pid);
     const int64_t start_ns = clock_ns();

@@ -7,6 +7,7 @@
 #include "cuda/nvml.h"
 #include "engine/session.h"
 #include "measure/machine.h"
+#include "measure/made_inputs.h"
 #include "measure/verify.h"
 #include "model/result.h"
 #include "stats/estimate.h"
@@ -129,6 +130,8 @@ struct contender {
     unsigned generation; /* of the worker in which it is open */
     bool may_retry;      /* if its worker dies, open it once more in a new process */
     char *first_death;   /* why its worker died before that; NULL: it did not */
+    made_inputs_t *made; /* inputs that the oracle's process makes; NULL: none */
+    made_reader_t reads; /* … as this contender gets them */
     audit_t audit;       /* seed 0: none, and the inputs stay those of opening the case */
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
@@ -189,6 +192,9 @@ void contender_guard(contender_t *contender);
 void contender_audit(contender_t *contender);
 /* After the rounds: which of them count, those on slow cores and at low clocks included? */
 void contender_settle(contender_t *contender);
+
+/* Have the files of inputs that a function makes, of a refill seed, before a request with it. */
+bool contender_have_inputs(contender_t *contender, uint64_t refill);
 
 /* Does its worker know this key of a request, which not all do (`request_keys` in the answer to hello)? */
 bool contender_may_ask(const contender_t *contender, const char *key);

@@ -122,6 +122,10 @@ static text_list_t names_of(const json_t *answer) {
 static bool refill(contender_t *c, uint64_t seed) {
     json_t *request = contender_request(c, "refill");
     json_object_set_new(request, "seed", json_integer((json_int_t)seed));
+    if (!contender_have_inputs(c, seed)) {
+        json_decref(request);
+        return false;
+    }
     json_t *answer = contender_ask(c, request);
     json_decref(answer);
     return answer != NULL;

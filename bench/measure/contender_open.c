@@ -296,6 +296,26 @@ static void note_compiled(contender_t *c, const json_t *once) {
                    json_number_value(json_object_get(once, "build")));
 }
 
+bool contender_have_inputs(contender_t *c, uint64_t refill) {
+    error_t err = ERROR_INIT;
+    if (c->made == NULL ||
+        made_inputs_have(c->made, refill, c->worker, &c->reads, &err) == STATUS_OK)
+        return true;
+    return contender_drop(c, CASE_FAILED, err.text);
+}
+
+/* Where the worker finds inputs that a function makes; one that does not know the key calls the function itself. */
+static bool set_inputs(contender_t *c, json_t *request) {
+    if (c->made == NULL || c->made->folder == NULL ||
+        !open_request_may_have(c->worker->hello, "inputs"))
+        return true;
+    if (!contender_have_inputs(c, 0))
+        return false;
+    const char *folder = c->reads.copy != NULL ? c->reads.copy : c->made->folder;
+    json_object_set_new(request, "inputs", json_string(folder));
+    return true;
+}
+
 static json_t *ask_open(contender_t *c) {
     json_t *request =
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
@@ -303,6 +323,10 @@ static json_t *ask_open(contender_t *c) {
     set_cache(c, request);
     if (!needs_results(c))
         open_request_without_results(request, c->worker->hello);
+    if (!set_inputs(c, request)) {
+        json_decref(request);
+        return NULL;
+    }
     const spent_on_t before = spent_switch(c->settings->spent, SPENT_OPEN);
     json_t *answer = contender_ask(c, request);
     spent_switch(c->settings->spent, before);

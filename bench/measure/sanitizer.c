@@ -131,6 +131,8 @@ static char *make_requests(const sanitize_input_t *input, size_t *n) {
         json_pack("{s:s, s:s}", "op", "close", "id", id),
         json_pack("{s:s}", "op", "bye"),
     };
+    if (input->inputs != NULL)
+        json_object_set_new(requests[1], "inputs", json_string(input->inputs));
     *n = sizeof requests / sizeof *requests;
     char *lines;
     size_t size;

@@ -20,6 +20,7 @@ typedef struct sanitize_input {
     const case_t *spec;
     const program_t *program; /* compiled */
     const char *cache;        /* folder of compiled programs */
+    const char *inputs;       /* … of inputs that a function makes; or NULL */
     uint64_t seed;
     int device;
     double timeout_s; /* per tool */

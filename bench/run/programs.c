@@ -201,20 +201,34 @@ static status_t run_tools(run_t *run, const sanitizer_t *sanitizer, const saniti
     return status;
 }
 
+/* Without inputs that it needs, its worker says so. */
+static status_t sanitize_one(run_t *run, const sanitizer_t *sanitizer, sanitize_input_t *input,
+                             sanitize_t *found, error_t *err) {
+    made_inputs_t made;
+    made_reader_t reader = {0};
+    error_t ignored = ERROR_INIT;
+    if (run_make_inputs(run, input->spec, &made, &ignored) == STATUS_OK &&
+        made_inputs_have(&made, 0, made.worker, &reader, &ignored) == STATUS_OK)
+        input->inputs = made.folder;
+    const status_t status = run_tools(run, sanitizer, input, found, err);
+    made_inputs_free(&made);
+    return status;
+}
+
 static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_t *sanitizer,
                              error_t *err) {
     const compile_options_t compile = {.root = run->options->root};
     char *cache = compile_cache_folder(&compile);
     status_t status = STATUS_OK;
     for (size_t i = 0; i < run->programs.n && !*run->interrupted && status == STATUS_OK; i++) {
-        const sanitize_input_t input = {.spec = chosen[i],
-                                        .program = &run->programs.items[i],
-                                        .cache = cache,
-                                        .seed = run->options->seed,
-                                        .device = run->options->device,
-                                        .timeout_s = fmin(run->options->timeout_s, TIMEOUT_S)};
+        sanitize_input_t input = {.spec = chosen[i],
+                                  .program = &run->programs.items[i],
+                                  .cache = cache,
+                                  .seed = run->options->seed,
+                                  .device = run->options->device,
+                                  .timeout_s = fmin(run->options->timeout_s, TIMEOUT_S)};
         if (chosen[i] != NULL)
-            status = run_tools(run, sanitizer, &input, &run->sanitized[i], err);
+            status = sanitize_one(run, sanitizer, &input, &run->sanitized[i], err);
     }
     free(cache);
     return status;

@@ -288,8 +288,15 @@ typedef struct trial {
     run_t **sides;         /* the run of each contender */
     case_state_t **states; /* of each contender's case */
     size_t n;
+    made_inputs_t made;    /* for all contenders and the oracle */
+    made_reader_t audited; /* keeps those of audits */
     contender_t *verifier; /* the oracle while it is open for verify(); else NULL */
 } trial_t;
+
+/* The oracle of a group: float64 on the CPU, or `noop` for the null workload. False when there is none. */
+bool run_oracle_of(const group_t *group, case_t *oracle);
+/* Inputs of this case that a function makes; the caller frees them. */
+status_t run_make_inputs(run_t *run, const case_t *spec, made_inputs_t *made, error_t *err);
 
 /* That of case `i` of a group, which the caller frees: isolated, it has the same worker in all passes, also if
  * others of the group are done, as what it compiled is there. */

@@ -238,13 +238,18 @@ static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, 
                            error_t *err) {
     contender_t contender;
     progress_step(&run->progress, STEP_MEASURE, "", 1, spec->id);
+    made_inputs_t made;
     TRY(trial_contender(run, spec, "", &contender, err));
-    trace_file_add(file, &contender);
+    status_t status = run_make_inputs(run, spec, &made, err);
+    contender.made = &made;
+    if (status == STATUS_OK)
+        trace_file_add(file, &contender);
     state->finished = 1;
     state->broken = contender.result.status == CASE_FAILED;
     run->progress.done++;
     contender_free(&contender);
-    return STATUS_OK;
+    made_inputs_free(&made);
+    return status;
 }
 
 static status_t trace_all(run_t *run, trace_file_t *file, error_t *err) {

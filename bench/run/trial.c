@@ -18,33 +18,6 @@ static const int64_t LONG_NS = 1000000000;
 
 /* ---- reference output ------------------------------------------------------------------------ */
 
-/* The oracle of a group: float64 on the CPU, or `noop` for the null workload. False when there is none. */
-static bool oracle_of(const group_t *group, case_t *oracle) {
-    const workload_t *workload = group->workload;
-    const char *engine, *variant;
-    if (workload->pytorch_oracle != NULL) {
-        engine = "pytorch";
-        variant = workload->pytorch_oracle;
-    } else if (workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0) {
-        engine = "cpu";
-        variant = "ref";
-    } else if (workload->null_variants != NULL && strcmp(group->cases[0].engine, "null") == 0) {
-        engine = "null";
-        variant = workload->null_variants[0];
-    } else {
-        return false;
-    }
-    *oracle = case_copy(&group->cases[0]);
-    case_drop_techniques(oracle);
-    free(oracle->engine);
-    free(oracle->device);
-    free(oracle->variant);
-    oracle->engine = mem_text(engine);
-    oracle->device = mem_text("cpu");
-    oracle->variant = mem_text(variant);
-    return true;
-}
-
 /* Replace what is known of refilled inputs by that of another seed. */
 static status_t refill_oracle(contender_t *oracle, bool with_losses, kept_reference_t *kept,
                               error_t *err) {
@@ -61,10 +34,12 @@ static status_t refill_oracle(contender_t *oracle, bool with_losses, kept_refere
     return STATUS_OK;
 }
 
-static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker,
+static status_t run_oracle(trial_t *trial, const case_t *spec, worker_link_t *worker,
                            kept_reference_t *kept, error_t *err) {
+    run_t *run = trial->run;
     contender_t oracle;
     contender_init(&oracle, spec, worker, NULL, &run->settings);
+    oracle.made = &trial->made;
     oracle.may_retry = false; /* compute_reference() tries again */
     status_t status = worker_link_start(worker, run->options->timeout_s, err);
     if (status == STATUS_OK) {
@@ -75,6 +50,8 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
     if (status == STATUS_OK)
         status = refill_oracle(&oracle, case_engine_is_built_in(spec->engine) && !*run->interrupted,
                                kept, err);
+    if (status == STATUS_OK)
+        status = made_inputs_have(&trial->made, kept->seed, worker, &trial->audited, err);
     if (status == STATUS_OK &&
         contender_refuse_fakes(&oracle, &kept->reference, &kept->refilled, err) != STATUS_OK) {
         kept->seed = 0; /* it is not known, then */
@@ -85,10 +62,10 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
     return status;
 }
 
-static status_t compute_reference(run_t *run, const group_t *group, kept_reference_t *kept,
-                                  error_t *err) {
+static status_t compute_reference(trial_t *trial, kept_reference_t *kept, error_t *err) {
+    run_t *run = trial->run;
     case_t spec;
-    if (run->options->profile || !oracle_of(group, &spec)) {
+    if (run->options->profile || !run_oracle_of(trial->group, &spec)) {
         kept->seed = secret_seed();
         return STATUS_OK;
     }
@@ -96,12 +73,12 @@ static status_t compute_reference(run_t *run, const group_t *group, kept_referen
     status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
         error_t why = ERROR_INIT;
-        status = run_oracle(run, &spec, worker, kept, &why);
+        status = run_oracle(trial, &spec, worker, kept, &why);
         /* Retry a worker that died (out of memory, say): the whole group depends on it. */
         if (status != STATUS_OK && !worker->running) {
             progress_note(&run->progress, "retrying the reference output: %s", why.text);
             error_clear(&why);
-            status = run_oracle(run, &spec, worker, kept, &why);
+            status = run_oracle(trial, &spec, worker, kept, &why);
         }
         if (status != STATUS_OK)
             error_set(err, status, "%s", why.text);
@@ -118,13 +95,14 @@ static status_t open_verifier(trial_t *trial, error_t *err) {
     run_t *run = trial->run;
     case_t spec;
     worker_link_t *worker;
-    if (!oracle_of(trial->group, &spec))
+    if (!run_oracle_of(trial->group, &spec))
         return STATUS_OK;
     status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
     if (status == STATUS_OK) {
         trial->verifier = mem_alloc(sizeof *trial->verifier);
         contender_init(trial->verifier, &spec, worker, NULL, &run->settings);
         trial->verifier->may_retry = false; /* an inherited refill would be lost */
+        trial->verifier->made = &trial->made;
         contender_open(trial->verifier);
         if (!trial->verifier->active)
             status = error_set(err, STATUS_FAILED, "verify: %s", trial->verifier->result.reason);
@@ -160,14 +138,22 @@ static bool is_known(const run_t *run, const kept_reference_t *kept) {
     return kept->seed != 0 && (kept->pass == run->settings.pass || kept->stays);
 }
 
+/* Of a profiled run, too. */
+static status_t open_made_inputs(trial_t *trial, error_t *err) {
+    status_t status = run_make_inputs(trial->run, &trial->group->cases[0], &trial->made, err);
+    for (size_t i = 0; i < trial->n && status == STATUS_OK; i++)
+        trial->contenders[i].made = &trial->made;
+    return status;
+}
+
 /* The group's reference outputs; NULL, with the reason, without them. */
 static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
     run_t *run = trial->run;
     kept_reference_t *kept = keep_reference(run, trial->group);
-    status_t status = STATUS_OK;
     const spent_on_t before = spent_switch(run->settings.spent, SPENT_REFERENCE);
-    if (!is_known(run, kept))
-        status = compute_reference(run, trial->group, kept, why);
+    status_t status = open_made_inputs(trial, why);
+    if (status == STATUS_OK && !is_known(run, kept))
+        status = compute_reference(trial, kept, why);
     if (status == STATUS_OK && kept->reference.verified)
         status = open_verifier(trial, why);
     spent_switch(run->settings.spent, before);
@@ -239,6 +225,8 @@ bool case_is_done(const run_t *side, const case_state_t *state) {
 void trial_free(trial_t *trial) {
     for (size_t i = 0; i < trial->n; i++)
         contender_free(&trial->contenders[i]);
+    made_inputs_leave(&trial->made, &trial->audited);
+    made_inputs_free(&trial->made);
     free(trial->name);
     free(trial->contenders);
     free(trial->sides);
@@ -354,7 +342,7 @@ void run_begin_imports(run_t *run) {
         const sweep_t *sweep = &run->sweeps[s];
         const group_t first = {.workload = sweep->workload, .cases = sweep->cases, .n = 1};
         case_t oracle;
-        if (sweep->n_cases > 0 && oracle_of(&first, &oracle)) {
+        if (sweep->n_cases > 0 && run_oracle_of(&first, &oracle)) {
             begin_of(run, &oracle, ORACLE);
             case_free(&oracle);
         }
@@ -402,7 +390,7 @@ static void start_all(trial_t *trial) {
     error_t ignored = ERROR_INIT; /* who opens a case will report it */
     if (run->pair != NULL)
         return;
-    if (!run->options->profile && oracle_of(trial->group, &spec)) {
+    if (!run->options->profile && run_oracle_of(trial->group, &spec)) {
         if (workers_find(&run->workers, &spec, ORACLE, &oracle, &ignored) == STATUS_OK)
             worker_links_add(&links, &n, oracle);
         case_free(&spec);

@@ -299,6 +299,16 @@ static status_t read_external_variants(const node_t *list, contender_t *contende
     return STATUS_OK;
 }
 
+/* For an engine without variants. */
+static const char *what_to_write(const workload_t *workload, const char *engine) {
+    if (strcmp(engine, "cuda") == 0)
+        return ": its folder has no NN_NAME.cu, NAME of letters, digits and _ . + -";
+    return strcmp(engine, "jax") == 0 && workload->pytorch_oracle != NULL
+               ? ": its reference.py has no function jax_reference, which is called as reference, "
+                 "with arrays of JAX"
+               : "";
+}
+
 static status_t read_variants(const node_t *node, const workload_t *workload, const char *root,
                               contender_t *contender, error_t *err) {
     node_t list = node_member(node, "variants");
@@ -307,11 +317,8 @@ static status_t read_variants(const node_t *node, const workload_t *workload, co
         return read_external_variants(&list, contender, err);
     text_list_t known = {0};
     status_t status = workload_variants(workload, contender->engine, root, &known, err);
-    const bool no_rung = known.n == 0 && strcmp(contender->engine, "cuda") == 0;
     char *where = mem_format(" of %s for engine %s%s", workload->name, contender->engine,
-                             no_rung ? ": its folder has no NN_NAME.cu, NAME of letters, digits "
-                                       "and _ . + -"
-                                     : "");
+                             known.n == 0 ? what_to_write(workload, contender->engine) : "");
     const vocabulary_t names = {"variant", where, (const char *const *)known.items, known.n};
     for (size_t i = 0; i < node_length(&list) && status == STATUS_OK; i++) {
         node_t item = node_item(&list, i);

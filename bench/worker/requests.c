@@ -112,6 +112,7 @@ static const op_t OPS[] = {
                   {"seed", JSON_INTEGER, false},
                   {"program", JSON_OBJECT, true},
                   {"operator", JSON_OBJECT, true},
+                  {"inputs", JSON_STRING, true},
                   {"profile", JSON_TRUE, true},
                   {"results", JSON_TRUE, true}}},
     [OP_REFILL] = {"refill", {{"id", JSON_STRING, false}, {"seed", JSON_INTEGER, false}}},

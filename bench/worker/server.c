@@ -83,12 +83,12 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
             return NULL;
         worker->started = true;
     }
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:[s], s:[ss], s:o}", "protocol", PROTOCOL_VERSION,
-                     "engine", worker->engine->name, "device",
-                     facts_under(&worker->facts, "device."), "versions",
-                     facts_under(&worker->facts, "versions."), "capabilities",
-                     capabilities_of(worker->engine), "open_keys", "results", "request_keys",
-                     "phase", "keep", "once_ns", facts_under(&worker->facts, "once_ns."));
+    return json_pack(
+        "{s:i, s:s, s:o, s:o, s:o, s:[ss], s:[ss], s:o}", "protocol", PROTOCOL_VERSION, "engine",
+        worker->engine->name, "device", facts_under(&worker->facts, "device."), "versions",
+        facts_under(&worker->facts, "versions."), "capabilities", capabilities_of(worker->engine),
+        "open_keys", "results", "inputs", "request_keys", "phase", "keep", "once_ns",
+        facts_under(&worker->facts, "once_ns."));
 }
 
 static const session_ops_t *find_ops(const engine_t *engine, const char *workload, error_t *err) {
@@ -164,6 +164,7 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
         .object = request_text(program, "object"),
         .arch = request_text(program, "arch"),
         .refill = request_text(program, "refill"),
+        .inputs = request_text(request, "inputs"),
         .without_results = json_is_false(json_object_get(request, "results")),
     };
     if (status != STATUS_OK)

@@ -9,7 +9,7 @@ constexpr unsigned THREADS = 256, WORDS = 4; // a thread takes the words of one 
 LAUNCH = {THREADS, THREADS * WORDS, 0, 0, WEIGHTS_IN_BUFFERS};
 
 // As element_t and fill_kind_t in bench/workloads/described/. Permutations and constants are left to the host.
-enum refill_element { F32, F16, BF16, F64, I32, I64, U8, BOOL };
+enum refill_element { F32, F16, BF16, F64, I32, I64, U8, BOOL, I8, E4M3, E5M2 };
 enum refill_kind { UNIFORM, NORMAL, INTEGERS };
 
 __device__ __forceinline__ double value_of(unsigned word, unsigned kind, double low, double high) {
@@ -39,6 +39,19 @@ __device__ __forceinline__ unsigned short bfloat16_bits(float value) {
     return (unsigned short)(bits + 0x7FFFu + (bits >> 16 & 1) >> 16);
 }
 
+// bench/base/half.c
+template <unsigned MANTISSA, unsigned BIAS, unsigned LARGEST>
+__device__ __forceinline__ unsigned char fp8_bits(float value) {
+    constexpr unsigned DROPPED = 23 - MANTISSA, REBIAS = (127 - BIAS) << 23;
+    const unsigned bits = __float_as_uint(value), magnitude = bits & 0x7FFFFFFFu;
+    unsigned rounded;
+    if (magnitude < REBIAS + (1u << 23))
+        rounded = (unsigned)__float2int_rn(__fmul_rn(fabsf(value), (float)(1u << (BIAS - 1 + MANTISSA))));
+    else
+        rounded = (magnitude - REBIAS + (1u << (DROPPED - 1)) - 1 + (magnitude >> DROPPED & 1)) >> DROPPED;
+    return (unsigned char)((bits >> 24 & 0x80u) | (rounded < LARGEST ? rounded : LARGEST));
+}
+
 __device__ __forceinline__ double bounded(double value, double least, double most) {
     return fmin(fmax(rint(value), least), most);
 }
@@ -65,6 +78,15 @@ __device__ __forceinline__ void store(void *to, unsigned long long i, unsigned e
         break;
     case U8:
         ((unsigned char *)to)[i] = (unsigned char)bounded(value, 0, 255);
+        break;
+    case I8:
+        ((signed char *)to)[i] = (signed char)bounded(value, -128, 127);
+        break;
+    case E4M3:
+        ((unsigned char *)to)[i] = fp8_bits<3, 7, 0x7E>((float)value);
+        break;
+    case E5M2:
+        ((unsigned char *)to)[i] = fp8_bits<2, 15, 0x7B>((float)value);
         break;
     default:
         ((bool *)to)[i] = value != 0;

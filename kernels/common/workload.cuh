@@ -17,6 +17,9 @@
 #if WORKLOAD_BF16
 #include <cuda_bf16.h>
 #endif
+#if WORKLOAD_FP8
+#include <cuda_fp8.h>
+#endif
 
 typedef WORKLOAD_T T;
 

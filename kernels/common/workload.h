@@ -14,6 +14,9 @@
 #if WORKLOAD_BF16 && !defined(__BFLT16_MANT_DIG__)
 #error SKIP: this C compiler has no __bf16 with arithmetic (GCC 13 has it)
 #endif
+#if WORKLOAD_FP8
+#error SKIP: C has no FP8
+#endif
 
 typedef WORKLOAD_T T;
 

@@ -124,6 +124,29 @@ struct alignas(4) __nv_bfloat162 {
 };
 typedef __nv_bfloat162 nv_bfloat162;
 
+// Rounded to nearest even, and down to the largest number.
+template <int MANTISSA, int BIAS, int LARGEST> struct fp8_of {
+    unsigned char __x;
+
+    fp8_of() = default;
+    explicit fp8_of(float value) {
+        const int least = 1 - BIAS; // exponent of the smallest normal number
+        const float size = fminf(fabsf(value), 65536), normal = ldexpf(1, least);
+        const int exponent = size < normal ? least : ilogbf(size);
+        // A carry into the next power of two is right in the bits, too.
+        const int whole = (int)rintf(ldexpf(size, MANTISSA - exponent)) + ((exponent - least) << MANTISSA);
+        __x = value != value ? 0x7F : (unsigned char)((whole < LARGEST ? whole : LARGEST) | (std::signbit(value) << 7));
+    }
+    explicit operator float() const {
+        const int exponent = (__x & 0x7F) >> MANTISSA, mantissa = __x & ((1 << MANTISSA) - 1);
+        const int whole = exponent > 0 ? mantissa | 1 << MANTISSA : mantissa;
+        const float size = ldexpf((float)whole, (exponent > 0 ? exponent : 1) - BIAS - MANTISSA);
+        return (__x & 0x7F) > LARGEST ? NAN : __x & 0x80 ? -size : size;
+    }
+};
+typedef fp8_of<3, 7, 0x7E> __nv_fp8_e4m3;
+typedef fp8_of<2, 15, 0x7B> __nv_fp8_e5m2;
+
 #define OPERATOR(op)                                                                                                   \
     inline __nv_bfloat16 operator op(__nv_bfloat16 a, __nv_bfloat16 b) {                                               \
         return (float)a op(float) b;                                                                                   \

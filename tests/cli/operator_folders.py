@@ -30,9 +30,9 @@ def write_operator(folder: Path, files: dict[str, str], **keys: Any) -> Path:
     return folder
 
 
-def make_project(folder: Path) -> Path:
-    """Return a project folder with the operator of this folder in its kernels/."""
-    root = folder.parent / "project"
+def make_project(folder: Path, root: Path | None = None) -> Path:
+    """Return a project folder, by default beside it, with this operator in its kernels/."""
+    root = root or folder.parent / "project"
     if not root.exists():
         make_root(root)
         (root / "kernels").unlink()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from fake_driver import build_driver
 from host_kernels import kernels_for_host, library_of
 from operator_folders import X, make_project, run_operator, write_operator
 from project import FIXTURES, NO_PYTHON, ROOT, bench, compiler_options, read_cases
+from test_sanitize import RUNS, SANITIZER, SUMMARY
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -202,9 +205,11 @@ class Gpu:
             "FAKE_CUDA_STATE": str(self._state),
         }
 
-    def run(self, folder: Path, contenders: list[dict[str, Any]], **keys: Any) -> Cases:
+    def run(
+        self, folder: Path, contenders: list[dict[str, Any]], *options: str, **keys: Any
+    ) -> Cases:
         # The measurement of the device finds that nothing is computed: the run fails.
-        cases = run_operator(folder, contenders, expect=1, **keys, **self.environment)
+        cases = run_operator(folder, contenders, *options, expect=1, **keys, **self.environment)
         leaked = struct.unpack("4i", self._state.read_bytes()[:16])[2]
         assert leaked == 0
         return cases
@@ -525,3 +530,85 @@ def test_a_folder_outside_the_project(tmp_path: Path, compiler: str) -> None:
     assert [case["techniques"]["launch"] for case in cases] == ["stream", "graph"]
     for case in cases:
         ok(case)
+
+
+# ---- inputs that a function makes ----------------------------------------------------------------
+
+# Sorted, which no fill gives: and who was called, and for what.
+MADE = """
+    import os, torch
+    def inputs(params, dtype):
+        x = torch.randn(params["n"], dtype=dtype).sort().values
+        with open({log!r}, "a") as log:
+            print(os.getpid(), x[0].item(), file=log)
+        return [x]
+    def reference(x): return 2 * x
+    """
+RUN = "def run(x): return x + x"
+
+
+@pytest.mark.parametrize("options", [(), ("--isolate",)])
+def test_inputs_from_a_function_reach_every_language(tmp_path: Path, options: Any) -> None:
+    """One process makes them, once for each seed; they are refilled and audited as others are."""
+    log = tmp_path / "log"
+    folder = write_operator(
+        tmp_path / "twice",
+        {
+            "reference.py": MADE.format(log=str(log)),
+            "good.cu": rung(GOOD),
+            # As if the inputs were never refilled.
+            "forgets.py": "kept = []\ndef run(x):\n    kept.append(2 * x)\n    return kept[0] + 0",
+            "adds.py": RUN,
+        },
+        inputs=[{**X, "fill": "function"}],
+    )
+    gpu = Gpu(tmp_path / "gpu")
+    cpu = {"device": ["cpu"]}
+    contenders = [
+        cuda("good", copy=["pinned", "mapped"], launch=["stream", "graph"]),
+        # They share what they copy from, and go back to the inputs before.
+        cuda("good", copy=["pageable"], alloc=["arena", "malloc"]),
+        {"engine": "python", "variants": ["adds", "forgets"], **cpu},
+        {"engine": "pytorch", "variants": ["eager", "inference"], **cpu},
+    ]
+    cases = gpu.run(folder, contenders, *options)
+    forgets = cases.pop("forgets")
+    assert (forgets["status"], "inputs refilled" in forgets["reason"]) == ("wrong", True)
+    assert len(cases) == 9
+    for case in cases.values():
+        ok(case)
+    made = [line.split() for line in log.read_text(encoding="utf-8").splitlines()]
+    assert len({process for process, _ in made}) == 1
+    # Those as opened are made for each pass, and those of its audits, which all contenders have, too.
+    times = Counter(first for _, first in made)
+    assert sum(n == 1 for n in times.values()) > max(10, len(times) / 2)
+
+
+def test_a_function_makes_inputs_for_traces_and_sanitizers(tmp_path: Path) -> None:
+    reference = MADE.format(log=str(tmp_path / "log"))
+    files = {"reference.py": reference, "good.cu": rung(GOOD)}
+    folder = write_operator(tmp_path / "made", files, inputs=[{**X, "fill": "function"}])
+    gpu, tools = Gpu(tmp_path / "gpu"), tmp_path / "bin"
+    options = ["--workload", folder, "--engine", "cuda"]
+    traced = bench("run", *options, "--trace", "--out", tmp_path / "trace", **gpu.environment)
+    assert "no file was handed over" not in traced.stdout + traced.stderr
+    assert "made/cuda/good" in (tmp_path / "trace" / "trace.json").read_text(encoding="utf-8")
+
+    tools.mkdir()
+    (tools / "compute-sanitizer").write_text(SANITIZER + RUNS + SUMMARY, encoding="utf-8")
+    (tools / "compute-sanitizer").chmod(0o755)
+    environment = {
+        **gpu.environment,
+        "BENCH_CACHE": str(tmp_path / "cache"),
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "CUDA_HOME": "",
+        "CUDA_PATH": "",
+        "CALLS": str(tmp_path / "calls"),
+        "VERSION": "2030.1.0",
+    }
+    out = ["--sanitize", "--profile", "--out", tmp_path / "run"]
+    bench("run", *options, *out, expect=None, **environment)
+    cases = [c for c in read_cases(tmp_path / "run").values() if c["workload"] == "made"]
+    assert cases
+    for case in cases:
+        assert set(case["sanitize"]["tools"].values()) == {"clean"}, case["sanitize"]

@@ -215,3 +215,20 @@ def test_a_compiler_is_needed(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {"a.cu": rung()})
     done = bench("workload", "check", folder, "--emulate", expect=2, CXX="", PATH=str(tmp_path))
     assert "a C++ compiler is needed to emulate rungs: " in done.stderr
+
+
+def test_inputs_that_a_function_makes(tmp_path: Path) -> None:
+    made = """
+        import torch
+        def inputs(params, dtype): return [torch.arange(params["n"], dtype=dtype) + torch.rand(1)]
+        def reference(x): return 2 * x
+        """
+    files = {
+        "reference.py": made,
+        "01_twice.cu": rung(),
+        "02_wrong.cu": rung("if (i == 3) return;"),
+    }
+    folder = write_operator(tmp_path / "made", files, inputs=[{**X, "fill": "function"}])
+    printed = bench("operator", "check", folder, "--emulate", expect=1).stdout
+    assert "01_twice  right in 3 cases" in printed
+    assert "02_wrong  wrong at n=" in printed

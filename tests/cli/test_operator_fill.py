@@ -23,6 +23,7 @@ from operator_data import (  # noqa: E402
     normal,
     widened,
 )
+from operator_request import ARRAY  # noqa: E402
 from refill import Refill  # noqa: E402
 
 SEED = 1234567890123456789
@@ -166,7 +167,7 @@ def test_specs_come_from_the_request() -> None:
         },
         {"name": "y", "shape": [3], "dtype": "i64", "input": False, "output": True},
     ]
-    specs = [ArraySpec.of(array) for array in request]
+    specs = [ARRAY(array, "array") for array in request]
     assert specs[0] == ArraySpec("x", (3, 5), "f16", True, False, Fill("normal", 0.0, 1.0))
     assert specs[1] == ArraySpec("y", (3,), "i64", False, True, None)
     (x,) = OperatorInputs(specs, SEED).arrays
@@ -220,6 +221,23 @@ def test_bfloat16_is_what_torch_makes_of_it() -> None:
         found = torch.from_numpy(bits).view(torch.bfloat16)
         assert torch.equal(found, torch.from_numpy(singles).to(torch.bfloat16))
         assert np.array_equal(widened(bits), found.double().numpy())
+
+
+@pytest.mark.parametrize("dtype", ["e4m3", "e5m2"])
+def test_fp8_is_what_torch_makes_of_it(program: Path, dtype: str) -> None:
+    """Every value, and the middle between each and the next; in C every number of 8 bits, too."""
+    torch = pytest.importorskip("torch")
+    kind = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[dtype]
+    every = torch.arange(256, dtype=torch.uint8).view(kind).double()
+    values = every[every.isfinite()].sort().values
+    between = torch.cat([values, (values[1:] + values[:-1]) / 2, values * 0.999, values * 1.001])
+    between = between.clamp(values[0], values[-1])
+    expected = between.float().to(kind).view(torch.uint8).numpy()
+    found = operator_data._rounded(between.numpy(), dtype)
+    assert np.array_equal(found, expected)
+    fills = [Fill("constant", float(value), 0.0) for value in between]
+    lines = [told(spec_of(dtype, fill, 1), 0) for fill in fills]
+    assert bytes_of(program, lines) == expected.tobytes()
 
 
 def test_floats_are_widened() -> None:

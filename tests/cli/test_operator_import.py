@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from functools import cache
@@ -180,17 +179,6 @@ def test_a_candidate_is_read_before_the_problem_runs(
     done = bench("workload", "import", problem, "--candidate", new, expect=2)
     last = done.stderr.splitlines()[-1]
     assert last == f"bench: {said}" if said else last.endswith("ValueError: as a problem runs")
-
-
-def test_rungs_get_no_inputs_from_a_function(tmp_path: Path) -> None:
-    about = json.loads((FIXTURES / "operators" / "smallest" / "workload.json").read_text())
-    about["inputs"][0]["fill"] = "function"
-    (tmp_path / "workload.json").write_text(json.dumps(about), encoding="utf-8")
-    (tmp_path / "reference.py").write_text("def reference(x): return x", encoding="utf-8")
-    bench("plan", "--workload", tmp_path)
-    (tmp_path / "01_rung.cu").write_text("", encoding="utf-8")
-    done = bench("plan", "--workload", tmp_path, expect=2)
-    assert '$.inputs[0].fill: found "function", expected another fill: 01_rung.cu' in done.stderr
 
 
 def test_a_random_model_is_refused(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """JAX in `bench run`: the reference output accepts every mode; without JAX they are skipped."""
 
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jax_python import needs_jax
+from operator_folders import X, run_operator, write_operator
 from project import bench, make_root_without_images, read_cases, write_sweep
 
 OMP = {"engine": "cpu", "variants": ["omp"]}
@@ -51,6 +53,79 @@ def test_the_reference_accepts_every_mode(
     for name, case in cases.items():
         assert case["status"] == "ok", (name, case["reason"])
         assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"]
+
+
+OPERATORS = {
+    "softmax": {"rows": [3], "cols": [100], "dtype": ["f32", "f16"]},
+    "rms_norm": {"rows": [3], "cols": [128], "dtype": ["f32", "bf16"]},
+    "gemm": {"m": [17], "n": [64], "k": [128], "dtype": ["f16", "bf16"]},
+    "reduce_sum": {"n": [1000]},
+}
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
+)
+
+
+@needs_jax()
+@needs_torch
+@pytest.mark.usefixtures("warm_workers")
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_oracle_of_an_operator_accepts_jax(name: str, tmp_path: Path) -> None:
+    axes = OPERATORS[name]
+    mine = {"engine": "jax", "device": ["cpu"], "variants": ["*"]}
+    sweep = write_sweep(tmp_path / "s.json", name, [mine], axes=axes)
+    bench("run", sweep, "--out", tmp_path / "run", expect=None)
+    cases = read_cases(tmp_path / "run")
+    assert len(cases) == 2 * len(axes.get("dtype", ["f32"]))
+    for case in cases.values():
+        assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]
+
+
+@needs_jax()
+@needs_torch
+@pytest.mark.usefixtures("warm_workers")
+def test_what_jax_reference_computes_is_checked(tmp_path: Path) -> None:
+    reference = """
+        import torch
+        def reference(x): return 2 * torch.clone(x)
+        def jax_reference(x): return 2.0001 * x
+        """
+    folder = write_operator(tmp_path / "twice", {"reference.py": reference})
+    jax = {"engine": "jax", "device": ["cpu"], "variants": ["jit"]}
+    (case,) = run_operator(folder, [jax], expect=1).values()
+    assert case["status"] == "wrong", case
+    assert "relative L2 error " in case["reason"]
+
+
+@needs_jax()
+@needs_torch
+@pytest.mark.usefixtures("warm_workers")
+def test_jax_gets_the_inputs_that_a_function_makes(tmp_path: Path) -> None:
+    reference = """
+        import torch
+        def inputs(params, dtype): return [torch.randn(params["n"]).sort().values.to(dtype)]
+        def reference(x): return 2 * x
+        jax_reference = reference
+        """
+    folder = write_operator(
+        tmp_path / "sorted",
+        {"reference.py": reference},
+        inputs=[{**X, "fill": "function"}],
+        dtypes=["bf16"],
+    )
+    jax = {"engine": "jax", "device": ["cpu"], "variants": ["jit", "aot"]}
+    cases = run_operator(folder, [jax])
+    assert len(cases) == 2
+    for case in cases.values():
+        assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]
+
+
+def test_without_jax_reference_there_are_no_such_cases(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "twice", {})
+    done = bench("run", "--workload", folder, "--variant", "jit", expect=2)
+    assert "unknown variant" in done.stderr and "eager" in done.stderr
+    done = bench("run", "--workload", folder, "--engine", "jax", expect=2)
+    assert "twice for engine jax: its reference.py has no function jax_reference" in done.stderr
 
 
 def test_without_jax_its_cases_are_skipped(tmp_path: Path) -> None:

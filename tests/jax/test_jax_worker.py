@@ -81,6 +81,14 @@ def test_new_inputs_and_what_is_left_of_them(options, n):
 
 
 @needs_jax()
+def test_operators():
+    """`operators_in_jax.py` names what does not hold of right ones, or is not said of wrong ones."""
+    found = run_program(Path(__file__).with_name("operators_in_jax.py"))
+    assert found == dict.fromkeys(found, [])
+    assert len(found) == 33
+
+
+@needs_jax()
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", ["f16", "mixed"])
 def test_a_training_in_float16_is_close_to_float32(dtype):

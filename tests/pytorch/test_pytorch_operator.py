@@ -361,6 +361,30 @@ def test_functions_that_name_params_get_them(session, tmp_path, mode):
         assert (answer["defined"], answer["complaint"]) == (True, None)
 
 
+@pytest.mark.parametrize("mode", ["eager", "oracle"])
+def test_functions_may_ask_for_params_by_name(session, tmp_path, mode):
+    reference = """
+        def reference(n, a, *, cols, k=0):
+            assert cols == 8
+            return n[:, :k] * a
+        def scale(x, a, *, k):
+            return k
+        def verify(k, outputs, cols):
+            return None if len(k) == 1 and cols == 8 else "wrong"
+        """
+    arrays = [operators.given("x", 2, 8), operators.output("y", 2, 3)]
+    operator = operators.write(
+        tmp_path / "named", {"reference": reference}, arrays, [operators.scalar("a", 2)]
+    )
+    # The first parameter is x, whatever a param is called.
+    opened = Opened(session, operator, mode, params={"k": 3, "cols": 8, "n": 2})
+    assert opened.answer["status"] == "ok", opened.answer
+    assert opened.output()["y"].shape == (2, 3)
+    if mode == "oracle":
+        answer = opened.ok(protocol.VerifyRequest(opened.id, str(opened.folder)))
+        assert answer["complaint"] is None
+
+
 def test_an_input_may_have_the_name_of_params(session, tmp_path):
     arrays = [operators.given("params", 5), operators.output("y", 5)]
     files = {"reference": "def reference(params): return params + 1"}

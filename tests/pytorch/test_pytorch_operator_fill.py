@@ -63,7 +63,7 @@ def test_refills_are_computed_on_the_cases_device(monkeypatch):
     specs = [spec_of("f32", next(f for f in FILLS if f.kind == kind), 1000) for kind in kinds]
     by_numpy, by_device = (operator_data.OperatorInputs(specs, SEED) for _ in "12")
     by_device.__class__ = OperatorInputs
-    monkeypatch.setattr(OperatorInputs, "_call_function", lambda *_: None)
+    monkeypatch.setattr(OperatorInputs, "_take_made", lambda *_: None)
     by_device.filler = Recorded()
     by_numpy.refill(0, 7)
     by_device.refill(0, 7)

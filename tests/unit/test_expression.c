@@ -183,7 +183,7 @@ static void test_texts_that_are_refused(void **state) {
         {"itemsize()", "character 10: found \")\", expected a dtype"},
         {"itemsize(T, T)", "character 11: found \",\", expected \")\""},
         {"itemsize(f23)", "character 10: unknown dtype \"f23\"; did you mean \"f32\"? "
-                          "(known: T, f32, f16, bf16, f64, i32, i64, u8, bool)"},
+                          "(known: T, f32, f16, bf16, f64, i32, i64, u8, bool, i8, e4m3, e5m2)"},
         {"rows\n+ 1", "character 5: found \"\n\", expected an operator or the end"},
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++)

@@ -83,6 +83,27 @@ static void doubles_are_rounded_once(void **state) {
         assert_true(values[i] == ROUNDED[i]);
 }
 
+/* Of the 256 numbers of FP8, NaN stays one, and what is larger than the largest becomes that. */
+static void every_fp8_survives(void **state) {
+    (void)state;
+    for (unsigned bits = 0; bits < 256; bits++) {
+        const float e4m3 = e4m3_to_float((uint8_t)bits), e5m2 = e5m2_to_float((uint8_t)bits);
+        assert_int_equal(isnan(e4m3), (bits & 0x7F) == 0x7F);
+        if (!isnan(e4m3))
+            assert_int_equal(e4m3_from_float(e4m3), bits);
+        assert_int_equal(isinf(e5m2) != 0, (bits & 0x7F) == 0x7C);
+        assert_int_equal(isnan(e5m2), (bits & 0x7F) > 0x7C);
+        if (isfinite(e5m2))
+            assert_int_equal(e5m2_from_float(e5m2), bits);
+    }
+    assert_true(e4m3_to_float(0x7E) == 448 && e5m2_to_float(0x7B) == 57344);
+    assert_int_equal(e4m3_from_float(1e9f), 0x7E);
+    assert_int_equal(e5m2_from_float(-INFINITY), 0xFB);
+    assert_true(isnan(e4m3_to_float(e4m3_from_float(NAN))));
+    assert_int_equal(e4m3_from_float(0x1p-10f), 0); /* half of the least: to even */
+    assert_int_equal(e4m3_from_float(0x1.8p-9f), 2);
+}
+
 /* ---- bf16: every one survives the way to float and back, and halfway cases go to the even neighbour. */
 
 static void every_bfloat16_survives(void **state) {

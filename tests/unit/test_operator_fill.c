@@ -59,6 +59,12 @@ static double value_at(const void *values, element_t element, size_t i) {
         return (double)((const int64_t *)values)[i];
     case ELEMENT_U8:
         return ((const uint8_t *)values)[i];
+    case ELEMENT_I8:
+        return ((const int8_t *)values)[i];
+    case ELEMENT_E4M3:
+        return e4m3_to_float(((const uint8_t *)values)[i]);
+    case ELEMENT_E5M2:
+        return e5m2_to_float(((const uint8_t *)values)[i]);
     default:
         return ((const bool *)values)[i];
     }
@@ -76,6 +82,10 @@ static double rounded(double value, element_t element) {
         return value;
     case ELEMENT_U8:
         return fmax(rint(value), 0);
+    case ELEMENT_E4M3:
+        return e4m3_to_float(e4m3_from_float((float)value));
+    case ELEMENT_E5M2:
+        return e5m2_to_float(e5m2_from_float((float)value));
     case ELEMENT_BOOL:
         return value != 0;
     default:

@@ -102,32 +102,26 @@ static status_t copy_middle(const gpu_sample_t *s, bool inputs, error_t *err) {
     return STATUS_OK;
 }
 
-static void rotate(void *values, size_t bytes, size_t by) {
-    char *copy = mem_alloc(bytes);
-    memcpy(copy, values, bytes);
-    memcpy(values, copy + by, bytes - by);
-    memcpy((char *)values + bytes - by, copy, by);
-    free(copy);
-}
-
 /* A launch that is captured with arrays by value rotated, too; or, without amounts, with those as opened. */
 static status_t launch_with_values(gpu_sample_t *s, const size_t *amounts, error_t *err) {
-    const uint64_t opened[] = {s->fixed_seed, 0}, now[] = {0, s->fixed_seed};
+    const uint64_t opened[] = {s->fixed_seed, 0};
     for (size_t i = 0; i < s->n_arrays; i++) {
-        const gpu_array_t *array = &s->arrays[i];
-        if (array->role == ARRAY_BY_VALUE && amounts != NULL)
-            rotate(array->from, array->bytes, amounts[i]);
-        else if (array->role == ARRAY_BY_VALUE)
+        gpu_array_t *array = &s->arrays[i];
+        if (array->role != ARRAY_BY_VALUE)
+            continue;
+        const size_t by = amounts != NULL ? amounts[i] : 0, rest = array->bytes - by;
+        if (array->before == NULL)
+            array->before = mem_alloc(array->bytes);
+        memcpy(array->before, array->from, array->bytes);
+        memcpy(array->from, (char *)array->before + by, rest);
+        memcpy((char *)array->from + rest, array->before, by);
+        if (amounts == NULL)
             s->refill(s, i, array->from, opened);
     }
     const status_t status = s->launch(s, err);
-    for (size_t i = 0; i < s->n_arrays; i++) {
-        const gpu_array_t *array = &s->arrays[i];
-        if (array->role == ARRAY_BY_VALUE && amounts != NULL)
-            rotate(array->from, array->bytes, array->bytes - amounts[i]);
-        else if (array->role == ARRAY_BY_VALUE)
-            s->refill(s, i, array->from, now);
-    }
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (s->arrays[i].role == ARRAY_BY_VALUE)
+            memcpy(s->arrays[i].from, s->arrays[i].before, s->arrays[i].bytes);
     return status;
 }
 

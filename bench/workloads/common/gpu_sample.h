@@ -35,7 +35,7 @@ typedef struct gpu_array {
     void *from, *to;  /* host memory, copied from or to (in place: both); NULL: neither */
     const void *nans; /* wait=poll: the tile of NaNs that `to` was filled with */
     void *last;       /* what the last fresh sample that is kept left */
-    void *before;     /* mapped inputs: what was in `from` before the run; or NULL */
+    void *before;     /* mapped and by value: what was in `from` before the run; or NULL */
     void *middle; /* … and a call in the middle of a graph, on the inputs as opened; or NULL */
     cu_pointer_t fixed;   /* allocated once: for alloc=arena and batches of launches */
     cu_pointer_t current; /* of this sample */

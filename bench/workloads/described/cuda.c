@@ -57,7 +57,9 @@ static const int MAP_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_F32] = CU_TENSOR_MAP_FLOAT32,   [ELEMENT_F16] = CU_TENSOR_MAP_FLOAT16,
     [ELEMENT_BF16] = CU_TENSOR_MAP_BFLOAT16, [ELEMENT_F64] = CU_TENSOR_MAP_FLOAT64,
     [ELEMENT_I32] = CU_TENSOR_MAP_INT32,     [ELEMENT_I64] = CU_TENSOR_MAP_INT64,
-    [ELEMENT_U8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_BOOL] = CU_TENSOR_MAP_UINT8};
+    [ELEMENT_U8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_BOOL] = CU_TENSOR_MAP_UINT8,
+    [ELEMENT_I8] = CU_TENSOR_MAP_UINT8,      [ELEMENT_E4M3] = CU_TENSOR_MAP_UINT8,
+    [ELEMENT_E5M2] = CU_TENSOR_MAP_UINT8};
 
 static status_t encode_map(described_cuda_t *s, size_t i, cu_pointer_t at, error_t *err) {
     const tensor_map_size_t *of = &s->map_sizes[i];
@@ -517,7 +519,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */
     TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
-    s->data = described_data_take(s->description, spec, request->seed);
+    s->data = described_data_take(s->description, spec, request->seed, request->inputs);
+    TRY(described_data_check(s->data, err));
     take_data(s);
     TRY(prepare_refill(s, request->refill, err));
     described_list_arguments(s, spec);
@@ -581,9 +584,14 @@ static status_t last(session_t *session, const char *folder, text_list_t *names,
     return gpu_sample_write_middle(session, write_middle, folder, err);
 }
 
+static status_t refill_and_check(session_t *session, uint64_t seed, error_t *err) {
+    TRY(gpu_sample_refill(session, seed, err));
+    return described_data_check(((described_cuda_t *)session->state)->data, err);
+}
+
 const session_ops_t described_cuda = {.workload = SESSION_DESCRIBED,
                                       .open = open_case,
-                                      .refill = gpu_sample_refill,
+                                      .refill = refill_and_check,
                                       .fill = gpu_sample_fill,
                                       .output = output,
                                       .last = last,

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ==== data that cases share =================================================================== */
 
@@ -22,16 +23,56 @@ static bool same(const void *data, const void *shape) {
     return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
 }
 
+/* ---- inputs that a function makes ------------------------------------------------------------- */
+
+static status_t read_exactly(const char *path, void *values, size_t bytes, error_t *err) {
+    int fd;
+    size_t size, n = 0;
+    ssize_t part = 1;
+    TRY(fs_open_file(path, &fd, &size, err));
+    while (size == bytes && n < bytes && part > 0)
+        n += (size_t)((part = read(fd, (char *)values + n, bytes - n)) > 0 ? part : 0);
+    close(fd);
+    return n == bytes
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%s: %zu bytes, expected %zu", path, size, bytes);
+}
+
+/* The values stay if they cannot be read: described_data_check() says so. */
+static void read_made(const described_data_t *data, size_t i, void *values, uint64_t refill) {
+    if (data->made == NULL) {
+        error_set(data->lost, STATUS_FAILED, "%s: a function makes it, and no file was handed over",
+                  data->description->arrays[i].name);
+        return;
+    }
+    char *path =
+        mem_format("%s/%" PRIu64 "/%s", data->made, refill, data->description->arrays[i].name);
+    read_exactly(path, values, data->shapes[i].bytes, data->lost);
+    free(path);
+}
+
+status_t described_data_check(const described_data_t *data, error_t *err) {
+    return data->lost->text[0] == '\0'
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "an input: %s", data->lost->text);
+}
+
 static void *make(const void *shape) {
     described_data_t *data = mem_zeroed(1, sizeof *data);
     *data = *(const described_data_t *)shape;
     data->key = mem_text(data->key);
+    data->made = mem_text(data->made);
+    data->lost = mem_zeroed(1, sizeof *data->lost);
     for (size_t i = 0; i < data->description->n_arrays; i++) {
         const described_shape_t *size = &data->shapes[i];
         if (!data->description->arrays[i].is_input)
             continue;
         data->values[i] = mem_alloc(size->bytes);
-        fill_array(data->values[i], size->n, size->element, &size->fill, data->seed, (uint32_t)i);
+        if (size->fill.kind == FILL_FUNCTION)
+            read_made(data, i, data->values[i], 0);
+        else
+            fill_array(data->values[i], size->n, size->element, &size->fill, data->seed,
+                       (uint32_t)i);
     }
     return data;
 }
@@ -41,13 +82,18 @@ static void free_data(void *dead) {
     for (size_t i = 0; i < data->description->n_arrays; i++)
         free(data->values[i]);
     free(data->key);
+    free(data->made);
+    free(data->lost);
     free(data);
 }
 
 void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill) {
     const described_shape_t *size = &data->shapes[i];
-    fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
-               (uint32_t)i);
+    if (size->fill.kind == FILL_FUNCTION)
+        read_made(data, i, values, refill);
+    else
+        fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
+                   (uint32_t)i);
 }
 
 static void refill(void *refilled, uint64_t from, uint64_t to) {
@@ -61,8 +107,8 @@ static void refill(void *refilled, uint64_t from, uint64_t to) {
 static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
 
 const described_data_t *described_data_take(const description_t *description, const case_t *spec,
-                                            uint64_t seed) {
-    described_data_t shape = {.description = description, .seed = seed};
+                                            uint64_t seed, const char *made) {
+    described_data_t shape = {.description = description, .seed = seed, .made = (char *)made};
     text_list_t parts = {0};
     error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
     text_list_add(&parts, spec->dtype);
@@ -90,20 +136,28 @@ void described_data_release(const described_data_t *data) {
 
 random_kind_t described_random_kind(element_t element) {
     static const random_kind_t KINDS[ELEMENT_KINDS] = {
-        [ELEMENT_F32] = RANDOM_F32,  [ELEMENT_F16] = RANDOM_F16,   [ELEMENT_BF16] = RANDOM_BF16,
-        [ELEMENT_F64] = RANDOM_F64,  [ELEMENT_I32] = RANDOM_BYTES, [ELEMENT_I64] = RANDOM_BYTES,
-        [ELEMENT_U8] = RANDOM_BYTES, [ELEMENT_BOOL] = RANDOM_BYTES};
+        [ELEMENT_F32] = RANDOM_F32,    [ELEMENT_F16] = RANDOM_F16,    [ELEMENT_BF16] = RANDOM_BF16,
+        [ELEMENT_F64] = RANDOM_F64,    [ELEMENT_I32] = RANDOM_BYTES,  [ELEMENT_I64] = RANDOM_BYTES,
+        [ELEMENT_U8] = RANDOM_BYTES,   [ELEMENT_BOOL] = RANDOM_BYTES, [ELEMENT_I8] = RANDOM_BYTES,
+        [ELEMENT_E4M3] = RANDOM_BYTES, [ELEMENT_E5M2] = RANDOM_BYTES};
     return KINDS[element];
 }
 
 static const char *const NPY_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2", [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
-    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8", [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1"};
+    [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2",  [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
+    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8",  [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1",
+    [ELEMENT_I8] = "i1",  [ELEMENT_E4M3] = "f4", [ELEMENT_E5M2] = "f4"};
 
-static float *widened(const uint16_t *values, size_t n) {
-    float *wide = mem_zeroed(n, sizeof *wide);
-    for (size_t i = 0; i < n; i++)
-        wide[i] = bfloat16_to_float(values[i]);
+/* Of types that files have not; NULL for others. */
+static float *widened(const void *values, size_t n, element_t element) {
+    const uint8_t *bytes = values;
+    float *wide = NULL;
+    if (element == ELEMENT_BF16 || element == ELEMENT_E4M3 || element == ELEMENT_E5M2)
+        wide = mem_zeroed(n, sizeof *wide);
+    for (size_t i = 0; wide != NULL && i < n; i++)
+        wide[i] = element == ELEMENT_BF16   ? bfloat16_to_float(((const uint16_t *)values)[i])
+                  : element == ELEMENT_E4M3 ? e4m3_to_float(bytes[i])
+                                            : e5m2_to_float(bytes[i]);
     return wide;
 }
 
@@ -111,7 +165,7 @@ status_t described_data_write(const described_data_t *data, size_t i, const void
                               const char *folder, error_t *err) {
     const described_shape_t *shape = &data->shapes[i];
     const described_array_t *array = &data->description->arrays[i];
-    float *wide = shape->element == ELEMENT_BF16 ? widened(values, shape->n) : NULL;
+    float *wide = widened(values, shape->n, shape->element);
     char *path = mem_format("%s/%s.npy", folder, array->name);
     const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
                                       shape->sizes, array->n_dimensions, err);
@@ -147,6 +201,7 @@ static const technique_spec_t TECHNIQUES[] = {
 
 static const char *const MODES[] = {"eager", "inference",     "compile",
                                     "graph", "compile_graph", NULL};
+static const char *const JAX_MODES[] = {"jit", "aot", NULL};
 
 /* ---- as a workload --------------------------------------------------------------------------- */
 
@@ -255,6 +310,8 @@ static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "WORKLOAD_F16=%d", uses(d, dtype, ELEMENT_F16));
     text_list_add_format(defines, "WORKLOAD_BF16=%d", uses(d, dtype, ELEMENT_BF16));
     signature_add(d, spec, strcmp(spec->engine, ENGINE_C) == 0, defines);
+    text_list_add_format(defines, "WORKLOAD_FP8=%d",
+                         uses(d, dtype, ELEMENT_E4M3) || uses(d, dtype, ELEMENT_E5M2));
     for (size_t i = 0; i < d->params.n; i++)
         if (d->constant[i])
             add_upper(defines, d->params.items[i], case_param_int(spec, d->params.items[i], 0));
@@ -362,6 +419,7 @@ static void make_workload(described_entry_t *entry) {
         .n_techniques = sizeof TECHNIQUES / sizeof *TECHNIQUES,
         .dtypes = entry->dtypes,
         .pytorch_variants = MODES,
+        .jax_variants = d->has_jax ? JAX_MODES : NULL,
         .repeats = d->needs_deterministic ? REPEATS_MUST_BE_EQUAL : REPEATS_ARE_COMPARED,
         .pytorch_oracle = "oracle",
         .allows = allows,

@@ -12,13 +12,17 @@ typedef struct described_data {
     const description_t *description;
     char *key; /* params and dtype */
     uint64_t seed;
+    char *made;    /* folder of inputs that a function makes (measure/made_inputs.h); or NULL */
+    error_t *lost; /* why they could not be read */
     described_shape_t shapes[DESCRIBED_ARRAYS];
     void *values[DESCRIBED_ARRAYS]; /* of inputs; NULL for outputs */
 } described_data_t;
 
 /* Every take needs a release. Not thread-safe. */
 const described_data_t *described_data_take(const description_t *description, const case_t *spec,
-                                            uint64_t seed);
+                                            uint64_t seed, const char *made);
+/* Could all inputs be had? To be asked after a take or a refill. */
+status_t described_data_check(const described_data_t *data, error_t *err);
 /* Fill `values` with input number `i` of a refill seed. */
 void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill);
 /* Refill the case's own inputs. */

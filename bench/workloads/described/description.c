@@ -409,6 +409,24 @@ static status_t hash_folder(const char *folder, described_files_t *files, char t
     return status;
 }
 
+/* Does reference.py define a function jax_reference? Its worker says what is wrong with it. */
+static bool has_jax(const char *folder) {
+    char *path = fs_join(folder, "reference.py"), *text = NULL;
+    size_t size;
+    bool has = false;
+    error_t unreadable = ERROR_INIT;
+    if (fs_read(path, &text, &size, &unreadable) == STATUS_OK) {
+        text_list_t lines = text_split(text, '\n');
+        for (size_t i = 0; i < lines.n; i++)
+            has |= text_starts(lines.items[i], "def jax_reference(") ||
+                   text_starts(lines.items[i], "jax_reference =");
+        text_list_free(&lines);
+    }
+    free(text);
+    free(path);
+    return has;
+}
+
 static void free_files(described_files_t *files) {
     text_list_free(&files->names);
     text_list_free(&files->hashes);
@@ -434,24 +452,6 @@ status_t description_check_files(const description_t *description, error_t *err)
     return STATUS_OK;
 }
 
-/* Inputs that a function makes are in Python's workers only. */
-static status_t check_rungs(const char *path, const char *folder, const description_t *description,
-                            error_t *err) {
-    text_list_t rungs = {0};
-    status_t status = fs_list(folder, ".cu", &rungs, err);
-    if (status == STATUS_OK)
-        status = fs_list(folder, ".c", &rungs, err);
-    for (size_t i = 0; status == STATUS_OK && rungs.n > 0 && i < description->n_arrays; i++)
-        if (description->arrays[i].is_input && description->arrays[i].fill.kind == FILL_FUNCTION)
-            status =
-                error_set(err, STATUS_USAGE,
-                          "%s: $.inputs[%zu].fill: found \"function\", expected another fill: %s "
-                          "gets no inputs from Python",
-                          path, i, rungs.items[0]);
-    text_list_free(&rungs);
-    return status;
-}
-
 status_t description_load(const char *folder, description_t *description, error_t *err) {
     *description = (description_t){0};
     char *path = description_path(folder), *text = NULL, hash[HASH_TEXT];
@@ -470,9 +470,7 @@ status_t description_load(const char *folder, description_t *description, error_
         memcpy(description->hash, hash, sizeof hash);
         description->files = files;
         description->folder = realpath(folder, NULL);
-        status = check_rungs(path, folder, description, err);
-        if (status != STATUS_OK)
-            description_free(description);
+        description->has_jax = has_jax(folder);
     }
     json_decref(json);
     free(text);

@@ -55,6 +55,7 @@ typedef struct description {
     char *name, *folder;  /* folder: an absolute path, or NULL if only a saved run has it */
     char hash[HASH_TEXT]; /* of workload.json and the .py, .cu and .c files in its folder */
     described_files_t files;
+    bool has_jax;  /* its reference.py has a function jax_reference */
     json_t *json;  /* workload.json, or its copy in a saved run */
     char *summary; /* "" if not given */
     text_list_t params;

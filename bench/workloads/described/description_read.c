@@ -288,12 +288,13 @@ static status_t read_dtype(const node_t *node, described_array_t *array, error_t
 
 /* ---- tolerances ------------------------------------------------------------------------------- */
 
-/* f16, bf16: four roundings of the result (unit roundoff 2^-11, 2^-8), as sums are kept in f32. f32, f64: sums over
+/* f16, bf16, e4m3, e5m2: four roundings of the result (unit roundoff 2^-11, 2^-8, 2^-4, 2^-3), as sums are kept in f32. f32, f64: sums over
  * whole rows in any order; their rounding errors grow with the root of the number of terms, and 1e-5 is 168 unit
  * roundoffs of f32. Integers are exact. */
 bounds_t description_bounds(element_t element) {
     static const double REL_L2[ELEMENT_KINDS] = {
-        [ELEMENT_F32] = 1e-5, [ELEMENT_F16] = 2e-3, [ELEMENT_BF16] = 1.6e-2, [ELEMENT_F64] = 1e-12};
+        [ELEMENT_F32] = 1e-5,  [ELEMENT_F16] = 2e-3,  [ELEMENT_BF16] = 1.6e-2,
+        [ELEMENT_F64] = 1e-12, [ELEMENT_E4M3] = 0.25, [ELEMENT_E5M2] = 0.5};
     return (bounds_t){REL_L2[element], element_is_float(element) ? INFINITY : 0};
 }
 

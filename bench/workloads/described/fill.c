@@ -205,6 +205,12 @@ static void store(void *at, const double *values, size_t n, element_t element) {
         STORE(int64_t, bounded(values[i], -0x1p63, 0x1p63 - 1024));
     case ELEMENT_U8:
         STORE(uint8_t, bounded(values[i], 0, UINT8_MAX));
+    case ELEMENT_I8:
+        STORE(int8_t, bounded(values[i], INT8_MIN, INT8_MAX));
+    case ELEMENT_E4M3:
+        STORE(uint8_t, e4m3_from_float((float)values[i]));
+    case ELEMENT_E5M2:
+        STORE(uint8_t, e5m2_from_float((float)values[i]));
     default:
         STORE(bool, values[i] != 0);
     }

@@ -22,7 +22,7 @@ typedef enum fill_kind {
     FILL_INTEGERS, /* low … high - 1, at most 2^32 of them: low + (word · (high - low) >> 32) */
     FILL_PERMUTATION, /* 0 … n - 1 in the order of their words, n at most 2^32 */
     FILL_CONSTANT,    /* low */
-    FILL_FUNCTION /* what the reference's function `inputs` returns: only workers in Python have them */
+    FILL_FUNCTION /* what the reference's function `inputs` returns: files (measure/made_inputs.h) */
 } fill_kind_t;
 
 typedef struct fill {

@@ -195,7 +195,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     s->description = described_find(spec->workload);
     TRY(load(session, request->object, err));
     TRY(session_skip(session, check_room(spec, err)));
-    s->data = described_data_take(s->description, spec, request->seed);
+    s->data = described_data_take(s->description, spec, request->seed, request->inputs);
+    TRY(described_data_check(s->data, err));
     take_arrays(s);
     signature_constants(s->description, spec, &s->constants,
                         &s->arguments[s->description->n_arrays]);
@@ -217,12 +218,12 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 /* By one thread: others would go on spinning, each beside one of the contender's, if it has an OpenMP of its own. */
 static status_t refill(session_t *session, uint64_t seed, error_t *err) {
-    (void)err;
     described_c_t *s = session->state;
     const int n_threads = omp_get_max_threads();
     omp_set_num_threads(1);
     described_data_refill(s->data, seed);
     omp_set_num_threads(n_threads);
+    TRY(described_data_check(s->data, err));
     if (s->seed != seed)
         copy_inputs(s, false);
     s->seed = seed;

@@ -5,15 +5,32 @@
 #include <stdlib.h>
 
 static const char *const CUDA_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "float",        [ELEMENT_F16] = "__half", [ELEMENT_BF16] = "__nv_bfloat16",
-    [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",    [ELEMENT_I64] = "long long",
-    [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "bool",
+    [ELEMENT_F32] = "float",
+    [ELEMENT_F16] = "__half",
+    [ELEMENT_BF16] = "__nv_bfloat16",
+    [ELEMENT_F64] = "double",
+    [ELEMENT_I32] = "int",
+    [ELEMENT_I64] = "long long",
+    [ELEMENT_U8] = "unsigned char",
+    [ELEMENT_BOOL] = "bool",
+    [ELEMENT_I8] = "signed char",
+    [ELEMENT_E4M3] = "__nv_fp8_e4m3",
+    [ELEMENT_E5M2] = "__nv_fp8_e5m2",
 };
 
+/* C has no FP8 (kernels/common/workload.h). */
 static const char *const C_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "float",        [ELEMENT_F16] = "_Float16", [ELEMENT_BF16] = "__bf16",
-    [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",      [ELEMENT_I64] = "long long",
-    [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "_Bool",
+    [ELEMENT_F32] = "float",
+    [ELEMENT_F16] = "_Float16",
+    [ELEMENT_BF16] = "__bf16",
+    [ELEMENT_F64] = "double",
+    [ELEMENT_I32] = "int",
+    [ELEMENT_I64] = "long long",
+    [ELEMENT_U8] = "unsigned char",
+    [ELEMENT_BOOL] = "_Bool",
+    [ELEMENT_I8] = "signed char",
+    [ELEMENT_E4M3] = "unsigned char",
+    [ELEMENT_E5M2] = "unsigned char",
 };
 
 typedef struct signature {

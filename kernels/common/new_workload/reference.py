@@ -11,3 +11,12 @@ import torch
 def reference(x):
     """Return y[i, j] = x[i, j] · sigmoid(x[i, j]); x and y are (rows, cols)."""
     return x * torch.sigmoid(x)
+
+
+# For the engine jax, called in the same way with arrays of JAX; import jax inside, as PyTorch's
+# processes are without it:
+#
+# def jax_reference(x):
+#     import jax
+#
+#     return x * jax.nn.sigmoid(x)

@@ -1,0 +1,199 @@
+"""Cases that run one function from host memory to host memory: their phases and probes.
+
+jit      The function as users write it, under `jax.jit`. On a GPU it is called with NumPy arrays, and
+         `np.asarray` fetches the outputs.
+aot      One program, compiled ahead of time (`lower().compile()`). On a GPU inputs and outputs are in
+         pinned host memory, and the program includes both copies; the caller owns the pinned inputs,
+         and filling them is not part of the sample.
+
+Phases on a GPU: `h2d`, `forward`, `d2h`, each waited for, `total`, `residual`; `host_to_host`, with
+only the last wait. On the CPU there are no copies: `forward`, `total`, `residual`, `host_to_host`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import SingleDeviceSharding
+
+from case import Case, leave_random, nothing_to_wait_for
+from device import JaxDevice
+from timing import Mark, PhaseClock, Probe, Sample, now_ns
+from workload import CaseError, ClockDomain, TimedPhase
+
+
+class Jit(Case, ABC):
+    """The plain mode, and the base of the others.
+
+    `x` is what a run copies, an array or a tree of arrays, and `y` what it computes.
+    """
+
+    _x: Any
+    """What `run` starts from, in host memory."""
+    _n_resident = 0
+    """How many of `_arguments` are on the device before a run."""
+
+    def __init__(self, inputs: Any, device: JaxDevice, mark: Mark) -> None:
+        super().__init__(device, mark)
+        self._memory = SingleDeviceSharding(self._device)
+        # On the CPU the device's memory is the host's.
+        self._host_memory = SingleDeviceSharding(
+            self._device, memory_kind="pinned_host" if self._on_gpu else None
+        )
+        self._inputs = inputs
+        self.load(inputs)
+        self._forward = self._jitted(inputs)
+        self._once("compile", self._compile)
+        given = _shapes(self._arguments(self._x))  # of x in pinned memory JAX would compute there
+        y = jax.eval_shape(self._forward, *given)
+        self._outputs = [_shapes(y, memory) for memory in {self._memory, self._host_memory}]
+        self.probes: list[Probe] = [self._phased, self._host_to_host]
+
+    @property
+    def phases(self) -> dict[str, ClockDomain]:
+        work = ["h2d", "forward", "d2h"] if self._on_gpu else ["forward"]
+        return dict.fromkeys([*work, "total", "residual", "host_to_host"], "host")
+
+    @abstractmethod
+    def load(self, inputs: Any) -> None:
+        """Have further runs use these inputs, of the same shapes."""
+
+    @abstractmethod
+    def _jitted(self, inputs: Any) -> Any:
+        """Return the function of `_arguments` under `jax.jit`."""
+
+    @abstractmethod
+    def _arrays(self, y: Any) -> dict[str, np.ndarray]:
+        """Return outputs as arrays by their names."""
+
+    @abstractmethod
+    def _tolerance(self, name: str) -> float:
+        """Return by how much runs of an output may differ, absolute and relative."""
+
+    def _arguments(self, x: Any) -> tuple[Any, ...]:
+        """Return what the function is called with."""
+        return (x,)
+
+    def _fresh(self, x: Any) -> Any:
+        """Return `x` with copies of what a run changes."""
+        return x
+
+    def run(self) -> None:
+        """Compute from host memory to host memory."""
+        y = self._forward(*self._arguments(self._fresh(self._x)))
+        self._y = self._download(y)
+
+    @contextmanager
+    def timed(self) -> Iterator[Callable[[], None]]:
+        yield self.run
+
+    def timed_phase(self, phase: str) -> TimedPhase | None:
+        """Return what `forward` times; None for other phases, and where inputs change in each run."""
+        if phase != "forward" or not self._may_repeat():
+            return None
+        return TimedPhase(self._repeated_forward())
+
+    def _may_repeat(self) -> bool:
+        return True
+
+    @contextmanager
+    def _repeated_forward(self) -> Iterator[Callable[[], None]]:
+        x = jax.block_until_ready(self._upload())
+
+        def run() -> None:
+            ready(self._forward(*self._arguments(x)))
+
+        yield run
+
+    def leave_random(self) -> None:
+        self._y = None
+        leave_random(self._outputs)
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Return the outputs of the last run."""
+        return self._arrays(self._y)
+
+    def output(self) -> dict[str, np.ndarray]:
+        """Return what `host_to_host` leaves after checking that the phased run computes the same."""
+        found = []
+        for probe in self.probes:
+            self.leave_random()
+            probe()
+            found.append(self.read())
+        phased, whole = found
+        for name, y in whole.items():
+            tolerance = self._tolerance(name)
+            if not np.allclose(phased[name], y, rtol=tolerance, atol=tolerance, equal_nan=True):
+                worst = float(np.nanmax(np.abs(np.subtract(phased[name], y, dtype=np.float64))))
+                raise CaseError(
+                    f"output: phased and host_to_host runs differ by up to {worst:.3g} in {name}"
+                )
+        return whole
+
+    def _compile(self) -> Any:
+        """Run what `_phased` and `run` call; an input on the device has another program."""
+        return [self._forward(*self._arguments(x)) for x in (self._fresh(self._x), self._upload())]
+
+    def _upload(self) -> Any:
+        return jax.device_put(self._fresh(self._x), self._memory)
+
+    def _download(self, y: Any) -> Any:
+        """Return the outputs in host memory, when they are there."""
+        return [np.asarray(part) for part in y] if isinstance(y, list) else np.asarray(y)
+
+    def _phased(self) -> Sample:
+        x = None if self._on_gpu else jax.block_until_ready(self._fresh(self._x))
+        clock = PhaseClock(nothing_to_wait_for, self._mark)
+
+        def forward(x: Any) -> Any:
+            return ready(self._forward(*self._arguments(x)))
+
+        if self._on_gpu:
+            x = clock.time("h2d", lambda: jax.block_until_ready(self._upload()))
+        y = clock.time("forward", forward, x)
+        self._y = clock.time("d2h", self._download, y) if self._on_gpu else y
+        return Sample(clock.finish())
+
+    def _host_to_host(self) -> Sample:
+        with self.timed() as run, self._mark("host_to_host"):
+            start_ns = now_ns()
+            run()
+            return Sample({"host_to_host": now_ns() - start_ns})
+
+
+class Aot(Jit):
+    """One program with the copies, compiled ahead of time."""
+
+    def run(self) -> None:
+        self._y = ready(self._whole(*self._arguments(self._fresh(self._x))))
+
+    def _compile(self) -> Any:
+        n = self._n_resident
+
+        def whole(*arguments: Any) -> Any:
+            copied = jax.device_put(arguments[n:], self._memory)
+            return jax.device_put(self._forward(*arguments[:n], *copied), self._host_memory)
+
+        arguments = self._arguments(self._x)
+        program = jax.jit(whole, out_shardings=self._host_memory) if self._on_gpu else self._forward
+        self._whole = program.lower(*arguments).compile()
+        return self._forward(*self._arguments(self._upload()))
+
+    def _download(self, y: Any) -> Any:
+        return ready(jax.device_put(y, self._host_memory))
+
+
+def _shapes(tree: Any, memory: Any = None) -> Any:
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=memory), tree)
+
+
+def ready(y: Any) -> Any:
+    """Return an array or a list of them when computed: waiting for a tree takes longer."""
+    for part in y if isinstance(y, list) else (y,):
+        part.block_until_ready()
+    return y

@@ -1,0 +1,248 @@
+"""Operators in JAX: `jax_reference` of an operator's reference.py, in the modes of `forward.py`."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import forward
+import user_file
+from device import JaxDevice
+from mlp_model import precision_of
+from operator_call import Call
+from operator_data import OperatorInputs, written
+from operator_request import Operator
+from protocol import CaseSpec
+from timing import Mark, Probe, Sample
+from workload import CaseError
+
+REFERENCE, FUNCTION = "reference", "jax_reference"
+DTYPES = {
+    "f32": jnp.float32,
+    "f16": jnp.float16,
+    "bf16": jnp.bfloat16,
+    "f64": jnp.float64,
+    "i32": jnp.int32,
+    "i64": jnp.int64,
+    "u8": jnp.uint8,
+    "bool": jnp.bool_,
+    "i8": jnp.int8,
+    "e4m3": jnp.float8_e4m3fn,
+    "e5m2": jnp.float8_e5m2,
+}
+# Of 64 bits; JAX has these types only where it is told so, and then prefers them.
+_WIDE = ("f64", "i64")
+# Older versions have it in jax.experimental.
+_enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+
+
+# ---- the user's file -------------------------------------------------------------------------------
+
+
+class PyTorchIsNotHere(ModuleType):
+    """Stands for PyTorch and all in it while a file is imported, for what JAX does not call."""
+
+    __path__: Sequence[str] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return PyTorchIsNotHere(f"{self.__name__}.{name}")
+
+    def __mro_entries__(self, _bases: Any) -> tuple[type, ...]:
+        return ()
+
+    def __call__(self, *_arguments: Any, **_keywords: Any) -> Any:
+        return self
+
+    def __or__(self, _other: Any) -> Any:
+        return self
+
+
+class _Absence(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
+        known = name.partition(".")[0] == "torch"
+        return importlib.machinery.ModuleSpec(name, self) if known else None
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return PyTorchIsNotHere(spec.name)
+
+    def exec_module(self, _module: ModuleType) -> None:
+        pass
+
+
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Have imports of PyTorch, which JAX's process need not have, give something that does nothing."""
+    finder = _Absence()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name, module in list(sys.modules.items()):
+            if isinstance(module, PyTorchIsNotHere):
+                del sys.modules[name]
+
+
+def call_of(operator: Operator, spec: CaseSpec) -> Call:
+    """Return `jax_reference` as it is called for a case."""
+    with _without_torch():
+        module = user_file.load(Path(operator.folder), REFERENCE, operator.hash)
+    function = getattr(module, FUNCTION, None)
+    return Call(operator, REFERENCE, function, FUNCTION, spec.params)
+
+
+# ---- cases -----------------------------------------------------------------------------------------
+
+
+class JaxInputs(OperatorInputs):
+    """Inputs in host memory, with what else a case is made of."""
+
+    def __init__(
+        self, operator: Operator, spec: CaseSpec, seed: int, made: Path | None = None
+    ) -> None:
+        super().__init__(operator.arrays, seed, made)
+        self.operator = operator
+        self.dtype = spec.dtype
+        self.call = call_of(operator, spec)
+        self.wide = any(a.dtype in _WIDE for a in operator.arrays)
+
+
+class Jit(forward.Jit):
+    """The function under `jax.jit`; arrays in place are donated to it."""
+
+    _inputs: JaxInputs
+
+    def __init__(self, inputs: JaxInputs, device: JaxDevice, mark: Mark) -> None:
+        self._is_wide = inputs.wide
+        with self._bits():
+            super().__init__(inputs, device, mark)
+            self._expect_outputs()
+        self.probes = [self._in_its_bits(probe) for probe in self.probes]
+
+    def load(self, inputs: JaxInputs) -> None:
+        given: tuple[list[Any], list[Any]] = [], []
+        with self._bits():
+            for spec, array in zip(inputs.specs, inputs.arrays, strict=True):
+                given[not spec.in_place].append(self._place(array.view(DTYPES[spec.dtype])))
+            self._x = given
+            jax.block_until_ready(given)
+
+    def _place(self, x: np.ndarray) -> Any:
+        # On the CPU, where nothing is copied, in JAX's memory, as PyTorch's are in its own.
+        return x if self._on_gpu else jax.device_put(x, self._memory, may_alias=False)
+
+    def _arguments(self, x: Any) -> tuple[Any, ...]:
+        return x
+
+    def _fresh(self, x: Any) -> Any:
+        changed, kept = x
+        if self._on_gpu or not changed:
+            return x
+        return [
+            jax.device_put(np.asarray(part), self._memory, may_alias=False) for part in changed
+        ], kept
+
+    def _jitted(self, inputs: JaxInputs) -> Any:
+        specs, call = inputs.specs, inputs.call
+        function = call.bound()
+        precision = "f32" if inputs.dtype in ("f32", "f64") else "f16"
+
+        def of_inputs(changed: list[jax.Array], kept: list[jax.Array]) -> list[Any]:
+            groups = iter(changed), iter(kept)
+            with precision_of(precision):
+                given = [next(groups[not spec.in_place]) for spec in specs]
+                return call.listed(function(given))
+
+        return jax.jit(of_inputs, donate_argnums=0)
+
+    def _expect_outputs(self) -> None:
+        for array, y in zip(self._inputs.operator.outputs, self._outputs[0], strict=True):
+            expected = f"{list(array.shape)} {np.dtype(DTYPES[array.dtype])}"
+            found = f"{list(y.shape)} {y.dtype}" if hasattr(y, "shape") else str(y)
+            if found != expected:
+                raise CaseError(
+                    f"{self._inputs.call.place}: {array.name} is {found}, expected {expected}"
+                )
+
+    def _may_repeat(self) -> bool:
+        return not self._x[0]
+
+    def _arrays(self, y: Any) -> dict[str, np.ndarray]:
+        arrays = self._inputs.operator.outputs
+        return {
+            a.name: written(np.asarray(part), a.dtype) for a, part in zip(arrays, y, strict=True)
+        }
+
+    def _tolerance(self, name: str) -> float:
+        operator = self._inputs.operator
+        (array,) = (array for array in operator.outputs if array.name == name)
+        if not operator.deterministic:
+            return math.inf
+        dtype = DTYPES[array.dtype]
+        return 10 * float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.floating) else 0
+
+    # ---- with JAX's types of 64 bits, where the case has one ----
+
+    def _bits(self) -> AbstractContextManager[Any]:
+        return _enable_x64(True) if self._is_wide else nullcontext()
+
+    def _in_its_bits(self, probe: Probe) -> Probe:
+        def run() -> Sample:
+            with self._bits():
+                return probe()
+
+        return run
+
+    @contextmanager
+    def timed(self) -> Iterator[Any]:
+        with self._bits(), super().timed() as run:
+            yield run
+
+    @contextmanager
+    def _repeated_forward(self) -> Iterator[Any]:
+        with self._bits(), super()._repeated_forward() as run:
+            yield run
+
+    def leave_random(self) -> None:
+        with self._bits():
+            super().leave_random()
+
+
+class Aot(forward.Aot, Jit):
+    """One program with the copies."""
+
+    def _place(self, x: np.ndarray) -> Any:
+        return jax.device_put(x, self._host_memory, may_alias=False)
+
+
+MODES: dict[str, type[Jit]] = {"jit": Jit, "aot": Aot}
+
+
+class JaxOperator:
+    """An operator; implements `workload.Workload`."""
+
+    modes = tuple(MODES)
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+
+    def make_inputs(self, spec: CaseSpec, seed: int, made: Path | None = None) -> JaxInputs:
+        """Return the data of a case."""
+        return JaxInputs(self._operator, spec, seed, made)
+
+    def open(self, spec: CaseSpec, inputs: JaxInputs, device: JaxDevice, mark: Mark) -> Jit:
+        """Build a case."""
+        return MODES[spec.variant](inputs, device, mark)

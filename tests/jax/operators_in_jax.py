@@ -1,0 +1,182 @@
+"""Open operators in a session of JAX, as the supervisor does; print what is not as it must be."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pytorch"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reference_common"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reference_jax"))
+
+import jax
+import numpy as np
+import operator_cases as operators
+from operator_cases import Opened, given, in_place, output, scalar
+
+import protocol
+from device import CpuDevice
+from operator_data import widened
+from session import Session
+
+SEED = 12345678901234567
+HEAD = """
+    import torch
+    import torch.nn.functional as functional
+    from torch import Tensor, nn
+    class Model(nn.Module):
+        pass
+    @torch.no_grad()
+    def reference(x: torch.Tensor | None, eps):
+        return functional.softmax(x)
+    import jax
+    import jax.numpy as jnp
+    """
+SOFTMAX = "def jax_reference(x): return jax.nn.softmax(x, axis=-1)"
+NORM = """
+    def jax_reference(x, eps, *, cols):
+        mean = x.sum(-1, keepdims=True) / cols
+        return (x - mean) / jnp.sqrt(x.var(-1, keepdims=True) + eps), mean[:, 0]
+    """
+ADD = "def jax_reference(x, y): return x + y"
+WIDE = "def jax_reference(x): return x.argmax(-1), 2 * x"
+BITS = "def jax_reference(x): return x > 0, (x > 0).astype(jnp.uint8)"
+
+
+def softmax(x: Any) -> list[Any]:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return [e / e.sum(-1, keepdims=True)]
+
+
+def norm(x: Any) -> list[Any]:
+    mean = x.mean(-1, keepdims=True)
+    return [(x - mean) / np.sqrt(x.var(-1, keepdims=True) + 0.1), mean[:, 0]]
+
+
+PAIR = [given("x", 6, 8), output("y", 6, 8)]
+HALF = [given("x", 6, 8, dtype="bf16"), output("y", 6, 8, dtype="bf16")]
+# What is written, its arrays and scalars, what NumPy computes in float64, and by how much they differ.
+RIGHT: dict[str, tuple[str, list[Any], list[Any], Any, float]] = {
+    "softmax": (SOFTMAX, PAIR, [], softmax, 1e-6),
+    "bf16": (SOFTMAX, HALF, [], softmax, 1e-2),
+    "norm": (NORM, [*PAIR, output("mean", 6)], [scalar("eps", 0.1)], norm, 1e-6),
+    "in place": (
+        ADD,
+        [given("y", 6, 8), in_place("x", 6, 8)],
+        [],
+        lambda y, x: [x + y],
+        1e-6,
+    ),
+    "wide": (
+        WIDE,
+        [
+            given("x", 6, 8, dtype="f64"),
+            output("i", 6, dtype="i64"),
+            output("y", 6, 8, dtype="f64"),
+        ],
+        [],
+        lambda x: [x.argmax(-1), 2 * x],
+        0,
+    ),
+    "bits": (
+        BITS,
+        [given("x", 6, 8), output("b", 6, 8, dtype="bool"), output("u", 6, 8, dtype="u8")],
+        [],
+        lambda x: [x > 0, x > 0],
+        0,
+    ),
+}
+WRONG: dict[str, tuple[str, str]] = {
+    "dtype": ("def jax_reference(x): return x > 0", "y is [6, 8] bool, expected [6, 8] float32"),
+    "shape": ("def jax_reference(x): return x[0]", "y is [8] float32, expected [6, 8] float32"),
+    "two": ("def jax_reference(x): return x, x", "jax_reference returned 2 values, expected 1: y"),
+    "none": ("def jax_reference(x): return None", "y is None, expected [6, 8] float32"),
+    "signature": ("def jax_reference(x, z): return x", "is called as jax_reference(x): missing a"),
+    "missing": ("", "reference.py: no function jax_reference"),
+    "raises": ("def jax_reference(x):\n        return x @ x", "reference.py:13: TypeError: "),
+    "torch": ("def jax_reference(x): return torch.softmax(x, -1)", "PyTorchIsNotHere"),
+}
+compiled: list[str] = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _seconds, **_: compiled.append(event) if "/compile/" in event else None
+)
+
+
+class AsOnAGpu(CpuDevice):
+    """The CPU, with the copies of a GPU: XLA's CPU has pinned memory, too."""
+
+    kind = "cuda"
+
+
+def close(found: dict[str, Any], expected: list[Any], tolerance: float) -> bool:
+    return len(found) == len(expected) and all(
+        y.shape == right.shape and np.allclose(y, right, rtol=tolerance, atol=tolerance)
+        for y, right in zip(found.values(), expected, strict=True)
+    )
+
+
+def in_float64(inputs: Any) -> list[np.ndarray]:
+    return [widened(x) for x in inputs.arrays]
+
+
+def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
+    """Return what does not hold for a case."""
+    function, arrays, scalars, right, tolerance = RIGHT[name]
+    folder = folder / f"{name} {mode} {device.kind}".replace(" ", "_")
+    described = operators.write(folder, {"reference": HEAD + function}, arrays, scalars)
+    session = Session("cpu")
+    session._device = device
+    opened = Opened(session, described, mode)
+    if opened.answer["status"] != "ok":
+        return [opened.answer["reason"]]
+    refill = session._cases[opened.id].refill
+    first = opened.output()
+    expected = right(*in_float64(opened.case._inputs))
+    n_compiled = len(compiled)
+    phases = opened.sample(SEED)
+    last = opened.last()
+    drawn = right(*in_float64(refill._own))
+    again = opened.output(SEED)
+    opened.ok(protocol.AuditRequest(opened.id, 3))
+    whole = {"host_to_host", "total", "residual", "forward"}
+    audit = session.handle(protocol.AuditRequest(opened.id, 3, phase="forward"))
+    repeats = all(not (array["input"] and array["output"]) for array in arrays)
+    n_compiled = len(compiled) - n_compiled
+    checks = {
+        "right": close(first, expected, tolerance),
+        "last": close(last, drawn, tolerance),
+        "again": close(again, drawn, tolerance),
+        "drawn anew": not close(last, expected, tolerance),
+        "audited": (audit["status"] == "ok") == repeats,
+        "nothing is compiled": n_compiled == 0,
+        "phases": set(phases) == whole | ({"h2d", "d2h"} if device.kind == "cuda" else set()),
+        "restored": close(opened.output(0), expected, tolerance),
+    }
+    return [check for check, holds in checks.items() if not holds]
+
+
+def main() -> int:
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as path:
+        for name in RIGHT:
+            for device in (CpuDevice(), AsOnAGpu()):
+                for mode in ("jit", "aot"):
+                    found[f"{name} {mode} {device.kind}"] = broken(name, mode, device, Path(path))
+        for name, (function, said) in WRONG.items():
+            folder = Path(path, name)
+            described = operators.write(folder, {"reference": HEAD + function}, PAIR)
+            reason = Opened(Session("cpu"), described, "jit").answer.get("reason", "ok")
+            found[name] = [] if said in reason else [reason]
+    found["in this thread"] = (
+        ["dispatch"] if jax.config.values["jax_cpu_enable_async_dispatch"] else []
+    )
+    assert compiled, "the listener hears of compilations"
+    print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
