@@ -35,6 +35,8 @@ class Array:
     is_input: bool
     is_output: bool
     fill: Fill | None = None
+    stays: bool = False
+    """Whether it is on the device before a run: weights, and what is resident."""
 
     @property
     def in_place(self) -> bool:
@@ -98,7 +100,7 @@ def _array(input: bool, output: bool, **keys: Any) -> Array:
     return Array(is_input=input, is_output=output, **keys)
 
 
-ARRAY = Shape(_array, _ARRAY, {"fill": _FILL})
+ARRAY = Shape(_array, _ARRAY, {"fill": _FILL, "stays": boolean})
 _SCALAR = Shape(Scalar, {"name": text, "dtype": one_of(*DTYPES), "value": number})
 OPERATOR = Shape(
     Operator,

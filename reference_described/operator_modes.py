@@ -34,6 +34,13 @@ class Eager(ForwardCase):
         self._inputs = inputs
         self._inputs.filler = self._device.filler
         self._sources = inputs.tensors()
+        self._there = self._staying()
+
+    def _staying(self) -> dict[int, Tensor]:
+        """Return the inputs that no run copies, on the device, by their numbers."""
+        device, specs = self._device.torch_device, self._inputs.operator.inputs
+        pairs = enumerate(zip(self._sources, specs, strict=True))
+        return {i: x.to(device) for i, (x, array) in pairs if array.stays}
 
     def _arrays(self, outputs: list[Tensor]) -> dict[str, np.ndarray]:
         arrays = self._inputs.operator.outputs
@@ -74,20 +81,23 @@ class Eager(ForwardCase):
         device = self._device.torch_device
         # On the CPU nothing else is copied: runs must not change the case's inputs.
         return [
-            x.to(device, copy=array.in_place)
-            for x, array in zip(self._sources, self._inputs.specs, strict=True)
+            self._there[i] if i in self._there else x.to(device, copy=array.in_place)
+            for i, (x, array) in enumerate(zip(self._sources, self._inputs.specs, strict=True))
         ]
 
     def _download(self, y: Any) -> list[Tensor]:
         return [part.detach().cpu() for part in listed(y)]
 
     def _outputs(self) -> list[Tensor]:
-        # An output may be an input, or a part of one, which must keep its values.
+        return self._without_inputs(super()._outputs())
+
+    def _without_inputs(self, outputs: list[Tensor]) -> list[Tensor]:
+        """Leave out what is an input, or a part of one, which must keep its values."""
         kept = {x.untyped_storage().data_ptr() for x in self._kept()}
-        return [y for y in super()._outputs() if y.untyped_storage().data_ptr() not in kept]
+        return [y for y in outputs if y.untyped_storage().data_ptr() not in kept]
 
     def _kept(self) -> list[Tensor]:
-        return self._sources
+        return [*self._sources, *self._there.values()]
 
 
 class Inference(Eager):
@@ -102,11 +112,17 @@ class Inference(Eager):
         if self._on_gpu:
             self._sources = self._x_host
         # What each run copies: on the CPU only what it changes.
+        triples = list(zip(self._x, self._sources, inputs.operator.inputs, strict=True))
+        copies = [array.in_place or (self._on_gpu and not array.stays) for *_, array in triples]
         self._copied = [
-            (x, source)
-            for x, source, array in zip(self._x, self._sources, inputs.specs, strict=True)
-            if self._on_gpu or array.in_place
+            (x, source) for (x, source, _), is_one in zip(triples, copies, strict=True) if is_one
         ]
+        for x, source, array in triples:
+            if array.stays:
+                x.copy_(source)
+
+    def _staying(self) -> dict[int, Tensor]:
+        return {}
 
     def _prepare_buffers(self) -> None:
         sources, device = self._inputs.tensors(), self._device.torch_device
@@ -140,6 +156,9 @@ class Compiled(CompiledForward, Inference):
 
 class Graph(GraphForward, Inference):
     """Captured in CUDA graphs with static tensors."""
+
+    def _outputs(self) -> list[Tensor]:
+        return self._without_inputs(super()._outputs())
 
 
 class CompiledGraph(CompiledGraphForward, Graph):

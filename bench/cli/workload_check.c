@@ -119,6 +119,14 @@ static char *bounds_text(const description_t *d, const described_array_t *array)
     return joined;
 }
 
+static const char *role_text(const described_array_t *array) {
+    if (array->is_output)
+        return array->is_input ? "in place" : "output";
+    if (array->is_weight)
+        return array->is_by_value ? "weights by value" : "weights";
+    return array->is_by_value ? "by value" : array->is_resident ? "resident" : "input";
+}
+
 static void print_arrays(const description_t *d, const case_t *defaults) {
     static const char *const HEADINGS[] = {"array",         "role",        "dtype",
                                            "default shape", "filled with", "allowed error"};
@@ -130,7 +138,7 @@ static void print_arrays(const description_t *d, const case_t *defaults) {
         described_shape_t shape;
         description_shape(d, i, defaults, &shape, &ignored);
         table_add(&table, array->name);
-        table_add(&table, !array->is_output ? "input" : array->is_input ? "in place" : "output");
+        table_add(&table, role_text(array));
         table_add(&table, array->of_case ? "T" : element_name(array->element));
         table_take(&table, shape_text(array, &shape));
         table_take(&table, fill_text(&shape.fill, array->is_input));

@@ -56,6 +56,7 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuStreamBeginCapture_v2", offsetof(cuda_api_t, capture_begin), false},
     {"cuStreamEndCapture", offsetof(cuda_api_t, capture_end), false},
     {"cuGraphInstantiateWithFlags", offsetof(cuda_api_t, graph_instantiate), false},
+    {"cuGraphUpload", offsetof(cuda_api_t, graph_upload), true},
     {"cuGraphLaunch", offsetof(cuda_api_t, graph_launch), false},
     {"cuGraphExecDestroy", offsetof(cuda_api_t, graph_exec_destroy), false},
     {"cuGraphDestroy", offsetof(cuda_api_t, graph_destroy), false},

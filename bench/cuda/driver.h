@@ -153,6 +153,7 @@ typedef struct cuda_api {
     cu_result_t (*capture_begin)(cu_stream_t, int mode);
     cu_result_t (*capture_end)(cu_stream_t, cu_graph_t *);
     cu_result_t (*graph_instantiate)(cu_graph_exec_t *, cu_graph_t, unsigned long long flags);
+    cu_result_t (*graph_upload)(cu_graph_exec_t, cu_stream_t); /* NULL before CUDA 11.1 */
     cu_result_t (*graph_launch)(cu_graph_exec_t, cu_stream_t);
     cu_result_t (*graph_exec_destroy)(cu_graph_exec_t);
     cu_result_t (*graph_destroy)(cu_graph_t);

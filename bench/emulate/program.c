@@ -106,9 +106,10 @@ static status_t add_arrays(const described_data_t *data, const char *folder, siz
         const size_t bytes = data->shapes[order[o]].bytes;
         char *path = file_of(folder, array);
         text_list_add_format(plan, "array %s %zu %s %s",
-                             !array->is_input   ? "output"
-                             : array->is_output ? "in_place"
-                                                : "input",
+                             !array->is_input     ? "output"
+                             : array->is_output   ? "in_place"
+                             : array->is_by_value ? "by_value"
+                                                  : "input",
                              bytes, array->name, path);
         const status_t status =
             array->is_input ? fs_write_atomic(path, data->values[order[o]], bytes, err) : STATUS_OK;

@@ -281,6 +281,13 @@ status_t gpu_capture_end(gpu_t *gpu, cu_graph_exec_t *graph, error_t *err) {
     return cuda_check(&gpu->api, result, "graph_instantiate", err);
 }
 
+status_t gpu_graph_upload(gpu_t *gpu, cu_graph_exec_t graph, error_t *err) {
+    if (gpu->api.graph_upload == NULL)
+        return STATUS_OK;
+    CUDA(graph_upload(graph, gpu->stream));
+    return gpu_sync(gpu, err);
+}
+
 /* ==== modules ================================================================================= */
 
 static status_t read_tables(const char *image, size_t size, gpu_program_t *program, error_t *err) {

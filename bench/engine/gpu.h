@@ -78,6 +78,8 @@ status_t gpu_kernel_launch(gpu_t *gpu, const gpu_kernel_t *kernel, size_t items,
 /* Capture work on gpu->stream between begin and end into a graph. */
 status_t gpu_capture_begin(gpu_t *gpu, error_t *err);
 status_t gpu_capture_end(gpu_t *gpu, cu_graph_exec_t *graph, error_t *err);
+/* What its first launch would do, if the driver can (CUDA 11.1). */
+status_t gpu_graph_upload(gpu_t *gpu, cu_graph_exec_t graph, error_t *err);
 
 /* A program of several kernels (`stages` and `plan` in kernels/common/launch.cuh), loaded together
  * and launched stage by stage. */

@@ -1,7 +1,8 @@
 // What the rungs of a described workload share: its element type, its parameters, and how the host launches it. The host
 // compiles a rung per case and defines
 //   WORKLOAD_T          the case's element type (float, __half, __nv_bfloat16, double, …), here T
-//   WORKLOAD_ARGUMENTS  the parameters of every kernel: inputs `const T *__restrict__ x`, arrays computed in place
+//   WORKLOAD_ARGUMENTS  the parameters of every kernel: inputs `const T *__restrict__ x`, or with "by_value": true
+//                       `by_value<T, n> const WORKLOAD_CONSTANT x`, arrays computed in place
 //                       `T *__restrict__`, outputs, `unsigned char *workspace`, scalars, then the params that are not
 //                       compiled in as `long long rows`
 //   COLS, …             each param that workload.json calls constant, in capitals; DTYPE_F16, … as 0 or 1
@@ -21,6 +22,15 @@
 #endif
 
 typedef WORKLOAD_T T;
+
+// An input in the kernel's parameters, constant memory, where a word that all lanes read is free. Used like a pointer.
+#ifndef WORKLOAD_CONSTANT // not of functions of the host
+#define WORKLOAD_CONSTANT __grid_constant__
+#endif
+template <class element, unsigned long long count> struct by_value { // names in capitals may be constant params
+    element value[count];
+    __host__ __device__ operator const element *() const { return value; }
+};
 
 #define KERNEL(name) extern "C" __global__ void name(WORKLOAD_ARGUMENTS)
 // With launch bounds: threads per block and, if given, the blocks that a multiprocessor has room for.

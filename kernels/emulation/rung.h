@@ -2,7 +2,7 @@
 // each, comes from bench/workloads/described/emulation.c:
 //   tables FILE MAPS     write WORKSPACE, 64 bytes, and LAUNCHES to FILE, TENSOR_MAPS to MAPS
 //   run             then from stdin:
-//   array ROLE BYTES NAME PATH    an argument: input, in_place, output or workspace; PATH is what it holds
+//   array ROLE BYTES NAME PATH    an argument: input, by_value, in_place, output or workspace; PATH is what it holds
 //   value BITS                    an argument: the eight bytes of a scalar or param
 //   map ARGUMENT BYTES SWIZZLE RANK SIZE BOX STEP STRIDE …    a tensor map: of which argument, bytes of an element;
 //                                 four numbers for each dimension, strides in bytes (the last has none: 0)
@@ -34,7 +34,7 @@ struct emulated_array_t {
         if (is("workspace"))
             for (size_t i = 0; i < bytes; i++, dice = dice * 1664525 + 1013904223)
                 data[i] = (unsigned char)(dice >> 24);
-        FILE *file = is("input") || is("in_place") ? fopen(path, "rb") : nullptr;
+        FILE *file = is("output") || is("workspace") ? nullptr : fopen(path, "rb");
         if (file != nullptr) {
             if (fread(data, 1, bytes, file) != bytes)
                 give_up("cannot read the inputs");
@@ -154,7 +154,7 @@ int main(int n_words, char **words) {
                 give_up("cannot read an array");
             array.read();
             pointers[n] = array.bytes > 0 ? array.data : nullptr;
-            arguments[n] = &pointers[n];
+            arguments[n] = array.is("by_value") ? pointers[n] : &pointers[n];
             n++;
         } else {
             if (scanf("%" SCNu64, &values[n]) != 1)

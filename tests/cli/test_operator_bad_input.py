@@ -27,7 +27,7 @@ DESCRIPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "key": (
         {"wheer": "rows < 3"},
         '$.wheer: unknown key "wheer"; did you mean "where"? (known: schema, name, params, dtypes, '
-        "inputs, $schema, summary, outputs, scalars, where, cost, deterministic, size, sweep)",
+        "inputs, $schema, summary, outputs, scalars, where, cost, deterministic, size, sweep, splits)",
     ),
     "shape": (
         {"inputs": [{"name": "x", "shape": ["rows - 8", "cols"], "dtype": "T"}]},

@@ -132,6 +132,10 @@ RIGHT["identity"] = (
     {"reference": "def reference(x): return x"},
     [given("x", 6, 8), output("y", 6, 8)],
 )
+RIGHT["weights"] = (
+    {"reference": "def reference(x, w): return x @ w.T, w"},
+    [given("x", 6, 8), {**given("w", 3, 8), "stays": True}, output("y", 6, 3), output("z", 3, 8)],
+)
 PARAMS = {"rows": 6, "cols": 8}
 EPS = {"f32": 1e-6, "f16": 2e-3, "bf16": 2e-2, "i64": 0}
 

@@ -167,6 +167,23 @@ def test_an_in_place_array_is_fresh_before_each_clock_starts(session, tmp_path, 
     assert all(uploads)
 
 
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize("mode", ["eager", "inference", "graph"])
+def test_weights_are_copied_once(session, tmp_path, mode):
+    """And again after a refill; each run copies the other inputs."""
+    operator = operators.write(tmp_path / "weights", *RIGHT["weights"])
+    case = open_ok(session, operator, mode).case
+    _, w = case._upload()
+    kept = w.clone()
+    case._sources[0].fill_(1)
+    if mode != "eager":  # which copies to new memory, on a GPU
+        case._sources[1].fill_(1)
+    x, again = case._upload()
+    assert (x == 1).all()
+    assert again is w
+    assert torch.equal(w, kept)
+
+
 def test_each_probe_begins_with_outputs_that_it_has_to_write():
     """Otherwise one that writes nothing would pass with what the one before left."""
     events = []

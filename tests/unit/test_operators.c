@@ -25,7 +25,7 @@ static case_t case_of(const workload_t *workload, const char *dtype) {
 
 static const char *const EXPECTED =
     "WORKLOAD_ARGUMENTS=const WORKLOAD_T *__restrict__ x, const long long *__restrict__ order, "
-    "const bool *__restrict__ mask, const __nv_bfloat16 *__restrict__ noise, "
+    "const bool *__restrict__ mask, by_value<__nv_bfloat16, 4> const WORKLOAD_CONSTANT noise, "
     "float *__restrict__ state, WORKLOAD_T *__restrict__ y, long long *__restrict__ largest, "
     "double *__restrict__ sum, unsigned char *workspace, float eps, long long axis, "
     "long long rows, long long shift";
@@ -80,6 +80,18 @@ static void test_only_dtypes_in_use_need_headers(void **state) {
     case_free(&spec);
 }
 
+/* The resident mask and the noise by value do not cross the bus; the latter is not in the device's memory either. */
+static void test_what_has_to_be_copied(void **state) {
+    case_t spec = case_of(*state, "f16");
+    const workload_cost_t cost = ((const workload_t *)*state)->cost(&spec);
+    const double x = 64 * 256 * 3 * 2, order = 64 * 8, state_bytes = 16 * 128 * 4, mask = 1;
+    const double outputs = 64 * 200 * 2 + 8 + 8;
+    assert_float_equal(cost.bus_in_bytes, x + order + state_bytes, 0);
+    assert_float_equal(cost.bus_out_bytes, state_bytes + outputs, 0);
+    assert_float_equal(cost.device_bytes, x + order + state_bytes + mask + outputs, 0);
+    case_free(&spec);
+}
+
 static void test_request(void **state) {
     json_t *request;
     case_t spec = case_of(*state, "f16");
@@ -95,6 +107,11 @@ static void test_request(void **state) {
               "\"output\":false,\"fill\":{\"kind\":\"integers\",\"low\":-4.0,\"high\":5.0}}",
         [2] = "{\"name\":\"state\",\"shape\":[16,128],\"dtype\":\"f32\",\"input\":true,"
               "\"output\":true,\"fill\":{\"kind\":\"uniform\",\"low\":-0.5,\"high\":1.5}}",
+        [3] = "{\"name\":\"mask\",\"shape\":[],\"dtype\":\"bool\",\"input\":true,\"output\":false,"
+              "\"stays\":true,\"fill\":{\"kind\":\"constant\",\"low\":1.0,\"high\":0.0}}",
+        [4] =
+            "{\"name\":\"noise\",\"shape\":[4],\"dtype\":\"bf16\",\"input\":true,\"output\":false,"
+            "\"stays\":true,\"fill\":{\"kind\":\"normal\",\"low\":0.0,\"high\":1.0}}",
         [7] = "{\"name\":\"sum\",\"shape\":[],\"dtype\":\"f64\",\"input\":false,"
               "\"output\":true}"};
     for (size_t i = 0; i < COUNT_OF(ARRAYS); i++) {

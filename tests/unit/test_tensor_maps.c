@@ -11,7 +11,8 @@ static const char DESCRIPTION[] =
     "104},"
     " \"odd\": {\"default\": 5}}, \"dtypes\": [\"f16\"],"
     " \"inputs\": [{\"name\": \"a\", \"shape\": [\"m\", \"k\"], \"dtype\": \"T\"},"
-    " {\"name\": \"w\", \"shape\": [\"odd\", \"m\", \"k\"], \"dtype\": \"f32\"}],"
+    " {\"name\": \"w\", \"shape\": [\"odd\", \"m\", \"k\"], \"dtype\": \"f32\"},"
+    " {\"name\": \"v\", \"shape\": [\"m\"], \"dtype\": \"f32\", \"by_value\": true}],"
     " \"outputs\": [{\"name\": \"y\", \"shape\": [\"m\", \"odd\"], \"dtype\": \"T\"}]}";
 
 static int read_description(void **state) {
@@ -82,6 +83,8 @@ typedef struct refused {
 static const refused_t REFUSED[] = {
     {{.array = "z", .sizes = {"8"}, .box = {"8"}},
      "(z): array: found \"z\", expected one of a, w, y"},
+    {{.array = "v", .sizes = {"8"}, .box = {"8"}},
+     "(v): array: found \"v\", expected one of a, w, y"},
     {{.array = "a"}, "(a): sizes: found none, expected 1 to 5"},
     {{.array = "a", .sizes = {"k", "", "m"}, .box = {"8", "8", "8"}},
      "(a): sizes[1]: found \"\", expected a size"},

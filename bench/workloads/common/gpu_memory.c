@@ -77,12 +77,22 @@ bool array_is_output(const gpu_array_t *array) {
     return array->role == ARRAY_OUTPUT || array->role == ARRAY_IN_PLACE;
 }
 
-bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array) {
-    return s->copy != COPY_MAPPED || array->role == ARRAY_WEIGHT || array->role == ARRAY_WORKSPACE;
+static bool is_kept(const gpu_array_t *array) {
+    return array->role == ARRAY_WEIGHT || array->role == ARRAY_RESIDENT;
 }
 
-static bool each_sample(const gpu_sample_t *s, const gpu_array_t *array) {
-    return s->upload || array->role != ARRAY_WEIGHT;
+bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array) {
+    return s->copy != COPY_MAPPED || is_kept(array) || array->role == ARRAY_WORKSPACE;
+}
+
+bool array_varies(const gpu_sample_t *s, const gpu_array_t *array) {
+    return array->role == ARRAY_INPUT || array->role == ARRAY_RESIDENT ||
+           (array->role == ARRAY_WEIGHT && s->refills_weights);
+}
+
+bool array_each_sample(const gpu_sample_t *s, const gpu_array_t *array) {
+    return array->role != ARRAY_BY_VALUE && array->role != ARRAY_RESIDENT &&
+           (s->upload || array->role != ARRAY_WEIGHT);
 }
 
 bool gpu_sample_in_place(const gpu_sample_t *s) {
@@ -95,7 +105,7 @@ bool gpu_sample_in_place(const gpu_sample_t *s) {
 bool gpu_sample_allocates(const gpu_sample_t *s) {
     bool any = false;
     for (size_t i = 0; i < s->n_arrays; i++)
-        any |= array_on_device(s, &s->arrays[i]) && each_sample(s, &s->arrays[i]);
+        any |= array_on_device(s, &s->arrays[i]) && array_each_sample(s, &s->arrays[i]);
     return any && s->alloc != ALLOC_ARENA;
 }
 
@@ -142,7 +152,7 @@ status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err) {
         gpu_sample_use_fixed(s);
     for (size_t i = 0; i < s->n_arrays && (fixed || s->alloc != ALLOC_ARENA); i++) {
         gpu_array_t *array = &s->arrays[i];
-        if (fixed || each_sample(s, array))
+        if (fixed ? array->role != ARRAY_BY_VALUE : array_each_sample(s, array))
             TRY(take(s, array, fixed, fixed ? &array->fixed : &array->current, err));
     }
     return STATUS_OK;
@@ -151,7 +161,7 @@ status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err) {
 status_t gpu_sample_release(gpu_sample_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_arrays && s->alloc != ALLOC_ARENA; i++) {
         gpu_array_t *array = &s->arrays[i];
-        if (!array_on_device(s, array) || !each_sample(s, array))
+        if (!array_on_device(s, array) || !array_each_sample(s, array))
             continue;
         const cu_pointer_t memory = array->current - array->shift;
         if (s->alloc == ALLOC_ASYNC)
@@ -171,7 +181,7 @@ static status_t copy_to(gpu_sample_t *s, const gpu_array_t *array, bool fixed, e
 
 status_t gpu_sample_copy_weights(gpu_sample_t *s, bool fixed, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++)
-        if (s->arrays[i].role == ARRAY_WEIGHT)
+        if (fixed ? is_kept(&s->arrays[i]) : s->arrays[i].role == ARRAY_WEIGHT)
             TRY(copy_to(s, &s->arrays[i], fixed, err));
     return STATUS_OK;
 }

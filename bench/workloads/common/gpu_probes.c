@@ -297,6 +297,21 @@ static status_t make_whole(session_t *session, error_t *err) {
     return session_skip(session, status);
 }
 
+/* A graph goes to the device with its first launch, which must not be slower than others. */
+static status_t recapture(gpu_sample_t *s, error_t *err) {
+    const bool batch = s->batch != NULL, whole = s->whole != NULL;
+    gpu_graph_free(s->gpu, &s->batch);
+    gpu_graph_free(s->gpu, &s->whole);
+    gpu_sample_use_fixed(s);
+    if (batch)
+        TRY(capture_batch(s, err));
+    if (whole)
+        TRY(capture_whole(s, err));
+    if (batch)
+        TRY(gpu_graph_upload(s->gpu, s->batch, err));
+    return whole ? gpu_graph_upload(s->gpu, s->whole, err) : STATUS_OK;
+}
+
 static void declare(session_t *session, unsigned which, const char *name, clock_domain_t clock,
                     bool applies) {
     gpu_sample_t *s = session->state;
@@ -312,6 +327,7 @@ status_t gpu_sample_add_probes(session_t *session, error_t *err) {
     const char *launch = case_technique(&session->spec, "launch");
     const bool whole = launch != NULL && launch[0] == 'g';
     bool repeats = !gpu_sample_in_place(s); /* else a launch would find what the last one left */
+    s->recapture = recapture;
     if (whole)
         TRY(make_whole(session, err));
     if (repeats)

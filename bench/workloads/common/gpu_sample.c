@@ -20,8 +20,8 @@ enum { STEP_BYTES = 8, LINE_BYTES = 128, LARGE_BYTES = 4096, ALIGNED_BYTES = 256
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
-static bool is_changed_gpu_changing(const gpu_array_t *array) {
-    return array->role != ARRAY_WEIGHT;
+static bool is_changed_gpu_changing(const gpu_sample_t *s, const gpu_array_t *array) {
+    return array->role != ARRAY_BY_VALUE && (array->role != ARRAY_WEIGHT || s->refills_weights);
 }
 
 static size_t aligned(size_t bytes) {
@@ -34,7 +34,7 @@ enum { REGION_COPY, REGION_MIDDLE, REGIONS };
 static size_t region_bytes(const gpu_sample_t *s) {
     size_t bytes = 0;
     for (size_t i = 0; i < s->n_arrays; i++)
-        bytes += is_changed_gpu_changing(&s->arrays[i]) ? aligned(s->arrays[i].bytes) : 0;
+        bytes += is_changed_gpu_changing(s, &s->arrays[i]) ? aligned(s->arrays[i].bytes) : 0;
     return bytes;
 }
 
@@ -42,7 +42,7 @@ static size_t region_bytes(const gpu_sample_t *s) {
 static cu_pointer_t place_of(const gpu_sample_t *s, unsigned region, size_t i) {
     cu_pointer_t at = s->changing.copy + region * region_bytes(s);
     for (size_t k = 0; k < i; k++)
-        at += is_changed_gpu_changing(&s->arrays[k]) ? aligned(s->arrays[k].bytes) : 0;
+        at += is_changed_gpu_changing(s, &s->arrays[k]) ? aligned(s->arrays[k].bytes) : 0;
     return at;
 }
 
@@ -81,7 +81,7 @@ static status_t copy_part(const gpu_sample_t *s, const part_t *part, bool back, 
 static status_t copy_arrays(const gpu_sample_t *s, const size_t *amounts, bool back, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
-        if (!is_changed_gpu_changing(array))
+        if (!is_changed_gpu_changing(s, array))
             continue;
         const cu_pointer_t copy = place_of(s, REGION_COPY, i);
         const size_t by = amounts != NULL ? amounts[i] : 0, rest = array->bytes - by;
@@ -95,11 +95,34 @@ static status_t copy_arrays(const gpu_sample_t *s, const size_t *amounts, bool b
 static status_t copy_middle(const gpu_sample_t *s, bool inputs, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
-        if (inputs ? array->role == ARRAY_INPUT : array->role == ARRAY_OUTPUT)
+        if (inputs ? array_varies(s, array) : array->role == ARRAY_OUTPUT)
             TRY(copy_part(s, &(part_t){array, 0, array->bytes, place_of(s, REGION_MIDDLE, i)},
                           inputs, err));
     }
     return STATUS_OK;
+}
+
+/* A launch that is captured with arrays by value rotated, too; or, without amounts, with those as opened. */
+static status_t launch_with_values(gpu_sample_t *s, const size_t *amounts, error_t *err) {
+    const uint64_t opened[] = {s->fixed_seed, 0};
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (array->role != ARRAY_BY_VALUE)
+            continue;
+        const size_t by = amounts != NULL ? amounts[i] : 0, rest = array->bytes - by;
+        if (array->before == NULL)
+            array->before = mem_alloc(array->bytes);
+        memcpy(array->before, array->from, array->bytes);
+        memcpy(array->from, (char *)array->before + by, rest);
+        memcpy((char *)array->from + rest, array->before, by);
+        if (amounts == NULL)
+            s->refill(s, i, array->from, opened);
+    }
+    const status_t status = s->launch(s, err);
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (s->arrays[i].role == ARRAY_BY_VALUE)
+            memcpy(s->arrays[i].from, s->arrays[i].before, s->arrays[i].bytes);
+    return status;
 }
 
 typedef enum way { WAY_CHANGED, WAY_SAME, WAY_CHECKED } way_t;
@@ -114,7 +137,10 @@ static status_t capture(gpu_sample_t *s, const size_t *amounts, way_t way, cu_gr
         TRY(copy_arrays(s, &amounts[k * s->n_arrays], way != WAY_SAME, err));
         if (middle) /* it is never the last */
             TRY(copy_middle(s, true, err));
-        TRY(s->launch(s, err));
+        if (way == WAY_SAME)
+            TRY(s->launch(s, err));
+        else
+            TRY(launch_with_values(s, middle ? NULL : &amounts[k * s->n_arrays], err));
         if (middle)
             TRY(copy_middle(s, false, err));
     }
@@ -138,7 +164,9 @@ static status_t make_graphs(gpu_sample_t *s, error_t *err) {
     if (status == STATUS_OK)
         status = capture(s, amounts, WAY_CHECKED, &changing->checked, err);
     free(amounts);
-    return status;
+    if (status == STATUS_OK)
+        status = gpu_graph_upload(s->gpu, changing->changed, err);
+    return status == STATUS_OK ? gpu_graph_upload(s->gpu, changing->same, err) : status;
 }
 
 static void free_graphs(gpu_sample_t *s) {
@@ -166,7 +194,7 @@ static status_t set_middle(gpu_sample_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const cu_pointer_t at = place_of(s, REGION_MIDDLE, i);
         bool done = false;
-        if (s->arrays[i].role != ARRAY_INPUT)
+        if (!array_varies(s, &s->arrays[i]))
             continue;
         if (s->refill_there != NULL)
             TRY(s->refill_there(s, i, at, 0, &done, err));
@@ -199,7 +227,7 @@ status_t gpu_changing_begin(gpu_sample_t *s, bool *possible, error_t *err) {
     *possible = copy != 0;
     if (!*possible)
         return STATUS_OK;
-    if (copy != s->changing.copy) { /* another case needed more */
+    if (copy != s->changing.copy || s->changing.changed == NULL) { /* another case needed more */
         free_graphs(s);
         s->changing.copy = copy;
         TRY(make_graphs(s, err));
@@ -277,8 +305,10 @@ status_t gpu_sample_applies(const gpu_sample_t *s, const case_t *spec, double ne
 
 /* ---- host memory ----------------------------------------------------------------------------- */
 
+/* With memory of its own on the host; else it has the workload's, which other cases may share. */
 static bool is_pinned(const gpu_sample_t *s, const gpu_array_t *array) {
-    return s->copy != COPY_PAGEABLE && array->role != ARRAY_WEIGHT;
+    return s->copy != COPY_PAGEABLE && array->role != ARRAY_BY_VALUE &&
+           (array->role != ARRAY_WEIGHT || s->refills_weights);
 }
 
 static status_t take_host(gpu_sample_t *s, const gpu_array_t *array, void **memory, error_t *err) {
@@ -327,8 +357,7 @@ static void free_host(gpu_sample_t *s, gpu_array_t *array, void *memory) {
 }
 
 static void free_device(gpu_sample_t *s, gpu_array_t *array) {
-    const bool mapped =
-        s->copy == COPY_MAPPED && array->role != ARRAY_WEIGHT && array->role != ARRAY_WORKSPACE;
+    const bool mapped = !array_on_device(s, array);
     if (!mapped && array->current != 0 && array->current != array->fixed)
         s->gpu->api.release(array->current - array->shift);
     if (!mapped && array->fixed != 0)
@@ -373,6 +402,27 @@ status_t gpu_sample_prepare(session_t *session, error_t *err) {
 
 /* ---- refill and fill ------------------------------------------------------------------------- */
 
+/* On the device: array_varies(), or in place. */
+static bool is_refilled(const gpu_sample_t *s, const gpu_array_t *array) {
+    return array_is_input(array) || array_varies(s, array);
+}
+
+/* The end of a refill: arrays by value, and the graphs that hold them. */
+static status_t refill_values(gpu_sample_t *s, uint64_t seed, error_t *err) {
+    const uint64_t seeds[] = {s->fixed_seed, seed};
+    bool any = false;
+    s->fixed_seed = seed;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (s->arrays[i].role == ARRAY_BY_VALUE) {
+            s->refill(s, i, s->arrays[i].from, seeds);
+            any = true;
+        }
+    if (!any || seeds[0] == seed)
+        return STATUS_OK;
+    free_graphs(s);
+    return s->recapture != NULL ? s->recapture(s, err) : STATUS_OK;
+}
+
 /* The device fills its memory, and the host gets a copy. */
 static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, error_t *err) {
     const gpu_array_t *array = &s->arrays[i];
@@ -394,11 +444,11 @@ static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
     if (*from_seed == seed && s->fixed_seed == seed)
         return STATUS_OK;
     for (size_t i = 0; i < s->n_arrays; i++)
-        if (array_is_input(&s->arrays[i]))
+        if (is_refilled(s, &s->arrays[i]))
             TRY(refill_input(s, i, seed, err));
     TRY(gpu_sync(s->gpu, err));
-    *from_seed = s->fixed_seed = seed;
-    return STATUS_OK;
+    *from_seed = seed;
+    return refill_values(s, seed, err);
 }
 
 status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
@@ -408,15 +458,16 @@ status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
     if (s->copy == COPY_PAGEABLE)
         s->refill_data(s, seed);
     for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE && s->from_seed != seed; i++)
-        if (array_is_input(&s->arrays[i]))
+        if (is_refilled(s, &s->arrays[i]))
             s->refill(s, i, s->arrays[i].from, (const uint64_t[]){s->from_seed, seed});
     s->from_seed = seed;
-    if (s->copy == COPY_MAPPED || s->fixed_seed == seed)
+    if (s->fixed_seed == seed || (s->copy == COPY_MAPPED && !s->refills_weights))
         return STATUS_OK;
     TRY(gpu_sample_copy_inputs(s, true, err));
+    if (s->refills_weights)
+        TRY(gpu_sample_copy_weights(s, true, err));
     TRY(gpu_sync(s->gpu, err));
-    s->fixed_seed = seed;
-    return STATUS_OK;
+    return refill_values(s, seed, err);
 }
 
 /* Device memory that a run writes before it reads it. */
@@ -514,7 +565,7 @@ status_t gpu_sample_find_changed(session_t *session, error_t *err) {
     const gpu_sample_t *s = session->state;
     for (size_t i = 0; i < s->n_arrays && session->changed == NULL; i++) {
         const gpu_array_t *array = &s->arrays[i];
-        const bool is_input = array->role == ARRAY_INPUT || array->role == ARRAY_WEIGHT;
+        const bool is_input = array->role == ARRAY_WEIGHT || array_varies(s, array);
         bool changed;
         if (!is_input || array->name == NULL)
             continue;
@@ -581,7 +632,7 @@ status_t gpu_sample_submit(gpu_sample_t *s, error_t *err) {
     if (s->fill_outputs)
         TRY(fill_device(s, false, err));
     if (s->copy == COPY_OVERLAPPED)
-        return s->overlap(s, err);
+        return gpu_overlap_submit(s, err);
     TRY(gpu_sample_copy_in(s, err));
     TRY(s->launch(s, err));
     return gpu_sample_copy_out(s, err);

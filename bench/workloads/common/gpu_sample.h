@@ -18,6 +18,8 @@ typedef enum array_role {
     ARRAY_OUTPUT,
     ARRAY_IN_PLACE, /* an input that a run replaces by an output */
     ARRAY_WEIGHT,   /* an input that copy=mapped does not map, and weights=resident copies once */
+    ARRAY_RESIDENT, /* an input that is copied when the case is opened, and after a refill */
+    ARRAY_BY_VALUE, /* an input in the kernel's parameters: launches read `from`, captured ones its values then */
     ARRAY_WORKSPACE /* on the device only */
 } array_role_t;
 
@@ -28,11 +30,12 @@ typedef struct gpu_array {
     void *data;           /* of an input: as the workload made it; it keeps it */
     random_kind_t random; /* what is in it before a run writes there */
     size_t shift;         /* bytes from the start of its device memory; 0 except in a test */
+    bool is_cut;          /* copy=overlapped copies it in parts */
     /* Filled in by gpu_sample_prepare(): */
     void *from, *to;  /* host memory, copied from or to (in place: both); NULL: neither */
     const void *nans; /* wait=poll: the tile of NaNs that `to` was filled with */
     void *last;       /* what the last fresh sample that is kept left */
-    void *before;     /* mapped inputs: what was in `from` before the run; or NULL */
+    void *before;     /* mapped and by value: what was in `from` before the run; or NULL */
     void *middle; /* … and a call in the middle of a graph, on the inputs as opened; or NULL */
     cu_pointer_t fixed;   /* allocated once: for alloc=arena and batches of launches */
     cu_pointer_t current; /* of this sample */
@@ -40,9 +43,18 @@ typedef struct gpu_array {
 
 typedef struct gpu_sample gpu_sample_t;
 
+/* What copy=overlapped needs; see gpu_overlap_submit(). */
+typedef struct gpu_overlap {
+    cu_stream_t in, out;    /* copies; kernels are in gpu->stream */
+    cu_event_t done;        /* of the latest step, for the stream that waits for it */
+    size_t rows, unit_rows; /* of the arrays that are cut; of whose multiples parts are */
+    /* Launch for `count` rows from number `first`, without waiting. */
+    status_t (*launch)(gpu_sample_t *s, size_t first, size_t count, error_t *err);
+} gpu_overlap_t;
+
 /* See gpu_changing_begin(). */
 typedef struct gpu_changing {
-    cu_pointer_t copy; /* of all arrays but weights, and of the middle; 0: no graphs yet */
+    cu_pointer_t copy; /* of all arrays that change, and of the middle; 0: no graphs yet */
     cu_graph_exec_t changed, same, checked;
     unsigned launches; /* of each graph */
 } gpu_changing_t;
@@ -54,8 +66,7 @@ struct gpu_sample {
     size_t n_arrays;
     /* Launch on arrays[].current, without waiting. */
     status_t (*launch)(gpu_sample_t *s, error_t *err);
-    /* Copies and launches of copy=overlapped, without waiting; NULL: there is no such technique. */
-    status_t (*overlap)(gpu_sample_t *s, error_t *err);
+    gpu_overlap_t overlap; /* copy=overlapped */
     /* Turn `values` of input number `array` from the refill of one seed into that of another, in
      * place. */
     void (*refill)(gpu_sample_t *s, size_t array, void *values, const uint64_t seeds[2]);
@@ -67,6 +78,9 @@ struct gpu_sample {
                              bool *possible, error_t *err);
     uint64_t
         *data_seed; /* with refill_there: of the values that `data` has now, for all its users */
+    /* Set by gpu_sample_add_probes(): capture its graphs again, where arrays by value have changed. */
+    status_t (*recapture)(gpu_sample_t *s, error_t *err);
+    bool refills_weights; /* a refill changes them, too */
     gpu_alloc_t alloc;
     gpu_copy_t copy;
     bool upload;       /* copy the weights in each sample */
@@ -104,10 +118,22 @@ status_t gpu_sample_fill(session_t *session, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */
 status_t gpu_sample_output(session_t *session, error_t *err);
 
+/* Samples whose copies run while the kernel computes (gpu_overlap.c). */
+enum { OVERLAP_CHUNKS_MOST = 16 };
+
+status_t gpu_overlap_prepare(gpu_sample_t *s, error_t *err);
+/* Also after a failure: ignores the driver's errors. */
+void gpu_overlap_release(gpu_sample_t *s);
+/* Where each part of the rows ends; returns their number. One may be empty. */
+unsigned gpu_overlap_divide(const gpu_sample_t *s, size_t ends[OVERLAP_CHUNKS_MOST]);
+/* Copies and launches of all parts, without waiting. */
+status_t gpu_overlap_submit(gpu_sample_t *s, error_t *err);
+
 /* Steps of a sample (gpu_memory.c). */
 status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err);
 status_t gpu_sample_release(gpu_sample_t *s, error_t *err); /* what this sample allocated */
 void gpu_sample_use_fixed(gpu_sample_t *s);
+/* `fixed`: resident inputs, too. */
 status_t gpu_sample_copy_weights(gpu_sample_t *s, bool fixed, error_t *err);
 status_t gpu_sample_copy_inputs(gpu_sample_t *s, bool fixed, error_t *err);
 status_t gpu_sample_copy_in(gpu_sample_t *s, error_t *err);
@@ -131,10 +157,14 @@ typedef status_t gpu_write_t(session_t *session, const char *folder, text_list_t
 status_t gpu_sample_write_middle(session_t *session, gpu_write_t *write, const char *folder,
                                  error_t *err);
 
-bool array_is_input(const gpu_array_t *array);  /* but not a weight */
+bool array_is_input(const gpu_array_t *array);  /* one that each sample copies */
 bool array_is_output(const gpu_array_t *array); /* but not the workspace */
 /* Not in host memory that the kernel reads and writes over the bus? */
 bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array);
+/* Does a refill change an input of this role, that is in the device's memory and no output? */
+bool array_varies(const gpu_sample_t *s, const gpu_array_t *array);
+/* Is its device memory that of a sample, not of the case? */
+bool array_each_sample(const gpu_sample_t *s, const gpu_array_t *array);
 /* Does a run replace an input? */
 bool gpu_sample_in_place(const gpu_sample_t *s);
 /* Does a sample allocate, copy in, copy out anything? Empty phases are not reported. */

@@ -33,10 +33,16 @@ typedef struct described_cuda {
     launches_t launches;
     cu_function_t functions[MOST_LAUNCHES];
     launch_size_t sizes[MOST_LAUNCHES];
+    struct {
+        size_t first;
+        launch_size_t sizes[MOST_LAUNCHES];
+    } parts[OVERLAP_CHUNKS_MOST]; /* copy=overlapped */
+    size_t size;                  /* number of the size param, which then is that of a part */
     tensor_maps_t maps;
     tensor_map_size_t map_sizes[MOST_TENSOR_MAPS];
     cu_tensor_map_t encoded[MOST_TENSOR_MAPS];
     cu_pointer_t encoded_for[MOST_TENSOR_MAPS]; /* addresses of their arrays; 0: not yet */
+    _Alignas(16) char by_value[DESCRIBED_BY_VALUE_BYTES];
     signature_constants_t constants;
     void *arguments[MOST_ARGUMENTS]; /* point into the arrays, constants and maps */
 } described_cuda_t;
@@ -138,8 +144,10 @@ static void described_list_arguments(described_cuda_t *s, const case_t *spec) {
     size_t n = 0, order[DESCRIBED_ARRAYS + 1];
     description_order(d, order);
     order[d->n_arrays] = d->n_arrays; /* the workspace */
-    for (size_t o = 0; o <= d->n_arrays; o++)
-        s->arguments[n++] = &s->arrays[order[o]].current;
+    for (size_t o = 0; o <= d->n_arrays; o++) {
+        gpu_array_t *array = &s->arrays[order[o]];
+        s->arguments[n++] = array->role == ARRAY_BY_VALUE ? array->data : (void *)&array->current;
+    }
     n += signature_constants(d, spec, &s->constants, &s->arguments[n]);
     for (size_t i = 0; i < s->maps.n; i++)
         s->arguments[n++] = &s->encoded[i];
@@ -333,9 +341,13 @@ static void list_roles(described_cuda_t *s, size_t workspace_bytes) {
     const description_t *d = s->description;
     for (size_t i = 0; i < d->n_arrays; i++) {
         s->arrays[i].name = d->arrays[i].name;
-        s->arrays[i].role = !d->arrays[i].is_input   ? ARRAY_OUTPUT
-                            : d->arrays[i].is_output ? ARRAY_IN_PLACE
-                                                     : ARRAY_INPUT;
+        s->arrays[i].role = !d->arrays[i].is_input     ? ARRAY_OUTPUT
+                            : d->arrays[i].is_output   ? ARRAY_IN_PLACE
+                            : d->arrays[i].is_by_value ? ARRAY_BY_VALUE
+                            : d->arrays[i].is_weight   ? ARRAY_WEIGHT
+                            : d->arrays[i].is_resident ? ARRAY_RESIDENT
+                                                       : ARRAY_INPUT;
+        s->arrays[i].is_cut = d->arrays[i].is_cut;
     }
     s->arrays[d->n_arrays] =
         (gpu_array_t){.role = ARRAY_WORKSPACE, .bytes = workspace_bytes, .random = RANDOM_BYTES};
@@ -345,6 +357,7 @@ static void list_roles(described_cuda_t *s, size_t workspace_bytes) {
 
 static void take_data(described_cuda_t *s) {
     const bool shifted = getenv("BENCH_SHIFT_ARRAYS") != NULL; /* docs/testing.md */
+    char *by_value = s->by_value;
     for (size_t i = 0; i < s->description->n_arrays; i++) {
         const described_shape_t *shape = &s->data->shapes[i];
         gpu_array_t *array = &s->arrays[i];
@@ -352,6 +365,10 @@ static void take_data(described_cuda_t *s) {
         array->shift = shifted ? element_bytes(shape->element) : 0;
         array->data = s->data->values[i];
         array->random = described_random_kind(shape->element);
+        if (array->role != ARRAY_BY_VALUE)
+            continue;
+        array->data = memcpy(by_value, s->data->values[i], shape->bytes);
+        by_value += shape->bytes;
     }
 }
 
@@ -382,6 +399,7 @@ static void refill_data(gpu_sample_t *sample, uint64_t seed) {
 static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *err) {
     s->sample.refill = refill_array;
     s->sample.refill_data = refill_data;
+    s->sample.refills_weights = true;
     if (cubin == NULL)
         return STATUS_OK;
     TRY(gpu_kernel_load(s->sample.gpu, cubin, "refill", &s->refill, err));
@@ -393,10 +411,96 @@ static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *
 static status_t check_room(session_t *session, const case_t *spec, size_t workspace_bytes,
                            error_t *err) {
     const described_cuda_t *s = session->state;
-    const workload_cost_t cost = described_cost(spec);
-    const unsigned copies = s->sample.copy == COPY_PAGEABLE ? 1 : 2;
-    TRY(host_room(copies * (cost.bus_in_bytes + cost.bus_out_bytes), err));
-    return gpu_sample_applies(&s->sample, spec, cost.device_bytes + (double)workspace_bytes, err);
+    const description_t *d = s->description;
+    const double device_bytes = described_cost(spec).device_bytes;
+    double host_bytes = 0;
+    for (size_t i = 0; i < d->n_arrays; i++) {
+        described_shape_t shape;
+        TRY(description_shape(d, i, spec, &shape, err));
+        host_bytes += (double)shape.bytes * (d->arrays[i].is_input + d->arrays[i].is_output);
+    }
+    TRY(host_room((s->sample.copy == COPY_PAGEABLE ? 1 : 2) * host_bytes, err));
+    return gpu_sample_applies(&s->sample, spec, device_bytes + (double)workspace_bytes, err);
+}
+
+/* ---- copy=overlapped -------------------------------------------------------------------------- */
+
+/* Chunks of so many rows keep arrays of any width aligned. */
+enum { UNIT_ROWS = 1024 };
+
+/* The launches for a part of the size: as for all of it, on arrays that begin where the part does. */
+static status_t launch_part(gpu_sample_t *sample, size_t first, size_t count, error_t *err) {
+    described_cuda_t *s = (described_cuda_t *)sample;
+    const size_t rows = sample->overlap.rows;
+    launch_size_t whole[MOST_LAUNCHES];
+    unsigned c = 0;
+    while (s->parts[c].first != first)
+        c++;
+    memcpy(whole, s->sizes, sizeof whole);
+    memcpy(s->sizes, s->parts[c].sizes, sizeof whole);
+    s->constants.params[s->size] = (int64_t)count;
+    for (size_t i = 0; i < s->description->n_arrays; i++)
+        if (s->arrays[i].is_cut)
+            s->arrays[i].current += first * (s->arrays[i].bytes / rows);
+    const status_t status = sample->launch(sample, err);
+    for (size_t i = 0; i < s->description->n_arrays; i++)
+        if (s->arrays[i].is_cut)
+            s->arrays[i].current -= first * (s->arrays[i].bytes / rows);
+    s->constants.params[s->size] = (int64_t)rows;
+    memcpy(s->sizes, whole, sizeof whole);
+    return status;
+}
+
+/* STATUS_FAILED: a part cannot be launched alone. */
+static status_t size_part(described_cuda_t *s, const case_t *spec, size_t count,
+                          launch_size_t sizes[MOST_LAUNCHES], error_t *err) {
+    const description_t *d = s->description;
+    described_values_t values;
+    int64_t allowed = 1;
+    description_values(d, spec, s->sample.gpu->multiprocessors, &values);
+    values.params[s->size] = (int64_t)count;
+    if (d->where != NULL)
+        TRY(expression_value(d->where, &values.scope, &allowed, err));
+    if (allowed == 0)
+        return error_set(err, STATUS_FAILED, "where: \"%s\" is false", expression_text(d->where));
+    for (size_t i = 0; i < s->launches.n; i++)
+        TRY(launches_size(&s->launches.items[i], &values, (unsigned)s->sample.gpu->arch, &sizes[i],
+                          err));
+    return STATUS_OK;
+}
+
+static status_t size_parts(described_cuda_t *s, const case_t *spec, error_t *err) {
+    size_t ends[OVERLAP_CHUNKS_MOST], first = 0;
+    const unsigned n = gpu_overlap_divide(&s->sample, ends);
+    if (s->maps.n > 0)
+        return error_set(err, STATUS_FAILED,
+                         "copy=overlapped launches kernels for parts of %s, and TENSOR_MAPS are of "
+                         "whole arrays",
+                         s->description->size_param);
+    for (unsigned c = 0; c < n; c++) {
+        const size_t count = ends[c] - first;
+        s->parts[c].first = first;
+        if (count > 0 && size_part(s, spec, count, s->parts[c].sizes, err) != STATUS_OK)
+            return error_within(err, "copy=overlapped, %s = %zu", s->description->size_param,
+                                count);
+        first = ends[c];
+    }
+    return STATUS_OK;
+}
+
+static status_t prepare_overlap(session_t *session, const case_t *spec, error_t *err) {
+    described_cuda_t *s = session->state;
+    const description_t *d = s->description;
+    gpu_overlap_t *overlap = &s->sample.overlap;
+    if (s->sample.copy != COPY_OVERLAPPED)
+        return STATUS_OK;
+    while (strcmp(d->params.items[s->size], d->size_param) != 0)
+        s->size++;
+    overlap->rows = (size_t)s->constants.params[s->size];
+    overlap->unit_rows = UNIT_ROWS;
+    overlap->launch = launch_part;
+    TRY(session_skip(session, size_parts(s, spec, err)));
+    return gpu_overlap_prepare(&s->sample, err);
 }
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
@@ -421,8 +525,11 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(prepare_refill(s, request->refill, err));
     described_list_arguments(s, spec);
     for (size_t i = 0; i < sample->n_arrays; i++)
-        session->resources.peak_device_bytes +=
-            (int64_t)s->arrays[i].bytes * (gpu_sample_allocates(sample) ? 2 : 1);
+        if (s->arrays[i].role != ARRAY_BY_VALUE)
+            session->resources.peak_device_bytes +=
+                (int64_t)s->arrays[i].bytes *
+                (gpu_sample_allocates(sample) && array_each_sample(sample, &s->arrays[i]) ? 2 : 1);
+    TRY(prepare_overlap(session, spec, err));
     TRY(gpu_sample_prepare(session, err));
     return gpu_sample_add_probes(session, err);
 }
@@ -435,6 +542,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 static void close_case(session_t *session) {
     described_cuda_t *s = session->state;
     gpu_sample_free(&s->sample);
+    gpu_overlap_release(&s->sample);
     described_program_unload(s);
     gpu_kernel_unload(s->sample.gpu, &s->refill);
     if (s->data != NULL)

@@ -191,8 +191,12 @@ static size_t n_entries;
 static const technique_spec_t TECHNIQUES[] = {
     {"alloc", "source of device memory in each sample (async: a pool that keeps freed memory)",
      NAMES("arena", "malloc", "async")},
-    {"copy", "type of host memory to copy from and to", NAMES("pinned", "pageable", "mapped")},
+    {"copy",
+     "type of host memory to copy from and to (overlapped: pinned, in chunks on three streams)",
+     NAMES("pinned", "pageable", "mapped", "overlapped")},
+    {"weights", "copy weights once, or in each sample", NAMES("resident", "upload")},
     {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
+    {"wait", "synchronise, or poll the mapped output", NAMES("sync", "poll")},
 };
 
 static const char *const MODES[] = {"eager", "inference",     "compile",
@@ -220,7 +224,13 @@ static status_t validate(const case_t *spec, error_t *err) {
         double value;
         TRY(description_scalar(d, i, spec, &value, err));
     }
-    return STATUS_OK;
+    TRY(description_by_value(d, spec, err));
+    return description_techniques(d, spec, err);
+}
+
+/* Copied by any implementation, from host to host. */
+static bool crosses_bus(const described_array_t *array) {
+    return array->is_input && !array->is_weight && !array->is_by_value && !array->is_resident;
 }
 
 workload_cost_t described_cost(const case_t *spec) {
@@ -230,8 +240,8 @@ workload_cost_t described_cost(const case_t *spec) {
     for (size_t i = 0; i < d->n_arrays; i++) {
         described_shape_t shape = {0};
         description_shape(d, i, spec, &shape, &ignored);
-        sum.device_bytes += (double)shape.bytes;
-        sum.bus_in_bytes += d->arrays[i].is_input ? (double)shape.bytes : 0;
+        sum.device_bytes += d->arrays[i].is_by_value ? 0 : (double)shape.bytes;
+        sum.bus_in_bytes += crosses_bus(&d->arrays[i]) ? (double)shape.bytes : 0;
         sum.bus_out_bytes += d->arrays[i].is_output ? (double)shape.bytes : 0;
     }
     description_cost(d, spec, &sum.bytes, &sum.flops, &ignored);
@@ -299,7 +309,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
     }
     text_list_add_format(defines, "WORKLOAD_F16=%d", uses(d, dtype, ELEMENT_F16));
     text_list_add_format(defines, "WORKLOAD_BF16=%d", uses(d, dtype, ELEMENT_BF16));
-    signature_add(d, dtype, strcmp(spec->engine, ENGINE_C) == 0, defines);
+    signature_add(d, spec, strcmp(spec->engine, ENGINE_C) == 0, defines);
     text_list_add_format(defines, "WORKLOAD_FP8=%d",
                          uses(d, dtype, ELEMENT_E4M3) || uses(d, dtype, ELEMENT_E5M2));
     for (size_t i = 0; i < d->params.n; i++)
@@ -326,6 +336,8 @@ static json_t *array_to_json(const described_array_t *array, const described_sha
     json_t *json = json_pack("{s:s, s:o, s:s, s:b, s:b}", "name", array->name, "shape", sizes,
                              "dtype", element_name(shape->element), "input", array->is_input,
                              "output", array->is_output);
+    if (array->is_weight || array->is_resident)
+        json_object_set_new(json, "stays", json_true());
     if (array->is_input)
         json_object_set_new(json, "fill",
                             json_pack("{s:s, s:f, s:f}", "kind", FILLS[shape->fill.kind], "low",

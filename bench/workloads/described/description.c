@@ -153,6 +153,57 @@ status_t description_shape(const description_t *description, size_t array, const
     return check_permutation(of, shape, err);
 }
 
+status_t description_by_value(const description_t *description, const case_t *spec, error_t *err) {
+    size_t others = 0;
+    for (size_t i = 0; i < description->n_arrays; i++) {
+        described_shape_t shape;
+        if (!description->arrays[i].is_by_value)
+            continue;
+        TRY(description_shape(description, i, spec, &shape, err));
+        if (shape.bytes > DESCRIBED_BY_VALUE_BYTES - others)
+            return error_set(err, STATUS_FAILED,
+                             "%s: by_value: found %zu bytes, expected at most %zu (%d in all)",
+                             description->arrays[i].name, shape.bytes,
+                             DESCRIBED_BY_VALUE_BYTES - others, DESCRIBED_BY_VALUE_BYTES);
+        others += shape.bytes;
+    }
+    return STATUS_OK;
+}
+
+static bool has_choice(const case_t *spec, const char *technique, const char *choice) {
+    const char *chosen = case_technique(spec, technique);
+    return chosen != NULL && strcmp(chosen, choice) == 0;
+}
+
+/* The host sees NaNs disappear. */
+static status_t check_polling(const description_t *description, const case_t *spec, error_t *err) {
+    for (size_t i = 0; i < description->n_arrays; i++) {
+        described_shape_t shape;
+        if (!description->arrays[i].is_output)
+            continue;
+        TRY(description_shape(description, i, spec, &shape, err));
+        if (shape.element != ELEMENT_F32 && shape.element != ELEMENT_F16)
+            return error_set(err, STATUS_FAILED,
+                             "wait=poll: found the output %s of %s, expected f32 or f16",
+                             description->arrays[i].name, element_name(shape.element));
+    }
+    return STATUS_OK;
+}
+
+status_t description_techniques(const description_t *description, const case_t *spec,
+                                error_t *err) {
+    bool weights = false;
+    for (size_t i = 0; i < description->n_arrays; i++)
+        weights |= description->arrays[i].is_weight;
+    if (!weights && has_choice(spec, "weights", "upload"))
+        return error_set(err, STATUS_FAILED, "weights=upload: no input of %s has \"weights\": true",
+                         description->name);
+    if (!description->splits && has_choice(spec, "copy", "overlapped"))
+        return error_set(err, STATUS_FAILED, "copy=overlapped: %s has no \"splits\": true",
+                         description->name);
+    return has_choice(spec, "wait", "poll") ? check_polling(description, spec, err) : STATUS_OK;
+}
+
 status_t description_where(const description_t *description, const case_t *spec, bool *allowed,
                            error_t *err) {
     described_values_t values;
@@ -198,6 +249,8 @@ static status_t evaluate(const description_t *description, const case_t *spec, b
         double value;
         TRY(description_scalar(description, i, spec, &value, err));
     }
+    if (*allowed)
+        TRY(description_by_value(description, spec, err));
     double bytes, flops;
     return *allowed ? description_cost(description, spec, &bytes, &flops, err) : STATUS_OK;
 }
@@ -218,11 +271,69 @@ static status_t check_defaults(const node_t *top, const description_t *descripti
     return STATUS_OK;
 }
 
+/* Does it depend on the size param? Without this name it cannot be parsed then. */
+static bool has_size(const description_t *description, const expression_t *expression) {
+    const char *names[DESCRIBED_PARAMS];
+    scope_t others = {.names = names};
+    expression_t *parsed = NULL;
+    error_t unknown = ERROR_INIT;
+    for (size_t i = 0; i < description->params.n; i++)
+        if (strcmp(description->params.items[i], description->size_param) != 0)
+            names[others.n++] = description->params.items[i];
+    expression_parse(expression_text(expression), &others, &parsed, &unknown);
+    expression_free(parsed);
+    return parsed == NULL;
+}
+
+/* With "splits" rows of arrays are cut, and every output is. */
+static status_t check_cut(const node_t *of, const description_t *description,
+                          described_array_t *array, error_t *err) {
+    const char *size = description->size_param;
+    const node_t shape = node_member(of, "shape");
+    array->is_cut = array->n_dimensions > 0 && strcmp(expression_text(array->shape[0]), size) == 0;
+    for (unsigned i = array->is_cut ? 1 : 0; i < array->n_dimensions; i++)
+        if (has_size(description, array->shape[i]))
+            return node_error(&shape, err,
+                              "\"splits\" cuts %s: expected it as the first size alone", size);
+    if (array->is_output && !array->is_cut)
+        return node_error(&shape, err, "\"splits\" cuts %s: expected it as the first size", size);
+    if (array->is_cut && (array->is_weight || array->is_by_value || array->is_resident))
+        return node_error(&shape, err, "\"splits\" cuts %s: not in an input with \"%s\": true",
+                          size,
+                          array->is_weight     ? "weights"
+                          : array->is_by_value ? "by_value"
+                                               : "resident");
+    return STATUS_OK;
+}
+
+static status_t check_splits(const node_t *top, description_t *description, error_t *err) {
+    const node_t splits = node_member(top, "splits");
+    for (size_t i = 0; description->splits && i < description->params.n; i++)
+        if (description->constant[i] &&
+            strcmp(description->params.items[i], description->size_param) == 0)
+            return node_error(
+                &splits, err,
+                "the size param \"%s\" has \"constant\": true, and kernels for a part "
+                "get another value",
+                description->size_param);
+    size_t n = 0;
+    for (int of_outputs = 0; description->splits && of_outputs < 2; of_outputs++) {
+        const node_t arrays = node_member(top, of_outputs ? "outputs" : "inputs");
+        for (size_t i = 0; i < node_length(&arrays); i++) {
+            const node_t array = node_item(&arrays, i);
+            TRY(check_cut(&array, description, &description->arrays[n++], err));
+        }
+    }
+    return STATUS_OK;
+}
+
 status_t description_parse(const char *file, const json_t *json, description_t *description,
                            error_t *err) {
     *description = (description_t){.json = json_incref((json_t *)json)};
     const node_t top = node_root(file, json);
     status_t status = read_description(&top, description, err);
+    if (status == STATUS_OK)
+        status = check_splits(&top, description, err);
     if (status == STATUS_OK)
         status = check_defaults(&top, description, err);
     if (status != STATUS_OK)

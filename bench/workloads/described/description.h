@@ -25,6 +25,10 @@ typedef struct described_array {
     expression_t *shape[DESCRIBED_DIMENSIONS];
     unsigned n_dimensions;
     bool is_input, is_output; /* both: in place */
+    bool is_weight;           /* an input that may stay on the device: technique `weights` */
+    bool is_by_value;         /* an input in the kernel's parameters */
+    bool is_resident;         /* an input that is copied when the case is opened */
+    bool is_cut;              /* with `splits`: its first size is the size param */
     fill_t fill;              /* of an input, but for these, over params; NULL: a number */
     expression_t *fill_low, *fill_high;
     bounds_t bounds[ELEMENT_KINDS]; /* of an output, by the case's dtype */
@@ -70,6 +74,7 @@ typedef struct description {
     bool deterministic;       /* two runs of the reference give the same bits; default true */
     bool needs_deterministic; /* … and of each contender: "deterministic": "required" */
     char *size_param;         /* x axis of charts; default: the last param */
+    bool splits;              /* kernels may be launched for a part of the size */
 } description_t;
 
 /* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The
@@ -86,6 +91,12 @@ status_t description_parse(const char *file, const json_t *json, description_t *
 void description_free(description_t *description);
 /* Are workload.json and the .py files, which workers read, as they were? STATUS_FAILED: which is not. */
 status_t description_check_files(const description_t *description, error_t *err);
+
+/* Bytes of all arrays by value: kernel parameters take 4 KiB, of which pointers, scalars and params need the rest. */
+enum { DESCRIBED_BY_VALUE_BYTES = 3840 };
+
+/* Can the case be run with these techniques? STATUS_FAILED: `weights=upload: no input of gemm has "weights": true`. */
+status_t description_techniques(const description_t *description, const case_t *spec, error_t *err);
 
 /* The default bounds of an output of this type. */
 bounds_t description_bounds(element_t element);
@@ -129,6 +140,8 @@ status_t description_scalar(const description_t *description, size_t scalar, con
 /* Of a case that has passed workload_check(). */
 described_value_t description_scalar_value(const description_t *description, size_t scalar,
                                            const case_t *spec);
+/* Do the arrays by value fit into a kernel's parameters? STATUS_FAILED: which does not. */
+status_t description_by_value(const description_t *description, const case_t *spec, error_t *err);
 /* Is the case one that `where` allows? STATUS_FAILED if that cannot be computed. */
 status_t description_where(const description_t *description, const case_t *spec, bool *allowed,
                            error_t *err);

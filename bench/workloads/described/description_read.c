@@ -365,16 +365,40 @@ static status_t read_array(const node_t *node, description_t *description, descr
     return array->is_output ? read_tolerance(&tolerance, description, array, err) : STATUS_OK;
 }
 
+static status_t read_flag(const node_t *object, const char *key, bool *flag, error_t *err) {
+    const node_t node = node_member(object, key);
+    if (node_exists(&node) && !json_is_boolean(node.json))
+        return node_expected(&node, err, "true or false");
+    *flag = json_is_true(node.json);
+    return STATUS_OK;
+}
+
+/* How an input gets to the kernel, if no sample copies it. */
+static status_t read_role(const node_t *input, described_array_t *array, error_t *err) {
+    static const char *const ROLES[] = {"weights", "by_value", "resident"};
+    bool *const flags[] = {&array->is_weight, &array->is_by_value, &array->is_resident};
+    for (size_t i = 0; i < 3; i++) {
+        const node_t role = node_member(input, ROLES[i]);
+        TRY(read_flag(input, ROLES[i], flags[i], err));
+        if (*flags[i] && array->is_output)
+            return node_error(&role, err, "not with \"in_place\": true: a run changes this input");
+    }
+    const node_t resident = node_member(input, "resident");
+    if (array->is_resident && (array->is_weight || array->is_by_value))
+        return node_error(&resident, err, "not with \"%s\": true",
+                          array->is_weight ? "weights" : "by_value");
+    return STATUS_OK;
+}
+
 static status_t read_input(const node_t *node, description_t *description, error_t *err) {
-    static const char *const KEYS[] = {"name", "shape", "dtype", "fill", "in_place", "tolerance"};
+    static const char *const KEYS[] = {"name",     "shape",     "dtype",   "fill",    "in_place",
+                                       "resident", "tolerance", "weights", "by_value"};
     TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], ARRAY_REQUIRED, err));
     described_array_t *array = &description->arrays[description->n_arrays];
-    node_t in_place = node_member(node, "in_place"), tolerance = node_member(node, "tolerance");
-    node_t fill = node_member(node, "fill");
-    if (node_exists(&in_place) && !json_is_boolean(in_place.json))
-        return node_expected(&in_place, err, "true or false");
+    node_t fill = node_member(node, "fill"), tolerance = node_member(node, "tolerance");
     array->is_input = true;
-    array->is_output = json_is_true(in_place.json);
+    TRY(read_flag(node, "in_place", &array->is_output, err));
+    TRY(read_role(node, array, err));
     if (node_exists(&tolerance) && !array->is_output)
         return node_error(&tolerance, err,
                           "only for an output, or an input with \"in_place\": true");
@@ -659,7 +683,7 @@ static status_t read_head(const node_t *top, description_t *description, error_t
 status_t read_description(const node_t *top, description_t *description, error_t *err) {
     static const char *const KEYS[] = {"schema",  "name",          "params",  "dtypes",  "inputs",
                                        "$schema", "summary",       "outputs", "scalars", "where",
-                                       "cost",    "deterministic", "size",    "sweep"};
+                                       "cost",    "deterministic", "size",    "sweep",   "splits"};
     const vocabulary_t known = {"dtype", "", element_names() + 1, ELEMENT_KINDS};
     TRY(node_object(top, KEYS, sizeof KEYS / sizeof KEYS[0], 5, err));
     TRY(read_head(top, description, err));
@@ -668,6 +692,7 @@ status_t read_description(const node_t *top, description_t *description, error_t
     node_t dtypes = node_member(top, "dtypes"), where = node_member(top, "where");
     TRY(node_choices(&dtypes, &known, &description->dtypes, err));
     TRY(read_arrays(top, description, err));
+    TRY(read_flag(top, "splits", &description->splits, err));
     TRY(read_scalars(top, description, err));
     if (node_exists(&where))
         TRY(read_expression(&where, description, 0, &description->where, err));

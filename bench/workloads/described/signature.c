@@ -44,14 +44,20 @@ static void add(signature_t *to, const char *type, const char *qualifier, const 
     text_list_add_format(&to->values, "*(%s const *)arguments[%zu]", type, to->values.n);
 }
 
-static void add_arrays(const description_t *d, signature_t *to) {
+/* In C all arrays are pointers. */
+static void add_arrays(const description_t *d, const case_t *spec, signature_t *to) {
     size_t order[DESCRIBED_ARRAYS];
+    error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
     description_order(d, order);
     for (size_t o = 0; o < d->n_arrays; o++) {
         const described_array_t *array = &d->arrays[order[o]];
-        char *type = mem_format("%s%s *", array->is_output ? "" : "const ",
-                                array->of_case ? "WORKLOAD_T" : to->types[array->element]);
-        add(to, type, "__restrict__ ", array->name);
+        const bool by_value = array->is_by_value && to->types != C_TYPES;
+        const char *element = array->of_case ? "WORKLOAD_T" : to->types[array->element];
+        described_shape_t shape = {0};
+        description_shape(d, order[o], spec, &shape, &ignored);
+        char *type = by_value ? mem_format("by_value<%s, %zu>", element, shape.n)
+                              : mem_format("%s%s *", array->is_output ? "" : "const ", element);
+        add(to, type, by_value ? " const WORKLOAD_CONSTANT " : "__restrict__ ", array->name);
         free(type);
     }
 }
@@ -63,9 +69,11 @@ static void add_define(const char *name, text_list_t *parts, text_list_t *define
     text_list_free(parts);
 }
 
-void signature_add(const description_t *d, element_t dtype, bool in_c, text_list_t *defines) {
+void signature_add(const description_t *d, const case_t *spec, bool in_c, text_list_t *defines) {
     signature_t to = {.types = in_c ? C_TYPES : CUDA_TYPES};
-    add_arrays(d, &to);
+    element_t dtype = ELEMENT_F32;
+    element_find(spec->dtype, &dtype);
+    add_arrays(d, spec, &to);
     if (!in_c)
         add(&to, "unsigned char *", "", "workspace");
     for (size_t i = 0; i < d->n_scalars; i++)

@@ -4,10 +4,10 @@
 
 #include "workloads/described/description.h"
 
-/* Add WORKLOAD_T; WORKLOAD_ARGUMENTS, the parameters: inputs, arrays in place, outputs, the workspace (not in C), scalars,
+/* Add WORKLOAD_T; WORKLOAD_ARGUMENTS, the parameters: inputs (by value but in C, where they are), arrays in place, outputs, the workspace (not in C), scalars,
  * params that are not constants; and WORKLOAD_CALL, the same read from `void *const *arguments`, of which each points to a
  * value, as a launch has them. */
-void signature_add(const description_t *description, element_t dtype, bool in_c,
+void signature_add(const description_t *description, const case_t *spec, bool in_c,
                    text_list_t *defines);
 
 /* What scalars and params of a case point at. */

@@ -73,6 +73,8 @@ static status_t find_array(const described_tensor_map_t *map, const description_
                            error_t *err) {
     text_list_t names = {0};
     for (*array = 0; *array < d->n_arrays; ++*array) {
+        if (d->arrays[*array].is_by_value)
+            continue;
         if (strcmp(d->arrays[*array].name, map->array) == 0)
             break;
         text_list_add(&names, d->arrays[*array].name);
