@@ -118,7 +118,7 @@ FOOTER = "NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026
         (
             "training/linreg_train_ladder",
             [
-                "limit at points 5 M, a grid barrier per epoch: 200 epochs × 1.02 µs = 204 µs",
+                "limit at points 5 M, a grid barrier per epoch: 200 × 1.02 µs = 204 µs",
                 "CUDA 07_sufficient_statistics (algorithmic)",
             ],
         ),
