@@ -22,7 +22,7 @@ from device import JaxDevice
 from mlp_model import precision_of
 from operator_call import Call
 from operator_data import OperatorInputs, written
-from operator_request import Operator
+from operator_request import Array, Operator
 from protocol import CaseSpec
 from timing import Mark, Probe, Sample
 from workload import CaseError
@@ -120,10 +120,15 @@ class JaxInputs(OperatorInputs):
         self.wide = any(a.dtype in _WIDE for a in operator.arrays)
 
 
+def _group_of(spec: Array) -> str:
+    return "staying" if spec.stays else "changed" if spec.in_place else "kept"
+
+
 class Jit(forward.Jit):
     """The function under `jax.jit`; arrays in place are donated to it."""
 
     _inputs: JaxInputs
+    _n_resident = 1  # the list of inputs that stay on the device
 
     def __init__(self, inputs: JaxInputs, device: JaxDevice, mark: Mark) -> None:
         self._is_wide = inputs.wide
@@ -133,11 +138,17 @@ class Jit(forward.Jit):
         self.probes = [self._in_its_bits(probe) for probe in self.probes]
 
     def load(self, inputs: JaxInputs) -> None:
-        given: tuple[list[Any], list[Any]] = [], []
+        given: dict[str, list[Any]] = {"staying": [], "changed": [], "kept": []}
         with self._bits():
             for spec, array in zip(inputs.specs, inputs.arrays, strict=True):
-                given[not spec.in_place].append(self._place(array.view(DTYPES[spec.dtype])))
-            self._x = given
+                x = array.view(DTYPES[spec.dtype])
+                group = _group_of(spec)
+                given[group].append(
+                    jax.device_put(x, self._memory, may_alias=False)
+                    if group == "staying"
+                    else self._place(x)
+                )
+            self._x, self._staying = (given["changed"], given["kept"]), given["staying"]
             jax.block_until_ready(given)
 
     def _place(self, x: np.ndarray) -> Any:
@@ -145,7 +156,7 @@ class Jit(forward.Jit):
         return x if self._on_gpu else jax.device_put(x, self._memory, may_alias=False)
 
     def _arguments(self, x: Any) -> tuple[Any, ...]:
-        return x
+        return (self._staying, *x)
 
     def _fresh(self, x: Any) -> Any:
         changed, kept = x
@@ -160,13 +171,14 @@ class Jit(forward.Jit):
         function = call.bound()
         precision = "f32" if inputs.dtype in ("f32", "f64") else "f16"
 
-        def of_inputs(changed: list[jax.Array], kept: list[jax.Array]) -> list[Any]:
-            groups = iter(changed), iter(kept)
+        def of_inputs(
+            staying: list[jax.Array], changed: list[jax.Array], kept: list[jax.Array]
+        ) -> list[Any]:
+            groups = {"staying": iter(staying), "changed": iter(changed), "kept": iter(kept)}
             with precision_of(precision):
-                given = [next(groups[not spec.in_place]) for spec in specs]
-                return call.listed(function(given))
+                return call.listed(function([next(groups[_group_of(spec)]) for spec in specs]))
 
-        return jax.jit(of_inputs, donate_argnums=0)
+        return jax.jit(of_inputs, donate_argnums=1)
 
     def _expect_outputs(self) -> None:
         for array, y in zip(self._inputs.operator.outputs, self._outputs[0], strict=True):

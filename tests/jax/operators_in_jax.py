@@ -70,6 +70,13 @@ RIGHT: dict[str, tuple[str, list[Any], list[Any], Any, float]] = {
         lambda y, x: [x + y],
         1e-6,
     ),
+    "staying": (
+        "def jax_reference(x, w): return x @ w.T",
+        [given("x", 6, 8), {**given("w", 3, 8), "stays": True}, output("y", 6, 3)],
+        [],
+        lambda x, w: [x @ w.T],
+        1e-6,
+    ),
     "wide": (
         WIDE,
         [
@@ -145,6 +152,7 @@ def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
     audit = session.handle(protocol.AuditRequest(opened.id, 3, phase="forward"))
     repeats = all(not (array["input"] and array["output"]) for array in arrays)
     n_compiled = len(compiled) - n_compiled
+    n_copied = sum(array["input"] and not array.get("stays", False) for array in arrays)
     checks = {
         "right": close(first, expected, tolerance),
         "last": close(last, drawn, tolerance),
@@ -152,6 +160,7 @@ def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
         "drawn anew": not close(last, expected, tolerance),
         "audited": (audit["status"] == "ok") == repeats,
         "nothing is compiled": n_compiled == 0,
+        "copied": len(jax.tree.leaves(opened.case._x)) == n_copied,
         "phases": set(phases) == whole | ({"h2d", "d2h"} if device.kind == "cuda" else set()),
         "restored": close(opened.output(0), expected, tolerance),
     }

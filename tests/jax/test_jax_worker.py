@@ -85,7 +85,7 @@ def test_operators():
     """`operators_in_jax.py` names what does not hold of right ones, or is not said of wrong ones."""
     found = run_program(Path(__file__).with_name("operators_in_jax.py"))
     assert found == dict.fromkeys(found, [])
-    assert len(found) == 33
+    assert len(found) == 37
 
 
 @needs_jax()
