@@ -136,13 +136,19 @@ def test_the_keys_of_a_request_are_those_of_the_protocol(guide: Guide) -> None:
     requests = set(get_args(protocol.Request)) - {
         protocol.TraceStartRequest,
         protocol.TraceRequest,
-        protocol.VerifyRequest,  # only the oracle of an operator gets it
+        protocol.VerifyRequest,  # only the oracle of a described workload gets these
+        protocol.InputsRequest,
     }
     expected = {
         request.__name__.removesuffix("Request").lower(): {key.name for key in fields(request)}
         for request in requests
     }
-    expected["open"] -= {"operator", "results"}  # the second only if hello's open_keys has it
+    expected["open"] -= {
+        "operator",
+        "results",
+        "refill",
+        "inputs",
+    }  # the last three only if hello's open_keys has them
     for op in ("sample", "audit"):
         expected[op] -= set(protocol.REQUEST_KEYS)  # only if hello's request_keys has them
     assert known == expected
