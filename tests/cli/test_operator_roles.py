@@ -133,6 +133,7 @@ def test_kernels_that_keep_old_values_are_wrong(tmp_path: Path, launch: str) -> 
         assert "y differs from the reference output" in case["reason"]
 
 
+@pytest.mark.long
 def test_kernels_that_prepare_weights_are_implausible(tmp_path: Path) -> None:
     variants = ["honest", "prepares_w", "prepares_v", "prepares_t"]
     gpu, folder = project(tmp_path, *variants)
@@ -172,6 +173,7 @@ extern "C" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream) {
 """
 
 
+@pytest.mark.long
 def test_host_code_gets_them_too(tmp_path: Path) -> None:
     folder = write_operator(
         tmp_path / "roles", {"reference.py": REFERENCE, "code.cu": HOST}, **ROLES
