@@ -156,6 +156,11 @@ static inline session_t *open_session(const struct subject *subject) {
     return session;
 }
 
+static inline void end_session(session_t *session) {
+    close_session(session);
+    free(session);
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 typedef json_t *handler_t(session_t *session, const json_t *request, error_t *err);

@@ -61,7 +61,7 @@ static void check_weights(const struct subject *subject) {
     session_t *session = open_session(subject);
     npy_t found = last_weights(subject, session, REFILLED);
     refill(session, 0);
-    close_session(session);
+    end_session(session);
     twin_t twin;
     open_twin(&twin, subject);
     float *start = weights_of(&twin);
@@ -87,7 +87,7 @@ static void check_fill(const struct subject *subject) {
     assert_memory_not_equal(weights.values, next.values, weights.n * sizeof *weights.values);
     npy_free(&weights);
     npy_free(&next);
-    close_session(session);
+    end_session(session);
 }
 
 static void test_last_has_the_weights_of_a_training(void **state) {
@@ -151,7 +151,7 @@ static void check_losses(const struct subject *subject) {
     json_t *answer = ask(session, case_learned, learned_request(60));
     assert_false(session->has_last);
     refill(session, 0);
-    close_session(session);
+    end_session(session);
     const size_t steps = twin.training.sample_steps;
     const size_t at[LEARNED_LOSSES] = {0, steps / 2, steps};
     const json_t *losses = json_object_get(answer, "losses");
@@ -190,7 +190,7 @@ static void assert_not_learned(const struct subject *subject, double most_s, con
     if (strstr(err.text, why) == NULL)
         fail_msg("%s", err.text);
     json_decref(request);
-    close_session(session);
+    end_session(session);
 }
 
 static void test_what_is_not_learned(void **state) {
@@ -201,7 +201,7 @@ static void test_what_is_not_learned(void **state) {
     json_t *answer = ask(session, case_learned, learned_request(60));
     assert_null(json_object_get(answer, "losses"));
     json_decref(answer);
-    close_session(session);
+    end_session(session);
 
     error_t err = ERROR_INIT;
     double losses[LEARNED_LOSSES];

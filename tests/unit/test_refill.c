@@ -33,7 +33,7 @@ static npy_t expected_of(const struct subject *subject, const inputs_t *inputs, 
     flip_by_hand(inputs, seed);
     session_t *session = open_session(subject);
     npy_t expected = array_of(subject, session, case_output);
-    close_session(session);
+    end_session(session);
     flip_by_hand(inputs, seed);
     return expected;
 }
@@ -61,7 +61,7 @@ static void check_subject(const struct subject *subject) {
     assert_output(subject, second, &opened);
     assert_output(subject, session, &refilled);
     refill(second, REFILLED + 1);
-    close_session(second);
+    end_session(second);
 
     assert_no_last(session);
     json_decref(ask(session, case_sample, sample_request(1, json_null())));
@@ -72,7 +72,7 @@ static void check_subject(const struct subject *subject) {
     npy_free(&last);
     assert_output(subject, session, &other); /* the inputs stay */
     assert_no_last(session);
-    close_session(session);
+    end_session(session);
     npy_free(&opened);
     npy_free(&refilled);
     npy_free(&other);
@@ -101,7 +101,7 @@ static void test_outputs_are_filled_before_a_fresh_sample(void **state) {
         assert_true(left.values[0] != right.values[0]);
         npy_free(&left);
         npy_free(&right);
-        close_session(session);
+        end_session(session);
     }
 }
 
@@ -151,7 +151,7 @@ static void test_short_runs_on_old_inputs_come_before_a_fresh_one(void **state) 
             assert_int_equal(runs[i].fresh, is_last);
             assert_int_equal(runs[i].keep, is_last);
         }
-        close_session(session);
+        end_session(session);
     }
 }
 
@@ -174,7 +174,7 @@ static void test_number_of_samples(void **state) {
         assert_int_equal(
             samples_of(ask(session, case_sample, sample_request(1, json_integer(0))), "total"),
             2 * 2);
-    close_session(session);
+    end_session(session);
 }
 
 int main(void) {
