@@ -1,4 +1,4 @@
-"""Inputs of operators, filled on a GPU: by the program that fills those of rungs.
+"""Inputs of described workloads, filled on a GPU: by the program that fills those of rungs.
 
 It is `kernels/common/refill.cu`, compiled for this GPU; its bits are those of `operator_data.py`.
 """
@@ -50,4 +50,5 @@ class Filler:
     def _call(self, name: str, *arguments: object) -> None:
         status = getattr(self._cuda, name)(*arguments)
         if status != 0:
+            torch.cuda.synchronize()  # of a lost device this says so
             raise RuntimeError(f"{name}: error {status} of the CUDA driver")
