@@ -36,7 +36,7 @@ $(BUILD)/bench: $(BUILD)/obj/bench/main.o $(LIBRARY) | $(BUILD)/libinputs.so
 	$(Q)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # For workers in Python (reference_common/native.py), without OpenMP: they have threads of their own.
-INPUTS := $(addprefix bench/,base/half.c base/memory.c base/rng.c expression/element.c workloads/described/fill.c)
+INPUTS := bench/base/rng.c
 
 $(BUILD)/libinputs.so: $(INPUTS:%.c=$(BUILD)/pic/%.o)
 	$(call say,LINK,$@)
@@ -110,7 +110,7 @@ check: ## every test that needs no GPU; installs what the tests need, or prints 
 # A tenth of the tests: of each thing that set-up installs, some that use it.
 INSTALLED := $(patsubst %,tests/%.py,cli/test_all_cores cli/test_cuda_headers cli/test_install cli/test_kernels cli/test_linreg_lean \
   cli/test_missing_software cli/test_operator cli/test_plot cli/test_run cli/test_setup jax/test_jax_worker \
-  pytorch/test_pytorch_mlp_infer_graphs pytorch/test_pytorch_needs)
+  pytorch/test_pytorch_mlp_infer pytorch/test_pytorch_needs)
 
 .PHONY: check-installed
 check-installed: ## a short check of a machine just set up: the tests that use what was installed

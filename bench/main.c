@@ -16,11 +16,10 @@
 static status_t unknown_command(const char *name, error_t *err) {
     size_t n;
     const cli_command_t *commands = commands_all(&n);
-    const char **names = mem_zeroed(n, sizeof *names);
+    AUTO_FREE const char **names = mem_zeroed(n, sizeof *names);
     for (size_t i = 0; i < n; i++)
         names[i] = commands[i].name;
     const char *nearest = text_nearest(name, names, n);
-    free(names);
     if (nearest != NULL)
         return error_set(err, STATUS_USAGE, "unknown command \"%s\"; did you mean \"%s\"?", name,
                          nearest);
@@ -78,27 +77,22 @@ static status_t dispatch(int argc, char **argv, error_t *err) {
         return unknown_command(name, err);
     if (asks_for_help(argc, argv))
         return help(name, NULL, err);
-    cli_args_t args;
-    char *root;
+    AUTO(cli_args_free) cli_args_t args = {0};
+    AUTO_FREE char *root = NULL;
     TRY(folders_data(&root, err));
     folders_export(root);
-    status_t status = cli_parse(command, argc, argv, 2, &args, err);
-    if (status == STATUS_OK) {
-        args.root = root;
-        args.argv = (const char *const *)argv;
-        args.n_argv = (size_t)argc;
-        record_on_described = described_add_saved;
-        if (strcmp(name, "worker") != 0)
-            described_tell = print_sentence;
-        /* A worker gets them with its requests; `bench workload` says itself what is wrong. */
-        if (strcmp(name, "worker") != 0 && command->handle != workload_command &&
-            strcmp(name, "wall") != 0)
-            workload_search_described(root, print_left_out);
-        status = command->handle(&args, err);
-        cli_args_free(&args);
-    }
-    free(root);
-    return status;
+    TRY(cli_parse(command, argc, argv, 2, &args, err));
+    args.root = root;
+    args.argv = (const char *const *)argv;
+    args.n_argv = (size_t)argc;
+    record_on_described = described_add_saved;
+    if (strcmp(name, "worker") != 0)
+        described_tell = print_sentence;
+    /* A worker gets them with its requests; `bench workload` says itself what is wrong. */
+    if (strcmp(name, "worker") != 0 && command->handle != workload_command &&
+        strcmp(name, "wall") != 0)
+        workload_search_described(root, print_left_out);
+    return command->handle(&args, err);
 }
 
 int main(int argc, char **argv) {

@@ -1,19 +1,14 @@
 """mlp_infer with NumPy, one matrix product a layer: a contender to copy (docs/your-kernel.md)."""
 
 import json
-import math
 import os
 import sys
 import time
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reference_common"))
 try:
     import numpy as np
-
-    import philox  # the same inputs and weights as every other contender
-    from refill import flip_signs, random_tile, sign_mask
 
     missing = None
 except ImportError as error:  # reported in the answer to hello: a worker that dies has failed
@@ -22,7 +17,7 @@ except ImportError as error:  # reported in the answer to hello: a worker that d
 PHASES = ("forward", "host_to_host")
 KEYS = {
     "hello": "protocol",
-    "open": "case seed program profile compile_cache",
+    "open": "case seed program profile operator inputs",
     "refill": "id seed",
     "sample": "id round budget_ns max_samples warmup_samples warmup_ns fresh",
     "output": "id path",
@@ -34,35 +29,23 @@ KEYS = {
 cases = {}
 
 
-def uniform(shape, seed, stream, bound):
-    values = np.empty(shape, np.float32)
-    philox.fill_uniform(values, seed, stream, -bound, bound)
-    return values
-
-
 def now_ns():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
 class Case:
-    def __init__(self, spec, seed):
+    def __init__(self, spec, operator, folder):
         if (spec["workload"], spec["variant"], spec["dtype"]) != ("mlp_infer", "matmul", "f32"):
             raise NotImplementedError("only mlp_infer, matmul, f32")
-        sizes, self.weights = spec["params"]["layers"], []
-        for i, (n_in, n_out) in enumerate(zip(sizes, sizes[1:], strict=False)):
-            bound = float(np.float32(1 / math.sqrt(n_in)))
-            self.weights.append(
-                (
-                    uniform((n_out, n_in), seed, 16 + 2 * i, bound),
-                    uniform(n_out, seed, 17 + 2 * i, bound),
-                )
-            )
-        self.x = uniform((spec["params"]["batch"], sizes[0]), seed, 1, 1.0)
-        self.seed, self.last = 0, None  # of the refill; the output of the fresh sample
+        self.folder, self.n_layers = folder, len(spec["params"]["layers"]) - 1
+        self.shapes = {a["name"]: a["shape"] for a in operator["arrays"] if a["input"]}
+        self.inputs, self.last = {}, None  # last: the output of the fresh sample
+        self.refill(0)
 
     def run(self):
-        y = self.x
-        for i, (w, b) in enumerate(self.weights):
+        y = self.inputs["x"]
+        for i in range(self.n_layers):
+            w, b = self.inputs[f"w_{i}"], self.inputs[f"b_{i}"]
             y = (y if i == 0 else np.maximum(y, 0)) @ w.T + b
         self.y = y
 
@@ -71,12 +54,12 @@ class Case:
         self.run()
         return now_ns() - start_ns
 
-    def refill(self, seed):
-        flip_signs(self.x, sign_mask(self.seed) ^ sign_mask(seed))
-        self.seed = seed
+    def refill(self, seed):  # the inputs of this seed: 0 as opened
+        for name, shape in self.shapes.items():
+            self.inputs[name] = np.fromfile(Path(self.folder, str(seed), name), "<f4").reshape(shape)
 
     def leave_random(self):  # NumPy allocates each output, maybe in the memory of the one before
-        self.y[:] = np.resize(random_tile(), self.y.shape)
+        self.y[:] = np.random.default_rng().uniform(-1, 1, self.y.shape)
         del self.y
 
     def sample(self, request):
@@ -119,11 +102,13 @@ def carry_out(op, request):
             "device": {"kind": "cpu", "name": "CPU"},
             "versions": {"numpy": np.__version__},
             "capabilities": {"mlp_infer": ["matmul"]},
+            "open_keys": ["inputs"],
         }
     if op == "bye":
         return {}
     if op == "open":
-        case = cases[request["case"]["id"]] = Case(request["case"], request["seed"])
+        case = Case(request["case"], request["operator"], request["inputs"])
+        cases[request["case"]["id"]] = case
         return {"phases": dict.fromkeys(PHASES, "host"), "once_ns": {"first_run": case.time_once()}}
     case = cases.get(request["id"])
     if case is None:

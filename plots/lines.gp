@@ -1,15 +1,12 @@
 # Time against size, one line per contender, both axes logarithmic. Bands: 95 % intervals of the
 # medians; hollow points: throttled; dashed: limits.
-# Numbers: n_lines, n_limits, styles; thin, thick, dashed (line types to draw so); those of
-# chart_size_axis(); y_from, y_to; y_low, y_high (decades); those of chart_legend(); note_lines.
+# Numbers: n_lines, n_limits, styles; dashed (line types to draw so); those of chart_size_axis(); y_from, y_to; y_low, y_high (decades); those of chart_legend(); note_lines.
 
 set margins at screen from_left(112), at screen from_right(25), \
     at screen from_bottom(90 + legend_height), at screen from_top(64 + 14 * note_lines)
 set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols legend_columns Left reverse \
     samplen 3 width legend_spread
 
-do for [i = 1:words(thin)] { set linetype word(thin, i) + 0 linewidth 1.2 }
-do for [i = 1:words(thick)] { set linetype word(thick, i) + 0 linewidth 3.4 }
 do for [i = 1:words(dashed)] { set linetype word(dashed, i) + 0 dashtype (10, 5) }
 
 set logscale y 10

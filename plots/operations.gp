@@ -1,9 +1,8 @@
-# Bars of operations, grouped by contender, with the time above each bar; an outline as high as the
+# Bars of parts, grouped by contender, with the time above each bar; an outline as high as the
 # sum of those timed separately. One or two panels with their own axes.
 # Numbers: n_panels, used (the parts that there are), first_style, slots (width of each panel in bars), lows, highs
 # (ends of each axis in µs), logarithmic (per panel).
 
-parts = 'gather forward loss backward update fused'
 part(i) = word(used, i) + 0
 item(list, p) = word(list, p + 1) + 0.0
 frame = 95.0
@@ -39,7 +38,7 @@ do for [p = 0:n_panels - 1] {
         set ytics autofreq scale 0.6 format '%g'
         set ylabel 'time, µs'
     }
-    # Columns of bars: x, time, low, high, text, operation, throttled.
+    # Columns of bars: x, time, low, high, text, part, throttled.
     # Columns of groups: x, engine, variant, from, to, sum, text, raised.
     shown(j, hollow) = column(6) == j && column(7) == hollow ? column(2) : NaN
     plot data index groups using 4:6:4:5:(low):6 with boxxyerror fillstyle empty linewidth 1 \
@@ -58,8 +57,8 @@ do for [p = 0:n_panels - 1] {
              offset 0,0.6 + raised font small textcolor rgb '#555555' notitle, \
          data index groups using 1:(low):(strcol(2) . "\n" . strcol(3)) with labels \
              offset 0,-1.4 font small notitle, \
-         for [i = 1:words(used)] data index bars using (NaN):(NaN) with boxes \
-             fillstyle solid 1.0 noborder linetype first_style + part(i) title word(parts, part(i) + 1)
+         for [i = 1:words(used)] data index 2 * n_panels + i - 1 using (NaN):(NaN) with boxes \
+             fillstyle solid 1.0 noborder linetype first_style + part(i) title columnheader(1)
     unset label
     unset key
     first_place = first_place + a_slot * item(slots, p) + frame

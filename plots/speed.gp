@@ -1,5 +1,5 @@
-# Relative speed against size: a line per side, its ratio beside each point, its 95 % interval as a band and a bar, and a
-# line at 1.
+# Relative speed against size: a line per side, its 95 % interval as a band and a bar, the first one's ratios as numbers,
+# and a line at 1.
 # Numbers: n_lines, styles; those of chart_size_axis(); y_low, y_high (ratios), logarithmic;
 # legend_height.
 
@@ -30,16 +30,14 @@ set arrow 1 from graph 0, first 1 to graph 1, first 1 nohead linecolor rgb '#000
 set label 4 'strongest rival' at graph 1.008, first 1 left font small
 set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.3,0.1
 
-# A number stands beyond its interval, if there is one.
-end_or(place, ratio) = valid(place) ? column(place) : ratio
-# Columns: size, ratio, text, place, ends of the interval.
-plot for [i = 0:n_lines - 1] data index i using 1:5:6 with filledcurves \
+# A number stands above its interval, if there is one.
+end_or(end, ratio) = valid(end) ? column(end) : ratio
+# Columns: size, ratio, text, ends of the interval.
+plot for [i = 0:n_lines - 1] data index i using 1:4:5 with filledcurves \
          fillstyle transparent solid 0.25 noborder linetype style_of(i) notitle, \
-     for [i = 0:n_lines - 1] data index i using 1:2:(end_or(5, $2)):(end_or(6, $2)) with yerrorbars \
+     for [i = 0:n_lines - 1] data index i using 1:2:(end_or(4, $2)):(end_or(5, $2)) with yerrorbars \
          linetype style_of(i) pointtype -1 notitle, \
      for [i = 0:n_lines - 1] data index i using 1:2 with linespoints \
          linetype style_of(i) title columnheader(2), \
-     for [i = 0:n_lines - 1] data index i using ($4 == 1 ? $1 : NaN):(end_or(6, $2)):(strcol(3)) \
-         with labels center boxed offset 0,0.8 font small notitle, \
-     for [i = 0:n_lines - 1] data index i using ($4 == -1 ? $1 : NaN):(end_or(5, $2)):(strcol(3)) \
-         with labels center boxed offset 0,-0.9 font small notitle
+     data index 0 using (strlen(strcol(3)) > 0 ? $1 : NaN):(end_or(5, $2)):(strcol(3)) \
+         with labels center boxed offset 0,0.8 font small notitle

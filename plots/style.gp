@@ -89,11 +89,13 @@ set linetype 49 linecolor rgb '#777777' linewidth 1.5 dashtype (4, 4)
 # ---- colours of areas
 # Phases, from the bottom of a bar: init, malloc, h2d, kernel, forward, d2h, free, residual.
 phase_colours = '#E69F00 #E69F00 #56B4E9 #D55E00 #D55E00 #0072B2 #C9B800 #999999'
-# Parts of one training step: gather, forward, loss, backward, update, fused. Time of an epoch:
-# kernels, only the driver's allocator, gaps.
-part_colours = '#999999 #0072B2 #56B4E9 #D55E00 #E69F00 #009E73  #0072B2 #D55E00 #CCCCCC'
+# Parts of a call or a step (gather, forward, loss, backward, update, fused). Time of an epoch: kernels, only the driver's
+# allocator, gaps.
+part_colours = '#999999 #0072B2 #56B4E9 #D55E00 #E69F00 #009E73 #CC79A7 #332288 #C9B800 #882255 #44AA99 #CCCCCC'
+split_colours = '#0072B2 #D55E00 #CCCCCC'
 do for [i = 1:words(phase_colours)] { set linetype 20 + i linecolor rgb word(phase_colours, i) }
-do for [i = 1:words(part_colours)] { set linetype 51 + i linecolor rgb word(part_colours, i) }
+do for [i = 1:words(part_colours)] { set linetype 139 + i linecolor rgb word(part_colours, i) }
+do for [i = 1:words(split_colours)] { set linetype 57 + i linecolor rgb word(split_colours, i) }
 
 # A loop over no lines still evaluates its first.
 style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1

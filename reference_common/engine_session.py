@@ -21,6 +21,7 @@ import protocol
 import turns
 import user_file
 from compute_device import Device
+from input_files import InputFiles
 from operator_request import Operator
 from protocol import Answer, CaseRequest, CaseSpec
 from refill import Refill
@@ -312,7 +313,8 @@ class EngineSession(ABC):
         key += repr((request.operator, request.inputs))
         inputs = self._inputs.get(key)
         if inputs is None:
-            inputs = workload.make_inputs(spec, request.seed, **_made(request))
+            files = InputFiles(Path(request.inputs), request.seed) if request.inputs else None
+            inputs = workload.make_inputs(spec, files if request.operator else request.seed)
             self._inputs[key] = inputs
         return inputs
 
@@ -396,13 +398,6 @@ class EngineSession(ABC):
         if not self._cases:  # else of no use to others; it takes 50 ms once a compiler is loaded
             self._device.release_unused()
         return {"results": results}
-
-
-def _made(request: protocol.OpenRequest) -> dict[str, Any]:
-    """Return where an operator's inputs find those that a function makes."""
-    if request.operator is None:
-        return {}
-    return {"made": None if request.inputs is None else Path(request.inputs)}
 
 
 def _folder(path: str) -> Path:

@@ -111,6 +111,16 @@ def each(check: Check) -> Check:
     return check_all
 
 
+def by_key(check: Check) -> Check:
+    """Expect an object, of any keys, whose every value passes the check."""
+
+    def check_all(value: Any, path: str) -> dict[str, Any]:
+        items = json_object(value, path).items()
+        return {key: check(item, f"{path}.{key}") for key, item in items}
+
+    return check_all
+
+
 def kind_of(value: Any) -> str:
     """Return what a value is, for messages."""
     if isinstance(value, bool):

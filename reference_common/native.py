@@ -1,7 +1,6 @@
-"""What C computes several times as fast as NumPy: the project's random numbers, and inputs from them.
+"""What C computes several times as fast as NumPy: the project's random numbers.
 
-`make` builds the library from `bench/base/rng.c` and `bench/workloads/described/fill.c`. Where it is
-missing, NumPy computes the same bits.
+`make` builds the library from `bench/base/rng.c`. Where it is missing, NumPy computes the same bits.
 """
 
 from __future__ import annotations
@@ -17,14 +16,6 @@ import numpy.typing as npt
 _ROOT = Path(__file__).resolve().parents[1]
 # In a checkout, and beside PREFIX/share/bench.
 _PLACES = (_ROOT / "build", _ROOT.parent.parent / "lib" / "bench")
-# As `element_t` and `fill_kind_t` count them; a permutation is sorted here.
-_ELEMENTS = {
-    name: number
-    for number, name in enumerate(
-        ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
-    )
-}
-_KINDS = {"uniform": 0, "normal": 1, "integers": 2, "constant": 4}
 
 
 class Position(NamedTuple):
@@ -43,17 +34,12 @@ class _Position(ctypes.Structure):
     )
 
 
-class _Fill(ctypes.Structure):
-    _fields_ = (("kind", ctypes.c_int), ("low", ctypes.c_double), ("high", ctypes.c_double))
-
-
 def _load() -> dict[str, Any]:
     """Return the functions by their names in C; none without the library, or with another one."""
     size, pointer, real = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_float
     signatures = {
         "rng_words": (pointer, size, _Position),
         "rng_fill_uniform": (pointer, size, _Position, real, real),
-        "fill_part": (pointer, size, ctypes.c_int, ctypes.POINTER(_Fill), _Position),
     }
     for place in _PLACES:
         with suppress(OSError, AttributeError):
@@ -67,9 +53,7 @@ def _load() -> dict[str, Any]:
 
 
 _found = _load()
-_words, _uniform, _fill = (
-    _found.get(name) for name in ("rng_words", "rng_fill_uniform", "fill_part")
-)
+_words, _uniform = (_found.get(name) for name in ("rng_words", "rng_fill_uniform"))
 
 
 def words(into: npt.NDArray[np.uint32], at: Position) -> bool:
@@ -85,13 +69,4 @@ def uniform(into: npt.NDArray[np.float32], at: Position, low: float, high: float
     if _uniform is None:
         return False
     _uniform(into.ctypes.data, into.size, _Position(*at), low, high)
-    return True
-
-
-def fill(into: npt.NDArray[Any], dtype: str, how: Any, at: Position) -> bool:
-    """Do so with what an input of this element type gets, by an `operator_data.Fill`."""
-    if _fill is None:
-        return False
-    about = _Fill(_KINDS[how.kind], how.low, how.high)
-    _fill(into.ctypes.data, into.size, _ELEMENTS[dtype], ctypes.byref(about), _Position(*at))
     return True

@@ -11,12 +11,25 @@ import numpy as np
 from operator_request import FLOATS, Operator
 from workload import CaseError
 
+STEPS = ("step", "jax_step")
+"""The functions that a training has in place of `reference` and `jax_reference`."""
+
 
 class Call:
-    """A function of a file as it is called for one case: with inputs, scalars and keywords."""
+    """A function of a file as it is called for one case: with inputs, scalars and keywords.
+
+    One of a training's step gets its number after them. `fused`: a compiler fuses its operations, which
+    it is told if it asks.
+    """
 
     def __init__(
-        self, operator: Operator, stem: str, function: Any, name: str, params: Mapping[str, Any]
+        self,
+        operator: Operator,
+        stem: str,
+        function: Any,
+        name: str,
+        params: Mapping[str, Any],
+        fused: bool = False,
     ) -> None:
         if not callable(function):
             raise CaseError(f"{operator.place(stem)}: no function {name}")
@@ -27,17 +40,40 @@ class Call:
         self._name = name
         self._function = function
         self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
-        self._keywords = keywords_of(function, params, len(operator.parameters))
+        self.is_step = operator.steps > 0 and name in STEPS
+        self._names = [*operator.parameters, *(["step"] if self.is_step else [])]
+        self._keywords = keywords_of(function, params, len(self._names), fused)
 
-    def bound(self, **keywords: Any) -> Callable[[Sequence[Any]], Any]:
-        """Return it as a function of the inputs alone; `keywords` are what the engine adds."""
+    def bound(self, **keywords: Any) -> Callable[..., Any]:
+        """Return it as a function of the inputs alone; `keywords` are what the engine adds.
+
+        That of a step is a function of the inputs and the step's number. Of rows that are computed
+        alone it gets the number in place of the param that is split.
+        """
         call, scalars, keywords = self._function, self._scalars, {**self._keywords, **keywords}
+        parts = self._operator.parts
         self._expect_parameters(keywords)
+        size = self._operator.splits
+        cut = [i for i, array in enumerate(self._operator.inputs) if array.cut]
+        asks = {size, "params"} & set(keywords)
 
-        def forward(inputs: Sequence[Any]) -> Any:
-            return call(*inputs, *scalars, **keywords)
+        def forward(inputs: Sequence[Any], *number: Any) -> Any:
+            return call(*inputs, *scalars, *number, **keywords)
 
-        return forward
+        def with_lists(inputs: Sequence[Any]) -> Any:
+            return call(*[inputs[part] for part in parts], *scalars, **keywords)
+
+        def forward_of_rows(inputs: Sequence[Any]) -> Any:
+            rows, given = inputs[cut[0]].shape[0], dict(keywords)
+            if size in asks:
+                given[size] = rows
+            if "params" in asks:
+                given["params"] = {**given["params"], size: rows}
+            return call(*[inputs[part] for part in parts], *scalars, **given)
+
+        if cut and asks:
+            return forward_of_rows
+        return with_lists if any(isinstance(part, slice) for part in parts) else forward
 
     def listed(self, result: Any) -> list[Any]:
         """Return what the function returned as a list with one item for each output.
@@ -64,7 +100,7 @@ class Call:
             signature = inspect.signature(self._function)
         except (TypeError, ValueError):  # of a built-in function
             return
-        names = self._operator.parameters
+        names = self._names
         try:
             signature.bind(*names, **keywords)
         except TypeError as error:
@@ -75,9 +111,9 @@ class Call:
 
 
 def keywords_of(
-    function: Callable[..., Any], params: Mapping[str, Any], n_positional: int
+    function: Callable[..., Any], params: Mapping[str, Any], n_positional: int, fused: bool = False
 ) -> dict[str, Any]:
-    """Return the case's params that a function asks for, by their names, or all as `params`.
+    """Return what a function asks for of the case's params, by name or all as `params`, and `fused`.
 
     Its first `n_positional` parameters are given by position, so their names do not matter.
     """
@@ -87,7 +123,7 @@ def keywords_of(
         return {}
     only = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     others = [p.name for p in parameters if p.name not in only][n_positional:]
-    known = {**params, "params": dict(params)}
+    known = {"fused": fused, **params, "params": dict(params)}
     return {name: known[name] for name in (*others, *only) if name in known}
 
 

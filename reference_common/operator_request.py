@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from json_checks import Shape, boolean, each, integer, number, one_of, text
+from json_checks import Shape, boolean, by_key, each, integer, number, one_of, text
 
 DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
 FLOATS = ("f32", "f16", "bf16", "f64", "e4m3", "e5m2")
@@ -37,6 +37,12 @@ class Array:
     fill: Fill | None = None
     stays: bool = False
     """Whether it is on the device before a run: weights, and what is resident."""
+    list: str | None = None
+    """The list that it is in: the argument, whose arrays follow one another."""
+    cut: bool = False
+    """Whether its rows may be copied and computed in parts."""
+    every: int = 0
+    """Of a training's curve: it has a value for the steps 0, every, 2 · every, …; else 0."""
 
     @property
     def in_place(self) -> bool:
@@ -61,8 +67,21 @@ class Operator:
     hash: str
     name: str
     arrays: tuple[Array, ...]
+    types: Mapping[str, str]
+    """By type letter: the element type that it stands for in this case."""
     scalars: tuple[Scalar, ...] = ()
     deterministic: bool = True
+    steps: int = 0
+    """Of a call, if it is a training; else 0."""
+    splits: str | None = None
+    """The param that is the number of rows of the arrays that are cut; None: none is."""
+    tf32: bool = False
+    """Whether products of float32 may be computed in TF32."""
+
+    @property
+    def dtype(self) -> str:
+        """The element type that `T` stands for."""
+        return self.types["T"]
 
     @property
     def inputs(self) -> list[Array]:
@@ -79,7 +98,26 @@ class Operator:
     @property
     def parameters(self) -> list[str]:
         """Names of what functions are called with."""
-        return [given.name for given in (*self.inputs, *self.scalars)]
+        inputs = dict.fromkeys(array.list or array.name for array in self.inputs)
+        return [*inputs, *(scalar.name for scalar in self.scalars)]
+
+    @property
+    def parts(self) -> list[int | slice]:
+        """Where the inputs of each argument stand among all: those of a list are one argument."""
+        parts: dict[str, int | slice] = {}
+        for i, array in enumerate(self.inputs):
+            if array.list is None:
+                parts[array.name] = i
+            else:
+                first = parts.get(array.list, slice(i, i))
+                assert isinstance(first, slice)
+                parts[array.list] = slice(first.start, i + 1)
+        return list(parts.values())
+
+    @property
+    def function(self) -> str:
+        """Name of what reference.py computes with: of a call, or of a step of a training."""
+        return "step" if self.steps > 0 else "reference"
 
     def place(self, stem: str) -> str:
         """Return one of its Python files for messages."""
@@ -100,7 +138,11 @@ def _array(input: bool, output: bool, **keys: Any) -> Array:
     return Array(is_input=input, is_output=output, **keys)
 
 
-ARRAY = Shape(_array, _ARRAY, {"fill": _FILL, "stays": boolean})
+ARRAY = Shape(
+    _array,
+    _ARRAY,
+    {"fill": _FILL, "stays": boolean, "list": text, "cut": boolean, "every": integer(1, 1 << 53)},
+)
 _SCALAR = Shape(Scalar, {"name": text, "dtype": one_of(*DTYPES), "value": number})
 OPERATOR = Shape(
     Operator,
@@ -109,6 +151,13 @@ OPERATOR = Shape(
         "hash": text,
         "name": text,
         "arrays": each(ARRAY),
+        "types": by_key(one_of(*DTYPES)),
     },
-    {"scalars": each(_SCALAR), "deterministic": boolean},
+    {
+        "scalars": each(_SCALAR),
+        "deterministic": boolean,
+        "splits": text,
+        "steps": integer(1, 1_000_000),
+        "tf32": boolean,
+    },
 )

@@ -18,15 +18,14 @@ class Check(NamedTuple):
     kept_as: Callable[[Any], Any] = lambda value: value
 
 
-def integer(least: int, most: float = math.inf) -> Check:
+def integer(least: int, most: int) -> Check:
     """Expect an integer of at least `least` and at most `most`."""
 
     def fits(value: Any) -> bool:
         # In Python, bool is a subclass of int.
         return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
-    limits = f"of at least {least}" if most == math.inf else f"{least}…{most}"
-    return Check(f"an integer {limits}", fits)
+    return Check(f"an integer {least}…{most}", fits)
 
 
 def rate(most: float = math.inf) -> Check:

@@ -20,7 +20,6 @@ _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 _MASK = 0xFFFFFFFF
-_MASK64 = 0xFFFFFFFFFFFFFFFF
 _LOW = np.uint64(_MASK)
 _HALF = np.uint64(32)
 
@@ -70,14 +69,6 @@ def words(seed: int, stream: int, first: int, count: int) -> npt.NDArray[np.uint
     counters[:, 2] = stream
     blocks = philox4x32_10(counters, (seed & _MASK, seed >> 32))
     return blocks.reshape(-1)[skip : skip + count]
-
-
-def mix(bits: int) -> int:
-    """Return SplitMix64's output for a state of 64 bits: a bijection (`rng_mix` in `rng.h`)."""
-    bits = (bits + 0x9E3779B97F4A7C15) & _MASK64
-    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & _MASK64
-    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & _MASK64
-    return bits ^ bits >> 31
 
 
 def fill_uniform(

@@ -60,7 +60,7 @@ class OpenRequest:
     compile_cache: str | None = None
     # What `case.workload` names, if that is not a built-in workload.
     operator: Operator | None = None
-    # Folder of the inputs that a function makes: <inputs>/SEED/NAME of a refill's seed.
+    # Folder of the inputs: <inputs>/SEED/NAME of a refill's seed.
     inputs: str | None = None
     # False: another pass gives them; what only they take need not run.
     results: bool = True

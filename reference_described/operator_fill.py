@@ -1,6 +1,7 @@
 """Inputs of described workloads, filled on a GPU: by the program that fills those of rungs.
 
-It is `kernels/common/refill.cu`, compiled for this GPU; its bits are those of `operator_data.py`.
+It is `kernels/common/refill.cu`, compiled for this GPU; its bits are those of the files that a
+worker on the CPU gets.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import ctypes
 import torch
 from torch import Tensor
 
-from operator_data import STREAM, Fill
-from operator_request import DTYPES
+from operator_request import DTYPES, Fill
 
+# That of an operator's first input (`bench/workloads/described/fill.h`).
+STREAM = 64
+_MASK = 0xFFFFFFFFFFFFFFFF
 # LAUNCH of refill.cu.
 THREADS, ELEMENTS = 256, 1024
 KINDS = ("uniform", "normal", "integers")
@@ -20,6 +23,14 @@ _Arguments = (
     ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
     ctypes.c_uint32, ctypes.c_double, ctypes.c_double,
 )  # fmt: skip
+
+
+def fill_key(seed: int, refill: int) -> int:
+    """Return the generator's key for a refill: `fill_key` of `bench/workloads/described/fill.h`."""
+    bits = ((seed ^ refill) + 0x9E3779B97F4A7C15) & _MASK
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & _MASK
+    return bits ^ bits >> 31
 
 
 class Filler:

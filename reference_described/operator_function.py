@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from operator_call import Call
 from operator_files import REFERENCE, load
 from operator_request import FLOATS, Array, Operator
 from operator_tensors import DTYPES, OperatorInputs, dtype_name, widened
+from operator_training import compiled_training, trained
 from workload import CaseError
 
 # As they are before a user's file is loaded, which may replace them: how many modes are on, and each.
@@ -29,15 +30,34 @@ _is_lazy_copy = getattr(torch._C, "_is_cow_tensor", lambda _y: False)
 class Function:
     """A function as it is called for one case: with the inputs, the scalars and its state."""
 
-    def __init__(self, inputs: OperatorInputs, stem: str, name: str, state: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        inputs: OperatorInputs,
+        stem: str,
+        name: str,
+        state: dict[str, Any],
+        fused: bool = False,
+    ) -> None:
         self.operator = operator = inputs.operator
         self.name = name
         function = getattr(load(operator, stem), name, None)
-        self._call = Call(operator, stem, function, name, inputs.params)
+        self._call = Call(operator, stem, function, name, inputs.params, fused)
         self.place = self._call.place
         self._first: list[dict[str, Any]] = []
         self.state = state
         self._bound = self._call.bound(**state)
+        self._step = self._bound
+        if self._call.is_step:
+            self._bound = trained(self._listed_step, operator)
+
+    def compiled_training(
+        self, mode: str, **options: bool
+    ) -> Callable[[list[Tensor]], list[Tensor]]:
+        """Return all steps of a training, each compiled, as a function of the inputs alone."""
+        return compiled_training(self._step, self.operator, mode, **options)
+
+    def _listed_step(self, inputs: Sequence[Tensor], number: int) -> list[Any]:
+        return self._call.listed(self._step(inputs, number))
 
     def bound(self) -> Callable[[list[Tensor]], Any]:
         """Return it as a function of the inputs alone."""
@@ -140,7 +160,7 @@ class Function:
         found = f"{where} is {dtype_name(y.dtype)}, expected {dtype_name(expected)}"
         if wide and array.dtype in FLOATS:
             found += f": {self.name} casts inside; the inputs are f64 here, and its result must be"
-            if self.name == REFERENCE:
+            if self.name == self.operator.function:
                 found += ", or a function oracle beside it computes in f64"
         raise CaseError(found)
 
@@ -178,7 +198,7 @@ def state_of(inputs: OperatorInputs, stem: str, device: torch.device, wide: bool
         setup = getattr(load(inputs.operator, place), "setup", None)
         if setup is not None:
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(inputs.seed)
+                torch.manual_seed(inputs.files.seed)
                 state = setup(dict(inputs.params), torch.device("cpu"), inputs.dtype)
             return {"state": pytree.tree_map(lambda leaf: _placed(leaf, device, wide), state)}
     return {}

@@ -1,14 +1,16 @@
-"""Modes in which PyTorch runs a workload: those of `mlp_infer`, with several inputs and outputs."""
+"""Modes in which PyTorch runs a described workload, with several inputs and outputs."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from device import Device
 from forward import (
     CompiledForward,
     CompiledGraphForward,
@@ -17,9 +19,21 @@ from forward import (
     GraphForward,
     listed,
 )
-from operator_files import REFERENCE, results_of
+from host_to_host import (
+    Chunk,
+    CompiledOverlapForward,
+    MappedForward,
+    OverlapForward,
+    device_view,
+)
+from operator_call import keywords_of
+from operator_files import REFERENCE, load, results_of
 from operator_function import Function, state_of
 from operator_tensors import DTYPES, OperatorInputs, written
+from timing import Mark
+from workload import Skip
+
+_POLLED = ("f32", "f16")
 
 
 class Eager(ForwardCase):
@@ -29,6 +43,13 @@ class Eager(ForwardCase):
     _user_function: Function
     _stem = REFERENCE
     """The file whose function is run."""
+    _fused = False
+    """Whether a compiler fuses what it computes."""
+
+    def __init__(self, inputs: OperatorInputs, device: Device, mark: Mark) -> None:
+        if inputs.operator.steps > 0 and self.grad_mode is torch.inference_mode:
+            self.grad_mode = torch.no_grad  # in which torch.func.grad works, too
+        super().__init__(inputs, device, mark)
 
     def load(self, inputs: OperatorInputs) -> None:
         self._inputs = inputs
@@ -72,7 +93,8 @@ class Eager(ForwardCase):
 
     def _load(self, device: torch.device) -> Function:
         state = state_of(self._inputs, REFERENCE, device, wide=False)
-        return Function(self._inputs, REFERENCE, REFERENCE, state)
+        name = self._inputs.operator.function
+        return Function(self._inputs, REFERENCE, name, state, self._fused)
 
     def _callable(self) -> Forward:
         return self._user_function.bound()
@@ -98,6 +120,49 @@ class Eager(ForwardCase):
 
     def _kept(self) -> list[Tensor]:
         return [*self._sources, *self._there.values()]
+
+
+class Built(Eager):
+    """As users write it who build their model in each run: `model` of the reference's file."""
+
+    builds_in_sample = True
+
+    def load(self, inputs: OperatorInputs) -> None:
+        super().load(inputs)
+        self._forward = self._rebuild()
+
+    def _load(self, device: torch.device) -> Function:
+        operator = self._inputs.operator
+        stays = [array.stays for array in operator.inputs]
+        self._sources = self._inputs.tensors()
+        self._weights = [part for part in operator.parts if np.all(stays[part])]
+        self._others = [part for part in operator.parts if not np.all(stays[part])]
+        self._model_of = load(operator, REFERENCE).model
+        self._keywords = keywords_of(self._model_of, self._inputs.params, len(self._weights))
+        return super()._load(device)
+
+    def _callable(self) -> Forward:
+        return self._rebuild()
+
+    def _rebuild(self) -> Forward:
+        weights = [self._sources[part] for part in self._weights]
+        model = self._model_of(*weights, **self._keywords).to(self._device.torch_device)
+        return lambda x: model(*x)
+
+    def _upload(self) -> list[Any]:
+        device, sources = self._device.torch_device, self._sources
+        return [
+            [x.to(device) for x in sources[part]]
+            if isinstance(part, slice)
+            else sources[part].to(device)
+            for part in self._others
+        ]
+
+
+def opened_eagerly(inputs: OperatorInputs, device: Device, mark: Mark) -> Eager:
+    """Build a case of the mode `eager`."""
+    has_model = hasattr(load(inputs.operator, REFERENCE), "model")
+    return (Built if has_model else Eager)(inputs, device, mark)
 
 
 class Inference(Eager):
@@ -151,7 +216,19 @@ class Inference(Eager):
 
 
 class Compiled(CompiledForward, Inference):
-    """Compiled with `max-autotune`."""
+    """Compiled with `max-autotune`; of a training each step."""
+
+    _fused = True
+
+    def _prepare_forward(self, model: Any) -> Forward:
+        if self._inputs.operator.steps == 0:
+            return super()._prepare_forward(model)
+        for x in self._x:  # what the compiler's CUDA graphs may then change in place
+            torch._dynamo.mark_static_address(x)
+        training = self._user_function.compiled_training("max-autotune")
+        with self.grad_mode():
+            self._once("compile", training, self._upload())
+        return training
 
 
 class Graph(GraphForward, Inference):
@@ -163,6 +240,61 @@ class Graph(GraphForward, Inference):
 
 class CompiledGraph(CompiledGraphForward, Graph):
     """The graphs of the compiled function."""
+
+    _fused = True
+    _options: Mapping[str, bool] = {}
+    """The compiler's, for the step of a training."""
+
+    def _function(self, model: Any) -> Forward:
+        if self._inputs.operator.steps == 0:
+            return super()._function(model)
+        training = self._user_function.compiled_training(
+            "max-autotune-no-cudagraphs", **self._options
+        )
+        self._once("compile", training, self._upload())
+        return training
+
+
+class ComboGraph(CompiledGraph):
+    """Of a training: kernels that do not need each other share a launch."""
+
+    _options = {"combo_kernels": True}
+
+
+class Overlap(OverlapForward, Graph):
+    """Chunks of the arrays that "splits" cuts; the others are copied before the first."""
+
+    def _chunk(self, rows: slice) -> Chunk:
+        arrays = self._inputs.specs
+        x = [own[rows] if array.cut else own for own, array in zip(self._x, arrays, strict=True)]
+        triples = zip(x, self._x_host, arrays, strict=True)
+        copies = [(own, host[rows]) for own, host, array in triples if array.cut]
+        return Chunk(copies, x, [y[rows] for y in self._y_host])
+
+    def _copy_uncut(self) -> None:
+        for x, host, array in zip(self._x, self._x_host, self._inputs.specs, strict=True):
+            if not (array.cut or array.stays):
+                x.copy_(host, non_blocking=True)
+
+
+class CompiledOverlap(CompiledOverlapForward, Overlap, CompiledGraph):
+    """Overlapping chunks of the compiled function."""
+
+
+class Mapped(MappedForward, CompiledGraph):
+    """The compiled function on host memory, but for inputs that stay on the device."""
+
+    def _mapped(self) -> tuple[list[Tensor], list[Tensor]]:
+        for array in self._inputs.operator.outputs:
+            if array.in_place:
+                raise Skip(f"mapped memory: a run would change the input {array.name} itself")
+            if array.dtype not in _POLLED:
+                raise Skip(
+                    f"polling: found the output {array.name} of {array.dtype}, expected f32 or f16"
+                )
+        triples = zip(self._x, self._x_host, self._inputs.specs, strict=True)
+        x = [own if array.stays else device_view(host) for own, host, array in triples]
+        return x, [device_view(host) for host in self._y_host]
 
 
 def _made_dense(forward: Forward) -> Forward:

@@ -44,13 +44,15 @@ class Oracle(Case):
         self._inputs = inputs
         self._operator = operator = inputs.operator
         self._module = load(operator, REFERENCE)
-        name = "oracle" if hasattr(self._module, "oracle") else REFERENCE
+        # torch.func.grad, for one, does not work where nothing can be differentiated.
+        self._grad_mode = torch.no_grad if operator.steps > 0 else torch.inference_mode
+        name = "oracle" if hasattr(self._module, "oracle") else operator.function
         self._state = state_of(inputs, REFERENCE, device.torch_device, wide=True)
         self._function = Function(inputs, REFERENCE, name, self._state)
-        with torch.inference_mode():
+        with self._grad_mode():
             # The first run; the next one must give the same bits.
             self._expected = self._function.checked(inputs, self._widened(), wide=True)
-            if name == REFERENCE:
+            if name == operator.function:
                 self._expect_float64_inside()
         if not operator.deterministic:
             self._expected = []
@@ -61,7 +63,7 @@ class Oracle(Case):
 
     @contextmanager
     def timed(self) -> Iterator[Callable[[], list[Tensor]]]:
-        with torch.inference_mode():
+        with self._grad_mode():
             yield self._run
 
     def leave_random(self) -> None:
@@ -82,9 +84,10 @@ class Oracle(Case):
         if verify is None:
             return {"defined": False, "complaint": None}
         outputs = [self._found(folder, array) for array in self._operator.outputs]
+        inputs = self._widened()
         try:
             complaint = verify(
-                self._widened(),
+                [inputs[part] for part in self._operator.parts],
                 outputs,
                 **keywords_of(verify, self._inputs.params, 2),
             )
@@ -169,7 +172,7 @@ class Oracle(Case):
         if not hasattr(self._module, "scale"):
             return {}
         function = Function(self._inputs, REFERENCE, "scale", self._state)
-        with torch.inference_mode():
+        with self._grad_mode():
             given = self._widened()
             sizes = function.outputs_of(function.bound()(given), given)
         scales = {}

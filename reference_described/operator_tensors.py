@@ -1,7 +1,8 @@
-"""A workload's arrays as tensors: inputs from the seed, outputs as files hold them."""
+"""A workload's arrays as tensors: inputs and outputs as files hold them."""
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +13,10 @@ import torch
 from torch import Tensor
 
 import operator_data
+from input_files import InputFiles
 from operator_data import Array, ArraySpec
 from operator_files import REFERENCE, load
-from operator_fill import KINDS, Filler
+from operator_fill import KINDS, Filler, fill_key
 from operator_request import Operator
 from protocol import CaseSpec
 from workload import CaseError
@@ -32,6 +34,8 @@ DTYPES = {
     "e4m3": torch.float8_e4m3fn,
     "e5m2": torch.float8_e5m2,
 }
+# A refill seed: any but 0.
+_OTHERS = 1
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
@@ -39,25 +43,31 @@ class OperatorInputs(operator_data.OperatorInputs):
     """Inputs in host memory, in the description's order; shared by cases and read-only."""
 
     filler: Filler | None = None
-    """What refills compute with; None: the host."""
+    """Draws what a refill draws; None: files have that."""
 
-    def __init__(
-        self, operator: Operator, spec: CaseSpec, seed: int, made: Path | None = None
-    ) -> None:
-        if spec.dtype not in DTYPES:
-            raise CaseError(f"dtype: expected one of {', '.join(DTYPES)}, found {spec.dtype}")
-        self.operator = operator
-        self.spec = spec
+    def __init__(self, operator: Operator, spec: CaseSpec, files: InputFiles | None) -> None:
+        self.operator, self.spec = operator, spec
         self.params: Mapping[str, Any] = spec.params
-        self.dtype = DTYPES[spec.dtype]
-        super().__init__(operator.arrays, seed, made)
+        self.dtype = DTYPES[operator.dtype]
+        super().__init__(operator.arrays, files)
 
-    def _fill(self, spec: ArraySpec, key: int, number: int, array: Array) -> None:
+    def _take(self, spec: ArraySpec, number: int, array: Array, refill: int) -> None:
         if self.filler is None or spec.fill is None or spec.fill.kind not in KINDS:
-            super()._fill(spec, key, number, array)
+            super()._take(spec, number, array, refill)
             return
         to = torch.from_numpy(array).view(DTYPES[spec.dtype])
-        self.filler.fill(to, spec.dtype, spec.fill, key, number)
+        self.filler.fill(to, spec.dtype, spec.fill, fill_key(self.files.seed, refill), number)
+
+    def others(self) -> OperatorInputs:
+        """Return inputs with other values, of no refill: each element is where the one before it was.
+
+        Where an element of what a function makes is may matter: it makes others.
+        """
+        other = copy.copy(self)
+        other.arrays = [np.roll(array, 1) for array in self.arrays]
+        for spec, x in made_by_function(self.operator, self.spec, (self.files.seed, _OTHERS)):
+            other.tensors()[self.specs.index(spec)].copy_(x)
+        return other
 
     def tensors(self) -> list[Tensor]:
         """Return the inputs as tensors in the same memory."""
@@ -65,13 +75,6 @@ class OperatorInputs(operator_data.OperatorInputs):
             torch.from_numpy(array).view(DTYPES[spec.dtype])
             for spec, array in zip(self.specs, self.arrays, strict=True)
         ]
-
-    def _take_made(self, refill: int) -> None:
-        if self.made is not None:  # of `bench run`
-            super()._take_made(refill)
-            return
-        for spec, x in made_by_function(self.operator, self.spec, (self.seed, refill)):
-            self.tensors()[self.specs.index(spec)].copy_(x)
 
 
 def made_by_function(
@@ -87,7 +90,7 @@ def made_by_function(
         raise CaseError(f'{where}: no such function, which the fill "function" needs')
     with torch.random.fork_rng(devices=[]):
         seed_all(np.random.SeedSequence(seeds).generate_state(1, np.uint64)[0])
-        made = function(dict(spec.params), DTYPES[spec.dtype])
+        made = _flat(function(dict(spec.params), DTYPES[operator.dtype]))
     if len(made) != len(specs):
         raise CaseError(f"{where} returned {len(made)} tensors, expected {len(specs)}")
     for array, x in zip(specs, made, strict=True):
@@ -98,6 +101,11 @@ def made_by_function(
                 f"expected {list(array.shape)} {array.dtype}"
             )
     return list(zip(specs, made, strict=True))
+
+
+def _flat(made: Any) -> list[Tensor]:
+    """Return the tensors of lists among those of other inputs."""
+    return [x for part in made for x in (part if isinstance(part, (list, tuple)) else [part])]
 
 
 def write_made(operator: Operator, spec: CaseSpec, seeds: tuple[int, int], path: str) -> None:
@@ -143,4 +151,4 @@ def written(tensor: Tensor) -> np.ndarray:
         host = host.float()
     elif host.dtype in (torch.bool, torch.uint8, torch.int8):
         host = host.int()
-    return np.ascontiguousarray(host.numpy())
+    return np.asarray(host.numpy(), order="C")

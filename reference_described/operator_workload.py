@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from device import Device
-from operator_modes import Compiled, CompiledGraph, Eager, Graph, Inference
+from input_files import InputFiles
+from operator_modes import (
+    ComboGraph,
+    Compiled,
+    CompiledGraph,
+    CompiledOverlap,
+    Graph,
+    Inference,
+    Mapped,
+    Overlap,
+    opened_eagerly,
+)
 from operator_oracle import Oracle
 from operator_request import Operator
 from operator_tensors import OperatorInputs
@@ -15,11 +25,15 @@ from timing import Mark
 from workload import OpenCase
 
 MODES: dict[str, Callable[[OperatorInputs, Device, Mark], OpenCase]] = {
-    "eager": Eager,
+    "eager": opened_eagerly,
     "inference": Inference,
     "compile": Compiled,
     "graph": Graph,
     "compile_graph": CompiledGraph,
+    "combo_graph": ComboGraph,
+    "overlap": Overlap,
+    "compile_overlap": CompiledOverlap,
+    "mapped": Mapped,
     "oracle": Oracle,
 }
 
@@ -32,9 +46,9 @@ class OperatorWorkload:
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
 
-    def make_inputs(self, spec: CaseSpec, seed: int, made: Path | None = None) -> OperatorInputs:
+    def make_inputs(self, spec: CaseSpec, files: InputFiles | None) -> OperatorInputs:
         """Return the data of a case."""
-        return OperatorInputs(self._operator, spec, seed, made)
+        return OperatorInputs(self._operator, spec, files)
 
     def open(self, spec: CaseSpec, inputs: OperatorInputs, device: Device, mark: Mark) -> OpenCase:
         """Build a case."""

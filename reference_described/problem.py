@@ -22,7 +22,7 @@ from operator_tensors import dtype_name, seed_all, widened
 from workload import CaseError
 
 # The default bounds of the relative L2 error: description_bounds() in
-# bench/workloads/described/description_read.c. They are doubled where Model is not computed in float64
+# bench/workloads/described/dtypes.c. They are doubled where Model is not computed in float64
 # either: both sides are rounded.
 REL_L2 = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}
 # How much more than Model's own error is allowed where that exceeds the default: other orders of
@@ -81,13 +81,14 @@ class Problem:
         """Return workload.json."""
         self._tell("what Model reads and multiplies is counted")
         elements = sum(x.numel() for x in self._tensors())
+        dtype = self._dtype()
         arrays = zip(self._names(self._tensors(), "x"), self._tensors(), strict=True)
         about = {
             "schema": 1,
             "name": name,
             "summary": f"Model of {self.file}"[:200],
             "params": {"elements": {"default": elements, "min": elements, "max": elements}},
-            "dtypes": [self._dtype()],
+            "dtypes": {dtype: {"math": _MATHS[dtype]} if dtype in _MATHS else {}},
             "inputs": [{**_array(name, x), "fill": "function"} for name, x in arrays],
             "outputs": self._described_outputs(),
             "cost": self._cost(),
@@ -312,10 +313,8 @@ class Problem:
         arrays = [*given, *model.parameters(), *model.buffers()]
         read, flops = problem_cost.cost_of(lambda: self._call(model, given), arrays)
         moved = {"bytes": str(read + sum(y.nbytes for y in self._outputs))}
-        rate = _MATHS.get(self._dtype())
-        if flops == 0 or rate is None or self.narrow:
-            return moved
-        return {**moved, "flops": str(flops), "math": {self._dtype(): rate}}
+        counts = flops > 0 and self._dtype() in _MATHS and not self.narrow
+        return {**moved, "flops": str(flops)} if counts else moved
 
     def _described_outputs(self) -> list[dict[str, Any]]:
         described = []

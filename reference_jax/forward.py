@@ -5,6 +5,8 @@ jit      The function as users write it, under `jax.jit`. On a GPU it is called 
 aot      One program, compiled ahead of time (`lower().compile()`). On a GPU inputs and outputs are in
          pinned host memory, and the program includes both copies; the caller owns the pinned inputs,
          and filling them is not part of the sample.
+overlap  `aot`, whose inputs are in chunks of rows, each copied in, computed and copied out by calls
+         that do not wait, so that copies and computations can overlap. Skipped on the CPU.
 
 Phases on a GPU: `h2d`, `forward`, `d2h`, each waited for, `total`, `residual`; `host_to_host`, with
 only the last wait. On the CPU there are no copies: `forward`, `total`, `residual`, `host_to_host`.
@@ -22,9 +24,14 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from case import Case, leave_random, nothing_to_wait_for
+from chunks import equal_chunks
 from device import JaxDevice
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
-from workload import CaseError, ClockDomain, TimedPhase
+from workload import CaseError, ClockDomain, Skip, TimedPhase
+
+# Enough work in a chunk to hide the calls that start it; more chunks than that hide little more.
+_CHUNK_BYTES = 1 << 24
+_MOST_CHUNKS = 8
 
 
 class Jit(Case, ABC):
@@ -186,6 +193,54 @@ class Aot(Jit):
 
     def _download(self, y: Any) -> Any:
         return ready(jax.device_put(y, self._host_memory))
+
+
+class Overlap(Aot):
+    """Chunks whose copies and computations overlap."""
+
+    _chunks: list[Any]
+    """Rows of `x` in pinned memory: set by `load`."""
+
+    def __init__(self, inputs: Any, device: JaxDevice, mark: Mark) -> None:
+        if device.kind == "cpu":
+            raise Skip("there are no copies to overlap on the CPU")
+        super().__init__(inputs, device, mark)
+
+    def run(self) -> None:
+        self._copy_uncut()
+        self._y = Parts(jax.block_until_ready([self._start(chunk) for chunk in self._chunks]))
+
+    def read(self) -> dict[str, np.ndarray]:
+        if isinstance(self._y, Parts):
+            self._y = jax.tree.map(lambda *parts: np.concatenate(parts), *self._y)
+        return super().read()
+
+    def _copy_uncut(self) -> None:
+        """Start to copy the inputs that every chunk needs; there are none."""
+
+    def _of_chunk(self, chunk: Any) -> Any:
+        """Return `x` on the device of a chunk that is there."""
+        return chunk
+
+    def _start(self, chunk: Any) -> Any:
+        x = self._of_chunk(jax.device_put(chunk, self._memory))
+        return jax.device_put(self._forward(*self._arguments(x)), self._host_memory)
+
+    def _compile(self) -> Any:
+        self._copy_uncut()
+        first = self._forward(*self._arguments(self._upload()))
+        return [first, *map(self._start, self._chunks)]
+
+
+class Parts(list[Any]):
+    """What each chunk computed: put together when it is read."""
+
+
+def split(arrays: list[np.ndarray]) -> list[list[np.ndarray]]:
+    """Return the chunks of arrays with the same number of rows."""
+    n = min(_MOST_CHUNKS, -(-sum(x.nbytes for x in arrays) // _CHUNK_BYTES))
+    ends = np.cumsum(equal_chunks(len(arrays[0]), n))
+    return [list(parts) for parts in zip(*(np.split(x, ends[:-1]) for x in arrays), strict=True)]
 
 
 def _shapes(tree: Any, memory: Any = None) -> Any:

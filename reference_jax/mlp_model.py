@@ -1,4 +1,4 @@
-"""The multilayer perceptron of `mlp_infer` and both trainings, as a function of its weights."""
+"""The multilayer perceptron of both trainings, as a function of its weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ DTYPES = {"f32": np.float32, "tf32": np.float32, "f16": np.float16, "mixed": np.
 WEIGHTS_DTYPES = {**DTYPES, "mixed": np.float32}
 # W and b of layer 0, 1, …
 Weights = Sequence[Any]
-# Up to here a layer is written out: XLA fuses such a model into one loop over the samples.
-_SMALL_LAYER = 64
 
 
 def weights_in(dtype: str, layers: Layers, seed: int) -> list[np.ndarray]:
@@ -62,24 +60,6 @@ def logits_of(x: jax.Array, weights: Weights) -> jax.Array:
     for w, b in layers[:-1]:
         x = jax.nn.relu(_linear(x, w, b))
     return _linear(x, *layers[-1])
-
-
-def is_small(weights: Weights) -> bool:
-    """Return whether `small_logits_of` suits the model."""
-    return all(w.size <= _SMALL_LAYER for w, _ in _layers(weights))
-
-
-def small_logits_of(x: jax.Array, weights: Weights) -> jax.Array:
-    """Return the same, with each product of each layer written out: no matrix product is left."""
-    columns = [x[:, i] for i in range(x.shape[1])]
-    for layer, (w, b) in enumerate(_layers(weights)):
-        if layer > 0:
-            columns = [jax.nn.relu(column) for column in columns]
-        columns = [
-            sum((column * w[j, i] for i, column in enumerate(columns)), start=b[j])
-            for j in range(w.shape[0])
-        ]
-    return jnp.stack(columns, axis=1)
 
 
 def _layers(weights: Weights) -> list[tuple[Any, Any]]:

@@ -1,4 +1,7 @@
-"""Operators in JAX: `jax_reference` of an operator's reference.py, in the modes of `forward.py`."""
+"""Operators in JAX: `jax_reference` of an operator's reference.py, in the modes of `forward.py`.
+
+A training has `jax_step`, and all steps are one `lax.scan` in the same program.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import importlib.abc
 import importlib.machinery
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -19,15 +22,16 @@ import numpy as np
 import forward
 import user_file
 from device import JaxDevice
+from input_files import InputFiles
 from mlp_model import precision_of
 from operator_call import Call
 from operator_data import OperatorInputs, written
 from operator_request import Array, Operator
 from protocol import CaseSpec
 from timing import Mark, Probe, Sample
-from workload import CaseError
+from workload import CaseError, Skip
 
-REFERENCE, FUNCTION = "reference", "jax_reference"
+REFERENCE = "reference"
 DTYPES = {
     "f32": jnp.float32,
     "f16": jnp.float16,
@@ -41,6 +45,8 @@ DTYPES = {
     "e4m3": jnp.float8_e4m3fn,
     "e5m2": jnp.float8_e5m2,
 }
+# As in the trainings of built-in workloads; a reference may say JAX_UNROLLED.
+_UNROLLED, _UNROLLED_BYTES = 10, 1 << 24
 # Of 64 bits; JAX has these types only where it is told so, and then prefers them.
 _WIDE = ("f64", "i64")
 # Older versions have it in jax.experimental.
@@ -96,27 +102,77 @@ def _without_torch() -> Iterator[None]:
                 del sys.modules[name]
 
 
-def call_of(operator: Operator, spec: CaseSpec) -> Call:
-    """Return `jax_reference` as it is called for a case."""
+def call_of(operator: Operator, params: Mapping[str, Any], fused: bool) -> Call:
+    """Return `jax_reference`, or `jax_step`, as it is called for a case."""
     with _without_torch():
         module = user_file.load(Path(operator.folder), REFERENCE, operator.hash)
-    function = getattr(module, FUNCTION, None)
-    return Call(operator, REFERENCE, function, FUNCTION, spec.params)
+    name = f"jax_{operator.function}"
+    return Call(operator, REFERENCE, getattr(module, name, None), name, params, fused)
+
+
+def _unrolled(operator: Operator, device: JaxDevice) -> int:
+    """Return how many steps are a turn of the loop: XLA's loops cost a few µs a turn on a GPU."""
+    with _without_torch():
+        module = user_file.load(Path(operator.folder), REFERENCE, operator.hash)
+    asked = getattr(module, "JAX_UNROLLED", None)
+    if isinstance(asked, int) and asked > 0:
+        return asked
+    state = sum(math.prod(a.shape) * np.dtype(DTYPES[a.dtype]).itemsize for a in operator.outputs)
+    if device.kind == "cpu" or state > _UNROLLED_BYTES:
+        return 1
+    return _UNROLLED
+
+
+def trained(call: Call, operator: Operator, unroll: int) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return all steps of a training as a function of the inputs.
+
+    Steps of which no curve has a value follow one of which a curve has: what the others would record is
+    not computed.
+    """
+    step = call.bound()
+    places = [i for i, array in enumerate(operator.inputs) if array.in_place]
+    curves = [array for array in operator.outputs if not array.in_place]
+
+    length = math.gcd(*(curve.every for curve in curves)) if curves else 1
+    n_groups, rest = divmod(operator.steps, length)
+
+    def train(inputs: Sequence[Any]) -> list[Any]:
+        def one(state: list[Any], number: Any) -> tuple[list[Any], list[Any]]:
+            given = list(inputs)
+            for place, value in zip(places, state, strict=True):
+                given[place] = value
+            found = call.listed(step(given, number))
+            return found[: len(places)], found[len(places) :]
+
+        def group(state: list[Any], first: Any, steps: int = length) -> tuple[Any, list[Any]]:
+            state, values = one(state, first)
+            for i in range(1, steps):
+                state, _ = one(state, first + i)
+            return state, values
+
+        state = [jnp.asarray(inputs[place]) for place in places]
+        firsts = jnp.arange(n_groups, dtype=jnp.int32) * length
+        turn = max(1, min(unroll // length, n_groups))
+        state, values = jax.lax.scan(group, state, firsts, unroll=turn)
+        if rest > 0:
+            state, last = group(state, jnp.int32(n_groups * length), rest)
+            pairs = zip(values, last, strict=True)
+            values = [jnp.concatenate([some, one[None]]) for some, one in pairs]
+        kept = zip(curves, values, strict=True)
+        return [*state, *(value[:: curve.every // length] for curve, value in kept)]
+
+    return train
 
 
 # ---- cases -----------------------------------------------------------------------------------------
 
 
 class JaxInputs(OperatorInputs):
-    """Inputs in host memory, with what else a case is made of."""
+    """Inputs in host memory, with what else cases that share them are made of."""
 
-    def __init__(
-        self, operator: Operator, spec: CaseSpec, seed: int, made: Path | None = None
-    ) -> None:
-        super().__init__(operator.arrays, seed, made)
-        self.operator = operator
-        self.dtype = spec.dtype
-        self.call = call_of(operator, spec)
+    def __init__(self, operator: Operator, spec: CaseSpec, files: InputFiles | None) -> None:
+        super().__init__(operator.arrays, files)
+        self.operator, self.params = operator, spec.params
         self.wide = any(a.dtype in _WIDE for a in operator.arrays)
 
 
@@ -129,9 +185,12 @@ class Jit(forward.Jit):
 
     _inputs: JaxInputs
     _n_resident = 1  # the list of inputs that stay on the device
+    _fused = False
 
     def __init__(self, inputs: JaxInputs, device: JaxDevice, mark: Mark) -> None:
         self._is_wide = inputs.wide
+        self._call = call_of(inputs.operator, inputs.params, self._fused)
+        self._jax_device = device
         with self._bits():
             super().__init__(inputs, device, mark)
             self._expect_outputs()
@@ -167,16 +226,21 @@ class Jit(forward.Jit):
         ], kept
 
     def _jitted(self, inputs: JaxInputs) -> Any:
-        specs, call = inputs.specs, inputs.call
+        specs, call = inputs.specs, self._call
+        operator = inputs.operator
         function = call.bound()
-        precision = "f32" if inputs.dtype in ("f32", "f64") else "f16"
+        if call.is_step:
+            function = trained(call, operator, _unrolled(operator, self._jax_device))
+        exact = any(t in ("f32", "f64") for t in operator.types.values())
+        precision = "tf32" if operator.tf32 else "f32" if exact else "f16"
 
         def of_inputs(
             staying: list[jax.Array], changed: list[jax.Array], kept: list[jax.Array]
         ) -> list[Any]:
             groups = {"staying": iter(staying), "changed": iter(changed), "kept": iter(kept)}
             with precision_of(precision):
-                return call.listed(function([next(groups[_group_of(spec)]) for spec in specs]))
+                found = function([next(groups[_group_of(spec)]) for spec in specs])
+                return found if call.is_step else call.listed(found)
 
         return jax.jit(of_inputs, donate_argnums=1)
 
@@ -185,9 +249,7 @@ class Jit(forward.Jit):
             expected = f"{list(array.shape)} {np.dtype(DTYPES[array.dtype])}"
             found = f"{list(y.shape)} {y.dtype}" if hasattr(y, "shape") else str(y)
             if found != expected:
-                raise CaseError(
-                    f"{self._inputs.call.place}: {array.name} is {found}, expected {expected}"
-                )
+                raise CaseError(f"{self._call.place}: {array.name} is {found}, expected {expected}")
 
     def _may_repeat(self) -> bool:
         return not self._x[0]
@@ -236,11 +298,40 @@ class Jit(forward.Jit):
 class Aot(forward.Aot, Jit):
     """One program with the copies."""
 
+    _fused = True
+
     def _place(self, x: np.ndarray) -> Any:
         return jax.device_put(x, self._host_memory, may_alias=False)
 
 
-MODES: dict[str, type[Jit]] = {"jit": Jit, "aot": Aot}
+class Overlap(forward.Overlap, Aot):
+    """Chunks of the arrays that "splits" cuts; the others are copied before the first."""
+
+    def load(self, inputs: JaxInputs) -> None:
+        super().load(inputs)
+        pairs = zip(inputs.specs, inputs.arrays, strict=True)
+        given = [(spec, x.view(DTYPES[spec.dtype])) for spec, x in pairs if not spec.stays]
+        if not any(spec.cut for spec, _ in given):
+            raise Skip("no input is copied in parts: there are no copies to overlap")
+        self._order = [(_group_of(spec), spec.cut) for spec, _ in given]
+        chunks = forward.split([x for spec, x in given if spec.cut])
+        with self._bits():
+            self._chunks = [[self._place(part) for part in chunk] for chunk in chunks]
+            self._uncut = [self._place(x) for spec, x in given if not spec.cut]
+            jax.block_until_ready([self._chunks, self._uncut])
+
+    def _copy_uncut(self) -> None:
+        self._uncut_there = jax.device_put(self._uncut, self._memory) if self._uncut else []
+
+    def _of_chunk(self, chunk: list[Any]) -> Any:
+        cut, uncut = iter(chunk), iter(self._uncut_there)
+        x: dict[str, list[Any]] = {"changed": [], "kept": []}
+        for group, is_cut in self._order:
+            x[group].append(next(cut if is_cut else uncut))
+        return x["changed"], x["kept"]
+
+
+MODES: dict[str, type[Jit]] = {"jit": Jit, "aot": Aot, "overlap": Overlap}
 
 
 class JaxOperator:
@@ -251,9 +342,9 @@ class JaxOperator:
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
 
-    def make_inputs(self, spec: CaseSpec, seed: int, made: Path | None = None) -> JaxInputs:
+    def make_inputs(self, spec: CaseSpec, files: InputFiles | None) -> JaxInputs:
         """Return the data of a case."""
-        return JaxInputs(self._operator, spec, seed, made)
+        return JaxInputs(self._operator, spec, files)
 
     def open(self, spec: CaseSpec, inputs: JaxInputs, device: JaxDevice, mark: Mark) -> Jit:
         """Build a case."""

@@ -10,7 +10,6 @@ import protocol
 from device import DEVICES, out_of_memory_reason
 from engine_session import EngineSession
 from linreg_train import LinregTrain
-from mlp_infer import MlpInfer
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from operator_case import JaxOperator
@@ -18,7 +17,6 @@ from operator_request import Operator
 
 # No `allocate`: a JAX program does not allocate; XLA plans its buffers when it compiles.
 WORKLOADS = {
-    "mlp_infer": MlpInfer(),
     "linreg_train": LinregTrain(),
     "mnist_train": MnistTrain(),
     "mlp_train": MlpTrain(),

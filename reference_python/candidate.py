@@ -28,6 +28,7 @@ from case import fill_randomly
 from changing import Changing, fits
 from device import Device, out_of_memory_reason
 from forward import CompiledForward, CompiledGraphForward, Forward, difference, listed
+from input_files import InputFiles
 from kept import Kept
 from operator_files import REFERENCE, load
 from operator_function import Function, state_of
@@ -35,7 +36,6 @@ from operator_modes import Graph, Inference
 from operator_request import Operator
 from operator_tensors import OperatorInputs, written
 from protocol import CaseSpec
-from refill import Refill
 from timing import Mark, Probe, Sample
 from ways import GRAPH, Ways
 from workload import CaseError, Skip
@@ -51,7 +51,6 @@ _CAPTURE_ERRORS = {
     "unjoined work": "it leaves work on another stream",
     "legacy stream": "it works on the default stream, not on torch.cuda.current_stream()",
 }
-_NEW_INPUTS = 1  # any refill seed but 0
 T = TypeVar("T")
 
 
@@ -84,7 +83,7 @@ class Candidate(Inference):
         operator = self._inputs.operator
         with _missing_module_skips(operator):
             state = state_of(self._inputs, self._stem, device, wide=False)
-            return Function(self._inputs, self._stem, _RUN, state)
+            return Function(self._inputs, self._stem, _RUN, state, self._fused)
 
     def _callable(self) -> Forward:
         return self._watched(self._user_function.bound())
@@ -203,7 +202,7 @@ class TriedCandidate(CapturedCandidate):
     def _expect_all_in_graph(self, replay: Forward) -> None:
         """Skip the case if a replay computes something else than a call, on inputs that are new."""
         opened = self._inputs
-        Refill(self, opened)(_NEW_INPUTS)
+        self.load(opened.others())
         with self.grad_mode():
             called = [y.clone() for y in listed(self._captured_function(self._upload()))]
             fill_randomly(listed(replay(self._x)))
@@ -223,6 +222,8 @@ class TriedCandidate(CapturedCandidate):
 
 class _Compiled(Candidate):
     """What is compiled is the function alone; what looks at its outputs is around that."""
+
+    _fused = True
 
     def _callable(self) -> Forward:
         return self._user_function.bound()
@@ -285,9 +286,9 @@ class CandidateWorkload:
         # What others import begins with an underscore.
         self.modes = Ways(s for s in stems if s != REFERENCE and not s.startswith("_"))
 
-    def make_inputs(self, spec: CaseSpec, seed: int, made: Path | None = None) -> OperatorInputs:
+    def make_inputs(self, spec: CaseSpec, files: InputFiles | None) -> OperatorInputs:
         """Return the data of a case."""
-        return OperatorInputs(self._operator, spec, seed, made)
+        return OperatorInputs(self._operator, spec, files)
 
     def open(self, spec: CaseSpec, inputs: OperatorInputs, device: Device, mark: Mark) -> Candidate:
         """Build a case."""

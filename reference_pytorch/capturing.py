@@ -36,8 +36,12 @@ def _load_compiler() -> None:
     gc.freeze()
 
 
-def compiled(function: Function, mode: str, *, dynamic: bool = False, **options: bool) -> Function:
-    """Return the function compiled by `torch.compile` as one graph, of static shapes unless `dynamic`.
+def compiled(
+    function: Function, mode: str, *, dynamic: bool | None = False, **options: bool
+) -> Function:
+    """Return the function compiled by `torch.compile` as one graph, of static shapes.
+
+    `dynamic` None: what changes from call to call is dynamic, such as an integer.
 
     `options` are the compiler's, besides those of the mode; raises `Skip` if it does not know one.
     PyTorch caches compiled code by code object and gives up after eight entries; a sweep over sizes

@@ -168,6 +168,10 @@ class ForwardCase(Case, ABC):
     def _build(self) -> Any:
         """Return what the forward pass calls."""
 
+    def _rebuild(self) -> Any:
+        """Build it anew, in a sample."""
+        return self._build()
+
     @abstractmethod
     def _upload(self) -> Any:
         """Return the inputs on the device, fresh ones of what a run changes."""
@@ -203,7 +207,7 @@ class ForwardCase(Case, ABC):
         with self.grad_mode():
             x = None if self._copies else self._upload()
             clock = PhaseClock(self._device.synchronize, self._mark)
-            forward = clock.time("init", self._build) if self.builds_in_sample else self._forward
+            forward = clock.time("init", self._rebuild) if self.builds_in_sample else self._forward
             if self._copies:
                 x = clock.time("h2d", self._upload)
             y = clock.time("forward", forward, x)
@@ -366,13 +370,10 @@ class GraphForward(ForwardCase):
 class CompiledGraphForward(GraphForward):
     """The graphs of a forward pass that is compiled."""
 
-    several_shapes = False
-    """Whether one compilation is for all shapes; each takes seconds."""
-
     def _function(self, model: Any) -> Forward:
         # Our captured graphs replace the compiler's own.
         mode = "max-autotune-no-cudagraphs"
-        function = compiled(self._plain(model), mode, dynamic=self.several_shapes)
+        function = compiled(self._plain(model), mode)
         self._once("compile", self._compile, function)
         return function
 

@@ -1,4 +1,4 @@
-"""The multilayer perceptron of `mlp_infer` and both trainings: start weights and the model."""
+"""The multilayer perceptron of both trainings: start weights and the model."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from torch.nn import functional
 
 import mlp_weights
 from mlp_weights import Layers
-
-# With fewer inputs the compiler turns a sum over them into straight-line code, which it fuses with what
-# surrounds it: `unroll_reductions_threshold` of `torch._inductor.config`.
-_UNROLLED_INPUTS = 8
 
 
 def start_weights(layers: Layers, seed: int, dtype: torch.dtype) -> list[Tensor]:
@@ -38,20 +34,3 @@ def logits_of(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
         x = functional.linear(x, weights[i].to(x.dtype), weights[i + 1].to(x.dtype))
         x = x if i == last else functional.relu(x)
     return x.float()
-
-
-def output_of(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
-    """Return the model's output in a form for the compiler.
-
-    A layer of few inputs is written as products and sums: whole small models become one kernel that
-    keeps everything in registers, where matrix products would be a kernel each.
-    """
-    last = len(weights) - 2
-    for i in range(0, len(weights), 2):
-        w, b = weights[i], weights[i + 1]
-        if w.shape[1] < _UNROLLED_INPUTS:
-            x = (x[:, None, :] * w).sum(-1) + b
-        else:
-            x = functional.linear(x, w, b)
-        x = x if i == last else functional.relu(x)
-    return x

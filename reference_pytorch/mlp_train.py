@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -123,12 +122,6 @@ class MlpTraining(Training[Params]):
     # For the compiler's CUDA graphs: one run to compile, one to warm up, one to record.
     runs_to_compile = 3
 
-    def __init__(
-        self, mode: Mode, inputs: Inputs[Params], dtype: str, device: Device, mark: Mark
-    ) -> None:
-        self._dtype = dtype
-        super().__init__(mode, inputs, device, mark)
-
     @property
     def phases(self) -> dict[str, ClockDomain]:
         phases: dict[str, ClockDomain] = dict.fromkeys(
@@ -197,26 +190,15 @@ class MlpTraining(Training[Params]):
         return self._pairs["validate"].around(self._validation).cpu()
 
     def _sample(self) -> Sample:
-        with self._products():
-            trainer = self._started()
-            clock = PhaseClock(self._device.synchronize, self._mark)
-            clock.time("train", self._train, trainer)
-            validated = clock.time("validate", self._validate)
+        trainer = self._started()
+        clock = PhaseClock(self._device.synchronize, self._mark)
+        clock.time("train", self._train, trainer)
+        validated = clock.time("validate", self._validate)
         ns: dict[str, float] = {**clock.finish()}
         ns["step"] = ns["train"] / len(self._task.losses)
         if self._on_gpu:
             ns |= {f"{name}_device": pair.elapsed_ns() for name, pair in self._pairs.items()}
         return Sample(ns, Trained(self._task.losses, self._trainer.weights, validated))
-
-    @contextmanager
-    def _products(self) -> Iterator[None]:
-        """Allow TF32 products as the dtype says; cases of both dtypes may be open."""
-        before = torch.backends.cuda.matmul.allow_tf32
-        torch.backends.cuda.matmul.allow_tf32 = self._dtype == "tf32"
-        try:
-            yield
-        finally:
-            torch.backends.cuda.matmul.allow_tf32 = before
 
     def _train_whole(self) -> dict[str, Any]:
         losses: list[float] = []
@@ -271,4 +253,4 @@ class MlpTrain:
             params = inputs.params
             activations = max(params.batch * params.depth, MNIST.n_test) * params.width
             expect_room(params.train_bytes + _ACTIVATION_BYTES * activations)
-        return MlpTraining(MODES[spec.variant], inputs, spec.dtype, device, mark)
+        return MlpTraining(MODES[spec.variant], inputs, device, mark)

@@ -5,7 +5,8 @@ A module of a user may change them as it is imported, for itself and for all tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -75,6 +76,17 @@ _FUNCTIONS = (
         torch.use_deterministic_algorithms,
     ),
 )
+# What our values become in cases of a dtype that allows TF32, and only there. The CPU's stay.
+_TF32 = {
+    "float32_matmul_precision": "high",
+    "cuda.matmul.allow_tf32": True,
+    "cudnn.allow_tf32": True,
+    **{
+        f"{library}.fp32_precision": "tf32"
+        for library in ("cuda.matmul", "cudnn.conv", "cudnn.rnn")
+    },
+}
+_allows_tf32 = False
 _BACKENDS = (_of_backends(path, value) for path, value in (_FLOAT32 | _DEFAULTS).items())
 _SWITCHES = (*_FUNCTIONS, *(switch for switch in _BACKENDS if switch is not None))
 
@@ -82,8 +94,24 @@ _SWITCHES = (*_FUNCTIONS, *(switch for switch in _BACKENDS if switch is not None
 def switch_all() -> None:
     """Set every switch that has another value: to set some imports the compiler, which takes 1 s."""
     for switch in _SWITCHES:
-        if _found(switch) != switch.value:
-            switch.write(switch.value)
+        if _found(switch) != _expected(switch):
+            switch.write(_expected(switch))
+
+
+@contextmanager
+def products(*, tf32: bool) -> Iterator[None]:
+    """Allow TF32 in products and convolutions, or not, as a case's dtype says."""
+    global _allows_tf32
+    if not tf32:
+        yield
+        return
+    _allows_tf32 = True
+    switch_all()
+    try:
+        yield
+    finally:
+        _allows_tf32 = False
+        switch_all()
 
 
 def changed() -> list[str]:
@@ -91,7 +119,7 @@ def changed() -> list[str]:
     return [
         f"{switch.name} = {found}"
         for switch in _SWITCHES
-        if (found := _found(switch)) != switch.value
+        if (found := _found(switch)) != _expected(switch)
     ]
 
 
@@ -106,6 +134,10 @@ def restore() -> list[str]:
 def text() -> str:
     """Return all switches for a run's header."""
     return ", ".join(f"{switch.name} = {_found(switch)}" for switch in _SWITCHES)
+
+
+def _expected(switch: _Switch) -> Any:
+    return _TF32.get(switch.name, switch.value) if _allows_tf32 else switch.value
 
 
 def _found(switch: _Switch) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import protocol
 from allocate import Allocate
 from linreg_train import LinregTrain
-from mlp_infer import MlpInfer
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from operator_request import Operator
@@ -15,7 +14,6 @@ from torch_session import CompilingSession
 from workload import Skip
 
 WORKLOADS = {
-    "mlp_infer": MlpInfer(),
     "linreg_train": LinregTrain(),
     "mnist_train": MnistTrain(),
     "mlp_train": MlpTrain(),

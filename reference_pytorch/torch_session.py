@@ -34,6 +34,8 @@ class TorchSession(EngineSession):
     def __init__(self, device_kind: str) -> None:
         precision.switch_all()
         super().__init__(DEVICES[device_kind]())
+        self._tf32: dict[str, bool] = {}
+        """By case: whether its dtype allows TF32."""
 
     def versions(self) -> dict[str, str]:
         found = {"torch": torch.__version__, "switches": precision.text()}
@@ -42,13 +44,22 @@ class TorchSession(EngineSession):
         return found
 
     def _carry_out(self, request: CaseRequest) -> dict[str, Any]:
-        done = super()._carry_out(request)
-        if changed := precision.restore():
-            self._cases.pop(request.id, None)
-            raise CaseError(
-                f"a run sets {', '.join(changed)}: switches are the same for all contenders"
+        with precision.products(tf32=self._allows_tf32(request)):
+            done = super()._carry_out(request)
+            if changed := precision.restore():
+                self._cases.pop(request.id, None)
+                raise CaseError(
+                    f"a run sets {', '.join(changed)}: switches are the same for all contenders"
+                )
+            return done
+
+    def _allows_tf32(self, request: CaseRequest) -> bool:
+        if isinstance(request, protocol.OpenRequest):
+            operator = request.operator
+            self._tf32[request.id] = (
+                request.case.dtype == "tf32" if operator is None else operator.tf32
             )
-        return done
+        return self._tf32.get(request.id, False)
 
     def out_of_memory_reason(self, error: BaseException) -> str | None:
         return out_of_memory_reason(error)

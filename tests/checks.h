@@ -26,6 +26,30 @@
             fail_msg("%s: %s", #call, err.text);                                                   \
     } while (0)
 
+/* Likewise a call that must fail, with this message or with one that has these words. */
+#define assert_fails(call, status, message)                                                        \
+    do {                                                                                           \
+        error_t err = ERROR_INIT;                                                                  \
+        assert_int_equal(call, status);                                                            \
+        assert_string_equal(err.text, message);                                                    \
+    } while (0)
+
+#define assert_fails_with(call, status, words)                                                     \
+    do {                                                                                           \
+        error_t err = ERROR_INIT;                                                                  \
+        assert_int_equal(call, status);                                                            \
+        if (strstr(err.text, words) == NULL)                                                       \
+            fail_msg("found \"%s\", expected \"%s\"", err.text, words);                            \
+    } while (0)
+
+/* A text that the caller frees. */
+#define assert_text(call, expected)                                                                \
+    do {                                                                                           \
+        char *text_ = (call);                                                                      \
+        assert_string_equal(text_, expected);                                                      \
+        free(text_);                                                                               \
+    } while (0)
+
 /* cmocka 1.1.5's assert_float_equal() lets NaN pass as equal to any. */
 #define assert_near(found, expected, epsilon)                                                      \
     do {                                                                                           \

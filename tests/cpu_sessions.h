@@ -12,7 +12,6 @@
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
 #include "workloads/linreg_train/data.h"
-#include "workloads/mlp_infer/data.h"
 #include "workloads/mlp_train/data.h"
 
 enum { SEED = 42, REFILLED = 5 };
@@ -25,21 +24,12 @@ typedef struct inputs {
     void (*release)(const void *data);
 } inputs_t;
 
-static inline void release_mlp(const void *data) {
-    mlp_data_release(data);
-}
-
 static inline void release_linreg(const void *data) {
     linreg_data_release(data);
 }
 
 static inline void release_mnist(const void *data) {
     mnist_data_release(data);
-}
-
-static inline inputs_t mlp_inputs(const case_t *spec) {
-    const mlp_data_t *data = mlp_data_take(spec, SEED);
-    return (inputs_t){{data->x}, {data->batch * data->sizes[0]}, 1, data, release_mlp};
 }
 
 static inline inputs_t linreg_inputs(const case_t *spec) {
@@ -64,7 +54,7 @@ static inline inputs_t mnist_inputs(const case_t *spec) {
     return inputs;
 }
 
-/* Inference and regression have enough elements for more than one period of the signs. */
+/* The regression has enough elements for more than one period of the signs. */
 static const struct subject {
     const char *workload, *variant, *dtype;
     struct {
@@ -76,9 +66,6 @@ static const struct subject {
     const session_ops_t *ops;
     inputs_t (*inputs)(const case_t *spec);
 } SUBJECTS[] = {
-    {"mlp_infer", "ref", "f32", {{"batch", 20000}}, 0, "y", &mlp_infer_cpu, mlp_inputs},
-    {"mlp_infer", "ref", "f16", {{"batch", 20000}}, 0, "y", &mlp_infer_cpu, mlp_inputs},
-    {"mlp_infer", "omp", "f32", {{"batch", 20000}}, 0, "y", &mlp_infer_cpu, mlp_inputs},
     {"linreg_train",
      "ref",
      "f32",
@@ -130,7 +117,6 @@ static const struct subject {
 };
 
 static inline case_t subject_case(const struct subject *subject) {
-    static int64_t layers[] = {4, 5, 1};
     case_t spec = {.engine = mem_text("cpu"),
                    .variant = mem_text(subject->variant),
                    .dtype = mem_text(subject->dtype)};
@@ -138,9 +124,6 @@ static inline case_t subject_case(const struct subject *subject) {
         add_integer(&spec, subject->ints[i].name, subject->ints[i].value);
     if (subject->rate > 0)
         case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = subject->rate});
-    if (strcmp(subject->workload, "mlp_infer") == 0)
-        case_add_param(&spec, "layers",
-                       &(value_t){.kind = VALUE_INTS, .ints = layers, .n_ints = 3});
     workload_complete(workload_find(subject->workload), &spec);
     return spec;
 }

@@ -2,9 +2,11 @@
 #ifndef TESTS_MADE_CASE_H
 #define TESTS_MADE_CASE_H
 
+#include "base/text.h"
 #include "checks.h"
 #include "engine/session.h"
 #include "model/case.h"
+#include "workloads/common/workload.h"
 
 #include <jansson.h>
 
@@ -40,6 +42,16 @@ static inline void close_session(session_t *session) {
     recorder_free(&session->recorder);
     case_free(&session->spec);
     free(session->results_json);
+}
+
+/* What a program for the case is compiled with. */
+static inline void check_constants(const char *workload, const case_t *spec, const char *expected) {
+    text_list_t defines = {0};
+    workload_find(workload)->constants(spec, &defines);
+    char *text = text_list_join(&defines, " ");
+    assert_string_equal(text, expected);
+    free(text);
+    text_list_free(&defines);
 }
 
 static inline json_t *read_json(const char *path) {

@@ -106,6 +106,7 @@ static bool same_machine(const record_t *a, const record_t *b) {
  * be part of the range. */
 static text_list_t differences_of(const record_t *a, const record_t *b) {
     text_list_t list = {0};
+    AUTO(conditions_free)
     run_differences_t broken = conditions_broken(&a->environment, &b->environment, BOOTS);
     for (size_t i = 0; i < broken.n; i++) {
         const run_difference_t *one = &broken.items[i];
@@ -113,7 +114,6 @@ static text_list_t differences_of(const record_t *a, const record_t *b) {
                              one->first != NULL ? one->first : "none",
                              one->other != NULL ? one->other : "none");
     }
-    conditions_free(&broken);
     if (a->schema != b->schema)
         text_list_add_format(&list, "schema: %d and %d", a->schema, b->schema);
     return list;
@@ -129,12 +129,11 @@ bool boots_same_sweeps(const record_t *first, const record_t *run) {
 size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shared) {
     if (!same_machine(first, run))
         return 0;
-    text_list_t differences = differences_of(first, run);
+    AUTO(text_list_free) text_list_t differences = differences_of(first, run);
     const bool same = differences.n == 0;
-    text_list_free(&differences);
     if (!same)
         return 0;
-    record_index_t index = record_index_make(first);
+    AUTO(record_index_free) record_index_t index = record_index_make(first);
     size_t n = 0;
     for (size_t i = 0; i < run->n_cases; i++) {
         const case_t *spec = &run->cases[i].spec;
@@ -144,7 +143,6 @@ size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shar
         if (shared != NULL)
             shared[i] = true;
     }
-    record_index_free(&index);
     return n;
 }
 
@@ -177,16 +175,15 @@ static bool is_earlier(const record_t *a, const record_t *b) {
 
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err) {
     TRY(refuse_copy(boots, first, run, err));
-    text_list_t differences = differences_of(first, run);
+    AUTO(text_list_free) text_list_t differences = differences_of(first, run);
     status_t status = STATUS_OK;
     if (differences.n > 0) {
-        char *list = text_list_join(&differences, "; ");
+        AUTO_FREE char *list = text_list_join(&differences, "; ");
         status = error_set(
             err, STATUS_INCOMPARABLE,
             "%s and %s have the same sweeps on the same device, but cannot be boots of one "
             "machine: %s",
             first->folder, run->folder, list);
-        free(list);
     } else {
         boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);
         size_t at = boots->n++;
@@ -194,7 +191,6 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
             boots->runs[at] = boots->runs[at - 1];
         boots->runs[at] = run;
     }
-    text_list_free(&differences);
     return status;
 }
 
@@ -226,10 +222,9 @@ void boots_free(boots_t *boots) {
 static bool are_comparable(const case_result_t *first, const case_result_t *found,
                            const char *phase) {
     static const char *const NAMES[] = {"", ""};
-    text_list_t phases = {0};
+    AUTO(text_list_free) text_list_t phases = {0};
     text_list_add(&phases, phase);
     char *obstacle = conditions_of_pair(first, found, &phases, NULL, NAMES);
-    text_list_free(&phases);
     free(obstacle);
     return obstacle == NULL;
 }

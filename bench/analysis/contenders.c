@@ -9,12 +9,11 @@
 /* Ours first. A rival that is not listed needs no entry. */
 static const struct known_engine {
     const char *engine, *name;
-} KNOWN[] = {
-    {"cuda", "CUDA"}, {"cpu", "C"}, {ENGINE_C, "C"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
+} KNOWN[] = {{"cuda", "CUDA"}, {"cpu", "C"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
 
 enum { N_KNOWN = sizeof KNOWN / sizeof *KNOWN };
 
-_Static_assert(N_KNOWN == 3 + KNOWN_RIVALS, "three of ours");
+_Static_assert(N_KNOWN == 2 + KNOWN_RIVALS, "two of ours");
 
 static size_t place_of(const char *engine) {
     size_t i = 0;
@@ -27,12 +26,10 @@ static size_t place_of(const char *engine) {
 static text_list_t changed_as(const case_t *spec, bool with_names) {
     text_list_t parts = text_split(spec->id, '/'), changed = {0};
     for (size_t i = 0; i < spec->n_techniques; i++) {
-        char *choice = value_text(&spec->techniques[i].value);
-        char *setting = mem_format("%s=%s", spec->techniques[i].name, choice);
+        AUTO_FREE char *choice = value_text(&spec->techniques[i].value);
+        AUTO_FREE char *setting = mem_format("%s=%s", spec->techniques[i].name, choice);
         if (text_list_has(&parts, setting))
             text_list_add(&changed, with_names ? setting : choice);
-        free(setting);
-        free(choice);
     }
     text_list_free(&parts);
     return changed;
@@ -43,12 +40,10 @@ text_list_t changed_techniques(const case_t *spec) {
 }
 
 char *contender_name(const case_t *spec) {
-    text_list_t choices = changed_as(spec, false);
-    char *list = text_list_join(&choices, ", ");
+    AUTO(text_list_free) text_list_t choices = changed_as(spec, false);
+    AUTO_FREE char *list = text_list_join(&choices, ", ");
     char *name =
         choices.n > 0 ? mem_format("%s + %s", spec->variant, list) : mem_text(spec->variant);
-    text_list_free(&choices);
-    free(list);
     return name;
 }
 
@@ -72,19 +67,17 @@ bool is_rougher(const case_t *spec) {
         return false;
     case_t bare = *spec;
     bare.n_techniques = 0;
-    case_t plain = case_copy(&bare);
+    AUTO(case_free) case_t plain = case_copy(&bare);
     workload_complete(workload, &plain);
-    const bool rougher = workload->tolerance(spec) > workload->tolerance(&plain);
-    case_free(&plain);
-    return rougher;
+    return workload->tolerance(spec) > workload->tolerance(&plain);
 }
 
 bool engine_is_ours(const char *engine) {
-    return case_engine_is_served(engine) && strcmp(engine, "null") != 0;
+    return case_engine_is_built_in(engine) && strcmp(engine, "null") != 0;
 }
 
 bool engine_is_rival(const char *engine) {
-    return !case_engine_is_served(engine);
+    return !case_engine_is_built_in(engine);
 }
 
 const char *engine_name(const char *engine) {
@@ -113,13 +106,11 @@ const char *rival_version(const environment_t *env, const case_t *spec) {
     }
     char label[32];
     case_engine_label(spec, label);
-    char *of_engine = mem_format("workers.%s.%s", label, spec->engine);
-    char *of_variant = mem_format("workers.%s-%s.%s", label, spec->variant, spec->engine);
+    AUTO_FREE char *of_engine = mem_format("workers.%s.%s", label, spec->engine);
+    AUTO_FREE char *of_variant = mem_format("workers.%s-%s.%s", label, spec->variant, spec->engine);
     const char *version = environment_get(env, of_engine);
     if (version == NULL) /* each implementation of a described workload has a worker of its own */
         version = environment_get(env, of_variant);
-    free(of_engine);
-    free(of_variant);
     return version;
 }
 
@@ -238,10 +229,6 @@ static const platform_t PLATFORMS[] = {
     {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU"},
 };
 
-/* Of described workloads. */
-static const platform_t IN_C = {
-    .device = "cpu", .engine = ENGINE_C, .name = "C", .place = "on the CPU"};
-
 /* A workload without code of ours there, as an imported problem: its Python files are held against the rest. */
 static const platform_t CANDIDATES[] = {
     {.device = "cuda", .engine = "python", .name = "python", .place = "on the GPU"},
@@ -250,18 +237,15 @@ static const platform_t CANDIDATES[] = {
 
 const platform_t *platform_of(const record_t *run, const char *workload, const char *device) {
     const size_t side = strcmp(device, PLATFORMS[0].device) == 0 ? 0 : 1;
-    bool own = false, in_c = false, candidate = false;
+    bool own = false, candidate = false;
     for (size_t i = 0; i < run->n_cases; i++) {
         const case_t *spec = &run->cases[i].spec;
         if (strcmp(spec->workload, workload) != 0 ||
             strcmp(spec->device, PLATFORMS[side].device) != 0)
             continue;
         own = own || strcmp(spec->engine, PLATFORMS[side].engine) == 0;
-        in_c = in_c || strcmp(spec->engine, ENGINE_C) == 0;
         candidate = candidate || strcmp(spec->engine, CANDIDATES[side].engine) == 0;
     }
-    if (in_c && !own)
-        return &IN_C;
     return candidate && !own ? &CANDIDATES[side] : &PLATFORMS[side];
 }
 

@@ -1,6 +1,5 @@
 #include "analysis/learning.h"
 
-#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "io/json.h"
 
@@ -16,7 +15,7 @@ curve_t curve_of(const case_result_t *result, const char *name) {
     curve_t curve = {0};
     if (!result_has_times(result) || result->results_json == NULL)
         return curve;
-    json_t *results = json_loads(result->results_json, 0, NULL);
+    json_auto_t *results = json_loads(result->results_json, 0, NULL);
     const json_t *points = json_object_get(results, name);
     const size_t n = json_array_size(points);
     curve.steps = mem_zeroed(n + 1, sizeof *curve.steps);
@@ -30,7 +29,6 @@ curve_t curve_of(const case_result_t *result, const char *name) {
         curve.steps[curve.n] = json_number_value(step);
         curve.values[curve.n++] = json_number_value(value);
     }
-    json_decref(results);
     return curve;
 }
 
@@ -57,27 +55,6 @@ double curve_difference(const curve_t *curve, size_t i, const curve_t *reference
     return expected != 0 ? fabs(curve->values[i] - expected) / fabs(expected) : NAN;
 }
 
-curve_t curve_smooth(const curve_t *curve, size_t window) {
-    const size_t reach = window / 2;
-    curve_t smooth = {.n = curve->n > 2 * reach ? curve->n - 2 * reach : 0};
-    smooth.steps = mem_zeroed(smooth.n + 1, sizeof *smooth.steps);
-    smooth.values = mem_zeroed(smooth.n + 1, sizeof *smooth.values);
-    for (size_t i = 0; i < smooth.n; i++) {
-        double sum = 0;
-        for (size_t k = i; k <= i + 2 * reach; k++)
-            sum += curve->values[k];
-        smooth.steps[i] = curve->steps[i + reach];
-        smooth.values[i] = sum / (double)(2 * reach + 1);
-    }
-    return smooth;
-}
-
-size_t curve_window(const curve_t *curve) {
-    enum { DEFAULT = 21 };
-    const size_t tenth = curve->n / 10 | 1;
-    return tenth < DEFAULT ? tenth : DEFAULT;
-}
-
 static double number_of(const json_t *object, const char *key) {
     return json_or_nan(json_object_get(object, key));
 }
@@ -90,7 +67,7 @@ static json_t *results_of(const case_result_t *result) {
 }
 
 void driver_calls_of(const case_result_t *result, double calls[2]) {
-    json_t *results = results_of(result);
+    json_auto_t *results = results_of(result);
     const json_t *epochs = json_object_get(results, "epochs");
     calls[0] = calls[1] = NAN;
     for (size_t i = 0; i < json_array_size(epochs); i++) {
@@ -100,17 +77,15 @@ void driver_calls_of(const case_result_t *result, double calls[2]) {
         else /* what is not told is not zero */
             calls[1] = isnan(calls[1]) || isnan(n) ? (double)NAN : fmax(calls[1], n);
     }
-    json_decref(results);
 }
 
 bool time_split_of(const case_result_t *result, time_split_t *split) {
-    json_t *results = results_of(result);
+    json_auto_t *results = results_of(result);
     const json_t *json = json_object_get(results, "split");
     *split = (time_split_t){.kernels_ns = number_of(json, "kernels_ns"),
                             .driver_ns = number_of(json, "driver_ns"),
                             .epoch_ns = number_of(json, "epoch_ns")};
     split->gaps_ns = split->epoch_ns - split->kernels_ns - split->driver_ns;
-    json_decref(results);
     return split->kernels_ns >= 0 && split->driver_ns >= 0 && split->epoch_ns > 0 &&
            split->gaps_ns >= 0;
 }
@@ -119,13 +94,11 @@ const char *allocator_of(const case_t *spec) {
     return case_technique(spec, "allocator");
 }
 
-/* ==== parts of a step ========================================================================= */
+/* ==== parts of a call or a step =============================================================== */
 
-static const char *const NAMES[] = {"gather", "forward", "loss", "backward", "update", "fused"};
-
-const char *step_part_name(step_part_t part) {
-    return NAMES[part];
-}
+static const char *const OPERATIONS[] = {"gather",   "forward", "loss",
+                                         "backward", "update",  "fused"};
+enum { N_OPERATIONS = sizeof OPERATIONS / sizeof *OPERATIONS, BACKWARD = 3, FUSED = 5 };
 
 /* "forward_0", "backward_weights"; but `forward_device` is the phase by another clock. */
 static bool is_piece_of(const char *phase, const char *part) {
@@ -134,13 +107,55 @@ static bool is_piece_of(const char *phase, const char *part) {
            strcmp(phase + length, "_device") != 0;
 }
 
-step_part_t step_part_of(const char *phase) {
-    if (is_piece_of(phase, "sgd"))
-        return PART_UPDATE;
-    step_part_t part = PART_GATHER;
-    while (part < N_STEP_PARTS && !is_piece_of(phase, NAMES[part]))
-        part++;
-    return part;
+static const char *operation_of(const char *phase) {
+    for (size_t i = 0; i < N_OPERATIONS; i++)
+        if (is_piece_of(phase, OPERATIONS[i]))
+            return OPERATIONS[i];
+    return is_piece_of(phase, "sgd") ? "update" : NULL;
+}
+
+bool is_by_operation(const case_result_t *result) {
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const char *phase = result->phases[i].name, *operation = operation_of(phase);
+        if ((operation == OPERATIONS[BACKWARD] || operation == OPERATIONS[FUSED]) &&
+            isfinite(result_median(result, phase)))
+            return true;
+    }
+    return false;
+}
+
+/* The part's name; NULL for other phases. */
+static const char *part_of(const case_result_t *result, const phase_t *phase) {
+    if (!isfinite(result_median(result, phase->name)))
+        return NULL;
+    if (text_starts(phase->name, PART_PHASE))
+        return phase->name + strlen(PART_PHASE);
+    return is_by_operation(result) ? operation_of(phase->name) : NULL;
+}
+
+static size_t find_part(const parts_t *parts, const char *name) {
+    size_t i = 0;
+    while (i < parts->n && strcmp(parts->names[i], name) != 0)
+        i++;
+    return i == MOST_PARTS ? MOST_PARTS - 1 : i;
+}
+
+static void add_part(parts_t *parts, const char *name) {
+    const size_t n = parts->n;
+    if (find_part(parts, name) < n)
+        return;
+    parts->names[n] = n < MOST_PARTS - 1 ? name : "others";
+    parts->n = n + 1;
+}
+
+void parts_add(parts_t *parts, const case_result_t *result) {
+    for (size_t i = 0; i < N_OPERATIONS && is_by_operation(result); i++)
+        add_part(parts, OPERATIONS[i]);
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const char *name = part_of(result, &result->phases[i]);
+        if (name != NULL)
+            add_part(parts, name);
+    }
 }
 
 /* Ignores NaN; the sum of nothing is NaN. */
@@ -148,24 +163,45 @@ static double add_ns(double sum_ns, double ns) {
     return isfinite(sum_ns) && isfinite(ns) ? sum_ns + ns : isfinite(ns) ? ns : sum_ns;
 }
 
-double step_part_ns(const case_result_t *result, step_part_t part) {
+double part_ns(const parts_t *parts, size_t part, const case_result_t *result) {
     double sum_ns = NAN;
-    for (size_t i = 0; i < result->n_phases; i++)
-        if (step_part_of(result->phases[i].name) == part)
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const char *name = part_of(result, &result->phases[i]);
+        if (name != NULL && find_part(parts, name) == part)
             sum_ns = add_ns(sum_ns, result_median(result, result->phases[i].name));
+    }
     return sum_ns;
 }
 
-double step_parts_sum_ns(const case_result_t *result) {
+bool part_is_whole(const parts_t *parts, size_t part, const case_result_t *result) {
+    return is_by_operation(result) && strcmp(parts->names[part], OPERATIONS[FUSED]) == 0;
+}
+
+double parts_sum_ns(const case_result_t *result) {
+    parts_t parts = {0};
     double sum_ns = NAN;
-    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++)
-        sum_ns = add_ns(sum_ns, step_part_ns(result, part));
+    parts_add(&parts, result);
+    for (size_t i = 0; i < parts.n; i++)
+        if (!part_is_whole(&parts, i, result))
+            sum_ns = add_ns(sum_ns, part_ns(&parts, i, result));
     return sum_ns;
 }
 
-bool has_backward_part(const case_result_t *result) {
-    return isfinite(step_part_ns(result, PART_BACKWARD)) ||
-           isfinite(step_part_ns(result, PART_FUSED));
+const phase_t *part_phase(const parts_t *parts, size_t part, const case_result_t *result) {
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const phase_t *phase = &result->phases[i];
+        const char *name = part_of(result, phase);
+        if (name != NULL && strcmp(name, parts->names[part]) == 0 && text_ends(phase->name, name))
+            return phase;
+    }
+    return NULL;
+}
+
+bool has_parts(const case_result_t *result) {
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (part_of(result, &result->phases[i]) != NULL)
+            return true;
+    return false;
 }
 
 /* ==== what runs learn ========================================================================= */
@@ -186,43 +222,6 @@ bool same_but_seed_and(const case_t *a, const case_t *b, const char *other) {
     return same;
 }
 
-/* Engine, device, variant and techniques. */
-static bool same_contender(const case_t *a, const case_t *b) {
-    if (strcmp(a->engine, b->engine) != 0 || strcmp(a->device, b->device) != 0)
-        return false;
-    char *left = contender_name(a), *right = contender_name(b);
-    bool same = strcmp(left, right) == 0;
-    free(left);
-    free(right);
-    return same;
-}
-
-static bool has_loss(const case_result_t *result) {
-    curve_t curve = curve_of(result, "loss");
-    bool has = curve.n > 0;
-    curve_free(&curve);
-    return has;
-}
-
-static int by_seed(const void *a, const void *b) {
-    int64_t left = seed_of(&(*(const case_result_t *const *)a)->spec);
-    int64_t right = seed_of(&(*(const case_result_t *const *)b)->spec);
-    return (left > right) - (left < right);
-}
-
-seeds_t seeds_of(const record_t *run, const case_t *like) {
-    seeds_t seeds = {.n = 0};
-    for (size_t i = 0; i < run->n_cases && seeds.n < MOST_SEEDS; i++) {
-        const case_result_t *result = &run->cases[i];
-        if (same_but_seed_and(&result->spec, like, NULL) && same_contender(&result->spec, like) &&
-            has_loss(result))
-            seeds.cases[seeds.n++] = result;
-    }
-    if (seeds.n > 0)
-        qsort(seeds.cases, seeds.n, sizeof seeds.cases[0], by_seed);
-    return seeds;
-}
-
 const char *weights_dtype(const case_t *spec) {
     const bool of_products = strcmp(spec->dtype, "tf32") == 0 || strcmp(spec->dtype, "mixed") == 0;
     return of_products ? "f32" : spec->dtype;
@@ -234,11 +233,4 @@ char *weights_of(const case_result_t *result) {
     if (stored != NULL || !(plain || case_engine_is_built_in(result->spec.engine)))
         return stored;
     return mem_text(weights_dtype(&result->spec));
-}
-
-curve_t smooth_loss(const case_result_t *result) {
-    curve_t curve = curve_of(result, "loss");
-    curve_t smooth = curve_smooth(&curve, curve_window(&curve));
-    curve_free(&curve);
-    return smooth;
 }

@@ -1,4 +1,4 @@
-/* Trainings of one network from several seeds: which cases, precision of the weights, losses. */
+/* What trainings learned, and what their time went into: losses, precision of the weights, parts of a step. */
 #ifndef BENCH_ANALYSIS_LEARNING_H
 #define BENCH_ANALYSIS_LEARNING_H
 
@@ -21,10 +21,6 @@ double curve_at(const curve_t *curve, double step);
 /* |value − reference| / |reference| at point i; NaN if the reference has no value there, or 0. */
 double curve_difference(const curve_t *curve, size_t i, const curve_t *reference);
 
-/* Running mean over `window` points (odd), without the ends. Free it with curve_free(). */
-curve_t curve_smooth(const curve_t *curve, size_t window);
-/* 21 points, or a tenth of those of a short curve; odd. */
-size_t curve_window(const curve_t *curve);
 /* Calls of the driver's allocator in the first epoch, and the most in a later one; NaN: not recorded. */
 void driver_calls_of(const case_result_t *result, double calls[2]);
 
@@ -39,41 +35,34 @@ bool time_split_of(const case_result_t *result, time_split_t *split);
 /* Choice of the technique "allocator"; NULL if the contender lacks it. */
 const char *allocator_of(const case_t *spec);
 
-/* Parts of a training step that is timed by operation, by the phases' names: `forward_2` and
- * `forward` belong to the forward pass, `sgd` to the update. */
+/* Parts of a call or a step, each timed alone: a phase "part_NAME" (PART_PHASE) is the part NAME. Trainings that are timed
+ * by operation have phases without the prefix: `forward_2` and `forward` belong to the part forward, `sgd` to update;
+ * `fused` is all of them together. */
 
-typedef enum step_part {
-    PART_GATHER, /* collects the batch */
-    PART_FORWARD,
-    PART_LOSS,
-    PART_BACKWARD,
-    PART_UPDATE,
-    PART_FUSED, /* all of them together; not in their sum */
-    N_STEP_PARTS
-} step_part_t;
+enum { MOST_PARTS = 12 };
 
-const char *step_part_name(step_part_t part);
-/* N_STEP_PARTS for any other phase: "h2d", "train_device". */
-step_part_t step_part_of(const char *phase);
-
-/* Sum of the medians of its phases; NaN if there are none, or no times. */
-double step_part_ns(const case_result_t *result, step_part_t part);
-/* Of all parts but PART_FUSED. */
-double step_parts_sum_ns(const case_result_t *result);
-
-/* Is the case timed by operation or fused? A call may have a phase "forward", too. */
-bool has_backward_part(const case_result_t *result);
-
-enum { MOST_SEEDS = 8 };
-
-/* Trainings of one contender that differ only in the seed, ascending. */
-typedef struct seeds {
-    const case_result_t *cases[MOST_SEEDS]; /* borrowed from the run */
+/* Those that cases have, in order. Start with zeros. */
+typedef struct parts {
+    const char *names[MOST_PARTS]; /* borrowed; the last may be "others" */
     size_t n;
-} seeds_t;
+} parts_t;
 
-/* Those of `like`'s contender and parameters that have a loss curve. */
-seeds_t seeds_of(const record_t *run, const case_t *like);
+/* Add those of a case. */
+void parts_add(parts_t *parts, const case_result_t *result);
+/* Sum of the medians of its phases; NaN if there are none, or no times. */
+double part_ns(const parts_t *parts, size_t part, const case_result_t *result);
+/* Of all parts but `fused`. */
+double parts_sum_ns(const case_result_t *result);
+/* Is it `fused`, which is not in the sum? */
+bool part_is_whole(const parts_t *parts, size_t part, const case_result_t *result);
+/* The phase that has its name; NULL if it has other phases, or none. */
+const phase_t *part_phase(const parts_t *parts, size_t part, const case_result_t *result);
+
+/* Has it a time of any? */
+bool has_parts(const case_result_t *result);
+/* Is it a training that is timed by operation, or fused? A call may have a phase "forward", too. */
+bool is_by_operation(const case_result_t *result);
+
 int64_t seed_of(const case_t *spec);
 
 /* Do the trainings differ only in the seed, the contender, and the parameter `other` (or NULL)? */
@@ -86,8 +75,5 @@ const char *weights_dtype(const case_t *spec);
 /* Precision of the trained weights: "f16"; "f32" with autocast, whose products are less precise.
  * NULL if not recorded. The caller frees it. */
 char *weights_of(const case_result_t *result);
-
-/* The case's loss curve, smoothed; the window is that of curve_window(). */
-curve_t smooth_loss(const case_result_t *result);
 
 #endif

@@ -4,7 +4,6 @@
 #include "results/study_csv.h"
 #include "workloads/common/workload.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +20,17 @@ static const char *size_param_of(const char *workload) {
 /* What must be equal, besides the size, for two cases to do the same work. */
 static char *comparison_set_key(const case_t *spec, bool with_seed) {
     const char *size_param = size_param_of(spec->workload);
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     for (size_t i = 0; i < spec->n_params; i++) {
         const char *name = spec->params[i].name;
         if (strcmp(name, size_param) == 0 || (!with_seed && strcmp(name, "seed") == 0))
             continue;
         const bool named = strcmp(name, "layers") != 0;
-        char *value = value_text(&spec->params[i].value);
+        AUTO_FREE char *value = value_text(&spec->params[i].value);
         text_list_add_format(&parts, "%s%s%s", named ? name : "", named ? "=" : "", value);
-        free(value);
     }
     text_list_add(&parts, spec->dtype);
-    char *key = text_list_join(&parts, ", ");
-    text_list_free(&parts);
-    return key;
+    return text_list_join(&parts, ", ");
 }
 
 static bool is_whose(const platform_t *platform, const case_t *spec, const char *whose) {
@@ -49,10 +45,8 @@ static bool is_whose(const platform_t *platform, const case_t *spec, const char 
 bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec) {
     if (strcmp(spec->workload, set->workload) != 0)
         return false;
-    char *key = comparison_set_key(spec, true);
-    bool same = strcmp(key, set->key) == 0;
-    free(key);
-    return same;
+    AUTO_FREE char *key = comparison_set_key(spec, true);
+    return strcmp(key, set->key) == 0;
 }
 
 bool comparison_set_has(const comparison_set_t *set, const case_result_t *result,
@@ -142,13 +136,13 @@ const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t
     return comparison_set_standing(set, size, whose, phase).fastest;
 }
 
-/* One side of a study's comparison at a size: its rung in its set-up (NULL: in any), or PyTorch eager. */
+/* One side of a study's comparison at a size: its rung in its set-up, or PyTorch eager in any. */
 static const case_result_t *of_study(const comparison_set_t *set, int64_t size, const char *whose,
-                                     const char *variant, const study_t *study) {
+                                     const char *variant, bool in_setup) {
     const case_result_t *result = NULL;
     while ((result = comparison_set_next(set, result, whose, size)) != NULL)
-        if (fnmatch(variant, result->spec.variant, 0) == 0 &&
-            (study == NULL || study_is_setup(study, &result->spec)))
+        if (strcmp(variant, result->spec.variant) == 0 &&
+            (!in_setup || study_is_setup(&result->spec)))
             return result;
     return NULL;
 }
@@ -232,8 +226,8 @@ static void fill_row(const comparison_set_t *set, size_row_t *row) {
     row->best = row->ours.fastest;
     fill_rivals(set, row);
     row->study =
-        study != NULL ? of_study(set, row->size, OURS, study->sides[0].pattern, study) : NULL;
-    row->eager = of_study(set, row->size, "pytorch", "eager", NULL);
+        study != NULL ? of_study(set, row->size, OURS, study->sides[0].variant, true) : NULL;
+    row->eager = of_study(set, row->size, "pytorch", "eager", false);
     if (platform_is_of_candidates(set->platform) && phase_is_call(phase))
         row->plain = plain_call(set, row->size);
     if (gpu) {
@@ -487,7 +481,7 @@ size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *
 
 size_t key_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
                 const size_row_t *rows[3]) {
-    const size_row_t **fitting = mem_zeroed(set->n_rows + 1, sizeof *fitting);
+    AUTO_FREE const size_row_t **fitting = mem_zeroed(set->n_rows + 1, sizeof *fitting);
     size_t n = fitting_rows(set, fits, fitting), middle = n / 2, n_keys = 0;
     for (size_t i = 1; i < n; i++)
         if (fitting[i]->size == set->reference_size)
@@ -496,6 +490,5 @@ size_t key_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row)
     for (size_t k = 0; k < 3 && n > 0; k++)
         if (k == 0 || keys[k] > keys[k - 1])
             rows[n_keys++] = fitting[keys[k]];
-    free(fitting);
     return n_keys;
 }

@@ -39,8 +39,7 @@ status_t error_within(error_t *err, const char *format, ...) __attribute__((form
 /* Forget a recorded failure that the caller has handled. */
 void error_clear(error_t *err);
 
-/* Return the status of a call that failed. Functions with something to free use `if ((status =
- * f(…)) != STATUS_OK) goto cleanup;` instead. */
+/* Return the status of a call that failed. Locals that are to be freed then are AUTO (base/memory.h). */
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         status_t try_status_ = (call);                                                             \

@@ -38,6 +38,12 @@ void *mem_resize(void *block, size_t count, size_t bytes) {
     return resized;
 }
 
+void mem_free_local(void *address_of_pointer) {
+    void *block;
+    memcpy(&block, address_of_pointer, sizeof block);
+    free(block);
+}
+
 char *mem_text(const char *text) {
     return text == NULL ? NULL : mem_text_n(text, strlen(text));
 }

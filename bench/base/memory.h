@@ -16,6 +16,12 @@ char *mem_text_n(const char *text, size_t length); /* copy of the first `length`
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *mem_format_args(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
+/* A local that is freed when its block ends, also by TRY(); what the function hands on is none. The other: one whose type
+ * has a function for that, as in AUTO(text_list_free) text_list_t parts = {0}. */
+#define AUTO_FREE AUTO(mem_free_local)
+#define AUTO(free_it) __attribute__((cleanup(free_it)))
+void mem_free_local(void *address_of_pointer);
+
 /* Make room for one more element in a growing array: doubles `*capacity` when `count` reaches it.
  * `items` points at the array pointer. */
 void mem_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);

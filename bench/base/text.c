@@ -22,6 +22,25 @@ void text_list_add_format(text_list_t *list, const char *format, ...) {
     va_end(args);
 }
 
+void text_list_add_all(text_list_t *list, const text_list_t *more) {
+    for (size_t i = 0; i < more->n; i++)
+        text_list_add(list, more->items[i]);
+}
+
+void text_list_add_words(text_list_t *list, const char *first, ...) {
+    va_list args;
+    va_start(args, first);
+    for (const char *word = first; word != NULL; word = va_arg(args, const char *))
+        text_list_add(list, word);
+    va_end(args);
+}
+
+const char *const *text_list_argv(text_list_t *list) {
+    mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
+    list->items[list->n] = NULL;
+    return (const char *const *)list->items;
+}
+
 bool text_is_one_of(const char *text, const char *const *texts, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(texts[i], text) == 0)
@@ -245,6 +264,13 @@ bool text_ends(const char *text, const char *suffix) {
 /* Not isalnum(), which depends on the locale. */
 static bool is_word_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool text_is_identifier(const char *text, size_t most) {
+    size_t n = 0;
+    while (is_word_char(text[n]))
+        n++;
+    return n > 0 && n <= most && text[n] == '\0' && strchr("_0123456789", text[0]) == NULL;
 }
 
 bool text_is_name(const char *text) {

@@ -15,10 +15,15 @@ void text_list_add(text_list_t *list, const char *item); /* copies */
 void text_list_take(text_list_t *list, char *item);      /* takes ownership; from malloc() */
 void text_list_add_format(text_list_t *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void text_list_add_all(text_list_t *list, const text_list_t *more);
+/* Several, up to a NULL. */
+void text_list_add_words(text_list_t *list, const char *first, ...) __attribute__((sentinel));
 void text_list_add_new(text_list_t *list, const char *item); /* unless present */
 bool text_list_has(const text_list_t *list, const char *item);
 bool text_is_one_of(const char *text, const char *const *texts, size_t n);
 void text_list_sort(text_list_t *list); /* byte order */
+/* The words of a command, with NULL after them: valid until the list changes. */
+const char *const *text_list_argv(text_list_t *list);
 /* "a, b, c"; the caller frees it. */
 char *text_list_join(const text_list_t *list, const char *separator);
 void text_list_free(text_list_t *list);
@@ -53,5 +58,7 @@ bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 /* Is it safe as a file name and in an id: [A-Za-z0-9_][A-Za-z0-9_.+-]*, no ".."? */
 bool text_is_name(const char *text);
+/* A letter, then letters, digits and "_", at most so many? What begins with "_" is the compiler's. */
+bool text_is_identifier(const char *text, size_t most);
 
 #endif

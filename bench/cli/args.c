@@ -25,9 +25,9 @@ static bool is_among(const cli_option_t *options, const char *name) {
 
 static status_t bad_option(const cli_command_t *command, const char *given, error_t *err) {
     const char *word = given + strspn(given, "-");
-    char *name = mem_text_n(word, strcspn(word, "="));
+    AUTO_FREE char *name = mem_text_n(word, strcspn(word, "="));
     size_t n = count_options(command);
-    const char **names = mem_zeroed(n + 1, sizeof *names);
+    AUTO_FREE const char **names = mem_zeroed(n + 1, sizeof *names);
     for (size_t i = 0; i < n; i++)
         names[i] = command->options[i].name;
     const char *nearest = text_nearest(name, names, n);
@@ -41,8 +41,6 @@ static status_t bad_option(const cli_command_t *command, const char *given, erro
     else
         error_set(err, STATUS_USAGE, "bench %s: unknown option %s (see bench help %s)",
                   command->name, given, command->name);
-    free(names);
-    free(name);
     return STATUS_USAGE;
 }
 
@@ -69,7 +67,7 @@ status_t cli_parse(const cli_command_t *command, int argc, char **argv, int firs
     size_t n = count_options(command);
     *args = (cli_args_t){
         .options = command->options, .n_options = n, .values = mem_zeroed(n, sizeof *args->values)};
-    struct option *long_options = mem_zeroed(n + 1, sizeof *long_options);
+    AUTO_FREE struct option *long_options = mem_zeroed(n + 1, sizeof *long_options);
     for (size_t i = 0; i < n; i++)
         long_options[i] = (struct option){
             command->options[i].name,
@@ -77,11 +75,9 @@ status_t cli_parse(const cli_command_t *command, int argc, char **argv, int firs
     /* getopt_long skips element 0 and moves operands to the end: give it a copy, so that the
      * command line is recorded as it was given. */
     int n_words = argc - first + 1;
-    char **words = mem_zeroed((size_t)n_words + 1, sizeof *words);
+    AUTO_FREE char **words = mem_zeroed((size_t)n_words + 1, sizeof *words);
     memcpy(words, argv + first - 1, (size_t)n_words * sizeof *words);
     status_t status = read_options(command, n_words, words, long_options, args, err);
-    free(words);
-    free(long_options);
     if (status != STATUS_OK)
         cli_args_free(args);
     return status;
@@ -181,22 +177,18 @@ CLI_READER(cli_number) {
 }
 
 CLI_READER(cli_choice) {
-    text_list_t known = {0};
+    AUTO(text_list_free) text_list_t known = {0};
     for (int i = 0; option->field.choices[i] != NULL; i++) {
         if (strcmp(option->field.choices[i], last(given)) == 0) {
             *(int *)field = i;
-            text_list_free(&known);
             return STATUS_OK;
         }
         text_list_add(&known, option->field.choices[i]);
     }
-    char *all = text_list_join(&known, " or ");
-    char *hint = text_hint(last(given), (const char *const *)known.items, known.n);
-    error_set(err, STATUS_USAGE, "--%s %s: expected %s%s", option->name, last(given), all, hint);
-    free(hint);
-    free(all);
-    text_list_free(&known);
-    return STATUS_USAGE;
+    AUTO_FREE char *all = text_list_join(&known, " or ");
+    AUTO_FREE char *hint = text_hint(last(given), (const char *const *)known.items, known.n);
+    return error_set(err, STATUS_USAGE, "--%s %s: expected %s%s", option->name, last(given), all,
+                     hint);
 }
 
 CLI_READER(cli_duration) {

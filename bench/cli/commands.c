@@ -40,9 +40,9 @@ static void print_charts(FILE *out) {
         fprintf(out, "%*s%s\n", NAMES_COLUMN - used, "", kinds[i].summary);
     }
     fputs(
-        "SETTING is each further precision or shape: speed_f16, softmax_size_rows_1024.\n"
-        "Size is the batch, or the number of points of a data set. Charts of workloads other than\n"
-        "mlp_infer start with the workload's name (linreg_train_size). A sweep's \"charts\" "
+        "SETTING is each further precision or shape: speed_f16, softmax_speed_rows_1024.\n"
+        "Size is the batch, or the number of points of a data set. Charts of most workloads start\n"
+        "with the workload's name (linreg_train_speed). A sweep's \"charts\" "
         "selects.\n",
         out);
 }
@@ -54,14 +54,13 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
     if (options.n_inputs == 0)
         return error_set(err, STATUS_USAGE, "bench plot: expected a run folder or a CSV file");
     TRY(cli_read(args, &options, err));
-    chart_list_t charts = {0};
-    status_t status = plot_charts(&options, &charts, err);
-    for (size_t i = 0; status == STATUS_OK && i < charts.n; i++)
+    AUTO(chart_list_free) chart_list_t charts = {0};
+    TRY(plot_charts(&options, &charts, err));
+    for (size_t i = 0; i < charts.n; i++)
         output_print(stdout, "%s\n", charts.items[i].file);
-    for (size_t i = 0; status == STATUS_OK && i < charts.skipped.n; i++)
+    for (size_t i = 0; i < charts.skipped.n; i++)
         output_print(stderr, "not drawn: %s\n", charts.skipped.items[i]);
-    chart_list_free(&charts);
-    return status;
+    return STATUS_OK;
 }
 
 typedef struct report_command_options {
@@ -185,11 +184,9 @@ static status_t wall_command(const cli_args_t *args, error_t *err) {
     TRY(cli_read(args, &folders, err));
     if (args->operands.n == 0)
         return error_set(err, STATUS_USAGE, "bench wall: expected a command after --");
-    char **command = mem_zeroed(args->operands.n + 1, sizeof *command);
+    AUTO_FREE char **command = mem_zeroed(args->operands.n + 1, sizeof *command);
     memcpy(command, args->operands.items, args->operands.n * sizeof *command);
-    const status_t status = walls_enter(&folders, command, err);
-    free(command);
-    return status;
+    return walls_enter(&folders, command, err);
 }
 
 static const cli_option_t DOCTOR_OPTIONS[] = {
@@ -262,8 +259,8 @@ static const cli_command_t COMMANDS[] = {
      "\n"
      "examples:\n"
      "  bench cluster sweeps/mlp_infer.json --shards 8 --gres gpu:1 --out results/eight\n"
-     "  bench cluster sweeps/mlp_infer.json --shards 8 --out results/two --time 4:00:00 \\\n"
-     "    --kind h100=--gres=gpu:h100:1 --kind a100=\"--gres=gpu:a100:1 --qos=long\" -- --no-jax",
+     "  bench cluster sweeps/mlp_infer.json --shards 8 --gres gpu:h100:1 --out results/h100 \\\n"
+     "    --time 4:00:00 -- --no-jax",
      CLUSTER_OPTIONS, cluster_command, NULL, RUN_OPTIONS},
     {"merge", "OUT RUN…", "join the shards of a run",
      "Missing folders, shards and cases are listed, and the rest is merged (exit code 1).",

@@ -50,8 +50,6 @@ const cli_option_t HISTORY_OPTIONS[] = {
      SET(cli_texts, phases)},
     {"least", "PERCENT", "ignore smaller changes (2%)", SET(cli_percent, least_frac)},
     {"all", NULL, "show unchanged cases, too", SET(cli_flag, all)},
-    {"out", "DIR", "draw a chart of each case shown into this folder", SET(cli_text, out)},
-    {"format", "F", "svg (default), png, or svg,png", SET(cli_text, format)},
     {"allow", "FIELD", "may differ between runs, as in bench compare (repeatable)",
      SET(cli_texts, allow)},
     {"json", NULL, "print JSON", SET(cli_flag, json)},
@@ -59,8 +57,7 @@ const cli_option_t HISTORY_OPTIONS[] = {
 };
 
 status_t history_command(const cli_args_t *args, error_t *err) {
-    history_options_t options = {
-        .runs = &args->operands, .least_frac = 0.02, .root = args->root, .print = stdout};
+    history_options_t options = {.runs = &args->operands, .least_frac = 0.02, .print = stdout};
     if (options.runs->n < 2)
         return error_set(err, STATUS_USAGE,
                          "bench history: expected at least two runs, oldest first");

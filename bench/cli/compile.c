@@ -90,8 +90,8 @@ static void print_groups(const program_list_t *programs, FILE *out) {
     static const char *const headings[] = {"workload", "variant", "arch",      "compiled", "cached",
                                            "skipped",  "failed",  "registers", "spills"};
     size_t n_groups;
-    group_t *groups = make_groups(programs, &n_groups);
-    table_t table;
+    AUTO_FREE group_t *groups = make_groups(programs, &n_groups);
+    AUTO(table_free) table_t table = {0};
     table_init(&table, headings, sizeof headings / sizeof headings[0]);
     table_set_align(&table, "lllrrrrrr");
     for (size_t i = 0; i < n_groups; i++) {
@@ -112,11 +112,8 @@ static void print_groups(const program_list_t *programs, FILE *out) {
         table_add(&table, built ? units_bytes(spills, (double)group->spill_bytes) : "–");
         table_end_row(&table);
     }
-    char *text = table_text(&table, TABLE_TERMINAL);
+    AUTO_FREE char *text = table_text(&table, TABLE_TERMINAL);
     fputs(text, out);
-    free(text);
-    table_free(&table);
-    free(groups);
 }
 
 /* Software missing on this machine affects all variants alike. */
@@ -142,11 +139,10 @@ static void print_outcome(const program_t *program, size_t n, FILE *out) {
     for (size_t i = 0; i < program->defines.n; i++)
         if (!text_starts(program->defines.items[i], "WORKLOAD_CALL=")) /* repeats the arguments */
             fprintf(out, " %s", program->defines.items[i]);
-    text_list_t lines = text_split(program->reason, '\n');
+    AUTO(text_list_free) text_list_t lines = text_split(program->reason, '\n');
     for (size_t i = 0; i < lines.n; i++)
         fprintf(out, "\n  %s", lines.items[i]);
     fputc('\n', out);
-    text_list_free(&lines);
 }
 
 /* Each reason of a variant once, with the number of programs affected: an error in a source file
@@ -279,7 +275,7 @@ static bool comes_again(const sweep_t *sweep, size_t at) {
 /* Frees the sweep. */
 static status_t add_sweep(const compile_command_options_t *options, sweep_t *sweep,
                           program_list_t *programs, error_t *err) {
-    text_list_t archs = {0};
+    AUTO(text_list_free) text_list_t archs = {0};
     status_t status = choose_archs(options, sweep, &archs, err);
     for (size_t a = 0; a < archs.n && status == STATUS_OK; a++)
         for (size_t c = 0; c < sweep->n_cases && status == STATUS_OK; c++) {
@@ -291,7 +287,6 @@ static status_t add_sweep(const compile_command_options_t *options, sweep_t *swe
             if (status != STATUS_OK)
                 error_within(err, "%s: %s", sweep->path, sweep->cases[c].id);
         }
-    text_list_free(&archs);
     sweep_free(sweep);
     return status;
 }
@@ -319,7 +314,7 @@ static void show_progress(void *context, size_t done, size_t total) {
 
 static status_t compile_sweeps(const compile_command_options_t *options, const text_list_t *sweeps,
                                error_t *err) {
-    program_list_t programs = {0};
+    AUTO(program_list_free) program_list_t programs = {0};
     compile_answer_t answer = {.programs = &programs};
     int64_t start_ns = clock_ns();
     status_t status = add_sweeps(options, sweeps, &programs, err);
@@ -336,7 +331,6 @@ static status_t compile_sweeps(const compile_command_options_t *options, const t
                                programs.n);
     }
     free(answer.compiler);
-    program_list_free(&programs);
     return status;
 }
 

@@ -13,7 +13,7 @@
 #include "sweep/sweep.h"
 #include "walls/walls.h"
 #include "worker/pool.h"
-#include "workloads/mnist/data.h"
+#include "workloads/common/workload.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -46,7 +46,7 @@ static own_worker_t own_worker_ask(const char *root, const char *engine, const c
     enum { TIMEOUT_S = 20 };
     own_worker_t found = {0};
     workers_t workers = {.root = root};
-    case_t spec = {.engine = mem_text(engine), .device = mem_text(device)};
+    AUTO(case_free) case_t spec = {.engine = mem_text(engine), .device = mem_text(device)};
     worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
     if (workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
@@ -54,7 +54,6 @@ static own_worker_t own_worker_ask(const char *root, const char *engine, const c
         found.hello = json_incref(link->hello);
     else
         found.reason = in_one_line(why.text);
-    case_free(&spec);
     workers_free(&workers);
     return found;
 }
@@ -73,30 +72,21 @@ enum { TIMEOUT_S = 120 };
 
 /* What `worker.py --needs` of this engine prints, an array; NULL if it fails. */
 static json_t *doctor_ask_python(const char *root, const char *engine, error_t *err) {
-    char *python = NULL, *script = mem_format("%s/reference_%s/worker.py", root, engine);
-    subprocess_result_t result = {0};
-    json_t *answer = NULL;
-    status_t status = workers_find_python(root, NULL, engine, &python, err);
-    if (status == STATUS_OK)
-        status = subprocess_run((const char *const[]){python, script, "--needs", NULL}, NULL,
-                                TIMEOUT_S, &result, err);
-    if (status == STATUS_OK) {
-        /* The last line: libraries may print as they are imported. */
-        const char *line = result.out;
-        for (const char *next; (next = strchr(line, '\n')) != NULL && next[1] != '\0';)
-            line = next + 1;
-        answer = json_loads(line, 0, NULL);
-        if (!json_is_array(answer)) {
-            json_decref(answer);
-            answer = NULL;
-            error_set(err, STATUS_FAILED, "%s %s --needs failed: %.300s", python, script,
-                      result.err);
-        }
-        subprocess_result_free(&result);
-    }
-    free(script);
-    free(python);
-    return answer;
+    AUTO_FREE char *python = NULL, *script = mem_format("%s/reference_%s/worker.py", root, engine);
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
+    if (workers_find_python(root, NULL, engine, &python, err) != STATUS_OK ||
+        subprocess_run((const char *const[]){python, script, "--needs", NULL}, NULL, TIMEOUT_S,
+                       &result, err) != STATUS_OK)
+        return NULL;
+    /* The last line: libraries may print as they are imported. */
+    const char *line = result.out;
+    for (const char *next; (next = strchr(line, '\n')) != NULL && next[1] != '\0';)
+        line = next + 1;
+    json_auto_t *answer = json_loads(line, 0, NULL);
+    if (json_is_array(answer))
+        return json_incref(answer);
+    error_set(err, STATUS_FAILED, "%s %s --needs failed: %.300s", python, script, result.err);
+    return NULL;
 }
 
 /* ==== bench list ============================================================================== */
@@ -105,20 +95,18 @@ static json_t *doctor_ask_python(const char *root, const char *engine, error_t *
 
 /* Its default as --set reads it, and where that differs, as a sweep does. */
 static void print_param(const param_spec_t *param, const value_t *value) {
-    char *text = value_text(value);
+    AUTO_FREE char *text = value_text(value);
     printf("  %-10s %s (default %s", param->name, param->summary, text);
     if (param->kind == VALUE_INTS)
         printf(", in a sweep %s", param->default_json);
     puts(")");
-    free(text);
 }
 
 static void print_workload(const workload_t *workload) {
-    case_t defaults = workload_defaults(workload);
+    AUTO(case_free) case_t defaults = workload_defaults(workload);
     printf("%-12s %s\n", workload->name, workload->summary);
     for (size_t p = 0; p < workload->n_params; p++)
         print_param(&workload->params[p], &defaults.params[p].value);
-    case_free(&defaults);
     for (size_t t = 0; t < workload->n_techniques; t++) {
         printf("  %-10s %s:", workload->techniques[t].name, workload->techniques[t].summary);
         for (const char *const *c = workload->techniques[t].choices; *c != NULL; c++)
@@ -138,7 +126,7 @@ static status_t list_workloads(const cli_args_t *args, error_t *err) {
 
 /* The engine and the device as --engine and --set take them. */
 static void list_script(const char *root, const char *engine, const char *device) {
-    own_worker_t worker = own_worker_ask(root, engine, device);
+    AUTO(own_worker_free) own_worker_t worker = own_worker_ask(root, engine, device);
     const char *workload, *reason = worker.reason;
     size_t n_found = 0, i;
     json_t *variants, *variant;
@@ -153,17 +141,15 @@ static void list_script(const char *root, const char *engine, const char *device
         reason = "its answer to hello has no \"capabilities\"";
     if (n_found == 0)
         printf("–            %-8s device=%s: %s\n", engine, device, reason);
-    own_worker_free(&worker);
 }
 
 /* Contenders of the user's own; the others are listed without starting anything. */
 static status_t list_scripts(const char *root, error_t *err) {
-    text_list_t engines = {0};
+    AUTO(text_list_free) text_list_t engines = {0};
     TRY(own_engines(root, &engines, err));
     for (size_t i = 0; i < engines.n; i++)
         for (const char *const *device = OWN_DEVICES; *device != NULL; device++)
             list_script(root, engines.items[i], *device);
-    text_list_free(&engines);
     return STATUS_OK;
 }
 
@@ -173,35 +159,27 @@ static status_t list_variants(const cli_args_t *args, error_t *err) {
     const char *const *engines = workload_engines(&n_engines);
     for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
         for (size_t e = 0; e < n_engines; e++) {
-            text_list_t variants = {0};
+            AUTO(text_list_free) text_list_t variants = {0};
             TRY(workload_variants(workload, engines[e], args->root, &variants, err));
             for (size_t v = 0; v < variants.n; v++)
                 printf("%-12s %-8s %s\n", workload->name, engines[e], variants.items[v]);
-            text_list_free(&variants);
         }
     return list_scripts(args->root, err);
 }
 
 static status_t list_sweeps(const cli_args_t *args, error_t *err) {
-    text_list_t names = {0};
-    char *folder = fs_join(args->root, "sweeps");
-    status_t status = fs_list(folder, ".json", &names, err);
-    for (size_t i = 0; i < names.n && status == STATUS_OK; i++) {
+    AUTO(text_list_free) text_list_t names = {0};
+    AUTO_FREE char *folder = fs_join(args->root, "sweeps");
+    TRY(fs_list(folder, ".json", &names, err));
+    for (size_t i = 0; i < names.n; i++) {
         if (strcmp(names.items[i], "schema.json") == 0)
             continue;
-        char *path = fs_join(folder, names.items[i]);
-        sweep_t sweep;
-        status = sweep_load(path, args->root, &sweep, err);
-        if (status == STATUS_OK) {
-            printf("sweeps/%-28s %s, %zu cases\n", names.items[i], sweep.workload->name,
-                   sweep.n_cases);
-            sweep_free(&sweep);
-        }
-        free(path);
+        AUTO_FREE char *path = fs_join(folder, names.items[i]);
+        AUTO(sweep_free) sweep_t sweep = {0};
+        TRY(sweep_load(path, args->root, &sweep, err));
+        printf("sweeps/%-28s %s, %zu cases\n", names.items[i], sweep.workload->name, sweep.n_cases);
     }
-    free(folder);
-    text_list_free(&names);
-    return status;
+    return STATUS_OK;
 }
 
 /* Starts a worker to get "NVIDIA H200, sm_90"; NULL and the reason in `err` if there is no
@@ -209,7 +187,7 @@ static status_t list_sweeps(const cli_args_t *args, error_t *err) {
 static char *describe_device(const char *root, const char *engine, int index, const char *separator,
                              error_t *err) {
     workers_t workers = {.root = root, .device = index};
-    case_t spec = {.engine = mem_text(engine), .device = mem_text(engine)};
+    AUTO(case_free) case_t spec = {.engine = mem_text(engine), .device = mem_text(engine)};
     worker_link_t *link = NULL;
     char *text = NULL;
     if (workers_find(&workers, &spec, "", &link, err) == STATUS_OK &&
@@ -219,7 +197,6 @@ static char *describe_device(const char *root, const char *engine, int index, co
         const char *arch = json_string_value(json_object_get(device, "arch"));
         text = mem_format("%s%s%s", name != NULL ? name : "", separator, arch != NULL ? arch : "");
     }
-    case_free(&spec);
     workers_free(&workers);
     return text;
 }
@@ -230,14 +207,13 @@ static status_t list_devices(const cli_args_t *args, error_t *err) {
     for (int e = 0; e < 2; e++)
         for (int index = 0, most = e == 0 ? 1 : INT_MAX; index < most; index++) {
             error_t why = ERROR_INIT;
-            char *text = describe_device(args->root, ENGINES[e], index, " ", &why);
+            AUTO_FREE char *text = describe_device(args->root, ENGINES[e], index, " ", &why);
             if (text != NULL)
                 printf("%-5s %d  %s\n", ENGINES[e], index, text);
             else if (index == 0)
                 printf("%-5s –  %s\n", ENGINES[e], why.text);
             if (text == NULL)
                 break;
-            free(text);
         }
     return STATUS_OK;
 }
@@ -266,11 +242,10 @@ status_t list_command(const cli_args_t *args, error_t *err) {
         while (i < N_LISTS && strcmp(names[i], what) != 0)
             i++;
         if (i == N_LISTS) {
-            char *hint = text_hint(what, names, N_LISTS);
-            error_set(err, STATUS_USAGE,
-                      "bench list: no \"%s\" (workloads, variants, sweeps, devices)%s", what, hint);
-            free(hint);
-            return STATUS_USAGE;
+            AUTO_FREE char *hint = text_hint(what, names, N_LISTS);
+            return error_set(err, STATUS_USAGE,
+                             "bench list: no \"%s\" (workloads, variants, sweeps, devices)%s", what,
+                             hint);
         }
         TRY(LISTS[i].list(args, err));
     }
@@ -297,8 +272,8 @@ typedef struct finding_list {
     arena_t texts; /* owns the formatted texts */
 } finding_list_t;
 
-enum { DEVICE, NVML, NVRTC, HEADERS, NVCC, CUBLASLT, NVTX, GNUPLOT, WALLS, MNIST };
-enum { PYTHON = MNIST + 1, NUMPY, TORCH, TORCH_COMPILE, JAX };
+enum { DEVICE, NVML, NVRTC, HEADERS, NVCC, CUBLASLT, NVTX, GNUPLOT, WALLS };
+enum { PYTHON = WALLS + 1, NUMPY, TORCH, TORCH_COMPILE, JAX };
 
 #define SETS_UP_PYTHON "./run_all.sh sets up .venv with it"
 
@@ -315,7 +290,7 @@ static const finding_t COMPONENTS[] = {
                .install = "./run_all.sh installs it in .venv, as does .venv/bin/pip install "
                           "nvidia-cuda-nvrtc"},
     [HEADERS] = {.what = "CUDA headers",
-                 .costs = "with NVRTC, kernels that include them (all of mnist_train) are skipped",
+                 .costs = "with NVRTC, kernels that include them are skipped",
                  .install = "install NVRTC first"},
     [NVCC] = {.what = "nvcc",
               .costs = "bench compile --compiler nvcc fails",
@@ -332,9 +307,6 @@ static const finding_t COMPONENTS[] = {
     [WALLS] = {.what = "namespaces",
                .costs = "bench run --isolate gives each contender a process, but hides nothing "
                         "from it"},
-    [MNIST] = {.what = "MNIST",
-               .costs = "mnist_train and mlp_train use synthetic images and say so",
-               .install = "reference_common/get_mnist.py"},
     [PYTHON] = {.what = "Python",
                 .costs = "cases of PyTorch, JAX and Python files are skipped",
                 .install = "activate an environment, or set BENCH_PYTHON"},
@@ -364,23 +336,21 @@ static finding_t *add(finding_list_t *findings, const finding_t *finding, bool f
 
 static void find_device(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
-    char *device = describe_device(root, "cuda", 0, ", ", &why);
+    AUTO_FREE char *device = describe_device(root, "cuda", 0, ", ", &why);
     finding_t *finding =
         add(findings, &COMPONENTS[DEVICE], device != NULL, device != NULL ? device : why.text);
     if (strstr(finding->detail, "CUDA_VISIBLE_DEVICES=") != NULL)
         finding->install = "unset CUDA_VISIBLE_DEVICES, or name a GPU in it";
-    free(device);
 }
 
 static void find_compiler(finding_list_t *findings, const char *root, compiler_t compiler) {
     const compile_options_t options = {.root = root, .compiler = compiler};
     error_t why = ERROR_INIT;
-    char *text = NULL;
+    AUTO_FREE char *text = NULL;
     const bool found = compile_describe(&options, &text, &why) == STATUS_OK;
     why.text[strcspn(why.text, "\n")] = '\0'; /* the other lines list the places searched */
     add(findings, &COMPONENTS[compiler == COMPILER_NVCC ? NVCC : NVRTC], found,
         found ? text : why.text);
-    free(text);
 }
 
 /* NVRTC does not include them. */
@@ -406,7 +376,7 @@ static void find_nvml(finding_list_t *findings) {
 static void find_cublaslt(finding_list_t *findings, const char *root) {
     cublaslt_api_t api;
     error_t why = ERROR_INIT;
-    char *path = NULL;
+    AUTO_FREE char *path = NULL;
     const bool found = cublaslt_open(root, &api, &path, &why) == STATUS_OK;
     finding_t *finding = add(findings, &COMPONENTS[CUBLASLT], found, why.text);
     if (found) {
@@ -414,7 +384,6 @@ static void find_cublaslt(finding_list_t *findings, const char *root) {
         finding->detail = arena_format(&findings->texts, "cuBLASLt %zu.%zu.%zu, %s",
                                        version / 10000, version / 100 % 100, version % 100, path);
     }
-    free(path);
 }
 
 static void find_nvtx(finding_list_t *findings) {
@@ -424,7 +393,7 @@ static void find_nvtx(finding_list_t *findings) {
 }
 
 static void find_gnuplot(finding_list_t *findings) {
-    subprocess_result_t result = {0};
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     error_t ignored = ERROR_INIT;
     const char *const argv[] = {"gnuplot", "--version", NULL};
     const bool found =
@@ -434,44 +403,49 @@ static void find_gnuplot(finding_list_t *findings) {
     finding_t *finding =
         add(findings, &COMPONENTS[GNUPLOT], found, found ? result.out : "not on $PATH");
     finding->install = arena_keep(&findings->texts, package_install(&CHART_GNUPLOT));
-    subprocess_result_free(&result);
 }
 
 static void find_walls(finding_list_t *findings) {
-    walls_t walls = walls_find();
+    AUTO(walls_free) walls_t walls = walls_find();
     char *install = package_install(&BUBBLEWRAP);
     finding_t *finding = add(findings, &COMPONENTS[WALLS], walls.kind != WALLS_NONE, walls.detail);
     finding->install = arena_keep(&findings->texts, install);
-    walls_free(&walls);
 }
 
-static void find_mnist(finding_list_t *findings, const char *root) {
-    error_t why = ERROR_INIT;
-    char *folder = NULL;
-    const status_t status = dataset_find(root, &folder, &why);
-    finding_t *finding = add(findings, &COMPONENTS[MNIST], folder != NULL,
-                             status != STATUS_OK ? why.text
-                             : folder != NULL    ? folder
-                                                 : "neither data/mnist nor $MNIST_DIR has it");
-    if (status != STATUS_OK) {
-        finding->costs = "cases of mnist_train and mlp_train fail";
-        finding->install = "unset MNIST_DIR, then run reference_common/get_mnist.py";
+/* Each set once: workloads may share it. */
+static void find_files(finding_list_t *findings, const char *root) {
+    const workload_t *workload;
+    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++) {
+        const workload_files_t *files = workload->files;
+        bool known = files == NULL;
+        for (size_t k = 0; k < findings->n && !known; k++)
+            known = strcmp(findings->items[k].what, files->what) == 0;
+        if (known)
+            continue;
+        error_t why = ERROR_INIT;
+        AUTO_FREE char *folder = NULL;
+        const bool broken = files->find(root, &folder, &why) != STATUS_OK;
+        const finding_t finding = {.what = files->what,
+                                   .costs = broken ? files->broken_costs : files->costs,
+                                   .install = broken ? files->broken_install : files->install};
+        add(findings, &finding, folder != NULL,
+            broken           ? why.text
+            : folder != NULL ? folder
+                             : files->missing);
     }
-    free(folder);
 }
 
 /* Which Python, and why; an engine with the same as the one before says nothing. Returns the text. */
 static const char *find_interpreter(finding_list_t *findings, const char *root, const char *engine,
                                     const char *before) {
     error_t why = ERROR_INIT;
-    char *text = NULL;
+    AUTO_FREE char *text = NULL;
     const bool found = workers_describe_python(root, engine, &text, &why) == STATUS_OK;
     finding_t finding = COMPONENTS[PYTHON];
     if (before != NULL)
         finding.what = arena_format(&findings->texts, "Python, %s", engine);
     if (before == NULL || !found || strcmp(text, before) != 0)
         before = add(findings, &finding, found, found ? text : why.text)->detail;
-    free(text);
     return before;
 }
 
@@ -480,7 +454,8 @@ static void find_python(finding_list_t *findings, const char *root, const char *
                         int last) {
     static const char *const KEYS[] = {"what", "detail", "costs", "install"};
     error_t why = ERROR_INIT;
-    json_t *answer = doctor_ask_python(root, engine, &why), *item;
+    json_auto_t *answer = doctor_ask_python(root, engine, &why);
+    json_t *item;
     size_t i;
     json_array_foreach(answer, i, item) {
         const char *texts[4];
@@ -493,7 +468,6 @@ static void find_python(finding_list_t *findings, const char *root, const char *
     }
     for (int c = first; c <= last && answer == NULL; c++)
         add(findings, &COMPONENTS[c], false, why.text);
-    json_decref(answer);
 }
 
 /* "CPU, version 2.4.0", or why it does not start. */
@@ -514,7 +488,7 @@ static const char *own_worker_text(arena_t *texts, const own_worker_t *worker, c
 
 /* The contenders of the user's own, whose cases are skipped or fail if none of their workers starts. */
 static void find_own_engines(finding_list_t *findings, const char *root) {
-    text_list_t engines = {0};
+    AUTO(text_list_free) text_list_t engines = {0};
     error_t ignored = ERROR_INIT;
     own_engines(root, &engines, &ignored);
     for (size_t i = 0; i < engines.n; i++) {
@@ -523,21 +497,17 @@ static void find_own_engines(finding_list_t *findings, const char *root) {
         finding.install = arena_format(
             &findings->texts, "as its worker says, or mend reference_%s/worker.py", engine);
         bool found = false;
-        text_list_t states = {0};
+        AUTO(text_list_free) text_list_t states = {0};
         for (const char *const *device = OWN_DEVICES; *device != NULL; device++) {
-            own_worker_t worker = own_worker_ask(root, engine, *device);
+            AUTO(own_worker_free) own_worker_t worker = own_worker_ask(root, engine, *device);
             found = found || worker.hello != NULL;
             text_list_add_format(&states, "%s: %s", *device,
                                  own_worker_text(&findings->texts, &worker, engine));
-            own_worker_free(&worker);
         }
-        char *detail = text_list_join(&states, "; ");
+        AUTO_FREE char *detail = text_list_join(&states, "; ");
         text_make_plain(detail);
         add(findings, &finding, found, detail);
-        free(detail);
-        text_list_free(&states);
     }
-    text_list_free(&engines);
 }
 
 static void print_text(const finding_list_t *findings, bool brief) {
@@ -573,7 +543,7 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     find_nvtx(&findings);
     find_gnuplot(&findings);
     find_walls(&findings);
-    find_mnist(&findings, args->root);
+    find_files(&findings, args->root);
     const char *python = find_interpreter(&findings, args->root, "pytorch", NULL);
     find_python(&findings, args->root, "pytorch", NUMPY, TORCH_COMPILE);
     find_interpreter(&findings, args->root, "jax", python);

@@ -22,11 +22,9 @@ static const char *const PROCESSES_CHOICES[] = {"auto", "forked", "fresh",
 
 /* "sm90", "90" or "compute_90" mean "sm_90". The caller frees it. */
 static char *arch_hint(const char *found) {
-    char *likely = mem_format("sm_%s", found + strcspn(found, "0123456789"));
-    char *hint = sweep_arch_is_valid(likely) ? text_hint(likely, (const char *const[]){likely}, 1)
-                                             : text_hint(found, (const char *const[]){"native"}, 1);
-    free(likely);
-    return hint;
+    AUTO_FREE char *likely = mem_format("sm_%s", found + strcspn(found, "0123456789"));
+    return sweep_arch_is_valid(likely) ? text_hint(likely, (const char *const[]){likely}, 1)
+                                       : text_hint(found, (const char *const[]){"native"}, 1);
 }
 
 CLI_READER(cli_arch) {
@@ -34,22 +32,22 @@ CLI_READER(cli_arch) {
     *arch = text_split(given->items[given->n - 1], ',');
     for (size_t i = 0; i < arch->n; i++)
         if (!sweep_arch_is_valid(arch->items[i])) {
-            char *hint = arch_hint(arch->items[i]);
-            error_set(err, STATUS_USAGE, "--%s: found \"%s\", expected native, or sm_75 or later%s",
-                      option->name, arch->items[i], hint);
-            free(hint);
-            return STATUS_USAGE;
+            AUTO_FREE char *hint = arch_hint(arch->items[i]);
+            return error_set(err, STATUS_USAGE,
+                             "--%s: found \"%s\", expected native, or sm_75 or later%s",
+                             option->name, arch->items[i], hint);
         }
     return STATUS_OK;
 }
 
-static const char *in_environment(const char *name, const void *context) {
-    (void)context;
-    return getenv(name);
-}
-
 static CLI_READER(read_shard) {
-    return shard_read(given->items[given->n - 1], in_environment, NULL, field, err);
+    const char *text = given->items[given->n - 1];
+    shard_t *shard = field;
+    char rest;
+    return sscanf(text, "%u/%u%c", &shard->number, &shard->n, &rest) == 2 && shard->number >= 1 &&
+                   shard->number <= shard->n
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE, "--shard %s: expected I/N with 1 <= I <= N", text);
 }
 
 /* "6", or "5-12". */
@@ -146,8 +144,7 @@ const cli_option_t RUN_OPTIONS[] = {
     {"budget", "TIME", "begin no pass that would end later; with --quick: no case after it",
      SET(cli_time, budget_s)},
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
-    {"shard", "I/N", "part I of N of the groups of cases; auto[/N]: by Slurm, MPI, …",
-     SET(read_shard, shard)},
+    {"shard", "I/N", "part I of N of the groups of cases", SET(read_shard, shard)},
     {"seed", "N", "seed of the data and of the order of rounds (secret)",
      RANGE(cli_number64, seed, 0, INT64_MAX)},
     {"lock-clocks", "MHZ", "lock the GPU's SM clock for the run (needs root)",
@@ -228,12 +225,10 @@ static bool takes_value(const char *word) {
 
 /* "../mine" in PROJECT/results is "results/../mine". */
 static char *from_project(const char *project, const char *here, const char *path) {
-    char *absolute = path[0] == '/' ? mem_text(path) : fs_join(here, path);
+    AUTO_FREE char *absolute = path[0] == '/' ? mem_text(path) : fs_join(here, path);
     const size_t n = strlen(project);
     const bool below = strncmp(absolute, project, n) == 0 && absolute[n] == '/';
-    char *named = mem_text(below ? absolute + n + 1 : absolute);
-    free(absolute);
-    return named;
+    return mem_text(below ? absolute + n + 1 : absolute);
 }
 
 /* Is the value of an option, of n bytes, a path? */
@@ -246,7 +241,7 @@ static bool names_path(const char *option, size_t n, const char *value) {
 }
 
 text_list_t run_argv(const cli_args_t *args, const text_list_t *paths) {
-    char *project = folders_project(args->root), *here = getcwd(NULL, 0);
+    AUTO_FREE char *project = folders_project(args->root), *here = getcwd(NULL, 0);
     const bool elsewhere = here != NULL && strcmp(project, here) != 0;
     text_list_t argv = {0};
     for (size_t i = 0; i < args->n_argv; i++) {
@@ -256,14 +251,11 @@ text_list_t run_argv(const cli_args_t *args, const text_list_t *paths) {
         const bool named = equals != NULL
                                ? names_path(word, (size_t)(equals - word), path)
                                : names_path(before, strlen(before), path) || !takes_value(before);
-        char *own = elsewhere && i > 1 && named && text_list_has(paths, path)
-                        ? from_project(project, here, path)
-                        : mem_text(path);
+        AUTO_FREE char *own = elsewhere && i > 1 && named && text_list_has(paths, path)
+                                  ? from_project(project, here, path)
+                                  : mem_text(path);
         text_list_add_format(&argv, "%.*s%s", (int)(path - word), word, own);
-        free(own);
     }
-    free(project);
-    free(here);
     return argv;
 }
 
@@ -272,6 +264,7 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
     const text_list_t *sets = cli_all(args, "set");
     const text_list_t *workloads =
         cli_all(args, cli_has(args, "operator") ? "operator" : "workload");
+    AUTO(text_list_free)
     text_list_t argv = run_argv(args, workloads->n > 0 ? workloads : &args->operands);
     run_options_t options = {
         .root = args->root,
@@ -290,9 +283,6 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
     status_t status = cli_read(args, &options, err);
     if (status == STATUS_OK)
         status = check(args, &options, err);
-    if (status == STATUS_OK && options.shard.from != NULL && !options.quiet)
-        fprintf(stderr, "shard %u/%u, from %s\n", options.shard.number, options.shard.n,
-                options.shard.from);
     options.single.quick = options.quick;
     if (options.against != NULL && options.passes.most == 0)
         options.passes = (passes_asked_t){AGAINST_PASSES, AGAINST_PASSES};
@@ -302,7 +292,6 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
     if (status == STATUS_OK)
         status = go(&options, err);
     text_list_free(&options.passed_on);
-    text_list_free(&argv);
     return status;
 }
 
@@ -323,30 +312,25 @@ static status_t check_command(const cli_args_t *args, error_t *err) {
 status_t run_check_words(const char *root, const text_list_t *words, error_t *err) {
     run_options_t options = {.single.workload =
                                  ""}; /* any: of --workload, --variant and others depend */
-    cli_args_t args;
+    AUTO(cli_args_free) cli_args_t args = {0};
     TRY(run_parse(root, words, &args, err));
-    status_t status = cli_read(&args, &options, err);
-    if (status == STATUS_OK)
-        status = check(&args, &options, err);
-    if (status == STATUS_OK && args.operands.n > 0)
-        status = error_set(err, STATUS_USAGE, "bench run: found %s, expected options only",
-                           args.operands.items[0]);
-    cli_args_free(&args);
-    return status;
+    TRY(cli_read(&args, &options, err));
+    TRY(check(&args, &options, err));
+    if (args.operands.n > 0)
+        return error_set(err, STATUS_USAGE, "bench run: found %s, expected options only",
+                         args.operands.items[0]);
+    return STATUS_OK;
 }
 
 status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err) {
     static const cli_command_t RUN = {.name = "run", .options = RUN_OPTIONS};
-    text_list_t argv = {0};
+    AUTO(text_list_free) text_list_t argv = {0};
     text_list_add(&argv, "bench");
     text_list_add(&argv, "run");
-    for (size_t i = 0; i < words->n; i++)
-        text_list_add(&argv, words->items[i]);
-    status_t status = cli_parse(&RUN, (int)argv.n, argv.items, 2, args, err);
-    if (status == STATUS_OK)
-        args->root = root;
-    text_list_free(&argv);
-    return status;
+    text_list_add_all(&argv, words);
+    TRY(cli_parse(&RUN, (int)argv.n, argv.items, 2, args, err));
+    args->root = root;
+    return STATUS_OK;
 }
 
 /* The command line of `bench cluster`. */
@@ -360,8 +344,6 @@ const cli_option_t CLUSTER_OPTIONS[] = {
      CLI_RANGE(cli_number, cluster_options_t, n_shards, 1, MOST_SHARDS)},
     {"out", "DIR", "folder for scripts, logs, shards, merged runs and REPORT.md",
      SET_CLUSTER(cli_text, out)},
-    {"kind", "NAME=OPTS", "an array of its own for a kind of GPU: options of sbatch (repeatable)",
-     SET_CLUSTER(cli_texts, kinds)},
     {"gres", "G", "for sbatch, e.g. gpu:1", CLI_ASKED},
     {"constraint", "C", "for sbatch", CLI_ASKED},
     {"partition", "P", "for sbatch, also of the job that merges", CLI_ASKED},
@@ -382,24 +364,17 @@ static const char *const NOT_HANDED_ON[] = {"out",      "resume", "shard", "agai
 
 /* Operands, and with them the words after "--", which are options of bench run. */
 static status_t check_run(const cli_args_t *args, const cluster_options_t *options, error_t *err) {
-    cli_args_t given;
+    AUTO(cli_args_free) cli_args_t given = {0}, all = {0};
     TRY(run_parse(args->root, &options->run, &given, err));
     const char *ours = cli_first(&given, NOT_HANDED_ON);
-    cli_args_free(&given);
     if (ours != NULL)
         return error_set(err, STATUS_USAGE, "bench cluster: --%s of bench run cannot be handed on",
                          ours);
-    text_list_t words = {0};
-    for (size_t i = 0; i < options->run.n; i++)
-        text_list_add(&words, options->run.items[i]);
+    AUTO(text_list_free) text_list_t words = {0};
+    text_list_add_all(&words, &options->run);
     text_list_add_format(&words, "--shard=1/%u", options->n_shards);
-    status_t status = run_parse(args->root, &words, &given, err);
-    if (status == STATUS_OK) {
-        status = check_command(&given, err);
-        cli_args_free(&given);
-    }
-    text_list_free(&words);
-    return status;
+    TRY(run_parse(args->root, &words, &all, err));
+    return check_command(&all, err);
 }
 
 static void add_named(const cli_args_t *args, const char *const *names, text_list_t *to) {
@@ -415,10 +390,9 @@ static status_t check_plain(const cli_args_t *args, error_t *err) {
     for (size_t i = 0; i < args->n_argv; i++) {
         if (text_is_plain(args->argv[i]))
             continue;
-        char *word = text_plain(args->argv[i]);
-        error_set(err, STATUS_USAGE, "bench cluster: %s: expected no control characters", word);
-        free(word);
-        return STATUS_USAGE;
+        AUTO_FREE char *word = text_plain(args->argv[i]);
+        return error_set(err, STATUS_USAGE, "bench cluster: %s: expected no control characters",
+                         word);
     }
     return STATUS_OK;
 }
@@ -444,8 +418,7 @@ status_t cluster_command(const cli_args_t *args, error_t *err) {
     add_named(args, FOR_ALL, &options.for_all);
     add_named(args, FOR_SHARDS, &options.for_shards);
     const text_list_t *more = cli_all(args, "sbatch-option");
-    for (size_t i = 0; i < more->n; i++)
-        text_list_add(&options.for_shards, more->items[i]);
+    text_list_add_all(&options.for_shards, more);
     status_t status = check_all(args, &options, err);
     if (status == STATUS_OK)
         status = cluster_submit(&options, err);

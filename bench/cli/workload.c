@@ -34,32 +34,24 @@ enum { N_FILES = sizeof FILES / sizeof *FILES };
 
 /* `text` with every TEMPLATE_NAME replaced; the caller frees it. */
 static char *renamed(const char *text, const char *name) {
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     for (const char *at; (at = strstr(text, TEMPLATE_NAME)) != NULL;) {
         text_list_take(&parts, mem_text_n(text, (size_t)(at - text)));
         text = at + sizeof TEMPLATE_NAME - 1;
     }
     text_list_add(&parts, text);
-    char *joined = text_list_join(&parts, name);
-    text_list_free(&parts);
-    return joined;
+    return text_list_join(&parts, name);
 }
 
 static status_t write_file(const char *root, const char *file, const char *folder, const char *name,
                            error_t *err) {
-    char *from = mem_format("%s/%s/%s", root, TEMPLATE, file), *to = fs_join(folder, file);
-    char *text = NULL;
+    AUTO_FREE char *from = mem_format("%s/%s/%s", root, TEMPLATE, file),
+                   *to = fs_join(folder, file);
+    AUTO_FREE char *text = NULL;
     size_t size;
-    status_t status = fs_read(from, &text, &size, err);
-    if (status == STATUS_OK) {
-        char *own = renamed(text, name);
-        status = fs_write_atomic(to, own, strlen(own), err);
-        free(own);
-    }
-    free(text);
-    free(to);
-    free(from);
-    return status;
+    TRY(fs_read(from, &text, &size, err));
+    AUTO_FREE char *own = renamed(text, name);
+    return fs_write_atomic(to, own, strlen(own), err);
 }
 
 static status_t write_folder(const char *root, const char *folder, const char *name, error_t *err) {
@@ -76,7 +68,7 @@ static void print_folder(const char *folder) {
     output_print(stdout, "%s/\n", folder);
     for (size_t i = 0; i < N_FILES; i++)
         printf("  %-25s %s\n", FILES[i].name, FILES[i].what);
-    char *word = text_shell(folder);
+    AUTO_FREE char *word = text_shell(folder);
     printf("\nIt runs as it is. Each file says what to change; docs/your-kernel.md has the format. "
            "Next:\n"
            "  bench workload check %s --emulate     (is the kernel right? on the CPU)\n"
@@ -84,7 +76,6 @@ static void print_folder(const char *folder) {
            "  bench run --workload %s --quick\n"
            "  bench run --workload %s --quick --set device=cpu     (without a GPU)\n",
            word, word, word, word);
-    free(word);
 }
 
 static status_t refuse_taken(const char *name, error_t *err) {
@@ -95,11 +86,9 @@ static status_t refuse_taken(const char *name, error_t *err) {
         return error_set(err, STATUS_USAGE,
                          "bench workload new: \"%s\" is the name of a workload: choose another",
                          name);
-    char *folder = fs_from_here(d->folder);
-    error_set(err, STATUS_USAGE, "bench workload new: %s exists already: choose another name",
-              folder);
-    free(folder);
-    return STATUS_USAGE;
+    AUTO_FREE char *folder = fs_from_here(d->folder);
+    return error_set(err, STATUS_USAGE,
+                     "bench workload new: %s exists already: choose another name", folder);
 }
 
 static status_t check_name(const workload_options_t *options, error_t *err) {
@@ -120,19 +109,15 @@ static status_t check_name(const workload_options_t *options, error_t *err) {
 static status_t described_new(const workload_options_t *options, error_t *err) {
     TRY(check_name(options, err));
     const char *name = options->operands[0];
-    char *above = options->dir != NULL               ? mem_text(options->dir)
-                  : folders_installed(options->root) ? folders_project(options->root)
-                                                     : fs_join(options->root, "kernels");
-    char *folder = fs_join(above, name);
-    char *shown = fs_from_here(folder);
-    status_t status = fs_exists(folder) ? error_set(err, STATUS_USAGE, "%s: exists already", shown)
-                                        : write_folder(options->root, folder, name, err);
-    if (status == STATUS_OK)
-        print_folder(shown);
-    free(shown);
-    free(folder);
-    free(above);
-    return status;
+    AUTO_FREE char *above = options->dir != NULL               ? mem_text(options->dir)
+                            : folders_installed(options->root) ? folders_project(options->root)
+                                                               : fs_join(options->root, "kernels");
+    AUTO_FREE char *folder = fs_join(above, name);
+    AUTO_FREE char *shown = fs_from_here(folder);
+    TRY(fs_exists(folder) ? error_set(err, STATUS_USAGE, "%s: exists already", shown)
+                          : write_folder(options->root, folder, name, err));
+    print_folder(shown);
+    return STATUS_OK;
 }
 
 /* ==== bench workload import =================================================================== */
@@ -154,14 +139,13 @@ static char *line_of(const char *text, size_t n) {
 static status_t check_answer(const char *problem, const subprocess_result_t *answer, error_t *err) {
     if (answer->exit_code == 0)
         return STATUS_OK;
-    char *reason = line_of(answer->out, strcspn(answer->out, "\n"));
+    AUTO_FREE char *reason = line_of(answer->out, strcspn(answer->out, "\n"));
     if (answer->timed_out)
         error_set(err, STATUS_USAGE, "%s: not described within %d s", problem, TIMEOUT_S);
     else if (reason[0] != '\0')
         error_set(err, STATUS_USAGE, "%s", reason);
     else
         error_set(err, STATUS_FAILED, "%s: Python died: %.300s", problem, answer->err);
-    free(reason);
     return STATUS_USAGE;
 }
 
@@ -176,36 +160,24 @@ static bool is_quiet(const workload_options_t *options) {
 /* `*notes` are those of import_problem.py; the caller frees them. */
 static status_t write_imported(const workload_options_t *options, const char *folder, char **notes,
                                error_t *err) {
-    char *python, *script = fs_join(options->root, "reference_described/import_problem.py");
+    AUTO_FREE char *python = NULL;
+    AUTO_FREE char *script = fs_join(options->root, "reference_described/import_problem.py");
     const char *slash = strrchr(options->operands[0], '/');
-    char *mark = mem_format("import %s: ", slash != NULL ? slash + 1 : options->operands[0]);
-    subprocess_result_t answer = {0};
-    status_t status = workers_find_python(options->root, NULL, "pytorch", &python, err);
-    if (status == STATUS_OK) {
-        const char **argv = mem_zeroed(options->candidates.n + 6, sizeof *argv);
-        size_t n = 0;
-        argv[n++] = python;
-        argv[n++] = script;
-        if (options->train)
-            argv[n++] = TRAIN;
-        argv[n++] = folder;
-        argv[n++] = options->operands[0];
-        for (size_t i = 0; i < options->candidates.n; i++)
-            argv[n++] = options->candidates.items[i];
-        status =
-            subprocess_run_marked(argv, is_quiet(options) ? NULL : mark, TIMEOUT_S, &answer, err);
-        free(argv);
-        free(python);
-    }
-    if (status == STATUS_OK) {
-        status = check_answer(options->operands[0], &answer, err);
-        if (status == STATUS_OK)
-            *notes = mem_text(answer.out);
-        subprocess_result_free(&answer);
-    }
-    free(mark);
-    free(script);
-    return status;
+    AUTO_FREE char *mark =
+        mem_format("import %s: ", slash != NULL ? slash + 1 : options->operands[0]);
+    AUTO(subprocess_result_free) subprocess_result_t answer = {0};
+    TRY(workers_find_python(options->root, NULL, "pytorch", &python, err));
+    AUTO(text_list_free) text_list_t argv = {0};
+    text_list_add_words(&argv, python, script, NULL);
+    if (options->train)
+        text_list_add(&argv, TRAIN);
+    text_list_add_words(&argv, folder, options->operands[0], NULL);
+    text_list_add_all(&argv, &options->candidates);
+    TRY(subprocess_run_marked(text_list_argv(&argv), is_quiet(options) ? NULL : mark, TIMEOUT_S,
+                              &answer, err));
+    TRY(check_answer(options->operands[0], &answer, err));
+    *notes = mem_text(answer.out);
+    return STATUS_OK;
 }
 
 static text_list_t words_of_run(const workload_options_t *options) {
@@ -217,26 +189,18 @@ static text_list_t words_of_run(const workload_options_t *options) {
 
 /* `bench run --workload FOLDER`, with the options after "--". */
 static status_t run_folder(const workload_options_t *options, const char *folder, error_t *err) {
-    text_list_t words = words_of_run(options);
-    cli_args_t args;
+    AUTO(text_list_free) text_list_t words = words_of_run(options);
+    AUTO(text_list_free) text_list_t paths = {0}, argv = {0};
+    AUTO(cli_args_free) cli_args_t args = {0};
     text_list_add(&words, "--workload");
     text_list_add(&words, folder);
-    status_t status = run_parse(options->root, &words, &args, err);
-    if (status == STATUS_OK) {
-        text_list_t paths = {0}, argv; /* FOLDER may be gone when the run is read */
-        text_list_add(&paths, options->operands[0]);
-        for (size_t i = 0; i < options->candidates.n; i++)
-            text_list_add(&paths, options->candidates.items[i]);
-        argv = run_argv(options->args, &paths);
-        args.argv = (const char *const *)argv.items;
-        args.n_argv = argv.n;
-        status = run_command(&args, err);
-        cli_args_free(&args);
-        text_list_free(&paths);
-        text_list_free(&argv);
-    }
-    text_list_free(&words);
-    return status;
+    TRY(run_parse(options->root, &words, &args, err));
+    text_list_add(&paths, options->operands[0]); /* FOLDER may be gone when the run is read */
+    text_list_add_all(&paths, &options->candidates);
+    argv = run_argv(options->args, &paths);
+    args.argv = (const char *const *)argv.items;
+    args.n_argv = argv.n;
+    return run_command(&args, err);
 }
 
 /* In training mode the outputs may be others. */
@@ -257,7 +221,7 @@ static status_t check_oracle(const workload_options_t *options, const char *fold
 static status_t make_folder(const workload_options_t *options, const char *folder, error_t *err) {
     const char *slash = strrchr(options->operands[0], '/');
     const char *name = slash != NULL ? slash + 1 : options->operands[0];
-    char *notes = NULL;
+    AUTO_FREE char *notes = NULL;
     progress_t progress;
     progress_start(&progress, is_quiet(options), 0);
     progress_note(&progress, "import %s: Python loads PyTorch", name); /* which then tells more */
@@ -271,7 +235,6 @@ static status_t make_folder(const workload_options_t *options, const char *folde
     }
     progress_end(&progress);
     progress_free(&progress);
-    free(notes);
     return status;
 }
 
@@ -288,26 +251,21 @@ static status_t check_call(const workload_options_t *options, error_t *err) {
         if (!fs_exists(options->candidates.items[i]))
             return error_set(err, STATUS_USAGE, "--candidate %s: no such file",
                              options->candidates.items[i]);
-    text_list_t words = words_of_run(options);
-    const status_t status = run_check_words(options->root, &words, err);
-    text_list_free(&words);
-    return status;
+    AUTO(text_list_free) text_list_t words = words_of_run(options);
+    return run_check_words(options->root, &words, err);
 }
 
 static status_t described_import(const workload_options_t *options, error_t *err) {
     TRY(check_call(options, err));
     TRY(fs_check_temporary(err)); /* with --out it is needed later */
-    char *temporary = NULL;
+    AUTO(fs_remove_temporary) char *temporary = NULL;
     if (options->out == NULL)
         TRY(fs_temporary_folder(&temporary, err));
     /* Messages name the last part. */
-    char *folder = options->out != NULL ? mem_text(options->out) : fs_join(temporary, "imported");
-    status_t status = make_folder(options, folder, err);
-    if (status == STATUS_OK)
-        status = run_folder(options, folder, err);
-    fs_remove_temporary(&temporary);
-    free(folder);
-    return status;
+    AUTO_FREE char *folder =
+        options->out != NULL ? mem_text(options->out) : fs_join(temporary, "imported");
+    TRY(make_folder(options, folder, err));
+    return run_folder(options, folder, err);
 }
 
 /* ==== bench workload ========================================================================== */
@@ -359,10 +317,8 @@ static status_t unknown_subcommand(const char *name, error_t *err) {
     for (size_t i = 0; i < N_SUBCOMMANDS; i++)
         names[i] = SUBCOMMANDS[i].name;
     const vocabulary_t known = {"subcommand", "", names, N_SUBCOMMANDS};
-    char *complaint = vocabulary_complaint(&known, name);
-    error_set(err, STATUS_USAGE, "bench workload: %s", complaint);
-    free(complaint);
-    return STATUS_USAGE;
+    AUTO_FREE char *complaint = vocabulary_complaint(&known, name);
+    return error_set(err, STATUS_USAGE, "bench workload: %s", complaint);
 }
 
 /* Does the subcommand take every option that was given? */

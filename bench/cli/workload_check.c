@@ -23,45 +23,59 @@
 
 /* A line of what there may be none of. */
 static void print_names(const char *what, const text_list_t *names, const char *none, FILE *out) {
-    char *joined = text_list_join(names, ", ");
+    AUTO_FREE char *joined = text_list_join(names, ", ");
     fprintf(out, "  %-16s %s\n", what, names->n > 0 ? joined : none);
-    free(joined);
 }
 
 static status_t print_variants(const workload_t *workload, const char *root, FILE *out,
                                error_t *err) {
-    text_list_t rungs = {0}, in_c = {0}, scripts = {0};
-    status_t status = workload_variants(workload, "cuda", root, &rungs, err);
-    if (status == STATUS_OK)
-        status = workload_variants(workload, ENGINE_C, root, &in_c, err);
-    if (status == STATUS_OK)
-        status = workload_scripts(workload, root, &scripts, err);
-    if (status == STATUS_OK) {
-        print_names("rungs", &rungs, "none: NN_NAME.cu is one", out);
-        if (in_c.n > 0)
-            print_names("in C", &in_c, "", out);
-        print_names("implementations", &scripts, "none: NAME.py with a function run is one", out);
+    AUTO(text_list_free) text_list_t rungs = {0}, in_c = {0}, scripts = {0};
+    TRY(workload_variants(workload, "cuda", root, &rungs, err));
+    TRY(workload_variants(workload, "cpu", root, &in_c, err));
+    TRY(workload_scripts(workload, root, &scripts, err));
+    print_names("rungs", &rungs, "none: NN_NAME.cu is one", out);
+    if (in_c.n > 0)
+        print_names("in C", &in_c, "", out);
+    print_names("implementations", &scripts, "none: NAME.py with a function run is one", out);
+    return STATUS_OK;
+}
+
+/* "f32, mixed (T f16, W f32, products f16)" */
+static void print_dtypes(const description_t *d, FILE *out) {
+    text_list_t texts = {0};
+    for (size_t i = 0; i < d->dtypes.n; i++) {
+        const described_dtype_t *type = &d->types[i];
+        const char *name = d->dtypes.items[i], *t = element_name(description_element(d, i));
+        text_list_t parts = {0};
+        for (int k = 0; k < ELEMENT_LETTERS; k++)
+            if (type->itemsizes[k] > 0 && (k != 'T' - 'A' || strcmp(t, name) != 0))
+                text_list_add_format(&parts, "%c %s", 'A' + k, element_name(type->elements[k]));
+        if (parts.n > 0 && type->math != NULL)
+            text_list_add_format(&parts, "products %s", type->math);
+        char *joined = text_list_join(&parts, ", ");
+        text_list_add_format(&texts, parts.n > 0 ? "%s (%s)" : "%s", name, joined);
+        free(joined);
+        text_list_free(&parts);
     }
-    text_list_free(&rungs);
-    text_list_free(&in_c);
-    text_list_free(&scripts);
-    return status;
+    print_names("dtypes", &texts, "", out);
+    text_list_free(&texts);
 }
 
 /* Name, summary, folder, params, rungs and implementations. */
 static status_t print_workload(const workload_t *workload, const char *root, FILE *out,
                                error_t *err) {
     const description_t *d = described_find(workload->name);
-    char *folder = fs_from_here(d->folder);
+    AUTO_FREE char *folder = fs_from_here(d->folder);
     fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
             "folder", folder);
-    free(folder);
     for (size_t p = 0; p < workload->n_params; p++) {
         const param_spec_t *param = &workload->params[p];
         fprintf(out, "  %-16s %s = %s (%s)\n", p == 0 ? "params" : "", param->name,
                 param->default_json, param->summary);
     }
-    print_names("dtypes", &d->dtypes, "", out);
+    print_dtypes(d, out);
+    if (d->has_c_reference)
+        fprintf(out, "  %-16s reference.c, in float64\n", "reference");
     return print_variants(workload, root, out, err);
 }
 
@@ -73,12 +87,10 @@ enum { TIMEOUT_S = 60 };
 /* ---- what the description says ---------------------------------------------------------------- */
 
 static char *shape_text(const described_array_t *array, const described_shape_t *shape) {
-    text_list_t sizes = {0};
+    AUTO(text_list_free) text_list_t sizes = {0};
     for (unsigned i = 0; i < array->n_dimensions; i++)
         text_list_add_format(&sizes, "%zu", shape->sizes[i]);
-    char *joined = text_list_join(&sizes, " × ");
-    text_list_free(&sizes);
-    return joined;
+    return text_list_join(&sizes, " × ");
 }
 
 static char *fill_text(const fill_t *fill, bool is_input) {
@@ -102,29 +114,26 @@ static char *fill_text(const fill_t *fill, bool is_input) {
 }
 
 static char *bounds_text(const description_t *d, const described_array_t *array) {
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     for (size_t i = 0; array->is_output && i < d->dtypes.n; i++) {
-        element_t dtype = ELEMENT_F32;
-        element_find(d->dtypes.items[i], &dtype);
-        const bounds_t bounds = array->bounds[dtype];
+        const bounds_t bounds = array->bounds[i];
         const char *of = d->dtypes.items[i];
-        if (isfinite(bounds.rel_l2) && bounds.rel_l2 > 0)
+        if (array->rel_l2[i] != NULL)
+            text_list_add_format(&parts, "%s: relative L2 %s", of,
+                                 expression_text(array->rel_l2[i]));
+        else if (isfinite(bounds.rel_l2) && bounds.rel_l2 > 0)
             text_list_add_format(&parts, "%s: relative L2 %g", of, bounds.rel_l2);
         if (isfinite(bounds.max_abs))
             text_list_add_format(&parts, bounds.max_abs > 0 ? "%s: largest %g" : "%s: exact", of,
                                  bounds.max_abs);
     }
-    char *joined = text_list_join(&parts, ", ");
-    text_list_free(&parts);
-    return joined;
+    return text_list_join(&parts, ", ");
 }
 
 static const char *role_text(const described_array_t *array) {
     if (array->is_output)
-        return array->is_input ? "in place" : "output";
-    if (array->is_weight)
-        return array->is_by_value ? "weights by value" : "weights";
-    return array->is_by_value ? "by value" : array->is_resident ? "resident" : "input";
+        return array->is_input ? "in place" : array->is_curve ? "curve" : "output";
+    return array->is_weight ? "weights" : array->is_resident ? "resident" : "input";
 }
 
 static void print_arrays(const description_t *d, const case_t *defaults) {
@@ -133,15 +142,17 @@ static void print_arrays(const description_t *d, const case_t *defaults) {
     table_t table;
     error_t ignored = ERROR_INIT; /* description_load() has computed the shapes */
     table_init(&table, HEADINGS, 6);
-    for (size_t i = 0; i < d->n_arrays; i++) {
-        const described_array_t *array = &d->arrays[i];
-        described_shape_t shape;
-        description_shape(d, i, defaults, &shape, &ignored);
-        table_add(&table, array->name);
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t n;
+    description_arrays(d, defaults, shapes, &n, &ignored);
+    for (size_t i = 0; i < n; i++) {
+        const described_array_t *array = shapes[i].array;
+        table_add(&table, shapes[i].name);
         table_add(&table, role_text(array));
-        table_add(&table, array->of_case ? "T" : element_name(array->element));
-        table_take(&table, shape_text(array, &shape));
-        table_take(&table, fill_text(&shape.fill, array->is_input));
+        const char letter[] = {array->letter, '\0'};
+        table_add(&table, array->letter != '\0' ? letter : element_name(array->element));
+        table_take(&table, shape_text(array, &shapes[i]));
+        table_take(&table, fill_text(&shapes[i].fill, array->is_input));
         table_take(&table, bounds_text(d, array));
     }
     table_print(&table, "", stdout);
@@ -151,6 +162,9 @@ static void print_arrays(const description_t *d, const case_t *defaults) {
 static void print_cost(const description_t *d, const case_t *defaults) {
     const workload_cost_t cost = described_cost(defaults);
     char bytes[UNITS_TEXT], memory[UNITS_TEXT];
+    if (d->steps != NULL)
+        printf("  %-16s %zu steps a call, at the default sizes\n", "training",
+               description_steps_of(d, defaults));
     printf("  %-16s ", "cost");
     if (d->cost.bytes == NULL && d->cost.flops == NULL)
         printf("not given: no limit is computed");
@@ -170,7 +184,7 @@ static status_t print_sweeps(const workload_t *workload, const char *root, error
                                          .sets = (const char *const[]){"device=cpu"},
                                          .n_sets = 1,
                                          .quick = quick};
-        sweep_t sweep;
+        AUTO(sweep_free) sweep_t sweep = {0};
         TRY(sweep_from_options(&options, root, &sweep, err));
         double most = 0;
         char text[UNITS_TEXT];
@@ -178,7 +192,6 @@ static status_t print_sweeps(const workload_t *workload, const char *root, error
             most = fmax(most, described_cost(&sweep.cases[i]).device_bytes);
         printf("  %-16s %zu sizes, up to %s of arrays\n", quick ? "quick sweep" : "full sweep",
                sweep.n_cases, units_bytes(text, most));
-        sweep_free(&sweep);
     }
     return STATUS_OK;
 }
@@ -188,16 +201,13 @@ static status_t print_sweeps(const workload_t *workload, const char *root, error
 /* Its outputs on two inputs, and whether they can be checked; not at the smallest sizes, where they may be few or the
  * same for all inputs (a softmax of one number). */
 static status_t try_outputs(contender_t *oracle, bool smallest, error_t *err) {
-    reference_t first = {0}, other = {0};
-    status_t status = contender_reference(oracle, 0, &first, err);
-    if (status == STATUS_OK && !smallest) {
-        status = contender_reference(oracle, secret_seed(), &other, err);
-        if (status == STATUS_OK)
-            status = contender_refuse_fakes(oracle, &first, &other, err);
+    AUTO(reference_free) reference_t first = {0}, other = {0};
+    TRY(contender_reference(oracle, 0, &first, err));
+    if (!smallest) {
+        TRY(contender_reference(oracle, secret_seed(), &other, err));
+        TRY(contender_refuse_fakes(oracle, &first, &other, err));
     }
-    reference_free(&first);
-    reference_free(&other);
-    return status;
+    return STATUS_OK;
 }
 
 /* Open the case as `variant`; the oracle also runs, as it does in `bench run`. The caller frees the reason, NULL
@@ -206,22 +216,26 @@ static char *try_variant(const case_t *spec, const char *variant, worker_link_t 
                          bool smallest) {
     const contender_settings_t settings = {
         .measure = MEASURE_DEFAULTS, .pass = 1, .seed = secret_seed(), .timeout_s = TIMEOUT_S};
-    case_t own = case_copy(spec);
+    AUTO(case_free) case_t own = case_copy(spec);
     contender_t contender;
     free(own.variant);
     own.variant = mem_text(variant);
     contender_init(&contender, &own, worker, NULL, &settings);
     contender.may_retry = false; /* a reference that hangs would do so again */
-    contender_open(&contender);
-    if (contender.active && strcmp(variant, "oracle") == 0) {
-        error_t err = ERROR_INIT;
-        if (try_outputs(&contender, smallest, &err) != STATUS_OK)
-            contender_drop(&contender, CASE_FAILED, err.text);
-    }
+    made_inputs_t made;
+    error_t err = ERROR_INIT;
+    status_t status = made_inputs_open(&own, worker, settings.seed, TIMEOUT_S, &made, &err);
+    contender.made = &made;
+    if (status == STATUS_OK)
+        contender_open(&contender);
+    if (status == STATUS_OK && contender.active && strcmp(variant, "oracle") == 0)
+        status = try_outputs(&contender, smallest, &err);
+    if (status != STATUS_OK)
+        contender_drop(&contender, CASE_FAILED, err.text);
     char *reason = contender.active ? NULL : mem_text(contender.result.reason);
     contender_finish(&contender);
     contender_free(&contender);
-    case_free(&own);
+    made_inputs_free(&made);
     return reason;
 }
 
@@ -231,10 +245,9 @@ typedef struct findings {
 
 static void note(findings_t *found, const case_t *spec, char *reason) {
     if (reason != NULL && !text_list_has(&found->reasons, reason)) {
-        char *sizes = example_sizes_text(spec);
+        AUTO_FREE char *sizes = example_sizes_text(spec);
         text_list_add(&found->reasons, reason);
         text_list_add_format(&found->problems, "%s: %s", sizes, reason);
-        free(sizes);
     }
     free(reason);
 }
@@ -253,11 +266,10 @@ static void try_case(const workload_t *workload, const case_t *spec, bool smalle
         return note(found, spec, mem_text(impossible.text));
     static const variant_t VARIANTS[] = {{"oracle", "float64"}, {"eager", NULL}};
     for (size_t i = 0; i < 2 && worker->running; i++) {
-        char *sizes = example_sizes_text(spec);
+        AUTO_FREE char *sizes = example_sizes_text(spec);
         const char *precision = VARIANTS[i].precision;
         progress_say(progress, "reference in %s on the CPU, %s",
                      precision != NULL ? precision : spec->dtype, sizes);
-        free(sizes);
         char *reason = try_variant(spec, VARIANTS[i].name, worker, smallest);
         if (worker->running || reason == NULL)
             note(found, spec, reason);
@@ -273,6 +285,92 @@ static status_t start_worker(workers_t *workers, const case_t *spec, worker_link
     return worker_link_start(*worker, TIMEOUT_S, err);
 }
 
+/* ---- reference.c ------------------------------------------------------------------------------ */
+
+/* More than sums in another order make of float64. */
+static const double SAME_REL_L2 = 1e-9;
+
+static status_t compile_reference(const case_t *spec, const char *root, program_list_t *programs,
+                                  error_t *err) {
+    const compile_options_t options = {.root = root, .without_cuda = true};
+    size_t index;
+    TRY(compile_add(&options, spec, NULL, programs, &index, err));
+    TRY(compile_all(&options, programs, err));
+    const program_t *program = &programs->items[index];
+    return program->status == PROGRAM_OK
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "reference.c: %s", program->reason);
+}
+
+/* Of these inputs; `program`: NULL for reference.py. */
+static status_t output_of(const case_t *spec, const program_t *program, worker_link_t *worker,
+                          made_inputs_t *made, reference_t *output, error_t *err) {
+    const contender_settings_t settings = {
+        .measure = MEASURE_DEFAULTS, .pass = 1, .seed = made->seed, .timeout_s = TIMEOUT_S};
+    contender_t contender;
+    contender_init(&contender, spec, worker, program, &settings);
+    contender.made = made;
+    contender.may_retry = false;
+    contender_open(&contender);
+    const status_t status = contender_reference(&contender, 0, output, err);
+    contender_finish(&contender);
+    contender_free(&contender);
+    return status;
+}
+
+static status_t compare_outputs(const reference_t *python, const reference_t *in_c, error_t *err) {
+    for (size_t i = 0; i < python->names.n; i++) {
+        const npy_t *a = &python->arrays[i], *b = &in_c->arrays[i];
+        const double all = fmax(python->norms[i], in_c->norms[i]);
+        double squares = 0;
+        for (size_t k = 0; k < a->n; k++)
+            squares += (a->values[k] - b->values[k]) * (a->values[k] - b->values[k]);
+        if (!(squares <= SAME_REL_L2 * SAME_REL_L2 * all))
+            return error_set(err, STATUS_FAILED,
+                             "reference.c and reference.py differ in %s: relative L2 error %.1e, "
+                             "expected at most %.0e",
+                             python->names.items[i], sqrt(squares / all), SAME_REL_L2);
+    }
+    return STATUS_OK;
+}
+
+/* Does reference.c compute what `python`, the worker of reference.py, does? */
+static status_t compare_references(const case_t *spec, workers_t *workers, worker_link_t *python,
+                                   error_t *err) {
+    const workload_t *workload = workload_find(spec->workload);
+    made_inputs_t made;
+    case_t own[2] = {case_copy(spec), case_copy(spec)};
+    program_list_t programs = {0};
+    reference_t outputs[2];
+    memset(outputs, 0, sizeof outputs);
+    memset(&made, 0, sizeof made);
+    worker_link_t *in_c;
+    for (size_t i = 0; i < 2; i++)
+        free(own[i].variant);
+    own[0].variant = mem_text(workload->pytorch_oracle);
+    own[1].variant = mem_text(workload->c_oracle);
+    free(own[1].engine);
+    own[1].engine = mem_text("cpu");
+    status_t status = compile_reference(&own[1], workers->root, &programs, err);
+    if (status == STATUS_OK)
+        status = start_worker(workers, &own[1], &in_c, err);
+    if (status == STATUS_OK)
+        status = made_inputs_open(&own[0], python, secret_seed(), TIMEOUT_S, &made, err);
+    if (status == STATUS_OK)
+        status = output_of(&own[0], NULL, python, &made, &outputs[0], err);
+    if (status == STATUS_OK)
+        status = output_of(&own[1], programs.items, in_c, &made, &outputs[1], err);
+    if (status == STATUS_OK)
+        status = compare_outputs(&outputs[0], &outputs[1], err);
+    for (size_t i = 0; i < 2; i++) {
+        reference_free(&outputs[i]);
+        case_free(&own[i]);
+    }
+    made_inputs_free(&made);
+    program_list_free(&programs);
+    return status;
+}
+
 static status_t check_reference(const workload_t *workload, const char *root, error_t *err) {
     const description_t *d = described_find(workload->name);
     workers_t workers = {.root = root};
@@ -280,13 +378,17 @@ static status_t check_reference(const workload_t *workload, const char *root, er
     findings_t found = {0};
     progress_t progress;
     progress_start(&progress, false, 0);
-    case_t defaults = example_case(workload, d->dtypes.items[0], false);
+    AUTO(case_free) case_t defaults = example_case(workload, d->dtypes.items[0], false);
     progress_say(&progress, "starting Python with PyTorch");
     status_t status = start_worker(&workers, &defaults, &worker, err);
     for (size_t i = 0; status == STATUS_OK && worker->running && i < 2 * d->dtypes.n; i++) {
-        case_t spec = example_case(workload, d->dtypes.items[i / 2], i % 2 == 0);
+        AUTO(case_free) case_t spec = example_case(workload, d->dtypes.items[i / 2], i % 2 == 0);
+        error_t why = ERROR_INIT;
         try_case(workload, &spec, i % 2 == 0, worker, &progress, &found);
-        case_free(&spec);
+        if (workload->c_oracle != NULL && worker->running && found.problems.n == 0 &&
+            workload->allows(&spec) &&
+            compare_references(&spec, &workers, worker, &why) != STATUS_OK)
+            note(&found, &spec, mem_text(why.text));
     }
     workers_free(&workers);
     progress_end(&progress);
@@ -299,7 +401,6 @@ static status_t check_reference(const workload_t *workload, const char *root, er
         status = error_set(err, STATUS_USAGE, "%s: its reference is wrong, see above", d->name);
     text_list_free(&found.problems);
     text_list_free(&found.reasons);
-    case_free(&defaults);
     return status;
 }
 
@@ -307,14 +408,13 @@ status_t described_check_oracle(const workload_t *workload, const char *root, er
     const description_t *d = described_find(workload->name);
     workers_t workers = {.root = root};
     worker_link_t *worker;
-    case_t spec = example_case(workload, d->dtypes.items[0], false);
+    AUTO(case_free) case_t spec = example_case(workload, d->dtypes.items[0], false);
     status_t status = start_worker(&workers, &spec, &worker, err);
-    char *reason = status == STATUS_OK ? try_variant(&spec, "oracle", worker, false) : NULL;
+    AUTO_FREE char *reason =
+        status == STATUS_OK ? try_variant(&spec, "oracle", worker, false) : NULL;
     if (reason != NULL)
         status = error_set(err, STATUS_USAGE, "%s", reason);
-    free(reason);
     workers_free(&workers);
-    case_free(&spec);
     return status;
 }
 
@@ -323,18 +423,16 @@ status_t described_check_oracle(const workload_t *workload, const char *root, er
 /* A line for each. */
 static status_t print_wrong_scripts(const char *root, const char *python, const text_list_t *paths,
                                     error_t *err) {
-    char *script = fs_join(root, "reference_described/check_files.py");
-    const char **argv = mem_zeroed(paths->n + 3, sizeof *argv);
-    subprocess_result_t answer = {0};
-    argv[0] = python;
-    argv[1] = script;
-    for (size_t i = 0; i < paths->n; i++)
-        argv[2 + i] = paths->items[i];
-    status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &answer, err);
+    AUTO_FREE char *script = fs_join(root, "reference_described/check_files.py");
+    AUTO(text_list_free) text_list_t argv = {0};
+    AUTO(subprocess_result_free) subprocess_result_t answer = {0};
+    text_list_add_words(&argv, python, script, NULL);
+    text_list_add_all(&argv, paths);
+    status_t status = subprocess_run(text_list_argv(&argv), NULL, TIMEOUT_S, &answer, err);
     if (status == STATUS_OK && answer.exit_code != 0)
         status = error_set(err, STATUS_FAILED, "implementations cannot be read: %.300s",
                            answer.timed_out ? "Python did not end" : answer.err);
-    text_list_t lines = {0};
+    AUTO(text_list_free) text_list_t lines = {0};
     if (status == STATUS_OK)
         lines = text_split(answer.out, '\n');
     const size_t n_wrong = lines.n > 0 ? lines.n - 1 : 0; /* what is after the last line's end */
@@ -343,18 +441,14 @@ static status_t print_wrong_scripts(const char *root, const char *python, const 
     if (n_wrong > 0)
         status = error_set(err, STATUS_FAILED, "%zu of %zu implementations wrong, see above",
                            n_wrong, paths->n);
-    text_list_free(&lines);
-    subprocess_result_free(&answer);
-    free(argv);
-    free(script);
     return status;
 }
 
 /* They are read, not run: one may need a GPU, or build an extension for minutes. */
 static status_t check_scripts(const workload_t *workload, const char *root, size_t *n,
                               error_t *err) {
-    text_list_t stems = {0}, paths = {0};
-    char *python = NULL, *folder = workload_folder(root, workload);
+    AUTO(text_list_free) text_list_t stems = {0}, paths = {0};
+    AUTO_FREE char *python = NULL, *folder = workload_folder(root, workload);
     status_t status = workload_scripts(workload, root, &stems, err);
     for (size_t i = 0; i < stems.n; i++)
         text_list_add_format(&paths, "%s/%s.py", folder, stems.items[i]);
@@ -363,10 +457,6 @@ static status_t check_scripts(const workload_t *workload, const char *root, size
         status = workers_find_python(root, NULL, "python", &python, err);
     if (status == STATUS_OK && paths.n > 0)
         status = print_wrong_scripts(root, python, &paths, err);
-    free(python);
-    free(folder);
-    text_list_free(&paths);
-    text_list_free(&stems);
     return status;
 }
 
@@ -382,12 +472,11 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
     if (options->emulate)
         TRY(emulate_check_options(&emulation, err));
     TRY(print_workload(workload, root, stdout, err));
-    case_t defaults = workload_defaults(workload);
+    AUTO(case_free) case_t defaults = workload_defaults(workload);
     print_cost(d, &defaults);
     status_t status = print_sweeps(workload, root, err);
     putchar('\n');
     print_arrays(d, &defaults);
-    case_free(&defaults);
     putchar('\n');
     fflush(stdout);
     size_t n_scripts = 0;
@@ -397,12 +486,11 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
         status = error_within(err, "%s", d->name);
     if (status == STATUS_OK && options->emulate)
         status = emulate_rungs(&emulation, err);
-    char *word = text_shell(folder);
+    AUTO_FREE char *word = text_shell(folder);
     if (status == STATUS_OK)
         printf("ok: the description, and the reference at the smallest and the default sizes%s.\n"
                "Do the rungs compile?  bench compile --workload %s --arch sm_75,sm_90 --quick\n",
                n_scripts > 0 ? "; each implementation has a function run" : "", word);
-    free(word);
     return status;
 }
 

@@ -14,14 +14,13 @@ typedef struct cluster_options {
     text_list_t run;        /* the words after `bench run`: sweeps and options */
     text_list_t for_all;    /* options of sbatch, a word each, for every job */
     text_list_t for_shards; /* for the tasks of arrays */
-    text_list_t kinds;      /* "NAME=OPTIONS": an array for each kind of GPU; empty: one array */
     const char *container;  /* image for pyxis; NULL: none */
-    unsigned n_shards;      /* of each array */
-    bool dry_run;           /* print the scripts; write and submit nothing */
+    unsigned n_shards;
+    bool dry_run; /* print the scripts; write and submit nothing */
     FILE *print;
 } cluster_options_t;
 
-/* Write OUT/shard.sh (or shard-KIND.sh for each kind) and OUT/merge.sh, and submit them. */
+/* Write OUT/shard.sh and OUT/merge.sh, and submit them. */
 status_t cluster_submit(const cluster_options_t *options, error_t *err);
 
 #endif

@@ -25,14 +25,12 @@ static status_t write_file(const char *path, print_t print, const comparison_t *
                            error_t *err) {
     if (path == NULL)
         return STATUS_OK;
-    char *text;
+    AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     print(comparison, out);
     fclose(out);
-    status_t status = output_write_file(path, text, size, err);
-    free(text);
-    return status;
+    return output_write_file(path, text, size, err);
 }
 
 static status_t learn_floor(const compare_options_t *options, const comparison_t *comparison,
@@ -99,20 +97,19 @@ static status_t learn_floors(const compare_options_t *options, const record_t *r
     TRY(floors_learn(&runs[0], runs + 2, options->floors.n, floors, err));
     for (size_t i = 0; i < options->floors.n; i++) {
         error_t ignored = ERROR_INIT;
-        comparison_t comparison = {0};
+        AUTO(comparison_free) comparison_t comparison = {0};
         const comparison_options_t as_compared = {.phases = &options->phases,
                                                   .threshold_frac = options->threshold_frac};
         if (comparison_make(&runs[0], &runs[2 + i], &as_compared, &comparison, &ignored) ==
             STATUS_OK)
             floors_add_groups(*floors, &comparison);
-        comparison_free(&comparison);
     }
     return STATUS_OK;
 }
 
 static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
-    comparison_t comparison = {0};
+    AUTO(comparison_free) comparison_t comparison = {0};
     floors_t *floors = NULL;
     status_t status = options->floors.n > 0 ? learn_floors(options, runs, &floors, err)
                                             : floors_load(runs[0].folder, &floors, err);
@@ -127,14 +124,12 @@ static status_t compare_loaded(const compare_options_t *options, const record_t 
         status = report(options, &comparison, err);
     else if (comparison.n_pairs > 0) /* no case can be compared: each with its reason */
         (options->json ? compare_print_json : print_all)(&comparison, options->print);
-    comparison_free(&comparison);
     floors_free(floors);
     return status;
 }
 
-static status_t load_and_compare(const compare_options_t *options, const text_list_t *phases,
-                                 error_t *err) {
-    text_list_t folders = {0};
+static status_t load_and_compare(const compare_options_t *options, error_t *err) {
+    AUTO(text_list_free) text_list_t folders = {0};
     record_t *runs;
     status_t status = STATUS_OK;
     for (size_t i = 0; i < 2 + options->floors.n; i++)
@@ -142,22 +137,15 @@ static status_t load_and_compare(const compare_options_t *options, const text_li
     for (size_t i = 0; i < folders.n && status == STATUS_OK; i++)
         status = check_schema(folders.items[i], err);
     if (status == STATUS_OK)
-        status = records_load((const char *const *)folders.items, folders.n, phases, &runs, err);
+        status = records_load((const char *const *)folders.items, folders.n, &runs, err);
     if (status == STATUS_OK) {
         status = compare_loaded(options, runs, err);
         records_free(runs, folders.n);
     }
-    text_list_free(&folders);
     return status;
 }
 
 status_t compare_runs(const compare_options_t *options, error_t *err) {
-    text_list_t needed = {0};
-    /* Saved floors need every phase: later comparisons may choose others. */
-    const bool only = comparison_phases(&options->phases, &needed) && !options->save_floor;
-    status_t status = check_files(options, err);
-    if (status == STATUS_OK)
-        status = load_and_compare(options, only ? &needed : NULL, err);
-    text_list_free(&needed);
-    return status;
+    TRY(check_files(options, err));
+    return load_and_compare(options, err);
 }

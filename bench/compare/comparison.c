@@ -30,15 +30,6 @@ static const char *const DEFAULTS[][N_NAMES] = {{"host_to_host", "total"},
                                                 {"cold_total"}};
 enum { N_DEFAULTS = sizeof DEFAULTS / sizeof *DEFAULTS };
 
-bool comparison_phases(const text_list_t *asked, text_list_t *needed) {
-    for (size_t i = 0; i < N_DEFAULTS && asked->n == 0; i++)
-        for (size_t k = 0; k < N_NAMES && DEFAULTS[i][k] != NULL; k++)
-            text_list_add(needed, DEFAULTS[i][k]);
-    for (size_t i = 0; i < asked->n; i++)
-        text_list_add(needed, asked->items[i]);
-    return !text_list_has(asked, "all");
-}
-
 /* Add the phase if `result` has times of it, and `other` too unless NULL. */
 static bool add_phase(text_list_t *names, const case_result_t *result, const case_result_t *other,
                       const char *name) {
@@ -124,13 +115,13 @@ static void add_cells(pair_t *pair, const text_list_t *names) {
 /* The cells of a pair whose times may be compared; else why not. */
 static void open_timed(pair_t *pair, const text_list_t *phases, const text_list_t *allow,
                        arena_t *texts) {
+    AUTO(text_list_free)
     text_list_t names = comparison_common_phases(pair->base, pair->candidate, phases);
     char *obstacle = guard_pair(pair->base, pair->candidate, &names, allow);
     if (obstacle != NULL)
         settle(pair, PAIR_INCOMPARABLE, arena_keep(texts, obstacle));
     else
         add_cells(pair, &names);
-    text_list_free(&names);
 }
 
 /* Fill in the cells of a pair, or its verdict if it has none. */
@@ -149,6 +140,7 @@ static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t
 static void make_pairs(comparison_t *comparison, const text_list_t *phases,
                        const text_list_t *allow) {
     const record_t *base = comparison->base, *candidate = comparison->candidate;
+    AUTO(record_index_free)
     record_index_t in_base = record_index_make(base), in_candidate = record_index_make(candidate);
     size_t n = base->n_cases + candidate->n_cases;
     comparison->pairs = mem_zeroed(n + 1, sizeof *comparison->pairs);
@@ -164,8 +156,6 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
             .id = own->spec.id, .base = second ? NULL : own, .candidate = second ? own : other};
         pair_open(pair, phases, allow, &comparison->texts);
     }
-    record_index_free(&in_base);
-    record_index_free(&in_candidate);
 }
 
 /* ---- deciding -------------------------------------------------------------------------------- */
@@ -313,7 +303,7 @@ static status_t check_phases(const comparison_t *comparison, const text_list_t *
                              error_t *err) {
     if (comparison->n_cells > 0 || comparison->counts[PAIR_BROKEN] > 0)
         return STATUS_OK;
-    char *names = text_list_join(phases, ", "), *why = NULL;
+    AUTO_FREE char *names = text_list_join(phases, ", "), *why = NULL;
     if (comparison->n_pairs > 0)
         why = mem_format(" (%s: %s)", comparison->pairs[0].id, comparison->pairs[0].reason);
     status_t status =
@@ -321,8 +311,6 @@ static status_t check_phases(const comparison_t *comparison, const text_list_t *
                   "%s and %s have nothing to compare%s%s: no case has times in both%s",
                   comparison->base->folder, comparison->candidate->folder,
                   phases->n > 0 ? " in " : "", names, why != NULL ? why : "");
-    free(why);
-    free(names);
     return status;
 }
 

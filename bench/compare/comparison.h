@@ -104,9 +104,6 @@ status_t guard_check_allow(const text_list_t *allow, error_t *err);
 char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
                     const case_result_t *candidate);
 
-/* The phases needed to compare `asked` (empty: the default ones). False if all are. */
-bool comparison_phases(const text_list_t *asked, text_list_t *needed);
-
 /* The phases of `asked` (empty: the default ones) that have times in `result`, and in `other`
  * unless NULL; the caller frees them. */
 text_list_t comparison_common_phases(const case_result_t *result, const case_result_t *other,

@@ -4,11 +4,8 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "compare/comparison.h"
-#include "io/fs.h"
 #include "io/json.h"
 #include "io/output.h"
-#include "plot/axes.h"
-#include "plot/gnuplot.h"
 #include "results/conditions.h"
 #include "results/record.h"
 
@@ -16,8 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ==== series ================================================================================== */
 
 typedef struct history_point {
     double median, low, high; /* ns; 95 % interval of the median */
@@ -50,12 +45,11 @@ static const phase_t *timed_in(const case_result_t *result, const char *phase) {
 static char *obstacle_of(const case_result_t *before, const case_result_t *result,
                          const char *phase, const text_list_t *allow) {
     static const char *const NAMES[] = {"the runs before", "this one"};
-    text_list_t phases = {0};
+    AUTO(text_list_free) text_list_t phases = {0};
     text_list_add(&phases, phase);
     char *why = conditions_of_case(result, &phases, allow);
     if (why == NULL && before != NULL)
         why = conditions_of_pair(before, result, &phases, allow, NAMES);
-    text_list_free(&phases);
     return why;
 }
 
@@ -67,11 +61,10 @@ static history_t series_of(const char *id, const char *phase, const record_t *ru
     for (size_t r = 0; r < n_runs; r++) {
         const case_result_t *result = record_index_find(&indexes[r], id);
         const phase_t *found = timed_in(result, phase);
-        char *why = found != NULL ? obstacle_of(before, result, phase, allow) : NULL;
+        AUTO_FREE char *why = found != NULL ? obstacle_of(before, result, phase, allow) : NULL;
         if (why != NULL)
             text_list_add_format(&series.left_out, "%s: %s", runs[r].name, why);
         const bool timed = found != NULL && why == NULL;
-        free(why);
         series.n_times += timed;
         series.points[r] = (history_point_t){NAN, NAN, NAN};
         if (!timed)
@@ -97,7 +90,7 @@ static history_list_t collect(const record_t *runs, size_t n_runs,
                               const history_options_t *options) {
     history_list_t list = {0};
     const char *case_id = options->case_id;
-    record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
+    AUTO_FREE record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
     for (size_t r = 0; r < n_runs; r++)
         indexes[r] = record_index_make(&runs[r]);
     for (size_t r = 0; r < n_runs; r++)
@@ -106,17 +99,16 @@ static history_list_t collect(const record_t *runs, size_t n_runs,
             if (is_calibration(&result->spec) || !is_first(indexes, r, result->spec.id) ||
                 (case_id != NULL && strcmp(case_id, result->spec.id) != 0))
                 continue;
+            AUTO(text_list_free)
             text_list_t names = comparison_common_phases(result, NULL, &options->phases);
             for (size_t p = 0; p < names.n; p++) {
                 mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
                 list.items[list.n++] = series_of(result->spec.id, names.items[p], runs, indexes,
                                                  n_runs, &options->allow);
             }
-            text_list_free(&names);
         }
     for (size_t r = 0; r < n_runs; r++)
         record_index_free(&indexes[r]);
-    free(indexes);
     return list;
 }
 
@@ -213,8 +205,6 @@ static json_t *series_to_json(const history_t *series) {
                      "not_comparable", json_texts(&series->left_out));
 }
 
-/* ==== output ================================================================================== */
-
 static void print_json(const history_options_t *options, const history_list_t *list) {
     json_t *all = json_array();
     for (size_t i = 0; i < list->n; i++)
@@ -224,96 +214,14 @@ static void print_json(const history_options_t *options, const history_list_t *l
     json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), options->print);
 }
 
-/* ---- charts -------------------------------------------------------------------------------------- */
-
-enum { MOST_LABELS = 40, LONGEST_LABEL = 20 };
-
-static void write_runs(const history_t *series, const record_t *runs, chart_t *chart) {
-    size_t stride = 1 + (series->n_runs - 1) / MOST_LABELS;
-    chart_row(chart, "# run, median, ends of its 95 %% interval (µs)\n"
-                     "run median low high label");
-    for (size_t r = 0; r < series->n_runs; r++) {
-        char *label = mem_format("%.*s", LONGEST_LABEL, runs[r].name);
-        const char *valid = arena_keep(&chart->texts, text_utf8(label));
-        chart_row(chart, "%zu %s %s %s %s", r + 1, chart_us(chart, series->points[r].median),
-                  chart_us(chart, series->points[r].low), chart_us(chart, series->points[r].high),
-                  chart_quote(chart, r % stride == 0 ? valid : ""));
-        free(label);
-    }
-}
-
-static void write_axes(const history_t *series, chart_t *chart) {
-    double low = INFINITY, high = 0;
-    for (size_t r = 0; r < series->n_runs; r++) {
-        const history_point_t *point = &series->points[r];
-        low = fmin(low, fmin(point->low, point->median));
-        high = fmax(high, fmax(point->high, point->median));
-    }
-    /* At least a few per cent, so that noise does not fill the chart. */
-    static const double LEAST_SPAN = 0.04;
-    double middle = (low + high) / 2, half = fmax((high - low) / 2, LEAST_SPAN / 2 * middle);
-    chart_numbers(chart, "y_low=%.10g y_high=%.10g n_runs=%zu",
-                  fmax(middle - 1.15 * half, 0) / 1000, (middle + 1.15 * half) / 1000,
-                  series->n_runs);
-}
-
-/* `target` lacks the chart's name and footer. */
-static status_t draw(const history_t *series, const record_t *runs, chart_target_t target,
-                     const text_list_t *formats, text_list_t *files, error_t *err) {
-    enum { HEIGHT = 440 };
-    chart_t chart = {0};
-    chart_init(&chart, "history");
-    chart.title = series->id;
-    chart.note = chart_format(&chart, "phase %s, median and its 95 %% interval", series->phase);
-    chart_size(&chart, 0, HEIGHT);
-    write_axes(series, &chart);
-    write_runs(series, runs, &chart);
-    char *title = mem_format("%s_%s", series->id, series->phase), *name = fs_file_name(title);
-    free(title);
-    char *footer = mem_format("%zu runs, from %s to %s", series->n_runs, runs[0].name,
-                              runs[series->n_runs - 1].name);
-    target.name = name;
-    target.footer = footer;
-    status_t status = chart_write(&chart, &target, formats, err);
-    for (size_t i = 0; i < formats->n && status == STATUS_OK; i++)
-        text_list_add_format(files, "%s/%s.%s", target.folder, name, formats->items[i]);
-    free(footer);
-    free(name);
-    chart_free(&chart);
-    return status;
-}
-
-/* Create options->out, and in it <case>_<phase>.dat and a chart in each format for every series
- * shown. Adds the paths of the charts to `files`. */
-static status_t draw_all(const history_options_t *options, const history_list_t *list,
-                         const record_t *runs, text_list_t *files, error_t *err) {
-    text_list_t formats = {0};
-    char *scripts = fs_join(options->root, "plots"), *gnuplot = NULL;
-    status_t status = chart_formats(options->format, &formats, err);
-    if (status == STATUS_OK)
-        status = chart_find_gnuplot(&gnuplot, err);
-    if (status == STATUS_OK)
-        status = fs_make_folders(options->out, err);
-    const chart_target_t target = {
-        .folder = options->out, .scripts = scripts, .gnuplot = gnuplot, .size_label = ""};
-    for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
-        if (is_shown(&list->items[i], options) && list->items[i].n_times > 0)
-            status = draw(&list->items[i], runs, target, &formats, files, err);
-    free(gnuplot);
-    free(scripts);
-    text_list_free(&formats);
-    return status;
-}
-
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static status_t report(const history_options_t *options, const history_list_t *list,
                        const record_t *runs, error_t *err) {
     if (list->n == 0 && options->case_id != NULL) {
-        char *hint = record_hint(&runs[0], options->case_id);
-        error_set(err, STATUS_USAGE, "--case %s: no run has that case%s", options->case_id, hint);
-        free(hint);
-        return STATUS_USAGE;
+        AUTO_FREE char *hint = record_hint(&runs[0], options->case_id);
+        return error_set(err, STATUS_USAGE, "--case %s: no run has that case%s", options->case_id,
+                         hint);
     }
     if (list->n == 0 && options->phases.n > 0)
         return error_set(err, STATUS_USAGE, "--phase %s: no case of these runs has times in it",
@@ -322,37 +230,24 @@ static status_t report(const history_options_t *options, const history_list_t *l
         print_json(options, list);
     else
         print_table(options, list);
-    if (options->out == NULL)
-        return STATUS_OK;
-    text_list_t files = {0};
-    status_t status = draw_all(options, list, runs, &files, err);
-    for (size_t i = 0; i < files.n && !options->json; i++)
-        output_print(options->print, "%s\n", files.items[i]);
-    text_list_free(&files);
-    return status;
+    return STATUS_OK;
 }
 
 /* Each run must be comparable with the one before. */
 static status_t check_runs(const record_t *runs, size_t n_runs, const text_list_t *allow,
                            error_t *err) {
-    text_list_t allowed = {0};
-    status_t status = guard_check_allow(allow, err);
-    for (size_t r = 1; r < n_runs && status == STATUS_OK; r++)
-        status = guard_runs(&runs[r - 1], &runs[r], allow, &allowed, err);
-    text_list_free(&allowed);
-    return status;
+    AUTO(text_list_free) text_list_t allowed = {0};
+    TRY(guard_check_allow(allow, err));
+    for (size_t r = 1; r < n_runs; r++)
+        TRY(guard_runs(&runs[r - 1], &runs[r], allow, &allowed, err));
+    return STATUS_OK;
 }
 
 status_t history_runs(const history_options_t *options, error_t *err) {
     const size_t n = options->runs->n;
     record_t *runs;
-    text_list_t needed = {0};
-    const bool only = comparison_phases(&options->phases, &needed);
-    status_t status = records_load((const char *const *)options->runs->items, n,
-                                   only ? &needed : NULL, &runs, err);
-    text_list_free(&needed);
-    TRY(status);
-    status = check_runs(runs, n, &options->allow, err);
+    TRY(records_load((const char *const *)options->runs->items, n, &runs, err));
+    status_t status = check_runs(runs, n, &options->allow, err);
     if (status == STATUS_OK) {
         history_list_t list = collect(runs, n, options);
         status = report(options, &list, runs, err);

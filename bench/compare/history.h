@@ -15,11 +15,8 @@ typedef struct history_options {
     text_list_t allow;       /* as in `bench compare` */
     double least_frac;       /* smaller changes are not shown */
     const char *case_id;     /* only this case; or NULL */
-    const char *out;         /* draw charts into this folder; NULL: none */
-    const char *format;      /* "svg", "png" or "svg,png"; NULL: "svg" */
     bool all;                /* show cases without a change, too */
     bool json;
-    const char *root; /* the project's folder: gnuplot scripts are in <root>/plots */
     FILE *print;
 } history_options_t;
 

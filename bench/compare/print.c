@@ -64,9 +64,8 @@ static void add_pair(table_t *table, const comparison_t *comparison, const pair_
         table_add(table, units_time(text, cell->candidate->summary.median));
         table_take(table, cell_change(&cell->test->gate));
         table_take(table, threshold_text(&cell->test->gate, comparison->threshold_frac));
-        char *why = first ? pair_why(pair) : NULL;
+        AUTO_FREE char *why = first ? pair_why(pair) : NULL;
         table_take(table, style->text(why != NULL ? why : ""));
-        free(why);
         first = false;
     }
     if (pair->n_cells > 0)
@@ -126,16 +125,12 @@ static char *regressed_groups(const comparison_t *comparison) {
     }
     if (worst == NULL)
         return NULL;
-    char *size = size_text(&worst->test), *others = NULL;
+    AUTO_FREE char *size = size_text(&worst->test), *others = NULL;
     if (n > 1)
         others = mem_format(", and %zu more group%s", n - 1, n > 2 ? "s" : "");
-    char *name = group_name(worst);
-    char *text = mem_format("%s slower by %s, %zu of %zu cells%s", name, size, worst->test.n_moved,
-                            worst->test.n_cells, others != NULL ? others : "");
-    free(name);
-    free(size);
-    free(others);
-    return text;
+    AUTO_FREE char *name = group_name(worst);
+    return mem_format("%s slower by %s, %zu of %zu cells%s", name, size, worst->test.n_moved,
+                      worst->test.n_cells, others != NULL ? others : "");
 }
 
 static const char *group_verdict(const sweep_group_t *test) {
@@ -159,9 +154,8 @@ static void fill_groups(table_t *table, const comparison_t *comparison, const st
         const sweep_group_t *test = &group->test;
         if (test->n_cells == 0)
             continue;
-        char *name = group_name(group);
+        AUTO_FREE char *name = group_name(group);
         table_take(table, style->text(name));
-        free(name);
         table_add_format(table, "%zu", test->n_cells);
         table_take(table, change_text(test->log_ratio, test->low, test->high));
         table_add(table, group_verdict(test));
@@ -188,23 +182,19 @@ static bool any_undecided(const comparison_t *comparison) {
 /* "REGRESSED (50 cases: 1 regressed, 49 unchanged)" */
 static char *comparison_headline(const comparison_t *comparison) {
     const size_t *counts = comparison->counts;
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     for (size_t v = 0; v < PAIR_VERDICTS; v++)
         if (counts[v] > 0)
             text_list_add_format(&parts, "%zu %s", counts[v], pair_verdict_name((pair_verdict_t)v));
-    char *list = text_list_join(&parts, ", "), *groups = regressed_groups(comparison);
+    AUTO_FREE char *list = text_list_join(&parts, ", "), *groups = regressed_groups(comparison);
     const char *verdict = counts[PAIR_REGRESSED] > 0 || groups != NULL ? "REGRESSED"
                           : counts[PAIR_BROKEN] > 0                    ? "BROKEN"
                           : any_undecided(comparison) ? "no regression found, some undecided"
                           : comparison->n_cells == 0  ? "not comparable"
                                                       : "no regression";
-    char *text = mem_format("%s%s%s (%zu case%s: %s)", verdict, groups != NULL ? ": " : "",
-                            groups != NULL ? groups : "", comparison->n_pairs,
-                            comparison->n_pairs == 1 ? "" : "s", list);
-    free(groups);
-    free(list);
-    text_list_free(&parts);
-    return text;
+    return mem_format("%s%s%s (%zu case%s: %s)", verdict, groups != NULL ? ": " : "",
+                      groups != NULL ? groups : "", comparison->n_pairs,
+                      comparison->n_pairs == 1 ? "" : "s", list);
 }
 
 static void print_list(const text_list_t *list, const char *title, const char *bullet,
@@ -213,9 +203,8 @@ static void print_list(const text_list_t *list, const char *title, const char *b
         return;
     fprintf(out, "%s\n", title);
     for (size_t i = 0; i < list->n; i++) {
-        char *text = safe(list->items[i]);
+        AUTO_FREE char *text = safe(list->items[i]);
         fprintf(out, "%s%s\n", bullet, text);
-        free(text);
     }
     fputc('\n', out);
 }
@@ -264,12 +253,10 @@ static void print_method(const comparison_t *comparison, FILE *out) {
 
 void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     table_t table;
-    char *base = text_plain(comparison->base->folder),
-         *candidate = text_plain(comparison->candidate->folder);
+    AUTO_FREE char *base = text_plain(comparison->base->folder),
+                   *candidate = text_plain(comparison->candidate->folder);
     fprintf(out, "BASE       %s (passes: %zu)\nCANDIDATE  %s (passes: %zu)\n\n", base,
             comparison->n_passes[0], candidate, comparison->n_passes[1]);
-    free(base);
-    free(candidate);
     fill_table(&table, comparison, all, SIZE_MAX, &TERMINAL);
     table_print(&table, "\n", out);
     fill_groups(&table, comparison, &TERMINAL);
@@ -283,10 +270,8 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     print_list(&comparison->changes, "The runs differ in:", "  ", text_plain, out);
     if (comparison->n_cells > 0)
         print_method(comparison, out);
-    char *headline = comparison_headline(comparison), *plain = text_plain(headline);
+    AUTO_FREE char *headline = comparison_headline(comparison), *plain = text_plain(headline);
     fprintf(out, "%s%s\n", comparison->n_cells > 0 ? "\n" : "", plain);
-    free(headline);
-    free(plain);
 }
 
 void compare_print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out) {
@@ -317,11 +302,10 @@ void compare_print_floors(const comparison_t *comparison, const floors_t *floors
 static char *markdown_table(const comparison_t *comparison, size_t *left_out) {
     char *lines = NULL;
     for (size_t most = MOST_MARKDOWN_ROWS;; most /= 2) {
-        table_t table;
+        AUTO(table_free) table_t table = {0};
         *left_out = fill_table(&table, comparison, false, most, &MARKDOWN);
         if (table_rows(&table) > 0)
             lines = table_text(&table, TABLE_MARKDOWN);
-        table_free(&table);
         if (lines == NULL || strlen(lines) <= MOST_MARKDOWN_BYTES || most == 0)
             return lines;
         free(lines);
@@ -331,10 +315,9 @@ static char *markdown_table(const comparison_t *comparison, size_t *left_out) {
 
 void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     size_t left_out;
-    char *plain = comparison_headline(comparison), *headline = markdown_text(plain);
-    free(plain);
-    char *base = markdown_code(comparison->base->folder);
-    char *candidate = markdown_code(comparison->candidate->folder);
+    AUTO_FREE char *plain = comparison_headline(comparison), *headline = markdown_text(plain);
+    AUTO_FREE char *base = markdown_code(comparison->base->folder);
+    AUTO_FREE char *candidate = markdown_code(comparison->candidate->folder);
     fprintf(out, "### bench compare: %s\n\n%s → %s (passes: %zu, %zu)\n\n", headline, base,
             candidate, comparison->n_passes[0], comparison->n_passes[1]);
     char *lines = markdown_table(comparison, &left_out);
@@ -343,20 +326,16 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     free(lines);
     if (left_out > 0)
         fprintf(out, "%zu more case%s not shown.\n\n", left_out, left_out == 1 ? " is" : "s are");
-    table_t groups;
+    AUTO(table_free) table_t groups = {0};
     fill_groups(&groups, comparison, &MARKDOWN);
     if (table_rows(&groups) > 0) {
         lines = table_text(&groups, TABLE_MARKDOWN);
         fprintf(out, "%s\n%s\n", lines, FINDS);
         free(lines);
     }
-    table_free(&groups);
     print_list(&comparison->allowed, "Allowed to differ:\n", "- ", markdown_text, out);
     print_list(&comparison->changes, "The runs differ in:\n", "- ", markdown_text, out);
     print_method(comparison, out);
-    free(headline);
-    free(base);
-    free(candidate);
 }
 
 /* ==== JSON ==================================================================================== */
@@ -409,7 +388,7 @@ void compare_print_json(const comparison_t *comparison, FILE *out) {
     for (size_t v = 0; v < PAIR_VERDICTS; v++)
         json_object_set_new(counts, pair_verdict_name((pair_verdict_t)v),
                             json_integer((json_int_t)comparison->counts[v]));
-    char *headline = comparison_headline(comparison);
+    AUTO_FREE char *headline = comparison_headline(comparison);
     json_t *json =
         json_pack("{s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:[I, I], s:I, s:I, s:o, s:o, s:o, "
                   "s:o}",
@@ -422,7 +401,6 @@ void compare_print_json(const comparison_t *comparison, FILE *out) {
                   (json_int_t)comparison->n_floor_runs, "allowed", json_texts(&comparison->allowed),
                   "changes", json_texts(&comparison->changes), "groups", groups, "cases", cases);
     json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
-    free(headline);
 }
 
 /* ==== JUnit =================================================================================== */
@@ -498,7 +476,7 @@ void compare_print_junit(const comparison_t *comparison, FILE *out) {
     const size_t groups = count_regressed_groups(comparison);
     size_t failures = groups + counts[PAIR_REGRESSED] + counts[PAIR_BROKEN];
     size_t skipped = counts[PAIR_UNDECIDED] + counts[PAIR_MISSING] + counts[PAIR_INCOMPARABLE];
-    arena_t texts = {0};
+    AUTO(arena_free) arena_t texts = {0};
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"bench compare\" "
             "tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n  <properties>\n",
@@ -515,5 +493,4 @@ void compare_print_junit(const comparison_t *comparison, FILE *out) {
     for (size_t i = 0; i < comparison->n_pairs; i++)
         put_case(out, &comparison->pairs[i], &texts);
     fputs("</testsuite>\n", out);
-    arena_free(&texts);
 }

@@ -43,10 +43,8 @@ static char *default_folder(const repeat_options_t *options) {
     time_t now = time(NULL);
     struct tm local;
     strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    char *project = folders_project(options->root);
-    char *folder = mem_format("%s/results/repeat-%s", project, text);
-    free(project);
-    return folder;
+    AUTO_FREE char *project = folders_project(options->root);
+    return mem_format("%s/results/repeat-%s", project, text);
 }
 
 static text_list_t command_of(const repeat_options_t *options, const char *program,
@@ -54,34 +52,25 @@ static text_list_t command_of(const repeat_options_t *options, const char *progr
     text_list_t argv = {0};
     text_list_add(&argv, program);
     text_list_add(&argv, "run");
-    for (size_t i = 0; i < options->run_options.n; i++)
-        text_list_add(&argv, options->run_options.items[i]);
+    text_list_add_all(&argv, &options->run_options);
     if (options->quiet)
         text_list_add(&argv, "--quiet");
     text_list_add(&argv, "--out");
     text_list_add(&argv, folder);
-    char *header = fs_join(folder, "run.json");
+    AUTO_FREE char *header = fs_join(folder, "run.json");
     if (options->resume && fs_exists(header))
         text_list_add(&argv, "--resume");
-    free(header);
     text_list_add(&argv, "--");
-    for (size_t i = 0; i < options->operands->n; i++)
-        text_list_add(&argv, options->operands->items[i]);
+    text_list_add_all(&argv, options->operands);
     return argv;
 }
 
 static status_t make_run(const repeat_options_t *options, const char *program, const char *folder,
                          bool *broken, error_t *err) {
-    text_list_t command = command_of(options, program, folder);
-    const char **argv = mem_zeroed(command.n + 1, sizeof *argv);
-    for (size_t i = 0; i < command.n; i++)
-        argv[i] = command.items[i];
+    AUTO(text_list_free) text_list_t command = command_of(options, program, folder);
     int exit_code = 0;
     bool interrupted = false;
-    status_t status = foreground_run(argv, &exit_code, &interrupted, err);
-    free(argv);
-    text_list_free(&command);
-    TRY(status);
+    TRY(foreground_run(text_list_argv(&command), &exit_code, &interrupted, err));
     if (interrupted)
         return error_set(err, STATUS_FAILED,
                          "interrupted: continue with the same command, --out and --resume");
@@ -94,9 +83,9 @@ static status_t make_run(const repeat_options_t *options, const char *program, c
 
 status_t repeat_sweeps(const repeat_options_t *options, error_t *err) {
     repeat_options_t saved = *options;
-    text_list_t runs = {0};
-    char *top = options->out != NULL ? mem_text(options->out) : default_folder(options);
-    char *program = NULL;
+    AUTO(text_list_free) text_list_t runs = {0};
+    AUTO_FREE char *top = options->out != NULL ? mem_text(options->out) : default_folder(options);
+    AUTO_FREE char *program = NULL;
     bool broken = false;
     status_t status = fs_executable(&program, err);
     for (unsigned k = 1; k <= options->times && status == STATUS_OK; k++) {
@@ -111,9 +100,6 @@ status_t repeat_sweeps(const repeat_options_t *options, error_t *err) {
     if (status == STATUS_OK && broken)
         status = error_set(err, STATUS_FAILED,
                            "a case was wrong or failed: only cases that are ok in two runs count");
-    free(program);
-    free(top);
-    text_list_free(&runs);
     return status;
 }
 
@@ -259,7 +245,7 @@ static void compare_speedups(repeat_t *repeat, const comparison_set_list_t *a,
 }
 
 static void compare_headlines(repeat_t *repeat, const record_t *a, const record_t *b) {
-    text_list_t workloads = {0};
+    AUTO(text_list_free) text_list_t workloads = {0};
     for (size_t i = 0; i < a->n_cases; i++)
         if (!is_calibration(&a->cases[i].spec))
             text_list_add_new(&workloads, a->cases[i].spec.workload);
@@ -270,18 +256,16 @@ static void compare_headlines(repeat_t *repeat, const record_t *a, const record_
         comparison_set_list_free(&one);
         comparison_set_list_free(&other);
     }
-    text_list_free(&workloads);
 }
 
 static void compare_runs(repeat_t *repeat, const record_t *a, const record_t *b) {
-    record_index_t index = record_index_make(b);
+    AUTO(record_index_free) record_index_t index = record_index_make(b);
     for (const case_result_t *one = record_next(a, NULL); one != NULL; one = record_next(a, one)) {
         const case_result_t *other = record_index_find(&index, one->spec.id);
         if (one->status == CASE_OK && other != NULL && other->status == CASE_OK &&
             !is_calibration(&one->spec))
             compare_cases(repeat, one, other, (const char *const[]){a->name, b->name});
     }
-    record_index_free(&index);
 }
 
 static int largest_first(const void *a, const void *b) {
@@ -420,7 +404,7 @@ status_t repeat_runs(const repeat_options_t *options, error_t *err) {
                          "bench repeat: expected a sweep, or at least two run folders");
     record_t *runs;
     repeat_t repeat = {0};
-    TRY(records_load((const char *const *)options->operands->items, n, NULL, &runs, err));
+    TRY(records_load((const char *const *)options->operands->items, n, &runs, err));
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++)
             compare_runs(&repeat, &runs[a], &runs[b]);

@@ -15,20 +15,16 @@
 /* Which runs and cases are comparable, by results/conditions.h, as messages: see comparison.h. */
 
 status_t guard_check_allow(const text_list_t *allow, error_t *err) {
-    text_list_t all = conditions_names();
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < allow->n && status == STATUS_OK; i++) {
+    AUTO(text_list_free) text_list_t all = conditions_names();
+    for (size_t i = 0; i < allow->n; i++) {
         if (text_list_has(&all, allow->items[i]))
             continue;
-        char *hint = text_hint(allow->items[i], (const char *const *)all.items, all.n);
-        char *list = text_list_join(&all, ", ");
-        status = error_set(err, STATUS_USAGE, "--allow %s: expected one of %s%s", allow->items[i],
-                           list, hint);
-        free(list);
-        free(hint);
+        AUTO_FREE char *hint = text_hint(allow->items[i], (const char *const *)all.items, all.n);
+        AUTO_FREE char *list = text_list_join(&all, ", ");
+        return error_set(err, STATUS_USAGE, "--allow %s: expected one of %s%s", allow->items[i],
+                         list, hint);
     }
-    text_list_free(&all);
-    return status;
+    return STATUS_OK;
 }
 
 static bool has_engine(const record_t *run, const char *engine) {
@@ -52,12 +48,13 @@ static bool share_engine(const record_t *base, const record_t *candidate) {
 
 status_t guard_runs(const record_t *base, const record_t *candidate, const text_list_t *allow,
                     text_list_t *allowed, error_t *err) {
-    text_list_t refused = {0}, names = {0};
+    AUTO(text_list_free) text_list_t refused = {0}, names = {0};
     if (base->schema != candidate->schema)
         return error_set(err, STATUS_INCOMPARABLE,
                          "%s and %s cannot be compared: schema %d (one pass) in one, %d in the "
                          "other: measure both with the same version",
                          base->folder, candidate->folder, base->schema, candidate->schema);
+    AUTO(conditions_free)
     run_differences_t list =
         conditions_broken(&base->environment, &candidate->environment, COMPARED);
     for (size_t i = 0; i < list.n; i++) {
@@ -69,15 +66,13 @@ status_t guard_runs(const record_t *base, const record_t *candidate, const text_
         if (!may)
             text_list_add_format(&names, "--allow %s", one->allow);
     }
-    conditions_free(&list);
     status_t status = STATUS_OK;
     if (refused.n > 0) {
-        char *reasons = text_list_join(&refused, "; "), *options = text_list_join(&names, " ");
+        AUTO_FREE char *reasons = text_list_join(&refused, "; "),
+                       *options = text_list_join(&names, " ");
         status = error_set(err, STATUS_INCOMPARABLE,
                            "%s and %s cannot be compared: %s. To compare them anyway: %s",
                            base->folder, candidate->folder, reasons, options);
-        free(reasons);
-        free(options);
     } else if (!share_engine(base, candidate)) {
         status = error_set(err, STATUS_INCOMPARABLE,
                            "%s and %s cannot be compared: no engine is in both (%s in BASE, %s in "
@@ -85,8 +80,6 @@ status_t guard_runs(const record_t *base, const record_t *candidate, const text_
                            base->folder, candidate->folder, base->cases[0].spec.engine,
                            candidate->cases[0].spec.engine);
     }
-    text_list_free(&refused);
-    text_list_free(&names);
     return status;
 }
 
@@ -142,9 +135,8 @@ size_t floors_runs(const floors_t *floors) {
 
 static status_t check_build(const record_t *base, const record_t *run, error_t *err) {
     static const text_list_t NOTHING;
-    text_list_t allowed = {0};
+    AUTO(text_list_free) text_list_t allowed = {0};
     status_t status = guard_runs(base, run, &NOTHING, &allowed, err);
-    text_list_free(&allowed);
     TRY(status);
     const char *a = environment_get(&base->environment, "git.revision");
     const char *b = environment_get(&run->environment, "git.revision");
@@ -174,7 +166,7 @@ typedef struct learning {
 
 static double learn_cell(const learning_t *learning, const case_result_t *base,
                          const phase_t *phase) {
-    stats_side_t *sides = mem_zeroed(learning->n_runs + 1, sizeof *sides);
+    AUTO_FREE stats_side_t *sides = mem_zeroed(learning->n_runs + 1, sizeof *sides);
     size_t n = 0;
     sides[n++] = phase_side(phase);
     for (size_t i = 0; i < learning->n_runs; i++) {
@@ -185,9 +177,7 @@ static double learn_cell(const learning_t *learning, const case_result_t *base,
         if (same != NULL)
             sides[n++] = phase_side(same);
     }
-    double floor_frac = gate_floor_of_runs(sides, n);
-    free(sides);
-    return floor_frac;
+    return gate_floor_of_runs(sides, n);
 }
 
 /* Takes over `phases`; a case without phases is left out. */
@@ -246,41 +236,35 @@ static status_t check_table(const json_t *table, const char *key, error_t *err) 
 
 static status_t parse_floors(const char *text, size_t size, floors_t **floors, error_t *err) {
     json_error_t where;
-    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+    json_auto_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     if (json == NULL)
         return error_set(err, STATUS_USAGE, "line %d: not JSON: %s", where.line, where.text);
     json_t *cells = json_object_get(json, "floors"), *groups = json_object_get(json, "groups");
     json_int_t schema = json_integer_value(json_object_get(json, "schema"));
     json_int_t runs = json_integer_value(json_object_get(json, "runs"));
-    status_t status = STATUS_OK;
     if (schema != FLOOR_SCHEMA)
-        status = error_set(err, STATUS_USAGE, "key 'schema': found %lld, expected %d",
-                           (long long)schema, FLOOR_SCHEMA);
-    else if (!json_is_object(cells) || runs < 2)
-        status = error_set(err, STATUS_USAGE,
-                           "expected the keys 'runs' (at least 2) and 'floors' (an object)");
-    else
-        status = check_table(cells, "floors", err);
-    if (status == STATUS_OK && groups != NULL) /* older versions wrote none */
-        status = json_is_object(groups)
-                     ? check_table(groups, "groups", err)
-                     : error_set(err, STATUS_USAGE, "key 'groups': expected an object");
-    if (status == STATUS_OK)
-        *floors = floors_new(json_incref(cells), json_incref(groups), (size_t)runs);
-    json_decref(json);
-    return status;
+        return error_set(err, STATUS_USAGE, "key 'schema': found %lld, expected %d",
+                         (long long)schema, FLOOR_SCHEMA);
+    if (!json_is_object(cells) || runs < 2)
+        return error_set(err, STATUS_USAGE,
+                         "expected the keys 'runs' (at least 2) and 'floors' (an object)");
+    TRY(check_table(cells, "floors", err));
+    if (groups != NULL && !json_is_object(groups)) /* older versions wrote none */
+        return error_set(err, STATUS_USAGE, "key 'groups': expected an object");
+    if (groups != NULL)
+        TRY(check_table(groups, "groups", err));
+    *floors = floors_new(json_incref(cells), json_incref(groups), (size_t)runs);
+    return STATUS_OK;
 }
 
 status_t floors_load(const char *folder, floors_t **floors, error_t *err) {
-    char *path = fs_join(folder, FLOOR_FILE), *text = NULL;
+    AUTO_FREE char *path = fs_join(folder, FLOOR_FILE), *text = NULL;
     size_t size;
     status_t status = STATUS_OK;
     *floors = NULL;
     if (fs_exists(path) && (status = fs_read(path, &text, &size, err)) == STATUS_OK &&
         (status = parse_floors(text, size, floors, err)) != STATUS_OK)
         error_within(err, "%s", path);
-    free(text);
-    free(path);
     return status;
 }
 
@@ -289,14 +273,13 @@ status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs,
     *floors = NULL;
     for (size_t i = 0; i < n_runs; i++)
         TRY(check_build(base, &runs[i], err));
-    record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
+    AUTO_FREE record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
     for (size_t i = 0; i < n_runs; i++)
         indexes[i] = record_index_make(&runs[i]);
     const learning_t learning = {indexes, n_runs};
     *floors = floors_new(learn(&learning, base), json_object(), n_runs + 1);
     for (size_t i = 0; i < n_runs; i++)
         record_index_free(&indexes[i]);
-    free(indexes);
     return STATUS_OK;
 }
 
@@ -322,10 +305,9 @@ status_t floors_save(const floors_t *floors, const char *folder, error_t *err) {
     json_t *json =
         json_pack("{s:i, s:I, s:O, s:O*}", "schema", FLOOR_SCHEMA, "runs",
                   (json_int_t)floors->n_runs, "floors", floors->cells, "groups", floors->groups);
-    char *path = fs_join(folder, FLOOR_FILE);
+    AUTO_FREE char *path = fs_join(folder, FLOOR_FILE);
     status_t status =
         json_save(json, JSON_INDENT(1) | JSON_REAL_PRECISION(6) | JSON_SORT_KEYS, path, err);
-    free(path);
     return status;
 }
 
@@ -333,10 +315,9 @@ status_t floors_save(const floors_t *floors, const char *folder, error_t *err) {
 
 /* Add `what` and the items, if any; frees `items`. */
 static void add_joined(text_list_t *parts, const char *what, text_list_t *items) {
-    char *list = text_list_join(items, ", ");
+    AUTO_FREE char *list = text_list_join(items, ", ");
     if (items->n > 0)
         text_list_add_format(parts, "%s%s", what, list);
-    free(list);
     text_list_free(items);
 }
 
@@ -470,7 +451,7 @@ static void add_worker_code(text_list_t *parts, const comparison_t *comparison,
     const bool rival = engine_is_rival(spec->engine);
     const char *old = rival ? rival_version(before, spec) : NULL;
     const char *new = rival ? rival_version(after, spec) : NULL;
-    char *files = mem_format("operators.%s", spec->workload);
+    AUTO_FREE char *files = mem_format("operators.%s", spec->workload);
     if (old != NULL && new != NULL && strcmp(old, new) != 0)
         text_list_add_format(parts, "code: different %s", engine_name(spec->engine));
     else if (!rival && has_change(comparison, "versions.compiler"))
@@ -486,13 +467,13 @@ static void add_worker_code(text_list_t *parts, const comparison_t *comparison,
         text_list_add(parts, "code may have changed: different uncommitted changes");
     else
         text_list_add(parts, same_revision(before, after));
-    free(files);
 }
 
 char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
                     const case_result_t *candidate) {
     const resources_t *a = &base->resources, *b = &candidate->resources;
-    text_list_t code = {0}, parts = {0}, around = {0};
+    text_list_t code = {0};
+    AUTO(text_list_free) text_list_t parts = {0}, around = {0};
     add_environment(&around, comparison, base, candidate);
     if (a->code_hash == NULL || b->code_hash == NULL) {
         add_worker_code(&parts, comparison, &base->spec);
@@ -505,12 +486,8 @@ char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
         add_joined(&parts, "code: ", &code);
         add_compiler(&parts, comparison, &a->flags, &b->flags);
     }
-    for (size_t i = 0; i < around.n; i++)
-        text_list_add(&parts, around.items[i]);
-    char *text = text_list_join(&parts, "; ");
-    text_list_free(&parts);
-    text_list_free(&around);
-    return text;
+    text_list_add_all(&parts, &around);
+    return text_list_join(&parts, "; ");
 }
 
 /* ==== verdicts ================================================================================ */
@@ -586,10 +563,10 @@ void comparison_decide(comparison_t *comparison, const floors_t *floors) {
     for (size_t i = 0; i < comparison->n_pairs; i++)
         comparison->n_cells += comparison->pairs[i].n_cells;
     comparison->tests = mem_zeroed(comparison->n_cells + 1, sizeof *comparison->tests);
-    stats_side_t *sides = mem_zeroed(2 * comparison->n_cells + 1, sizeof *sides);
+    AUTO_FREE stats_side_t *sides = mem_zeroed(2 * comparison->n_cells + 1, sizeof *sides);
     open_cells(comparison, floors);
     measure_cells(comparison, sides);
-    sweep_group_t *groups = mem_zeroed(comparison->n_groups + 1, sizeof *groups);
+    AUTO_FREE sweep_group_t *groups = mem_zeroed(comparison->n_groups + 1, sizeof *groups);
     for (size_t g = 0; g < comparison->n_groups; g++)
         groups[g] = comparison->groups[g].test;
     tested_sweep_t sweep = {.cells = comparison->tests,
@@ -602,6 +579,4 @@ void comparison_decide(comparison_t *comparison, const floors_t *floors) {
     sweep_decide(&sweep);
     for (size_t g = 0; g < comparison->n_groups; g++)
         comparison->groups[g].test = groups[g];
-    free(groups);
-    free(sides);
 }

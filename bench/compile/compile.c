@@ -1,4 +1,5 @@
 #include "compile/compile.h"
+#include "base/memory.h"
 #include "compile/native.h"
 
 #include "base/clock.h"
@@ -47,14 +48,13 @@ static void hash_bytes(const void *data, size_t bytes, char text[HASH_TEXT]) {
 
 /* Does the file have the hash that its entry states? */
 static bool cubin_matches(const char *path, const char *expected) {
-    char *data;
+    AUTO_FREE char *data = NULL;
     size_t bytes;
     error_t ignored = ERROR_INIT;
     if (fs_read(path, &data, &bytes, &ignored) != STATUS_OK)
         return false;
     char hash[HASH_TEXT];
     hash_bytes(data, bytes, hash);
-    free(data);
     return strcmp(hash, expected) == 0;
 }
 
@@ -82,43 +82,37 @@ static bool read_entry(json_t *json, const char *key, const char *cubin, cache_e
 
 bool compile_cache_load(const char *cache, const char *key, cache_entry_t *entry) {
     *entry = (cache_entry_t){0};
-    char *path = entry_path(cache, key, "json"), *cubin = entry_path(cache, key, "cubin");
-    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
-    bool found = json != NULL && read_entry(json, key, cubin, entry);
-    json_decref(json);
-    free(cubin);
-    free(path);
-    return found;
+    AUTO_FREE char *path = entry_path(cache, key, "json"), *cubin = entry_path(cache, key, "cubin");
+    json_auto_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    return json != NULL && read_entry(json, key, cubin, entry);
 }
 
 status_t compile_cache_store(const char *cache, const char *key, const cache_inputs_t *inputs,
                              const compiled_t *output, cache_entry_t *entry, error_t *err) {
-    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:f}", "key", key, "source",
-                             inputs->source->name, "defines", json_texts(inputs->defines),
-                             "options", json_texts(inputs->options), "arch", inputs->arch,
-                             "compiler", inputs->compiler, "compile_ns", entry->compile_ns);
-    char *folder = mem_format("%s/%.2s", cache, key), *path = entry_path(cache, key, "json");
+    json_auto_t *json = json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:f}", "key", key, "source",
+                                  inputs->source->name, "defines", json_texts(inputs->defines),
+                                  "options", json_texts(inputs->options), "arch", inputs->arch,
+                                  "compiler", inputs->compiler, "compile_ns", entry->compile_ns);
+    AUTO_FREE char *folder = mem_format("%s/%.2s", cache, key),
+                   *path = entry_path(cache, key, "json");
     status_t status = fs_make_folders(folder, err);
     if (entry->skip != NULL) {
         json_object_set_new(json, "skip", json_string(entry->skip));
     } else {
         char hash[HASH_TEXT];
         hash_bytes(output->cubin, output->cubin_bytes, hash);
-        json_t *program = json_pack("{s:s, s:I, s:I, s:I, s:s}", "code_hash", entry->code_hash,
-                                    "registers", (json_int_t)entry->usage.registers, "shared_bytes",
-                                    (json_int_t)entry->usage.shared_bytes, "spill_bytes",
-                                    (json_int_t)entry->usage.spill_bytes, "cubin_hash", hash);
+        json_auto_t *program =
+            json_pack("{s:s, s:I, s:I, s:I, s:s}", "code_hash", entry->code_hash, "registers",
+                      (json_int_t)entry->usage.registers, "shared_bytes",
+                      (json_int_t)entry->usage.shared_bytes, "spill_bytes",
+                      (json_int_t)entry->usage.spill_bytes, "cubin_hash", hash);
         json_object_update(json, program);
-        json_decref(program);
         entry->cubin = entry_path(cache, key, "cubin");
         if (status == STATUS_OK)
             status = fs_write_atomic(entry->cubin, output->cubin, output->cubin_bytes, err);
     }
     if (status == STATUS_OK)
         status = json_save(json_incref(json), JSON_INDENT(2), path, err);
-    json_decref(json);
-    free(path);
-    free(folder);
     return status;
 }
 
@@ -144,16 +138,14 @@ static void select_defines(const workload_t *workload, const case_t *spec, const
                            bool is_object, text_list_t *defines) {
     if (workload->constants == NULL)
         return;
-    text_list_t candidates = {0};
+    AUTO(text_list_free) text_list_t candidates = {0};
     workload->constants(spec, &candidates);
     for (size_t i = 0; i < candidates.n; i++) {
         const char *define = candidates.items[i];
-        char *name = mem_text_n(define, strcspn(define, "="));
+        AUTO_FREE char *name = mem_text_n(define, strcspn(define, "="));
         if (source_mentions(source, name) || (is_object && native_needs(name)))
             text_list_add(defines, define);
-        free(name);
     }
-    text_list_free(&candidates);
     text_list_sort(defines);
 }
 
@@ -175,13 +167,13 @@ static const char *full_arch(const source_t *source, const char *arch) {
 
 status_t compile_add(const compile_options_t *options, const case_t *spec, const char *arch,
                      program_list_t *programs, size_t *index, error_t *err) {
-    const bool in_c = strcmp(spec->engine, ENGINE_C) == 0;
-    *index = (size_t)-1;
-    if (!in_c && strcmp(spec->engine, "cuda") != 0)
-        return STATUS_OK;
     const workload_t *workload = workload_find(spec->workload);
+    *index = (size_t)-1;
     if (workload == NULL)
         return error_set(err, STATUS_USAGE, "no workload \"%s\"", spec->workload);
+    const bool in_c = workload_is_in_c(workload, spec->engine);
+    if (!in_c && strcmp(spec->engine, "cuda") != 0)
+        return STATUS_OK;
     if (workload_is_cuda_builtin(workload, spec->variant))
         return STATUS_OK;
     if (!in_c && !is_arch(arch))
@@ -227,19 +219,15 @@ cleanup:
 status_t compile_add_common(const compile_options_t *options, const char *name, const char *arch,
                             program_list_t *programs, error_t *err) {
     const source_t *source;
-    char *path = mem_format("%s/kernels/common/%s.cu", options->root, name);
-    const status_t status = is_arch(arch)
-                                ? source_get(&programs->sources, options->root, path, &source, err)
-                                : error_set(err, STATUS_USAGE, "architecture \"%s\"", arch);
-    if (status == STATUS_OK) {
-        mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
-        programs->items[programs->n++] =
-            (program_t){.variant = arena_format(&programs->texts, "%s", name),
-                        .arch = arena_format(&programs->texts, "%s", arch),
-                        .source = arena_format(&programs->texts, "%s", path)};
-    }
-    free(path);
-    return status;
+    AUTO_FREE char *path = mem_format("%s/kernels/common/%s.cu", options->root, name);
+    TRY(is_arch(arch) ? source_get(&programs->sources, options->root, path, &source, err)
+                      : error_set(err, STATUS_USAGE, "architecture \"%s\"", arch));
+    mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
+    programs->items[programs->n++] =
+        (program_t){.variant = arena_format(&programs->texts, "%s", name),
+                    .arch = arena_format(&programs->texts, "%s", arch),
+                    .source = arena_format(&programs->texts, "%s", path)};
+    return STATUS_OK;
 }
 
 static void reset_result(program_t *program) {
@@ -259,11 +247,8 @@ static void set_failed(program_t *program, char *reason) {
 }
 
 static char *why_not_compiled(const toolchain_t *tools, const char *log) {
-    char *reason = compile_log_reason(log), *hint = toolchain_hint(tools, log);
-    char *both = hint != NULL ? mem_format("%s\n%s", reason, hint) : mem_text(reason);
-    free(reason);
-    free(hint);
-    return both;
+    AUTO_FREE char *reason = compile_log_reason(log), *hint = toolchain_hint(tools, log);
+    return hint != NULL ? mem_format("%s\n%s", reason, hint) : mem_text(reason);
 }
 
 /* It does not compile. Not cached: what is missing on this machine may be installed later. */
@@ -317,7 +302,7 @@ static status_t build(const toolchain_t *tools, const char *cache, const cache_i
                       program_t *program, error_t *unwritable) {
     error_t err = ERROR_INIT;
     cache_entry_t entry = {0};
-    compiled_t output = {0};
+    AUTO(compiled_free) compiled_t output = {0};
     int64_t start_ns = clock_ns();
     status_t status = (program->is_object ? native_compile : toolchain_compile)(
         tools, inputs->source, inputs->arch, inputs->defines, &output, &err);
@@ -341,7 +326,6 @@ static status_t build(const toolchain_t *tools, const char *cache, const cache_i
     if (status == STATUS_OK && !rejected && stored == STATUS_OK)
         take_entry(program, &entry);
     cache_entry_free(&entry);
-    compiled_free(&output);
     return stored;
 }
 
@@ -354,10 +338,22 @@ static void note_flags(program_t *program, const text_list_t *options) {
         text_list_add_format(&program->flags, "-D%s", program->defines.items[i]);
 }
 
+/* The reason of a constant that the source mentions and must not; NULL: there is none. */
+static char *skip_of(const text_list_t *defines) {
+    for (size_t i = 0; i < defines->n; i++) {
+        const char *value = strchr(defines->items[i], '=');
+        if (value != NULL && text_starts(value + 1, WORKLOAD_SKIPS))
+            return mem_text(value + 1 + strlen(WORKLOAD_SKIPS));
+    }
+    return NULL;
+}
+
 /* Before anything is compiled. */
 static void refuse(const toolchain_t *tools, const source_t *source, program_t *program) {
     const bool in_c = tools->kind == COMPILER_CC;
-    char *why = in_c ? NULL : toolchain_refuses(tools, program->arch);
+    char *why = skip_of(&program->defines);
+    if (why == NULL && !in_c)
+        why = toolchain_refuses(tools, program->arch);
     program->status = PROGRAM_SKIPPED;
     if (why == NULL && program->is_object) {
         why = native_refusal(source);
@@ -373,10 +369,10 @@ static status_t compile_one(const toolchain_t *tools, const char *cache, const s
     refuse(tools, source, program);
     if (program->reason != NULL)
         return STATUS_OK;
-    text_list_t options = {0};
+    AUTO(text_list_free) text_list_t options = {0};
     (program->is_object ? native_options : toolchain_options)(tools, source, &options);
     note_flags(program, &options);
-    char *compiler = toolchain_identity(tools, source);
+    AUTO_FREE char *compiler = toolchain_identity(tools, source);
     const cache_inputs_t inputs = {.source = source,
                                    .defines = &program->defines,
                                    .options = &options,
@@ -393,8 +389,6 @@ static status_t compile_one(const toolchain_t *tools, const char *cache, const s
         status = build(tools, cache, &inputs, program, unwritable);
     }
     cache_entry_free(&entry);
-    free(compiler);
-    text_list_free(&options);
     return status;
 }
 
@@ -467,8 +461,8 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
     if (programs->n == 0)
         return STATUS_OK;
     toolchains_t tools = {0};
-    char *cache = compile_cache_folder(options);
-    const source_t **sources = mem_zeroed(programs->n, sizeof *sources);
+    AUTO_FREE char *cache = compile_cache_folder(options);
+    AUTO_FREE const source_t **sources = mem_zeroed(programs->n, sizeof *sources);
     status_t status = open_toolchains(options, programs, &tools, err);
     if (status == STATUS_OK)
         status = fs_make_folders(cache, err);
@@ -493,8 +487,6 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
                 options->progress(options->context, done, n);
         }
     }
-    free(sources);
-    free(cache);
     close_toolchains(&tools);
     return status;
 }
@@ -527,14 +519,11 @@ static bool is_newer(const toolchain_t *tools, const char *arch) {
 }
 
 static status_t unknown_arch(const toolchain_t *tools, const char *arch, error_t *err) {
-    char *where = mem_format(" of %s", tools->label);
+    AUTO_FREE char *where = mem_format(" of %s", tools->label);
     const vocabulary_t known = {"architecture", where, (const char *const *)tools->archs.items,
                                 tools->archs.n};
-    char *complaint = vocabulary_complaint(&known, arch);
-    error_set(err, STATUS_USAGE, "%s", complaint);
-    free(complaint);
-    free(where);
-    return STATUS_USAGE;
+    AUTO_FREE char *complaint = vocabulary_complaint(&known, arch);
+    return error_set(err, STATUS_USAGE, "%s", complaint);
 }
 
 status_t compile_check_archs(const compile_options_t *options, const text_list_t *archs,
@@ -542,17 +531,15 @@ status_t compile_check_archs(const compile_options_t *options, const text_list_t
     toolchain_t tools;
     TRY(toolchain_open(options->compiler, options->root, &tools, err));
     status_t status = STATUS_OK;
-    text_list_t refused = {0};
+    AUTO(text_list_free) text_list_t refused = {0};
     for (size_t i = 0; i < archs->n; i++) {
-        char *why = toolchain_refuses(&tools, archs->items[i]);
+        AUTO_FREE char *why = toolchain_refuses(&tools, archs->items[i]);
         if (why != NULL && strcmp(archs->items[i], "native") != 0)
             text_list_add(&refused, archs->items[i]);
-        free(why);
     }
     for (size_t i = 0; i < refused.n && status == STATUS_OK; i++)
         if (refused.n == archs->n || !is_newer(&tools, refused.items[i]))
             status = unknown_arch(&tools, refused.items[i], err);
-    text_list_free(&refused);
     toolchain_close(&tools);
     return status;
 }

@@ -62,7 +62,7 @@ typedef struct compile_options {
 typedef enum program_status { PROGRAM_OK, PROGRAM_SKIPPED, PROGRAM_FAILED } program_status_t;
 
 typedef struct program {
-    /* "mlp_infer" (NULL: kernels/common), "03_vectorized", "sm_90" */
+    /* "softmax" (NULL: kernels/common), "03_vectorized", "sm_90" */
     const char *workload, *variant, *arch;
     const char *source;  /* path of the .cu or .c */
     bool is_object;      /* a shared object of the user's own code (native.h), not a cubin */

@@ -1,5 +1,6 @@
 #include "compile/native.h"
 
+#include "base/memory.h"
 #include "engine/session.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
@@ -38,36 +39,32 @@ static void hash_processor(char text[HASH_TEXT]) {
 }
 
 static void hash_header(const toolchain_t *tools, char text[HASH_TEXT]) {
-    char *path = header_of(tools->kind, tools->root), *content = NULL;
+    AUTO_FREE char *path = header_of(tools->kind, tools->root), *content = NULL;
     size_t bytes;
     error_t ignored = ERROR_INIT; /* the compiler will say that it is missing */
     hash_t *hash = hash_new();
     if (fs_read(path, &content, &bytes, &ignored) == STATUS_OK)
         hash_add(hash, content, bytes);
     hash_finish(hash, text);
-    free(content);
-    free(path);
 }
 
 static status_t open_cc(toolchain_t *tools, error_t *err) {
     static const package_t package = {"gcc", "gcc", "gcc"};
     const char *const names[] = {fs_variable("CC"), "gcc", "cc", "clang"};
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     char processor[HASH_TEXT];
     for (size_t i = 0; i < sizeof names / sizeof *names && tools->path == NULL; i++)
         if (names[i] != NULL)
             tools->path = arena_keep(&tools->texts, fs_find_program(names[i]));
     if (tools->path == NULL) {
-        char *install = package_install(&package);
-        error_set(err, STATUS_USAGE, "a C compiler is needed for contenders in C: %s", install);
-        free(install);
-        return STATUS_USAGE;
+        AUTO_FREE char *install = package_install(&package);
+        return error_set(err, STATUS_USAGE, "a C compiler is needed for contenders in C: %s",
+                         install);
     }
     const char *const argv[] = {tools->path, "--version", NULL};
     TRY(subprocess_run(argv, NULL, TIMEOUT_S, &result, err));
     tools->label =
         arena_format(&tools->texts, "%.*s", (int)strcspn(result.out, "\r\n"), result.out);
-    subprocess_result_free(&result);
     hash_processor(processor);
     tools->fingerprint = arena_format(&tools->texts, "%s, processor %s", tools->label, processor);
     return STATUS_OK;
@@ -78,7 +75,7 @@ static status_t open_nvcc(const char *root, toolchain_t *tools, error_t *err) {
     error_t why = ERROR_INIT;
     if (toolchain_open(COMPILER_NVCC, root, tools, &why) == STATUS_OK)
         return STATUS_OK;
-    char *program = toolchain_find_program("nvcc"), *install = package_install(&package);
+    AUTO_FREE char *program = toolchain_find_program("nvcc"), *install = package_install(&package);
     if (program != NULL)
         error_set(err, STATUS_USAGE, "%s", why.text);
     else
@@ -86,8 +83,6 @@ static status_t open_nvcc(const char *root, toolchain_t *tools, error_t *err) {
                   "a rung with host code needs nvcc, which is not in $CUDA_HOME, $CUDA_PATH, $PATH "
                   "or /usr/local/cuda: %s",
                   install);
-    free(program);
-    free(install);
     return STATUS_USAGE;
 }
 
@@ -144,33 +139,35 @@ bool native_has_run(const source_t *source) {
 }
 
 char *native_refusal(const source_t *source) {
-    includes_t includes = {0};
+    AUTO(includes_free) includes_t includes = {0};
     char *code = source_strip(source->text, &includes); /* without headers, which define LAUNCHES */
     const source_t own = {.code = code};
-    const bool both = source_mentions(&own, "LAUNCHES") && native_has_run(&own);
-    includes_free(&includes);
+    const char *other = !native_has_run(&own)                  ? NULL
+                        : source_mentions(&own, "LAUNCHES")    ? "LAUNCHES = {…}"
+                        : source_mentions(&own, "TEMPORARIES") ? "TEMPORARIES"
+                                                               : NULL;
     free(code);
-    return both ? mem_format("%s: found both LAUNCHES = {…} (kernels that the host launches) and "
-                             "extern \"C\" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream) (host "
-                             "code of its own): expected one of them",
-                             source->name)
-                : NULL;
+    return other != NULL
+               ? mem_format(
+                     "%s: found both %s (of kernels that the host launches) and extern \"C\" "
+                     "void run(WORKLOAD_ARGUMENTS, cudaStream_t stream) (host code of its "
+                     "own): expected one of them",
+                     source->name, other)
+               : NULL;
 }
 
 /* Flags in a line `// nvcc: FLAG FLAG`. */
 static void add_flags(const source_t *source, text_list_t *options) {
     static const char MARK[] = "// nvcc:";
-    text_list_t lines = text_split(source->text, '\n');
+    AUTO(text_list_free) text_list_t lines = text_split(source->text, '\n');
     for (size_t i = 0; i < lines.n; i++) {
         if (!text_starts(lines.items[i], MARK))
             continue;
-        text_list_t words = text_split(lines.items[i] + strlen(MARK), ' ');
+        AUTO(text_list_free) text_list_t words = text_split(lines.items[i] + strlen(MARK), ' ');
         for (size_t k = 0; k < words.n; k++)
             if (words.items[k][strspn(words.items[k], " \t\r")] != '\0')
                 text_list_add(options, words.items[k]);
-        text_list_free(&words);
     }
-    text_list_free(&lines);
 }
 
 /* The library of a header that is included. */
@@ -182,12 +179,10 @@ static const struct {
 
 static void add_libraries(const source_t *source, text_list_t *options) {
     for (size_t i = 0; i < sizeof LIBRARIES / sizeof *LIBRARIES; i++) {
-        char *bracketed = mem_format("<%s>", LIBRARIES[i].header);
-        char *quoted = mem_format("\"%s\"", LIBRARIES[i].header);
+        AUTO_FREE char *bracketed = mem_format("<%s>", LIBRARIES[i].header);
+        AUTO_FREE char *quoted = mem_format("\"%s\"", LIBRARIES[i].header);
         if (strstr(source->text, bracketed) != NULL || strstr(source->text, quoted) != NULL)
             text_list_add(options, LIBRARIES[i].option);
-        free(quoted);
-        free(bracketed);
     }
 }
 
@@ -230,28 +225,26 @@ static char *with_hint(const toolchain_t *tools, const source_t *source, const t
     for (size_t i = 0; i < defines->n; i++)
         if (text_starts(defines->items[i], ARGUMENTS))
             parameters = defines->items[i] + strlen(ARGUMENTS);
-    char *expected = tools->kind == COMPILER_CC
-                         ? mem_format("void run(%s)", parameters)
-                         : mem_format("extern \"C\" void run(%s, cudaStream_t stream)", parameters);
+    AUTO_FREE char *expected =
+        tools->kind == COMPILER_CC
+            ? mem_format("void run(%s)", parameters)
+            : mem_format("extern \"C\" void run(%s, cudaStream_t stream)", parameters);
     char *text =
         missing
             ? mem_format("%s: error: found no function run, expected %s", source->name, expected)
         : mistyped ? mem_format("%s: error: run: expected %s\n%s", source->name, expected, log)
                    : mem_text(log);
-    free(expected);
     return text;
 }
 
 /* The loader does not know the toolkit's libraries. */
 static void add_search_path(const toolchain_t *tools, text_list_t *argv) {
-    char *program = realpath(tools->path, NULL);
-    char *beside = program != NULL ? mem_format("%s/../lib64", dirname(program)) : NULL;
+    AUTO_FREE char *program = realpath(tools->path, NULL);
+    AUTO_FREE char *beside = program != NULL ? mem_format("%s/../lib64", dirname(program)) : NULL;
     const char *const folders[] = {beside, "/usr/local/cuda/lib64"};
     for (size_t i = 0; i < 2; i++)
         if (folders[i] != NULL && fs_is_folder(folders[i]))
             text_list_add_format(argv, "-Xlinker=-rpath,%s", folders[i]);
-    free(beside);
-    free(program);
 }
 
 static void list_words(const toolchain_t *tools, const source_t *source, const text_list_t *options,
@@ -270,9 +263,7 @@ static void list_words(const toolchain_t *tools, const source_t *source, const t
     text_list_add_format(argv, "-I%s/kernels", tools->root);
     text_list_add(argv, "-include");
     text_list_take(argv, header_of(tools->kind, tools->root));
-    text_list_add(argv, "-o");
-    text_list_add(argv, object);
-    text_list_add(argv, source->path);
+    text_list_add_words(argv, "-o", object, source->path, NULL);
     for (size_t i = 0; i < options->n; i++) /* after what needs them */
         if (text_starts(options->items[i], "-l"))
             text_list_add(argv, options->items[i]);
@@ -280,7 +271,6 @@ static void list_words(const toolchain_t *tools, const source_t *source, const t
         text_list_add(argv, "-lm");
     else
         add_search_path(tools, argv);
-    text_list_take(argv, NULL); /* terminator */
 }
 
 status_t native_compile(const toolchain_t *tools, const source_t *source, const char *arch,
@@ -288,30 +278,25 @@ status_t native_compile(const toolchain_t *tools, const source_t *source, const 
     char *folder;
     *output = (compiled_t){0};
     TRY(fs_temporary_folder(&folder, err));
-    char *object = fs_join(folder, "out.so");
-    text_list_t options = {0}, argv = {0};
+    AUTO_FREE char *object = fs_join(folder, "out.so");
+    AUTO(text_list_free) text_list_t options = {0}, argv = {0};
     native_options(tools, source, &options);
     if (tools->kind != COMPILER_CC)
         text_list_add_format(&options, "--gpu-architecture=%s", arch);
     for (size_t i = 0; i < defines->n; i++)
         text_list_add_format(&options, "-D%s", defines->items[i]);
     list_words(tools, source, &options, object, &argv);
-    subprocess_result_t result = {0};
-    status_t status =
-        subprocess_run((const char *const *)argv.items, NULL, TIMEOUT_S, &result, err);
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
+    status_t status = subprocess_run(text_list_argv(&argv), NULL, TIMEOUT_S, &result, err);
     if (status == STATUS_OK) {
         output->log = result.timed_out
                           ? mem_format("error: the compiler timed out after %.0f s", TIMEOUT_S)
                           : with_hint(tools, source, defines, result.err);
         output->ok = result.exit_code == 0 && !result.timed_out;
-        subprocess_result_free(&result);
     }
     if (output->ok)
         status = fs_read(object, &output->cubin, &output->cubin_bytes, err);
     fs_remove_temporary(&folder);
-    text_list_free(&options);
-    text_list_free(&argv);
-    free(object);
     if (status != STATUS_OK)
         compiled_free(output);
     return status;

@@ -164,12 +164,11 @@ static bool takes_word(const char **at, const char *word) {
 }
 
 static void note_quoted(scanner_t *scan, const char *from, const char *end) {
-    char *name = mem_text_n(from, (size_t)(end - from));
+    AUTO_FREE char *name = mem_text_n(from, (size_t)(end - from));
     if (!text_list_has(&scan->includes->quoted, name)) {
         text_list_add(&scan->includes->quoted, name);
         text_list_add_format(&scan->includes->lines, "%zu", line_of(scan, from));
     }
-    free(name);
 }
 
 /* At the '#' or "%:" that may start a directive: note the header of an #include and drop the directive; false for other
@@ -191,12 +190,11 @@ static bool scan_include(scanner_t *scan, size_t mark) {
     if (is_quoted) {
         note_quoted(scan, at + 1, end);
     } else {
-        char *name = mem_text_n(at + 1, (size_t)(end - at - 1));
+        AUTO_FREE char *name = mem_text_n(at + 1, (size_t)(end - at - 1));
         scan->includes->system = true;
         if (source_leaves_folder(name))
             refuse(scan->includes, line_of(scan, at),
                    "#include <…> of a path: expected a CUDA header");
-        free(name);
     }
     blank_to(scan, end + 1);
     return true;
@@ -208,10 +206,8 @@ static bool is_directive(const char *at, size_t *mark) {
 }
 
 bool source_leaves_folder(const char *name) {
-    text_list_t parts = text_split(name, '/');
-    const bool leaves = name[0] == '/' || text_list_has(&parts, "..");
-    text_list_free(&parts);
-    return leaves;
+    AUTO(text_list_free) text_list_t parts = text_split(name, '/');
+    return name[0] == '/' || text_list_has(&parts, "..");
 }
 
 static void scan_all(scanner_t *scan) {
@@ -238,15 +234,13 @@ static void scan_all(scanner_t *scan) {
 }
 
 char *source_strip(const char *text, includes_t *includes) {
-    size_t *joins = mem_alloc((strlen(text) + 1) * sizeof *joins);
+    AUTO_FREE size_t *joins = mem_alloc((strlen(text) + 1) * sizeof *joins);
     scanner_t scan = {.joins = joins, .line_start = true, .includes = includes};
-    char *joined = join_lines(text, joins, &scan.n_joins, includes);
+    AUTO_FREE char *joined = join_lines(text, joins, &scan.n_joins, includes);
     scan.text = scan.at = joined;
     scan.out = mem_alloc(strlen(joined) + 1);
     scan_all(&scan);
     scan.out[scan.n] = '\0';
-    free(joined);
-    free(joins);
     return scan.out;
 }
 
@@ -286,15 +280,12 @@ static const char *name_below(const char *root, const char *path) {
 
 /* Resolved path of the header that `includer` includes as "name", or NULL; the caller frees it. */
 static char *resolve(const reader_t *reader, const char *includer, const char *name) {
-    char *copy = mem_text(includer);
-    char *beside = mem_format("%s/%s", dirname(copy), name);
-    char *shared = mem_format("%s/kernels/%s", reader->root, name);
+    AUTO_FREE char *copy = mem_text(includer);
+    AUTO_FREE char *beside = mem_format("%s/%s", dirname(copy), name);
+    AUTO_FREE char *shared = mem_format("%s/kernels/%s", reader->root, name);
     char *found = realpath(beside, NULL);
     if (found == NULL)
         found = realpath(shared, NULL);
-    free(shared);
-    free(beside);
-    free(copy);
     return found;
 }
 
@@ -343,7 +334,7 @@ static status_t refuse_include(const reader_t *reader, const char *includer, con
 static status_t note_header(reader_t *reader, const char *includer, const includes_t *includes,
                             size_t i, error_t *err) {
     const char *name = includes->quoted.items[i], *line = includes->lines.items[i];
-    char *path = resolve(reader, includer, name);
+    AUTO_FREE char *path = resolve(reader, includer, name);
     status_t status = STATUS_OK;
     if (path == NULL)
         reader->source->system_includes = true;
@@ -353,7 +344,6 @@ static status_t note_header(reader_t *reader, const char *includer, const includ
         text_list_add_new(&reader->files, path);
         status = note_spelling(reader, name, name_below(reader->root, path), err);
     }
-    free(path);
     return status;
 }
 
@@ -425,20 +415,18 @@ static void source_free(source_t *source) {
 }
 
 static void add_folder(reader_t *reader, char *path) {
-    char *resolved = realpath(path, NULL);
+    AUTO_FREE char *resolved = realpath(path, NULL);
     text_list_add(&reader->folders, resolved != NULL ? resolved : path);
-    free(resolved);
     free(path);
 }
 
 /* The source's own, with common/ beside it, and the project's; kernels/common may be a link. */
 static void add_folders(reader_t *reader, const char *path) {
-    char *copy = mem_text(path);
+    AUTO_FREE char *copy = mem_text(path);
     add_folder(reader, mem_text(dirname(copy)));
     add_folder(reader, mem_format("%s/kernels", reader->root));
     add_folder(reader, mem_format("%s/kernels/common", reader->root));
     add_folder(reader, mem_format("%s/../common", reader->folders.items[0]));
-    free(copy);
 }
 
 static status_t read_source(const char *root, const char *path, source_t *source, error_t *err) {

@@ -11,7 +11,7 @@
 
 typedef struct source {
     char *path; /* as requested */
-    char *name; /* below the project's folder: "kernels/mlp_infer/01_study.cu" */
+    char *name; /* below the project's folder: "kernels/softmax/01_study.cu" */
     char *text;
     /* Headers by name, for NVRTC, which reads them from memory: each file once, under its path
      * below the project's folder, and for each spelling in an #include a header that includes that

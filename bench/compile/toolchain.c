@@ -1,6 +1,7 @@
 #include "compile/toolchain.h"
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 
@@ -31,7 +32,7 @@ static int64_t larger(int64_t a, int64_t b) {
 
 ptxas_usage_t compile_log_usage(const char *log) {
     ptxas_usage_t usage = {0};
-    text_list_t lines = text_split(log, '\n');
+    AUTO(text_list_free) text_list_t lines = text_split(log, '\n');
     for (size_t i = 0; i < lines.n; i++) {
         const char *line = lines.items[i];
         int64_t spills =
@@ -40,21 +41,19 @@ ptxas_usage_t compile_log_usage(const char *log) {
         usage.shared_bytes = larger(usage.shared_bytes, number_before(line, " bytes smem"));
         usage.spill_bytes = larger(usage.spill_bytes, spills);
     }
-    text_list_free(&lines);
     return usage;
 }
 
 char *compile_log_skip(const char *log) {
     static const char mark[] = "SKIP: ";
     char *reason = NULL;
-    text_list_t lines = text_split(log, '\n');
+    AUTO(text_list_free) text_list_t lines = text_split(log, '\n');
     for (size_t i = 0; i < lines.n && reason == NULL; i++) {
         const char *directive = strstr(lines.items[i], "#error");
         const char *at = directive != NULL ? strstr(directive, mark) : NULL;
         if (at != NULL)
             reason = text_utf8(at + sizeof mark - 1);
     }
-    text_list_free(&lines);
     return reason;
 }
 
@@ -80,28 +79,26 @@ static size_t first_error(const text_list_t *lines) {
 }
 
 char *compile_log_missing_header(const char *log) {
-    text_list_t lines = text_split(log, '\n');
+    AUTO(text_list_free) text_list_t lines = text_split(log, '\n');
     size_t i = first_error(&lines);
     const char *line = i < lines.n ? lines.items[i] : "";
     char *header = between(line, "open source file \"", "\""); /* NVRTC and nvcc's front end */
     if (header == NULL)
         header = between(line, "fatal error: ", ": No such file or directory"); /* nvcc's gcc */
-    text_list_free(&lines);
     return header;
 }
 
 /* "FLT_MAX" if the first error is that this name is not defined, else NULL. The caller frees it. */
 static char *compile_log_undefined(const char *log) {
-    text_list_t lines = text_split(log, '\n');
+    AUTO(text_list_free) text_list_t lines = text_split(log, '\n');
     size_t i = first_error(&lines);
     char *name =
         i < lines.n ? between(lines.items[i], "error: identifier \"", "\" is undefined") : NULL;
-    text_list_free(&lines);
     return name;
 }
 
 char *compile_log_reason(const char *log) {
-    text_list_t lines = text_split(log, '\n'), kept = {0};
+    AUTO(text_list_free) text_list_t lines = text_split(log, '\n'), kept = {0};
     size_t first = first_error(&lines), bytes = 0;
     if (first == lines.n)
         first = 0; /* no error line: start at the top */
@@ -117,11 +114,8 @@ char *compile_log_reason(const char *log) {
     }
     if (kept.n == 0)
         text_list_add(&kept, "the compiler gave no reason");
-    char *joined = text_list_join(&kept, "\n");
+    AUTO_FREE char *joined = text_list_join(&kept, "\n");
     char *reason = text_utf8(joined); /* compilers quote source bytes; JSON must be UTF-8 */
-    free(joined);
-    text_list_free(&kept);
-    text_list_free(&lines);
     return reason;
 }
 
@@ -157,9 +151,8 @@ static bool is_package_missing(const toolchain_t *tools, const char *header) {
     const char *const places[] = {tools->include, tools->cccl};
     bool missing = true;
     for (size_t i = 0; i < 2 && places[i] != NULL; i++) {
-        char *folder = mem_format("%s/%.*s", places[i], (int)length, header);
+        AUTO_FREE char *folder = mem_format("%s/%.*s", places[i], (int)length, header);
         missing = missing && !fs_exists(folder);
-        free(folder);
     }
     return missing;
 }
@@ -175,18 +168,16 @@ char *toolchain_headers_install(const toolchain_t *tools, const char *wheel) {
 
 char *toolchain_lacks(const toolchain_t *tools, const char *log) {
     static const package_t compiler = {"g++", "gcc-c++", "gcc"};
-    char *header = compile_log_missing_header(log), *reason = NULL, *install = NULL;
+    AUTO_FREE char *header = compile_log_missing_header(log), *install = NULL;
     const char *wheel = header != NULL ? wheel_of(header) : NULL;
     if (wheel != NULL && is_package_missing(tools, header)) {
         install = toolchain_headers_install(tools, wheel);
-        reason = mem_format("CUDA header %s not found: %s", header, install);
-    } else if (strstr(log, "Failed to preprocess host compiler properties") != NULL) {
-        install = package_install(&compiler);
-        reason = mem_format("nvcc needs a C++ compiler: %s", install);
+        return mem_format("CUDA header %s not found: %s", header, install);
     }
-    free(install);
-    free(header);
-    return reason;
+    if (strstr(log, "Failed to preprocess host compiler properties") == NULL)
+        return NULL;
+    install = package_install(&compiler);
+    return mem_format("nvcc needs a C++ compiler: %s", install);
 }
 
 /* Names that neither compiler knows without a header. */
@@ -213,7 +204,7 @@ static const struct {
 };
 
 char *toolchain_hint(const toolchain_t *tools, const char *log) {
-    char *header = compile_log_missing_header(log), *name = compile_log_undefined(log);
+    AUTO_FREE char *header = compile_log_missing_header(log), *name = compile_log_undefined(log);
     char *hint = NULL;
     if (header != NULL && tools->kind == COMPILER_NVRTC && strchr(header, '.') == NULL)
         hint = mem_format("NVRTC has no C++ standard library: use <cuda/std/%s> if it exists, or "
@@ -222,8 +213,6 @@ char *toolchain_hint(const toolchain_t *tools, const char *log) {
     for (size_t i = 0; name != NULL && hint == NULL && i < sizeof HEADERS / sizeof *HEADERS; i++)
         if (text_starts(name, HEADERS[i].prefix))
             hint = mem_format("%s is in <%s>", name, HEADERS[i].header);
-    free(header);
-    free(name);
     return hint;
 }
 
@@ -232,14 +221,11 @@ char *toolchain_hint(const toolchain_t *tools, const char *log) {
 static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this ends a hang */
 
 static void hash_file(hash_t *hash, const char *folder, const char *name) {
-    char *path = fs_join(folder, name), *text;
+    AUTO_FREE char *path = fs_join(folder, name), *text = NULL;
     size_t bytes;
     error_t ignored = ERROR_INIT;
-    if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK) {
+    if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK)
         hash_add(hash, text, bytes);
-        free(text);
-    }
-    free(path);
 }
 
 /* Hash contents, not the path: upgrading a wheel may keep the path. */
@@ -262,31 +248,28 @@ static char *headers_digest(const toolchain_t *tools) {
 
 /* NVRTC has no <cstdint>, <cfloat>, …; without the folder, they stay missing. */
 static void read_standard_headers(toolchain_t *tools) {
-    char *folder = mem_format("%s/kernels/common/nvrtc", tools->root);
-    text_list_t names = {0};
+    AUTO_FREE char *folder = mem_format("%s/kernels/common/nvrtc", tools->root);
+    AUTO(text_list_free) text_list_t names = {0};
     fs_list(folder, "", &names, NULL);
     for (size_t i = 0; i < names.n; i++) {
-        char *path = fs_join(folder, names.items[i]), *text;
+        AUTO_FREE char *path = fs_join(folder, names.items[i]);
+        char *text;
         size_t bytes;
         error_t ignored = ERROR_INIT;
         if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK) {
             text_list_add(&tools->standard_names, names.items[i]);
             text_list_take(&tools->standard_texts, text);
         }
-        free(path);
     }
-    text_list_free(&names);
-    free(folder);
 }
 
 /* A toolkit and wheels from CUDA 13 on have CCCL in a folder of its own, which nvcc knows. */
 static void find_headers(toolchain_t *tools) {
     tools->include = tools->nvrtc->include;
     if (tools->include != NULL) {
-        char *cccl = fs_join(tools->include, "cccl");
+        AUTO_FREE char *cccl = fs_join(tools->include, "cccl");
         if (fs_is_folder(cccl))
             tools->cccl = arena_format(&tools->texts, "%s", cccl);
-        free(cccl);
     }
     read_standard_headers(tools);
     tools->headers = arena_keep(&tools->texts, headers_digest(tools));
@@ -314,9 +297,9 @@ char *toolchain_find_program(const char *name) {
     for (size_t i = 0; i < sizeof homes / sizeof *homes && found == NULL; i++) {
         if (homes[i] == NULL)
             continue;
-        char *path = mem_format("%s%s%s", homes[i], homes[i][0] != '\0' ? "/bin/" : "", name);
+        AUTO_FREE char *path =
+            mem_format("%s%s%s", homes[i], homes[i][0] != '\0' ? "/bin/" : "", name);
         found = fs_find_program(path); /* searches $PATH for a bare name */
-        free(path);
     }
     return found;
 }
@@ -328,7 +311,7 @@ static int by_number(const void *a, const void *b) {
 /* The output of nvcc with one option; the caller frees it. */
 static status_t ask_nvcc(const char *nvcc, const char *option, char **answer, error_t *err) {
     const char *const argv[] = {nvcc, option, NULL};
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     *answer = NULL;
     TRY(subprocess_run(argv, NULL, NVCC_TIMEOUT_S, &result, err));
     status_t status = STATUS_OK;
@@ -337,7 +320,6 @@ static status_t ask_nvcc(const char *nvcc, const char *option, char **answer, er
                            result.exit_code, result.err);
     else
         *answer = mem_text(result.out);
-    subprocess_result_free(&result);
     return status;
 }
 
@@ -347,26 +329,23 @@ static status_t open_nvcc(toolchain_t *tools, error_t *err) {
         return error_set(err, STATUS_USAGE,
                          "nvcc not found: searched $CUDA_HOME, $CUDA_PATH, $PATH and "
                          "/usr/local/cuda; install the CUDA toolkit, or use --compiler nvrtc");
-    char *answer = NULL;
+    AUTO_FREE char *answer = NULL, *codes = NULL;
     TRY(ask_nvcc(tools->path, "--version", &answer, err));
     const char *release = strstr(answer, ", V");
     int length = release != NULL ? (int)strcspn(release + 3, "\r\n ") : 0;
     if (length > 0)
         tools->label = arena_format(&tools->texts, "nvcc %.*s", length, release + 3);
-    free(answer);
     if (tools->label == NULL)
         return error_set(err, STATUS_USAGE, "%s --version: no \", V<version>\" in its output",
                          tools->path);
     tools->fingerprint = tools->label;
 
-    TRY(ask_nvcc(tools->path, "--list-gpu-code", &answer, err));
-    text_list_t lines = text_split(answer, '\n');
+    TRY(ask_nvcc(tools->path, "--list-gpu-code", &codes, err));
+    AUTO(text_list_free) text_list_t lines = text_split(codes, '\n');
     for (size_t i = 0; i < lines.n; i++)
         if (text_starts(lines.items[i], "sm_"))
             text_list_add(&tools->archs, lines.items[i]);
     qsort(tools->archs.items, tools->archs.n, sizeof *tools->archs.items, by_number);
-    text_list_free(&lines);
-    free(answer);
     return STATUS_OK;
 }
 
@@ -390,7 +369,7 @@ void toolchain_close(toolchain_t *tools) {
 
 char *toolchain_refuses(const toolchain_t *tools, const char *arch) {
     /* "sm_90a" and "sm_100f" add instructions to sm_90 and sm_100. */
-    char *base = mem_text(arch);
+    AUTO_FREE char *base = mem_text(arch);
     size_t length = strlen(base);
     if (length > 0 && (base[length - 1] == 'a' || base[length - 1] == 'f'))
         base[length - 1] = '\0';
@@ -398,7 +377,6 @@ char *toolchain_refuses(const toolchain_t *tools, const char *arch) {
     if (tools->archs.n > 0 && !text_list_has(&tools->archs, base))
         reason = mem_format("%s does not support %s (supported: %s to %s)", tools->label, arch,
                             tools->archs.items[0], tools->archs.items[tools->archs.n - 1]);
-    free(base);
     return reason;
 }
 
@@ -432,73 +410,52 @@ void toolchain_add_without_commas(text_list_t *argv, const char *option) {
  * kernels/. */
 static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
                              const text_list_t *options, compiled_t *output, error_t *err) {
-    char *folder;
+    AUTO(fs_remove_temporary) char *folder = NULL;
     TRY(fs_temporary_folder(&folder, err));
-    char *cubin = fs_join(folder, "out.cubin");
-    text_list_t argv = {0};
+    AUTO_FREE char *cubin = fs_join(folder, "out.cubin");
+    AUTO(text_list_free) text_list_t argv = {0};
     text_list_add(&argv, tools->path);
     text_list_add(&argv, "-cubin");
     for (size_t i = 0; i < options->n; i++)
         toolchain_add_without_commas(&argv, options->items[i]);
     text_list_add_format(&argv, "--include-path=%s/kernels", tools->root);
-    text_list_add(&argv, "-o");
-    text_list_add(&argv, cubin);
-    text_list_add(&argv, source->path);
-    text_list_take(&argv, NULL); /* terminator */
-    subprocess_result_t result = {0};
-    status_t status =
-        subprocess_run((const char *const *)argv.items, NULL, NVCC_TIMEOUT_S, &result, err);
-    if (status == STATUS_OK) {
-        output->log = result.timed_out
-                          ? mem_format("error: nvcc timed out after %.0f s", NVCC_TIMEOUT_S)
-                          : mem_text(result.err);
-        output->ok = result.exit_code == 0 && !result.timed_out;
-        subprocess_result_free(&result);
-    }
-    if (output->ok)
-        status = fs_read(cubin, &output->cubin, &output->cubin_bytes, err);
-    fs_remove_temporary(&folder);
-    text_list_free(&argv);
-    free(cubin);
-    return status;
-}
-
-static void add_all(text_list_t *list, const text_list_t *more) {
-    for (size_t i = 0; i < more->n; i++)
-        text_list_add(list, more->items[i]);
+    text_list_add_words(&argv, "-o", cubin, source->path, NULL);
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
+    TRY(subprocess_run(text_list_argv(&argv), NULL, NVCC_TIMEOUT_S, &result, err));
+    output->log = result.timed_out
+                      ? mem_format("error: nvcc timed out after %.0f s", NVCC_TIMEOUT_S)
+                      : mem_text(result.err);
+    output->ok = result.exit_code == 0 && !result.timed_out;
+    return output->ok ? fs_read(cubin, &output->cubin, &output->cubin_bytes, err) : STATUS_OK;
 }
 
 static status_t compile_nvrtc(const toolchain_t *tools, const source_t *source,
                               const text_list_t *options, compiled_t *output, error_t *err) {
-    text_list_t names = {0}, texts = {0};
-    add_all(&names, &source->header_names);
-    add_all(&texts, &source->header_texts);
+    AUTO(text_list_free) text_list_t names = {0}, texts = {0};
+    text_list_add_all(&names, &source->header_names);
+    text_list_add_all(&texts, &source->header_texts);
     if (source->system_includes) {
-        add_all(&names, &tools->standard_names);
-        add_all(&texts, &tools->standard_texts);
+        text_list_add_all(&names, &tools->standard_names);
+        text_list_add_all(&texts, &tools->standard_texts);
     }
     const nvrtc_input_t input = {.name = source->name,
                                  .text = source->text,
                                  .header_names = &names,
                                  .header_texts = &texts,
                                  .options = options};
-    const status_t status = nvrtc_compile(tools->nvrtc, &input, output, err);
-    text_list_free(&names);
-    text_list_free(&texts);
-    return status;
+    return nvrtc_compile(tools->nvrtc, &input, output, err);
 }
 
 status_t toolchain_compile(const toolchain_t *tools, const source_t *source, const char *arch,
                            const text_list_t *defines, compiled_t *output, error_t *err) {
     *output = (compiled_t){0};
-    text_list_t options = {0};
+    AUTO(text_list_free) text_list_t options = {0};
     toolchain_options(tools, source, &options);
     text_list_add_format(&options, "--gpu-architecture=%s", arch);
     for (size_t i = 0; i < defines->n; i++)
         text_list_add_format(&options, "-D%s", defines->items[i]);
     const status_t status = (tools->kind == COMPILER_NVCC ? compile_nvcc : compile_nvrtc)(
         tools, source, &options, output, err);
-    text_list_free(&options);
     if (status != STATUS_OK)
         compiled_free(output);
     return status;

@@ -64,19 +64,16 @@ static const library_places_t PLACES = {"BENCH_NVRTC", SONAMES, FOLDERS, FILES};
 /* To compile, NVRTC opens libnvrtc-builtins by its bare name. Outside the loader's path that works
  * only if the library in the same folder is already loaded. */
 static void load_builtins(const char *library) {
-    char *copy = mem_text(library);
+    AUTO_FREE char *copy = mem_text(library);
     const char *folder = dirname(copy);
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     fs_list(folder, "", &names, NULL);
     for (size_t i = 0; i < names.n; i++) {
         if (!text_starts(names.items[i], "libnvrtc-builtins.so."))
             continue;
-        char *path = fs_join(folder, names.items[i]);
+        AUTO_FREE char *path = fs_join(folder, names.items[i]);
         dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-        free(path);
     }
-    text_list_free(&names);
-    free(copy);
 }
 
 /* Resolve a soname to the path it was loaded from, and note the file's size. */
@@ -97,13 +94,11 @@ static status_t not_found(const char *root, text_list_t *failures, error_t *err)
         text_list_add(failures, "the loader's path");
         nvrtc_find_folders(root, failures);
     }
-    char *places = text_list_join(failures, ", ");
-    status_t status = error_set(err, STATUS_USAGE,
-                                "NVRTC not found: .venv/bin/pip install nvidia-cuda-nvrtc, or set "
-                                "$BENCH_NVRTC to the library's path\nsearched: %.1400s",
-                                places);
-    free(places);
-    return status;
+    AUTO_FREE char *places = text_list_join(failures, ", ");
+    return error_set(err, STATUS_USAGE,
+                     "NVRTC not found: .venv/bin/pip install nvidia-cuda-nvrtc, or set "
+                     "$BENCH_NVRTC to the library's path\nsearched: %.1400s",
+                     places);
 }
 
 static status_t read_version(nvrtc_t *nvrtc, error_t *err) {
@@ -120,7 +115,7 @@ static status_t read_version(nvrtc_t *nvrtc, error_t *err) {
 
 status_t nvrtc_open(const char *root, nvrtc_t **nvrtc, error_t *err) {
     nvrtc_t *opened = mem_zeroed(1, sizeof *opened);
-    text_list_t failures = {0};
+    AUTO(text_list_free) text_list_t failures = {0};
     status_t status;
     opened->functions = mem_zeroed(1, sizeof *opened->functions);
     opened->path = library_find(&PLACES, root, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS,
@@ -135,7 +130,6 @@ status_t nvrtc_open(const char *root, nvrtc_t **nvrtc, error_t *err) {
             error_within(err, "%s", opened->path);
         opened->include = nvrtc_find_include(root, opened->path);
     }
-    text_list_free(&failures);
     if (status != STATUS_OK) {
         nvrtc_close(opened);
         opened = NULL;
@@ -206,14 +200,12 @@ status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, compile
     TRY(compile_once(nvrtc, input, input->options, output, err));
     if (output->ok || strstr(output->log, "error") != NULL)
         return STATUS_OK;
-    text_list_t quiet = {0};
+    AUTO(text_list_free) text_list_t quiet = {0};
     for (size_t i = 0; i < input->options->n; i++)
         if (strcmp(input->options->items[i], "--ptxas-options=-v") != 0)
             text_list_add(&quiet, input->options->items[i]);
     compiled_free(output);
-    const status_t status = compile_once(nvrtc, input, &quiet, output, err);
-    text_list_free(&quiet);
-    return status;
+    return compile_once(nvrtc, input, &quiet, output, err);
 }
 
 void compiled_free(compiled_t *output) {
@@ -370,7 +362,7 @@ static status_t hash_kernels(const cubin_t *cubin, const text_list_t *kernels, h
 }
 
 status_t cubin_code_hash(const cubin_t *cubin, char hash[33], error_t *err) {
-    text_list_t kernels = {0};
+    AUTO(text_list_free) text_list_t kernels = {0};
     hash_t *code = hash_new();
     status_t status = cubin_kernels(cubin, &kernels, err);
     if (status == STATUS_OK && kernels.n == 0)
@@ -378,7 +370,6 @@ status_t cubin_code_hash(const cubin_t *cubin, char hash[33], error_t *err) {
     if (status == STATUS_OK)
         status = hash_kernels(cubin, &kernels, code, err);
     hash_finish(code, hash);
-    text_list_free(&kernels);
     return status;
 }
 

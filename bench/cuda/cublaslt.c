@@ -1,5 +1,6 @@
 #include "cuda/cublaslt.h"
 
+#include "base/memory.h"
 #include "cuda/dynlib.h"
 
 #include <stdlib.h>
@@ -35,18 +36,16 @@ void cublaslt_candidates(const char *root, text_list_t *paths) {
 }
 
 status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err) {
-    text_list_t failures = {0};
+    AUTO(text_list_free) text_list_t failures = {0};
     status_t status = STATUS_OK;
     *path = library_find(&PLACES, root, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &failures);
     if (*path == NULL) {
-        char *reasons = text_list_join(&failures, "; ");
+        AUTO_FREE char *reasons = text_list_join(&failures, "; ");
         status = error_set(err, STATUS_USAGE,
                            "cuBLASLt not found%s%.1000s%s: .venv/bin/pip install nvidia-cublas, or "
                            "set $BENCH_CUBLASLT to the library's path",
                            failures.n > 0 ? " (" : "", reasons, failures.n > 0 ? ")" : "");
-        free(reasons);
     }
-    text_list_free(&failures);
     return status;
 }
 

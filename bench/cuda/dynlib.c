@@ -52,10 +52,8 @@ static const char *const WHEEL_FOLDERS[] = {"nvidia/cu[0-9]*/lib", "nvidia/cuda_
                                             "nvidia/cuda_runtime/lib"};
 
 static char *folder_of(const char *path) {
-    char *copy = mem_text(path);
-    char *folder = mem_text(dirname(copy));
-    free(copy);
-    return folder;
+    AUTO_FREE char *copy = mem_text(path);
+    return mem_text(dirname(copy));
 }
 
 static void add_environment(const char *environment, text_list_t *patterns) {
@@ -75,20 +73,16 @@ static void add_venv(const char *folder, text_list_t *patterns) {
 /* A Python environment is the folder above python3's bin/. A virtual environment's python3 links to
  * its base interpreter, whose packages may be in use too: add both. */
 static void add_python_on_path(text_list_t *patterns) {
-    char *program = fs_find_program("python3");
+    AUTO_FREE char *program = fs_find_program("python3");
     if (program == NULL)
         return;
-    char *resolved = realpath(program, NULL);
+    AUTO_FREE char *resolved = realpath(program, NULL);
     const char *places[] = {program, resolved};
     for (size_t i = 0; i < 2 && places[i] != NULL; i++) {
-        char *bin = folder_of(places[i]);
-        char *environment = folder_of(bin);
+        AUTO_FREE char *bin = folder_of(places[i]);
+        AUTO_FREE char *environment = folder_of(bin);
         add_environment(environment, patterns);
-        free(environment);
-        free(bin);
     }
-    free(resolved);
-    free(program);
 }
 
 void nvrtc_find_folders(const char *root, text_list_t *patterns) {
@@ -97,14 +91,13 @@ void nvrtc_find_folders(const char *root, text_list_t *patterns) {
         if (fs_variable(TOOLKITS[i]) != NULL)
             text_list_add_format(patterns, "%s/lib64", fs_variable(TOOLKITS[i]));
     text_list_add(patterns, "/usr/local/cuda*/lib64");
-    char *project = folders_project(root);
+    AUTO_FREE char *project = folders_project(root);
     const char *active = fs_variable("VIRTUAL_ENV");
     add_venv(root, patterns);
     if (active != NULL)
         add_environment(active, patterns);
     add_venv(project, patterns);
     add_python_on_path(patterns);
-    free(project);
 }
 
 /* The newest match of a glob pattern by version number, or NULL; the caller frees it. */
@@ -124,11 +117,10 @@ static char *newest_match(const char *pattern) {
 static void add_newest(const char *folder, const library_places_t *places, text_list_t *paths) {
     for (const char *const *relative = places->folders; *relative != NULL; relative++)
         for (const char *const *file = places->files; *file != NULL; file++) {
-            char *pattern = mem_format("%s%s/%s", folder, *relative, *file);
+            AUTO_FREE char *pattern = mem_format("%s%s/%s", folder, *relative, *file);
             char *path = newest_match(pattern);
             if (path != NULL)
                 text_list_take(paths, path);
-            free(pattern);
         }
 }
 
@@ -140,17 +132,16 @@ void library_candidates(const library_places_t *places, const char *root, text_l
     }
     for (const char *const *soname = places->sonames; *soname != NULL; soname++)
         text_list_add(paths, *soname);
-    text_list_t folders = {0};
+    AUTO(text_list_free) text_list_t folders = {0};
     nvrtc_find_folders(root, &folders);
     for (size_t i = 0; i < folders.n; i++)
         add_newest(folders.items[i], places, paths);
-    text_list_free(&folders);
 }
 
 char *library_find(const library_places_t *places, const char *root,
                    const library_symbol_t *symbols, size_t n_symbols, void *api,
                    text_list_t *failures) {
-    text_list_t paths = {0};
+    AUTO(text_list_free) text_list_t paths = {0};
     char *found = NULL;
     library_candidates(places, root, &paths);
     for (size_t i = 0; i < paths.n && found == NULL; i++) {
@@ -161,27 +152,23 @@ char *library_find(const library_places_t *places, const char *root,
         else if (paths.n == 1 || !text_ends(why.text, " not found"))
             text_list_add(failures, why.text);
     }
-    text_list_free(&paths);
     return found;
 }
 
 char *nvrtc_find_include(const char *root, const char *path) {
     /* A toolkit and wheels have include/ beside lib/; CUDA 12's NVRTC wheel has none. */
     static const char *const FOLDERS[] = {"../include", "../../cuda_runtime/include"};
-    text_list_t patterns = {0};
+    AUTO(text_list_free) text_list_t patterns = {0};
     text_list_take(&patterns, folder_of(path));
     nvrtc_find_folders(root, &patterns);
     char *include = NULL;
     for (size_t i = 0; i < 2 * patterns.n && include == NULL; i++) {
-        char *header = mem_format("%s/%s/cuda_fp16.h", patterns.items[i / 2], FOLDERS[i % 2]);
-        char *found = newest_match(header);
-        char *resolved = found != NULL ? realpath(found, NULL) : NULL;
+        AUTO_FREE char *header =
+            mem_format("%s/%s/cuda_fp16.h", patterns.items[i / 2], FOLDERS[i % 2]);
+        AUTO_FREE char *found = newest_match(header);
+        AUTO_FREE char *resolved = found != NULL ? realpath(found, NULL) : NULL;
         if (resolved != NULL)
             include = folder_of(resolved);
-        free(resolved);
-        free(found);
-        free(header);
     }
-    text_list_free(&patterns);
     return include;
 }

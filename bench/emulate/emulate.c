@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "measure/contender.h"
 #include "worker/pool.h"
+#include "workloads/described/data.h"
 #include "workloads/described/described.h"
 
 #include <stdlib.h>
@@ -24,38 +25,61 @@ case_t example_case(const workload_t *workload, const char *dtype, bool smallest
                    .device = mem_text("cpu"),
                    .variant = mem_text(""),
                    .dtype = mem_text(dtype)};
-    for (size_t i = 0; smallest && i < d->params.n; i++)
-        case_add_param(&spec, d->params.items[i],
-                       &(value_t){.kind = VALUE_INT, .integer = d->least[i]});
+    for (size_t i = 0; smallest && i < d->params.n; i++) {
+        int64_t items[DESCRIBED_ITEMS];
+        for (size_t k = 0; k < d->least_items[i]; k++)
+            items[k] = d->least[i];
+        case_add_param(
+            &spec, d->params.items[i],
+            d->lists[i].n > 0
+                ? &(value_t){.kind = VALUE_INTS, .ints = items, .n_ints = d->least_items[i]}
+                : &(value_t){.kind = VALUE_INT, .integer = d->least[i]});
+    }
     workload_complete(workload, &spec);
     return spec;
 }
 
 char *example_sizes_text(const case_t *spec) {
-    text_list_t parts = {0};
-    for (size_t i = 0; i < spec->n_params; i++)
-        text_list_add_format(&parts, "%s=%lld", spec->params[i].name,
-                             (long long)spec->params[i].value.integer);
+    AUTO(text_list_free) text_list_t parts = {0};
+    for (size_t i = 0; i < spec->n_params; i++) {
+        AUTO_FREE char *value = value_text(&spec->params[i].value);
+        text_list_add_format(&parts, "%s=%s", spec->params[i].name, value);
+    }
     text_list_add(&parts, spec->dtype);
-    char *joined = text_list_join(&parts, " ");
-    text_list_free(&parts);
-    return joined;
+    return text_list_join(&parts, " ");
 }
 
-static int64_t value_of(const case_t *spec, const description_t *d, size_t param) {
-    return case_param_int(spec, d->params.items[param], d->defaults[param]);
+/* A number, or the largest of a list. Params of a complete case are in the description's order. */
+static int64_t value_of(const case_t *spec, size_t param) {
+    const value_t *value = &spec->params[param].value;
+    int64_t largest = value->kind == VALUE_INTS ? value->ints[0] : value->integer;
+    for (size_t i = 1; i < value->n_ints; i++)
+        largest = value->ints[i] > largest ? value->ints[i] : largest;
+    return largest;
 }
 
 /* The same case with another value of a param, by its number. */
 static case_t example_with(const workload_t *workload, const case_t *spec, size_t param,
-                           int64_t value) {
-    const description_t *d = described_find(workload->name);
-    case_t changed = example_case(workload, spec->dtype, true);
-    for (size_t i = 0; i < d->params.n; i++)
-        for (size_t p = 0; p < changed.n_params; p++)
-            if (strcmp(changed.params[p].name, d->params.items[i]) == 0)
-                changed.params[p].value.integer = i == param ? value : value_of(spec, d, i);
+                           const value_t *value) {
+    case_t changed = case_copy(spec);
+    value_free(&changed.params[param].value);
+    changed.params[param].value = value_copy(value);
     workload_complete(workload, &changed);
+    return changed;
+}
+
+/* With half of it, or with `less` less: each number of a list, but none below the least. */
+static case_t example_smaller(const workload_t *workload, const case_t *spec, size_t param,
+                              int64_t less) {
+    const int64_t least = described_find(workload->name)->least[param];
+    value_t value = value_copy(&spec->params[param].value);
+    int64_t *numbers = value.kind == VALUE_INTS ? value.ints : &value.integer;
+    for (size_t i = 0; i < (value.kind == VALUE_INTS ? value.n_ints : 1); i++) {
+        const int64_t smaller = less > 0 ? numbers[i] - less : numbers[i] / 2;
+        numbers[i] = smaller > least ? smaller : least;
+    }
+    const case_t changed = example_with(workload, spec, param, &value);
+    value_free(&value);
     return changed;
 }
 
@@ -79,12 +103,12 @@ static case_t small_case(const workload_t *workload, const char *dtype) {
             example_is_possible(workload, &spec))
             return spec;
         for (size_t i = 0; i < d->params.n; i++)
-            if (value_of(&spec, d, i) / 2 >= d->least[i] &&
-                (largest == d->params.n || value_of(&spec, d, i) > value_of(&spec, d, largest)))
+            if (value_of(&spec, i) / 2 >= d->least[i] &&
+                (largest == d->params.n || value_of(&spec, i) > value_of(&spec, largest)))
                 largest = i;
         if (largest == d->params.n)
             return spec;
-        replace(&spec, example_with(workload, &spec, largest, value_of(&spec, d, largest) / 2));
+        replace(&spec, example_smaller(workload, &spec, largest, 0));
     }
 }
 
@@ -93,10 +117,9 @@ static case_t uneven_case(const workload_t *workload, const char *dtype) {
     const description_t *d = described_find(workload->name);
     case_t spec = small_case(workload, dtype);
     for (size_t i = 0; i < d->params.n; i++) {
-        const int64_t less = value_of(&spec, d, i) - 1;
-        if (less < d->least[i])
+        if (value_of(&spec, i) <= d->least[i])
             continue;
-        case_t changed = example_with(workload, &spec, i, less);
+        case_t changed = example_smaller(workload, &spec, i, 1);
         if (example_is_possible(workload, &changed))
             replace(&spec, changed);
         else
@@ -143,32 +166,50 @@ typedef struct emulation {
 static status_t unknown_param(const description_t *d, const char *text, size_t length,
                               error_t *err) {
     const vocabulary_t known = {"param", "", (const char *const *)d->params.items, d->params.n};
-    char *name = mem_text_n(text, length), *complaint = vocabulary_complaint(&known, name);
-    error_set(err, STATUS_USAGE, "--set: %s", complaint);
-    free(complaint);
-    free(name);
-    return STATUS_USAGE;
+    AUTO_FREE char *name = mem_text_n(text, length),
+                   *complaint = vocabulary_complaint(&known, name);
+    return error_set(err, STATUS_USAGE, "--set: %s", complaint);
 }
 
-/* NAME=INTEGER. */
-static status_t read_set(const emulation_t *e, const char *text, size_t *param, int64_t *value,
+/* "64"; of a list, "4-5-1". */
+static bool read_numbers(const char *text, const param_spec_t *spec, value_t *value) {
+    AUTO(text_list_free) text_list_t parts = {0};
+    if (spec->kind == VALUE_INTS)
+        parts = text_split(text, '-');
+    else
+        text_list_add(&parts, text);
+    bool good =
+        spec->kind != VALUE_INTS || (parts.n >= spec->min_items && parts.n <= spec->max_items);
+    *value = (value_t){.kind = spec->kind, .ints = mem_zeroed(parts.n, sizeof *value->ints)};
+    value->n_ints = spec->kind == VALUE_INTS ? parts.n : 0;
+    for (size_t i = 0; i < parts.n; i++) {
+        char *end;
+        value->ints[i] = strtoll(parts.items[i], &end, 10);
+        good = good && *end == '\0' && end != parts.items[i] &&
+               (double)value->ints[i] >= spec->min && (double)value->ints[i] <= spec->max;
+    }
+    value->integer = value->ints[0];
+    return good;
+}
+
+/* NAME=INTEGER, or NAME=INTEGER-INTEGER-… of a list. */
+static status_t read_set(const emulation_t *e, const char *text, size_t *param, value_t *value,
                          error_t *err) {
     const description_t *d = described_find(e->workload->name);
     const size_t length = strcspn(text, "=");
-    char *end = NULL;
     for (*param = 0; *param < d->params.n; ++*param)
         if (strlen(d->params.items[*param]) == length &&
             strncmp(d->params.items[*param], text, length) == 0)
             break;
-    *value = text[length] == '=' ? strtoll(text + length + 1, &end, 10) : 0;
     const size_t p = *param;
     if (p == d->params.n)
         return unknown_param(d, text, length, err);
-    if (end == NULL || *end != '\0' || end == text + length + 1 || *value < d->least[p] ||
-        *value > d->most[p])
-        return error_set(err, STATUS_USAGE, "--set %s: expected %s=INTEGER from %lld to %lld", text,
-                         d->params.items[p], (long long)d->least[p], (long long)d->most[p]);
-    return STATUS_OK;
+    if (read_numbers(text[length] == '=' ? text + length + 1 : "", &e->workload->params[p], value))
+        return STATUS_OK;
+    value_free(value);
+    return error_set(err, STATUS_USAGE, "--set %s: expected %s=INTEGER%s from %lld to %lld", text,
+                     d->params.items[p], d->lists[p].n > 0 ? "-INTEGER-…" : "",
+                     (long long)d->least[p], (long long)d->most[p]);
 }
 
 static status_t case_of(const emulation_t *e, const char *dtype, size_t which, case_t *spec,
@@ -177,13 +218,12 @@ static status_t case_of(const emulation_t *e, const char *dtype, size_t which, c
     status_t status = STATUS_OK;
     for (size_t i = 0; i < e->sets->n && status == STATUS_OK; i++) {
         size_t param;
-        int64_t value;
+        value_t value;
         status = read_set(e, e->sets->items[i], &param, &value, err);
         if (status != STATUS_OK)
             break;
-        const case_t changed = example_with(e->workload, spec, param, value);
-        case_free(spec);
-        *spec = changed;
+        replace(spec, example_with(e->workload, spec, param, &value));
+        value_free(&value);
     }
     return status;
 }
@@ -192,18 +232,17 @@ static status_t case_of(const emulation_t *e, const char *dtype, size_t which, c
 
 /* Takes the reason. The first one stays. */
 static void note(char **kept, const case_t *spec, char *reason) {
-    char *sizes = example_sizes_text(spec);
+    AUTO_FREE char *sizes = example_sizes_text(spec);
     if (*kept == NULL)
         *kept = mem_format("%s: %s", sizes, reason);
-    free(sizes);
     free(reason);
 }
 
 /* The program of this case: the last one, if nothing in it differs. */
 static status_t build(const emulation_t *e, rung_t *rung, const case_t *spec, error_t *err) {
-    text_list_t defines = {0};
+    AUTO(text_list_free) text_list_t defines = {0};
     e->workload->constants(spec, &defines);
-    char *joined = text_list_join(&defines, "\n");
+    AUTO_FREE char *joined = text_list_join(&defines, "\n");
     status_t status = STATUS_OK;
     if (rung->defines == NULL || strcmp(rung->defines, joined) != 0) {
         host_program_free(&rung->program);
@@ -213,8 +252,6 @@ static status_t build(const emulation_t *e, rung_t *rung, const case_t *spec, er
         status = host_program_build(&e->tools, rung->source, &defines, rung->folder, &rung->program,
                                     err);
     }
-    free(joined);
-    text_list_free(&defines);
     return status;
 }
 
@@ -242,7 +279,7 @@ static status_t run_in(rung_t *rung, const case_t *spec, const expected_t *expec
 
 static status_t try_rung(const emulation_t *e, rung_t *rung, const case_t *spec,
                          const expected_t *expected, error_t *err) {
-    char *folder;
+    AUTO_FREE char *folder = NULL;
     if (rung->wrong != NULL)
         return STATUS_OK;
     TRY(build(e, rung, spec, err));
@@ -258,7 +295,6 @@ static status_t try_rung(const emulation_t *e, rung_t *rung, const case_t *spec,
     TRY(fs_temporary_folder_in(e->folder, &folder, err));
     const status_t status = run_in(rung, spec, expected, folder, err);
     fs_remove_tree(folder, NULL);
-    free(folder);
     return status;
 }
 
@@ -285,13 +321,13 @@ static status_t try_rungs(emulation_t *e, const case_t *spec, contender_t *oracl
 static status_t try_case(emulation_t *e, const case_t *spec, worker_link_t *worker, error_t *err) {
     const contender_settings_t settings = {
         .measure = MEASURE_DEFAULTS, .pass = 1, .seed = secret_seed(), .timeout_s = TIMEOUT_S};
-    case_t own = case_copy(spec);
+    AUTO(case_free) case_t own = case_copy(spec);
     contender_t oracle;
     free(own.variant);
     own.variant = mem_text("oracle");
     contender_init(&oracle, &own, worker, NULL, &settings);
     oracle.may_retry = false;
-    made_inputs_t made;
+    AUTO(made_inputs_free) made_inputs_t made = {0};
     status_t status = made_inputs_open(&own, worker, settings.seed, TIMEOUT_S, &made, err);
     oracle.made = &made;
     if (status == STATUS_OK) {
@@ -300,8 +336,6 @@ static status_t try_case(emulation_t *e, const case_t *spec, worker_link_t *work
         contender_finish(&oracle);
     }
     contender_free(&oracle);
-    made_inputs_free(&made);
-    case_free(&own);
     return status;
 }
 
@@ -309,29 +343,25 @@ static status_t try_cases(emulation_t *e, error_t *err) {
     const description_t *d = described_find(e->workload->name);
     workers_t workers = {.root = e->root};
     worker_link_t *worker;
-    case_t defaults = example_case(e->workload, d->dtypes.items[0], false);
+    AUTO(case_free) case_t defaults = example_case(e->workload, d->dtypes.items[0], false);
     status_t status = workers_find(&workers, &defaults, "", &worker, err);
     if (status == STATUS_OK)
         status = worker_link_start(worker, TIMEOUT_S, err);
-    text_list_t done = {0};
+    AUTO(text_list_free) text_list_t done = {0};
     for (size_t i = 0; i < d->dtypes.n * EXAMPLES && status == STATUS_OK; i++) {
-        case_t spec;
+        AUTO(case_free) case_t spec = {0};
         status = case_of(e, d->dtypes.items[i / EXAMPLES], i % EXAMPLES, &spec, err);
-        char *sizes = example_sizes_text(&spec);
+        AUTO_FREE char *sizes = example_sizes_text(&spec);
         if (status == STATUS_OK && !text_list_has(&done, sizes) &&
             example_is_possible(e->workload, &spec)) {
             text_list_add(&done, sizes);
             e->cases++;
             status = try_case(e, &spec, worker, err);
         }
-        free(sizes);
-        case_free(&spec);
     }
     if (status == STATUS_OK && e->cases == 0)
         status = error_set(err, STATUS_USAGE, "no case at these sizes: %s",
                            e->workload->condition != NULL ? e->workload->condition : "see above");
-    text_list_free(&done);
-    case_free(&defaults);
     workers_free(&workers);
     return status;
 }
@@ -374,10 +404,8 @@ static status_t choose_rungs(const emulation_t *e, const char *variant, text_lis
         return STATUS_OK;
     if (!text_list_has(names, variant)) {
         const vocabulary_t known = {"rung", "", (const char *const *)names->items, names->n};
-        char *complaint = vocabulary_complaint(&known, variant);
-        error_set(err, STATUS_USAGE, "--variant: %s", complaint);
-        free(complaint);
-        return STATUS_USAGE;
+        AUTO_FREE char *complaint = vocabulary_complaint(&known, variant);
+        return error_set(err, STATUS_USAGE, "--variant: %s", complaint);
     }
     text_list_free(names);
     text_list_add(names, variant);
@@ -387,29 +415,26 @@ static status_t choose_rungs(const emulation_t *e, const char *variant, text_lis
 status_t emulate_check_options(const emulate_options_t *options, error_t *err) {
     const emulation_t e = {
         .workload = options->workload, .root = options->root, .sets = options->sets};
-    text_list_t names = {0};
-    status_t status = choose_rungs(&e, options->variant, &names, err);
-    for (size_t i = 0; i < e.sets->n && status == STATUS_OK; i++) {
+    AUTO(text_list_free) text_list_t names = {0};
+    TRY(choose_rungs(&e, options->variant, &names, err));
+    for (size_t i = 0; i < e.sets->n; i++) {
         size_t param;
-        int64_t value;
-        status = read_set(&e, e.sets->items[i], &param, &value, err);
+        AUTO(value_free) value_t value = {0};
+        TRY(read_set(&e, e.sets->items[i], &param, &value, err));
     }
-    text_list_free(&names);
-    return status;
+    return STATUS_OK;
 }
 
 static status_t open_rungs(emulation_t *e, const text_list_t *names, error_t *err) {
-    char *folder = workload_folder(e->root, e->workload);
+    AUTO_FREE char *folder = workload_folder(e->root, e->workload);
     status_t status = STATUS_OK;
     e->rungs = mem_zeroed(names->n + 1, sizeof *e->rungs);
     for (size_t i = 0; i < names->n && status == STATUS_OK; i++) {
-        char *path = mem_format("%s/%s.cu", folder, names->items[i]);
+        AUTO_FREE char *path = mem_format("%s/%s.cu", folder, names->items[i]);
         e->rungs[i].name = names->items[i];
         e->rungs[e->n++].folder = mem_format("%s/rung_%s", e->folder, names->items[i]);
         status = source_get(&e->sources, e->root, path, &e->rungs[i].source, err);
-        free(path);
     }
-    free(folder);
     return status;
 }
 
@@ -433,7 +458,7 @@ static void close_emulation(emulation_t *e) {
 
 status_t emulate_rungs(const emulate_options_t *options, error_t *err) {
     emulation_t e = {.workload = options->workload, .root = options->root, .sets = options->sets};
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     status_t status = host_tools_open(e.root, &e.tools, err);
     if (status == STATUS_OK)
         status = choose_rungs(&e, options->variant, &names, err);
@@ -451,6 +476,5 @@ status_t emulate_rungs(const emulate_options_t *options, error_t *err) {
     if (status == STATUS_OK)
         status = print_rungs(&e, err);
     close_emulation(&e);
-    text_list_free(&names);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "io/fs.h"
 #include "io/subprocess.h"
 #include "workloads/described/launches.h"
+#include "workloads/described/temporaries.h"
 #include "workloads/described/tensor_maps.h"
 
 #include <inttypes.h>
@@ -26,29 +27,25 @@ static char *why_failed(const subprocess_result_t *result) {
     if (result->timed_out)
         return mem_format("it does not end (%.0f s): does every thread reach every barrier?",
                           RUN_TIMEOUT_S);
-    text_list_t lines = text_split(result->err, '\n');
+    AUTO(text_list_free) text_list_t lines = text_split(result->err, '\n');
     const char *last = "";
     for (size_t i = 0; i < lines.n; i++)
         if (lines.items[i][0] != '\0')
             last = lines.items[i];
-    char *said = text_utf8(last);
-    char *reason = said[0] != '\0' ? mem_text(said)
-                   : result->signal != 0
-                       ? mem_format("signal %d (%s)", result->signal, strsignal(result->signal))
-                       : mem_format("exit code %d", result->exit_code);
-    free(said);
-    text_list_free(&lines);
-    return reason;
+    AUTO_FREE char *said = text_utf8(last);
+    return said[0] != '\0' ? mem_text(said)
+           : result->signal != 0
+               ? mem_format("signal %d (%s)", result->signal, strsignal(result->signal))
+               : mem_format("exit code %d", result->exit_code);
 }
 
 /* The caller frees `*reason`; NULL: it ended well. */
 static status_t run_program(const char *const *argv, const char *input, char **reason,
                             error_t *err) {
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     TRY(subprocess_run(argv, input, RUN_TIMEOUT_S, &result, err));
     const bool well = result.exit_code == 0 && !result.timed_out;
     *reason = well ? NULL : why_failed(&result);
-    subprocess_result_free(&result);
     return STATUS_OK;
 }
 
@@ -57,63 +54,63 @@ static status_t run_program(const char *const *argv, const char *input, char **r
 typedef struct tables {
     launches_t launches;
     tensor_maps_t maps;
+    temporaries_t temporaries;
 } tables_t;
 
 /* From the files that the program has written. */
-static status_t take_tables(const char *launches_path, const char *maps_path, tables_t *tables,
-                            char **reason, error_t *err) {
-    char *launches = NULL, *maps = NULL;
-    size_t bytes, maps_bytes;
+static status_t take_tables(const char *const paths[3], tables_t *tables, char **reason,
+                            error_t *err) {
+    AUTO_FREE char *launches = NULL, *maps = NULL, *temporaries = NULL;
+    size_t bytes, maps_bytes, temporaries_bytes;
     error_t wrong = ERROR_INIT;
-    status_t status = fs_read(launches_path, &launches, &bytes, err);
-    if (status == STATUS_OK)
-        status = fs_read(maps_path, &maps, &maps_bytes, err);
-    if (status == STATUS_OK &&
-        (launches_take(launches + WORKSPACE_TEXT, bytes - WORKSPACE_TEXT, launches,
-                       &tables->launches, &wrong) != STATUS_OK ||
-         tensor_maps_take(maps, maps_bytes, &tables->maps, &wrong) != STATUS_OK))
+    TRY(fs_read(paths[0], &launches, &bytes, err));
+    TRY(fs_read(paths[1], &maps, &maps_bytes, err));
+    TRY(fs_read(paths[2], &temporaries, &temporaries_bytes, err));
+    if (launches_take(launches + WORKSPACE_TEXT, bytes - WORKSPACE_TEXT, launches,
+                      &tables->launches, &wrong) != STATUS_OK ||
+        tensor_maps_take(maps, maps_bytes, &tables->maps, &wrong) != STATUS_OK ||
+        temporaries_take(temporaries, temporaries_bytes, &tables->temporaries, &wrong) != STATUS_OK)
         *reason = mem_text(wrong.text);
-    free(launches);
-    free(maps);
-    return status;
+    return STATUS_OK;
 }
 
 static status_t read_tables(const char *program, const char *folder, tables_t *tables,
                             char **reason, error_t *err) {
-    char *launches = fs_join(folder, "launches"), *maps = fs_join(folder, "maps");
-    const char *const argv[] = {program, "tables", launches, maps, NULL};
-    status_t status = run_program(argv, NULL, reason, err);
-    if (status == STATUS_OK && *reason == NULL)
-        status = take_tables(launches, maps, tables, reason, err);
-    free(launches);
-    free(maps);
-    return status;
+    AUTO_FREE char *launches = fs_join(folder, "launches"), *maps = fs_join(folder, "maps"),
+                   *temporaries = fs_join(folder, "temporaries");
+    const char *const argv[] = {program, "tables", launches, maps, temporaries, NULL};
+    TRY(run_program(argv, NULL, reason, err));
+    if (*reason == NULL)
+        TRY(take_tables(argv + 2, tables, reason, err));
+    return STATUS_OK;
 }
 
 /* ---- what it is told (kernels/emulation/rung.h) ------------------------------------------------- */
 
-static char *file_of(const char *folder, const described_array_t *array) {
-    return mem_format("%s/%s.bin", folder, array->name);
+static char *file_of(const char *folder, const described_shape_t *shape) {
+    return mem_format("%s/%s.bin", folder, shape->name);
 }
 
 static status_t add_arrays(const described_data_t *data, const char *folder, size_t workspace_bytes,
                            text_list_t *plan, error_t *err) {
-    const description_t *d = data->description;
     size_t order[DESCRIBED_ARRAYS];
-    description_order(d, order);
-    for (size_t o = 0; o < d->n_arrays; o++) {
-        const described_array_t *array = &d->arrays[order[o]];
-        const size_t bytes = data->shapes[order[o]].bytes;
-        char *path = file_of(folder, array);
+    described_order(data->shapes, data->n_arrays, order);
+    for (size_t o = 0; o < data->n_arrays; o++) {
+        const described_shape_t *shape = &data->shapes[order[o]];
+        const described_array_t *array = shape->array;
+        const size_t bytes = shape->bytes;
+        AUTO_FREE char *path = file_of(folder, shape);
+        if (array->repeat != NULL && described_starts(shape))
+            text_list_add_format(plan, "list %zu",
+                                 described_length(shape, data->n_arrays - order[o]));
         text_list_add_format(plan, "array %s %zu %s %s",
-                             !array->is_input     ? "output"
-                             : array->is_output   ? "in_place"
-                             : array->is_by_value ? "by_value"
-                                                  : "input",
-                             bytes, array->name, path);
+                             !array->is_input   ? "output"
+                             : array->is_output ? "in_place"
+                             : array->is_weight ? "weight"
+                                                : "input",
+                             bytes, shape->name, path);
         const status_t status =
             array->is_input ? fs_write_atomic(path, data->values[order[o]], bytes, err) : STATUS_OK;
-        free(path);
         TRY(status);
     }
     text_list_add_format(plan, "array workspace %zu workspace -", workspace_bytes);
@@ -128,20 +125,35 @@ static void add_values(const description_t *d, const case_t *spec, text_list_t *
         if (!d->constant[i])
             text_list_add_format(plan, "value %" PRIu64,
                                  (uint64_t)case_param_int(spec, d->params.items[i], 0));
+    if (d->steps != NULL)
+        text_list_add(plan, "step");
+}
+
+/* Changed before a launch, as on a GPU. */
+static void add_changes(const tables_t *tables, const temporary_size_t *sizes, size_t launch,
+                        bool held[MOST_TEMPORARIES], text_list_t *plan) {
+    for (size_t i = 0; i < tables->temporaries.n; i++) {
+        const bool now = temporary_is_held(&sizes[i], launch);
+        if (now != held[i])
+            text_list_add_format(plan, "%s %zu", now ? "take" : "give_back", i);
+        held[i] = now;
+    }
 }
 
 static void add_launch(const described_launch_t *launch, const launch_size_t *size,
-                       text_list_t *plan) {
+                       const launch_place_t *place, text_list_t *plan) {
     const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
-    text_list_add_format(plan, "launch %s %u %u %u %u %u %u %u %u %u %u %u", launch->entry, grid[0],
-                         grid[1], grid[2], threads[0], threads[1], threads[2], size->shared,
-                         cluster[0], cluster[1], cluster[2], launch->cooperative);
+    text_list_add_format(plan, "launch %s %u %u %u %u %u %u %u %u %u %u %u %d %d", launch->entry,
+                         grid[0], grid[1], grid[2], threads[0], threads[1], threads[2],
+                         size->shared, cluster[0], cluster[1], cluster[2], launch->cooperative,
+                         place->step, size->repeat > 0 ? place->index : -1);
 }
 
-static void add_map(const description_t *d, const tensor_map_size_t *size, text_list_t *plan) {
+static void add_map(const described_data_t *data, const tensor_map_size_t *size,
+                    text_list_t *plan) {
     size_t order[DESCRIBED_ARRAYS], argument = 0;
-    text_list_t words = {0};
-    description_order(d, order);
+    AUTO(text_list_free) text_list_t words = {0};
+    described_order(data->shapes, data->n_arrays, order);
     while (order[argument] != size->array)
         argument++;
     text_list_add_format(&words, "map %zu %zu %u %u", argument, element_bytes(size->element),
@@ -150,13 +162,13 @@ static void add_map(const description_t *d, const tensor_map_size_t *size, text_
         text_list_add_format(&words, "%" PRIu64 " %u %u %" PRIu64, size->sizes[i], size->box[i],
                              size->steps[i], i + 1 < size->rank ? size->strides[i] : 0);
     text_list_take(plan, text_list_join(&words, " "));
-    text_list_free(&words);
 }
 
 /* The sizes of a case's launches and maps. */
 typedef struct sizes {
     launch_size_t launches[MOST_LAUNCHES];
     tensor_map_size_t maps[MOST_TENSOR_MAPS];
+    temporary_size_t temporaries[MOST_TEMPORARIES];
     size_t workspace_bytes;
 } sizes_t;
 
@@ -164,37 +176,46 @@ typedef struct sizes {
 static status_t evaluate(const tables_t *tables, const description_t *d, const case_t *spec,
                          sizes_t *sizes, error_t *why) {
     described_values_t values;
+    size_t all_bytes;
     description_values(d, spec, MULTIPROCESSORS, &values);
     for (size_t i = 0; i < tables->launches.n; i++)
         TRY(launches_size(&tables->launches.items[i], &values, ARCH, &sizes->launches[i], why));
     TRY(tensor_maps_size(&tables->maps, d, spec, MULTIPROCESSORS, sizes->maps, why));
+    TRY(temporaries_size(&tables->temporaries, &tables->launches, &values, sizes->temporaries,
+                         &all_bytes, why));
     return launches_workspace(&tables->launches, &values, &sizes->workspace_bytes, why);
 }
 
 /* ---- a run ------------------------------------------------------------------------------------- */
 
 static status_t take_outputs(const described_data_t *data, const char *folder, error_t *err) {
-    const description_t *d = data->description;
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < d->n_arrays && status == STATUS_OK; i++) {
-        if (!d->arrays[i].is_output)
+    for (size_t i = 0; i < data->n_arrays; i++) {
+        if (!data->shapes[i].array->is_output)
             continue;
-        char *path = file_of(folder, &d->arrays[i]), *values = NULL;
+        AUTO_FREE char *path = file_of(folder, &data->shapes[i]), *values = NULL;
         size_t bytes;
-        status = fs_read(path, &values, &bytes, err);
-        if (status == STATUS_OK)
-            status = described_data_write(data, i, values, folder, err);
-        free(values);
-        free(path);
+        TRY(fs_read(path, &values, &bytes, err));
+        TRY(described_data_write(data, i, values, folder, err));
     }
-    return status;
+    return STATUS_OK;
+}
+
+static void add_calls(const tables_t *tables, const sizes_t *sizes, size_t steps,
+                      text_list_t *plan) {
+    launch_place_t place = LAUNCH_FIRST;
+    bool held[MOST_TEMPORARIES] = {0};
+    while (launches_next(sizes->launches, tables->launches.n, steps, &place)) {
+        add_changes(tables, sizes->temporaries, place.launch, held, plan);
+        add_launch(&tables->launches.items[place.launch], &sizes->launches[place.launch], &place,
+                   plan);
+    }
 }
 
 status_t emulation_run(const char *program, const case_t *spec, const described_data_t *data,
                        const char *folder, emulated_t *how, char **reason, error_t *err) {
     tables_t tables;
     sizes_t sizes;
-    text_list_t plan = {0};
+    AUTO(text_list_free) text_list_t plan = {0};
     error_t why = ERROR_INIT;
     *how = EMULATED_FAILED;
     TRY(read_tables(program, folder, &tables, reason, err));
@@ -207,19 +228,19 @@ status_t emulation_run(const char *program, const case_t *spec, const described_
     }
     status_t status = add_arrays(data, folder, sizes.workspace_bytes, &plan, err);
     add_values(data->description, spec, &plan);
+    for (size_t i = 0; i < tables.temporaries.n; i++)
+        text_list_add_format(&plan, "temporary %zu %s", sizes.temporaries[i].bytes,
+                             tables.temporaries.items[i].name);
     for (size_t i = 0; i < tables.maps.n; i++)
-        add_map(data->description, &sizes.maps[i], &plan);
-    for (size_t i = 0; i < tables.launches.n; i++)
-        add_launch(&tables.launches.items[i], &sizes.launches[i], &plan);
-    char *input = text_list_join(&plan, "\n");
+        add_map(data, &sizes.maps[i], &plan);
+    add_calls(&tables, &sizes, description_steps_of(data->description, spec), &plan);
+    AUTO_FREE char *input = text_list_join(&plan, "\n");
     const char *const argv[] = {program, "run", NULL};
     if (status == STATUS_OK)
         status = run_program(argv, input, reason, err);
     if (status == STATUS_OK && *reason == NULL)
         status = take_outputs(data, folder, err);
     *how = *reason == NULL ? EMULATED_RUN : EMULATED_FAILED;
-    free(input);
-    text_list_free(&plan);
     return status;
 }
 
@@ -236,10 +257,8 @@ status_t host_tools_open(const char *root, host_tools_t *tools, error_t *err) {
             tools->compiler = fs_find_program(names[i]);
     if (tools->compiler != NULL)
         return STATUS_OK;
-    char *install = package_install(&package);
-    error_set(err, STATUS_USAGE, "a C++ compiler is needed to emulate rungs: %s", install);
-    free(install);
-    return STATUS_USAGE;
+    AUTO_FREE char *install = package_install(&package);
+    return error_set(err, STATUS_USAGE, "a C++ compiler is needed to emulate rungs: %s", install);
 }
 
 /* ---- the files --------------------------------------------------------------------------------- */
@@ -250,16 +269,15 @@ static char *place_of(const char *folder, const char *name) {
 }
 
 static status_t write_text(const char *path, const char *text, error_t *err) {
-    char *copy = mem_text(path);
+    AUTO_FREE char *copy = mem_text(path);
     status_t status = fs_make_folders(dirname(copy), err);
-    free(copy);
     return status == STATUS_OK ? fs_write_atomic(path, text, strlen(text), err) : status;
 }
 
 /* Dynamic shared memory has one name for the linker: `extern __shared__ float4 rows[];` gets it. The caller frees it. */
 static char *with_dynamic_shared(const char *text) {
     static const char LABEL[] = " asm(\"dynamic_shared\")";
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     const char *from = text, *at = text;
     while ((at = strstr(at, "extern")) != NULL) {
         const char *end = at + strcspn(at, ";{}"), *shared = strstr(at, "__shared__");
@@ -271,9 +289,7 @@ static char *with_dynamic_shared(const char *text) {
         from = end;
     }
     text_list_add(&parts, from);
-    char *joined = text_list_join(&parts, "");
-    text_list_free(&parts);
-    return joined;
+    return text_list_join(&parts, "");
 }
 
 /* What stands for a header in the emulation, or NULL: a header of kernels/ with PTX, by the same name there. */
@@ -291,30 +307,24 @@ static char *replacement_of(const char *root, const char *name) {
 
 /* PTX that no header of the emulation stands for. */
 static bool has_ptx(const char *text) {
-    includes_t includes = {0};
-    char *code = source_strip(text, &includes);
+    AUTO(includes_free) includes_t includes = {0};
+    AUTO_FREE char *code = source_strip(text, &includes);
     const source_t stripped = {.code = code};
-    const bool found = source_mentions(&stripped, "asm") || source_mentions(&stripped, "__asm__");
-    includes_free(&includes);
-    free(code);
-    return found;
+    return source_mentions(&stripped, "asm") || source_mentions(&stripped, "__asm__");
 }
 
 /* Write a file of the source. One that only names another has the text `#include "…"` (source.h). */
 static status_t write_file(const char *folder, const char *name, const char *text,
                            host_program_t *program, error_t *err) {
     static const char NAMES[] = "#include \"/";
-    char *path = place_of(folder, name), *own;
+    AUTO_FREE char *path = place_of(folder, name), *own = NULL;
     if (text_starts(text, NAMES))
         own = mem_format("#include \"%s/outside/%s", folder, text + strlen(NAMES));
     else
         own = with_dynamic_shared(text);
     if (program->reason == NULL && has_ptx(text))
         program->reason = mem_format("%s has inline PTX (asm)", name);
-    const status_t status = write_text(path, own, err);
-    free(path);
-    free(own);
-    return status;
+    return write_text(path, own, err);
 }
 
 static status_t write_header(const char *root, const source_t *source, size_t i, const char *folder,
@@ -328,9 +338,8 @@ static status_t write_header(const char *root, const source_t *source, size_t i,
     if (replacement == NULL) {
         status = write_file(folder, name, source->header_texts.items[i], program, err);
     } else if ((status = fs_read(replacement, &text, &bytes, err)) == STATUS_OK) {
-        char *path = place_of(folder, name);
+        AUTO_FREE char *path = place_of(folder, name);
         status = write_text(path, text, err);
-        free(path);
         free(text);
     }
     free(replacement);
@@ -345,28 +354,22 @@ static status_t write_program(const char *root, const source_t *source, const ch
     TRY(write_file(folder, source->name, source->text, program, err));
     for (size_t i = 0; i < source->header_names.n; i++)
         TRY(write_header(root, source, i, folder, program, err));
-    char *rung = place_of(folder, source->name), *path = fs_join(folder, "program.cc");
-    char *text =
+    AUTO_FREE char *rung = place_of(folder, source->name), *path = fs_join(folder, "program.cc");
+    AUTO_FREE char *text =
         mem_format("#include \"host_cuda.h\"\n#include \"%s\"\n#include \"rung.h\"\n", rung);
-    const status_t status = write_text(path, text, err);
-    free(text);
-    free(path);
-    free(rung);
-    return status;
+    return write_text(path, text, err);
 }
 
 /* ---- the compiler ------------------------------------------------------------------------------ */
 
 /* Files are named as the user knows them. The caller frees it. */
 static char *with_own_names(const char *log, const char *folder) {
-    char *outside = mem_format("%s/outside", folder), *inside = mem_format("%s/", folder);
+    AUTO_FREE char *outside = mem_format("%s/outside", folder), *inside = mem_format("%s/", folder);
     const char *const prefixes[] = {outside, inside};
     char *text = mem_text(log);
     for (size_t i = 0; i < 2; i++)
         for (char *at = text; (at = strstr(at, prefixes[i])) != NULL;)
             memmove(at, at + strlen(prefixes[i]), strlen(at + strlen(prefixes[i])) + 1);
-    free(outside);
-    free(inside);
     return text;
 }
 
@@ -383,19 +386,16 @@ static bool lacks_a_name(const char *reason) {
 
 /* The first error, in one line. */
 static void set_reason(host_program_t *program, const char *log, const char *folder) {
-    char *own = with_own_names(log, folder), *header = compile_log_missing_header(own);
+    AUTO_FREE char *own = with_own_names(log, folder), *header = compile_log_missing_header(own);
     program->reason = compile_log_skip(own);
     program->skips = program->reason != NULL;
     if (header != NULL) {
         program->reason = mem_format("<%s> is not emulated", header);
     } else if (!program->skips) {
-        char *reason = compile_log_reason(own);
+        AUTO_FREE char *reason = compile_log_reason(own);
         program->reason = mem_text_n(reason, strcspn(reason, "\n"));
         program->broken = !lacks_a_name(program->reason);
-        free(reason);
     }
-    free(header);
-    free(own);
 }
 
 /* What decides whether a compiled header fits comes first. */
@@ -432,14 +432,13 @@ static status_t run(text_list_t *argv, subprocess_result_t *result, error_t *err
 
 status_t host_tools_prepare(host_tools_t *tools, const char *headers, error_t *err) {
     subprocess_result_t result;
-    text_list_t argv = {0};
+    AUTO(text_list_free) text_list_t argv = {0};
     TRY(fs_make_folders(headers, err));
     /* The compiled header does not fit a program whose constants have names that the header uses: then it reads this. */
-    char *beside = fs_join(headers, "host_cuda.h"),
-         *text = mem_format("#include \"%s/kernels/emulation/host_cuda.h\"\n", tools->root);
+    AUTO_FREE char *beside = fs_join(headers, "host_cuda.h"),
+                   *text =
+                       mem_format("#include \"%s/kernels/emulation/host_cuda.h\"\n", tools->root);
     const status_t written = fs_write_atomic(beside, text, strlen(text), err);
-    free(beside);
-    free(text);
     TRY(written);
     list_options(tools, "c++-header", &argv);
     text_list_add_format(&argv, "%s/kernels/emulation/host_cuda.h", tools->root);
@@ -450,7 +449,6 @@ status_t host_tools_prepare(host_tools_t *tools, const char *headers, error_t *e
         tools->headers = result.exit_code == 0 ? headers : NULL;
         subprocess_result_free(&result);
     }
-    text_list_free(&argv);
     return status;
 }
 
@@ -466,8 +464,8 @@ status_t host_program_build(const host_tools_t *tools, const source_t *source,
     status_t status = write_program(tools->root, source, folder, program, err);
     if (status != STATUS_OK || program->reason != NULL)
         return status;
-    char *output = fs_join(folder, "program");
-    text_list_t argv = {0};
+    AUTO_FREE char *output = fs_join(folder, "program");
+    AUTO(text_list_free) text_list_t argv = {0};
     subprocess_result_t result;
     list_options(tools, "c++", &argv);
     list_inputs(tools, defines, folder, output, &argv);
@@ -480,8 +478,6 @@ status_t host_program_build(const host_tools_t *tools, const source_t *source,
         set_reason(program, result.err, folder);
     if (status == STATUS_OK)
         subprocess_result_free(&result);
-    text_list_free(&argv);
-    free(output);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compile/source.h"
+#include "workloads/described/data.h"
 #include "workloads/described/described.h"
 
 /* A run of a described workload's rung on this machine's CPU, in a process of its own. Its program is that of

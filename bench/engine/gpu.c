@@ -220,7 +220,7 @@ status_t gpu_kernel_load(gpu_t *gpu, const char *cubin, const char *entry, gpu_k
                          error_t *err) {
     *kernel = (gpu_kernel_t){0};
     int64_t start_ns = clock_ns();
-    char *image;
+    AUTO_FREE char *image = NULL;
     size_t size;
     TRY(fs_read(cubin, &image, &size, err));
     cubin_t elf;
@@ -229,7 +229,6 @@ status_t gpu_kernel_load(gpu_t *gpu, const char *cubin, const char *entry, gpu_k
         status = launch_read(&elf, &kernel->launch, err);
     if (status == STATUS_OK)
         status = load_function(gpu, image, entry, kernel, err);
-    free(image);
     if (status != STATUS_OK) {
         gpu_kernel_unload(gpu, kernel);
         return error_within(err, "%s", cubin);
@@ -320,13 +319,12 @@ static status_t load_stages(gpu_t *gpu, const char *image, gpu_program_t *progra
 status_t gpu_program_load(gpu_t *gpu, const char *cubin, gpu_program_t *program, error_t *err) {
     *program = (gpu_program_t){0};
     int64_t start_ns = clock_ns();
-    char *image;
+    AUTO_FREE char *image = NULL;
     size_t size;
     TRY(fs_read(cubin, &image, &size, err));
     status_t status = read_tables(image, size, program, err);
     if (status == STATUS_OK)
         status = load_stages(gpu, image, program, err);
-    free(image);
     if (status != STATUS_OK) {
         gpu_program_unload(gpu, program);
         return error_within(err, "%s", cubin);

@@ -1,4 +1,5 @@
 #include "engine/launch.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,11 +58,9 @@ typedef struct block {
 static status_t check_block(const cubin_t *cubin, const text_list_t *kernels, const block_t *block,
                             unsigned arch, error_t *err) {
     if (!text_list_has(kernels, block->entry)) {
-        char *found = text_list_join(kernels, ", ");
-        error_set(err, STATUS_FAILED, "it has no kernel \"%s\"; found: %s", block->entry,
-                  kernels->n > 0 ? found : "none");
-        free(found);
-        return STATUS_FAILED;
+        AUTO_FREE char *found = text_list_join(kernels, ", ");
+        return error_set(err, STATUS_FAILED, "it has no kernel \"%s\"; found: %s", block->entry,
+                         kernels->n > 0 ? found : "none");
     }
     if (block->threads > MOST_THREADS)
         return error_set(err, STATUS_FAILED,
@@ -101,12 +100,9 @@ static status_t check_launch(const cubin_t *cubin, const text_list_t *kernels, c
 
 status_t launch_check(const cubin_t *cubin, const char *entry, bool needs_stages, unsigned arch,
                       error_t *err) {
-    text_list_t kernels = {0};
+    AUTO(text_list_free) text_list_t kernels = {0};
     const bool staged = needs_stages || cubin_object_size(cubin, "stages") > 0;
-    status_t status = cubin_kernels(cubin, &kernels, err);
-    if (status == STATUS_OK)
-        status = staged ? check_stages(cubin, &kernels, arch, err)
-                        : check_launch(cubin, &kernels, entry, arch, err);
-    text_list_free(&kernels);
-    return status;
+    TRY(cubin_kernels(cubin, &kernels, err));
+    return staged ? check_stages(cubin, &kernels, arch, err)
+                  : check_launch(cubin, &kernels, entry, arch, err);
 }

@@ -8,15 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WEIGHTS_IN_BUFFERS = 0, WEIGHTS_AS_ARGUMENT = 1 };
-
 typedef struct launch {
     uint32_t threads;
     uint32_t items_per_block;
     uint32_t blocks_per_sm;
     uint32_t dynamic_shared;
-    uint32_t weights;
-    uint32_t constant_items;
 } launch_t;
 
 enum stage_when {

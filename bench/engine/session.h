@@ -9,7 +9,7 @@
 
 /* Collects the samples of a round: one array of ns per phase. */
 
-enum { RECORDER_MAX_PHASES = 24 };
+enum { RECORDER_MAX_PHASES = 56 };
 
 /* Receives each sample with its place on the host clock, for a trace. A host time spans `from_ns`
  * to `to_ns`; a device time lies somewhere between them. */
@@ -59,7 +59,7 @@ enum { LEARNED_LOSSES = 3 };
  * batch of launches, their average). */
 typedef struct probe {
     const char *name;
-    uint32_t phases; /* bit i: it has timed phase i of the recorder */
+    uint64_t phases; /* bit i: it has timed phase i of the recorder */
     int64_t run_ns;  /* of the last run of a warm-up, all around it included */
     status_t (*run)(session_t *session, recorder_t *recorder, error_t *err);
 } probe_t;
@@ -135,7 +135,6 @@ typedef struct engine {
     void (*stop)(void *state);
     /* Is the device still usable? NULL: always. */
     status_t (*check)(void *state, error_t *err);
-    const session_ops_t *const *workloads; /* NULL-terminated */
 } engine_t;
 
 /* For session_ops_t.open. */

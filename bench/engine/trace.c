@@ -128,13 +128,12 @@ static status_t begin(const cupti_api_t *api, error_t *err) {
 }
 
 status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err) {
-    text_list_t paths = {0};
-    char *root;
+    AUTO(text_list_free) text_list_t paths = {0};
+    AUTO_FREE char *root = NULL;
     uint32_t version = 0;
     *source = NULL;
     TRY(folders_data(&root, err));
     cupti_candidates(root, &paths);
-    free(root);
     error_t why = ERROR_INIT; /* of the first library, the most likely one */
     status_t status = STATUS_FAILED;
     for (size_t i = 0; i < paths.n && status != STATUS_OK; i++) {
@@ -150,7 +149,6 @@ status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err) {
         else
             *source = mem_format("CUPTI, version %u (%s)", version, paths.items[i]);
     }
-    text_list_free(&paths);
     return status == STATUS_OK ? STATUS_OK : error_set(err, why.status, "%s", why.text);
 }
 
@@ -272,7 +270,7 @@ static json_t *name_row(int tid, const char *name) {
 }
 
 static void announce_row(json_t *events, const trace_event_t *event, const row_t *row, int tid) {
-    char *name;
+    AUTO_FREE char *name = NULL;
     if (event->kind == TRACE_DEVICE)
         name = mem_text("GPU, between events");
     else if (on_device(event))
@@ -280,7 +278,6 @@ static void announce_row(json_t *events, const trace_event_t *event, const row_t
     else
         name = mem_format("driver calls%s", row->number > 0 ? ", of another thread" : "");
     json_array_append_new(events, name_row(tid, name));
-    free(name);
 }
 
 static int find_row(rows_t *rows, json_t *events, const trace_event_t *event) {
@@ -349,7 +346,7 @@ static int by_start(const void *a, const void *b) {
 json_t *trace_to_json(const trace_t *trace, int64_t origin_ns) {
     json_t *events = json_array();
     rows_t rows = {.n = 0};
-    const trace_event_t **sorted = mem_zeroed(trace->n + 1, sizeof(trace_event_t *));
+    AUTO_FREE const trace_event_t **sorted = mem_zeroed(trace->n + 1, sizeof(trace_event_t *));
     for (size_t i = 0; i < trace->n; i++)
         sorted[i] = &trace->events[i];
     qsort(sorted, trace->n, sizeof *sorted, by_start);
@@ -369,6 +366,5 @@ json_t *trace_to_json(const trace_t *trace, int64_t origin_ns) {
                                                 (double)(event->end_ns - event->start_ns) / 1e3,
                                                 "args", arguments_of(event)));
     }
-    free(sorted);
     return json_pack("{s:o, s:{s:s}}", "traceEvents", events, "otherData", "source", trace->source);
 }

@@ -1,21 +1,18 @@
 #include "expression/element.h"
 
 #include <float.h>
-#include <stdint.h>
 #include <string.h>
 
-static const char *const NAMES[] = {"T",
-                                    [1 + ELEMENT_F32] = "f32",
-                                    [1 + ELEMENT_F16] = "f16",
-                                    [1 + ELEMENT_BF16] = "bf16",
-                                    [1 + ELEMENT_F64] = "f64",
-                                    [1 + ELEMENT_I32] = "i32",
-                                    [1 + ELEMENT_I64] = "i64",
-                                    [1 + ELEMENT_U8] = "u8",
-                                    [1 + ELEMENT_BOOL] = "bool",
-                                    [1 + ELEMENT_I8] = "i8",
-                                    [1 + ELEMENT_E4M3] = "e4m3",
-                                    [1 + ELEMENT_E5M2] = "e5m2"};
+static const char *const NAMES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = "f32",   [ELEMENT_F16] = "f16",   [ELEMENT_BF16] = "bf16",
+    [ELEMENT_F64] = "f64",   [ELEMENT_I32] = "i32",   [ELEMENT_I64] = "i64",
+    [ELEMENT_U8] = "u8",     [ELEMENT_BOOL] = "bool", [ELEMENT_I8] = "i8",
+    [ELEMENT_E4M3] = "e4m3", [ELEMENT_E5M2] = "e5m2",
+};
+
+static const char *const LETTERS[ELEMENT_LETTERS] = {"A", "B", "C", "D", "E", "F", "G", "H", "I",
+                                                     "J", "K", "L", "M", "N", "O", "P", "Q", "R",
+                                                     "S", "T", "U", "V", "W", "X", "Y", "Z"};
 
 static const struct {
     size_t bytes;
@@ -40,7 +37,16 @@ const char *const *element_names(void) {
 }
 
 const char *element_name(element_t element) {
-    return NAMES[1 + element];
+    return NAMES[element];
+}
+
+size_t element_words(const int64_t *itemsizes, const char *words[ELEMENT_LETTERS + ELEMENT_KINDS]) {
+    size_t n = 0;
+    for (size_t i = 0; itemsizes != NULL && i < ELEMENT_LETTERS; i++)
+        if (itemsizes[i] > 0)
+            words[n++] = LETTERS[i];
+    memcpy(words + n, NAMES, sizeof NAMES);
+    return n;
 }
 
 bool element_find(const char *name, element_t *element) {

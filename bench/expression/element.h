@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum element {
     ELEMENT_F32,
@@ -20,8 +21,14 @@ typedef enum element {
     ELEMENT_KINDS
 } element_t;
 
-/* "T", which is the case's element type, then the name of each. */
+/* Of a workload: "T", "W", …, of which each stands for an element type in cases of a dtype. */
+enum { ELEMENT_LETTERS = 'Z' - 'A' + 1 };
+
+/* The name of each, ELEMENT_KINDS of them. */
 const char *const *element_names(void);
+/* What a type may be called: the letters that have a size (bytes, by letter; NULL: none), then the name of each.
+ * Returns how many letters there are. */
+size_t element_words(const int64_t *itemsizes, const char *words[ELEMENT_LETTERS + ELEMENT_KINDS]);
 /* "f32", …; false for another name. */
 bool element_find(const char *name, element_t *element);
 const char *element_name(element_t element);

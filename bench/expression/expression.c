@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "expression/element.h"
 #include "io/json.h"
 
 #include <inttypes.h>
@@ -16,7 +15,12 @@
 typedef enum step_kind {
     STEP_NUMBER,   /* push `operand` */
     STEP_NAME,     /* push value `operand` of the scope */
-    STEP_ITEMSIZE, /* push that of T */
+    STEP_ITEMSIZE, /* push that of type letter `operand`, from 0 for A */
+    STEP_LENGTH,   /* push that of list `operand` */
+    STEP_ITEM,     /* replace an index by what stands there in list `operand` */
+    STEP_SUM, /* take a number of terms; of none the sum is 0: push it and go on at step `operand` */
+    STEP_INDEX, /* push the number of the term */
+    STEP_NEXT,  /* take a term; go on at step `operand` with the next one, or push the sum */
     /* Replace two numbers by one. */
     STEP_ADD,
     STEP_SUBTRACT,
@@ -46,7 +50,11 @@ typedef struct step {
 
 /* A level of nesting leaves at most four numbers on the stack: the left sides of a comparison, a sum and a
  * product, and an argument. */
-enum { EXPRESSION_NESTING = 32, EXPRESSION_STACK = 4 * (EXPRESSION_NESTING + 1) };
+enum {
+    EXPRESSION_NESTING = 32,
+    EXPRESSION_STACK = 4 * (EXPRESSION_NESTING + 1),
+    MOST_TERMS = 1024
+};
 
 struct expression {
     char *text;
@@ -61,6 +69,7 @@ typedef struct parser {
     expression_t *parsed;
     const char *at; /* what is still to be read */
     unsigned nesting;
+    bool in_sum;
     error_t *err;
 } parser_t;
 
@@ -73,15 +82,11 @@ typedef struct sign {
 static const char DIGITS[] = "0123456789";
 static const char WORD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
-static const char *const FUNCTIONS[] = {"itemsize", "ceil_div", "min", "max"};
-static const step_kind_t FUNCTION_STEPS[] = {STEP_ITEMSIZE, STEP_CEIL_DIV, STEP_MIN, STEP_MAX};
+static const char *const FUNCTIONS[] = {"itemsize", "len", "sum", "ceil_div", "min", "max"};
+static const step_kind_t FUNCTION_STEPS[] = {STEP_ITEMSIZE, STEP_LENGTH, STEP_SUM,
+                                             STEP_CEIL_DIV, STEP_MIN,    STEP_MAX};
 
 enum { N_FUNCTIONS = sizeof FUNCTIONS / sizeof FUNCTIONS[0] };
-
-const char *const *expression_functions(size_t *n) {
-    *n = N_FUNCTIONS;
-    return FUNCTIONS;
-}
 
 __attribute__((format(printf, 3, 4))) static status_t
 wrong_at(const parser_t *parser, const char *place, const char *format, ...) {
@@ -90,11 +95,10 @@ wrong_at(const parser_t *parser, const char *place, const char *format, ...) {
         character += (*c & 0xC0) != 0x80; /* not inside a UTF-8 character */
     va_list args;
     va_start(args, format);
-    char *message = mem_format_args(format, args);
+    AUTO_FREE char *message = mem_format_args(format, args);
     va_end(args);
     error_set(parser->err, STATUS_USAGE, "\"%s\": character %zu: %s", parser->parsed->text,
               character, message);
-    free(message);
     return STATUS_USAGE;
 }
 
@@ -158,11 +162,9 @@ static status_t parse_number(parser_t *parser) {
 }
 
 static status_t unknown(parser_t *parser, const char *word, const vocabulary_t *names) {
-    char *name = mem_text_n(word, strspn(word, WORD)),
-         *complaint = vocabulary_complaint(names, name);
+    AUTO_FREE char *name = mem_text_n(word, strspn(word, WORD)),
+                   *complaint = vocabulary_complaint(names, name);
     wrong_at(parser, word, "%s", complaint);
-    free(complaint);
-    free(name);
     return STATUS_USAGE;
 }
 
@@ -177,7 +179,9 @@ static size_t read_word(parser_t *parser, const vocabulary_t *names) {
 }
 
 static status_t parse_itemsize(parser_t *parser) {
-    const vocabulary_t known = {"dtype", "", element_names(), ELEMENT_KINDS + 1};
+    const char *words[ELEMENT_LETTERS + ELEMENT_KINDS];
+    const size_t n_letters = element_words(parser->scope->itemsizes, words);
+    const vocabulary_t known = {"dtype", "", words, n_letters + ELEMENT_KINDS};
     skip_blanks(parser);
     const char *word = parser->at;
     if (strspn(word, WORD) == 0)
@@ -185,11 +189,51 @@ static status_t parse_itemsize(parser_t *parser) {
     size_t index = read_word(parser, &known);
     if (index == known.n)
         return unknown(parser, word, &known);
-    if (index == 0)
-        add_step(parser, STEP_ITEMSIZE, 0);
+    if (index < n_letters)
+        add_step(parser, STEP_ITEMSIZE, words[index][0] - 'A');
     else
-        add_step(parser, STEP_NUMBER, (int64_t)element_bytes((element_t)(index - 1)));
+        add_step(parser, STEP_NUMBER, (int64_t)element_bytes((element_t)(index - n_letters)));
     return accept(parser, ")") ? STATUS_OK : expected(parser, "\")\"");
+}
+
+static bool is_list(const scope_t *scope, size_t name) {
+    return scope->lists != NULL && scope->lists[name].n > 0;
+}
+
+static status_t parse_length(parser_t *parser) {
+    const scope_t *scope = parser->scope;
+    const vocabulary_t known = {"list", "", scope->names, scope->n};
+    skip_blanks(parser);
+    const char *word = parser->at;
+    const size_t index = strspn(word, WORD) > 0 ? read_word(parser, &known) : known.n;
+    if (index == known.n || !is_list(scope, index)) {
+        parser->at = word;
+        return expected(parser, "the name of a list");
+    }
+    add_step(parser, STEP_LENGTH, (int64_t)index);
+    return accept(parser, ")") ? STATUS_OK : expected(parser, "\")\"");
+}
+
+static status_t parse_sum_of(parser_t *parser, const char *word) {
+    if (parser->in_sum)
+        return wrong_at(parser, word, "a sum within a sum");
+    TRY(parse_or(parser));
+    if (!accept(parser, ","))
+        return expected(parser, "an operator or \",\"");
+    const size_t start = add_step(parser, STEP_SUM, 0);
+    parser->in_sum = true;
+    TRY(parse_or(parser));
+    parser->in_sum = false;
+    add_step(parser, STEP_NEXT, (int64_t)start + 1);
+    parser->parsed->steps[start].operand = (int64_t)parser->parsed->n;
+    return accept(parser, ")") ? STATUS_OK : expected(parser, "an operator or \")\"");
+}
+
+/* From behind the "[". */
+static status_t parse_item(parser_t *parser, size_t list) {
+    TRY(parse_or(parser));
+    add_step(parser, STEP_ITEM, (int64_t)list);
+    return accept(parser, "]") ? STATUS_OK : expected(parser, "an operator or \"]\"");
 }
 
 /* From behind the "(". min(a, b, c) is min(min(a, b), c). */
@@ -204,6 +248,10 @@ static status_t parse_call(parser_t *parser, const char *word) {
     const step_kind_t kind = FUNCTION_STEPS[index];
     if (kind == STEP_ITEMSIZE)
         return parse_itemsize(parser);
+    if (kind == STEP_LENGTH)
+        return parse_length(parser);
+    if (kind == STEP_SUM)
+        return parse_sum_of(parser, word);
     size_t n = 0;
     do {
         TRY(parse_or(parser));
@@ -224,10 +272,20 @@ static status_t parse_word(parser_t *parser) {
     const vocabulary_t known = {"name", "", scope->names, scope->n};
     const char *word = parser->at;
     size_t index = read_word(parser, &known);
+    const bool is_index = parser->in_sum && parser->at == word + 1 && *word == 'i';
     if (accept(parser, "("))
         return parse_call(parser, word);
+    if (is_index) {
+        add_step(parser, STEP_INDEX, 0);
+        return STATUS_OK;
+    }
     if (index == known.n)
         return unknown(parser, word, &known);
+    if (is_list(scope, index))
+        return accept(parser, "[")
+                   ? parse_item(parser, index)
+                   : wrong_at(parser, word, "found the list %s, expected %s[…] or len(%s)",
+                              scope->names[index], scope->names[index], scope->names[index]);
     add_step(parser, STEP_NAME, (int64_t)index);
     return STATUS_OK;
 }
@@ -475,22 +533,47 @@ static status_t combine(const expression_t *expression, step_kind_t kind, bool r
     number_t result;
     const char *wrong = compute(kind, operands[0], operands[1], real, &result);
     if (wrong != NULL) {
-        char *a = number_text(operands[0], real), *b = number_text(operands[1], real);
+        AUTO_FREE char *a = number_text(operands[0], real), *b = number_text(operands[1], real);
         const bool is_call = kind == STEP_CEIL_DIV;
-        error_set(err, STATUS_FAILED, "\"%s\": %s%s%s%s %s%s: %s", expression->text,
-                  is_call ? "ceil_div(" : "", a, is_call ? "" : " ", SIGNS[kind], b,
-                  is_call ? ")" : "", wrong);
-        free(a);
-        free(b);
-        return STATUS_FAILED;
+        return error_set(err, STATUS_FAILED, "\"%s\": %s%s%s%s %s%s: %s", expression->text,
+                         is_call ? "ceil_div(" : "", a, is_call ? "" : " ", SIGNS[kind], b,
+                         is_call ? ")" : "", wrong);
     }
     operands[0] = result;
+    return STATUS_OK;
+}
+
+static status_t item_of(const expression_t *expression, const scope_t *scope, size_t list,
+                        bool real, number_t *index, error_t *err) {
+    const scope_list_t *of = &scope->lists[list];
+    const double at = real ? index->real : (double)index->integer;
+    if (!(at >= 0 && at < (double)of->n && at == floor(at)))
+        return error_set(err, STATUS_FAILED, "\"%s\": %s[%.17g]: expected an index from 0 to %zu",
+                         expression->text, scope->names[list], at, of->n - 1);
+    *index = number_from(of->items[(size_t)at], real);
+    return STATUS_OK;
+}
+
+/* A sum that is being computed. */
+typedef struct terms {
+    int64_t i, n;
+    number_t sums[2]; /* so far; the next term */
+} terms_t;
+
+static status_t start_sum(const expression_t *expression, bool real, number_t n, terms_t *terms,
+                          error_t *err) {
+    const double count = real ? n.real : (double)n.integer;
+    if (!(count >= 0 && count <= MOST_TERMS && count == floor(count)))
+        return error_set(err, STATUS_FAILED, "\"%s\": a sum of %.17g terms: expected 0 to %d",
+                         expression->text, count, MOST_TERMS);
+    *terms = (terms_t){.n = (int64_t)count, .sums = {number_from(0, real)}};
     return STATUS_OK;
 }
 
 static status_t evaluate(const expression_t *expression, const scope_t *scope, bool real,
                          number_t *value, error_t *err) {
     number_t stack[EXPRESSION_STACK] = {{0}};
+    terms_t terms = {0};
     size_t n = 0;
     for (size_t i = 0; i < expression->n; i++) {
         const step_t *step = &expression->steps[i];
@@ -502,7 +585,31 @@ static status_t evaluate(const expression_t *expression, const scope_t *scope, b
             stack[n++] = number_from(scope->values[step->operand], real);
             break;
         case STEP_ITEMSIZE:
-            stack[n++] = number_from(scope->itemsize, real);
+            stack[n++] = number_from(scope->itemsizes[step->operand], real);
+            break;
+        case STEP_LENGTH:
+            stack[n++] = number_from((int64_t)scope->lists[step->operand].n, real);
+            break;
+        case STEP_ITEM:
+            TRY(item_of(expression, scope, (size_t)step->operand, real, &stack[n - 1], err));
+            break;
+        case STEP_SUM:
+            TRY(start_sum(expression, real, stack[--n], &terms, err));
+            if (terms.n == 0) {
+                stack[n++] = terms.sums[0];
+                i = (size_t)step->operand - 1;
+            }
+            break;
+        case STEP_INDEX:
+            stack[n++] = number_from(terms.i, real);
+            break;
+        case STEP_NEXT:
+            terms.sums[1] = stack[--n];
+            TRY(combine(expression, STEP_ADD, real, terms.sums, err));
+            if (++terms.i < terms.n)
+                i = (size_t)step->operand - 1;
+            else
+                stack[n++] = terms.sums[0];
             break;
         case STEP_TRUTH:
             stack[n - 1] = number_from(is_true(stack[n - 1], real), real);

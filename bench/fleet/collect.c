@@ -87,7 +87,7 @@ static bool has_passes(const fleet_evidence_t *fleet, size_t group, size_t machi
 static stats_pass_t unit_of(const fleet_evidence_t *fleet, size_t group, size_t machine,
                             size_t pass, bool of_passes) {
     static const double PI_HALF = 1.57079632679489661923; /* a median's variance over a mean's */
-    double *logs = mem_alloc((fleet->n_cells + 1) * sizeof *logs);
+    AUTO_FREE double *logs = mem_alloc((fleet->n_cells + 1) * sizeof *logs);
     stats_pass_t unit = {.log_value = NAN};
     size_t n = 0;
     for (size_t c = 0; c < fleet->n_cells; c++) {
@@ -107,7 +107,6 @@ static stats_pass_t unit_of(const fleet_evidence_t *fleet, size_t group, size_t 
         unit.log_value = stats_median(logs, n);
         unit.variance_log *= PI_HALF / ((double)n * (double)n);
     }
-    free(logs);
     return unit;
 }
 
@@ -140,13 +139,12 @@ static void add_gates(gates_t *gates, deviation_t *deviation, size_t n_machines)
 
 /* Frees the list. */
 static void decide(gates_t *gates, const gate_options_t *options) {
-    gate_cell_t *cells = mem_zeroed(gates->n + 1, sizeof *cells);
+    AUTO_FREE gate_cell_t *cells = mem_zeroed(gates->n + 1, sizeof *cells);
     for (size_t i = 0; i < gates->n; i++)
         cells[i] = *gates->items[i];
     gate_decide(cells, gates->n, options);
     for (size_t i = 0; i < gates->n; i++)
         *gates->items[i] = cells[i];
-    free(cells);
     free(gates->items);
 }
 
@@ -338,20 +336,19 @@ static void add_cell(fleet_t *fleet, const row_t *row, const case_result_t *like
 }
 
 static void add_cells(fleet_t *fleet, const row_t *row) {
-    text_list_t done = {0};
+    AUTO(text_list_free) text_list_t done = {0};
     for (size_t m = 0; m < row->n; m++) {
         const case_result_t *result = row->results[m];
         if (result == NULL || result->status != CASE_OK)
             continue;
+        AUTO(text_list_free)
         text_list_t names = comparison_common_phases(result, NULL, &fleet->options->phases);
         for (size_t i = 0; i < names.n; i++)
             if (!text_list_has(&done, names.items[i])) {
                 text_list_add(&done, names.items[i]);
                 add_cell(fleet, row, result, names.items[i]);
             }
-        text_list_free(&names);
     }
-    text_list_free(&done);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -362,13 +359,12 @@ static void leave_out(fleet_t *fleet, row_t *row) {
         const case_result_t *result = row->results[m];
         if (result == NULL)
             continue;
+        AUTO(text_list_free)
         text_list_t names = comparison_common_phases(result, NULL, &fleet->options->phases);
-        char *why = conditions_of_case(result, &names, &fleet->options->allow);
-        text_list_free(&names);
+        AUTO_FREE char *why = conditions_of_case(result, &names, &fleet->options->allow);
         if (why == NULL)
             continue;
         text_list_add_format(&fleet->machines[m].left_out, "%s: %s", row->id, why);
-        free(why);
         row->results[m] = NULL;
     }
 }
@@ -380,17 +376,15 @@ static status_t check_row(const fleet_t *fleet, const row_t *row, error_t *err) 
     for (size_t m = first + 1; m < row->n; m++) {
         if (row->results[m] == NULL)
             continue;
+        AUTO(text_list_free)
         text_list_t names =
             comparison_common_phases(row->results[first], row->results[m], &fleet->options->phases);
-        char *obstacle =
+        AUTO_FREE char *obstacle =
             guard_pair(row->results[first], row->results[m], &names, &fleet->options->allow);
-        text_list_free(&names);
         if (obstacle == NULL)
             continue;
-        error_set(err, STATUS_INCOMPARABLE, "%s and %s cannot be compared: %s: %s",
-                  fleet->runs[first].folder, fleet->runs[m].folder, row->id, obstacle);
-        free(obstacle);
-        return STATUS_INCOMPARABLE;
+        return error_set(err, STATUS_INCOMPARABLE, "%s and %s cannot be compared: %s: %s",
+                         fleet->runs[first].folder, fleet->runs[m].folder, row->id, obstacle);
     }
     return STATUS_OK;
 }
@@ -452,7 +446,7 @@ static status_t collect_rows(fleet_t *fleet, row_t *rows, size_t n_rows, error_t
 status_t fleet_collect(fleet_t *fleet, error_t *err) {
     const size_t n_machines = fleet->evidence.n_machines;
     size_t most = 0, n_rows = 0;
-    record_index_t *indexes = mem_zeroed(n_machines, sizeof *indexes);
+    AUTO_FREE record_index_t *indexes = mem_zeroed(n_machines, sizeof *indexes);
     fleet->machines = mem_zeroed(n_machines, sizeof *fleet->machines);
     for (size_t m = 0; m < n_machines; m++) {
         const record_t *run = &fleet->runs[m];
@@ -461,16 +455,14 @@ status_t fleet_collect(fleet_t *fleet, error_t *err) {
             (fleet_machine_t){.run = run, .name = name_of(fleet, run), .lowest_sm_mhz = NAN};
         most += run->n_cases;
     }
-    row_t *rows = mem_zeroed(most + 1, sizeof *rows);
+    AUTO_FREE row_t *rows = mem_zeroed(most + 1, sizeof *rows);
     for (size_t m = 0; m < n_machines; m++)
         n_rows += add_rows(fleet, indexes, m, rows + n_rows);
     const status_t status = collect_rows(fleet, rows, n_rows, err);
     for (size_t i = 0; i < n_rows; i++)
         free(rows[i].results);
-    free(rows);
     for (size_t m = 0; m < n_machines; m++)
         record_index_free(&indexes[m]);
-    free(indexes);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "fleet/fleet.h"
 
+#include "base/memory.h"
 #include "base/units.h"
 #include "compare/comparison.h"
 #include "io/json.h"
@@ -50,12 +51,11 @@ static char *change_text(const gate_cell_t *gate) {
 static void add_group(text_list_t *parts, const fleet_t *fleet, size_t g, size_t machine) {
     const fleet_group_t *group = &fleet->evidence.groups[g];
     const gate_cell_t *gate = &group->of.gates[machine];
-    char threshold[UNITS_TEXT], *change = change_text(gate), *cases = cases_text(group->name);
+    char threshold[UNITS_TEXT];
+    AUTO_FREE char *change = change_text(gate), *cases = cases_text(group->name);
     text_list_add_format(parts, "%s in %s, %zu of %zu by more than %s", change, cases,
                          fleet_beyond(&fleet->evidence, g, machine), group->n_cells,
                          units_percent(threshold, gate->threshold_frac));
-    free(change);
-    free(cases);
 }
 
 static void add_groups(text_list_t *parts, const fleet_t *fleet, size_t machine) {
@@ -76,9 +76,8 @@ static void add_cells(text_list_t *parts, const fleet_t *fleet, size_t machine) 
             continue;
         if (++n > MOST_CELLS)
             continue;
-        char *change = change_text(&cell->of.gates[machine]);
+        AUTO_FREE char *change = change_text(&cell->of.gates[machine]);
         text_list_add_format(parts, "%s in %s, %s", change, cell->id, cell->phase);
-        free(change);
     }
     if (n > MOST_CELLS)
         text_list_add_format(parts, "and in %zu more", n - MOST_CELLS);
@@ -87,7 +86,7 @@ static void add_cells(text_list_t *parts, const fleet_t *fleet, size_t machine) 
 /* "others as the fleet", "undecided: host" */
 static void add_others(text_list_t *parts, const fleet_t *fleet, size_t machine) {
     const fleet_evidence_t *evidence = &fleet->evidence;
-    text_list_t undecided = {0};
+    AUTO(text_list_free) text_list_t undecided = {0};
     size_t n_unchanged = 0;
     for (size_t g = 0; g < evidence->n_groups; g++) {
         const deviation_t *of = &evidence->groups[g].of;
@@ -95,13 +94,11 @@ static void add_others(text_list_t *parts, const fleet_t *fleet, size_t machine)
         if (of->gates[machine].verdict == GATE_UNDECIDED)
             text_list_add(&undecided, evidence->groups[g].name);
     }
-    char *names = text_list_join(&undecided, ", ");
+    AUTO_FREE char *names = text_list_join(&undecided, ", ");
     if (n_unchanged > 0)
         text_list_add(parts, "others as the fleet");
     if (undecided.n > 0)
         text_list_add_format(parts, "undecided: %s", names);
-    free(names);
-    text_list_free(&undecided);
 }
 
 /* ---- likely causes --------------------------------------------------------------------------- */
@@ -109,11 +106,10 @@ static void add_others(text_list_t *parts, const fleet_t *fleet, size_t machine)
 static void add_throttled(text_list_t *parts, const fleet_machine_t *machine) {
     if (machine->n_throttled == 0)
         return;
-    char *reasons = text_list_join(&machine->throttle_reasons, ", ");
+    AUTO_FREE char *reasons = text_list_join(&machine->throttle_reasons, ", ");
     text_list_add_format(parts, "throttled samples in %zu case%s%s%s%s", machine->n_throttled,
                          machine->n_throttled == 1 ? "" : "s", *reasons != '\0' ? " (" : "",
                          reasons, *reasons != '\0' ? ")" : "");
-    free(reasons);
 }
 
 /* "at the power limit in 9 cases, not 2; SM clock down to 1410 MHz, not 1755 MHz" */
@@ -135,30 +131,27 @@ static void add_facts(text_list_t *parts, const fleet_t *fleet, size_t machine) 
         like++;
     if (like == fleet->evidence.n_machines)
         return;
-    text_list_t notable = {0};
+    AUTO(text_list_free) text_list_t notable = {0};
     add_clocks(&notable, &fleet->machines[machine], &fleet->machines[like]);
+    AUTO(conditions_free)
     run_differences_t differing =
         conditions_changed(&fleet->runs[like].environment, &fleet->runs[machine].environment);
     for (size_t i = 0; i < differing.n; i++)
         if (!condition_is_of_machine(differing.items[i].key))
             text_list_take(&notable, run_difference_text(&differing.items[i]));
-    char *list = text_list_join(&notable, ", ");
+    AUTO_FREE char *list = text_list_join(&notable, ", ");
     if (notable.n > 0)
         text_list_add_format(parts, "unlike %s: %s", fleet->machines[like].name, list);
-    free(list);
-    text_list_free(&notable);
-    conditions_free(&differing);
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
 static char *sentence_of(const fleet_t *fleet, size_t index) {
     const fleet_machine_t *machine = &fleet->machines[index];
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     add_groups(&parts, fleet, index);
     add_cells(&parts, fleet, index);
-    for (size_t i = 0; i < machine->odd.n; i++)
-        text_list_add(&parts, machine->odd.items[i]);
+    text_list_add_all(&parts, &machine->odd);
     if (parts.n > 0) {
         add_others(&parts, fleet, index);
         add_throttled(&parts, machine);
@@ -171,12 +164,10 @@ static char *sentence_of(const fleet_t *fleet, size_t index) {
         text_list_add_format(&parts, "%zu case%s not comparable (%s%s)", machine->left_out.n,
                              machine->left_out.n == 1 ? "" : "s", machine->left_out.items[0],
                              machine->left_out.n == 1 ? "" : ", …");
-    char *list = text_list_join(&parts, "; ");
+    AUTO_FREE char *list = text_list_join(&parts, "; ");
     char *sentence = parts.n > 0 ? mem_format("%s: %s", machine->name, list) : NULL;
     if (sentence != NULL)
         text_make_plain(sentence);
-    free(list);
-    text_list_free(&parts);
     return sentence;
 }
 
@@ -203,12 +194,11 @@ static char *fleet_headline(const fleet_t *fleet) {
         n_outliers += fleet_is_outlier(fleet, m);
         n_undecided += undecided;
     }
-    char *rest = n_undecided > 0 ? mem_format(", %zu partly undecided", n_undecided) : mem_text("");
-    char *text = mem_format("%s (%zu machines: %zu outlier%s%s)",
-                            n_outliers > 0 ? "OUTLIERS" : "no outliers found", evidence->n_machines,
-                            n_outliers, n_outliers == 1 ? "" : "s", rest);
-    free(rest);
-    return text;
+    AUTO_FREE char *rest =
+        n_undecided > 0 ? mem_format(", %zu partly undecided", n_undecided) : mem_text("");
+    return mem_format("%s (%zu machines: %zu outlier%s%s)",
+                      n_outliers > 0 ? "OUTLIERS" : "no outliers found", evidence->n_machines,
+                      n_outliers, n_outliers == 1 ? "" : "s", rest);
 }
 
 /* ==== tables and JSON ========================================================================= */
@@ -226,18 +216,16 @@ static const char *verdict_name(gate_verdict_t verdict) {
 static char *verdict_of(const fleet_t *fleet, size_t machine) {
     static const gate_verdict_t SHOWN[] = {GATE_REGRESSED, GATE_IMPROVED};
     const fleet_evidence_t *evidence = &fleet->evidence;
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     size_t n_unchanged = 0;
     for (size_t v = 0; v < sizeof SHOWN / sizeof *SHOWN; v++) {
-        text_list_t names = {0};
+        AUTO(text_list_free) text_list_t names = {0};
         for (size_t g = 0; g < evidence->n_groups; g++)
             if (evidence->groups[g].of.gates[machine].verdict == SHOWN[v])
                 text_list_add(&names, evidence->groups[g].name);
-        char *list = text_list_join(&names, ", ");
+        AUTO_FREE char *list = text_list_join(&names, ", ");
         if (names.n > 0)
             text_list_add_format(&parts, "%s: %s", verdict_name(SHOWN[v]), list);
-        free(list);
-        text_list_free(&names);
     }
     for (size_t g = 0; g < evidence->n_groups; g++)
         n_unchanged += evidence->groups[g].of.gates[machine].verdict == GATE_UNCHANGED;
@@ -245,9 +233,7 @@ static char *verdict_of(const fleet_t *fleet, size_t machine) {
         text_list_add(&parts, fleet_is_outlier(fleet, machine) ? "single cases"
                               : n_unchanged > 0                ? verdict_name(GATE_UNCHANGED)
                                                                : verdict_name(GATE_UNDECIDED));
-    char *text = text_list_join(&parts, "; ");
-    text_list_free(&parts);
-    return text;
+    return text_list_join(&parts, "; ");
 }
 
 static void add_deviation(table_t *table, const gate_cell_t *gate) {
@@ -272,9 +258,9 @@ static size_t order_groups(const fleet_evidence_t *evidence, size_t *order) {
 
 static void print_machines(const fleet_t *fleet, FILE *out) {
     const fleet_evidence_t *evidence = &fleet->evidence;
-    size_t *order = mem_alloc((evidence->n_groups + 1) * sizeof *order);
+    AUTO_FREE size_t *order = mem_alloc((evidence->n_groups + 1) * sizeof *order);
     const size_t n = order_groups(evidence, order);
-    text_list_t headings = {0};
+    AUTO(text_list_free) text_list_t headings = {0};
     table_t table;
     text_list_add(&headings, "machine");
     text_list_add(&headings, "cases");
@@ -295,8 +281,6 @@ static void print_machines(const fleet_t *fleet, FILE *out) {
         table_take(&table, verdict_of(fleet, m));
     }
     table_print(&table, "\n", out);
-    text_list_free(&headings);
-    free(order);
 }
 
 static bool has_passes(const fleet_evidence_t *evidence) {
@@ -328,18 +312,16 @@ static void print_method(const fleet_t *fleet, FILE *out) {
 
 static void fleet_print_table(const fleet_t *fleet, FILE *out) {
     print_machines(fleet, out);
-    text_list_t sentences = fleet_sentences(fleet);
+    AUTO(text_list_free) text_list_t sentences = fleet_sentences(fleet);
     for (size_t i = 0; i < sentences.n; i++)
         fprintf(out, "%s.\n", sentences.items[i]);
     if (sentences.n > 0)
         fputc('\n', out);
-    text_list_free(&sentences);
     for (size_t i = 0; i < fleet->allowed.n; i++)
         fprintf(out, "Allowed to differ from the first run: %s\n", fleet->allowed.items[i]);
     print_method(fleet, out);
-    char *headline = fleet_headline(fleet);
+    AUTO_FREE char *headline = fleet_headline(fleet);
     fprintf(out, "\n%s\n", headline);
-    free(headline);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -405,16 +387,14 @@ static void fleet_print_json(const fleet_t *fleet, FILE *out) {
         json_array_append_new(groups, group_to_json(evidence, g));
     for (size_t c = 0; c < evidence->n_cells; c++)
         json_array_append_new(cells, cell_to_json(evidence, &evidence->cells[c]));
-    text_list_t sentences = fleet_sentences(fleet);
-    char *headline = fleet_headline(fleet);
+    AUTO(text_list_free) text_list_t sentences = fleet_sentences(fleet);
+    AUTO_FREE char *headline = fleet_headline(fleet);
     json_print(json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "headline",
                          headline, "threshold_frac", json_finite(fleet->options->threshold_frac),
                          "alarm_rate_frac", json_finite(GATE_ALARM_RATE), "allowed",
                          json_texts(&fleet->allowed), "sentences", json_texts(&sentences),
                          "machines", machines, "groups", groups, "cells", cells),
                JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
-    free(headline);
-    text_list_free(&sentences);
 }
 
 /* ==== the command ============================================================================= */
@@ -518,14 +498,9 @@ static status_t examine(fleet_t *fleet, error_t *err) {
 status_t fleet_runs(const fleet_options_t *options, error_t *err) {
     const size_t n = options->runs->n;
     record_t *runs;
-    text_list_t needed = {0};
-    const bool only = comparison_phases(&options->phases, &needed);
-    status_t status = records_load((const char *const *)options->runs->items, n,
-                                   only ? &needed : NULL, &runs, err);
-    text_list_free(&needed);
-    TRY(status);
+    TRY(records_load((const char *const *)options->runs->items, n, &runs, err));
     fleet_t fleet = {.options = options, .runs = runs, .evidence = {.n_machines = n}};
-    status = examine(&fleet, err);
+    const status_t status = examine(&fleet, err);
     fleet_free(&fleet);
     records_free(runs, n);
     return status;

@@ -106,7 +106,8 @@ static void adjust(const gate_cell_t *cells, size_t n, const double *p, double *
 }
 
 void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options) {
-    double *p = mem_alloc((n + 1) * sizeof *p), *adjusted = mem_alloc((n + 1) * sizeof *adjusted);
+    AUTO_FREE double *p = mem_alloc((n + 1) * sizeof *p),
+                     *adjusted = mem_alloc((n + 1) * sizeof *adjusted);
     for (size_t i = 0; i < n; i++) {
         open_cell(&cells[i], options);
         p[i] = stats_change_above(&cells[i].change, 1 + cells[i].threshold_frac);
@@ -121,8 +122,6 @@ void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options) {
         cells[i].p_faster = adjusted[i];
         cells[i].verdict = verdict_of(&cells[i], options);
     }
-    free(adjusted);
-    free(p);
 }
 
 double gate_floor_of_runs(const stats_side_t *runs, size_t n_runs) {
@@ -190,8 +189,8 @@ static double spread_of_group(const tested_sweep_t *sweep, size_t group, double 
 
 /* Noise floors are thresholds that hold what differs between runs. */
 static void learn_variances(tested_sweep_t *sweep) {
-    double *a = mem_alloc((sweep->n_cells + 1) * sizeof *a),
-           *b = mem_alloc((sweep->n_cells + 1) * sizeof *b);
+    AUTO_FREE double *a = mem_alloc((sweep->n_cells + 1) * sizeof *a),
+                     *b = mem_alloc((sweep->n_cells + 1) * sizeof *b);
     for (size_t g = 0; g < sweep->n_groups; g++) {
         moderate_group(sweep, g, a, b);
         const double spread = spread_of_group(sweep, g, a, b);
@@ -201,8 +200,6 @@ static void learn_variances(tested_sweep_t *sweep) {
                 cell->run_variance = claim_run_variance(sweep->paired, pass_variance(cell), spread);
         }
     }
-    free(a);
-    free(b);
 }
 
 /* ---- processes in two states ----------------------------------------------------------------- */
@@ -366,7 +363,7 @@ static void sweep_decide_cells(tested_sweep_t *sweep) {
     for (size_t i = 0; i < n; i++)
         open_cell_sweep_test(sweep, &sweep->cells[i]);
     learn_variances(sweep);
-    states_t *states = mem_zeroed(n + 1, sizeof *states);
+    AUTO_FREE states_t *states = mem_zeroed(n + 1, sizeof *states);
     for (size_t i = 0; i < n; i++)
         states[i] = states_of(&sweep->cells[i]);
     adjust_sweep_test(sweep, true, states);
@@ -374,7 +371,6 @@ static void sweep_decide_cells(tested_sweep_t *sweep) {
 #pragma omp parallel for schedule(dynamic, 64) if (n > FEW)
     for (size_t i = 0; i < n; i++)
         close_cell(sweep, &sweep->cells[i]);
-    free(states);
 }
 
 /* A group's threshold, as a part of a cell's: what all cells share is known better than any one of them. */
@@ -436,7 +432,7 @@ typedef struct spread {
 /* How far all cells together differ from pass to pass: each from its own mean, so that cells that a pass
  * lacks do not matter. */
 static spread_t spread_of_passes(const members_t *members, evidence_t evidence) {
-    double *means = mem_alloc((members->n + 1) * sizeof *means);
+    AUTO_FREE double *means = mem_alloc((members->n + 1) * sizeof *means);
     double sum = 0, squares = 0;
     size_t n = 0;
     for (size_t i = 0; i < members->n; i++)
@@ -456,7 +452,6 @@ static spread_t spread_of_passes(const members_t *members, evidence_t evidence) 
             n++;
         }
     }
-    free(means);
     if (n < STATS_FEWEST_PASSES)
         return (spread_t){NAN, NAN, NAN};
     const double df = (double)n - 1;
@@ -587,7 +582,7 @@ static gate_verdict_t verdict_of_group(const tested_sweep_t *sweep, const sweep_
 }
 
 static void decide_groups(tested_sweep_t *sweep) {
-    uncertainty_t *found = mem_zeroed(sweep->n_groups + 1, sizeof *found);
+    AUTO_FREE uncertainty_t *found = mem_zeroed(sweep->n_groups + 1, sizeof *found);
     for (size_t g = 0; g < sweep->n_groups; g++)
         found[g] = measure(sweep, g);
     const size_t tested = count_tested(found, sweep->n_groups);
@@ -605,7 +600,6 @@ static void decide_groups(tested_sweep_t *sweep) {
                            .threshold_frac = group->threshold_frac,
                            .alarm_rate_frac = sweep->alarm_rate_frac / 2 / (double)tested});
     }
-    free(found);
 }
 
 void sweep_decide(tested_sweep_t *sweep) {

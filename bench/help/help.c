@@ -1,5 +1,6 @@
 #include "help/help.h"
 
+#include "base/memory.h"
 #include "cli/commands.h"
 #include "version.h"
 
@@ -48,7 +49,7 @@ static void print_names(FILE *out) {
 
 /* Branches of a case of COMMAND:WORD_BEFORE:WORD. */
 static void print_bash_command(const cli_command_t *command, FILE *out) {
-    text_list_t words = words_of(command);
+    AUTO(text_list_free) text_list_t words = words_of(command);
     for (const cli_option_t *option = command->options; option->name != NULL; option++) {
         if (option->argument == NULL)
             continue;
@@ -70,7 +71,6 @@ static void print_bash_command(const cli_command_t *command, FILE *out) {
         print_words(&words, out);
         fputs("' ;;\n", out);
     }
-    text_list_free(&words);
 }
 
 static void print_bash(FILE *out) {
@@ -138,7 +138,7 @@ static void print_zsh_option(const cli_option_t *option, FILE *out) {
 }
 
 static void print_zsh_command(const cli_command_t *command, FILE *out) {
-    text_list_t words = words_of(command);
+    AUTO(text_list_free) text_list_t words = words_of(command);
     fprintf(out, "    %s)\n        _arguments", command->name);
     for (const cli_option_t *option = command->options; option->name != NULL; option++)
         print_zsh_option(option, out);
@@ -149,7 +149,6 @@ static void print_zsh_command(const cli_command_t *command, FILE *out) {
         fputs(")'", out);
     }
     fputs(" \\\n            '*:file:_files' ;;\n", out);
-    text_list_free(&words);
 }
 
 static void print_zsh(FILE *out) {
@@ -191,11 +190,10 @@ status_t help_completion(const char *shell, FILE *out, error_t *err) {
     else if (strcmp(shell, "zsh") == 0)
         print_zsh(out);
     else {
-        char *hint = text_hint(shell, (const char *const[]){"bash", "zsh"}, 2);
-        error_set(err, STATUS_USAGE,
-                  "bench help --completion: found \"%s\", expected bash or zsh%s", shell, hint);
-        free(hint);
-        return STATUS_USAGE;
+        AUTO_FREE char *hint = text_hint(shell, (const char *const[]){"bash", "zsh"}, 2);
+        return error_set(err, STATUS_USAGE,
+                         "bench help --completion: found \"%s\", expected bash or zsh%s", shell,
+                         hint);
     }
     return STATUS_OK;
 }
@@ -282,13 +280,12 @@ static void put_lines(const char *text, FILE *out) {
 }
 
 static void put_printed(void (*print)(FILE *out), FILE *out) {
-    char *text;
+    AUTO_FREE char *text = NULL;
     size_t size;
     FILE *memory = open_memstream(&text, &size);
     print(memory);
     fclose(memory);
     put_lines(text, out);
-    free(text);
 }
 
 static void put_command(const cli_command_t *command, FILE *out) {

@@ -18,19 +18,15 @@ static const char INSTALLED[] = "installed.txt";
 static const char OURS[] = "kernels/workload.schema.json";
 
 static bool holds(const char *folder, const char *name) {
-    char *path = fs_join(folder, name);
-    const bool found = fs_exists(path);
-    free(path);
-    return found;
+    AUTO_FREE char *path = fs_join(folder, name);
+    return fs_exists(path);
 }
 
 char *folders_data_at(const char *folder) {
-    char *kernels = fs_join(folder, "kernels"), *sweeps = fs_join(folder, "sweeps");
+    AUTO_FREE char *kernels = fs_join(folder, "kernels"), *sweeps = fs_join(folder, "sweeps");
     char *data = NULL;
     if (fs_is_folder(kernels) && fs_is_folder(sweeps))
         data = realpath(folder, NULL);
-    free(kernels);
-    free(sweeps);
     return data;
 }
 
@@ -46,19 +42,16 @@ static bool go_up(char *path) {
 char *folders_data_with(const char *program) {
     char *prefix = mem_text(program), *data = NULL;
     if (go_up(prefix) && go_up(prefix)) {
-        char *share = fs_join(prefix, "share/bench");
+        AUTO_FREE char *share = fs_join(prefix, "share/bench");
         data = folders_installed(share) ? folders_data_at(share) : NULL;
-        free(share);
     }
     free(prefix);
     return data;
 }
 
 static char *built_in(const char *program) {
-    char *above = mem_text(program);
-    char *data = go_up(above) && go_up(above) ? folders_data_at(above) : NULL;
-    free(above);
-    return data;
+    AUTO_FREE char *above = mem_text(program);
+    return go_up(above) && go_up(above) ? folders_data_at(above) : NULL;
 }
 
 static char *around(const char *folder) {
@@ -81,19 +74,16 @@ status_t folders_data(char **data, error_t *err) {
                                          "kernels/ and sweeps/ in it",
                                          wanted);
     }
-    char *program, *here = getcwd(NULL, 0);
-    status_t status = fs_executable(&program, err);
-    if (status == STATUS_OK && (*data = built_in(program)) == NULL &&
-        (here == NULL || (*data = around(here)) == NULL) &&
+    AUTO_FREE char *program = NULL, *here = getcwd(NULL, 0);
+    TRY(fs_executable(&program, err));
+    if ((*data = built_in(program)) == NULL && (here == NULL || (*data = around(here)) == NULL) &&
         (*data = folders_data_with(program)) == NULL)
-        status = error_set(err, STATUS_USAGE,
-                           "cannot find the project's folder: %s is not in a checkout, the current "
-                           "folder neither, and no ../share/bench was installed with it (make "
-                           "install); set BENCH_ROOT",
-                           program);
-    free(here);
-    free(program);
-    return status;
+        return error_set(err, STATUS_USAGE,
+                         "cannot find the project's folder: %s is not in a checkout, the current "
+                         "folder neither, and no ../share/bench was installed with it (make "
+                         "install); set BENCH_ROOT",
+                         program);
+    return STATUS_OK;
 }
 
 bool folders_installed(const char *data) {
@@ -123,21 +113,19 @@ static char *cache_of_user(void) {
 void folders_export(const char *data) {
     if (!folders_installed(data))
         return;
-    char *cache = cache_of_user();
+    AUTO_FREE char *cache = cache_of_user();
     setenv("BENCH_ROOT", data, 0);
     if (fs_variable("BENCH_CACHE") == NULL)
         setenv("BENCH_CACHE", cache, 1);
-    free(cache);
 }
 
 char *folders_worker(const char *data, const char *engine) {
-    char *project = folders_project(data);
+    AUTO_FREE char *project = folders_project(data);
     char *script = mem_format("%s/reference_%s/worker.py", data, engine);
     if (!fs_exists(script)) {
         free(script);
         script = mem_format("%s/reference_%s/worker.py", project, engine);
     }
-    free(project);
     return script;
 }
 
@@ -164,12 +152,11 @@ static bool parse_status(const char *text, git_state_t *state) {
 /* ":(exclude)RUN" if `except` is in `folder`, else ".": pathspecs must be in the repository. The
  * caller frees it. */
 static char *pathspec_without(const char *folder, const char *except) {
-    char *top = realpath(folder, NULL), *path = realpath(except, NULL), *spec = NULL;
+    AUTO_FREE char *top = realpath(folder, NULL), *path = realpath(except, NULL);
+    char *spec = NULL;
     const size_t length = top != NULL ? strlen(top) : 0;
     if (path != NULL && top != NULL && text_starts(path, top) && path[length] == '/')
         spec = mem_format(":(exclude,literal)%s", path + length + 1);
-    free(top);
-    free(path);
     return spec != NULL ? spec : mem_text(".");
 }
 
@@ -208,32 +195,26 @@ static void hash_changes(const char *folder, const char *spec, git_state_t *stat
     const char *const list[] = {"git",      "-c",       "core.quotePath=false", "-C", folder,
                                 "ls-files", "--others", "--exclude-standard",   "--", ".",
                                 spec,       NULL};
-    char *changed = output_of(diff), *unknown = output_of(list);
+    AUTO_FREE char *changed = output_of(diff), *unknown = output_of(list);
     hash_t *hash = hash_new();
     hash_add_text(hash, changed != NULL ? changed : "");
     char *rest = unknown;
     for (char *name; rest != NULL && *rest != '\0';) {
         name = strsep(&rest, "\n");
-        char *path = fs_join(folder, name);
+        AUTO_FREE char *path = fs_join(folder, name);
         hash_unknown(hash, path);
-        free(path);
     }
     hash_finish(hash, state->changes);
-    free(changed);
-    free(unknown);
 }
 
 bool git_read(const char *folder, const char *except, git_state_t *state) {
-    char *git = fs_join(folder, ".git"), *spec = pathspec_without(folder, except);
+    AUTO_FREE char *git = fs_join(folder, ".git"), *spec = pathspec_without(folder, except);
     const char *const argv[] = {"git",      "--no-optional-locks", "-C", folder, "status",
                                 "--branch", "--porcelain=v2",      "--", ".",    spec,
                                 NULL};
-    char *status = fs_exists(git) ? output_of(argv) : NULL;
+    AUTO_FREE char *status = fs_exists(git) ? output_of(argv) : NULL;
     const bool read = status != NULL && parse_status(status, state);
     if (read && state->dirty)
         hash_changes(folder, spec, state);
-    free(status);
-    free(spec);
-    free(git);
     return read;
 }

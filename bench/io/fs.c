@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -30,10 +32,9 @@ char *fs_join(const char *folder, const char *name) {
 }
 
 char *fs_from_here(const char *path) {
-    char *here = getcwd(NULL, 0);
+    AUTO_FREE char *here = getcwd(NULL, 0);
     const size_t n = here != NULL ? strlen(here) : 0;
     const bool below = n > 0 && strncmp(path, here, n) == 0 && path[n] == '/';
-    free(here);
     return mem_text(below ? path + n + 1 : path);
 }
 
@@ -122,9 +123,8 @@ static status_t remove_contents(int folder_fd, const char *path, error_t *err) {
     for (struct dirent *entry; status == STATUS_OK && (entry = readdir(folder)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        char *child = fs_join(path, entry->d_name);
+        AUTO_FREE char *child = fs_join(path, entry->d_name);
         status = remove_at(folder_fd, entry->d_name, child, err);
-        free(child);
     }
     closedir(folder);
     return status;
@@ -151,10 +151,8 @@ static status_t remove_all(const char *path, error_t *err) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
-    char *trimmed = mem_text_n(path, length);
-    status_t status = remove_at(AT_FDCWD, trimmed, trimmed, err);
-    free(trimmed);
-    return status;
+    AUTO_FREE char *trimmed = mem_text_n(path, length);
+    return remove_at(AT_FDCWD, trimmed, trimmed, err);
 }
 
 static status_t refuse_to_remove(const char *path, error_t *err) {
@@ -168,9 +166,8 @@ status_t fs_remove_tree(const char *path, error_t *err) {
 status_t fs_remove_marked(const char *path, const char *mark, error_t *err) {
     if (rmdir(path) == 0 || errno == ENOENT)
         return STATUS_OK;
-    char *file = fs_join(path, mark);
+    AUTO_FREE char *file = fs_join(path, mark);
     const bool is_ours = fs_is_folder(path) && fs_exists(file);
-    free(file);
     return is_ours ? remove_all(path, err) : refuse_to_remove(path, err);
 }
 
@@ -191,6 +188,16 @@ status_t fs_temporary_folder_in(const char *base, char **path, error_t *err) {
 
 status_t fs_temporary_folder(char **path, error_t *err) {
     return fs_temporary_folder_in(NULL, path, err);
+}
+
+static const char IN_MEMORY[] = "/dev/shm";
+
+status_t fs_temporary_folder_for(size_t bytes, char **path, error_t *err) {
+    enum { SMALL_PART = 4 };
+    struct statvfs room;
+    const bool has_room = access(IN_MEMORY, W_OK) == 0 && statvfs(IN_MEMORY, &room) == 0 &&
+                          bytes <= room.f_bavail * room.f_frsize / SMALL_PART;
+    return fs_temporary_folder_in(has_room ? IN_MEMORY : NULL, path, err);
 }
 
 void fs_remove_temporary(char **path) {
@@ -217,17 +224,20 @@ static bool is_dead(const char *name, const char *path) {
            S_ISDIR(info.st_mode) && info.st_uid == geteuid();
 }
 
-void fs_remove_dead_folders(void) {
-    text_list_t names = {0};
+static void remove_dead_folders_in(const char *base) {
+    AUTO(text_list_free) text_list_t names = {0};
     error_t ignored = ERROR_INIT;
-    if (fs_list(base_folder(), "", &names, &ignored) == STATUS_OK)
+    if (fs_list(base, "", &names, &ignored) == STATUS_OK)
         for (size_t i = 0; i < names.n; i++) {
-            char *path = fs_join(base_folder(), names.items[i]);
+            AUTO_FREE char *path = fs_join(base, names.items[i]);
             if (is_dead(names.items[i], path))
                 fs_remove_tree(path, NULL);
-            free(path);
         }
-    text_list_free(&names);
+}
+
+void fs_remove_dead_folders(void) {
+    remove_dead_folders_in(base_folder());
+    remove_dead_folders_in(IN_MEMORY);
 }
 
 /* ==== files and folders ======================================================================= */
@@ -365,16 +375,14 @@ static bool is_orphan(const char *name) {
 }
 
 void fs_remove_orphans(const char *folder) {
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     if (fs_list(folder, ".tmp", &names, NULL) == STATUS_OK) {
         for (size_t i = 0; i < names.n; i++) {
-            char *path = fs_join(folder, names.items[i]);
+            AUTO_FREE char *path = fs_join(folder, names.items[i]);
             if (is_orphan(names.items[i]))
                 unlink(path);
-            free(path);
         }
     }
-    text_list_free(&names);
 }
 
 bool fs_write_all(int fd, const void *data, size_t size) {
@@ -413,14 +421,13 @@ static status_t refuse_device(const char *path, error_t *err) {
 }
 
 status_t fs_write_atomic(const char *path, const void *data, size_t size, error_t *err) {
-    char *temporary;
+    AUTO_FREE char *temporary = NULL;
     TRY(refuse_device(path, err));
     status_t status = write_beside(path, data, size, &temporary, err);
     if (status == STATUS_OK && rename(temporary, path) != 0)
         status = system_error(path, "write", err);
     if (status != STATUS_OK)
         unlink(temporary);
-    free(temporary);
     return status;
 }
 
@@ -443,7 +450,7 @@ static status_t write_exclusive(const char *path, const void *data, size_t size,
 }
 
 status_t fs_write_new(const char *path, const void *data, size_t size, bool *exists, error_t *err) {
-    char *temporary;
+    AUTO_FREE char *temporary = NULL;
     status_t status = write_beside(path, data, size, &temporary, err);
     *exists = false;
     if (status == STATUS_OK && link(temporary, path) != 0) {
@@ -452,14 +459,53 @@ status_t fs_write_new(const char *path, const void *data, size_t size, bool *exi
             status = write_exclusive(path, data, size, exists, err);
     }
     unlink(temporary);
-    free(temporary);
+    return status;
+}
+
+/* Reserved at once: a full disk would else end the process when it writes. */
+status_t fs_map_new(const char *path, size_t bytes, void **values, error_t *err) {
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+    *values = NULL;
+    if (fd < 0)
+        return system_error(path, "create", err);
+    const int full = bytes > 0 ? posix_fallocate(fd, 0, (off_t)bytes) : 0;
+    void *map = full == 0 && bytes > 0
+                    ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                    : NULL;
+    const int failure = full != 0 ? full : map == MAP_FAILED ? errno : 0;
+    close(fd);
+    if (failure == 0) {
+        *values = map;
+        return STATUS_OK;
+    }
+    char needed[UNITS_TEXT];
+    unlink(path);
+    return error_set(err, STATUS_USAGE, "%s: needs %s: %s", path,
+                     units_bytes(needed, (double)bytes), strerror(failure));
+}
+
+status_t fs_copy_new(const char *from, const char *to, error_t *err) {
+    int fd;
+    size_t size, n = 0;
+    void *values;
+    TRY(fs_open_file(from, &fd, &size, err));
+    status_t status = fs_map_new(to, size, &values, err);
+    while (status == STATUS_OK && n < size) {
+        const ssize_t part = read(fd, (char *)values + n, size - n);
+        n += part > 0 ? (size_t)part : 0;
+        if (part <= 0)
+            status = error_set(err, STATUS_USAGE, "%s: ends after %zu bytes, expected %zu", from, n,
+                               size);
+    }
+    if (values != NULL)
+        munmap(values, size);
+    close(fd);
     return status;
 }
 
 status_t fs_make_folders(const char *path, error_t *err) {
-    char *partial = mem_text(path);
-    status_t status = STATUS_OK;
-    for (char *end = partial; status == STATUS_OK && *end != '\0';) {
+    AUTO_FREE char *partial = mem_text(path);
+    for (char *end = partial; *end != '\0';) {
         end += strspn(end, "/");
         end += strcspn(end, "/");
         char separator = *end;
@@ -467,12 +513,11 @@ status_t fs_make_folders(const char *path, error_t *err) {
         const int why = mkdir(partial, 0777) == 0 ? 0 : errno;
         if (why != 0 && !fs_is_folder(partial)) {
             errno = why;
-            status = system_error(partial, "make folder", err);
+            TRY(system_error(partial, "make folder", err));
         }
         *end = separator;
     }
-    free(partial);
-    return status;
+    return STATUS_OK;
 }
 
 bool fs_exists(const char *path) {
@@ -515,7 +560,7 @@ char *fs_find_program(const char *name) {
     if (strchr(name, '/') != NULL)
         return is_program(name) ? mem_text(name) : NULL;
     const char *path = getenv("PATH");
-    text_list_t folders = text_split(path == NULL ? "" : path, ':');
+    AUTO(text_list_free) text_list_t folders = text_split(path == NULL ? "" : path, ':');
     char *found = NULL;
     for (size_t i = 0; i < folders.n && found == NULL; i++) {
         /* POSIX: an empty entry is the current folder. */
@@ -525,7 +570,6 @@ char *fs_find_program(const char *name) {
         else
             free(program);
     }
-    text_list_free(&folders);
     return found;
 }
 
@@ -538,9 +582,8 @@ char *package_install(const package_t *package) {
         {"pacman", "pacman -S", package->pacman},
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        char *path = fs_find_program(choices[i].manager);
+        AUTO_FREE char *path = fs_find_program(choices[i].manager);
         bool found = path != NULL;
-        free(path);
         if (found)
             return mem_format("%s %s", choices[i].command, choices[i].name);
     }

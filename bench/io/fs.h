@@ -37,6 +37,11 @@ status_t fs_write_atomic(const char *path, const void *data, size_t size, error_
 /* The same for a path that must not exist, also if another machine creates it at the same time. If it does,
  * `*exists` is set and nothing is written. */
 status_t fs_write_new(const char *path, const void *data, size_t size, bool *exists, error_t *err);
+/* Make a file of `bytes` bytes that must not exist, for this process to fill and others to read: `*values`, to be unmapped;
+ * NULL for 0 bytes. Without space the error says how much was needed. */
+status_t fs_map_new(const char *path, size_t bytes, void **values, error_t *err);
+/* Copy a file, as it is, to a path that must not exist. */
+status_t fs_copy_new(const char *from, const char *to, error_t *err);
 bool fs_write_all(int fd, const void *data, size_t size); /* false: errno says why */
 /* Remove temporary files that killed processes left in `folder`. */
 void fs_remove_orphans(const char *folder);
@@ -58,6 +63,8 @@ void fs_remove_temporary(char **path); /* the tree; then frees `*path` and makes
 status_t fs_temporary_folder(char **path, error_t *err);
 /* The same in `base`; NULL: as above. */
 status_t fs_temporary_folder_in(const char *base, char **path, error_t *err);
+/* The same for files of so many bytes: in memory, /dev/shm, if they take a small part of the room there; else as above. */
+status_t fs_temporary_folder_for(size_t bytes, char **path, error_t *err);
 /* Can one be made? For commands that take long before they need it. */
 status_t fs_check_temporary(error_t *err);
 /* Remove those of this user's processes that were killed. */

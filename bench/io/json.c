@@ -12,10 +12,8 @@
 json_t *json_text(const char *text) {
     if (text == NULL)
         return json_null();
-    char *valid = text_utf8(text);
-    json_t *json = json_string_nocheck(valid);
-    free(valid);
-    return json;
+    AUTO_FREE char *valid = text_utf8(text);
+    return json_string_nocheck(valid);
 }
 
 json_t *json_texts(const text_list_t *list) {
@@ -46,9 +44,8 @@ status_t json_save(json_t *json, size_t flags, const char *path, error_t *err) {
     json_decref(json);
     if (text == NULL)
         return error_set(err, STATUS_FAILED, "%s: cannot be written as JSON", path);
-    char *lines = mem_format("%s\n", text);
+    AUTO_FREE char *lines = mem_format("%s\n", text);
     status_t status = fs_write_atomic(path, lines, strlen(lines), err);
-    free(lines);
     free(text);
     return status;
 }
@@ -60,7 +57,8 @@ enum { SET_LIMIT = 10000, QUOTE_BYTES = 60 };
 
 /* The value as JSON, shortened for messages. JSON escapes control characters. */
 static char *quoted(const json_t *json) {
-    char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    AUTO_FREE char *text =
+        json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
     size_t length = text != NULL ? strlen(text) : 0;
     size_t kept = length <= QUOTE_BYTES ? length : QUOTE_BYTES;
     while (kept < length && kept > 0 &&
@@ -68,15 +66,12 @@ static char *quoted(const json_t *json) {
         kept--;
     char *copy =
         mem_format("%.*s%s", (int)kept, text != NULL ? text : "", kept < length ? "…" : "");
-    free(text);
     return copy;
 }
 
 static char *quoted_text(const char *text) {
-    json_t *json = json_string(text);
-    char *copy = quoted(json);
-    json_decref(json);
-    return copy;
+    json_auto_t *json = json_string(text);
+    return quoted(json);
 }
 
 static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
@@ -128,9 +123,8 @@ node_t node_member(const node_t *object, const char *key) {
     if (text_is_name(key) || strcmp(key, "$schema") == 0) {
         append_path(&member, ".%s", key);
     } else {
-        char *name = quoted_text(key);
+        AUTO_FREE char *name = quoted_text(key);
         append_path(&member, "[%s]", name);
-        free(name);
     }
     return member;
 }
@@ -177,10 +171,8 @@ static char *found_text(const node_t *node) {
         return mem_text("nothing");
     if (json_is_array(node->json) && node_length(node) == 0)
         return mem_text("an empty array");
-    char *text = quoted(node->json);
-    char *found = mem_format("%s%s", KINDS[json_typeof(node->json)], text);
-    free(text);
-    return found;
+    AUTO_FREE char *text = quoted(node->json);
+    return mem_format("%s%s", KINDS[json_typeof(node->json)], text);
 }
 
 status_t node_expected(const node_t *node, error_t *err, const char *what) {
@@ -190,19 +182,14 @@ status_t node_expected(const node_t *node, error_t *err, const char *what) {
 }
 
 char *vocabulary_complaint(const vocabulary_t *names, const char *word) {
-    text_list_t known = {0};
+    AUTO(text_list_free) text_list_t known = {0};
     for (size_t i = 0; i < names->n; i++)
         text_list_add(&known, names->names[i]);
-    char *all = text_list_join(&known, ", ");
-    char *hint = text_hint(word, names->names, names->n);
-    char *bad = quoted_text(word);
-    char *complaint = mem_format("unknown %s %s%s%s (known: %s)", names->what, bad, names->where,
-                                 hint, names->n > 0 ? all : "none");
-    free(bad);
-    free(hint);
-    free(all);
-    text_list_free(&known);
-    return complaint;
+    AUTO_FREE char *all = text_list_join(&known, ", ");
+    AUTO_FREE char *hint = text_hint(word, names->names, names->n);
+    AUTO_FREE char *bad = quoted_text(word);
+    return mem_format("unknown %s %s%s%s (known: %s)", names->what, bad, names->where, hint,
+                      names->n > 0 ? all : "none");
 }
 
 static bool is_known(const char *word, const char *const *names, size_t n, size_t *index) {
@@ -238,9 +225,8 @@ status_t node_object(const node_t *node, const char *const *known, size_t n, siz
 
 static status_t repeated(const node_t *array, size_t index, size_t first, error_t *err) {
     node_t item = node_item(array, index);
-    char *text = quoted(item.json);
+    AUTO_FREE char *text = quoted(item.json);
     node_error(&item, err, "%s repeats element [%zu]", text, first);
-    free(text);
     return STATUS_USAGE;
 }
 

@@ -63,7 +63,7 @@ status_t node_name(const node_t *node, const char **value, error_t *err);
 status_t node_integer(const node_t *node, double min, double max, int64_t *value, error_t *err);
 status_t node_number(const node_t *node, double min, double max, double *value, error_t *err);
 
-/* Allowed names, and their description in messages: "variant", " of mlp_infer". */
+/* Allowed names, and their description in messages: "variant", " of softmax". */
 typedef struct vocabulary {
     const char *what, *where;
     const char *const *names;

@@ -231,11 +231,10 @@ static status_t read_header(npy_file_t *file, size_t size, error_t *err) {
     if (length > HEADER_MOST)
         return error_set(err, STATUS_USAGE, "header: %zu bytes, expected at most %d", length,
                          HEADER_MOST);
-    char *header = mem_alloc(length + 1);
+    AUTO_FREE char *header = mem_alloc(length + 1);
     status_t status = read_exactly(file, header, length, used, SHORT, err);
     if (status == STATUS_OK)
         status = parse_header((cursor_t){header, header + length}, &file->array, err);
-    free(header);
     TRY(status);
     file->start = used + length;
     return check_size(&file->array, size - file->start, err);

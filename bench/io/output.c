@@ -60,11 +60,10 @@ int output_finish(error_t *err) {
 void output_print(FILE *out, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    char *text = mem_format_args(format, args);
+    AUTO_FREE char *text = mem_format_args(format, args);
     va_end(args);
     text_make_plain(text);
     fputs(text, out);
-    free(text);
 }
 
 /* ---- files that the user names ----------------------------------------------------------------- */
@@ -135,12 +134,10 @@ static status_t open_and_write(const char *path, const void *data, size_t size, 
 
 /* The link stays. */
 static status_t write_target(const char *path, const void *data, size_t size, error_t *err) {
-    char *target = realpath(path, NULL);
-    const status_t status = target != NULL ? fs_write_atomic(target, data, size, err)
-                                           : error_set(err, STATUS_USAGE, "%s: cannot write: %s",
-                                                       path, strerror(errno));
-    free(target);
-    return status;
+    AUTO_FREE char *target = realpath(path, NULL);
+    return target != NULL
+               ? fs_write_atomic(target, data, size, err)
+               : error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(errno));
 }
 
 status_t output_write_file(const char *path, const void *data, size_t size, error_t *err) {
@@ -295,7 +292,7 @@ static void print_rule(FILE *out, const table_t *table, const size_t *widths, ta
 }
 
 char *table_text(const table_t *table, table_style_t style) {
-    size_t *widths = mem_zeroed(table->n_columns, sizeof *widths);
+    AUTO_FREE size_t *widths = mem_zeroed(table->n_columns, sizeof *widths);
     for (size_t i = 0; i < table->n_cells; i++) {
         size_t width = cell_width(table->cells[i], style);
         size_t *widest = &widths[i % table->n_columns];
@@ -314,15 +311,13 @@ char *table_text(const table_t *table, table_style_t style) {
     for (size_t row = 1; row <= table_rows(table); row++)
         print_row(out, table, row, widths, style);
     fclose(out);
-    free(widths);
     return text;
 }
 
 void table_print(table_t *table, const char *end, FILE *out) {
-    char *text = table_text(table, TABLE_TERMINAL);
+    AUTO_FREE char *text = table_text(table, TABLE_TERMINAL);
     if (table_rows(table) > 0)
         fprintf(out, "%s%s", text, end);
-    free(text);
     table_free(table);
 }
 

@@ -487,14 +487,13 @@ static bool runs_our_program(const char *pid) {
 
 /* All, by what the parent's number is; in a system with many processes that takes milliseconds. */
 static void scan_processes(text_list_t *found) {
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     error_t ignored = ERROR_INIT;
     fs_list("/proc", "", &names, &ignored);
     for (size_t i = 0; i < names.n; i++)
         if (strspn(names.items[i], "0123456789") == strlen(names.items[i]) &&
             parent_of(names.items[i]) == getpid())
             text_list_add(found, names.items[i]);
-    text_list_free(&names);
 }
 
 /* False if this kernel has no such list (CONFIG_PROC_CHILDREN). */
@@ -537,14 +536,13 @@ static void end_process(const char *name) {
 
 static bool kill_some(const text_list_t *spared) {
     bool any = false;
-    text_list_t found = children();
+    AUTO(text_list_free) text_list_t found = children();
     for (size_t i = 0; i < found.n; i++) {
         if (text_list_has(spared, found.items[i]) || runs_our_program(found.items[i]))
             continue;
         end_process(found.items[i]);
         any = true;
     }
-    text_list_free(&found);
     return any;
 }
 
@@ -558,7 +556,8 @@ void orphans_kill(text_list_t *spared) {
 
 /* What a variable was as the process began. The caller frees it; NULL: it had none, or it cannot be read. */
 static char *variable_of(const char *pid, const char *variable) {
-    char *path = mem_format("/proc/%s/environ", pid), *text = NULL, *value = NULL;
+    AUTO_FREE char *path = mem_format("/proc/%s/environ", pid), *text = NULL;
+    char *value = NULL;
     const size_t length = strlen(variable);
     size_t capacity = 0;
     FILE *file = fopen(path, "re");
@@ -567,8 +566,6 @@ static char *variable_of(const char *pid, const char *variable) {
             value = mem_text(text + length + 1);
     if (file != NULL)
         fclose(file);
-    free(text);
-    free(path);
     return value;
 }
 
@@ -576,10 +573,8 @@ static bool may_stay(const char *pid, const orphans_owned_t *owned) {
     if (text_list_has(owned->spared, pid) ||
         owned->is_known((pid_t)strtol(pid, NULL, 10), owned->context) || runs_our_program(pid))
         return true;
-    char *owner = variable_of(pid, owned->variable);
-    const bool stays = owner != NULL && owned->has_owner(owner, owned->context);
-    free(owner);
-    return stays;
+    AUTO_FREE char *owner = variable_of(pid, owned->variable);
+    return owner != NULL && owned->has_owner(owner, owned->context);
 }
 
 /* "python3 (process 123)". */
@@ -597,7 +592,7 @@ static char *describe(const char *pid) {
 
 char *orphans_end(const orphans_owned_t *owned) {
     char *first = NULL;
-    text_list_t found = children();
+    AUTO(text_list_free) text_list_t found = children();
     for (size_t i = 0; i < found.n; i++) {
         if (may_stay(found.items[i], owned))
             continue;
@@ -605,6 +600,5 @@ char *orphans_end(const orphans_owned_t *owned) {
             first = describe(found.items[i]);
         end_process(found.items[i]);
     }
-    text_list_free(&found);
     return first;
 }

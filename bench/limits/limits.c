@@ -337,10 +337,13 @@ static double least_dram_bytes(const workload_cost_t *cost, const device_rates_t
 
 /* TF32 runs at half the rate of float16. One product of it is the least that a float32 product takes
  * on tensor cores; where there is no TF32, it is two in float16. */
-static double peak_flops_per_s(const char *dtype, const device_rates_t *rates) {
-    if (strcmp(dtype, "f16") == 0 || strcmp(dtype, "bf16") == 0 || strcmp(dtype, "mixed") == 0)
+static double peak_flops_per_s(const char *factors, const device_rates_t *rates) {
+    if (factors == NULL)
+        return NAN;
+    if (strcmp(factors, "f16") == 0 || strcmp(factors, "bf16") == 0 ||
+        strcmp(factors, "mixed") == 0)
         return rates->f16_peak_flops_per_s;
-    if (strcmp(dtype, "f32") == 0 || strcmp(dtype, "tf32") == 0)
+    if (strcmp(factors, "f32") == 0 || strcmp(factors, "tf32") == 0)
         return rates->f16_peak_flops_per_s / 2;
     return NAN;
 }
@@ -388,10 +391,12 @@ static void raise_for_passes(least_t *least, const workload_cost_t *cost,
 static least_t least_on_gpu(const case_result_t *result, const workload_cost_t *cost,
                             const device_rates_t *rates) {
     least_t least = {NULL, NAN};
+    const workload_t *workload = workload_find(result->spec.workload);
+    const char *factors =
+        workload->factors != NULL ? workload->factors(&result->spec) : result->spec.dtype;
     const bool chip_known = isfinite(rates->f16_peak_flops_per_s);
     raise_least(&least, "launch", rates->launch_ns);
-    raise_least(&least, "arithmetic",
-                cost->flops / peak_flops_per_s(result->spec.dtype, rates) * 1e9);
+    raise_least(&least, "arithmetic", cost->flops / peak_flops_per_s(factors, rates) * 1e9);
     if (chip_known)
         raise_least(&least, "dram",
                     least_dram_bytes(cost, rates) /

@@ -70,24 +70,6 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
     return enough && stopping->rounds >= STOPPING_MOST_ROUNDS ? STOP_MOST_ROUNDS : STOP_NONE;
 }
 
-static double round_s(const stopping_t *stopping) {
-    return stopping->rounds > 0 ? stopping->spent_s / stopping->rounds : 0;
-}
-
-double stopping_least_s(const stopping_t *stopping) {
-    const measure_options_t *measure = stopping->measure;
-    const double needed = (double)measure->min_rounds + stopping->n_void - stopping->rounds;
-    const double patient_s = STOPPING_PATIENCE * measure->time_limit_s - stopping->spent_s;
-    return fmax(0, fmin(needed * round_s(stopping), patient_s));
-}
-
-double stopping_most_s(const stopping_t *stopping) {
-    const double limit_s = stopping->measure->time_limit_s - stopping->spent_s;
-    const double rounds_s = ((double)STOPPING_MOST_ROUNDS - stopping->rounds) * round_s(stopping);
-    return fmax(stopping_least_s(stopping),
-                stopping->rounds > 0 ? fmin(limit_s, rounds_s) : limit_s);
-}
-
 /* ==== a round's samples ======================================================================= */
 
 /* The device's clock and the host's need not agree better. */
@@ -145,14 +127,13 @@ char *samples_add(case_result_t *into, const sample_claim_t *claim) {
         phase_t *phase = &into->phases[i];
         char *reason;
         size_t n;
-        double *values = read_samples(into, phase, claim, &n, &reason);
+        AUTO_FREE double *values = read_samples(into, phase, claim, &n, &reason);
         if (values == NULL)
             return reason;
         const bool both = claim->fresh && n > 1;
         phase_add_round(phase, values, n - both);
         if (both)
             phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
-        free(values);
     }
     return NULL;
 }
@@ -166,11 +147,10 @@ static char *samples_add_fresh(case_result_t *into, const sample_claim_t *claim)
         size_t n;
         if (json_object_get(answered, phase->name) == NULL)
             continue;
-        double *values = read_samples(into, phase, claim, &n, &reason);
+        AUTO_FREE double *values = read_samples(into, phase, claim, &n, &reason);
         if (values == NULL)
             return reason;
         phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
-        free(values);
     }
     return NULL;
 }
@@ -218,6 +198,7 @@ void contender_free(contender_t *c) {
     made_inputs_leave(c->made, &c->reads);
     free(c->foul);
     free(c->void_reason);
+    json_decref(c->curves);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -275,12 +256,11 @@ static void warm_up(contender_t *c) {
     do {
         before_mhz = clock_mhz;
         /* Ask for one sample only: with a short kernel, all of them would be megabytes. */
-        json_t *answer = ask_sample(
+        json_auto_t *answer = ask_sample(
             c, (sample_limits_t){.warmup_s = c->is_long ? 0 : WARMUP_NS / 1e9, .max_samples = 1});
         if (answer == NULL)
             return;
         samples += count_runs(answer);
-        json_decref(answer);
         c->is_long = (double)(clock_ns() - start_ns) >= (double)samples * LONG_SAMPLE_NS;
         clock_mhz = clocks_read(c->settings->nvml, &c->result).sm_mhz;
         /* Two similar readings; without a clock to read, time and count decide. */
@@ -326,11 +306,11 @@ bool contender_leave_core(contender_t *c) {
 static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool *slow) {
     const int64_t start_ns = clock_ns();
     contender_enter_core(c);
+    AUTO(bindings_free)
     bindings_t before = bindings_read(c->settings->guard != NULL ? c->worker->pid : 0);
     json_t *answer = ask_sample(c, limits);
     if (c->foul == NULL)
         c->foul = guard_compare(c->settings->guard, &before);
-    bindings_free(&before);
     const bool is_short = clock_ns() - start_ns < LONG_ROUND_NS;
     *slow = !contender_leave_core(c) && is_short;
     return answer;
@@ -372,6 +352,7 @@ static void take_samples(contender_t *c, exchange_t *exchange) {
     const int64_t start_ns = clock_ns();
     exchange->answer = sample_on_fast_core(c, exchange->limits, &exchange->slow);
     exchange->took_ns = (double)(clock_ns() - start_ns);
+    made_inputs_drop(c->made, exchange->limits.fresh, &c->reads);
     const cpu_use_t use = run_queue_since(&before, c->worker->pid);
     exchange->waited_ns = use.waited_ns;
     cpu_share_add(&c->share, &use, exchange->took_ns, n_cores(c));
@@ -397,10 +378,9 @@ static bool add_samples(contender_t *c, case_result_t *into, add_t *add, exchang
                                   .took_ns = case_engine_is_built_in(c->result.spec.engine)
                                                  ? INFINITY /* null makes its times up */
                                                  : exchange->took_ns};
-    char *reason = add(into, &claim);
+    AUTO_FREE char *reason = add(into, &claim);
     if (reason != NULL)
         contender_drop(c, CASE_FAILED, reason);
-    free(reason);
     note_what_is_beside(c, exchange->answer);
     json_decref(exchange->answer);
     exchange->answer = NULL;
@@ -556,9 +536,8 @@ static void settle_void_rounds(contender_t *c) {
     flag_list_add(&c->result.flags, FLAG_VOID_ROUNDS, c->void_reason, n_void, NAN);
     if (!c->active || n - n_void >= c->settings->measure.min_rounds)
         return;
-    char *reason = mem_format("%u of %u rounds are void: %s", n_void, n, c->void_reason);
+    AUTO_FREE char *reason = mem_format("%u of %u rounds are void: %s", n_void, n, c->void_reason);
     contender_drop(c, CASE_FAILED, reason);
-    free(reason);
 }
 
 void contender_settle(contender_t *c) {
@@ -592,15 +571,16 @@ void contender_audit(contender_t *c) {
     }
 }
 
-/* Results as they are, and each of its "notes" as a flag. */
-static void take_results(case_result_t *result, const json_t *results) {
+/* Results as they are, with the curves of a training, and each of its "notes" as a flag. */
+static void take_results(case_result_t *result, const json_t *results, json_t *curves) {
     size_t i;
     json_t *note;
-    if (json_object_size(results) == 0)
-        return;
-    char *text = json_dumps(results, JSON_COMPACT);
-    result->results_json = mem_text(text);
-    free(text);
+    json_auto_t *all = json_object();
+    json_object_update(all, curves);
+    json_object_update(all, (json_t *)results);
+    AUTO_FREE char *text = json_object_size(all) > 0 ? json_dumps(all, JSON_COMPACT) : NULL;
+    if (text != NULL)
+        result->results_json = mem_text(text);
     json_array_foreach(json_object_get(results, "notes"), i, note) {
         if (json_is_string(note) && text_is_plain(json_string_value(note)))
             flag_list_add(&result->flags, FLAG_OTHER, json_string_value(note), NAN, NAN);
@@ -609,14 +589,13 @@ static void take_results(case_result_t *result, const json_t *results) {
 
 void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
-        json_t *answer = NULL;
+        json_auto_t *answer = NULL;
         if (c->active)
             contender_exchange(c, contender_request(c, "close"), &answer);
         else
             worker_link_ask(c->worker, contender_request(c, "close"), c->settings->timeout_s,
                             &answer, NULL);
-        take_results(&c->result, json_object_get(answer, "results"));
-        json_decref(answer);
+        take_results(&c->result, json_object_get(answer, "results"), c->curves);
     }
     if (c->first_death != NULL && c->result.status != CASE_FAILED)
         flag_list_add(&c->result.flags, FLAG_RETRIED, c->first_death, NAN, NAN);
@@ -667,8 +646,8 @@ static void join_pairs(uint32_t *order, const contender_t *contenders, size_t n)
 static void schedule_turns(contender_t *contenders, size_t n, void (*round)(contender_t *contender),
                            uint64_t seed, uint32_t stream,
                            const volatile sig_atomic_t *interrupted) {
-    uint32_t *order = mem_zeroed(n, sizeof *order);
-    bool *selected = mem_zeroed(n, sizeof *selected);
+    AUTO_FREE uint32_t *order = mem_zeroed(n, sizeof *order);
+    AUTO_FREE bool *selected = mem_zeroed(n, sizeof *selected);
     for (uint32_t pass = 0; choose(contenders, n, selected) && !*interrupted; pass++) {
         if (pass % 2 == 0) {
             rng_permutation(order, n, seed + pass / 2, stream);
@@ -680,8 +659,6 @@ static void schedule_turns(contender_t *contenders, size_t n, void (*round)(cont
                 round(&contenders[next]);
         }
     }
-    free(selected);
-    free(order);
 }
 
 void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,

@@ -10,7 +10,7 @@
 #include "measure/made_inputs.h"
 #include "measure/verify.h"
 #include "model/result.h"
-#include "stats/estimate.h"
+#include "stats/spent.h"
 #include "sweep/sweep.h"
 #include "worker/client.h"
 #include "worker/cpu_use.h"
@@ -47,11 +47,6 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
 
 /* The phases that it looks at; NULL: the result has none. */
 const phase_t *stopping_phase(const case_result_t *result, size_t i);
-
-/* How much longer its rounds take at least, and at most, if they go on as so far: those up to min_rounds, and up to
- * whatever ends them but precision. */
-double stopping_least_s(const stopping_t *stopping);
-double stopping_most_s(const stopping_t *stopping);
 
 /* What remains of a case's limits for one of its passes. */
 measure_options_t stopping_share(const measure_options_t *measure);
@@ -130,7 +125,7 @@ struct contender {
     unsigned generation; /* of the worker in which it is open */
     bool may_retry;      /* if its worker dies, open it once more in a new process */
     char *first_death;   /* why its worker died before that; NULL: it did not */
-    made_inputs_t *made; /* inputs that the oracle's process makes; NULL: none */
+    made_inputs_t *made; /* files of its inputs; NULL: none */
     made_reader_t reads; /* … as this contender gets them */
     audit_t audit;       /* seed 0: none, and the inputs stay those of opening the case */
     stopping_t stopping;
@@ -139,9 +134,11 @@ struct contender {
     case_result_t void_rounds;      /* … that count nowhere (worker/pool.h) */
     bool is_void;                   /* the current round */
     bool is_doubted;                /* more rounds decide whether it is plausible */
-    char *foul;          /* why its next round is void (worker/pool.h); NULL: it is not */
-    char *void_reason;   /* of the first void round; NULL: there was none */
-    cpu_share_t share;   /* of its worker, in all its rounds */
+    char *foul;        /* why its next round is void (worker/pool.h); NULL: it is not */
+    char *void_reason; /* of the first void round; NULL: there was none */
+    cpu_share_t share; /* of its worker, in all its rounds */
+    json_t *
+        curves; /* of a described training: {"loss": [[step, value], …]}; NULL: none, or not checked yet */
     contender_t *paired; /* the same case in another build, or NULL; both take adjacent
                                        rounds until both have enough */
 };
@@ -193,7 +190,7 @@ void contender_audit(contender_t *contender);
 /* After the rounds: which of them count, those on slow cores and at low clocks included? */
 void contender_settle(contender_t *contender);
 
-/* Have the files of inputs that a function makes, of a refill seed, before a request with it. */
+/* Have the files of inputs of a refill seed before a request with it; made_inputs_drop() comes after. */
 bool contender_have_inputs(contender_t *contender, uint64_t refill);
 
 /* Does its worker know this key of a request, which not all do (`request_keys` in the answer to hello)? */
@@ -233,6 +230,9 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
 bool open_request_is_tuned(const json_t *hello, const case_t *spec);
 /* Let the compiler keep its code and choices in <folder>/<draw>. */
 void open_request_set_cache(json_t *request, const char *folder, unsigned draw);
+/* Say where the reader finds the inputs. */
+void open_request_set_inputs(json_t *request, const made_inputs_t *made,
+                             const made_reader_t *reader);
 /* Another pass gives its results: the worker that gave this answer to hello may leave out what only
  * they take. */
 void open_request_without_results(json_t *request, const json_t *hello);

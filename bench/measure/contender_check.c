@@ -35,7 +35,7 @@ loss_limit_t loss_limit_find(contender_t *oracle) {
     loss_limit_t loss_limit = {.worker = oracle->worker, .timeout_s = timeout_s};
     json_t *request = json_pack("{s:s, s:s, s:I}", "op", "learned", "id", oracle->result.spec.id,
                                 "most_ns", (json_int_t)(1e9 * fmin(MOST_S, timeout_s / 2)));
-    json_t *answer = contender_ask(oracle, request);
+    json_auto_t *answer = contender_ask(oracle, request);
     if (answer == NULL) {
         loss_limit.unknown = mem_text(oracle->result.reason);
         return loss_limit;
@@ -48,7 +48,6 @@ loss_limit_t loss_limit_find(contender_t *oracle) {
         loss_limit.worker = NULL;
     else if (isnan(loss_limit.most))
         loss_limit.unknown = mem_text("the reference learns nothing in a sample");
-    json_decref(answer);
     return loss_limit;
 }
 
@@ -85,7 +84,7 @@ char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *c, const cha
     if (folder == NULL)
         return mem_text("the worker writes no weights");
     error_t err = ERROR_INIT;
-    json_t *answer;
+    json_auto_t *answer = NULL;
     status_t status = worker_link_start(loss_limit->worker, loss_limit->timeout_s, &err);
     if (status == STATUS_OK)
         status = worker_link_ask(loss_limit->worker,
@@ -94,9 +93,7 @@ char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *c, const cha
                                  loss_limit->timeout_s, &answer, &err);
     if (status != STATUS_OK)
         return not_compared(c, err.text);
-    char *reason = compare(loss_limit, answer);
-    json_decref(answer);
-    return reason;
+    return compare(loss_limit, answer);
 }
 
 /* ==== outputs ================================================================================= */
@@ -126,8 +123,8 @@ static bool refill(contender_t *c, uint64_t seed) {
         json_decref(request);
         return false;
     }
-    json_t *answer = contender_ask(c, request);
-    json_decref(answer);
+    json_auto_t *answer = contender_ask(c, request);
+    made_inputs_drop(c->made, seed, &c->reads);
     return answer != NULL;
 }
 
@@ -140,11 +137,10 @@ static repeats_t repeats_of(const contender_t *c) {
 /* Let verify(), if the oracle has one, check the outputs in `folder`. False if it cannot be asked. The caller frees the
  * complaint; NULL: they are right. */
 static bool ask_verify(contender_t *oracle, const char *folder, bool *defined, char **complaint) {
-    json_t *answer = ask_arrays(oracle, "verify", folder);
+    json_auto_t *answer = ask_arrays(oracle, "verify", folder);
     const char *text = json_string_value(json_object_get(answer, "complaint"));
     *defined = json_is_true(json_object_get(answer, "defined"));
-    *complaint = text != NULL ? mem_text(text) : NULL;
-    json_decref(answer);
+    *complaint = mem_text(text);
     return answer != NULL;
 }
 
@@ -161,13 +157,12 @@ static void set_bounds(const case_t *spec, reference_t *reference) {
 
 static status_t read_reference(contender_t *oracle, const json_t *answer, const char *folder,
                                reference_t *reference, error_t *err) {
-    char *complaint = NULL;
-    text_list_t names = names_of(answer);
+    AUTO_FREE char *complaint = NULL;
+    AUTO(text_list_free) text_list_t names = names_of(answer);
     status_t status = reference_load(folder, &names, reference, err);
-    text_list_free(&names);
     if (status != STATUS_OK)
         return status;
-    const bool may_decide = repeats_of(oracle) != REPEATS_ARE_NOT_COMPARED;
+    const bool may_decide = strcmp(oracle->result.spec.engine, "pytorch") == 0;
     if (may_decide && !ask_verify(oracle, folder, &reference->verified, &complaint))
         status = error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
     else if (complaint != NULL)
@@ -177,24 +172,19 @@ static status_t read_reference(contender_t *oracle, const json_t *answer, const 
         set_bounds(&oracle->result.spec, reference);
     else
         reference_free(reference);
-    free(complaint);
     return status;
 }
 
 status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
                              error_t *err) {
-    char *folder;
+    AUTO(fs_remove_temporary) char *folder = NULL;
     *reference = (reference_t){0};
     TRY(fs_temporary_folder_in(oracle->worker->folder, &folder, err));
-    json_t *answer = oracle->active && (seed == 0 || refill(oracle, seed))
-                         ? ask_arrays(oracle, "output", folder)
-                         : NULL;
-    const status_t status = answer != NULL
-                                ? read_reference(oracle, answer, folder, reference, err)
-                                : error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
-    json_decref(answer);
-    fs_remove_temporary(&folder);
-    return status;
+    json_auto_t *answer = oracle->active && (seed == 0 || refill(oracle, seed))
+                              ? ask_arrays(oracle, "output", folder)
+                              : NULL;
+    return answer != NULL ? read_reference(oracle, answer, folder, reference, err)
+                          : error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
 }
 
 /* ---- can a check fail? -------------------------------------------------------------------------- */
@@ -232,11 +222,10 @@ static bool passes(const pair_t *pair, fake_t fake, size_t i, check_t *check) {
     check_t checks[2];
     for (int k = 0; k < 2; k++) {
         const npy_t *of[2];
-        char *reason = NULL;
+        AUTO_FREE char *reason = NULL;
         if (!make_fake(pair, fake, i, references[k], of))
             return false;
         verify_mean(references[k], i, of, pair->tolerance, &checks[k], &reason);
-        free(reason);
         if (!checks[k].ok)
             return false;
     }
@@ -247,30 +236,26 @@ static bool passes(const pair_t *pair, fake_t fake, size_t i, check_t *check) {
 /* Zeros, or the outputs for other inputs; means are no outputs there. */
 static status_t write_outputs(const reference_t *reference, bool zeros, const char *folder,
                               error_t *err) {
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < reference->names.n && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < reference->names.n; i++) {
         const npy_t *array = &reference->arrays[i];
-        char *path = mem_format("%s/%s.npy", folder, reference->names.items[i]);
-        double *nothing = zeros ? mem_zeroed(array->n, sizeof *nothing) : NULL;
-        status = npy_write_f64(path, zeros ? nothing : array->values, array->shape,
-                               array->n_dimensions, err);
-        free(nothing);
-        free(path);
+        AUTO_FREE char *path = mem_format("%s/%s.npy", folder, reference->names.items[i]);
+        AUTO_FREE double *nothing = zeros ? mem_zeroed(array->n, sizeof *nothing) : NULL;
+        TRY(npy_write_f64(path, zeros ? nothing : array->values, array->shape, array->n_dimensions,
+                          err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static status_t ask_whether_right(const pair_t *pair, fake_t fake, bool *right, error_t *err) {
-    char *folder, *complaint = NULL;
+    AUTO_FREE char *complaint = NULL;
+    AUTO(fs_remove_temporary) char *folder = NULL;
     bool defined;
     TRY(fs_temporary_folder(&folder, err));
-    status_t status = write_outputs(pair->first, fake == FAKE_ZEROS, folder, err);
-    if (status == STATUS_OK && !ask_verify(pair->oracle, folder, &defined, &complaint))
-        status = error_set(err, STATUS_FAILED, "%s", pair->oracle->result.reason);
+    TRY(write_outputs(pair->first, fake == FAKE_ZEROS, folder, err));
+    if (!ask_verify(pair->oracle, folder, &defined, &complaint))
+        return error_set(err, STATUS_FAILED, "%s", pair->oracle->result.reason);
     *right = complaint == NULL;
-    free(complaint);
-    fs_remove_temporary(&folder);
-    return status;
+    return STATUS_OK;
 }
 
 /* Does the fake pass? `i` and `*check` are of no use where verify() decides. */
@@ -286,11 +271,10 @@ static status_t confirm(const pair_t *pair, fake_t fake, size_t i, bool *right, 
                         error_t *err) {
     pair_t own = *pair;
     for (int more = 0; more < MORE_INPUTS && *right; more++) {
-        reference_t further;
+        AUTO(reference_free) reference_t further = {0};
         TRY(contender_reference(pair->oracle, secret_seed(), &further, err));
         own.other = &further;
         const status_t status = try_pair(&own, fake, i, right, check, err);
-        reference_free(&further);
         TRY(status);
     }
     return STATUS_OK;
@@ -315,11 +299,9 @@ static status_t refuse(const pair_t *pair, fake_t fake, size_t i, const check_t 
     if (pair->first->verified)
         return error_set(err, STATUS_USAGE, "verify accepts %s: have it refuse them",
                          fake == FAKE_ZEROS ? "zeros" : "the outputs for other inputs");
-    char *error = error_text(pair->first, i, check);
-    error_set(err, STATUS_USAGE, "%s: %s (%s), %s", pair->first->names.items[i], WHAT[fake], error,
-              CHANGE);
-    free(error);
-    return STATUS_USAGE;
+    AUTO_FREE char *error = error_text(pair->first, i, check);
+    return error_set(err, STATUS_USAGE, "%s: %s (%s), %s", pair->first->names.items[i], WHAT[fake],
+                     error, CHANGE);
 }
 
 status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
@@ -352,13 +334,12 @@ status_t contender_verify(contender_t *oracle, const reference_t *reference, con
     verify_outputs(reference, folder, workload->tolerance(&oracle->result.spec), check, reason);
     if (!check->ok || !reference->verified)
         return STATUS_OK;
-    char *complaint = NULL;
+    AUTO_FREE char *complaint = NULL;
     if (!ask_verify(oracle, folder, &defined, &complaint))
         return error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
     check->ok = complaint == NULL;
     if (complaint != NULL)
         *reason = mem_format("verify: %s", complaint);
-    free(complaint);
     return STATUS_OK;
 }
 
@@ -379,10 +360,9 @@ static char *why_wrong(contender_t *c, const expectation_t *expected, const refe
         check->ok = false;
         contender_drop(c, CASE_FAILED, verifier->result.reason);
     } else if (reason != NULL) {
-        char *complaint = reason;
+        AUTO_FREE char *complaint = reason;
         check->ok = false;
         reason = mem_format("verify: %s", complaint);
-        free(complaint);
     }
     return reason;
 }
@@ -396,52 +376,73 @@ static char *why_changed(const json_t *answer) {
                         : NULL;
 }
 
+/* What a training has recorded, one value for each of these steps: by name, [[step, value], …]. */
+static json_t *read_curves(const case_t *spec, const char *folder) {
+    const description_t *d = described_find(spec->workload);
+    json_t *curves = json_object();
+    for (size_t i = 0; d != NULL && i < d->n_arrays; i++) {
+        described_shape_t shape;
+        npy_t array;
+        error_t ignored = ERROR_INIT; /* the check has read it */
+        if (!d->arrays[i].is_curve || d->arrays[i].n_dimensions > 1 ||
+            description_shape(d, i, spec, &shape, &ignored) != STATUS_OK)
+            continue;
+        AUTO_FREE char *path = mem_format("%s/%s.npy", folder, d->arrays[i].name);
+        json_t *points = json_array();
+        if (npy_read(path, &array, &ignored) == STATUS_OK) {
+            for (size_t k = 0; k < array.n; k++)
+                json_array_append_new(points, json_pack("[I, o]", (json_int_t)(k * shape.every),
+                                                        json_finite(array.values[k])));
+            npy_free(&array);
+        }
+        json_object_set_new(curves, d->arrays[i].name, points);
+    }
+    return curves;
+}
+
 /* Run once more on the same inputs, and compare the bits with those in `folder`. */
 static void run_again(contender_t *c, const reference_t *reference, const char *folder) {
-    char *again, *difference = NULL;
+    AUTO_FREE char *difference = NULL;
+    AUTO(fs_remove_temporary) char *again = NULL;
     error_t err = ERROR_INIT;
     if (fs_temporary_folder_in(c->worker->folder, &again, &err) != STATUS_OK)
         return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_t *answer = ask_arrays(c, "output", again);
+    json_auto_t *answer = ask_arrays(c, "output", again);
     if (answer != NULL &&
         verify_same_bits(&reference->names, folder, again, &difference, &err) != STATUS_OK) {
         contender_drop(c, CASE_FAILED, err.text);
     } else if (answer != NULL) {
         c->result.determinism = difference == NULL ? DETERMINISTIC : NONDETERMINISTIC;
         if (difference != NULL && repeats_of(c) == REPEATS_MUST_BE_EQUAL) {
-            char *reason = mem_format("two runs on the same inputs differ: %s; workload.json has "
-                                      "\"deterministic\": \"required\"",
-                                      difference);
+            AUTO_FREE char *reason =
+                mem_format("two runs on the same inputs differ: %s; workload.json has "
+                           "\"deterministic\": \"required\"",
+                           difference);
             contender_drop(c, CASE_WRONG, reason);
-            free(reason);
         }
     }
-    free(difference);
-    json_decref(answer);
-    fs_remove_temporary(&again);
 }
 
 static void check_output(contender_t *c, const expectation_t *expected, check_t *check) {
-    char *folder;
+    AUTO(fs_remove_temporary) char *folder = NULL;
     error_t err = ERROR_INIT;
     if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
         return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
+    json_auto_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
     if (answer != NULL) {
-        char *reason = why_wrong(c, expected, expected->reference, folder, check);
+        AUTO_FREE char *reason = why_wrong(c, expected, expected->reference, folder, check);
         if (reason == NULL)
             reason = why_changed(answer);
         if (reason != NULL) {
             check->ok = false;
             contender_drop(c, CASE_WRONG, reason);
         }
-        free(reason);
+        if (check->ok && c->curves == NULL)
+            c->curves = read_curves(&c->result.spec, folder);
     }
     if (c->active && repeats_of(c) != REPEATS_ARE_NOT_COMPARED &&
         c->result.determinism == DETERMINISM_UNKNOWN)
         run_again(c, expected->reference, folder);
-    json_decref(answer);
-    fs_remove_temporary(&folder);
 }
 
 void contender_check(contender_t *c, const expectation_t *expected, check_t *check) {
@@ -513,16 +514,13 @@ static char *compare_arrays(contender_t *c, const expectation_t *expected, const
 
 /* A call in the middle of a graph had the inputs as opened, others than the last one. */
 static char *compare_middle(contender_t *c, const text_list_t *names, const char *folder) {
-    char *middle = mem_format("%s/middle", folder);
-    char *why = compare_arrays(c, &c->audit.as_opened, names, middle);
-    char *reason = why != NULL ? mem_format("a call in the middle of the graph: %s", why) : NULL;
-    free(why);
-    free(middle);
-    return reason;
+    AUTO_FREE char *middle = mem_format("%s/middle", folder);
+    AUTO_FREE char *why = compare_arrays(c, &c->audit.as_opened, names, middle);
+    return why != NULL ? mem_format("a call in the middle of the graph: %s", why) : NULL;
 }
 
 static char *compare_last(contender_t *c, const json_t *answer, const char *folder) {
-    text_list_t names = names_of(answer);
+    AUTO(text_list_free) text_list_t names = names_of(answer);
     char *reason = why_changed(answer);
     if (reason == NULL)
         reason = compare_arrays(c, &c->audit.expected, &names, folder);
@@ -533,29 +531,25 @@ static char *compare_last(contender_t *c, const json_t *answer, const char *fold
     }
     if (reason == NULL && c->active && json_is_true(json_object_get(answer, "middle")))
         reason = compare_middle(c, &names, folder);
-    text_list_free(&names);
     return reason;
 }
 
 void contender_check_last(contender_t *c, const char *phase) {
-    char *folder;
+    AUTO(fs_remove_temporary) char *folder = NULL;
     error_t err = ERROR_INIT;
     if (c->audit.expected.reference->names.n == 0)
         return;
     if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
         return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_t *answer = ask_arrays(c, "last", folder);
+    json_auto_t *answer = ask_arrays(c, "last", folder);
     if (answer != NULL) {
-        char *why = compare_last(c, answer, folder);
+        AUTO_FREE char *why = compare_last(c, answer, folder);
         if (why != NULL) {
-            char *reason = mem_format("the output of a timed sample of %s, inputs refilled with "
-                                      "seed %llu: %s",
-                                      phase, (unsigned long long)c->audit.expected.seed, why);
+            AUTO_FREE char *reason =
+                mem_format("the output of a timed sample of %s, inputs refilled with "
+                           "seed %llu: %s",
+                           phase, (unsigned long long)c->audit.expected.seed, why);
             contender_drop(c, CASE_WRONG, reason);
-            free(reason);
         }
-        free(why);
     }
-    json_decref(answer);
-    fs_remove_temporary(&folder);
 }

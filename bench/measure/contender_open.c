@@ -36,8 +36,11 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
 bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     size_t i;
     json_t *variant;
-    const char *name = described_find(spec->workload) != NULL ? "operator" : spec->workload;
-    json_array_foreach(json_object_get(json_object_get(hello, "compiles"), name), i, variant) {
+    const json_t *compiles = json_object_get(hello, "compiles");
+    const json_t *variants = json_object_get(compiles, spec->workload);
+    if (variants == NULL && described_find(spec->workload) != NULL) /* by one name */
+        variants = json_object_get(compiles, "operator");
+    json_array_foreach(variants, i, variant) {
         if (json_is_string(variant) &&
             fnmatch(json_string_value(variant), spec->variant, 0) == 0) /* "*+compile" */
             return true;
@@ -70,9 +73,8 @@ static void open_request_set_refill(json_t *request, const contender_t *c) {
 }
 
 void open_request_set_cache(json_t *request, const char *folder, unsigned draw) {
-    char *path = mem_format("%s/%u", folder, draw);
+    AUTO_FREE char *path = mem_format("%s/%u", folder, draw);
     json_object_set_new(request, "compile_cache", json_string(path));
-    free(path);
 }
 
 void open_request_without_results(json_t *request, const json_t *hello) {
@@ -85,13 +87,12 @@ void open_request_without_results(json_t *request, const json_t *hello) {
 bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->active = false;
     c->result.status = status;
-    char *before = c->result.reason;
+    AUTO_FREE char *before = c->result.reason;
     c->result.reason =
         status == CASE_FAILED && c->first_death != NULL
             ? mem_format("%s; first try: %s", reason,
                          strcmp(reason, c->first_death) == 0 ? "the same" : c->first_death)
             : mem_text(reason);
-    free(before);
     if (c->result.reason != NULL)
         text_make_plain(c->result.reason);
     return false;
@@ -109,11 +110,11 @@ static bool check_gpu(contender_t *c) {
     const char *expected = c->settings->gpu_uuid;
     if (uuid == NULL || expected == NULL || strcasecmp(bare_uuid(uuid), bare_uuid(expected)) == 0)
         return true;
-    char *reason = mem_format("its worker runs on %s, but this run measures %s: a worker must use "
-                              "the first device that CUDA shows",
-                              uuid, expected);
+    AUTO_FREE char *reason =
+        mem_format("its worker runs on %s, but this run measures %s: a worker must use "
+                   "the first device that CUDA shows",
+                   uuid, expected);
     contender_drop(c, CASE_FAILED, reason);
-    free(reason);
     return false;
 }
 
@@ -191,12 +192,11 @@ json_t *contender_ask(contender_t *c, json_t *request) {
     if (!contender_exchange(c, request, &answer) || worker_answer_is_ok(answer))
         return answer;
     const char *status = json_string_value(json_object_get(answer, "status"));
-    char *failure = worker_failure(c->worker, answer);
+    AUTO_FREE char *failure = worker_failure(c->worker, answer);
     if (strcmp(status, "skipped") == 0)
         contender_drop(c, CASE_SKIPPED, worker_answer_reason(answer));
     else
         contender_drop(c, CASE_FAILED, failure);
-    free(failure);
     json_decref(answer);
     return NULL;
 }
@@ -261,8 +261,7 @@ static void read_resources(contender_t *c, const json_t *json) {
     r->arch = mem_text(c->program->arch);
     r->code_hash = mem_text(c->program->code_hash);
     text_list_free(&r->flags);
-    for (size_t i = 0; i < c->program->flags.n; i++)
-        text_list_add(&r->flags, c->program->flags.items[i]);
+    text_list_add_all(&r->flags, &c->program->flags);
     r->registers = c->program->registers;
     r->shared_bytes = c->program->shared_bytes;
     r->spill_bytes = c->program->spill_bytes;
@@ -296,23 +295,44 @@ static void note_compiled(contender_t *c, const json_t *once) {
                    json_number_value(json_object_get(once, "build")));
 }
 
+/* C draws for itself, and a device what is drawn for a refill. */
+static made_part_t part_of(const contender_t *c, uint64_t refill) {
+    if (case_engine_is_built_in(c->result.spec.engine))
+        return MADE_BY_FUNCTION;
+    const bool is_drawn_there = refill != 0 && c->settings->refill != NULL &&
+                                strcmp(c->result.spec.device, "cuda") == 0 &&
+                                open_request_may_have(c->worker->hello, "refill");
+    return is_drawn_there ? MADE_NOT_DRAWN : MADE_ALL;
+}
+
 bool contender_have_inputs(contender_t *c, uint64_t refill) {
     error_t err = ERROR_INIT;
-    if (c->made == NULL ||
-        made_inputs_have(c->made, refill, c->worker, &c->reads, &err) == STATUS_OK)
+    if (c->made == NULL || made_inputs_have(c->made, part_of(c, refill), refill, c->worker,
+                                            &c->reads, &err) == STATUS_OK)
         return true;
     return contender_drop(c, CASE_FAILED, err.text);
 }
 
-/* Where the worker finds inputs that a function makes; one that does not know the key calls the function itself. */
+void open_request_set_inputs(json_t *request, const made_inputs_t *made,
+                             const made_reader_t *reader) {
+    if (made->folder != NULL)
+        json_object_set_new(request, "inputs",
+                            json_string(reader->copy != NULL ? reader->copy : made->folder));
+}
+
 static bool set_inputs(contender_t *c, json_t *request) {
-    if (c->made == NULL || c->made->folder == NULL ||
-        !open_request_may_have(c->worker->hello, "inputs"))
+    error_t err = ERROR_INIT;
+    if (c->made == NULL || c->made->folder == NULL)
         return true;
+    if (!open_request_may_have(c->worker->hello, "inputs"))
+        return contender_drop(c, CASE_FAILED,
+                              "its worker reads no inputs: in its answer to hello \"open_keys\" "
+                              "has no \"inputs\" (docs/worker-protocol.md#inputs)");
+    if (made_inputs_fit(c->made, part_of(c, 0), &err) != STATUS_OK)
+        return contender_drop(c, CASE_SKIPPED, err.text);
     if (!contender_have_inputs(c, 0))
         return false;
-    const char *folder = c->reads.copy != NULL ? c->reads.copy : c->made->folder;
-    json_object_set_new(request, "inputs", json_string(folder));
+    open_request_set_inputs(request, c->made, &c->reads);
     return true;
 }
 
@@ -340,7 +360,7 @@ static bool ensure_open(contender_t *c, bool first) {
         return true;
     if (!start_worker(c))
         return false;
-    json_t *answer = ask_open(c);
+    json_auto_t *answer = ask_open(c);
     if (answer == NULL)
         return false;
     c->generation = c->worker->generation;
@@ -355,7 +375,6 @@ static bool ensure_open(contender_t *c, bool first) {
         const json_t *device = json_object_get(c->worker->hello, "device");
         c->result.device.name = mem_text(json_string_value(json_object_get(device, "name")));
     }
-    json_decref(answer);
     return true;
 }
 

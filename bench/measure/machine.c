@@ -227,12 +227,11 @@ typedef struct lock_request {
 } lock_request_t;
 
 static status_t choose_and_lock(lock_request_t *request, unsigned *mhz, error_t *err) {
-    unsigned *clocks;
+    AUTO_FREE unsigned *clocks = NULL;
     size_t n;
     nvml_sm_clocks(request->nvml, &clocks, &n);
     status_t status =
         lock_clocks_choose(clocks, n, nvml_max_sm_mhz(request->nvml), request->asked_mhz, mhz, err);
-    free(clocks);
     return status == STATUS_OK ? nvml_lock_sm_clock(request->nvml, *mhz, err) : status;
 }
 
@@ -331,14 +330,13 @@ void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
         return;
     for (size_t i = 0; i < result->n_phases; i++)
         phase_add_rounds(&result->phases[i], &throttled_rounds->phases[i]);
-    char *reasons = text_list_join(&result->device.throttle, ", ");
+    AUTO_FREE char *reasons = text_list_join(&result->device.throttle, ", ");
     char *reason =
         mem_format("only %zu samples at full clocks (%s)", kept,
                    reasons[0] != '\0' ? reasons : "SM clock under 75 % of its full rate");
     result->status = CASE_THROTTLED;
     free(result->reason);
     result->reason = reason;
-    free(reasons);
 }
 
 void slow_rounds_settle(case_result_t *result, const case_result_t *slow_rounds,
@@ -454,7 +452,7 @@ void cores_keep_near(cores_t *cores, const unsigned long *near, size_t n_words) 
 }
 
 char *cores_text(const int *list, size_t n) {
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     for (size_t first = 0, next; first < n; first = next) {
         for (next = first + 1; next < n && list[next] == list[next - 1] + 1; next++)
             ;
@@ -463,9 +461,7 @@ char *cores_text(const int *list, size_t n) {
         else
             text_list_add_format(&parts, "%d", list[first]);
     }
-    char *text = text_list_join(&parts, ",");
-    text_list_free(&parts);
-    return text;
+    return text_list_join(&parts, ",");
 }
 
 /* ---- a round --------------------------------------------------------------------------------- */

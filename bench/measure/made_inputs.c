@@ -2,29 +2,54 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/described/described.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-bool made_inputs_exist(const char *workload) {
+static bool is_input(const described_array_t *array, made_part_t part) {
+    const fill_kind_t kind = array->fill.kind;
+    const bool is_drawn = kind == FILL_UNIFORM || kind == FILL_NORMAL || kind == FILL_INTEGERS;
+    return array->is_input &&
+           (part == MADE_ALL || kind == FILL_FUNCTION || (part == MADE_NOT_DRAWN && !is_drawn));
+}
+
+bool made_inputs_exist(const char *workload, made_part_t part) {
     const description_t *d = described_find(workload);
     for (size_t i = 0; d != NULL && i < d->n_arrays; i++)
-        if (d->arrays[i].is_input && d->arrays[i].fill.kind == FILL_FUNCTION)
+        if (is_input(&d->arrays[i], part))
             return true;
     return false;
 }
 
 status_t made_inputs_open(const case_t *oracle, worker_link_t *worker, uint64_t seed,
                           double timeout_s, made_inputs_t *made, error_t *err) {
+    const description_t *d = described_find(oracle->workload);
+    size_t bytes = 0;
     *made = (made_inputs_t){.worker = worker, .seed = seed, .timeout_s = timeout_s};
-    if (!made_inputs_exist(oracle->workload))
+    if (!made_inputs_exist(oracle->workload, MADE_ALL))
         return STATUS_OK;
-    TRY(fs_temporary_folder_in(worker->folder, &made->folder, err));
+    TRY(description_arrays(d, oracle, made->shapes, &made->n_shapes, err));
+    for (size_t i = 0; i < made->n_shapes; i++)
+        bytes += made->shapes[i].array->is_input ? 2 * made->shapes[i].bytes
+                                                 : 0; /* as opened, refilled */
+    TRY(worker->folder != NULL ? fs_temporary_folder_in(worker->folder, &made->folder, err)
+                               : fs_temporary_folder_for(bytes, &made->folder, err));
     made->spec = case_copy(oracle);
     return STATUS_OK;
+}
+
+status_t made_inputs_fit(const made_inputs_t *made, made_part_t part, error_t *err) {
+    double bytes = 0;
+    for (size_t i = 0; i < made->n_shapes; i++)
+        bytes += is_input(made->shapes[i].array, part) ? (double)made->shapes[i].bytes : 0;
+    return host_room(bytes, err);
 }
 
 void made_inputs_free(made_inputs_t *made) {
@@ -104,30 +129,109 @@ static status_t ask(made_inputs_t *made, uint64_t refill, const char *folder, er
     return status;
 }
 
-static status_t make(made_inputs_t *made, uint64_t refill, const char *folder, error_t *err) {
-    if (fs_exists(folder))
+/* Not while anything is timed: all cores may draw the first inputs. */
+static void fill(const made_inputs_t *made, size_t i, uint64_t refill, void *values) {
+    const described_shape_t *shape = &made->shapes[i];
+    if (refill == 0)
+        fill_array(values, shape->n, shape->element, &shape->fill, made->seed, (uint32_t)i);
+    else
+        fill_again(values, shape->n, shape->element, &shape->fill, fill_key(made->seed, refill),
+                   (uint32_t)i);
+}
+
+static status_t draw(const made_inputs_t *made, size_t i, uint64_t refill, const char *path,
+                     error_t *err) {
+    void *values;
+    const size_t bytes = made->shapes[i].bytes;
+    TRY(fs_map_new(path, bytes, &values, err));
+    if (bytes == 0)
         return STATUS_OK;
-    TRY(fs_make_folders(folder, err));
-    const status_t status = ask(made, refill, folder, err);
+    fill(made, i, refill, values);
+    munmap(values, bytes);
+    return STATUS_OK;
+}
+
+static made_stamp_t stamp_of(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISREG(info.st_mode)
+               ? (made_stamp_t){info.st_ino, info.st_ctim}
+               : (made_stamp_t){0};
+}
+
+/* Files of refills are those of one request, but for what a function makes: readers go back to it. */
+static bool is_whole(const made_inputs_t *made, size_t i, uint64_t refill, const char *path) {
+    const made_stamp_t found = stamp_of(path), made_as = made->stamps[i];
+    if (refill != 0)
+        return found.number != 0 && made->shapes[i].fill.kind == FILL_FUNCTION;
+    return found.number != 0 && found.number == made_as.number &&
+           found.changed.tv_sec == made_as.changed.tv_sec &&
+           found.changed.tv_nsec == made_as.changed.tv_nsec;
+}
+
+/* Constants stay in a refill. */
+static status_t make_one(made_inputs_t *made, size_t i, uint64_t refill, const char *folder,
+                         bool *is_asked, error_t *err) {
+    const fill_kind_t kind = made->shapes[i].fill.kind;
+    if (refill != 0 && kind == FILL_CONSTANT)
+        return STATUS_OK;
+    char *path = fs_join(folder, made->shapes[i].name);
+    status_t status = STATUS_OK;
+    if (kind == FILL_FUNCTION && *is_asked) {
+        /* The oracle has written it with the one before. */
+    } else if (!is_whole(made, i, refill, path)) {
+        fs_remove_tree(path, NULL);
+        *is_asked = kind == FILL_FUNCTION;
+        status = *is_asked ? ask(made, refill, folder, err) : draw(made, i, refill, path, err);
+    }
+    if (status == STATUS_OK && refill == 0)
+        made->stamps[i] = stamp_of(path);
+    free(path);
+    return status;
+}
+
+static status_t make(made_inputs_t *made, made_part_t part, uint64_t refill, const char *folder,
+                     error_t *err) {
+    bool is_asked = false;
+    status_t status = fs_make_folders(folder, err);
+    for (size_t i = 0; i < made->n_shapes && status == STATUS_OK; i++)
+        if (is_input(made->shapes[i].array, part))
+            status = make_one(made, i, refill, folder, &is_asked, err);
     if (status != STATUS_OK)
         fs_remove_tree(folder, NULL);
     return status;
 }
 
+static void remove_drawn(const made_inputs_t *made, const char *folder, uint64_t refill) {
+    char *of_seed = mem_format("%s/%" PRIu64, folder, refill);
+    for (size_t i = 0; i < made->n_shapes; i++)
+        if (made->shapes[i].array->is_input && made->shapes[i].fill.kind != FILL_FUNCTION) {
+            char *path = fs_join(of_seed, made->shapes[i].name);
+            fs_remove_tree(path, NULL);
+            free(path);
+        }
+    rmdir(of_seed); /* unless a function made others */
+    free(of_seed);
+}
+
+void made_inputs_drop(const made_inputs_t *made, uint64_t refill, const made_reader_t *reader) {
+    if (made == NULL || made->folder == NULL || refill == 0)
+        return;
+    remove_drawn(made, made->folder, refill);
+    if (reader->copy != NULL)
+        remove_drawn(made, reader->copy, refill);
+}
+
 /* ---- behind walls ------------------------------------------------------------------------------ */
 
 static status_t copy_file(const char *from, const char *to, const char *name, error_t *err) {
-    char *source = fs_join(from, name), *path = fs_join(to, name), *data = NULL;
-    size_t size;
-    status_t status = fs_read_up_to(source, SIZE_MAX, &data, &size, err);
-    if (status == STATUS_OK)
-        status = fs_write_atomic(path, data, size, err);
-    free(data);
+    char *source = fs_join(from, name), *path = fs_join(to, name);
+    const status_t status = fs_exists(path) ? STATUS_OK : fs_copy_new(source, path, err);
     free(source);
     free(path);
     return status;
 }
 
+/* Those that are not there yet. */
 static status_t copy_files(const char *from, const char *to, error_t *err) {
     text_list_t names = {0};
     status_t status = fs_make_folders(to, err);
@@ -152,21 +256,21 @@ static status_t hand_over(const char *from, uint64_t refill, const made_reader_t
             fs_remove_tree(old, NULL);
         free(old);
     }
-    if (status == STATUS_OK && !fs_exists(to))
+    if (status == STATUS_OK)
         status = copy_files(from, to, err);
     text_list_free(&seeds);
     free(to);
     return status;
 }
 
-status_t made_inputs_have(made_inputs_t *made, uint64_t refill, const worker_link_t *worker,
-                          made_reader_t *reader, error_t *err) {
-    if (made->folder == NULL)
+status_t made_inputs_have(made_inputs_t *made, made_part_t part, uint64_t refill,
+                          const worker_link_t *worker, made_reader_t *reader, error_t *err) {
+    if (made->folder == NULL || !made_inputs_exist(made->spec.workload, part))
         return STATUS_OK;
     const bool is_walled = worker != made->worker && worker->folder != NULL;
     char *folder = folder_of(made, refill);
     note_reader(made, refill, reader);
-    status_t status = make(made, refill, folder, err);
+    status_t status = make(made, part, refill, folder, err);
     if (status == STATUS_OK && is_walled && reader->copy == NULL)
         status = fs_temporary_folder_in(worker->folder, &reader->copy, err);
     if (status == STATUS_OK && is_walled)

@@ -28,7 +28,6 @@ void progress_start(progress_t *p, bool quiet, size_t total) {
     *p = (progress_t){.quiet = quiet,
                       .terminal = !quiet && isatty(STDERR_FILENO),
                       .total = total,
-                      .estimate = estimate_make(),
                       .since_ns = clock_ns()};
     p->printed_ns = p->since_ns - (int64_t)SECOND_NS * 3600;
     if (!quiet)
@@ -41,7 +40,6 @@ void progress_free(progress_t *p) {
     text_list_free(&p->reasons);
     free(p->n_skipped);
     p->n_skipped = NULL;
-    estimate_free(&p->estimate);
 }
 
 /* ---- the line -------------------------------------------------------------------------------- */
@@ -56,21 +54,35 @@ static double seconds(int64_t ns) {
     return (double)ns / 1e9;
 }
 
+static double pass_s(const progress_t *p, int64_t now_ns) {
+    return p->pass_ns > 0 ? seconds(now_ns - p->pass_ns) : 0;
+}
+
+/* Of a case in this pass, or in the one before. */
+static double case_s(const progress_t *p, int64_t now_ns) {
+    return p->done_in_pass > 0 ? pass_s(p, now_ns) / (double)p->done_in_pass : p->case_s;
+}
+
+void progress_pass(progress_t *p) {
+    const int64_t now_ns = clock_ns();
+    p->case_s = case_s(p, now_ns);
+    p->pass_ns = now_ns;
+    p->done_in_pass = 0;
+}
+
 /* " · 12 s · about 20 s left" */
 static char *times_text(const progress_t *p, int64_t now_ns) {
     char so_far[UNITS_TEXT], rest[UNITS_TEXT];
     const double so_far_s = seconds(now_ns - p->since_ns);
-    const time_left_t left = estimate_left(&p->estimate, seconds(now_ns));
-    text_list_t parts = {0};
+    const double left_s = case_s(p, now_ns) * (double)(p->total - p->done);
+    AUTO(text_list_free) text_list_t parts = {0};
     text_list_add(&parts, "");
     if (so_far_s >= 1)
         text_list_add(&parts, units_duration(so_far, so_far_s));
-    if (left.s >= 1)
-        text_list_add_format(&parts, "%s %s left", left.is_more ? "over" : "about",
-                             units_duration(rest, left.s));
-    char *joined = text_list_join(&parts, " · ");
-    text_list_free(&parts);
-    return joined;
+    if (p->done < p->total && left_s >= 1)
+        text_list_add_format(&parts, "%s %s left", p->is_open ? "over" : "about",
+                             units_duration(rest, left_s));
+    return text_list_join(&parts, " · ");
 }
 
 /* Cut what is wider, at the end of a character. */
@@ -84,17 +96,15 @@ static void cut(char *text, size_t width) {
 }
 
 char *progress_text(const progress_t *p, const char *starting, int64_t now_ns, int columns) {
-    char *times = times_text(p, now_ns);
-    char *count = p->total > 0 ? mem_format("[%zu/%zu] ", p->done, p->total) : mem_text("");
-    char *what =
+    AUTO_FREE char *times = times_text(p, now_ns);
+    AUTO_FREE char *count =
+        p->total > 0 ? mem_format("[%zu/%zu] ", p->done, p->total) : mem_text("");
+    AUTO_FREE char *what =
         starting != NULL ? mem_format("starting %s, %s", starting, p->what) : mem_text(p->what);
     const size_t taken = text_width(count) + text_width(times);
     cut(what, taken < (size_t)columns ? (size_t)columns - taken : 0);
     char *line = mem_format("%s%s%s", count, what, times);
     cut(line, (size_t)columns);
-    free(what);
-    free(count);
-    free(times);
     return line;
 }
 
@@ -112,11 +122,10 @@ void progress_clear(const progress_t *p) {
 static void show(progress_t *p, int64_t now_ns) {
     if (p->describe != NULL)
         p->describe(p, p->context);
-    char *line = progress_text(p, worker_link_starting(), now_ns,
-                               p->terminal ? columns() - 1 : MOST_COLUMNS);
+    AUTO_FREE char *line = progress_text(p, worker_link_starting(), now_ns,
+                                         p->terminal ? columns() - 1 : MOST_COLUMNS);
     fprintf(stderr, p->terminal ? "\r\033[K%s" : "%s\n", line);
     fflush(stderr);
-    free(line);
     p->printed_ns = now_ns;
 }
 
@@ -127,16 +136,13 @@ static void say(progress_t *p, const char *what, int64_t now_ns) {
         show(p, now_ns);
 }
 
-static void begin(progress_t *p, step_t step, const char *engine, size_t n, const char *what) {
-    const int64_t now_ns = clock_ns();
-    estimate_begin(&p->estimate, step, engine, n, seconds(now_ns));
+static void begin(progress_t *p, const char *what) {
     p->describe = NULL;
-    say(p, what, now_ns);
+    say(p, what, clock_ns());
 }
 
 static void tick(progress_t *p) {
     const int64_t now_ns = clock_ns();
-    estimate_starts(&p->estimate, worker_link_starting() != NULL, seconds(now_ns));
     const bool is_new = p->since_ns > p->printed_ns;
     const int64_t since_ns = now_ns - p->printed_ns;
     if (p->what[0] == '\0' || p->quiet)
@@ -148,9 +154,9 @@ static void tick(progress_t *p) {
 
 /* Programs are compiled by several threads, each of which may wait for a child process. */
 
-void progress_step(progress_t *p, step_t step, const char *engine, size_t n, const char *what) {
+void progress_step(progress_t *p, const char *what) {
 #pragma omp critical(progress)
-    begin(p, step, engine, n, what);
+    begin(p, what);
 }
 
 void progress_now(progress_t *p, const char *what) {
@@ -167,9 +173,6 @@ void progress_compiled(void *progress, size_t done, size_t total) {
 #pragma omp critical(progress)
     {
         progress_t *p = progress;
-        const double so_far_s = seconds(clock_ns() - p->since_ns);
-        const double left_s = so_far_s / (double)done * (double)(total - done);
-        estimate_know(&p->estimate, left_s, left_s);
         snprintf(p->what, sizeof p->what, "compile %zu of %zu programs", done, total);
         tick(p);
     }
@@ -202,6 +205,7 @@ void progress_case(progress_t *p, const case_result_t *result) {
     /* Its worker died, but not in the second try. */
     const flag_t *retried = flag_list_find(&result->flags, FLAG_RETRIED);
     p->done++;
+    p->done_in_pass += !is_calibration(&result->spec);
     if (result->status == CASE_SKIPPED)
         count_skipped(p, result->reason != NULL ? result->reason : "no reason given");
     if (p->quiet)
@@ -217,21 +221,19 @@ void progress_case(progress_t *p, const case_result_t *result) {
         print_compared(result);
     if (result->reason != NULL)
         output_print(stderr, ": %s", result->reason);
-    char *text = retried != NULL ? flag_text(retried) : NULL;
+    AUTO_FREE char *text = retried != NULL ? flag_text(retried) : NULL;
     fprintf(stderr, "%s%s\n", text != NULL ? "; " : "", text != NULL ? text : "");
-    free(text);
 }
 
 void progress_say(progress_t *p, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    char *what = mem_format_args(format, args);
+    AUTO_FREE char *what = mem_format_args(format, args);
     va_end(args);
     text_make_plain(what); /* a file's name may hold anything */
     if (!p->terminal)
         progress_note(p, "%s", what);
-    progress_step(p, STEP_OTHER, "", 1, what);
-    free(what);
+    progress_step(p, what);
 }
 
 void progress_note(progress_t *p, const char *format, ...) {
@@ -240,11 +242,10 @@ void progress_note(progress_t *p, const char *format, ...) {
     p->printed_ns = clock_ns();
     va_list args;
     va_start(args, format);
-    char *text = mem_format_args(format, args);
+    AUTO_FREE char *text = mem_format_args(format, args);
     va_end(args);
     progress_clear(p);
     output_print(stderr, "%s\n", text);
-    free(text);
 }
 
 void progress_end(progress_t *p) {

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "model/result.h"
-#include "stats/estimate.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,11 +14,14 @@ typedef struct progress {
     size_t done, total;  /* cases; total 0: the command has none */
     text_list_t reasons; /* of skipped cases, without duplicates */
     size_t *n_skipped;   /* cases per reason */
-    estimate_t estimate;
-    char what[256];     /* is done now */
-    int64_t since_ns;   /* when that began */
-    int64_t printed_ns; /* when a line was printed last */
-    /* Is called before a line is printed; may renew `what` and the estimate. NULL: nothing does. */
+    size_t done_in_pass; /* of `done`, without the calibration */
+    int64_t pass_ns;     /* when the pass began; 0: none has */
+    double case_s;       /* that each case took in the pass before; 0: unknown */
+    bool is_open;        /* more cases may come than `total` */
+    char what[256];      /* is done now */
+    int64_t since_ns;    /* when that began */
+    int64_t printed_ns;  /* when a line was printed last */
+    /* Is called before a line is printed; may renew `what`. NULL: nothing does. */
     void (*describe)(struct progress *progress, void *context);
     void *context;
 } progress_t;
@@ -28,10 +30,11 @@ typedef struct progress {
  * where it is until progress_free(). */
 void progress_start(progress_t *progress, bool quiet, size_t total);
 void progress_free(progress_t *progress);
-/* Begin `n` steps of a kind, see estimate.h, and say what they are; `engine` is "" if it does not matter. Ends those before,
- * and their `describe`. */
-void progress_step(progress_t *progress, step_t step, const char *engine, size_t n,
-                   const char *what);
+/* A pass begins. What is left of the run takes as long a case as those of this pass so far, or of the one before: in the first
+ * pass, in which cases are compiled, that is too long. */
+void progress_pass(progress_t *progress);
+/* Begin a step, and say what it is. Ends the one before, and its `describe`. */
+void progress_step(progress_t *progress, const char *what);
 /* Begin a step of a command that has few, and say so: elsewhere than on a terminal in a line of its own. */
 void progress_say(progress_t *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -30,17 +30,13 @@ status_t sanitizer_find(sanitizer_t *sanitizer, error_t *err) {
         return error_set(err, STATUS_FAILED,
                          "compute-sanitizer is neither on $PATH nor in the CUDA toolkit");
     const char *const argv[] = {sanitizer->path, "--version", NULL};
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     status_t status = subprocess_run(argv, NULL, VERSION_TIMEOUT_S, &result, err);
-    if (status == STATUS_OK) {
-        const char *line = strstr(result.out, "Version ");
-        if (result.exit_code != 0 || line == NULL)
-            status =
-                error_set(err, STATUS_FAILED, "%s --version: found no version", sanitizer->path);
-        else
-            sanitizer->version = mem_text_n(line + 8, strcspn(line + 8, " \r\n"));
-        subprocess_result_free(&result);
-    }
+    const char *line = status == STATUS_OK ? strstr(result.out, "Version ") : NULL;
+    if (line != NULL && result.exit_code == 0)
+        sanitizer->version = mem_text_n(line + 8, strcspn(line + 8, " \r\n"));
+    else
+        status = error_set(err, STATUS_FAILED, "%s --version: found no version", sanitizer->path);
     if (status != STATUS_OK)
         sanitizer_free(sanitizer);
     return status;
@@ -107,13 +103,12 @@ char *sanitize_verdict(const char *printed, size_t expected) {
     long errors = count_errors(printed);
     if (errors > 0)
         return mem_format("%ld error%s", errors, errors == 1 ? "" : "s");
-    char *refusal = errors < 0 ? find_tool_error(printed) : NULL;
+    AUTO_FREE char *refusal = errors < 0 ? find_tool_error(printed) : NULL;
     if (refusal == NULL)
         refusal = find_refusal(printed, expected);
     if (refusal == NULL && errors < 0)
         refusal = mem_text("it printed no summary");
     char *verdict = refusal != NULL ? mem_format("not run: %.200s", refusal) : mem_text("clean");
-    free(refusal);
     text_make_plain(verdict);
     return verdict;
 }
@@ -145,11 +140,11 @@ static char *make_requests(const sanitize_input_t *input, size_t *n) {
 
 static status_t make_command(const sanitizer_t *sanitizer, const char *tool, int device,
                              text_list_t *argv, error_t *err) {
-    char *self;
+    AUTO_FREE char *self = NULL;
     TRY(fs_executable(&self, err));
     const bool synccheck = strcmp(tool, "synccheck") == 0;
     /* Without CUPTI, which cannot be used under the sanitizer. By default synccheck tracks only a
-     * few barriers in shared memory; 4096 were too few for mlp_train 09. */
+     * few barriers in shared memory; 4096 were too few for a training of ten layers. */
     const char *const words[] = {"env",
                                  "BENCH_CUPTI=none",
                                  sanitizer->path,
@@ -166,31 +161,21 @@ static status_t make_command(const sanitizer_t *sanitizer, const char *tool, int
         if (words[i] != NULL)
             text_list_add(argv, words[i]);
     text_list_add_format(argv, "--device=%d", device);
-    free(self);
     return STATUS_OK;
 }
 
 static status_t run_tool(const sanitizer_t *sanitizer, const char *tool,
                          const sanitize_input_t *input, sanitize_output_t *output, error_t *err) {
-    text_list_t argv = {0};
+    AUTO(text_list_free) text_list_t argv = {0};
     TRY(make_command(sanitizer, tool, input->device, &argv, err));
-    const char **arguments = mem_zeroed(argv.n + 1, sizeof *arguments);
-    for (size_t i = 0; i < argv.n; i++)
-        arguments[i] = argv.items[i];
     size_t n_requests;
-    char *requests = make_requests(input, &n_requests);
-    subprocess_result_t result;
-    status_t status = subprocess_run(arguments, requests, input->timeout_s, &result, err);
-    if (status == STATUS_OK) {
-        output->log = mem_format("%s%s", result.out, result.err);
-        output->verdict = result.timed_out ? mem_format("not run: over %g s", input->timeout_s)
-                                           : sanitize_verdict(output->log, n_requests);
-        subprocess_result_free(&result);
-    }
-    free(requests);
-    free(arguments);
-    text_list_free(&argv);
-    return status;
+    AUTO_FREE char *requests = make_requests(input, &n_requests);
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
+    TRY(subprocess_run(text_list_argv(&argv), requests, input->timeout_s, &result, err));
+    output->log = mem_format("%s%s", result.out, result.err);
+    output->verdict = result.timed_out ? mem_format("not run: over %g s", input->timeout_s)
+                                       : sanitize_verdict(output->log, n_requests);
+    return STATUS_OK;
 }
 
 /* ---- the cache ------------------------------------------------------------------------------- */
@@ -198,7 +183,8 @@ static status_t run_tool(const sanitizer_t *sanitizer, const char *tool,
 /* Hash the whole cubin: code_hash does not cover its data, which holds the launch geometry. */
 static status_t entry_path(const sanitizer_t *sanitizer, const char *tool,
                            const sanitize_input_t *input, char **path, error_t *err) {
-    char *cubin, key[HASH_TEXT];
+    AUTO_FREE char *cubin = NULL;
+    char key[HASH_TEXT];
     size_t bytes;
     TRY(fs_read(input->program->cubin, &cubin, &bytes, err));
     hash_t *hash = hash_new();
@@ -208,20 +194,18 @@ static status_t entry_path(const sanitizer_t *sanitizer, const char *tool,
     hash_add_text(hash, tool);
     hash_add_text(hash, sanitizer->version);
     hash_finish(hash, key);
-    free(cubin);
     *path = mem_format("%s/sanitize/%s.json", input->cache, key);
     return STATUS_OK;
 }
 
 static bool load_entry(const char *path, sanitize_output_t *output) {
     const char *verdict, *example, *log;
-    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
     bool found = json != NULL && json_unpack(json, "{s:s, s:s, s:s}", "verdict", &verdict, "case",
                                              &example, "log", &log) == 0;
     if (found)
         *output = (sanitize_output_t){mem_text(verdict), mem_text(example), mem_text(log),
                                       .cached = true};
-    json_decref(json);
     return found;
 }
 
@@ -231,20 +215,17 @@ static void store_entry(const char *path, const sanitize_input_t *input,
     if (text_starts(output->verdict, "not run"))
         return;
     error_t ignored = ERROR_INIT;
-    char *folder = fs_join(input->cache, "sanitize"), *log = text_utf8(output->log);
-    json_t *json = json_pack("{s:s, s:s, s:s}", "verdict", output->verdict, "case", output->example,
-                             "log", log);
+    AUTO_FREE char *folder = fs_join(input->cache, "sanitize"), *log = text_utf8(output->log);
+    json_auto_t *json = json_pack("{s:s, s:s, s:s}", "verdict", output->verdict, "case",
+                                  output->example, "log", log);
     if (json != NULL && fs_make_folders(folder, &ignored) == STATUS_OK)
         json_save(json_incref(json), JSON_INDENT(2), path, &ignored);
-    json_decref(json);
-    free(log);
-    free(folder);
 }
 
 void sanitize_program(const sanitizer_t *sanitizer, const char *tool, const sanitize_input_t *input,
                       sanitize_output_t *output) {
     error_t why = ERROR_INIT;
-    char *path = NULL;
+    AUTO_FREE char *path = NULL;
     *output = (sanitize_output_t){0};
     status_t status = entry_path(sanitizer, tool, input, &path, &why);
     if (status == STATUS_OK && !load_entry(path, output)) {
@@ -255,7 +236,6 @@ void sanitize_program(const sanitizer_t *sanitizer, const char *tool, const sani
     }
     if (status != STATUS_OK)
         output->verdict = mem_format("not run: %.200s", why.text);
-    free(path);
 }
 
 void sanitize_output_free(sanitize_output_t *output) {

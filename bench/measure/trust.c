@@ -41,7 +41,7 @@ typedef struct audit_times {
 /* By the supervisor's clock; NaN if the worker has no `audit`, or not of that phase: what is compared could
  * be another claim than what is audited. */
 static double time_runs(contender_t *c, int runs, audit_times_t *times) {
-    json_t *answer;
+    json_auto_t *answer = NULL;
     if (times->pause_ns > 0)
         clock_sleep_ns((int64_t)times->pause_ns);
     json_t *request =
@@ -56,7 +56,6 @@ static double time_runs(contender_t *c, int runs, audit_times_t *times) {
                       strcmp(name, times->phase->name) == 0;
     const double calls = json_number_value(json_object_get(answer, "calls"));
     times->calls = calls > 1 ? calls : 1;
-    json_decref(answer);
     return good ? took_ns : NAN;
 }
 
@@ -123,12 +122,11 @@ static double time_a_run(contender_t *c, audit_times_t *times) {
 static const double MOST_SPREAD = 1.75;
 
 static double claimed_of(const phase_t *phase) {
-    double *sorted = mem_alloc(phase->n_samples * sizeof *sorted);
+    AUTO_FREE double *sorted = mem_alloc(phase->n_samples * sizeof *sorted);
     memcpy(sorted, phase->samples, phase->n_samples * sizeof *sorted);
     stats_sort(sorted, phase->n_samples);
     const double median = stats_quantile(sorted, phase->n_samples, 0.5);
     const double quartile = stats_quantile(sorted, phase->n_samples, 0.75);
-    free(sorted);
     return fmin(quartile, MOST_SPREAD * median);
 }
 

@@ -22,34 +22,27 @@ static char *array_path(const char *folder, const char *name) {
 /* The number in NAME.scale.npy, or 0 without such a file. */
 static status_t read_scale(const char *folder, const char *name, double *scale, error_t *err) {
     *scale = 0;
-    char *path = mem_format("%s/%s.scale.npy", folder, name);
-    npy_t array;
-    const bool scaled = fs_exists(path);
-    const status_t status = scaled ? npy_read(path, &array, err) : STATUS_OK;
-    if (scaled && status == STATUS_OK) {
-        *scale = array.n > 0 ? array.values[0] : 0;
-        npy_free(&array);
-    }
-    free(path);
-    return status;
+    AUTO_FREE char *path = mem_format("%s/%s.scale.npy", folder, name);
+    AUTO(npy_free) npy_t array = {0};
+    TRY(fs_exists(path) ? npy_read(path, &array, err) : STATUS_OK);
+    if (array.n > 0)
+        *scale = array.values[0];
+    return STATUS_OK;
 }
 
 /* NAME.initial.npy, without values if there is no such file. */
 static status_t read_initial(const char *folder, const char *name, npy_t *array, error_t *err) {
-    char *path = mem_format("%s/%s.initial.npy", folder, name);
+    AUTO_FREE char *path = mem_format("%s/%s.initial.npy", folder, name);
     *array = (npy_t){0};
-    const status_t status = fs_exists(path) ? npy_read(path, array, err) : STATUS_OK;
-    free(path);
-    return status;
+    return fs_exists(path) ? npy_read(path, array, err) : STATUS_OK;
 }
 
 static status_t load_array(const char *folder, const char *name, npy_t *array, double *norm,
                            error_t *err) {
     double scale;
     TRY(read_scale(folder, name, &scale, err));
-    char *path = array_path(folder, name);
+    AUTO_FREE char *path = array_path(folder, name);
     const status_t status = npy_read(path, array, err);
-    free(path);
     if (status != STATUS_OK)
         return status;
     *norm = fmax(difference_norm(array), scale * scale * (double)array->n);
@@ -95,14 +88,11 @@ static bool same_shape(const npy_t *a, const npy_t *b) {
 
 /* As NumPy writes it: "(6,)", "(3, 2)". The caller frees it. */
 static char *shape_text(const npy_t *array) {
-    text_list_t sizes = {0};
+    AUTO(text_list_free) text_list_t sizes = {0};
     for (unsigned i = 0; i < array->n_dimensions; i++)
         text_list_add_format(&sizes, "%zu", array->shape[i]);
-    char *joined = text_list_join(&sizes, ", ");
-    char *text = mem_format(array->n_dimensions == 1 ? "(%s,)" : "(%s)", joined);
-    free(joined);
-    text_list_free(&sizes);
-    return text;
+    AUTO_FREE char *joined = text_list_join(&sizes, ", ");
+    return mem_format(array->n_dimensions == 1 ? "(%s,)" : "(%s)", joined);
 }
 
 /* printf would write "-nan" for poison that was not overwritten. */
@@ -127,20 +117,17 @@ static void not_compared(check_t *check, char **reason, char *why) {
 static char *missing_text(const reference_t *reference, const char *folder) {
     enum { SHOWN = 8 };
     static const char SUFFIX[] = ".npy";
-    text_list_t files = {0}, names = {0};
+    AUTO(text_list_free) text_list_t files = {0}, names = {0};
     fs_list(folder, SUFFIX, &files, NULL);
     for (size_t i = 0; i < files.n && i < SHOWN; i++)
         text_list_add_format(&names, "%.*s", (int)(strlen(files.items[i]) - strlen(SUFFIX)),
                              files.items[i]);
     if (files.n > SHOWN)
         text_list_add(&names, "…");
-    char *found = text_list_join(&names, ", "), *expected = text_list_join(&reference->names, ", ");
+    AUTO_FREE char *found = text_list_join(&names, ", "),
+                   *expected = text_list_join(&reference->names, ", ");
     char *text =
         mem_format("the worker wrote %s, expected %s", files.n > 0 ? found : "nothing", expected);
-    free(expected);
-    free(found);
-    text_list_free(&names);
-    text_list_free(&files);
     return text;
 }
 
@@ -198,12 +185,11 @@ static void note_difference(const difference_t *d, const pair_t *pair, check_t *
     } else if (rel_l2 <= tolerance) {
         return;
     }
-    char *worst = worst_text(d, expected);
+    AUTO_FREE char *worst = worst_text(d, expected);
     fail(check, reason,
          mem_format("%s differs from the reference output: %s%s error %s, allowed %.3g; "
                     "worst at %s",
                     pair->name, where, what, number_text(error, 3, wrong), allowed, worst));
-    free(worst);
 }
 
 /* The reference, or the losses of its first epoch if that is what was found. */
@@ -228,11 +214,9 @@ static void check_array(npy_file_t *file, const reference_t *reference, size_t i
     difference_t difference;
     error_t err = ERROR_INIT;
     if (!same_shape(&file->array, expected)) {
-        char *actual = shape_text(&file->array), *right = shape_text(expected);
+        AUTO_FREE char *actual = shape_text(&file->array), *right = shape_text(expected);
         not_compared(check, reason,
                      mem_format("%s has shape %s, expected %s", pair.name, actual, right));
-        free(actual);
-        free(right);
     } else if (difference_find(&found, expected, pair.norm, &difference, &err) != STATUS_OK) {
         not_compared(check, reason, mem_format("no output: %s", err.text));
     } else {
@@ -244,7 +228,7 @@ static void check_file(const reference_t *reference, size_t i, const char *folde
                        char **reason) {
     npy_file_t found;
     error_t err = ERROR_INIT;
-    char *path = array_path(folder, reference->names.items[i]);
+    AUTO_FREE char *path = array_path(folder, reference->names.items[i]);
     if (!fs_exists(path)) {
         not_compared(check, reason, missing_text(reference, folder));
     } else if (npy_open(path, &found, &err) != STATUS_OK) {
@@ -253,7 +237,6 @@ static void check_file(const reference_t *reference, size_t i, const char *folde
         check_array(&found, reference, i, check, reason);
         npy_close(&found);
     }
-    free(path);
 }
 
 /* The error as a multiple of what is allowed. */
@@ -381,9 +364,8 @@ status_t verify_same_bits(const text_list_t *names, const char *first, const cha
     for (size_t i = 0; i < names->n && status == STATUS_OK && *difference == NULL; i++) {
         both_t both = {.name = names->items[i], .mutex = PTHREAD_MUTEX_INITIALIZER};
         for (size_t k = 0; k < 2 && status == STATUS_OK; k++) {
-            char *path = array_path(folders[k], names->items[i]);
+            AUTO_FREE char *path = array_path(folders[k], names->items[i]);
             status = npy_open(path, &both.files[k], err);
-            free(path);
         }
         if (status == STATUS_OK)
             status = compare_both(&both, difference, err);

@@ -103,12 +103,8 @@ bool case_engine_is_built_in(const char *engine) {
     return strcmp(engine, "cuda") == 0 || strcmp(engine, "cpu") == 0 || strcmp(engine, "null") == 0;
 }
 
-bool case_engine_is_served(const char *engine) {
-    return case_engine_is_built_in(engine) || strcmp(engine, ENGINE_C) == 0;
-}
-
 const char *case_engine_label(const case_t *spec, char text[32]) {
-    if (case_engine_is_served(spec->engine))
+    if (case_engine_is_built_in(spec->engine))
         return spec->engine;
     snprintf(text, 32, "%.24s-%.6s", spec->engine, spec->device != NULL ? spec->device : "cpu");
     return text;

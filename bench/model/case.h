@@ -30,7 +30,7 @@ typedef struct named_value {
 typedef struct bench_case {
     char *id;              /* set by case_set_id(): "softmax/cuda/03_online/rows=64/copy=pinned" */
     char *workload;        /* "softmax" */
-    char *engine;          /* "cuda", "cpu", "c", "null", "pytorch", "jax", or yours */
+    char *engine;          /* "cuda", "cpu", "null", "pytorch", "jax", or yours */
     char *device;          /* "cuda" or "cpu" */
     char *variant;         /* rung, C implementation, or PyTorch mode */
     char *dtype;           /* "f32", "tf32", "f16" */
@@ -59,13 +59,6 @@ void case_drop_techniques(case_t *spec);
 
 /* Is the engine part of this program? Others are separate workers, reference_<engine>/worker.py. */
 bool case_engine_is_built_in(const char *engine);
-
-/* A contender in C beside an operator's rungs. It is the user's own code, so treated as a script is, but this program's
- * worker calls it. */
-#define ENGINE_C "c"
-
-/* Is the engine's worker `bench worker`? */
-bool case_engine_is_served(const char *engine);
 
 /* The contender's name in ids and charts: "cuda", "cpu", "null", "pytorch-cpu", "pytorch-cuda". May
  * be written into `text`. */

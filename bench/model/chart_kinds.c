@@ -12,11 +12,9 @@ static const chart_kind_t KINDS[] = {
      "phases of one sample (rung 01; eager), stacked, by size"},
     {"total", "total", "Total time by %s", "each engine, as in the study and at its best"},
     {"host_to_host", "total", "Time from host to host by %s", NULL},
-    {"size", "size", "Time by %s", "every contender's time against size"},
-    {"size_SETTING", "size", "Time by %s", NULL},
     {"difference", "difference", "Difference by %s", "ours minus a rival's, as in the study"},
     {"roofline", "roofline", "Roofline", "operations per second under the measured roofs"},
-    {"operations", "operations", "Parts of a step", "training: time of each operation"},
+    {"operations", "operations", "Parts of a step", "time of each part of a step"},
     {"loss", "loss", "Loss of the training", "training: loss over epochs"},
     {"loss_SETTING", "loss", "Loss of the training", NULL},
     {"allocators", "allocators", "Time of an epoch by allocator",
@@ -26,7 +24,7 @@ static const chart_kind_t KINDS[] = {
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
 /* Of earlier versions: a sweep may still ask for them. */
-static const char *const RETIRED[] = {"epoch",  "accuracy",   "driver_calls",
+static const char *const RETIRED[] = {"size",   "epoch",      "accuracy", "driver_calls",
                                       "blocks", "techniques", "once"};
 
 const chart_kind_t *chart_kinds(size_t *n) {

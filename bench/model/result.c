@@ -17,7 +17,6 @@ static const char *const STATUS_NAMES[] = {"ok",     "skipped",   "wrong",
 static const char *const STOP_NAMES[] = {"none",        "precise",    "spread",      "noise_floor",
                                          "most_rounds", "time_limit", "fixed_count", "single"};
 static const char *const CLOCK_NAMES[] = {"host", "device"};
-static const char *const UNITS[] = {PHASE_UNIT, "us", "ms", "s"};
 static const char *const TRUST_NAMES[] = {NULL, "sealed", "audited", "self-reported"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -61,12 +60,6 @@ bool stop_reason_parse(const char *name, stop_reason_t *stop) {
 bool clock_domain_parse(const char *name, clock_domain_t *clock) {
     int i = index_of(name, CLOCK_NAMES, COUNT(CLOCK_NAMES));
     *clock = i < 0 ? CLOCK_HOST : (clock_domain_t)i;
-    return i >= 0;
-}
-
-bool unit_parse(const char *name, const char **unit) {
-    int i = index_of(name, UNITS, COUNT(UNITS));
-    *unit = UNITS[i < 0 ? 0 : i];
     return i >= 0;
 }
 
@@ -127,7 +120,7 @@ bool phase_is_call(const char *name) {
  * launches. */
 static bool is_call_made_ahead(const case_result_t *result) {
     static const char *const IN_GRAPH = "forward_graph";
-    return !case_engine_is_served(result->spec.engine) &&
+    return !case_engine_is_built_in(result->spec.engine) &&
            (isfinite(result_once(result, "capture")) || isfinite(result_once(result, "compile")) ||
             phase_called(result, IN_GRAPH) != NULL);
 }
@@ -315,7 +308,7 @@ static summary_t summary_of(const double *samples, size_t n) {
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock) {
     result->phases = mem_resize(result->phases, result->n_phases + 1, sizeof *result->phases);
     phase_t *phase = &result->phases[result->n_phases++];
-    *phase = (phase_t){.name = mem_text(name), .clock = clock, .unit = PHASE_UNIT};
+    *phase = (phase_t){.name = mem_text(name), .clock = clock};
     phase->round_starts = mem_zeroed(1, sizeof *phase->round_starts);
     phase->pass_starts = mem_zeroed(1, sizeof *phase->pass_starts);
     phase->summary = summary_of(NULL, 0);

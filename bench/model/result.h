@@ -48,7 +48,7 @@ typedef enum determinism { DETERMINISM_UNKNOWN, DETERMINISTIC, NONDETERMINISTIC 
 
 typedef enum clock_domain { CLOCK_HOST, CLOCK_DEVICE } clock_domain_t;
 
-#define PHASE_UNIT "ns"
+#define PHASE_UNIT "ns" /* of all times; a line with others is refused */
 
 /* A case from which other programs took more than this share of the CPU time is flagged (FLAG_BUSY): its times may be
  * too long by more than that, as threads that wait for each other at barriers all wait for the one without a core. */
@@ -71,7 +71,6 @@ typedef struct fresh_sample {
 typedef struct phase {
     char *name; /* "malloc", "h2d", "kernel", "total", "residual", "host_to_host", … */
     clock_domain_t clock;
-    const char *unit;  /* of its times: PHASE_UNIT, in which all readers compute; static */
     summary_t summary; /* over the kept samples */
     double *samples;   /* ns, in the order taken, without throttled ones */
     size_t n_samples;
@@ -186,7 +185,6 @@ const char *trust_name(trust_t trust); /* "sealed", …; NULL if unknown */
 bool case_status_parse(const char *name, case_status_t *status);
 bool stop_reason_parse(const char *name, stop_reason_t *stop);
 bool clock_domain_parse(const char *name, clock_domain_t *clock);
-bool unit_parse(const char *name, const char **unit); /* "ns", "us", "ms", "s" */
 bool trust_parse(const char *name, trust_t *trust);
 /* Add a comparison of claims; the median of all decides how far a worker is trusted. */
 void result_add_claim(case_result_t *result, double ratio);
@@ -221,6 +219,9 @@ const phase_t *result_phase(const case_result_t *result, const char *name);
 #define ONE_CALL "one_call"
 #define EAGER_CALL "eager_call"
 #define COMPUTATION "computation"
+
+/* What the phases of a call's parts begin with, each timed alone: "part_NAME". */
+#define PART_PHASE "part_"
 
 /* Can the phase take so long? A whole sample and what a device measured take time; another part may take less than
  * the clock shows; `residual`, a difference, may be negative. */

@@ -175,7 +175,7 @@ static json_t *phase_to_json(const phase_t *phase) {
     const summary_t *s = &phase->summary;
     json_t *json =
         json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "clock",
-                  clock_domain_name(phase->clock), "unit", phase->unit, "n", (json_int_t)s->n,
+                  clock_domain_name(phase->clock), "unit", PHASE_UNIT, "n", (json_int_t)s->n,
                   "median", number(s->median), "q25", number(s->q25), "q75", number(s->q75), "p5",
                   number(s->p5), "p95", number(s->p95), "p99", number(s->p99), "min",
                   number(s->min), "max", number(s->max), "mad", number(s->mad), "n_throttled",
@@ -294,69 +294,11 @@ json_t *result_to_json(const case_result_t *result) {
     return json;
 }
 
-/* ==== samples ================================================================================= */
-
-/* Exact in a double: a decimal of up to 15 digits divided by one of them is rounded once, so the
- * result equals strtod's (Clinger 1990). */
-static const double POWERS[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-
-/* The end of a number like 123 or 123.45; NULL for signs, exponents and more than 15 digits. */
-static const char *plain_number(const char *c, const char *end, double *value) {
-    enum { MOST_DIGITS = 15 };
-    int64_t digits = 0;
-    int n = 0, decimals = 0;
-    bool point = false;
-    if (end - c > 1 && c[0] == '0' && c[1] >= '0' && c[1] <= '9')
-        return NULL;
-    for (; c < end && ((*c >= '0' && *c <= '9') || (*c == '.' && n > 0 && !point)); c++) {
-        if (*c == '.') {
-            point = true;
-            continue;
-        }
-        digits = digits * 10 + (*c - '0');
-        decimals += point;
-        if (++n > MOST_DIGITS)
-            return NULL;
-    }
-    if (n == 0 || (point && decimals == 0))
-        return NULL;
-    *value = (double)digits / POWERS[decimals];
-    return c;
-}
-
-/* The values of one array, which the caller frees; false if it contains anything but plain numbers,
- * or was taken before. */
-static bool parse_samples(const raw_arrays_t *raw_arrays, size_t index, double **values,
-                          size_t *n) {
-    if (raw_arrays->taken[index])
-        return false;
-    raw_arrays->taken[index] = true;
-    const char *c = raw_arrays->arrays[index] + 1, *end = raw_arrays->ends[index];
-    size_t commas = 0;
-    for (const char *at = c; at < end; at++)
-        commas += *at == ',';
-    *n = 0;
-    *values = mem_alloc((commas + 1) * sizeof **values);
-    while (c < end && (c = plain_number(c, end, &(*values)[*n])) != NULL) {
-        ++*n;
-        if (c < end && *c++ != ',')
-            break;
-        if (c == end && c[-1] != ',')
-            return true;
-    }
-    free(*values);
-    *values = NULL;
-    return false;
-}
-
-/* Reading a result from JSON, of this schema or of schema 1. */
+/* ==== reading: this schema, or schema 1 ======================================================= */
 
 static double get_number(const json_t *object, const char *key) {
     return json_or_nan(json_object_get(object, key));
 }
-
-/* ==== reading ================================================================================= */
 
 static int64_t get_integer(const json_t *object, const char *key) {
     double value = get_number(object, key);
@@ -412,10 +354,7 @@ typedef struct numbers {
     size_t n;
 } numbers_t;
 
-static bool get_numbers(const json_t *json, const raw_arrays_t *raw_arrays, numbers_t *numbers) {
-    if (json_is_integer(json) && (uint64_t)json_integer_value(json) < raw_arrays->n)
-        return parse_samples(raw_arrays, (size_t)json_integer_value(json), &numbers->values,
-                             &numbers->n);
+static bool get_numbers(const json_t *json, numbers_t *numbers) {
     bool good = json == NULL || json_is_array(json);
     numbers->n = json_array_size(json);
     numbers->values = mem_zeroed(numbers->n, sizeof *numbers->values);
@@ -440,26 +379,6 @@ static status_t add_rounds(const numbers_t *starts, const numbers_t *samples, ph
     return STATUS_OK;
 }
 
-/* Rounds without gaps, as this program writes them: take over the samples without a copy. */
-static bool take_rounds(const numbers_t *starts, const numbers_t *samples, phase_t *phase) {
-    if (starts->values[0] != 0 || starts->values[starts->n - 1] != (double)samples->n)
-        return false;
-    for (size_t r = 1; r < starts->n; r++)
-        if (!(starts->values[r] >= starts->values[r - 1] + 1))
-            return false;
-    free(phase->round_starts);
-    phase->round_starts = mem_alloc(starts->n * sizeof *phase->round_starts);
-    for (size_t r = 0; r < starts->n; r++)
-        phase->round_starts[r] = (size_t)starts->values[r];
-    phase->n_rounds = starts->n - 1;
-    phase->pass_starts = mem_resize(phase->pass_starts, 2, sizeof *phase->pass_starts);
-    phase->pass_starts[1] = phase->n_rounds;
-    phase->n_passes = 1;
-    phase->samples = samples->values;
-    phase->n_samples = samples->n;
-    return true;
-}
-
 /* Without pass_starts (schema 1) all rounds are one pass. */
 static status_t get_passes(const json_t *json, phase_t *phase, error_t *err) {
     const json_t *starts = json_object_get(json, "pass_starts");
@@ -481,17 +400,14 @@ static status_t get_passes(const json_t *json, phase_t *phase, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t get_rounds(const json_t *json, const raw_arrays_t *raw_arrays, phase_t *phase,
-                           error_t *err) {
+static status_t get_rounds(const json_t *json, phase_t *phase, error_t *err) {
     numbers_t starts = {0}, samples = {0};
     status_t status = STATUS_OK;
-    if (!get_numbers(json_object_get(json, "round_starts"), raw_arrays, &starts) ||
-        !get_numbers(json_object_get(json, "samples"), raw_arrays, &samples))
+    if (!get_numbers(json_object_get(json, "round_starts"), &starts) ||
+        !get_numbers(json_object_get(json, "samples"), &samples))
         status = error_set(err, STATUS_USAGE, "not an array of numbers");
     else if (starts.n < 2) /* no rounds: one round of all samples */
         phase_add_round(phase, samples.values, samples.n);
-    else if (take_rounds(&starts, &samples, phase))
-        samples.values = NULL;
     else
         status = add_rounds(&starts, &samples, phase, err);
     free(starts.values);
@@ -499,10 +415,10 @@ static status_t get_rounds(const json_t *json, const raw_arrays_t *raw_arrays, p
     return status == STATUS_OK ? get_passes(json, phase, err) : status;
 }
 
-static void get_fresh(const json_t *json, const raw_arrays_t *raw_arrays, phase_t *phase) {
+static void get_fresh(const json_t *json, phase_t *phase) {
     numbers_t fresh = {0}, waited = {0};
-    if (get_numbers(json_object_get(json, "fresh"), raw_arrays, &fresh) &&
-        get_numbers(json_object_get(json, "fresh_waited"), raw_arrays, &waited))
+    if (get_numbers(json_object_get(json, "fresh"), &fresh) &&
+        get_numbers(json_object_get(json, "fresh_waited"), &waited))
         for (size_t i = 0; i < fresh.n; i++)
             phase_add_fresh(
                 phase,
@@ -527,8 +443,7 @@ static status_t check_summary(const json_t *json, const phase_t *phase, error_t 
                            median);
 }
 
-static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
-                           case_result_t *result, error_t *err) {
+static status_t get_phases(const json_t *json, case_result_t *result, error_t *err) {
     const char *name;
     json_t *item;
     json_object_foreach(json_object_get(json, "phases"), name, item) {
@@ -543,12 +458,12 @@ static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
                              clock_name != NULL ? clock_name : "missing");
         phase_t *phase = result_add_phase(result, name, clock);
         const char *unit = json_string_value(json_object_get(item, "unit"));
-        if (unit != NULL && !unit_parse(unit, &phase->unit))
+        if (unit != NULL && strcmp(unit, PHASE_UNIT) != 0)
             return error_set(err, STATUS_USAGE,
-                             "\"phases.%s.unit\" is no unit of time, expected " PHASE_UNIT, name);
-        if (get_rounds(item, raw_arrays, phase, err) != STATUS_OK)
+                             "\"phases.%s.unit\" is \"%s\", expected " PHASE_UNIT, name, unit);
+        if (get_rounds(item, phase, err) != STATUS_OK)
             return error_within(err, "\"phases.%s\"", name);
-        get_fresh(item, raw_arrays, phase);
+        get_fresh(item, phase);
         phase->n_throttled = (size_t)get_integer(item, "n_throttled");
         phase->n_slow_core = (size_t)get_integer(item, "n_slow_core");
         summary_t *s = &phase->summary;
@@ -639,8 +554,7 @@ static void get_details(const json_t *json, case_result_t *result) {
     result->cpu_taken_frac = get_number(json, "cpu_taken_frac");
 }
 
-static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
-                            case_result_t *result, error_t *err) {
+static status_t read_result(const json_t *json, case_result_t *result, error_t *err) {
     const char *status = json_string_value(json_object_get(json, "status"));
     if (status == NULL || !case_status_parse(status, &result->status))
         return error_set(err, STATUS_USAGE,
@@ -662,12 +576,11 @@ static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
     if (json_is_object(claims))
         result->claims = (claims_t){.n = 1, .ratios = {get_number(claims, "ratio")}};
     get_details(json, result);
-    TRY(get_phases(json, raw_arrays, result, err));
+    TRY(get_phases(json, result, err));
     return result_check(result, err);
 }
 
-status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays,
-                              case_result_t *result, error_t *err) {
+status_t result_from_json(const json_t *json, case_result_t *result, error_t *err) {
     if (!json_is_object(json))
         return error_set(err, STATUS_USAGE, "not a JSON object");
     json_int_t schema = json_integer_value(json_object_get(json, "schema"));
@@ -693,13 +606,19 @@ status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays
     result->pass = (unsigned)pass;
     result->draw = (unsigned)draw;
     result->seed = (uint64_t)json_integer_value(json_object_get(json, "seed"));
-    status = read_result(json, raw_arrays, result, err);
+    status = read_result(json, result, err);
     if (status != STATUS_OK)
         result_free(result);
     return status;
 }
 
-status_t result_from_json(const json_t *json, case_result_t *result, error_t *err) {
-    static const raw_arrays_t NOTHING;
-    return result_from_raw_json(json, &NOTHING, result, err);
+status_t result_from_text(const char *line, size_t length, case_result_t *result, error_t *err) {
+    json_error_t where;
+    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, &where);
+    if (json == NULL)
+        return error_set(err, STATUS_USAGE, "not a JSON object: %s (column %d)", where.text,
+                         where.column);
+    const status_t status = result_from_json(json, result, err);
+    json_decref(json);
+    return status;
 }

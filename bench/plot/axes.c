@@ -44,29 +44,6 @@ const char *chart_size_title(chart_t *chart, const plot_data_t *data, int64_t si
     return chart_format(chart, "%s %lld", data->workload->size_param, (long long)size);
 }
 
-void chart_panel_titles(chart_t *chart, const plot_data_t *data, const int64_t *sizes, size_t n) {
-    chart_row(chart, "# panels\npanel title");
-    for (size_t p = 0; p < n; p++)
-        chart_row(chart, "%zu %s", p, chart_quote(chart, chart_size_title(chart, data, sizes[p])));
-}
-
-bool blocks_add(blocks_t *blocks, size_t panel, int style, int look) {
-    if (blocks->n == MAX_BLOCKS)
-        return false;
-    blocks->panels[blocks->n] = (int)panel;
-    blocks->styles[blocks->n] = style;
-    blocks->looks[blocks->n++] = look;
-    return true;
-}
-
-void blocks_write(const blocks_t *blocks, const char *look, size_t n_panels, chart_t *chart) {
-    chart_integers(chart, "panels", blocks->panels, blocks->n);
-    chart_integers(chart, "styles", blocks->styles, blocks->n);
-    chart_integers(chart, look, blocks->looks, blocks->n);
-    chart_numbers(chart, "n_blocks=%zu n_drawn=%zu n_panels=%zu", blocks->n, blocks->n_drawn,
-                  n_panels);
-}
-
 /* At most two digits, then zeros: 5000, 120000. */
 static bool is_round(int64_t size) {
     while (size >= 100 && size % 10 == 0)

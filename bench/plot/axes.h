@@ -9,8 +9,8 @@
 
 typedef char *chart_build_t(const plot_data_t *data, chart_t *chart);
 
-/* Phases of one sample, stacked, with their exact shares as numbers below. */
-/* Phases of one sample: of the engine's set-up of the study, else of its fastest. */
+/* Phases of one sample, stacked, with their shares as numbers below: of the engine's set-up of the study, else of its
+ * fastest. */
 char *chart_phases(const plot_data_t *data, const char *engine, chart_t *chart);
 /* "medians, 95 % intervals over passes"; "medians of one pass": fewer than 5 have no interval. */
 bool chart_has_intervals(const plot_data_t *data);
@@ -23,17 +23,16 @@ const char *chart_hollow(const plot_data_t *data);
 chart_build_t chart_total, chart_host_to_host;
 /* Compute time of each rung against size with the hardware limit. */
 chart_build_t chart_ladder;
-/* Every contender's time against size; each engine's fastest as ratios to the strongest rival. */
-chart_build_t chart_times, chart_speed;
+/* Each engine's fastest as ratios to the strongest rival, against size. */
+chart_build_t chart_speed;
 /* Operations per second over operations per byte, under the measured roofs. */
 chart_build_t chart_roofline;
 /* Ours − a rival per size: `total` of the study's two set-ups. */
 chart_build_t chart_difference;
-/* Trainings: the loss over epochs and its difference from the reference; the time of each operation
- * of an epoch. */
-chart_build_t chart_loss, chart_operations;
-/* The former for a training from several seeds, which it calls. */
-chart_build_t chart_loss_of_seeds;
+/* Time of each part of a call or a step. */
+chart_build_t chart_operations;
+/* Trainings: the loss over epochs or steps, of the first seed, and its difference from the reference. */
+chart_build_t chart_loss;
 /* Trainings by whole epochs: split of the time by allocator. */
 chart_build_t chart_allocators;
 
@@ -50,7 +49,7 @@ enum {
     STYLE_LIMIT = 20,
     STYLE_PHASES = 21, /* the first */
     STYLE_BOUNDS = 46, /* of a training: limits/limits.h */
-    STYLE_PARTS = 52,  /* of a step: analysis/learning.h */
+    STYLE_PARTS = 140, /* MOST_PARTS */
     STYLE_SPLIT = 58,  /* kernels, driver, gaps */
 };
 
@@ -62,23 +61,6 @@ const char *chart_size_in(char *text, const plot_data_t *data, int64_t size);
 
 /* "width 784": the title of a panel; lives as long as the chart. */
 const char *chart_size_title(chart_t *chart, const plot_data_t *data, int64_t size);
-
-/* Write the first block of the table: the titles of the panels, one per size. */
-void chart_panel_titles(chart_t *chart, const plot_data_t *data, const int64_t *sizes, size_t n);
-
-/* The blocks of curves in the table: each belongs to a panel and has a line type and a
- * script-specific look. The blocks of the legend come last, with a panel number beyond the
- * others. */
-enum { MAX_BLOCKS = 160 };
-typedef struct blocks {
-    int panels[MAX_BLOCKS], styles[MAX_BLOCKS], looks[MAX_BLOCKS];
-    size_t n, n_drawn; /* n_drawn: without the legend */
-} blocks_t;
-/* False if there is no room. */
-bool blocks_add(blocks_t *blocks, size_t panel, int style, int look);
-/* Write the numbers `panels`, `styles`, `look` (under its name), `n_blocks`, `n_drawn`,
- * `n_panels`. */
-void blocks_write(const blocks_t *blocks, const char *look, size_t n_panels, chart_t *chart);
 
 /* Write the numbers `size_base`, `size_plain` (no size has more than five digits), `size_ticks`,
  * `size_low`, `size_high` of a logarithmic size axis: powers of two, or the round sizes. Returns

@@ -174,142 +174,64 @@ static status_t run_gnuplot(chart_t *chart, const chart_target_t *target, const 
 
 /* ---- the picture without what says nothing ---------------------------------------------------- */
 
-/* Initial values, and what the canvas says once instead. */
-static const char CANVAS[] = "<g id=\"gnuplot_canvas\">", BACKGROUND[] = "<rect x=\"0\" y=\"0\" ",
-                  CLEAR[] = "<rect stroke='none'",
-                  ONCE[] = "<g font-family='DejaVu Sans' fill='none' stroke='currentColor'>";
+/* Initial values, and what is said once instead, behind the background. */
+static const char DEFS[] = "<defs>",
+                  ONCE[] = "</g><g font-family='DejaVu Sans' fill='none' stroke='currentColor'>";
 static const char *const NEEDLESS[] = {" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"",
                                        " color=\"black\"",
                                        " stroke-width=\"1.00\"",
                                        " class=\"gridline\"",
                                        " font-family=\"DejaVu Sans\"",
                                        " fill=\"none\"",
-                                       " stroke=\"currentColor\""};
+                                       " stroke=\"currentColor\"",
+                                       "\t",
+                                       "<g >\n</g>\n"};
 
-/* How long what begins here and can be left out is: such an attribute, a title, or a point that no line uses. */
+/* How long what begins here and can be left out is: 0: nothing. */
 static size_t needless_at(const char *at) {
-    static const char TITLE[] = "<title>", END[] = "</title>", ID[] = " id='gp";
     for (size_t i = 0; i < sizeof NEEDLESS / sizeof *NEEDLESS; i++)
         if (text_starts(at, NEEDLESS[i]))
             return strlen(NEEDLESS[i]);
-    const char *end = text_starts(at, TITLE) ? strstr(at, END) : NULL;
-    if (end != NULL)
-        return (size_t)(end - at) + strlen(END);
-    const char *id = *at == '<' ? strstr(at, ID) : NULL;
-    end = strchr(at, '>');
-    if (id == NULL || id > end)
-        return 0;
-    id += strlen(" id='");
-    char use[24];
-    snprintf(use, sizeof use, "#%.*s'", (int)strcspn(id, "'"), id);
-    return strstr(end, use) == NULL ? (size_t)(end - at) + 1 : 0;
-}
-
-/* "343.97" of an attribute as "344": a tenth of a pixel is enough. Returns where to go on. */
-static const char *copy_number(const char *at, char **out) {
-    char *end;
-    const double value = strtod(at, &end);
-    if (end - at < 4 || end[-3] != '.' || value < 1) { /* an opacity stays as it is */
-        memcpy(*out, at, (size_t)(end - at));
-        *out += end - at;
-    } else {
-        *out += snprintf(*out, (size_t)(end - at) + 1, "%.1f", value);
-        *out -= (*out)[-1] == '0' ? 2 : 0;
-    }
-    return end;
+    const char *end = text_starts(at, "<title>") ? strstr(at, "</title>") : NULL;
+    return end != NULL ? (size_t)(end - at) + strlen("</title>") : 0;
 }
 
 /* "rgb(213,  94,   0)" as "#d55e00". Returns where to go on; `at`: it is no colour. */
 static const char *copy_colour(const char *at, char **out) {
     unsigned red, green, blue;
     int length = 0;
-    if (sscanf(at, "rgb(%u,%u,%u)%n", &red, &green, &blue, &length) != 3 || length == 0)
+    if (*at != 'r' || sscanf(at, "rgb(%u,%u,%u)%n", &red, &green, &blue, &length) != 3)
         return at;
     *out += sprintf(*out, "#%02x%02x%02x", red & 255, green & 255, blue & 255);
     return at + length;
 }
 
-/* The groups of the picture. gnuplot begins one for each tick. */
-typedef struct groups {
-    const char *last; /* the tag of the last one below the canvas; NULL: none */
-    size_t length;
-    int depth;
-} groups_t;
-
-/* A tag was copied, from `tag` up to `out`. A group without content goes, and so does one that only goes on with the last
- * one. */
-static char *end_tag(groups_t *groups, const char *start, char *tag, char *out) {
-    static const char END[] = "</g>";
-    const size_t length = (size_t)(out - tag);
-    const bool ends = text_starts(tag, END),
-               after_end = tag - start > 4 && memcmp(tag - 4, END, 4) == 0;
-    if (ends) {
-        char *open = tag;
-        while (open > start && *--open != '<')
-            ;
-        groups->depth--;
-        const bool is_empty =
-            tag[-1] == '>' && open[1] == 'g' && (open[2] == ' ' || open[2] == '>');
-        groups->last = is_empty && groups->last == open ? NULL : groups->last;
-        return is_empty ? open : out;
-    }
-    if (tag[1] != 'g' || (tag[2] != ' ' && tag[2] != '>') || ++groups->depth != 2)
-        return out;
-    if (after_end && groups->last != NULL && groups->length == length &&
-        memcmp(groups->last, tag, length) == 0)
-        return tag - 4;
-    groups->last = tag;
-    groups->length = length;
-    return out;
-}
-
-/* A copy; also mends "]]>" in a text, which gnuplot writes as it is. What has no canvas stays as it is. */
+/* Also mends "]]>" in a text, which gnuplot writes as it is. What has no <defs> stays as it is. */
 static char *slim_svg(const char *svg) {
-    static const char BLANKS[] = " \t\r\n", BEFORE_NUMBERS[] = ",( '\"-MLHVmlhv";
-    char *slim = mem_zeroed(strlen(svg) + sizeof ONCE + sizeof CLEAR, 1), *out = slim,
-         *tag = NULL; /* tag: the one that is copied */
-    groups_t groups = {NULL, 0, 0};
-    if (strstr(svg, CANVAS) == NULL)
+    char *slim = mem_zeroed(strlen(svg) + sizeof ONCE, 1), *out = slim;
+    const char *defs = strstr(svg, DEFS);
+    bool in_tag = false;
+    if (defs == NULL)
         return strcpy(slim, svg);
     for (const char *at = svg; *at != '\0';) {
         const size_t needless = needless_at(at);
-        const char *past_colour = tag != NULL && *at == 'r' ? copy_colour(at, &out) : at;
-        if (past_colour > at)
+        const char *past_colour = in_tag ? copy_colour(at, &out) : at;
+        if (past_colour > at) {
             at = past_colour;
-        else if (text_starts(at, CANVAS)) {
-            out += sprintf(out, "%s", ONCE);
-            at += strlen(CANVAS);
-            groups.depth = 1;
-        } else if (text_starts(at, BACKGROUND)) {
-            tag = out;
-            out += sprintf(out, "%s", CLEAR);
-            at += strlen("<rect");
-        } else if (needless > 0)
+        } else if (at == defs) {
+            out = stpcpy(stpcpy(out, ONCE), DEFS);
+            at += strlen(DEFS);
+        } else if (needless > 0) {
             at += needless;
-        else if (tag != NULL && isdigit((unsigned char)*at) &&
-                 strchr(BEFORE_NUMBERS, at[-1]) != NULL)
-            at = copy_number(at, &out);
-        else if (tag != NULL && strchr(BLANKS, *at) != NULL) {
-            at += strspn(at, BLANKS);
-            *out = ' ';
-            out += strchr(">/LM", *at) == NULL;
-        } else if (tag == NULL && *at != ' ' && strchr(BLANKS, *at) != NULL)
-            at += strspn(at, BLANKS);
-        else if (tag == NULL && text_starts(at, "]]>")) {
-            memcpy(out, "] ", 2);
-            out += 2;
-            at += 2;
+        } else if (!in_tag && text_starts(at, "]]>")) {
+            out = stpcpy(out, "]  ");
+            at += 3;
         } else {
-            tag = *at == '<' ? out : tag;
-            *out++ = tag != NULL && *at == '"' ? '\'' : *at;
+            in_tag = *at != '>' && (in_tag || *at == '<');
+            *out++ = in_tag && *at == '"' ? '\'' : *at;
             at++;
-            if (tag != NULL && out[-1] == '>') {
-                out = end_tag(&groups, slim, tag, out);
-                tag = NULL;
-            }
         }
     }
-    *out = '\0';
     return slim;
 }
 

@@ -30,12 +30,6 @@ void lines_add(lines_t *lines, const series_t *series, const char *phase, const 
         line->roles[line->n_roles++] = role;
 }
 
-void lines_weigh(lines_t *lines, const series_t *series, weight_t weight) {
-    for (size_t i = 0; i < lines->n; i++)
-        if (lines->items[i].series == series)
-            lines->items[i].weight = weight;
-}
-
 static const char *title_of(const line_t *line, chart_t *chart) {
     const char *title = line->series->title;
     for (size_t i = 0; i < line->n_roles; i++)
@@ -84,18 +78,13 @@ static void write_limit(const limit_line_t *limit, const plot_data_t *data, rang
     chart_row(chart, "\n");
 }
 
-static void write_weights(const lines_t *lines, chart_t *chart) {
-    int dashed[MAX_LINES], weighed[WEIGHT_THICK + 1][MAX_LINES];
-    size_t n_dashed = 0, n_weighed[WEIGHT_THICK + 1] = {0};
-    for (size_t i = 0; i < lines->n; i++) {
-        const line_t *line = &lines->items[i];
-        weighed[line->weight][n_weighed[line->weight]++] = line->series->style;
-        if (line->series->algorithmic)
-            dashed[n_dashed++] = line->series->style;
-    }
-    chart_integers(chart, "thin", weighed[WEIGHT_THIN], n_weighed[WEIGHT_THIN]);
-    chart_integers(chart, "thick", weighed[WEIGHT_THICK], n_weighed[WEIGHT_THICK]);
-    chart_integers(chart, "dashed", dashed, n_dashed);
+static void write_dashed(const lines_t *lines, chart_t *chart) {
+    int dashed[MAX_LINES];
+    size_t n = 0;
+    for (size_t i = 0; i < lines->n; i++)
+        if (lines->items[i].series->algorithmic)
+            dashed[n++] = lines->items[i].series->style;
+    chart_integers(chart, "dashed", dashed, n);
 }
 
 static size_t line_breaks(const char *text) {
@@ -126,7 +115,7 @@ void lines_write(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     chart_integers(chart, "styles", styles, n);
     chart_numbers(chart, "n_lines=%zu n_limits=%zu note_lines=%zu", lines->n, lines->n_limits,
                   1 + line_breaks(chart->note));
-    write_weights(lines, chart);
+    write_dashed(lines, chart);
     size_t n_ticks = chart_size_axis(chart, data);
     chart_time_axis(chart, &range_ns);
     chart_size(chart, n_ticks, CHART_HEIGHT + chart_legend(chart, &legend, n_ticks));

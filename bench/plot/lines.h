@@ -7,12 +7,9 @@
 
 enum { MAX_LINES = 32, MAX_LIMITS = 4, MAX_ROLES = 4 };
 
-typedef enum weight { WEIGHT_NORMAL, WEIGHT_THIN, WEIGHT_THICK } weight_t;
-
 typedef struct line {
     const series_t *series;
     const char *phase;
-    weight_t weight;
     const char *roles[MAX_ROLES]; /* "fastest CUDA": after its name in the legend; borrowed */
     size_t n_roles;
 } line_t;
@@ -31,10 +28,8 @@ typedef struct lines {
 } lines_t;
 
 /* Ignores a NULL series and one without times for the phase; adds only the role to a series that
- * already has a line. `role` may be NULL. */
+ * already has a line. `role` may be NULL. The line of a different algorithm is dashed. */
 void lines_add(lines_t *lines, const series_t *series, const char *phase, const char *role);
-/* Set the thickness of a series' line, if it has one. Different algorithms are also dashed. */
-void lines_weigh(lines_t *lines, const series_t *series, weight_t weight);
 /* Add a dashed line; takes ownership of `ns`. A line without any number is dropped. */
 void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, const char *title, int style);
 /* Add the hardware limit at each size for an engine's cases, if known. */

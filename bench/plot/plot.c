@@ -5,6 +5,7 @@
 #include "plot/gnuplot.h"
 #include "plot/source.h"
 
+#include "analysis/learning.h"
 #include "base/memory.h"
 #include "io/folders.h"
 #include "io/fs.h"
@@ -21,9 +22,8 @@ typedef enum applies {
     TO_RUNS,
     TO_RUNS_WITHOUT_CUDA,
     TO_TRAININGS,
-    TO_STEPS,  /* trainings with separately timed operations */
+    TO_PARTS,  /* cases with separately timed parts */
     TO_EPOCHS, /* trainings by whole epochs, with an allocator */
-    TO_BLOCKS, /* allocators alone */
 } applies_t;
 
 /* The shapes of one workload, contiguous in their source. */
@@ -45,12 +45,11 @@ static const struct chart_entry {
 } CHARTS[] = {
     {"total", chart_total, ALWAYS, false, NULL},
     {"host_to_host", chart_host_to_host, TO_RUNS, false, NULL},
-    {"size", chart_times, TO_RUNS, true, NULL},
     {"speed", chart_speed, TO_RUNS, true, NULL},
     {"roofline", chart_roofline, TO_RUNS, false, NULL},
     {"difference", chart_difference, ALWAYS, false, NULL},
     {"ladder", chart_ladder, TO_RUNS, false, NULL},
-    {"operations", chart_operations, TO_STEPS, false, NULL},
+    {"operations", chart_operations, TO_PARTS, false, NULL},
     {"loss", chart_loss, TO_TRAININGS, true, NULL},
     {"allocators", chart_allocators, TO_EPOCHS, false, NULL},
 };
@@ -62,6 +61,15 @@ static bool has_cuda_total(const workload_section_t *section) {
     for (size_t i = 0; i < section->n; i++)
         if (plot_fastest_series(&section->shapes[i], "cuda", "total") != NULL)
             return true;
+    return false;
+}
+
+static bool any_parts(const workload_section_t *section) {
+    for (size_t i = 0; i < section->n; i++)
+        for (size_t s = 0; s < section->shapes[i].n_series; s++)
+            for (size_t k = 0; k < section->shapes[i].series[s].n_cases; k++)
+                if (has_parts(section->shapes[i].series[s].cases[k]))
+                    return true;
     return false;
 }
 
@@ -78,13 +86,11 @@ static bool section_allows(const workload_section_t *section, const char *chart,
     case TO_RUNS:
         return !study_csv;
     case TO_TRAININGS:
-        return !study_csv && workload_param(section->workload, "rate") != NULL;
-    case TO_STEPS:
-        return !study_csv && workload_param(section->workload, "rate") != NULL && !by_epochs;
+        return !study_csv && section->workload->has_loss;
+    case TO_PARTS:
+        return any_parts(section);
     case TO_EPOCHS:
         return by_epochs;
-    case TO_BLOCKS:
-        return by_blocks;
     case TO_RUNS_WITHOUT_CUDA:
         return !study_csv && !by_epochs && !has_cuda_total(section);
     case ALWAYS:
@@ -171,7 +177,7 @@ static status_t remove_older(const chart_set_t *set, const char *name, error_t *
 
 static const char *file_name(const chart_set_t *set, const workload_t *workload,
                              const char *chart) {
-    return workload->charts_have_no_prefix
+    return workload->study != NULL
                ? chart
                : arena_format(&set->plotter->texts, "%s_%s", workload->name, chart);
 }

@@ -160,20 +160,6 @@ static const char *plot_compared_by(const plot_data_t *data) {
     return own != NULL && strcmp(own, COMPUTATION) == 0 ? plot_call_phase(data) : own;
 }
 
-bool plot_is_of_calls(const plot_data_t *data) {
-    const char *phase = data->compared_by;
-    return phase == NULL || phase_is_call(phase);
-}
-
-const char *series_compared_by(const plot_data_t *data, const series_t *series) {
-    const char *phase = data->compared_by;
-    if (phase != NULL && series_has_phase(series, phase))
-        return phase;
-    if (phase != NULL && strcmp(phase, CALL_IN_GRAPH) == 0 && series_has_phase(series, ONE_CALL))
-        return ONE_CALL; /* not with copies, beside calls without */
-    return series_has_phase(series, "host_to_host") ? "host_to_host" : "total";
-}
-
 static bool series_has_times(const series_t *series) {
     for (size_t i = 0; i < series->n_cases; i++)
         if (result_has_times(series->cases[i]))

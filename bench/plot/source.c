@@ -11,14 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `left_out`: another parameter to omit, or NULL. */
-static char *shape_of(const case_t *spec, const workload_t *workload, const char *left_out) {
+static char *shape_of(const case_t *spec, const workload_t *workload) {
     text_list_t parts = {0};
     text_list_add(&parts, spec->workload);
     for (size_t i = 0; i < spec->n_params; i++) {
         const char *name = spec->params[i].name;
-        if (strcmp(name, workload->size_param) == 0 ||
-            (left_out != NULL && strcmp(name, left_out) == 0))
+        if (strcmp(name, workload->size_param) == 0)
             continue;
         char *value = value_text(&spec->params[i].value);
         text_list_add_format(&parts, "%s %s", name, value);
@@ -61,7 +59,7 @@ static bool has_size(const shape_group_t *group, int64_t size) {
 
 static void add_to_group(shape_groups_t *groups, const case_result_t *result) {
     const workload_t *workload = workload_find(result->spec.workload);
-    char *shape = shape_of(&result->spec, workload, NULL);
+    char *shape = shape_of(&result->spec, workload);
     size_t workload_place = groups->n, i = 0;
     while (i < groups->n && strcmp(groups->items[i].shape, shape) != 0) {
         if (workload_place == groups->n && groups->items[i].workload == workload)
@@ -138,16 +136,11 @@ static void group_by_shape(plot_source_t *source) {
     free(groups.items);
 }
 
-char *plot_shape_without(const plot_data_t *data, const char *param) {
-    return with_dataset(shape_of(&data->series[0].cases[0]->spec, data->workload, param),
-                        data->synthetic);
-}
-
 /* Another question than how long a training takes. */
 static bool is_timed_by_operation(const plot_data_t *data) {
     for (size_t s = 0; s < data->n_series; s++)
         for (size_t i = 0; i < data->series[s].n_cases; i++)
-            if (has_backward_part(data->series[s].cases[i]))
+            if (is_by_operation(data->series[s].cases[i]))
                 return true;
     return false;
 }
@@ -262,7 +255,7 @@ status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_so
     *source = (plot_source_t){.study_csv = true};
     record_t *run = &source->run;
     const char *seen[STUDY_SIDES] = {NULL};
-    const study_t *study = workload_study();
+    const study_t *study = workload_study(NULL);
     text_list_t names = {0};
     status_t status = STATUS_OK;
     for (size_t i = 0; i < n_paths && status == STATUS_OK; i++) {

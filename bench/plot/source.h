@@ -78,9 +78,6 @@ void plot_source_free(plot_source_t *source);
  * seed only, or it is timed by operation. The caller frees it. */
 char *plot_setting(const plot_data_t *data, const plot_data_t *first);
 
-/* The shape's text without one of its parameters; the caller frees it. */
-char *plot_shape_without(const plot_data_t *data, const char *param);
-
 /* The case's size; 0 if its workload has none. */
 int64_t size_of(const case_result_t *result);
 
@@ -96,12 +93,6 @@ bool series_has_phase(const series_t *series, const char *phase);
 
 /* The phase of a call that both sides on the GPU have: CALL_IN_GRAPH or ONE_CALL. */
 const char *plot_call_phase(const plot_data_t *data);
-/* Is a case one call of a function, not a training? */
-bool plot_is_of_calls(const plot_data_t *data);
-/* The phase that the series is compared by: the data's, else for CALL_IN_GRAPH one call, else
- * "host_to_host", else "total". */
-const char *series_compared_by(const plot_data_t *data, const series_t *series);
-
 /* Is it the C reference, which verifies the others? */
 bool series_is_oracle(const series_t *series);
 /* "PyTorch graph", "C on the CPU, omp": its side, then the name. */

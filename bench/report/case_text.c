@@ -136,7 +136,7 @@ void case_text_print(FILE *out, const case_result_t *result) {
     if (result->n_once > 0)
         fputc('\n', out);
     print_draws(out, result);
-    if (result->resources.arch != NULL)
+    if (result->resources.arch != NULL && strcmp(result->spec.device, "cuda") == 0)
         fprintf(out, "  program      %s, %lld registers, %s shared, %s spilled, code %.12s…\n",
                 result->resources.arch, (long long)result->resources.registers,
                 units_bytes(a, (double)result->resources.shared_bytes),

@@ -18,9 +18,9 @@ static bool words_of(const char *line, const char *end, text_list_t *words) {
     while (line < end) {
         size_t n = 0;
         for (; line < end && (quoted || *line != ' '); line++)
-            if (*line == '\'')
+            if (*line == '"')
                 quoted = !quoted;
-            else if (*line == '\\' && !quoted && line + 1 < end)
+            else if (*line == '\\' && line + 1 < end)
                 word[n++] = *++line;
             else
                 word[n++] = *line;

@@ -354,26 +354,14 @@ char *command_of_case(const char *program, const record_t *run, const case_t *sp
 
 /* ---- the section ----------------------------------------------------------------------------- */
 
-/* Line breaks become spaces. */
-static void print_argument(const report_t *report, const char *argument) {
-    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "@%+=:,./_-";
-    const bool is_plain = *argument != '\0' && argument[strspn(argument, PLAIN)] == '\0';
-    const char *quote = is_plain ? "" : "'";
-    print(report, "%s", quote);
-    for (const char *c = argument; *c != '\0'; c++)
-        if (*c == '\'')
-            print(report, "'\\''");
-        else
-            print(report, "%c", *c == '\n' || *c == '\r' ? ' ' : *c);
-    print(report, "%s", quote);
-}
-
 void print_command(const report_t *report, char *const *arguments, size_t n) {
-    print(report, "    ");
+    print(report, "   ");
     for (size_t i = 0; i < n; i++) {
-        print(report, i > 0 ? " " : "");
-        print_argument(report, arguments[i]);
+        char *word = text_shell(arguments[i]);
+        for (char *c = word; (c = strpbrk(c, "\r\n")) != NULL;)
+            *c = ' ';
+        print(report, " %s", word);
+        free(word);
     }
     print(report, "\n");
 }

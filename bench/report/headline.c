@@ -25,7 +25,7 @@ static bool differs_in_seed_only(const comparison_set_list_t *sets, size_t index
 static bool is_timed_by_operation(const comparison_set_t *set) {
     for (size_t i = 0; i < set->run->n_cases; i++) {
         const case_result_t *result = &set->run->cases[i];
-        if (has_backward_part(result) && strcmp(result->spec.device, set->platform->device) == 0 &&
+        if (is_by_operation(result) && strcmp(result->spec.device, set->platform->device) == 0 &&
             comparison_set_shares_work(set, &result->spec))
             return true;
     }

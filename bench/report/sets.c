@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-bool set_has_parts(const comparison_set_t *set) {
+bool set_is_by_operation(const comparison_set_t *set) {
     const case_result_t *result = NULL;
     while ((result = record_next(set->run, result)) != NULL)
-        if (has_backward_part(result) && comparison_set_shares_work(set, &result->spec))
+        if (is_by_operation(result) && comparison_set_shares_work(set, &result->spec))
             return true;
     return false;
 }

@@ -4,8 +4,8 @@
 
 #include "report/words.h"
 
-/* Are the trainings of the set timed by operation? Then they have a table of their own. */
-bool set_has_parts(const comparison_set_t *set);
+/* Are the trainings of the set timed by operation? */
+bool set_is_by_operation(const comparison_set_t *set);
 /* The row that findings show: at reference_size, else the largest that both sides have a time for,
  * else the largest. NULL for a set without rows. */
 const size_row_t *set_reference(const comparison_set_t *set);

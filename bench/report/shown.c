@@ -158,7 +158,7 @@ status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, er
     if (n == 0)
         return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
     record_t *runs;
-    TRY(records_load(folders, n, NULL, &runs, err));
+    TRY(records_load(folders, n, &runs, err));
     *list = (shown_list_t){.items = mem_zeroed(n, sizeof *list->items)};
     const status_t status = add_runs(list, runs, n, err);
     free(runs);

@@ -360,11 +360,35 @@ void table_of_ladder(const report_t *report, const views_t *views) {
              "*(algorithmic)*: another algorithm with the same result, which is not compared.");
 }
 
-/* ---- parts of a step ------------------------------------------------------------------------- */
+/* ---- parts of a call or a step --------------------------------------------------------------- */
 
-static const char *part_cell(const report_t *report, const case_result_t *result,
-                             step_part_t part) {
-    const double ns = step_part_ns(result, part);
+static bool is_at_key_size(const comparison_set_t *set, const case_result_t *result) {
+    const size_row_t *key[3];
+    for (size_t i = key_rows(set, has_contender, key); i > 0; i--)
+        if (key[i - 1]->size == size_of_case(set, &result->spec))
+            return true;
+    return false;
+}
+
+/* Steps that are timed by operation have no other table: that says of every case why it has no times. */
+static bool shows_parts(const comparison_set_t *set, const case_result_t *result) {
+    if (set_is_by_operation(set))
+        return !is_not_applicable(result) && (!result_has_times(result) || has_parts(result));
+    text_list_t changed = changed_techniques(&result->spec);
+    const bool is_default = changed.n == 0;
+    text_list_free(&changed);
+    return is_default && has_parts(result) && is_at_key_size(set, result);
+}
+
+static const case_result_t *next_with_parts(const comparison_set_t *set,
+                                            const case_result_t *after) {
+    do
+        after = comparison_set_next(set, after, ANYONE, EVERY_SIZE);
+    while (after != NULL && !shows_parts(set, after));
+    return after;
+}
+
+static const char *part_cell(const report_t *report, const case_result_t *result, double ns) {
     if (!result_has_times(result))
         return case_status_name(result->status);
     return report_text(report, "%s%s", time_text(report, ns),
@@ -372,39 +396,48 @@ static const char *part_cell(const report_t *report, const case_result_t *result
 }
 
 static void add_parts(const report_t *report, rows_t *rows, const comparison_set_t *set,
-                      const case_result_t *result) {
+                      const parts_t *parts, const case_result_t *result) {
     const char **cells = rows_add(rows);
     *cells++ = set_name(report, set);
     *cells++ = size_cell(report, size_of_case(set, &result->spec));
     *cells++ = report_text(report, "%s %s%s", who(report, result), name_cell(report, result),
                            algorithmic_mark(result));
-    for (step_part_t part = 0; part < N_STEP_PARTS; part++)
-        *cells++ = part_cell(report, result, part);
-    *cells = time_text(report, step_parts_sum_ns(result));
+    for (size_t i = 0; i < parts->n; i++)
+        *cells++ = part_cell(report, result, part_ns(parts, i, result));
+    *cells = time_text(report, parts_sum_ns(result));
+}
+
+static parts_t parts_of(const comparison_set_list_t *sets, bool *by_operation) {
+    parts_t parts = {0};
+    *by_operation = false;
+    for (size_t i = 0; i < sets->n; i++)
+        for (const case_result_t *r = NULL; (r = next_with_parts(&sets->items[i], r)) != NULL;) {
+            parts_add(&parts, r);
+            *by_operation = *by_operation || is_by_operation(r);
+        }
+    return parts;
 }
 
 void table_of_parts(const report_t *report, const comparison_set_list_t *sets) {
-    column_t columns[4 + N_STEP_PARTS] = {{"Comparison", 'l'}, {"Size", 'r'}, {"Contender", 'l'}};
-    for (step_part_t part = 0; part < N_STEP_PARTS; part++)
-        columns[3 + part] = (column_t){step_part_name(part), 'r'};
-    columns[3 + N_STEP_PARTS] = (column_t){"sum", 'r'};
-    rows_t rows = {.n_columns = 4 + N_STEP_PARTS};
-    for (size_t i = 0; i < sets->n; i++) {
-        const comparison_set_t *set = &sets->items[i];
-        const case_result_t *result = NULL;
-        if (!set_has_parts(set))
-            continue;
-        while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL)
-            if (!is_not_applicable(result) &&
-                (!result_has_times(result) || isfinite(step_parts_sum_ns(result)) ||
-                 isfinite(step_part_ns(result, PART_FUSED))))
-                add_parts(report, &rows, set, result);
-    }
+    column_t columns[4 + MOST_PARTS] = {{"Comparison", 'l'}, {"Size", 'r'}, {"Contender", 'l'}};
+    bool by_operation;
+    const parts_t parts = parts_of(sets, &by_operation);
+    for (size_t i = 0; i < parts.n; i++)
+        columns[3 + i] = (column_t){report_safe(report, parts.names[i]), 'r'};
+    columns[3 + parts.n] = (column_t){"sum", 'r'};
+    rows_t rows = {.n_columns = 4 + parts.n};
+    for (size_t i = 0; i < sets->n; i++)
+        for (const case_result_t *r = NULL; (r = next_with_parts(&sets->items[i], r)) != NULL;)
+            add_parts(report, &rows, &sets->items[i], &parts, r);
     rows_end(report, &rows, columns, "Parts of a step",
-             "Medians; each part is timed separately, with its launches, on an idle device; "
-             "*sum*: of these. *fused*: all parts together, timed the same way, with what a "
-             "training does once. Who has no time for the loss or the update does that work in "
-             "the backward pass.");
+             by_operation
+                 ? "Medians; each part is timed separately, with its launches, on an idle device; "
+                   "*sum*: of these. *fused*: all parts together, timed the same way, with what a "
+                   "training does once. Who has no time for the loss or the update does that work "
+                   "in the backward pass."
+                 : "Medians of rungs with several kernels, at up to three sizes. Each launch of a "
+                   "call is timed separately, on an idle device, and those of a kernel are added "
+                   "up; *sum*: of all, which is not the time of a call.");
 }
 
 /* ---- contenders: their cases, errors, programs and what they cost once ------------------------ */

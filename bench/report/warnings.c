@@ -190,40 +190,6 @@ static void add_doubts(const report_t *report, group_list_t *groups) {
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Half the 95 % interval over the median of the compared phase; NaN without times. */
-static double half_width_frac(const case_result_t *result) {
-    const phase_t *phase = result_has_times(result) ? compared_phase(result) : NULL;
-    const summary_t *s = phase != NULL ? &phase->summary : NULL;
-    return s != NULL ? (s->ci95[1] - s->ci95[0]) / 2 / s->median : NAN;
-}
-
-/* Up to three cases, widest first. */
-static void print_widest(const report_t *report) {
-    enum { SHOWN = 3 };
-    static const double WORTH_NAMING_FRAC = 0.05;
-    double below = INFINITY;
-    text_list_t names = {0};
-    while (names.n < SHOWN) {
-        const case_result_t *widest = NULL;
-        for (const case_result_t *result = NULL;
-             (result = record_next(report->run, result)) != NULL;) {
-            const double frac = half_width_frac(result);
-            if (!is_calibration(&result->spec) && frac < below && frac > WORTH_NAMING_FRAC &&
-                (widest == NULL || frac > half_width_frac(widest)))
-                widest = result;
-        }
-        if (widest == NULL)
-            break;
-        below = half_width_frac(widest);
-        text_list_add_format(&names, "%s ± %s", report_code(report, widest->spec.id),
-                             percent_text(report, below));
-    }
-    const char *list = report_join(report, &names, ", ");
-    if (list != NULL)
-        print(report, "- The widest intervals: %s. `bench plot RUN --case ID` draws the samples.\n",
-              list);
-}
-
 /* "Passes ended: 811 precise, 12 time_limit" */
 static void print_stops(const report_t *report) {
     size_t counts[STOP_SINGLE + 1] = {0}, n_throttled = 0;
@@ -242,7 +208,6 @@ static void print_stops(const report_t *report) {
     const char *list = report_join(report, &stops, ", ");
     if (list != NULL)
         print(report, "- Why passes ended: %s.\n", report_safe(report, list));
-    print_widest(report);
     if (n_throttled > 0)
         print(report,
               "- %zu samples taken while the clock was throttled are excluded from all times.\n",

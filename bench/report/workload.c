@@ -32,7 +32,7 @@ static bool is_of_a_workload(const char *name) {
 static const char *name_in(const report_t *report, const char *file, const char *workload) {
     const workload_t *known = workload_find(workload);
     const char *rest = after_prefix(file, workload);
-    if (rest == NULL && known != NULL && known->charts_have_no_prefix && !is_of_a_workload(file))
+    if (rest == NULL && known != NULL && known->study != NULL && !is_of_a_workload(file))
         rest = file;
     return rest != NULL ? report_keep(report, fs_stem(rest)) : NULL;
 }

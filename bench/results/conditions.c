@@ -351,24 +351,9 @@ static char *other_clock(const asked_t *asked) {
     return differs;
 }
 
-static char *other_unit(const asked_t *asked) {
-    const case_result_t *const both[] = {asked->a, asked->b};
-    for (size_t r = 0; r < 2 && both[r] != NULL; r++)
-        for (size_t i = 0; i < asked->phases->n; i++) {
-            const phase_t *phase = result_phase(both[r], asked->phases->items[i]);
-            if (phase == NULL || strcmp(phase->unit, PHASE_UNIT) == 0)
-                continue;
-            char *what = mem_format("unit of %s: %s, not " PHASE_UNIT, phase->name, phase->unit);
-            char *text = in_one(asked, what, both[r]);
-            free(what);
-            return text;
-        }
-    return NULL;
-}
-
 /* Of two results of a case in different runs. */
 static const struct case_rule {
-    const char *allow;                       /* NULL: cannot be allowed */
+    const char *allow;
     bool alone;                              /* of a case by itself, too */
     char *(*obstacle)(const asked_t *asked); /* NULL: none */
 } RULES[] = {
@@ -376,7 +361,6 @@ static const struct case_rule {
     {"params", false, other_params},   {"techniques", false, other_techniques},
     {"trust", true, untrusted},        {"algorithm", false, other_algorithm},
     {"dataset", false, other_dataset}, {"clock", false, other_clock},
-    {NULL, true, other_unit},
 };
 
 enum { N_RULES = sizeof RULES / sizeof *RULES };
@@ -384,14 +368,12 @@ enum { N_RULES = sizeof RULES / sizeof *RULES };
 static char *first_obstacle(const asked_t *asked, const text_list_t *allow) {
     for (size_t i = 0; i < N_RULES; i++) {
         const struct case_rule *rule = &RULES[i];
-        const bool is_asked =
-            (asked->b != NULL || rule->alone) &&
-            (rule->allow == NULL || allow == NULL || !text_list_has(allow, rule->allow));
+        const bool is_asked = (asked->b != NULL || rule->alone) &&
+                              (allow == NULL || !text_list_has(allow, rule->allow));
         char *why = is_asked ? rule->obstacle(asked) : NULL;
         if (why == NULL)
             continue;
-        char *text =
-            rule->allow != NULL ? mem_format("%s (--allow %s)", why, rule->allow) : mem_text(why);
+        char *text = mem_format("%s (--allow %s)", why, rule->allow);
         free(why);
         return text;
     }
@@ -414,7 +396,6 @@ text_list_t conditions_names(void) {
         if (CONDITIONS[i].must_agree == COMPARED)
             text_list_add(&names, CONDITIONS[i].allow);
     for (size_t i = 0; i < N_RULES; i++)
-        if (RULES[i].allow != NULL)
-            text_list_add(&names, RULES[i].allow);
+        text_list_add(&names, RULES[i].allow);
     return names;
 }

@@ -257,11 +257,10 @@ void records_free(record_t *runs, size_t n) {
     free(runs);
 }
 
-status_t records_load(const char *const *folders, size_t n, const text_list_t *phases,
-                      record_t **runs, error_t *err) {
+status_t records_load(const char *const *folders, size_t n, record_t **runs, error_t *err) {
     *runs = mem_zeroed(n, sizeof **runs);
     for (size_t i = 0; i < n; i++) {
-        const status_t status = record_load_phases(folders[i], phases, &(*runs)[i], err);
+        const status_t status = record_load(folders[i], &(*runs)[i], err);
         if (status != STATUS_OK) {
             records_free(*runs, i);
             return status;

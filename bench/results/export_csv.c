@@ -3,11 +3,9 @@
 #include "results/study_csv.h"
 
 #include "base/memory.h"
-#include "io/csv.h"
 #include "io/fs.h"
 #include "results/record.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,86 +17,140 @@ enum { SIZES_LIMIT = 1000 };
 
 static const double NS_PER_MS = 1e6;
 
-/* "Batch,Malloc,…,Total or Batch,Init,…,Total" */
-static char *columns_of(const study_t *study) {
-    text_list_t sides = {0};
+/* The rows of a log, in milliseconds but for the first column. */
+typedef struct log_rows {
+    const study_side_t *side; /* NULL: no line of column names yet */
+    double *values;           /* side->n a row */
+    size_t n, capacity;
+} log_rows_t;
+
+static double value_at(const log_rows_t *rows, size_t row, size_t column) {
+    return rows->values[row * rows->side->n + column];
+}
+
+/* "Batch,Malloc,…,Total"; the caller frees it. */
+static char *header_of(const study_side_t *side) {
+    text_list_t columns = {0};
+    for (size_t i = 0; i < side->n; i++)
+        text_list_add(&columns, side->columns[i]);
+    char *header = text_list_join(&columns, ",");
+    text_list_free(&columns);
+    return header;
+}
+
+static status_t recognise(const study_t *study, const char *line, log_rows_t *rows, error_t *err) {
+    char *headers[STUDY_SIDES];
     for (size_t i = 0; i < STUDY_SIDES; i++) {
-        text_list_t columns = {0};
-        for (size_t c = 0; c < study->sides[i].n; c++)
-            text_list_add(&columns, study->sides[i].columns[c]);
-        text_list_take(&sides, text_list_join(&columns, ","));
-        text_list_free(&columns);
+        headers[i] = header_of(&study->sides[i]);
+        rows->side = strcmp(line, headers[i]) == 0 ? &study->sides[i] : rows->side;
     }
-    char *text = text_list_join(&sides, " or ");
-    text_list_free(&sides);
-    return text;
+    if (rows->side == NULL)
+        error_set(err, STATUS_USAGE, "found the columns %.200s, expected %s or %s", line,
+                  headers[0], headers[1]);
+    for (size_t i = 0; i < STUDY_SIDES; i++)
+        free(headers[i]);
+    return rows->side != NULL ? STATUS_OK : STATUS_USAGE;
 }
 
-static status_t recognise(const study_t *study, const csv_table_t *table, size_t *side,
-                          error_t *err) {
-    for (*side = 0; *side < STUDY_SIDES; ++*side)
-        if (csv_has_header(table, study->sides[*side].columns, study->sides[*side].n))
-            return STATUS_OK;
-    char *found = text_list_join(&table->columns, ","), *expected = columns_of(study);
-    error_set(err, STATUS_USAGE, "line 1: found the columns %s, expected %s", found, expected);
-    free(expected);
-    free(found);
-    return STATUS_USAGE;
-}
-
-static status_t check_rows(const csv_table_t *table, error_t *err) {
-    if (table->n_rows == 0)
-        return error_set(err, STATUS_USAGE, "found column names but no rows");
-    for (size_t row = 0; row < table->n_rows; row++) {
-        const double size = csv_value(table, row, 0);
-        if (size < 1 || size > 1e15 || size != floor(size))
-            return error_set(err, STATUS_USAGE,
-                             "line %zu: column %s: found %g, expected an integer of at least 1",
-                             table->lines[row], table->columns.items[0], size);
-        for (size_t column = 1; column < table->columns.n; column++) {
-            const bool is_total = column + 1 == table->columns.n;
-            const double ms = csv_value(table, row, column);
-            if (is_total ? ms <= 0 : ms < 0)
-                return error_set(err, STATUS_USAGE,
-                                 "line %zu: column %s: found %g, expected a time %s 0",
-                                 table->lines[row], table->columns.items[column], ms,
-                                 is_total ? "over" : "of at least");
-        }
-    }
+/* strtod() also accepts hexadecimal, "inf" and "nan". */
+static status_t parse_cell(const study_side_t *side, size_t column, const char *text, double *value,
+                           error_t *err) {
+    char *end;
+    const bool is_total = column + 1 == side->n;
+    *value = strtod(text, &end);
+    if (end == text || text[strspn(text, " \t+-.0123456789eE")] != '\0' ||
+        end[strspn(end, " \t")] != '\0' || !isfinite(*value))
+        return error_set(err, STATUS_USAGE, "column %s: found \"%.40s\", expected a finite number",
+                         side->columns[column], text);
+    if (column == 0 ? *value < 1 || *value > 1e15 || *value != floor(*value)
+                    : *value < 0 || (is_total && *value == 0))
+        return error_set(err, STATUS_USAGE, "column %s: found %g, expected %s",
+                         side->columns[column], *value,
+                         column == 0 ? "an integer of at least 1"
+                         : is_total  ? "a time over 0"
+                                     : "a time of at least 0");
     return STATUS_OK;
 }
 
+static status_t parse_row(const char *line, log_rows_t *rows, error_t *err) {
+    const study_side_t *side = rows->side;
+    text_list_t fields = text_split(line, ',');
+    char *header = header_of(side);
+    status_t status = STATUS_OK;
+    if (fields.n != side->n)
+        status = error_set(err, STATUS_USAGE, "found %zu fields, expected %zu (%s)", fields.n,
+                           side->n, header);
+    mem_grow(&rows->values, rows->n, &rows->capacity, side->n * sizeof *rows->values);
+    for (size_t i = 0; i < side->n && status == STATUS_OK; i++)
+        status = parse_cell(side, i, fields.items[i], &rows->values[rows->n * side->n + i], err);
+    rows->n += status == STATUS_OK;
+    free(header);
+    text_list_free(&fields);
+    return status;
+}
+
+/* Line ends may be CRLF, lines blank, and a byte order mark may stand first. */
+static status_t parse_log(const study_t *study, char *text, log_rows_t *rows, error_t *err) {
+    static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+    char *rest = text + (text_starts(text, BYTE_ORDER_MARK) ? sizeof BYTE_ORDER_MARK - 1 : 0);
+    for (size_t number = 1; rest != NULL; number++) {
+        char *line = strsep(&rest, "\n");
+        line[strcspn(line, "\r")] = '\0';
+        if (line[strspn(line, " \t")] == '\0')
+            continue;
+        if ((rows->side == NULL ? recognise(study, line, rows, err) : parse_row(line, rows, err)) !=
+            STATUS_OK)
+            return error_within(err, "line %zu", number);
+    }
+    return rows->side == NULL
+               ? error_set(err, STATUS_USAGE, "empty, expected a line of column names")
+           : rows->n == 0 ? error_set(err, STATUS_USAGE, "found column names but no rows")
+                          : STATUS_OK;
+}
+
+static status_t read_log(const study_t *study, const char *path, log_rows_t *rows, error_t *err) {
+    char *text;
+    size_t size;
+    *rows = (log_rows_t){0};
+    TRY(fs_read(path, &text, &size, err));
+    status_t status = strlen(text) < size
+                          ? error_set(err, STATUS_USAGE, "contains zero bytes, expected text")
+                          : parse_log(study, text, rows, err);
+    free(text);
+    return status == STATUS_OK ? STATUS_OK : error_within(err, "%s", path);
+}
+
 /* Different sizes, ascending; the caller frees them. */
-static double *sizes_of(const csv_table_t *table, size_t *n) {
-    double *sizes = mem_zeroed(table->n_rows, sizeof *sizes);
-    for (size_t row = 0; row < table->n_rows; row++)
-        sizes[row] = csv_value(table, row, 0);
-    stats_sort(sizes, table->n_rows);
+static double *sizes_of(const log_rows_t *rows, size_t *n) {
+    double *sizes = mem_zeroed(rows->n, sizeof *sizes);
+    for (size_t row = 0; row < rows->n; row++)
+        sizes[row] = value_at(rows, row, 0);
+    stats_sort(sizes, rows->n);
     *n = 0;
-    for (size_t i = 0; i < table->n_rows; i++)
+    for (size_t i = 0; i < rows->n; i++)
         if (*n == 0 || sizes[*n - 1] != sizes[i])
             sizes[(*n)++] = sizes[i];
     return sizes;
 }
 
-static double residual_ns(const csv_table_t *table, size_t row) {
-    size_t last = table->columns.n - 1;
+static double residual_ns(const log_rows_t *rows, size_t row) {
+    const size_t last = rows->side->n - 1;
     double sum = 0;
     for (size_t column = 1; column < last; column++)
-        sum += csv_value(table, row, column);
-    return (csv_value(table, row, last) - sum) * NS_PER_MS;
+        sum += value_at(rows, row, column);
+    return (value_at(rows, row, last) - sum) * NS_PER_MS;
 }
 
-static void add_phases(const csv_table_t *table, const study_side_t *side, double size,
-                       case_result_t *result) {
-    double *samples = mem_zeroed(table->n_rows, sizeof *samples);
+static void add_phases(const log_rows_t *rows, double size, case_result_t *result) {
+    const study_side_t *side = rows->side;
+    double *samples = mem_zeroed(rows->n, sizeof *samples);
     for (size_t column = 1; column <= side->n; column++) {
-        bool residual = column == side->n;
+        const bool residual = column == side->n;
         size_t n = 0;
-        for (size_t row = 0; row < table->n_rows; row++)
-            if (csv_value(table, row, 0) == size)
+        for (size_t row = 0; row < rows->n; row++)
+            if (value_at(rows, row, 0) == size)
                 samples[n++] =
-                    residual ? residual_ns(table, row) : csv_value(table, row, column) * NS_PER_MS;
+                    residual ? residual_ns(rows, row) : value_at(rows, row, column) * NS_PER_MS;
         phase_t *phase =
             result_add_phase(result, residual ? "residual" : side->phases[column], CLOCK_HOST);
         phase_add_round(phase, samples, n);
@@ -107,15 +159,13 @@ static void add_phases(const csv_table_t *table, const study_side_t *side, doubl
     free(samples);
 }
 
-static void add_case(const study_t *study, const csv_table_t *table, double size,
-                     study_log_t *log) {
-    const study_side_t *side = &study->sides[log->side];
+static void add_case(const study_t *study, const log_rows_t *rows, double size, study_log_t *log) {
     char label[32];
     case_t spec = {
         .workload = mem_text(study->workload),
-        .engine = mem_text(side->engine),
+        .engine = mem_text(rows->side->engine),
         .device = mem_text("cuda"),
-        .variant = mem_text(side->variant),
+        .variant = mem_text(rows->side->variant),
         .dtype = mem_text(study->dtype),
     };
     spec.id = mem_format("%s/%s/%s/%s=%.0f", spec.workload, case_engine_label(&spec, label),
@@ -126,28 +176,26 @@ static void add_case(const study_t *study, const csv_table_t *table, double size
     case_result_t *result = &log->cases[log->n_cases++];
     result_init(result, &spec);
     case_free(&spec);
-    add_phases(table, side, size, result);
+    add_phases(rows, size, result);
 }
 
 status_t study_csv_load(const study_t *study, const char *path, study_log_t *log, error_t *err) {
     *log = (study_log_t){0};
-    csv_table_t table;
-    TRY(csv_read(path, &table, err));
-    status_t status = recognise(study, &table, &log->side, err);
+    log_rows_t rows;
+    size_t n = 0;
+    status_t status = read_log(study, path, &rows, err);
+    double *sizes = status == STATUS_OK ? sizes_of(&rows, &n) : NULL;
+    if (n > SIZES_LIMIT)
+        status =
+            error_set(err, STATUS_USAGE, "%s: found %zu different batches, expected at most %d",
+                      path, n, SIZES_LIMIT);
+    for (size_t i = 0; i < n && status == STATUS_OK; i++)
+        add_case(study, &rows, sizes[i], log);
     if (status == STATUS_OK)
-        status = check_rows(&table, err);
-    if (status == STATUS_OK) {
-        size_t n;
-        double *sizes = sizes_of(&table, &n);
-        if (n > SIZES_LIMIT)
-            status = error_set(err, STATUS_USAGE,
-                               "found %zu different batches, expected at most %d", n, SIZES_LIMIT);
-        for (size_t i = 0; i < n && status == STATUS_OK; i++)
-            add_case(study, &table, sizes[i], log);
-        free(sizes);
-    }
-    csv_free(&table);
-    return status == STATUS_OK ? STATUS_OK : error_within(err, "%s", path);
+        log->side = (size_t)(rows.side - study->sides);
+    free(sizes);
+    free(rows.values);
+    return status;
 }
 
 void study_log_free(study_log_t *log) {
@@ -256,17 +304,12 @@ status_t results_write_timings_csv(const record_t *run, const char *path, error_
 
 /* ---- of the study ---------------------------------------------------------------------------- */
 
-/* What the case lacks, an older run for example, is as there. */
-bool study_is_setup(const study_t *study, const case_t *spec) {
-    bool same = strcmp(spec->dtype, study->dtype) == 0;
-    for (size_t i = 0; i < study->n_settings && same; i++) {
-        const char *name = study->settings[i][0], *choice = case_technique(spec, name);
-        const value_t *param = case_param(spec, name);
-        char *value = param != NULL ? value_text(param) : mem_text(choice);
-        same = value == NULL || strcmp(value, study->settings[i][1]) == 0;
-        free(value);
-    }
-    return same;
+/* An id shows the differences from the defaults: workload, engine, variant, size. */
+bool study_is_setup(const case_t *spec) {
+    text_list_t parts = text_split(spec->id, '/');
+    const bool is = parts.n == 4;
+    text_list_free(&parts);
+    return is;
 }
 
 typedef struct row {
@@ -291,8 +334,7 @@ static row_t *rows_of(const study_t *study, const study_side_t *side, const reco
         const int64_t size = case_param_int(spec, study->size_param, -1);
         if (result->status == CASE_OK && strcmp(spec->workload, study->workload) == 0 &&
             strcmp(spec->engine, side->engine) == 0 && strcmp(spec->device, device) == 0 &&
-            fnmatch(side->pattern, spec->variant, 0) == 0 && size > 0 &&
-            study_is_setup(study, spec))
+            strcmp(side->variant, spec->variant) == 0 && size > 0 && study_is_setup(spec))
             rows[(*n)++] = (row_t){size, result};
     }
     qsort(rows, *n, sizeof *rows, by_size);
@@ -327,9 +369,9 @@ status_t study_csv_write(const study_t *study, const record_t *run, error_t *err
         size_t size, n;
         bool has_rows = false;
         FILE *out = open_memstream(&text, &size);
-        for (size_t i = 0; i < side->n; i++)
-            fprintf(out, "%s%s", i > 0 ? "," : "", side->columns[i]);
-        fputc('\n', out);
+        char *header = header_of(side);
+        fprintf(out, "%s\n", header);
+        free(header);
         row_t *rows = rows_of(study, side, run, "cuda", &n);
         if (n == 0 && !case_engine_is_built_in(side->engine)) {
             free(rows);

@@ -225,7 +225,7 @@ void run_unlock(run_lock_t *lock) {
 static bool is_result(const char *line, size_t length) {
     case_result_t result;
     error_t ignored = ERROR_INIT;
-    if (result_from_text(line, length, NULL, &result, &ignored) != STATUS_OK)
+    if (result_from_text(line, length, &result, &ignored) != STATUS_OK)
         return false;
     result_free(&result);
     return true;
@@ -353,8 +353,7 @@ status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
 static bool is_of_pass(const char *line, size_t length, uint64_t passes) {
     case_result_t result;
     error_t ignored = ERROR_INIT;
-    const text_list_t no_phases = {0};
-    if (result_from_text(line, length, &no_phases, &result, &ignored) != STATUS_OK)
+    if (result_from_text(line, length, &result, &ignored) != STATUS_OK)
         return false;
     const bool found = result.pass > 0 && (passes >> (result.pass - 1) & 1) != 0;
     result_free(&result);

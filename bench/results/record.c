@@ -12,13 +12,6 @@
 
 /* ==== do lines fit together? ================================================================== */
 
-/* What not every reader asks of lines. */
-typedef struct record_checks {
-    bool units; /* times in PHASE_UNIT: readers that compare say themselves that they are not */
-    bool
-        passes; /* of a finished run all passes: resuming it measures them, merging it counts them */
-} record_checks_t;
-
 /* Do the lines of a run fit together, and to its run.json? See record.h. */
 
 static status_t refuse(const record_t *run, const case_result_t *line, error_t *err) {
@@ -80,28 +73,17 @@ static status_t check_algorithm(const record_t *run, const case_result_t *line, 
     return STATUS_OK;
 }
 
-static status_t check_units(const case_result_t *line, error_t *err) {
-    for (size_t i = 0; i < line->n_phases; i++)
-        if (strcmp(line->phases[i].unit, PHASE_UNIT) != 0)
-            return error_set(err, STATUS_USAGE,
-                             "\"phases.%s.unit\" is \"%s\", expected " PHASE_UNIT,
-                             line->phases[i].name, line->phases[i].unit);
-    return STATUS_OK;
-}
-
 /* Its own worker calls a device as it likes. */
 static bool names_device(const case_t *spec) {
     return case_engine_is_built_in(spec->engine) || strcmp(spec->engine, "pytorch") == 0 ||
            strcmp(spec->engine, "jax") == 0;
 }
 
-static status_t check_line(const record_t *run, const case_result_t *line, bool units,
-                           error_t *err) {
+static status_t check_line(const record_t *run, const case_result_t *line, error_t *err) {
     TRY(check_pass(run, line, err));
     if (names_device(&line->spec) && line->n_phases > 0)
         TRY(check_device(run, line, err));
-    TRY(check_algorithm(run, line, err));
-    return units ? check_units(line, err) : STATUS_OK;
+    return check_algorithm(run, line, err);
 }
 
 /* ---- lines of a case ------------------------------------------------------------------------- */
@@ -215,14 +197,14 @@ static status_t check_case(const record_t *run, const case_result_t *const *line
     return error_within(err, "%s/" JOURNAL ": %s", run->folder, lines[0]->spec.id);
 }
 
-/* Refuse lines that do not fit together, or to run.json. */
-/* In the order of the file, so that the first line that does not fit is named. */
-static status_t record_check(const record_t *run, const record_checks_t *asked, error_t *err) {
+/* Refuse lines that do not fit together, or to run.json: in the order of the file, so that the first is named. With
+ * `passes`, a finished run has all of them: resuming it measures those that it lacks, merging it counts them. */
+static status_t record_check(const record_t *run, bool passes, error_t *err) {
     const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
     status_t status = STATUS_OK;
     for (size_t i = 0; i < run->n_cases && status == STATUS_OK; i++) {
         order[i] = &run->cases[i];
-        if (check_line(run, order[i], asked->units, err) != STATUS_OK)
+        if (check_line(run, order[i], err) != STATUS_OK)
             status = refuse(run, order[i], err);
     }
     if (status == STATUS_OK && run->n_cases > 0)
@@ -231,7 +213,7 @@ static status_t record_check(const record_t *run, const record_checks_t *asked, 
         for (next = first + 1; next < run->n_cases; next++)
             if (strcmp(order[next]->spec.id, order[first]->spec.id) != 0)
                 break;
-        status = check_case(run, order + first, next - first, asked->passes, err);
+        status = check_case(run, order + first, next - first, passes, err);
     }
     free(order);
     return status;
@@ -471,7 +453,7 @@ static status_t check_lines(record_t *run, const line_list_t *lines, const char 
             run->n_dropped_lines++;
             continue;
         }
-        if (result_from_text(line->text, line->length, NULL, &again, err) == STATUS_OK)
+        if (result_from_text(line->text, line->length, &again, err) == STATUS_OK)
             result_free(&again);
         return error_within(err, "%s:%zu", path, line->number);
     }
@@ -479,8 +461,7 @@ static status_t check_lines(record_t *run, const line_list_t *lines, const char 
 }
 
 /* A full sweep has thousands of long lines: parse them on all cores. */
-static status_t load_lines(record_t *run, const char *path, const text_list_t *phases, hash_t *hash,
-                           error_t *err) {
+static status_t load_lines(record_t *run, const char *path, hash_t *hash, error_t *err) {
     char *data;
     size_t size;
     TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
@@ -489,7 +470,7 @@ static status_t load_lines(record_t *run, const char *path, const text_list_t *p
     for (size_t i = 0; i < lines.n; i++) {
         line_t *line = &lines.items[i];
         error_t ignored = ERROR_INIT; /* check_lines() reports the first error */
-        line->status = result_from_text(line->text, line->length, phases, &line->result, &ignored);
+        line->status = result_from_text(line->text, line->length, &line->result, &ignored);
     }
     status_t status = check_lines(run, &lines, path, err);
     if (status == STATUS_OK) {
@@ -509,7 +490,7 @@ static status_t load_lines(record_t *run, const char *path, const text_list_t *p
 }
 
 /* A resumed run may have a gzipped journal, and a plain one with later results. */
-static status_t load_journals(record_t *run, const text_list_t *phases, error_t *err) {
+static status_t load_journals(record_t *run, error_t *err) {
     static const char *const NAMES[] = {JOURNAL_GZIP, JOURNAL};
     bool found = false;
     status_t status = STATUS_OK;
@@ -518,7 +499,7 @@ static status_t load_journals(record_t *run, const text_list_t *phases, error_t 
         char *path = fs_join(run->folder, NAMES[i]);
         if (fs_exists(path)) {
             found = true;
-            status = load_lines(run, path, phases, hash, err);
+            status = load_lines(run, path, hash, err);
         }
         free(path);
     }
@@ -531,15 +512,13 @@ static status_t load_journals(record_t *run, const text_list_t *phases, error_t 
     return status;
 }
 
-static status_t load(const char *folder, const text_list_t *phases, bool join, record_t *run,
-                     error_t *err) {
+static status_t load(const char *folder, bool join, record_t *run, error_t *err) {
     *run = (record_t){0};
     status_t status = record_read_header(folder, run, err);
     if (status == STATUS_OK)
-        status = load_journals(run, phases, err);
+        status = load_journals(run, err);
     if (status == STATUS_OK)
-        status =
-            record_check(run, &(record_checks_t){.units = phases == NULL, .passes = join}, err);
+        status = record_check(run, join, err);
     if (status != STATUS_OK)
         record_free(run);
     else if (join)
@@ -547,17 +526,12 @@ static status_t load(const char *folder, const text_list_t *phases, bool join, r
     return status;
 }
 
-status_t record_load_phases(const char *folder, const text_list_t *phases, record_t *run,
-                            error_t *err) {
-    return load(folder, phases, true, run, err);
-}
-
 status_t record_load(const char *folder, record_t *run, error_t *err) {
-    return load(folder, NULL, true, run, err);
+    return load(folder, true, run, err);
 }
 
 status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
-    return load(folder, NULL, false, run, err);
+    return load(folder, false, run, err);
 }
 
 /* ---- what time was spent on ------------------------------------------------------------------ */

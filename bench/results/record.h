@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "model/environment.h"
 #include "model/result.h"
-#include "stats/estimate.h"
+#include "stats/spent.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -57,16 +57,11 @@ typedef struct record {
 status_t record_load(const char *folder, record_t *run, error_t *err);
 /* The same, with a result per pass of a case. */
 status_t record_load_passes(const char *folder, record_t *run, error_t *err);
-/* The same for a reader that needs only these phases (NULL: all), in a fraction of the time and
- * memory: others may be left out. */
-status_t record_load_phases(const char *folder, const text_list_t *phases, record_t *run,
-                            error_t *err);
 /* The schema number in run.json; other keys are ignored. */
 status_t record_read_schema(const char *folder, long long *schema, error_t *err);
 void record_free(record_t *run);
-/* Several by record_load_phases(); what is incomplete is said on stderr. On failure there is nothing to free. */
-status_t records_load(const char *const *folders, size_t n, const text_list_t *phases,
-                      record_t **runs, error_t *err);
+/* Several; what is incomplete is said on stderr. On failure there is nothing to free. */
+status_t records_load(const char *const *folders, size_t n, record_t **runs, error_t *err);
 void records_free(record_t *runs, size_t n);
 /* The case after `after` (NULL: the first), in the order of the run; NULL at the end. */
 const case_result_t *record_next(const record_t *run, const case_result_t *after);

@@ -9,23 +9,19 @@
 enum { STUDY_MOST_COLUMNS = 8, STUDY_SIDES = 2 };
 
 typedef struct study_side {
-    const char *file, *engine;
-    const char *variant; /* of the cases that are read */
-    const char *pattern; /* of the variants that are written, as for the shell */
-    size_t n;            /* columns: the size, phases, the total */
-    const char *columns[STUDY_MOST_COLUMNS], *phases[STUDY_MOST_COLUMNS];
+    char *file, *engine, *variant;
+    size_t n; /* columns: the size, phases, the total */
+    char *columns[STUDY_MOST_COLUMNS], *phases[STUDY_MOST_COLUMNS]; /* "H2D", "h2d" */
 } study_side_t;
 
-/* The study that a workload reproduces. */
+/* The study that a workload reproduces, with all but the size at the workload's defaults. */
 typedef struct study {
     const char *workload, *size_param, *dtype;
-    const char *const (*settings)[2]; /* parameters and techniques with their values there */
-    size_t n_settings;
     study_side_t sides[STUDY_SIDES];
 } study_t;
 
 /* Is the case set up as there? The variant does not matter. */
-bool study_is_setup(const study_t *study, const case_t *spec);
+bool study_is_setup(const case_t *spec);
 
 /* Write both logs into the run's folder, each if it has rows. PyTorch's cases are those on the GPU, or on the CPU
  * if there are none. */

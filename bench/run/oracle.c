@@ -8,7 +8,10 @@
 bool run_oracle_of(const group_t *group, case_t *oracle) {
     const workload_t *workload = group->workload;
     const char *engine, *variant;
-    if (workload->pytorch_oracle != NULL) {
+    if (workload->c_oracle != NULL) {
+        engine = "cpu";
+        variant = workload->c_oracle;
+    } else if (workload->pytorch_oracle != NULL) {
         engine = "pytorch";
         variant = workload->pytorch_oracle;
     } else if (workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0) {
@@ -31,18 +34,27 @@ bool run_oracle_of(const group_t *group, case_t *oracle) {
     return true;
 }
 
+/* What a function of reference.py makes, its process does: also beside a reference in C. */
+static void take_maker(case_t *oracle) {
+    const workload_t *workload = workload_find(oracle->workload);
+    if (workload->c_oracle == NULL || !made_inputs_exist(oracle->workload, MADE_BY_FUNCTION))
+        return;
+    free(oracle->engine);
+    free(oracle->variant);
+    oracle->engine = mem_text("pytorch");
+    oracle->variant = mem_text(workload->pytorch_oracle);
+}
+
 status_t run_make_inputs(run_t *run, const case_t *spec, made_inputs_t *made, error_t *err) {
     const group_t group = {
         .workload = workload_find(spec->workload), .cases = (case_t *)spec, .n = 1};
-    case_t oracle;
+    AUTO(case_free) case_t oracle = {0};
     worker_link_t *worker;
     *made = (made_inputs_t){0};
-    if (!made_inputs_exist(spec->workload) || !run_oracle_of(&group, &oracle))
+    if (!made_inputs_exist(spec->workload, MADE_ALL) || !run_oracle_of(&group, &oracle))
         return STATUS_OK;
-    status_t status = workers_find(&run->workers, &oracle, ORACLE, &worker, err);
-    if (status == STATUS_OK)
-        status = made_inputs_open(&oracle, worker, run->settings.seed, run->settings.timeout_s,
-                                  made, err);
-    case_free(&oracle);
-    return status;
+    take_maker(&oracle);
+    TRY(workers_find(&run->workers, &oracle, ORACLE, &worker, err));
+    return made_inputs_open(&oracle, worker, run->settings.seed, run->settings.timeout_s, made,
+                            err);
 }

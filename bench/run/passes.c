@@ -45,7 +45,7 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
     measure.least_passes = run_least_passes(run);
     measure.time_limit_s = 2;
     const workload_t *workload = workload_find(what->workload);
-    case_t spec = run_calibration_case(what->workload, what->variant);
+    AUTO(case_free) case_t spec = run_calibration_case(what->workload, what->variant);
     case_add_param(&spec, what->param, &(value_t){.kind = VALUE_INT, .integer = what->value});
     workload_complete(workload, &spec);
     const group_t group = {.workload = workload,
@@ -54,13 +54,11 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
                            .n = 1,
                            .measure = &measure};
     run->progress.total++;
-    char *name = mem_format("calibration %zu of %d: %s", index + 1, N_CALIBRATIONS, spec.id);
-    progress_step(&run->progress, STEP_CALIBRATE, "", 1, name);
-    free(name);
+    AUTO_FREE char *name =
+        mem_format("calibration %zu of %d: %s", index + 1, N_CALIBRATIONS, spec.id);
+    progress_step(&run->progress, name);
     note_before(run, &spec, &run->calibrations[index]);
-    status_t status = run_measure(run, &group, err);
-    case_free(&spec);
-    return status;
+    return run_measure(run, &group, err);
 }
 
 status_t run_calibrate(run_t *run, error_t *err) {
@@ -78,8 +76,6 @@ status_t run_calibrate(run_t *run, error_t *err) {
         const bool has_size = ALL[i].value > 0 || strcmp(ALL[i].param, "bytes") != 0;
         if (possible && has_size)
             TRY(calibrate_with(run, i, &ALL[i], err));
-        else
-            estimate_skip(&run->progress.estimate, STEP_CALIBRATE, "", 1);
     }
     return STATUS_OK;
 }
@@ -112,28 +108,26 @@ static size_t end_processes(run_t *run, worker_link_t **links) {
 
 /* End all workers but the oracle's, unless nothing was measured in them. */
 static void run_end_processes(run_t *run) {
-    worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
+    AUTO_FREE worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
     end_processes(run, links);
-    free(links);
 }
 
 /* All at once, as their imports take seconds. */
 static void replace_processes(run_t *run) {
-    worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
+    AUTO_FREE worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
     const size_t n = end_processes(run, links);
     const spent_on_t before = spent_switch(&run->spent, SPENT_START);
     worker_links_start(links, n, run->options->timeout_s);
     spent_switch(&run->spent, before);
     for (size_t i = 0; i < n; i++)
         contender_note_contexts(&run->spent, links[i]);
-    free(links);
 }
 
 void run_start_pass(run_t *run, unsigned pass) {
-    char *passes = run_passes_text(run), *what = mem_format("pass %u of %s", pass, passes);
-    progress_step(&run->progress, STEP_START, "", 1, what);
-    free(what);
-    free(passes);
+    AUTO_FREE char *passes = run_passes_text(run),
+                   *what = mem_format("pass %u of %s", pass, passes);
+    progress_step(&run->progress, what);
+    progress_pass(&run->progress);
     replace_processes(run);
     run->settings.pass = pass;
 }
@@ -167,10 +161,9 @@ status_t run_end_pass(run_t *run, error_t *err) {
     if (*run->interrupted || is_from_elsewhere(run))
         return STATUS_OK;
     environment_t *facts = run_pass_facts(run);
-    char *used = cores_take_used(&run->cores);
+    AUTO_FREE char *used = cores_take_used(&run->cores);
     if (used[0] != '\0') /* else no worker was placed */
         environment_set(facts, "cores", used);
-    free(used);
     if (environment_get(facts, "gpu") == NULL) /* a Python worker found it */
         environment_set(facts, "gpu", environment_get(&run->here, "gpu.uuid"));
     if (environment_get(facts, "finished") == NULL) { /* else it was complete before --resume */
@@ -291,13 +284,12 @@ static bool is_tuned(run_t *run, const group_t *group, size_t i) {
     error_t ignored = ERROR_INIT; /* the passes will report it */
     if (group->states[i].untuned)
         return false;
-    char *role = trial_role(run, i);
+    AUTO_FREE char *role = trial_role(run, i);
     const bool tuned = !case_engine_is_built_in(spec->engine) &&
                        workers_find(&run->workers, spec, role, &worker, &ignored) == STATUS_OK &&
                        worker_link_start(worker, run->options->timeout_s, &ignored) == STATUS_OK &&
                        open_request_is_tuned(worker->hello, spec);
     group->states[i].untuned = !tuned;
-    free(role);
     return tuned;
 }
 
@@ -308,9 +300,6 @@ static status_t add_tuned(trial_t *trial, const group_t *group, unsigned draw, e
         const bool drawn = (state->drawn >> (draw - 1) & 1) != 0;
         if (drawn || state->finished != 0 || state->dropped || !is_tuned(run, group, i))
             continue;
-        if (state->drawn == 0) /* the same are drawn again */
-            estimate_expect(&run->progress.estimate, STEP_DRAW, "",
-                            group->measure->draws + 1 - draw);
         TRY(trial_add(trial, run, group, i, err));
         run->progress.total++;
     }
@@ -320,14 +309,11 @@ static status_t add_tuned(trial_t *trial, const group_t *group, unsigned draw, e
 static status_t draw_group(run_t *run, const group_t *group, unsigned draw, error_t *err) {
     trial_t trial = trial_make(run, group, group->n);
     run->settings.measure = stopping_share(group->measure);
-    char *what = mem_format("draw %u of %u, %s", draw, group->measure->draws, trial.name);
-    progress_step(&run->progress, STEP_OTHER, "", 1, what);
+    AUTO_FREE char *what = mem_format("draw %u of %u, %s", draw, group->measure->draws, trial.name);
+    progress_step(&run->progress, what);
     status_t status = add_tuned(&trial, group, draw, err);
-    if (status == STATUS_OK && trial.n > 0) {
-        progress_step(&run->progress, STEP_DRAW, "", trial.n, what);
+    if (status == STATUS_OK && trial.n > 0)
         status = trial_measure(&trial, false, err);
-    }
-    free(what);
     trial_free(&trial);
     return status;
 }
@@ -350,6 +336,7 @@ typedef struct compilation {
     unsigned draw;
     worker_link_t *worker; /* that compiles it now */
     json_t *request;
+    made_inputs_t made; /* what it reads meanwhile */
 } compilation_t;
 
 static compilation_t *find_compilations(run_t *run, unsigned most, size_t *n) {
@@ -370,31 +357,39 @@ static compilation_t *find_compilations(run_t *run, unsigned most, size_t *n) {
     return found;
 }
 
+static void set_inputs(run_t *run, compilation_t *job) {
+    made_reader_t reader = {0};
+    error_t ignored = ERROR_INIT;
+    if (run_make_inputs(run, job->spec, &job->made, &ignored) == STATUS_OK &&
+        made_inputs_fit(&job->made, MADE_ALL, &ignored) == STATUS_OK &&
+        made_inputs_have(&job->made, MADE_ALL, 0, job->worker, &reader, &ignored) == STATUS_OK)
+        open_request_set_inputs(job->request, &job->made, &reader);
+}
+
 /* What fails is compiled by its draw, which reports it. */
 static bool begin(run_t *run, compilation_t *job, size_t lane) {
-    char *role = mem_format("lane%zu", lane);
+    AUTO_FREE char *role = mem_format("lane%zu", lane);
     const double timeout_s = run->options->timeout_s;
     error_t ignored = ERROR_INIT;
     bool is_sent =
         workers_find(&run->workers, job->spec, role, &job->worker, &ignored) == STATUS_OK &&
         worker_link_start(job->worker, timeout_s, &ignored) == STATUS_OK;
-    free(role);
     if (!is_sent)
         return false;
     job->request = open_request_make(job->spec, NULL, run->settings.seed, false);
     open_request_set_cache(job->request, run->settings.compiled, job->draw);
     open_request_without_results(job->request, job->worker->hello);
+    set_inputs(run, job);
     return worker_link_send(job->worker, job->request, timeout_s, &ignored) == STATUS_OK;
 }
 
 static void end(run_t *run, compilation_t *job) {
     error_t ignored = ERROR_INIT;
-    json_t *answer = NULL, *closed = NULL;
+    json_auto_t *answer = NULL, *closed = NULL;
     if (worker_link_receive(job->worker, job->request, &answer, &ignored) == STATUS_OK)
         worker_link_ask(job->worker, json_pack("{s:s, s:s}", "op", "close", "id", job->spec->id),
                         run->options->timeout_s, &closed, &ignored);
-    json_decref(answer);
-    json_decref(closed);
+    made_inputs_free(&job->made);
 }
 
 typedef struct lanes {
@@ -425,9 +420,8 @@ static void compile_side_by_side(run_t *run, compilation_t *jobs, size_t n, size
     worker_link_t *links[LANES_MOST];
     size_t at[LANES_MOST], n_busy, n_done = 0;
     while ((n_busy = fill(run, &lanes, &next, jobs + n, links, at)) > 0) {
-        char *what = mem_format("compiling side by side, %zu of %zu", n_done, n);
-        progress_step(&run->progress, STEP_OTHER, "", 1, what);
-        free(what);
+        AUTO_FREE char *what = mem_format("compiling side by side, %zu of %zu", n_done, n);
+        progress_step(&run->progress, what);
         const size_t i = worker_links_await(links, n_busy);
         if (i == n_busy)
             break; /* interrupted */
@@ -443,12 +437,12 @@ static void compile_side_by_side(run_t *run, compilation_t *jobs, size_t n, size
 static void compile_other_draws(run_t *run, unsigned most) {
     const size_t n_lanes = run->cores.n < LANES_MOST ? run->cores.n : LANES_MOST;
     size_t n = 0, n_links = 0;
-    worker_link_t **links = NULL;
+    AUTO_FREE worker_link_t **links = NULL;
     if (n_lanes < 2 || run->options->isolate || run->settings.compiled == NULL)
         return;
-    compilation_t *jobs = find_compilations(run, most, &n);
+    AUTO_FREE compilation_t *jobs = find_compilations(run, most, &n);
     const spent_on_t before = spent_switch(&run->spent, SPENT_COMPILE);
-    char *file = n > 0 ? fs_join(run->workers.scratch, "turns") : mem_text("");
+    AUTO_FREE char *file = n > 0 ? fs_join(run->workers.scratch, "turns") : mem_text("");
     setenv(TURNS, file, 1);
     compile_side_by_side(run, jobs, n, n_lanes);
     unsetenv(TURNS);
@@ -456,13 +450,11 @@ static void compile_other_draws(run_t *run, unsigned most) {
         if (jobs[i].worker != NULL)
             worker_links_add(&links, &n_links, jobs[i].worker);
         json_decref(jobs[i].request);
+        made_inputs_free(&jobs[i].made);
     }
     worker_links_stop(links, n_links);
     free(guard_restore(run->settings.guard, NULL));
     spent_switch(&run->spent, before);
-    free(file);
-    free(links);
-    free(jobs);
 }
 
 /* ---- one after another ------------------------------------------------------------------------- */

@@ -87,10 +87,9 @@ static status_t run_lock_clocks(run_t *run, error_t *err) {
     const char *reason = status == STATUS_OK ? NULL : why.text;
     TRY(compare_with_before(run, before_mhz, reason, err));
     note_lock(run, asked_mhz, run->clock_lock.mhz, reason);
-    char *sentence = lock_clocks_sentence(env);
+    AUTO_FREE char *sentence = lock_clocks_sentence(env);
     progress_note(&run->progress, "%s%s", sentence,
                   reason != NULL ? "; continuing with the clock unlocked" : "");
-    free(sentence);
     return STATUS_OK;
 }
 
@@ -125,10 +124,8 @@ static char *default_folder(const run_t *run) {
     time_t now = time(NULL);
     struct tm local;
     strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    char *project = folders_project(run->options->root);
-    char *folder = mem_format("%s/results/%s-%s", project, run->sweeps[0].name, text);
-    free(project);
-    return folder;
+    AUTO_FREE char *project = folders_project(run->options->root);
+    return mem_format("%s/results/%s-%s", project, run->sweeps[0].name, text);
 }
 
 static void describe_folder(run_t *run) {
@@ -160,9 +157,8 @@ static void describe_workloads(run_t *run) {
         const description_t *found = described_find(run->sweeps[i].workload->name);
         if (found == NULL)
             continue;
-        char *key = mem_format("operators.%s", run->sweeps[i].workload->name);
+        AUTO_FREE char *key = mem_format("operators.%s", run->sweeps[i].workload->name);
         environment_set(&run->here, key, found->hash);
-        free(key);
     }
 }
 
@@ -173,9 +169,8 @@ static void describe_machine(run_t *run) {
     if (run_may_fork(run))
         environment_set(&run->here, "measure.processes", run_forks(run) ? "forked" : "fresh");
     if (run->options->devices != NULL) {
-        char *devices = mem_format("%s at once", run->options->devices);
+        AUTO_FREE char *devices = mem_format("%s at once", run->options->devices);
         environment_set(&run->here, "measure.devices", devices);
-        free(devices);
     }
     describe_program(run);
     describe_workloads(run);
@@ -263,9 +258,8 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
     TRY(fs_make_folders(run->folder, err));
     TRY(run_lock(run->folder, &run->folder_lock, err));
     /* Under the lock: a concurrent run may have written it in the meantime. */
-    char *header = fs_join(run->folder, "run.json");
+    AUTO_FREE char *header = fs_join(run->folder, "run.json");
     run->resumed = fs_exists(header);
-    free(header);
     if (run->resumed && !run->options->resume)
         return error_set(err, STATUS_USAGE,
                          "%s already holds a run: continue it with --resume, or choose another "
@@ -291,15 +285,14 @@ status_t run_begin(run_t *run, error_t *err) {
         worker_link_stop(run->workers.items[i]); /* contenders get others */
     if (run->resumed)
         TRY(run_resume_here(run, are_left, err));
-    char *other = environment_other_source(&run->here);
+    AUTO_FREE char *other = environment_other_source(&run->here);
     if (other != NULL)
         progress_note(&run->progress, "%s; make builds bench anew", other);
-    free(other);
     environment_add(&run->record.environment, &run->here);
     fs_remove_orphans(run->folder);
     run_make_states(run);
     note_lost_draws(run);
-    run_expect_steps(run);
+    run->progress.is_open = run_least_passes(run) < run_passes(run);
     record_declare_all(&run->record);
     TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
@@ -323,12 +316,11 @@ static void copy_facts(environment_t *env, const char *prefix, const json_t *obj
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)object, name, value) {
-        char *key = mem_format("%s.%s", prefix, name);
+        AUTO_FREE char *key = mem_format("%s.%s", prefix, name);
         if (json_is_string(value))
             environment_set(env, key, json_string_value(value));
         else if (json_is_number(value))
             environment_set_number(env, key, json_number_value(value));
-        free(key);
     }
 }
 
@@ -357,16 +349,14 @@ void run_note_workers(run_t *run) {
         /* Without CUDA cases, PyTorch describes the GPU. */
         if (kind != NULL && strcmp(kind, "cuda") == 0 && environment_get(env, "gpu.name") == NULL)
             copy_facts(env, "gpu", device);
-        char *prefix = mem_format("workers.%s", link->label);
+        AUTO_FREE char *prefix = mem_format("workers.%s", link->label);
         if (run->options->isolate)
             leave_out_role(prefix);
         leave_out_part(prefix);
         copy_facts(env, prefix, versions);
-        free(prefix);
         if (link->unforked != NULL) {
-            char *key = mem_format("unforked.%s", link->label);
+            AUTO_FREE char *key = mem_format("unforked.%s", link->label);
             environment_set(env, key, link->unforked);
-            free(key);
         }
         const json_t *torch = json_object_get(versions, "torch");
         if (json_is_string(torch))
@@ -416,19 +406,18 @@ static char *hidden_folder(const run_t *run) {
 
 static void find_walls(run_t *run) {
     isolation_t *isolation = &run->isolation;
-    char *none = NULL;
+    AUTO_FREE char *none = NULL;
     isolation->walls = walls_find();
     isolation->hidden = hidden_folder(run);
     isolation->compiled = run->compiled;
     if (isolation->walls.kind == WALLS_NONE)
         none = mem_format("none: %s", isolation->walls.detail);
     environment_set(&run->here, "measure.isolate", none != NULL ? none : isolation->walls.detail);
-    free(none);
 }
 
 status_t run_survey(run_t *run, error_t *err) {
     const run_options_t *options = run->options;
-    progress_step(&run->progress, STEP_OTHER, "", 1, "looking at the machine");
+    progress_step(&run->progress, "looking at the machine");
     if (options->isolate)
         find_walls(run);
     run->workers = (workers_t){.root = options->root,
@@ -463,10 +452,9 @@ status_t run_survey(run_t *run, error_t *err) {
     if (link != NULL)
         note_gpu(run, link);
     device_rates_from_facts(&run->here, &run->rates);
-    char *cpus = cores_text(run->cores.allowed, run->cores.n);
+    AUTO_FREE char *cpus = cores_text(run->cores.allowed, run->cores.n);
     if (run->cores.n > 0) /* else it uses the cores of the other build's side */
         environment_set(&run->here, "host.cpus", cpus);
-    free(cpus);
     return STATUS_OK;
 }
 
@@ -523,7 +511,7 @@ static void note_rates(run_t *run, const record_t *finished) {
 
 status_t run_close(run_t *run, error_t *err) {
     char now[32];
-    record_t finished;
+    AUTO(record_free) record_t finished = {0};
     progress_end(&run->progress);
     error_t changed = ERROR_INIT;
     if (journal_check(&run->journal, &changed) != STATUS_OK)
@@ -537,9 +525,8 @@ status_t run_close(run_t *run, error_t *err) {
         run->record.finished = mem_text(clock_timestamp(now));
         fs_remove_marked(run->compiled, "../cases.jsonl", NULL);
     }
-    status_t status = results_write_derived(&finished, workload_study(), err);
+    status_t status = results_write_derived(&finished, workload_study(&finished), err);
     if (status == STATUS_OK)
         record_close(&run->record, &finished);
-    record_free(&finished);
     return status == STATUS_OK ? record_write_header(&run->record, err) : status;
 }

@@ -20,12 +20,25 @@ case_t run_calibration_case(const char *workload, const char *variant) {
 
 static status_t add_calibration(run_t *run, const compile_options_t *compile, const char *workload,
                                 const char *variant, error_t *err) {
-    case_t spec = run_calibration_case(workload, variant);
+    AUTO(case_free) case_t spec = run_calibration_case(workload, variant);
     workload_complete(workload_find(workload), &spec);
     size_t index;
-    status_t status = compile_add(compile, &spec, run->arch, &run->programs, &index, err);
-    case_free(&spec);
-    return status;
+    return compile_add(compile, &spec, run->arch, &run->programs, &index, err);
+}
+
+static bool is_in_c(const case_t *spec) {
+    return workload_is_in_c(workload_find(spec->workload), spec->engine);
+}
+
+/* A reference in C. */
+static status_t add_oracle(run_t *run, const compile_options_t *compile, const sweep_t *sweep,
+                           const case_t *spec, error_t *err) {
+    const group_t group = {.workload = sweep->workload, .cases = (case_t *)spec, .n = 1};
+    AUTO(case_free) case_t oracle = {0};
+    size_t index;
+    if (sweep->workload->c_oracle == NULL || !run_oracle_of(&group, &oracle))
+        return STATUS_OK;
+    return compile_add(compile, &oracle, run->arch, &run->programs, &index, err);
 }
 
 static status_t add_programs(run_t *run, const compile_options_t *compile, error_t *err) {
@@ -37,10 +50,12 @@ static status_t add_programs(run_t *run, const compile_options_t *compile, error
         TRY(add_calibration(run, compile, "device", "01_read", err));
     }
     for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++)
-            if (run->arch != NULL || strcmp(run->sweeps[s].cases[i].engine, ENGINE_C) == 0)
-                status = compile_add(compile, &run->sweeps[s].cases[i], run->arch, &run->programs,
-                                     &index, err);
+        for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
+            const case_t *spec = &run->sweeps[s].cases[i];
+            status = add_oracle(run, compile, &run->sweeps[s], spec, err);
+            if (status == STATUS_OK && (run->arch != NULL || is_in_c(spec)))
+                status = compile_add(compile, spec, run->arch, &run->programs, &index, err);
+        }
     return status;
 }
 
@@ -74,7 +89,7 @@ static void compile_refill(run_t *run, compile_options_t compile) {
 /* nvcc where there is no NVRTC; without both, cases of engine cuda are skipped. */
 static void find_cuda_compiler(run_t *run, compile_options_t *compile) {
     error_t why = ERROR_INIT, ignored = ERROR_INIT;
-    char *described = NULL;
+    AUTO_FREE char *described = NULL;
     if (compile_describe(compile, &described, &why) != STATUS_OK &&
         compile->compiler == COMPILER_NVRTC) {
         compile->compiler = COMPILER_NVCC;
@@ -87,7 +102,6 @@ static void find_cuda_compiler(run_t *run, compile_options_t *compile) {
         return;
     }
     environment_set(&run->here, "versions.cuda_compiler", described);
-    free(described);
 }
 
 status_t run_compile(run_t *run, error_t *err) {
@@ -100,7 +114,7 @@ status_t run_compile(run_t *run, error_t *err) {
         find_cuda_compiler(run, &compile);
     if (run->programs.n == 0)
         return STATUS_OK;
-    progress_step(&run->progress, STEP_OTHER, "", 1, "compile");
+    progress_step(&run->progress, "compile");
     if (run->arch != NULL && !compile.without_cuda)
         compile_refill(run, compile);
     return compile_all(&compile, &run->programs, err);
@@ -109,7 +123,7 @@ status_t run_compile(run_t *run, error_t *err) {
 status_t run_find_program(run_t *run, const case_t *spec, const program_t **program, error_t *err) {
     size_t index = (size_t)-1, n = run->programs.n;
     *program = NULL;
-    if ((strcmp(spec->engine, "cuda") != 0 && strcmp(spec->engine, ENGINE_C) != 0) ||
+    if ((strcmp(spec->engine, "cuda") != 0 && !is_in_c(spec)) ||
         workload_is_cuda_builtin(workload_find(spec->workload), spec->variant))
         return STATUS_OK;
     const compile_options_t options = {.root = run->options->root};
@@ -147,7 +161,7 @@ static const case_t **choose_cases(run_t *run, error_t *err) {
                 free(chosen);
                 return NULL;
             }
-            if (program == NULL || program->status != PROGRAM_OK)
+            if (program == NULL || program->status != PROGRAM_OK || is_in_c(spec))
                 continue;
             size_t at = (size_t)(program - run->programs.items);
             if (chosen[at] == NULL || work_of(spec) < work_of(chosen[at]))
@@ -158,18 +172,15 @@ static const case_t **choose_cases(run_t *run, error_t *err) {
 
 static status_t keep_log(run_t *run, const program_t *program, const char *tool,
                          const sanitize_output_t *output, error_t *err) {
-    char *folder = fs_join(run->folder, "logs");
-    char *path = mem_format("%s/sanitize-%s-%s-%.12s-%s.txt", folder, program->workload,
-                            program->variant, program->code_hash, tool);
-    status_t status = fs_make_folders(folder, err);
-    if (status == STATUS_OK)
-        status = fs_write_atomic(path, output->log, strlen(output->log), err);
-    if (status == STATUS_OK && !text_starts(output->verdict, "clean"))
+    AUTO_FREE char *folder = fs_join(run->folder, "logs");
+    AUTO_FREE char *path = mem_format("%s/sanitize-%s-%s-%.12s-%s.txt", folder, program->workload,
+                                      program->variant, program->code_hash, tool);
+    TRY(fs_make_folders(folder, err));
+    TRY(fs_write_atomic(path, output->log, strlen(output->log), err));
+    if (!text_starts(output->verdict, "clean"))
         progress_note(&run->progress, "%s of %s under compute-sanitizer: %s (%s)", tool,
                       output->example, output->verdict, path);
-    free(path);
-    free(folder);
-    return status;
+    return STATUS_OK;
 }
 
 /* Without a sanitizer (NULL) every verdict is "not run". */
@@ -187,9 +198,8 @@ static status_t run_tools(run_t *run, const sanitizer_t *sanitizer, const saniti
             text_list_add(&found->verdicts, "not run: no compute-sanitizer");
             continue;
         }
-        char *now = mem_format("%s of %s", tools[i], input->spec->id);
+        AUTO_FREE char *now = mem_format("%s of %s", tools[i], input->spec->id);
         progress_now(&run->progress, now);
-        free(now);
         sanitize_program(sanitizer, tools[i], input, &output);
         text_list_add(&found->verdicts, output.verdict);
         if (found->example == NULL)
@@ -204,23 +214,20 @@ static status_t run_tools(run_t *run, const sanitizer_t *sanitizer, const saniti
 /* Without inputs that it needs, its worker says so. */
 static status_t sanitize_one(run_t *run, const sanitizer_t *sanitizer, sanitize_input_t *input,
                              sanitize_t *found, error_t *err) {
-    made_inputs_t made;
+    AUTO(made_inputs_free) made_inputs_t made = {0};
     made_reader_t reader = {0};
     error_t ignored = ERROR_INIT;
     if (run_make_inputs(run, input->spec, &made, &ignored) == STATUS_OK &&
-        made_inputs_have(&made, 0, made.worker, &reader, &ignored) == STATUS_OK)
+        made_inputs_have(&made, MADE_BY_FUNCTION, 0, made.worker, &reader, &ignored) == STATUS_OK)
         input->inputs = made.folder;
-    const status_t status = run_tools(run, sanitizer, input, found, err);
-    made_inputs_free(&made);
-    return status;
+    return run_tools(run, sanitizer, input, found, err);
 }
 
 static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_t *sanitizer,
                              error_t *err) {
     const compile_options_t compile = {.root = run->options->root};
-    char *cache = compile_cache_folder(&compile);
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < run->programs.n && !*run->interrupted && status == STATUS_OK; i++) {
+    AUTO_FREE char *cache = compile_cache_folder(&compile);
+    for (size_t i = 0; i < run->programs.n && !*run->interrupted; i++) {
         sanitize_input_t input = {.spec = chosen[i],
                                   .program = &run->programs.items[i],
                                   .cache = cache,
@@ -228,16 +235,15 @@ static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_
                                   .device = run->options->device,
                                   .timeout_s = fmin(run->options->timeout_s, TIMEOUT_S)};
         if (chosen[i] != NULL)
-            status = sanitize_one(run, sanitizer, &input, &run->sanitized[i], err);
+            TRY(sanitize_one(run, sanitizer, &input, &run->sanitized[i], err));
     }
-    free(cache);
-    return status;
+    return STATUS_OK;
 }
 
 status_t run_sanitize(run_t *run, error_t *err) {
     if (!run->options->sanitize || run->arch == NULL || run->no_compiler != NULL)
         return STATUS_OK;
-    const case_t **chosen = choose_cases(run, err);
+    AUTO_FREE const case_t **chosen = choose_cases(run, err);
     if (chosen == NULL)
         return STATUS_FAILED;
     sanitizer_t sanitizer;
@@ -250,7 +256,6 @@ status_t run_sanitize(run_t *run, error_t *err) {
     status_t status = sanitize_all(run, chosen, found ? &sanitizer : NULL, err);
     if (found)
         sanitizer_free(&sanitizer);
-    free(chosen);
     return status;
 }
 

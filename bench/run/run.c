@@ -141,20 +141,18 @@ static void print_plan(run_t *state) {
         for (size_t i = 0; i < sweep->n_cases; i++, n++) {
             case_status_t status;
             const case_t *spec = &sweep->cases[i];
-            char *reason = run_drop_reason(state, spec, &status);
+            AUTO_FREE char *reason = run_drop_reason(state, spec, &status);
             if (reason == NULL && strcmp(spec->device, "cuda") == 0) /* its worker would decline */
                 reason = mem_text(state->no_gpu);
             const char *action = reason == NULL ? "run" : status == CASE_FAILED ? "fail" : "skip";
             fprintf(out, "%-8s %s%s%s\n", action, spec->id, reason != NULL ? "  — " : "",
                     reason != NULL ? reason : "");
             skipped += reason != NULL;
-            free(reason);
         }
     }
-    char *passes = run_passes_text(state);
+    AUTO_FREE char *passes = run_passes_text(state);
     fprintf(out, "%zu cases in %s pass%s: %zu to run, %zu to skip\n", n, passes,
             run_passes(state) == 1 ? "" : "es", n - skipped, skipped);
-    free(passes);
 }
 
 status_t plan(const run_options_t *options, error_t *err) {

@@ -26,17 +26,15 @@ static group_t next_group(const sweep_t *sweep, bool quick, size_t *at) {
                      .cases = &sweep->cases[*at],
                      .measure = &sweep->measure,
                      .turn = case_turn(&sweep->cases[*at], quick)};
-    char *first = workload_group(sweep->workload, &sweep->cases[*at]);
+    AUTO_FREE char *first = workload_group(sweep->workload, &sweep->cases[*at]);
     bool same = true;
     while (same) {
         group.n++;
         if (++*at == sweep->n_cases)
             break;
-        char *next = workload_group(sweep->workload, &sweep->cases[*at]);
+        AUTO_FREE char *next = workload_group(sweep->workload, &sweep->cases[*at]);
         same = strcmp(first, next) == 0 && case_turn(&sweep->cases[*at], quick) == group.turn;
-        free(next);
     }
-    free(first);
     return group;
 }
 
@@ -147,10 +145,9 @@ status_t run_load_sweeps(run_t *run, error_t *err) {
             TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
         apply_options(options, &run->sweeps[i]);
     }
-    text_list_t left_out = {0};
+    AUTO(text_list_free) text_list_t left_out = {0};
     run_left_out(options, &left_out);
     select_cases(run, &left_out);
-    text_list_free(&left_out);
     return STATUS_OK;
 }
 
@@ -254,7 +251,7 @@ void run_make_states(run_t *run) {
     size_t n = 0, most = 0;
     for (size_t s = 0; s < run->n_sweeps; s++)
         most += run->sweeps[s].n_cases;
-    named_state_t *all = mem_alloc((most + 1) * sizeof *all);
+    AUTO_FREE named_state_t *all = mem_alloc((most + 1) * sizeof *all);
     run->states = mem_zeroed(run->n_sweeps, sizeof *run->states);
     for (size_t s = 0; s < run->n_sweeps; s++) {
         const sweep_t *sweep = &run->sweeps[s];
@@ -275,7 +272,6 @@ void run_make_states(run_t *run) {
         for (; found != NULL && found < all + n && by_id(found, &key) == 0; found++)
             note_finished(found->state, before);
     }
-    free(all);
     for (unsigned pass = 1; pass < run_passes(run); pass++)
         run_let_leave(run, pass);
 }
@@ -323,78 +319,24 @@ bool run_calibrates(const run_t *run) {
 
 /* ---- what is to come ------------------------------------------------------------------------- */
 
-/* Of both builds, each case is opened. */
-static size_t n_sides(const run_t *run) {
-    return run->options->against != NULL ? 2 : 1;
-}
-
-step_t run_opening(const run_t *run) {
-    return run->settings.pass <= 1 ? STEP_OPEN : STEP_REOPEN;
-}
-
-/* Returns how many cases of the sweep take the pass. */
-static size_t expect_sweep(run_t *run, size_t s, unsigned pass) {
-    estimate_t *estimate = &run->progress.estimate;
-    size_t n_all = 0;
-    for (size_t at = 0; at < run->sweeps[s].n_cases;) {
-        const group_t group = run_next_group(run, s, &at);
-        size_t n = 0;
-        for (size_t i = 0; i < group.n; i++) {
-            char engine[32];
-            const char *label = case_engine_label(&group.cases[i], engine);
-            if (case_has_left(&group.states[i], pass))
-                continue;
-            n++;
-            estimate_expect(estimate, pass == 1 ? STEP_OPEN : STEP_REOPEN, label, n_sides(run));
-        }
-        estimate_expect(estimate, STEP_REFERENCE, "", n > 0);
-        estimate_expect(estimate, STEP_MEASURE, "", n);
-        n_all += n;
-    }
-    return n_all;
-}
-
-static void expect_start(run_t *run) {
-    estimate_expect(&run->progress.estimate, STEP_START, "", 1);
-    if (run_calibrates(run))
-        estimate_expect(&run->progress.estimate, STEP_CALIBRATE, "", N_CALIBRATIONS);
-}
-
-void run_expect_steps(run_t *run) {
-    const unsigned n_passes = run_least_passes(run);
-    for (unsigned pass = 1; pass <= n_passes; pass++) {
-        expect_start(run);
-        for (size_t s = 0; s < run->n_sweeps; s++)
-            if (pass == 1 || (!run_walks_once(run) && pass <= run->sweeps[s].measure.least_passes))
-                expect_sweep(run, s, pass);
-    }
-    run->progress.estimate.is_open = n_passes < run_passes(run);
+/* How many cases of the sweep take the pass. */
+static size_t n_in_pass(const run_t *run, size_t s, unsigned pass) {
+    size_t n = 0;
+    for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
+        n += !case_has_left(&run->states[s][i], pass);
+    return n;
 }
 
 bool run_expect_pass(run_t *run, unsigned pass) {
-    const bool is_new = pass > run_least_passes(run);
     size_t n = 0;
     for (size_t s = 0; s < run->n_sweeps; s++) {
         const measure_options_t *measure = &run->sweeps[s].measure;
         if (pass > measure->least_passes && pass <= measure->passes)
-            n += expect_sweep(run, s, pass);
+            n += n_in_pass(run, s, pass);
     }
     run->progress.total += n;
-    run->progress.estimate.is_open = pass < run_passes(run);
-    if (is_new && n > 0)
-        expect_start(run);
-    return !is_new || n > 0;
-}
-
-void run_skip_case(run_t *run, const case_t *spec) {
-    char engine[32];
-    estimate_skip(&run->progress.estimate, run_opening(run), case_engine_label(spec, engine),
-                  n_sides(run));
-}
-
-void run_skip_group(run_t *run, const group_t *group) {
-    estimate_skip(&run->progress.estimate, STEP_REFERENCE, "", 1);
-    estimate_skip(&run->progress.estimate, STEP_MEASURE, "", group->n);
+    run->progress.is_open = pass < run_passes(run);
+    return pass <= run_least_passes(run) || n > 0;
 }
 
 /* ==== --resume ================================================================================ */
@@ -444,17 +386,15 @@ static status_t check_options(const run_t *run, error_t *err) {
 }
 
 static status_t refuse_sweep(const run_t *run, const char *path, const char *what, error_t *err) {
-    text_list_t paths = {0};
+    AUTO(text_list_free) text_list_t paths = {0};
     for (size_t i = 0; i < run->record.n_sweeps; i++)
         text_list_add(&paths, run->record.sweeps[i].path);
-    char *list = text_list_join(&paths, ", ");
+    AUTO_FREE char *list = text_list_join(&paths, ", ");
     error_set(
         err, STATUS_INCOMPARABLE,
         "%s cannot be resumed: sweeps: found %s, which %s; expected the unchanged %s: give the "
         "same sweeps, or choose another --out",
         run->folder, path, what, list);
-    free(list);
-    text_list_free(&paths);
     return STATUS_INCOMPARABLE;
 }
 
@@ -485,18 +425,18 @@ static status_t refuse_kind(const run_t *run, const char *key, const char *found
 }
 
 static status_t check_kind(const run_t *run, error_t *err) {
+    AUTO(conditions_free)
     run_differences_t list = conditions_broken(&run->record.environment, &run->here, RESUMED);
     status_t status = STATUS_OK;
     if (list.n > 0)
         status = refuse_kind(run, list.items[0].key, list.items[0].other, err);
-    conditions_free(&list);
     return status;
 }
 
 static status_t check_shard(const run_t *run, error_t *err) {
     static const char ALL[] = "all cases";
     const char *before = run->record.shard != NULL ? run->record.shard : ALL;
-    char *shard = run_shard(run);
+    AUTO_FREE char *shard = run_shard(run);
     const char *now = shard != NULL ? shard : ALL;
     status_t status = STATUS_OK;
     if (strcmp(before, now) != 0)
@@ -504,7 +444,6 @@ static status_t check_shard(const run_t *run, error_t *err) {
                            "%s cannot be resumed: shard: found %s, expected %s: give the same "
                            "--shard, or choose another --out",
                            run->folder, now, before);
-    free(shard);
     return status;
 }
 
@@ -525,7 +464,7 @@ status_t run_resume(run_t *run, error_t *err) {
 
 bool run_start_left(run_t *run) {
     bool are_left = false;
-    worker_link_t **links = NULL;
+    AUTO_FREE worker_link_t **links = NULL;
     size_t n = 0;
     run_make_states(run);
     for (size_t s = 0; s < run->n_sweeps; s++)
@@ -542,7 +481,6 @@ bool run_start_left(run_t *run) {
                 worker_links_add(&links, &n, link);
         }
     worker_links_start(links, n, run->options->timeout_s);
-    free(links);
     run_free_states(run);
     return are_left;
 }

@@ -48,13 +48,12 @@ static status_t find_self(const char *own_root, build_t *build, error_t *err) {
 
 static status_t find_files(const char *given, build_t *build, error_t *err) {
     bool folder = fs_is_folder(given);
-    char *path = folder ? fs_join(given, "build/bench") : mem_text(given);
+    AUTO_FREE char *path = folder ? fs_join(given, "build/bench") : mem_text(given);
     status_t status = STATUS_OK;
     build->bench = realpath(path, NULL);
     if (build->bench == NULL)
         status = error_set(err, STATUS_USAGE, "%s does not exist%s", path,
                            folder ? ": build it first (make)" : "");
-    free(path);
     TRY(status);
     build->root = folder ? folders_data_at(given) : root_above(build->bench);
     if (build->root != NULL)
@@ -66,7 +65,7 @@ static status_t find_files(const char *given, build_t *build, error_t *err) {
 /* "bench 0.1.0 (0123456789ab, modified)" */
 static status_t ask_version(build_t *build, error_t *err) {
     const char *const argv[] = {build->bench, "--version", NULL};
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     TRY(subprocess_run(argv, NULL, TIMEOUT_S, &result, err));
     char version[WORD_BYTES], revision[WORD_BYTES], rest[WORD_BYTES] = "";
     int n = sscanf(result.out, "bench %127s (%127[^,)]%127[^\n]", version, revision, rest);
@@ -82,7 +81,6 @@ static status_t ask_version(build_t *build, error_t *err) {
         build->revision = mem_text(revision);
         build->dirty = strstr(rest, "modified") != NULL;
     }
-    subprocess_result_free(&result);
     return status;
 }
 
@@ -103,13 +101,9 @@ static status_t check_worker(const build_t *build, error_t *err) {
 }
 
 static bool is_this_program(const char *program) {
-    char *own;
+    AUTO_FREE char *own = NULL;
     error_t ignored = ERROR_INIT;
-    if (fs_executable(&own, &ignored) != STATUS_OK)
-        return false;
-    bool same = strcmp(own, program) == 0;
-    free(own);
-    return same;
+    return fs_executable(&own, &ignored) == STATUS_OK && strcmp(own, program) == 0;
 }
 
 status_t build_find(const char *given, const char *own_root, build_t *build, error_t *err) {
@@ -249,7 +243,9 @@ static bool uses_ours(const sweep_t *sweep) {
     for (size_t i = 0; i < sweep->n_cases; i++)
         if (forks_know(sweep->cases[i].engine))
             return true;
-    return sweep->workload->pytorch_oracle != NULL;
+    return sweep->workload->pytorch_oracle != NULL &&
+           (sweep->workload->c_oracle == NULL ||
+            made_inputs_exist(sweep->workload->name, MADE_BY_FUNCTION));
 }
 
 bool run_may_fork(const run_t *run) {

@@ -179,15 +179,8 @@ char *run_passes_text(const run_t *run);
 bool run_walks_once(const run_t *run);
 /* Is the device measured, too? Not if nothing would use the rates. */
 bool run_calibrates(const run_t *run);
-/* Tell the progress all steps of the passes that are sure (stats/estimate.h), which each then begins or skips. */
-void run_expect_steps(run_t *run);
-/* … and, before each pass, those of cases whose number of passes is open. False: nobody takes the pass. */
+/* Before each pass: tell the progress of cases whose number of passes is open. False: nobody takes the pass. */
 bool run_expect_pass(run_t *run, unsigned pass);
-/* The kind of step that opening a case is in this pass. */
-step_t run_opening(const run_t *run);
-/* The case is not opened in this pass, nor anything of the group measured. */
-void run_skip_case(run_t *run, const case_t *spec);
-void run_skip_group(run_t *run, const group_t *group);
 /* A case that uses a GPU, or NULL; of engine cuda if possible, because its worker starts fast. */
 const case_t *run_find_gpu_case(const run_t *run);
 

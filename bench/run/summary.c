@@ -67,14 +67,12 @@ status_t run_print_workload(const run_t *run, const char *workload, error_t *err
     const run_options_t *options = run->options;
     if (options->json || (prints_cases(run) && !is_compared(run, workload)))
         return STATUS_OK;
-    record_t record;
+    AUTO(record_free) record_t record = {0};
     TRY(record_load(run->folder, &record, err));
-    char *tables = report_workload_tables(&record, workload);
+    AUTO_FREE char *tables = report_workload_tables(&record, workload);
     progress_clear(&run->progress);
     fprintf(options->print, "%s\n", tables);
     fflush(options->print);
-    free(tables);
-    record_free(&record);
     return STATUS_OK;
 }
 
@@ -83,28 +81,24 @@ status_t run_print_so_far(run_t *run, const sweep_t *sweep, error_t *err) {
     const char *workload = sweep->workload->name;
     if (!options->quick || options->quiet || !is_compared(run, workload))
         return STATUS_OK;
-    record_t record;
+    AUTO(record_free) record_t record = {0};
     TRY(record_load(run->folder, &record, err));
-    char *lines = report_workload_lines(&record, workload);
-    text_list_t list = text_split(lines, '\n');
+    AUTO_FREE char *lines = report_workload_lines(&record, workload);
+    AUTO(text_list_free) text_list_t list = text_split(lines, '\n');
     for (size_t i = 0; i < list.n; i++) {
         if (list.items[i][0] == '\0' || text_list_has(&run->said, list.items[i]))
             continue;
         progress_note(&run->progress, "so far: %s", list.items[i]);
         text_list_add(&run->said, list.items[i]);
     }
-    text_list_free(&list);
-    free(lines);
-    record_free(&record);
     return STATUS_OK;
 }
 
 /* A failed lock is reported even with --quiet, because it affects every time. */
 static void print_lock(const run_t *run) {
-    char *sentence = lock_clocks_sentence(&run->record.environment);
+    AUTO_FREE char *sentence = lock_clocks_sentence(&run->record.environment);
     if (sentence != NULL && (run->clock_lock.mhz == 0 || !run->options->quiet))
         fprintf(stderr, "clocks: %s\n", sentence);
-    free(sentence);
 }
 
 /* Even with --quiet: it was asked for. */
@@ -118,43 +112,37 @@ static void print_isolation(const run_t *run) {
 
 /* Even with --quiet: it affects the times. */
 static void print_busy(const record_t *record) {
-    char *sentence = busy_sentence(record);
+    AUTO_FREE char *sentence = busy_sentence(record);
     if (sentence != NULL)
         fprintf(stderr, "busy machine: %s (docs/measuring.md#a-busy-machine)\n", sentence);
-    free(sentence);
 }
 
 /* "trust: 12 sealed, 9 audited, 2 self-reported (numpy-cpu matmul)"; nothing if all are sealed. */
 static void print_trusts(const record_t *record) {
     size_t counts[TRUST_SELF_REPORTED + 1] = {0};
-    text_list_t names = {0}, parts = {0};
+    AUTO(text_list_free) text_list_t names = {0}, parts = {0};
     for (size_t i = 0; i < record->n_cases; i++) {
         const case_result_t *result = &record->cases[i];
         char label[32];
         counts[result->trust] += result_has_times(result) && !is_calibration(&result->spec);
-        char *name =
+        AUTO_FREE char *name =
             mem_format("%s %s", case_engine_label(&result->spec, label), result->spec.variant);
         if (is_self_reported(result))
             text_list_add_new(&names, name);
-        free(name);
     }
     for (trust_t trust = TRUST_SEALED; trust <= TRUST_SELF_REPORTED; trust++)
         if (counts[trust] > 0)
             text_list_add_format(&parts, "%zu %s", counts[trust], trust_name(trust));
-    char *text = text_list_join(&parts, ", "), *who = text_list_join(&names, ", ");
+    AUTO_FREE char *text = text_list_join(&parts, ", "), *who = text_list_join(&names, ", ");
     if (names.n > 0)
         fprintf(stderr, "trust: %s (%s; docs/cheating.md#trust)\n", text, who);
     else if (counts[TRUST_AUDITED] > 0)
         fprintf(stderr, "trust: %s\n", text);
-    free(who);
-    free(text);
-    text_list_free(&parts);
-    text_list_free(&names);
 }
 
 /* Reports name rivals with their versions. */
 static void print_unknown_versions(const record_t *record) {
-    text_list_t engines = {0};
+    AUTO(text_list_free) text_list_t engines = {0};
     for (size_t i = 0; i < record->n_cases; i++) {
         const case_t *spec = &record->cases[i].spec;
         if (record->cases[i].status == CASE_OK && engine_is_rival(spec->engine) &&
@@ -166,26 +154,23 @@ static void print_unknown_versions(const record_t *record) {
                 "versions: that of %s is unknown: its answer to hello has no \"versions\": "
                 "{\"%s\": …}\n",
                 engines.items[i], engines.items[i]);
-    text_list_free(&engines);
 }
 
 static void print_precision(const record_t *record) {
-    char *text = precision_text(&(const record_t *){record}, 1);
+    AUTO_FREE char *text = precision_text(&(const record_t *){record}, 1);
     if (text != NULL)
         output_print(stderr, "precision: %s\n", text);
-    free(text);
 }
 
 static void print_spent(const run_t *run) {
     const spent_t spent = record_spent(&run->record);
-    char *text = spent_text(&spent);
+    AUTO_FREE char *text = spent_text(&spent);
     if (!run->options->quiet && spent_total_ns(&spent) > 0)
         fprintf(stderr, "time: %s\n", text);
-    free(text);
 }
 
 status_t run_print(const run_t *run, error_t *err) {
-    record_t record;
+    AUTO(record_free) record_t record = {0};
     TRY(record_load(run->folder, &record, err));
     print_record(run, &record);
     fflush(stdout); /* what follows on stderr may go to the same file */
@@ -196,7 +181,6 @@ status_t run_print(const run_t *run, error_t *err) {
         print_unknown_versions(&record);
     if (!run->options->quiet)
         print_precision(&record);
-    record_free(&record);
     print_lock(run);
     print_isolation(run);
     if (!run->options->quiet)

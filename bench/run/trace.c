@@ -103,19 +103,16 @@ static status_t take_events(trace_file_t *file, const json_t *trace, const char 
 
 static status_t read_events(trace_file_t *file, const char *path, const char *id, tally_t *tally,
                             error_t *err) {
-    char *text;
+    AUTO_FREE char *text = NULL;
     size_t size;
     TRY(fs_read_up_to(path, TRACE_MOST, &text, &size, err));
     json_error_t where;
-    json_t *trace = json_loadb(text, size, 0, &where);
-    free(text);
+    json_auto_t *trace = json_loadb(text, size, 0, &where);
     file->n_processes++;
     if (trace == NULL)
         return error_set(err, STATUS_FAILED, "its trace is not JSON: line %d: %s", where.line,
                          where.text);
-    status_t status = take_events(file, trace, id, tally, err);
-    json_decref(trace);
-    return status;
+    return take_events(file, trace, id, tally, err);
 }
 
 static void name_process(trace_file_t *file, const char *id) {
@@ -141,13 +138,12 @@ static void add_row(trace_file_t *file, const char *id, const tally_t *tally, co
 }
 
 static void add_reason_row(trace_file_t *file, const char *id, const char *reason) {
-    char *text = mem_format("no trace: %s", reason != NULL ? reason : "no reason given");
+    AUTO_FREE char *text = mem_format("no trace: %s", reason != NULL ? reason : "no reason given");
     table_add(&file->table, id);
     for (int i = 0; i < 5; i++)
         table_add(&file->table, "–");
     table_add(&file->table, text);
     json_object_set_new(file->sources, id, json_string(text));
-    free(text);
 }
 
 /* ---- one contender --------------------------------------------------------------------------- */
@@ -155,7 +151,7 @@ static void add_reason_row(trace_file_t *file, const char *id, const char *reaso
 /* False with the reason if the worker cannot trace, or with the contender dropped. */
 static bool start(contender_t *c, char **reason) {
     error_t err = ERROR_INIT;
-    json_t *answer;
+    json_auto_t *answer = NULL;
     if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK)
         return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
     if (worker_link_ask(c->worker, json_pack("{s:s}", "op", "trace_start"), c->settings->timeout_s,
@@ -164,29 +160,25 @@ static bool start(contender_t *c, char **reason) {
     const bool ok = worker_answer_is_ok(answer);
     if (!ok)
         *reason = mem_text(worker_answer_reason(answer));
-    json_decref(answer);
     return ok;
 }
 
 static status_t trace_open_case(trace_file_t *file, contender_t *c, const char *path,
                                 error_t *err) {
     const char *id = c->result.spec.id;
-    json_t *answer;
+    json_auto_t *answer = NULL;
     TRY(worker_link_ask(c->worker,
                         json_pack("{s:s, s:s, s:s, s:I}", "op", "trace", "id", id, "path", path,
                                   "origin_ns", (json_int_t)file->origin_ns),
                         c->settings->timeout_s, &answer, err));
     tally_t tally = {.sample_us = NAN};
-    status_t status = worker_answer_is_ok(answer)
-                          ? read_events(file, path, id, &tally, err)
-                          : error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer));
-    if (status == STATUS_OK) {
-        const char *source = json_string_value(json_object_get(answer, "source"));
-        name_process(file, id);
-        add_row(file, id, &tally, source != NULL ? source : "");
-    }
-    json_decref(answer);
-    return status;
+    TRY(worker_answer_is_ok(answer)
+            ? read_events(file, path, id, &tally, err)
+            : error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer)));
+    const char *source = json_string_value(json_object_get(answer, "source"));
+    name_process(file, id);
+    add_row(file, id, &tally, source != NULL ? source : "");
+    return STATUS_OK;
 }
 
 /* True if the trace was added to the file. */
@@ -197,12 +189,11 @@ static bool trace_contender(trace_file_t *file, contender_t *c, const char *fold
     contender_open(c);
     if (!c->active)
         return false;
-    char *path = fs_join(folder, "trace.json");
+    AUTO_FREE char *path = fs_join(folder, "trace.json");
     error_t err = ERROR_INIT;
     const bool traced = trace_open_case(file, c, path, &err) == STATUS_OK;
     if (!traced)
         contender_drop(c, CASE_FAILED, err.text);
-    free(path);
     contender_finish(c);
     return traced;
 }
@@ -210,7 +201,8 @@ static bool trace_contender(trace_file_t *file, contender_t *c, const char *fold
 /* Open the case, have its worker trace one run, close it. If that fails, the table shows the reason
  * and the contender is dropped; a worker without tracing support only appears in the table. */
 static void trace_file_add(trace_file_t *file, contender_t *c) {
-    char *folder = NULL, *reason = NULL;
+    AUTO(fs_remove_temporary) char *folder = NULL;
+    AUTO_FREE char *reason = NULL;
     bool traced = false;
     error_t err = ERROR_INIT;
     if (fs_temporary_folder(&folder, &err) == STATUS_OK)
@@ -219,8 +211,6 @@ static void trace_file_add(trace_file_t *file, contender_t *c) {
         contender_drop(c, CASE_FAILED, err.text);
     if (!traced)
         add_reason_row(file, c->result.spec.id, reason != NULL ? reason : c->result.reason);
-    free(reason);
-    fs_remove_temporary(&folder);
 }
 
 static status_t trace_file_write(const trace_file_t *file, const char *path, error_t *err) {
@@ -237,8 +227,8 @@ static status_t trace_file_write(const trace_file_t *file, const char *path, err
 static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, trace_file_t *file,
                            error_t *err) {
     contender_t contender;
-    progress_step(&run->progress, STEP_MEASURE, "", 1, spec->id);
-    made_inputs_t made;
+    progress_step(&run->progress, spec->id);
+    AUTO(made_inputs_free) made_inputs_t made = {0};
     TRY(trial_contender(run, spec, "", &contender, err));
     status_t status = run_make_inputs(run, spec, &made, err);
     contender.made = &made;
@@ -248,7 +238,6 @@ static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, 
     state->broken = contender.result.status == CASE_FAILED;
     run->progress.done++;
     contender_free(&contender);
-    made_inputs_free(&made);
     return status;
 }
 
@@ -264,16 +253,11 @@ static status_t trace_all(run_t *run, trace_file_t *file, error_t *err) {
 static status_t write_file(run_t *run, const trace_file_t *file, error_t *err) {
     FILE *out = run->options->print;
     TRY(fs_make_folders(run->folder, err));
-    char *path = fs_join(run->folder, "trace.json");
-    status_t status = trace_file_write(file, path, err);
-    if (status == STATUS_OK) {
-        char *table = table_text(&file->table, TABLE_TERMINAL);
-        fprintf(out, "%s\n%s\nOpen it in https://ui.perfetto.dev or chrome://tracing.\n", table,
-                path);
-        free(table);
-    }
-    free(path);
-    return status;
+    AUTO_FREE char *path = fs_join(run->folder, "trace.json");
+    TRY(trace_file_write(file, path, err));
+    AUTO_FREE char *table = table_text(&file->table, TABLE_TERMINAL);
+    fprintf(out, "%s\n%s\nOpen it in https://ui.perfetto.dev or chrome://tracing.\n", table, path);
+    return STATUS_OK;
 }
 
 status_t run_trace(run_t *run, error_t *err) {
@@ -281,7 +265,6 @@ status_t run_trace(run_t *run, error_t *err) {
     TRY(run_load_sweeps(run, err));
     run_choose_folder(run);
     run_make_states(run);
-    estimate_expect(&run->progress.estimate, STEP_MEASURE, "", run->progress.total);
     trace_file_init(&file, clock_ns());
     status_t status = run_survey(run, err);
     if (status == STATUS_OK)

@@ -37,8 +37,10 @@ static status_t refill_oracle(contender_t *oracle, bool with_losses, kept_refere
 static status_t run_oracle(trial_t *trial, const case_t *spec, worker_link_t *worker,
                            kept_reference_t *kept, error_t *err) {
     run_t *run = trial->run;
+    const program_t *program;
     contender_t oracle;
-    contender_init(&oracle, spec, worker, NULL, &run->settings);
+    TRY(run_find_program(run, spec, &program, err));
+    contender_init(&oracle, spec, worker, program, &run->settings);
     oracle.made = &trial->made;
     oracle.may_retry = false; /* compute_reference() tries again */
     status_t status = worker_link_start(worker, run->options->timeout_s, err);
@@ -51,7 +53,8 @@ static status_t run_oracle(trial_t *trial, const case_t *spec, worker_link_t *wo
         status = refill_oracle(&oracle, case_engine_is_built_in(spec->engine) && !*run->interrupted,
                                kept, err);
     if (status == STATUS_OK)
-        status = made_inputs_have(&trial->made, kept->seed, worker, &trial->audited, err);
+        status = made_inputs_have(&trial->made, MADE_BY_FUNCTION, kept->seed, worker,
+                                  &trial->audited, err);
     if (status == STATUS_OK &&
         contender_refuse_fakes(&oracle, &kept->reference, &kept->refilled, err) != STATUS_OK) {
         kept->seed = 0; /* it is not known, then */
@@ -64,7 +67,7 @@ static status_t run_oracle(trial_t *trial, const case_t *spec, worker_link_t *wo
 
 static status_t compute_reference(trial_t *trial, kept_reference_t *kept, error_t *err) {
     run_t *run = trial->run;
-    case_t spec;
+    AUTO(case_free) case_t spec = {0};
     if (run->options->profile || !run_oracle_of(trial->group, &spec)) {
         kept->seed = secret_seed();
         return STATUS_OK;
@@ -83,7 +86,6 @@ static status_t compute_reference(trial_t *trial, kept_reference_t *kept, error_
         if (status != STATUS_OK)
             error_set(err, status, "%s", why.text);
     }
-    case_free(&spec);
     if (status != STATUS_OK)
         return error_within(err, "reference output");
     kept->pass = run->settings.pass;
@@ -93,22 +95,19 @@ static status_t compute_reference(trial_t *trial, kept_reference_t *kept, error_
 /* If the oracle's verify() decides, open the oracle until the pass is measured. */
 static status_t open_verifier(trial_t *trial, error_t *err) {
     run_t *run = trial->run;
-    case_t spec;
+    AUTO(case_free) case_t spec = {0};
     worker_link_t *worker;
     if (!run_oracle_of(trial->group, &spec))
         return STATUS_OK;
-    status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
-    if (status == STATUS_OK) {
-        trial->verifier = mem_alloc(sizeof *trial->verifier);
-        contender_init(trial->verifier, &spec, worker, NULL, &run->settings);
-        trial->verifier->may_retry = false; /* an inherited refill would be lost */
-        trial->verifier->made = &trial->made;
-        contender_open(trial->verifier);
-        if (!trial->verifier->active)
-            status = error_set(err, STATUS_FAILED, "verify: %s", trial->verifier->result.reason);
-    }
-    case_free(&spec);
-    return status;
+    TRY(workers_find(&run->workers, &spec, ORACLE, &worker, err));
+    trial->verifier = mem_alloc(sizeof *trial->verifier);
+    contender_init(trial->verifier, &spec, worker, NULL, &run->settings);
+    trial->verifier->may_retry = false; /* an inherited refill would be lost */
+    trial->verifier->made = &trial->made;
+    contender_open(trial->verifier);
+    return trial->verifier->active
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "verify: %s", trial->verifier->result.reason);
 }
 
 static void close_verifier(trial_t *trial) {
@@ -122,7 +121,7 @@ static void close_verifier(trial_t *trial) {
 
 /* That of the group, which has none before its first pass. */
 static kept_reference_t *keep_reference(run_t *run, const group_t *group) {
-    char *name = workload_group(group->workload, &group->cases[0]);
+    AUTO_FREE char *name = workload_group(group->workload, &group->cases[0]);
     size_t at = 0;
     while (at < run->n_references && strcmp(run->references[at].group, name) != 0)
         at++;
@@ -130,7 +129,6 @@ static kept_reference_t *keep_reference(run_t *run, const group_t *group) {
         run->references = mem_resize(run->references, at + 1, sizeof *run->references);
         run->references[run->n_references++] = (kept_reference_t){.group = mem_text(name)};
     }
-    free(name);
     return &run->references[at];
 }
 
@@ -140,10 +138,10 @@ static bool is_known(const run_t *run, const kept_reference_t *kept) {
 
 /* Of a profiled run, too. */
 static status_t open_made_inputs(trial_t *trial, error_t *err) {
-    status_t status = run_make_inputs(trial->run, &trial->group->cases[0], &trial->made, err);
-    for (size_t i = 0; i < trial->n && status == STATUS_OK; i++)
+    TRY(run_make_inputs(trial->run, &trial->group->cases[0], &trial->made, err));
+    for (size_t i = 0; i < trial->n; i++)
         trial->contenders[i].made = &trial->made;
-    return status;
+    return STATUS_OK;
 }
 
 /* The group's reference outputs; NULL, with the reason, without them. */
@@ -169,7 +167,7 @@ status_t trial_contender(run_t *run, const case_t *spec, const char *role, conte
     const program_t *program = NULL;
     worker_link_t *worker = NULL;
     case_status_t drop_status;
-    char *reason = run_drop_reason(run, spec, &drop_status);
+    AUTO_FREE char *reason = run_drop_reason(run, spec, &drop_status);
     error_t why = ERROR_INIT;
     if (reason == NULL)
         TRY(run_find_program(run, spec, &program, err));
@@ -182,7 +180,6 @@ status_t trial_contender(run_t *run, const case_t *spec, const char *role, conte
     contender_init(contender, spec, worker, program, &run->settings);
     if (reason != NULL)
         contender_drop(contender, drop_status, reason);
-    free(reason);
     return STATUS_OK;
 }
 
@@ -202,9 +199,8 @@ char *trial_role(const run_t *run, size_t i) {
 status_t trial_add(trial_t *trial, run_t *side, const group_t *group, size_t i, error_t *err) {
     contender_t *contender = &trial->contenders[trial->n];
     case_state_t *state = &group->states[i];
-    char *role = trial_role(side, i);
+    AUTO_FREE char *role = trial_role(side, i);
     const status_t status = trial_contender(side, &group->cases[i], role, contender, err);
-    free(role);
     TRY(status);
     contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
     const unsigned pass = side->settings.pass;
@@ -241,21 +237,15 @@ static bool is_within_step(const trial_t *trial) {
 }
 
 /* Takes the text. */
-static void begin(trial_t *trial, step_t step, const char *engine, size_t n, char *what) {
+static void begin(trial_t *trial, char *what) {
     run_t *run = trial->run;
     if (!is_within_step(trial)) {
-        progress_step(&run->progress, step, engine, n > 0 ? n : 1, what);
+        progress_step(&run->progress, what);
     } else if (run->settings.pass == 0) {
-        char *of_draw = mem_format("draw %u: %s", run->settings.draw, what);
+        AUTO_FREE char *of_draw = mem_format("draw %u: %s", run->settings.draw, what);
         progress_now(&run->progress, of_draw);
-        free(of_draw);
     }
     free(what);
-}
-
-static void say_reference(trial_t *trial) {
-    begin(trial, STEP_REFERENCE, "", 1,
-          mem_format("reference in float64 on the CPU, %s", trial->name));
 }
 
 /* "opening 4 of 14: pytorch-cpu compile, mlp_infer/…" */
@@ -266,47 +256,29 @@ static char *which(const trial_t *trial, const char *does, size_t i) {
                       case_engine_label(spec, engine), spec->variant, trial->name);
 }
 
-static void say_opening(trial_t *trial, size_t i) {
-    char engine[32];
-    const case_t *spec = &trial->contenders[i].result.spec;
-    begin(trial, run_opening(trial->run), case_engine_label(spec, engine), 1,
-          which(trial, "opening", i));
-}
-
-static void say_measuring(trial_t *trial) {
-    begin(trial, STEP_MEASURE, "", trial->group->n, mem_format("measuring %s", trial->name));
-}
-
 static void say(trial_t *trial, const char *does, size_t i) {
     progress_t *progress = &trial->run->progress;
-    char *what = which(trial, does, i);
+    AUTO_FREE char *what = which(trial, does, i);
     if (!is_within_step(trial))
         progress_now(progress, what);
-    free(what);
 }
 
 static void describe_round(const trial_t *trial, unsigned round) {
     run_t *run = trial->run;
-    char *passes = run_passes_text(run);
+    AUTO_FREE char *passes = run_passes_text(run);
     snprintf(run->progress.what, sizeof run->progress.what, "pass %u of %s, round %u, %s",
              run->settings.pass, passes, round, trial->name);
-    free(passes);
 }
 
-/* What is left of the rounds as each contender's limits have it. */
 static void describe_rounds(progress_t *progress, void *context) {
     const trial_t *trial = context;
-    double least_s = 0, most_s = 0;
     unsigned round = 0;
     for (size_t i = 0; i < trial->n; i++) {
         const contender_t *contender = &trial->contenders[i];
         if (!contender->active || contender->result.stop != STOP_NONE)
             continue;
-        least_s += stopping_least_s(&contender->stopping);
-        most_s += stopping_most_s(&contender->stopping);
         round = contender->stopping.rounds > round ? contender->stopping.rounds : round;
     }
-    estimate_know(&progress->estimate, least_s, most_s);
     if (round == 0)
         snprintf(progress->what, sizeof progress->what, "warming up, %s", trial->name);
     else
@@ -319,13 +291,7 @@ static void say_rounds(trial_t *trial, bool begin) {
         return;
     progress->describe = begin ? describe_rounds : NULL;
     progress->context = trial;
-    if (!begin)
-        estimate_know(&progress->estimate, 0, 0);
     progress_now(progress, trial->name);
-}
-
-static void say_end(trial_t *trial) {
-    begin(trial, STEP_OTHER, "", 1, mem_text(trial->name));
 }
 
 /* ---- their workers' processes ------------------------------------------------------------------ */
@@ -341,11 +307,9 @@ void run_begin_imports(run_t *run) {
     for (size_t s = 0; s < run->n_sweeps && run->workers.forked; s++) {
         const sweep_t *sweep = &run->sweeps[s];
         const group_t first = {.workload = sweep->workload, .cases = sweep->cases, .n = 1};
-        case_t oracle;
-        if (sweep->n_cases > 0 && run_oracle_of(&first, &oracle)) {
+        AUTO(case_free) case_t oracle = {0};
+        if (sweep->n_cases > 0 && run_oracle_of(&first, &oracle))
             begin_of(run, &oracle, ORACLE);
-            case_free(&oracle);
-        }
         for (size_t i = 0; i < sweep->n_cases; i++)
             begin_of(run, &sweep->cases[i], "");
     }
@@ -384,25 +348,23 @@ static void await_servers(trial_t *trial) {
  * there it matters which starts first. */
 static void start_all(trial_t *trial) {
     run_t *run = trial->run;
-    worker_link_t **links = NULL, *oracle;
+    AUTO_FREE worker_link_t **links = NULL;
+    worker_link_t *oracle;
     size_t n = 0;
-    case_t spec;
+    AUTO(case_free) case_t spec = {0};
     error_t ignored = ERROR_INIT; /* who opens a case will report it */
     if (run->pair != NULL)
         return;
-    if (!run->options->profile && run_oracle_of(trial->group, &spec)) {
-        if (workers_find(&run->workers, &spec, ORACLE, &oracle, &ignored) == STATUS_OK)
-            worker_links_add(&links, &n, oracle);
-        case_free(&spec);
-    }
+    if (!run->options->profile && run_oracle_of(trial->group, &spec) &&
+        workers_find(&run->workers, &spec, ORACLE, &oracle, &ignored) == STATUS_OK)
+        worker_links_add(&links, &n, oracle);
     for (size_t i = 0; i < trial->n; i++) {
         const char *engine = trial->contenders[i].result.spec.engine;
-        if (trial->contenders[i].active && (case_engine_is_served(engine) || forks_know(engine)))
+        if (trial->contenders[i].active && (case_engine_is_built_in(engine) || forks_know(engine)))
             worker_links_add(&links, &n, trial->contenders[i].worker);
     }
     start_links(run, links, n);
     launch_next_servers(run);
-    free(links);
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
@@ -417,13 +379,12 @@ static bool is_any_active(const trial_t *trial) {
 static void open_each(trial_t *trial, bool backward) {
     for (size_t i = 0; i < trial->n && !*trial->run->interrupted; i++) {
         const size_t at = backward ? trial->n - 1 - i : i;
-        char *no_time = run_no_time_left(trial->run);
-        say_opening(trial, at);
+        AUTO_FREE char *no_time = run_no_time_left(trial->run);
+        begin(trial, which(trial, "opening", at));
         if (trial->contenders[at].active && no_time != NULL)
             contender_drop(&trial->contenders[at], CASE_SKIPPED, no_time);
         else if (trial->contenders[at].active)
             contender_open(&trial->contenders[at]);
-        free(no_time);
     }
 }
 
@@ -448,7 +409,7 @@ static bool check_files(trial_t *trial) {
  * verified, so nothing is timed: then all contenders that can be opened are dropped, and it is NULL. */
 static const kept_reference_t *open_all(trial_t *trial, bool backward) {
     error_t why = ERROR_INIT;
-    say_reference(trial);
+    begin(trial, mem_format("reference in float64 on the CPU, %s", trial->name));
     if (!is_any_active(trial) || !check_files(trial))
         return NULL;
     start_all(trial);
@@ -557,7 +518,7 @@ status_t trial_measure(trial_t *trial, bool backward, error_t *err) {
             TRY(run_note_pass(trial->sides[i], err));
     }
     const kept_reference_t *kept = open_all(trial, backward);
-    say_measuring(trial);
+    begin(trial, mem_format("measuring %s", trial->name));
     if (kept != NULL)
         take_rounds(trial, kept);
     if (kept != NULL)
@@ -568,7 +529,7 @@ status_t trial_measure(trial_t *trial, bool backward, error_t *err) {
             contender_finish(&trial->contenders[i]);
         run_note_workers(trial->sides[i]);
     }
-    say_end(trial);
+    begin(trial, mem_text(trial->name));
     for (size_t i = 0; i < trial->n; i++)
         if (is_result(trial->run, &trial->contenders[i]))
             TRY(write_result(trial, i, err));
@@ -584,31 +545,19 @@ static status_t add_all(trial_t *trial, const group_t *group, error_t *err) {
             continue;
         } else if (case_is_done(run, &group->states[i])) {
             run->progress.done++;
-            run_skip_case(run, &group->cases[i]);
         } else {
             TRY(trial_add(trial, run, group, i, err));
         }
     return STATUS_OK;
 }
 
-static bool is_anyone_there(const run_t *run, const group_t *group) {
-    for (size_t i = 0; i < group->n; i++)
-        if (!case_has_left(&group->states[i], run->settings.pass))
-            return true;
-    return false;
-}
-
 status_t run_measure(run_t *run, const group_t *group, error_t *err) {
-    if (!is_anyone_there(run, group))
-        return STATUS_OK;
     trial_t trial = trial_make(run, group, group->n);
     nvtx_push(trial.name);
     run->settings.measure = stopping_share(group->measure);
     status_t status = add_all(&trial, group, err);
     if (status == STATUS_OK && trial.n > 0)
         status = trial_measure(&trial, false, err);
-    else
-        run_skip_group(run, group);
     nvtx_pop();
     trial_free(&trial);
     return status;

@@ -96,23 +96,21 @@ static ranked_t *ranked(const double *p, size_t n) {
 }
 
 void stats_holm(const double *p, size_t n, double *adjusted) {
-    ranked_t *order = ranked(p, n);
+    AUTO_FREE ranked_t *order = ranked(p, n);
     double most = 0;
     for (size_t i = 0; i < n; i++) {
         most = fmax(most, fmin(1, order[i].p * (double)(n - i)));
         adjusted[order[i].index] = most;
     }
-    free(order);
 }
 
 void stats_false_discovery(const double *p, size_t n, double *adjusted) {
-    ranked_t *order = ranked(p, n);
+    AUTO_FREE ranked_t *order = ranked(p, n);
     double least = 1;
     for (size_t i = n; i-- > 0;) {
         least = fmin(least, order[i].p * (double)n / (double)(i + 1));
         adjusted[order[i].index] = least;
     }
-    free(order);
 }
 
 /* ==== trimmed means =========================================================================== */
@@ -188,7 +186,7 @@ bimodal_t bimodal_of(const double *medians, const size_t *starts, size_t n_passe
     bimodal_t none = {.found = false, .low = NAN, .high = NAN, .share_high = NAN};
     if (n < BIMODAL_FEWEST_ROUNDS)
         return none;
-    double *logs = mem_alloc(n * sizeof *logs), *sorted = mem_alloc(n * sizeof *sorted);
+    AUTO_FREE double *logs = mem_alloc(n * sizeof *logs), *sorted = mem_alloc(n * sizeof *sorted);
     for (size_t i = 0; i < n; i++)
         logs[i] = log(medians[i]);
     memcpy(sorted, logs, n * sizeof *sorted);
@@ -204,8 +202,6 @@ bimodal_t bimodal_of(const double *medians, const size_t *starts, size_t n_passe
                        (double)count_between(logs, n, low + step / 3, high - step / 3) <=
                            MOST_BETWEEN * (double)n &&
                        passes_with_both(logs, starts, n_passes, sorted[k]) >= 2;
-    free(logs);
-    free(sorted);
     return found ? (bimodal_t){true, exp(low), exp(high), share} : none;
 }
 
@@ -237,13 +233,11 @@ double stats_quantile(const double *sorted, size_t n, double q) {
 }
 
 double stats_median(const double *values, size_t n) {
-    double *sorted = mem_alloc((n + 1) * sizeof *sorted);
+    AUTO_FREE double *sorted = mem_alloc((n + 1) * sizeof *sorted);
     for (size_t i = 0; i < n; i++)
         sorted[i] = values[i];
     stats_sort(sorted, n);
-    const double median = stats_quantile(sorted, n, 0.5);
-    free(sorted);
-    return median;
+    return stats_quantile(sorted, n, 0.5);
 }
 
 double stats_tick(const double *sorted, size_t n) {
@@ -265,13 +259,11 @@ double stats_mad(const double *sorted, size_t n) {
     if (n == 0)
         return NAN;
     double median = stats_quantile(sorted, n, 0.5);
-    double *deviations = mem_alloc(n * sizeof *deviations);
+    AUTO_FREE double *deviations = mem_alloc(n * sizeof *deviations);
     for (size_t i = 0; i < n; i++)
         deviations[i] = fabs(sorted[i] - median);
     stats_sort(deviations, n);
-    double mad = stats_quantile(deviations, n, 0.5);
-    free(deviations);
-    return mad;
+    return stats_quantile(deviations, n, 0.5);
 }
 
 /* ==== intervals over passes =================================================================== */
@@ -293,8 +285,8 @@ static double variance_of(const double *values, size_t n) {
  * a mean of clusters of unequal sizes, s² / R with equal ones; 0 with one round. Rounds without a
  * positive median have no part. */
 static double variance_over_rounds(const stats_rounds_t *rounds) {
-    double *logs = mem_alloc(rounds->n_rounds * sizeof *logs);
-    double *shares = mem_alloc(rounds->n_rounds * sizeof *shares);
+    AUTO_FREE double *logs = mem_alloc(rounds->n_rounds * sizeof *logs);
+    AUTO_FREE double *shares = mem_alloc(rounds->n_rounds * sizeof *shares);
     double n_samples = 0, mean = 0, sum = 0;
     size_t n = 0;
     for (size_t r = 0; r < rounds->n_rounds; r++) {
@@ -310,20 +302,17 @@ static double variance_over_rounds(const stats_rounds_t *rounds) {
         mean += (shares[i] /= n_samples) * logs[i];
     for (size_t i = 0; i < n; i++)
         sum += pow(shares[i] * (logs[i] - mean), 2);
-    free(shares);
-    free(logs);
     return n > 1 ? sum * (double)n / (double)(n - 1) : 0;
 }
 
 stats_pass_t stats_pass_of(const stats_rounds_t *rounds) {
     const size_t first = rounds->n_rounds > 0 ? rounds->starts[0] : 0;
     const size_t n = rounds->n_rounds > 0 ? rounds->starts[rounds->n_rounds] - first : 0;
-    double *sorted = mem_alloc((n + 1) * sizeof *sorted);
+    AUTO_FREE double *sorted = mem_alloc((n + 1) * sizeof *sorted);
     for (size_t i = 0; i < n; i++)
         sorted[i] = rounds->values[first + i];
     stats_sort(sorted, n);
     const double median = stats_quantile(sorted, n, 0.5), tick = stats_tick(sorted, n) / median;
-    free(sorted);
     stats_pass_t pass = {.log_value = NAN};
     if (!(median > 0))
         return pass;

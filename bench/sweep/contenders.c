@@ -4,6 +4,7 @@
 #include "io/folders.h"
 #include "io/fs.h"
 #include "workloads/common/workload.h"
+#include "workloads/described/described.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,33 +57,29 @@ bool is_own_engine(const char *root, const char *name) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(engines[i], name) == 0)
             return false;
-    char *script = folders_worker(root, name);
-    const bool exists = text_is_name(name) && fs_exists(script);
-    free(script);
-    return exists;
+    AUTO_FREE char *script = folders_worker(root, name);
+    return text_is_name(name) && fs_exists(script);
 }
 
 static status_t add_engines_in(const char *folder, const char *root, text_list_t *names,
                                error_t *err) {
     static const char PREFIX[] = "reference_";
-    text_list_t folders = {0};
+    AUTO(text_list_free) text_list_t folders = {0};
     const status_t status = fs_list(folder, "", &folders, err);
     for (size_t i = 0; i < folders.n; i++) {
         const char *name = folders.items[i] + strlen(PREFIX);
         if (text_starts(folders.items[i], PREFIX) && is_own_engine(root, name))
             text_list_add_new(names, name);
     }
-    text_list_free(&folders);
     return status;
 }
 
 status_t own_engines(const char *root, text_list_t *names, error_t *err) {
-    char *project = folders_project(root);
-    status_t status = add_engines_in(root, root, names, err);
-    if (status == STATUS_OK && strcmp(project, root) != 0)
-        status = add_engines_in(project, root, names, err);
-    free(project);
-    return status;
+    AUTO_FREE char *project = folders_project(root);
+    TRY(add_engines_in(root, root, names, err));
+    if (strcmp(project, root) != 0)
+        TRY(add_engines_in(project, root, names, err));
+    return STATUS_OK;
 }
 
 /* ==== axes and contenders ===================================================================== */
@@ -114,11 +111,10 @@ static size_t count_names(const char *const *names) {
 
 static status_t read_choices(const node_t *list, const vocabulary_t *names, axis_t *axis,
                              error_t *err) {
-    text_list_t chosen = {0};
+    AUTO(text_list_free) text_list_t chosen = {0};
     status_t status = node_choices(list, names, &chosen, err);
     for (size_t i = 0; i < chosen.n; i++)
         axis_add_text(axis, chosen.items[i]);
-    text_list_free(&chosen);
     return status;
 }
 
@@ -126,12 +122,10 @@ static status_t read_choices(const node_t *list, const vocabulary_t *names, axis
 static status_t read_axis(const node_t *list, const workload_t *workload, size_t a, axis_t *axis,
                           error_t *err) {
     if (a == workload->n_params) {
-        char *where = mem_format(" of %s", workload->name);
+        AUTO_FREE char *where = mem_format(" of %s", workload->name);
         const vocabulary_t names = {"dtype", where, workload->dtypes,
                                     count_names(workload->dtypes)};
-        status_t status = read_choices(list, &names, axis, err);
-        free(where);
-        return status;
+        return read_choices(list, &names, axis, err);
     }
     TRY(node_set(list, err));
     for (size_t i = 0; i < node_length(list); i++) {
@@ -149,14 +143,13 @@ static const char *axis_name(const workload_t *workload, size_t a) {
 
 static status_t check_axis_names(const node_t *axes, const workload_t *workload, error_t *err) {
     size_t n = workload->n_params + 1;
-    const char **names = mem_zeroed(n, sizeof *names);
+    AUTO_FREE const char **names = mem_zeroed(n, sizeof *names);
     for (size_t a = 0; a < n; a++)
         names[a] = axis_name(workload, a);
-    status_t status = node_object(axes, names, n, 0, err);
-    free(names);
-    if (status == STATUS_OK && json_object_size(axes->json) == 0)
-        status = node_error(axes, err, "empty; leave it out to use every default");
-    return status;
+    TRY(node_object(axes, names, n, 0, err));
+    if (json_object_size(axes->json) == 0)
+        TRY(node_error(axes, err, "empty; leave it out to use every default"));
+    return STATUS_OK;
 }
 
 bool axis_has(const axis_t *axis, const value_t *value) {
@@ -168,14 +161,12 @@ bool axis_has(const axis_t *axis, const value_t *value) {
 
 static char *axis_text(const axis_t *axis) {
     enum { SHOWN = 12 };
-    text_list_t texts = {0};
+    AUTO(text_list_free) text_list_t texts = {0};
     for (size_t i = 0; i < axis->n && i < SHOWN; i++)
         text_list_take(&texts, value_text(&axis->values[i]));
     if (axis->n > SHOWN)
         text_list_add(&texts, "…");
-    char *joined = text_list_join(&texts, ", ");
-    text_list_free(&texts);
-    return joined;
+    return text_list_join(&texts, ", ");
 }
 
 /* A value outside the sweep's axis is a point that no other contender has: most likely a typo. */
@@ -185,10 +176,8 @@ static status_t check_subset(const node_t *list, const axis_t *part, const axis_
         if (axis_has(whole, &part->values[i]))
             continue;
         node_t item = node_item(list, i);
-        char *value = value_text(&part->values[i]), *all = axis_text(whole);
+        AUTO_FREE char *value = value_text(&part->values[i]), *all = axis_text(whole);
         node_error(&item, err, "%s is not in the sweep's axis %s (%s)", value, whole->name, all);
-        free(value);
-        free(all);
         return STATUS_USAGE;
     }
     return STATUS_OK;
@@ -219,14 +208,13 @@ static status_t read_plan_axes(const node_t *top, sweep_plan_t *plan, error_t *e
     const workload_t *workload = plan->workload;
     plan->n_axes = workload->n_params + 1;
     plan->axes = mem_zeroed(plan->n_axes, sizeof *plan->axes);
-    case_t defaults = workload_defaults(workload);
+    AUTO(case_free) case_t defaults = workload_defaults(workload);
     axis_t *whole = mem_zeroed(plan->n_axes, sizeof *whole);
     for (size_t a = 0; a < workload->n_params; a++)
         axis_add(&whole[a], value_copy(&defaults.params[a].value));
     axis_add_text(&whole[workload->n_params], defaults.dtype);
     status_t status = read_axes(top, workload, whole, false, plan->axes, err);
     axes_free(whole, plan->n_axes);
-    case_free(&defaults);
     return status;
 }
 
@@ -242,11 +230,10 @@ static status_t read_techniques(const node_t *node, const workload_t *workload,
         return STATUS_OK;
     size_t n = workload->n_techniques;
     if (node_exists(&techniques)) {
-        const char **names = mem_zeroed(n + 1, sizeof *names);
+        AUTO_FREE const char **names = mem_zeroed(n + 1, sizeof *names);
         for (size_t t = 0; t < n; t++)
             names[t] = workload->techniques[t].name;
         status_t status = node_object(&techniques, names, n, 0, err);
-        free(names);
         TRY(status);
     }
     contender->n_techniques = n;
@@ -303,10 +290,13 @@ static status_t read_external_variants(const node_t *list, contender_t *contende
 static const char *what_to_write(const workload_t *workload, const char *engine) {
     if (strcmp(engine, "cuda") == 0)
         return ": its folder has no NN_NAME.cu, NAME of letters, digits and _ . + -";
-    return strcmp(engine, "jax") == 0 && workload->pytorch_oracle != NULL
-               ? ": its reference.py has no function jax_reference, which is called as reference, "
-                 "with arrays of JAX"
-               : "";
+    const bool of_jax = strcmp(engine, "jax") == 0 && workload->pytorch_oracle != NULL;
+    if (of_jax && described_find(workload->name)->steps != NULL)
+        return ": its reference.py has no function jax_step, which is called as step, with arrays "
+               "of JAX";
+    return of_jax ? ": its reference.py has no function jax_reference, which is called as "
+                    "reference, with arrays of JAX"
+                  : "";
 }
 
 static status_t read_variants(const node_t *node, const workload_t *workload, const char *root,
@@ -315,10 +305,11 @@ static status_t read_variants(const node_t *node, const workload_t *workload, co
     TRY(node_set(&list, err));
     if (contender->external)
         return read_external_variants(&list, contender, err);
-    text_list_t known = {0};
+    AUTO(text_list_free) text_list_t known = {0};
     status_t status = workload_variants(workload, contender->engine, root, &known, err);
-    char *where = mem_format(" of %s for engine %s%s", workload->name, contender->engine,
-                             known.n == 0 ? what_to_write(workload, contender->engine) : "");
+    AUTO_FREE char *where =
+        mem_format(" of %s for engine %s%s", workload->name, contender->engine,
+                   known.n == 0 ? what_to_write(workload, contender->engine) : "");
     const vocabulary_t names = {"variant", where, (const char *const *)known.items, known.n};
     for (size_t i = 0; i < node_length(&list) && status == STATUS_OK; i++) {
         node_t item = node_item(&list, i);
@@ -328,15 +319,13 @@ static status_t read_variants(const node_t *node, const workload_t *workload, co
         if (workload_variant_is_for_gpu(workload, contender->engine, root,
                                         contender->variants.items[i]))
             text_list_add(&contender->for_gpu, contender->variants.items[i]);
-    free(where);
-    text_list_free(&known);
     return status;
 }
 
 static status_t read_devices(const node_t *node, contender_t *contender, error_t *err) {
     static const char *const DEVICES[] = {"cuda", "cpu"};
     node_t list = node_member(node, "device");
-    bool both = !case_engine_is_served(contender->engine);
+    bool both = !case_engine_is_built_in(contender->engine);
     if (!node_exists(&list)) {
         if (both || strcmp(contender->engine, "cuda") == 0)
             text_list_add(&contender->devices, "cuda");
@@ -364,13 +353,11 @@ static status_t read_engine(const node_t *node, const char *root, contender_t *c
     contender->external = is_own_engine(root, contender->engine);
     if (contender->external)
         return STATUS_OK;
-    char *complaint = vocabulary_complaint(&known, contender->engine);
     if (!text_is_name(contender->engine))
-        return node_refuse(&item, complaint, err);
-    node_error(&item, err, "%s, and reference_%s/worker.py does not exist", complaint,
-               contender->engine);
-    free(complaint);
-    return STATUS_USAGE;
+        return node_refuse(&item, vocabulary_complaint(&known, contender->engine), err);
+    AUTO_FREE char *complaint = vocabulary_complaint(&known, contender->engine);
+    return node_error(&item, err, "%s, and reference_%s/worker.py does not exist", complaint,
+                      contender->engine);
 }
 
 static status_t read_contender(const node_t *node, const char *root, const sweep_plan_t *plan,

@@ -29,18 +29,16 @@ static void name_the_option(error_t *err) {
         const char *name = path + strlen(OPTIONS[i].path);
         const int length = i == 0 ? (int)strcspn(name, "[:") : 0;
         const bool whole = OPTIONS[i].option[0] == '\0';
-        char *text =
+        AUTO_FREE char *text =
             mem_format("%s%.*s%s", OPTIONS[i].option, length, name, whole ? rest + 2 : rest);
         error_clear(err);
         error_set(err, status, "%s", text);
-        free(text);
         break;
     }
 }
 
 static status_t check_utf8(const char *option, const char *text, error_t *err) {
-    json_t *json = text != NULL ? json_string(text) : json_null();
-    json_decref(json);
+    json_auto_t *json = text != NULL ? json_string(text) : json_null();
     return json != NULL
                ? STATUS_OK
                : error_set(err, STATUS_USAGE, "%s: found bytes that are not UTF-8", option);
@@ -58,12 +56,10 @@ static status_t check_options(const sweep_options_t *options, error_t *err) {
 /* "--set: unknown key "x" of softmax (known: …)". Frees `known`. */
 static status_t unknown(const char *option, const char *what, const workload_t *workload,
                         text_list_t *known, const char *word, error_t *err) {
-    char *where = mem_format(" of %s", workload->name);
+    AUTO_FREE char *where = mem_format(" of %s", workload->name);
     const vocabulary_t names = {what, where, (const char *const *)known->items, known->n};
-    char *complaint = vocabulary_complaint(&names, word);
+    AUTO_FREE char *complaint = vocabulary_complaint(&names, word);
     error_set(err, STATUS_USAGE, "%s: %s", option, complaint);
-    free(complaint);
-    free(where);
     text_list_free(known);
     return STATUS_USAGE;
 }
@@ -74,22 +70,18 @@ static status_t find_workload(const char *name, const workload_t **workload, err
     *workload = workload_find(name);
     if (*workload != NULL)
         return STATUS_OK;
-    char *complaint = sweep_unknown_workload(name);
-    error_set(err, STATUS_USAGE, "--workload: %s", complaint);
-    free(complaint);
-    return STATUS_USAGE;
+    AUTO_FREE char *complaint = sweep_unknown_workload(name);
+    return error_set(err, STATUS_USAGE, "--workload: %s", complaint);
 }
 
 static json_t *integers_json(const char *text) {
     json_t *list = json_array();
-    text_list_t parts = text_split(text, '-');
+    AUTO(text_list_free) text_list_t parts = text_split(text, '-');
     for (size_t i = 0; i < parts.n; i++) {
-        json_t *number = json_loads(parts.items[i], JSON_DECODE_ANY, NULL);
+        json_auto_t *number = json_loads(parts.items[i], JSON_DECODE_ANY, NULL);
         json_array_append_new(list, json_is_number(number) ? json_incref(number)
                                                            : json_string(parts.items[i]));
-        json_decref(number);
     }
-    text_list_free(&parts);
     return list;
 }
 
@@ -106,10 +98,9 @@ static json_t *value_json(const char *text, value_kind_t kind) {
 
 static json_t *values_json(const char *text, value_kind_t kind) {
     json_t *list = json_array();
-    text_list_t parts = text_split(text, ',');
+    AUTO(text_list_free) text_list_t parts = text_split(text, ',');
     for (size_t i = 0; i < parts.n; i++)
         json_array_append_new(list, value_json(parts.items[i], kind));
-    text_list_free(&parts);
     return list;
 }
 
@@ -159,9 +150,8 @@ static status_t apply_sets(const workload_t *workload, const sweep_options_t *op
         const char *set = options->sets[i], *equals = strchr(set, '=');
         if (equals == NULL)
             return error_set(err, STATUS_USAGE, "--set: found \"%s\", expected key=value", set);
-        char *key = mem_text_n(set, (size_t)(equals - set));
+        AUTO_FREE char *key = mem_text_n(set, (size_t)(equals - set));
         status_t status = apply_set(workload, key, equals + 1, settings, err);
-        free(key);
         TRY(status);
     }
     return STATUS_OK;
@@ -179,24 +169,23 @@ static json_t *select_variants(const text_list_t *wanted, const text_list_t *kno
 }
 
 /* Rungs of a described workload are launched one by one, which has times of all phases, and in a graph, as
- * PyTorch's best modes. */
+ * PyTorch's best modes, unless its description says how. */
 static void add_launches(const workload_t *workload, json_t *techniques) {
-    json_t *launches = json_pack("{s:[s, s]}", "launch", "stream", "graph");
-    if (described_find(workload->name) != NULL)
+    const description_t *description = described_find(workload->name);
+    json_auto_t *launches = json_pack("{s:[s, s]}", "launch", "stream", "graph");
+    if (description != NULL && json_object_get(description->json, "techniques") == NULL)
         json_object_update_missing(techniques, launches);
-    json_decref(launches);
 }
 
 static json_t *contender_json(const workload_t *workload, const char *engine, json_t *variants,
                               const settings_t *settings) {
     json_t *contender = json_pack("{s:s, s:o}", "engine", engine, "variants", variants);
-    json_t *techniques =
+    json_auto_t *techniques =
         settings->techniques != NULL ? json_copy(settings->techniques) : json_object();
     if (strcmp(engine, "cuda") == 0)
         add_launches(workload, techniques);
     if (json_object_size(techniques) > 0)
         json_object_set(contender, "techniques", techniques);
-    json_decref(techniques);
     if (settings->device != NULL)
         json_object_set(contender, "device", settings->device);
     return contender;
@@ -204,23 +193,20 @@ static json_t *contender_json(const workload_t *workload, const char *engine, js
 
 /* Only their workers know the variants of the user's own engines. */
 static void add_engines_hint(const char *root, error_t *err) {
-    text_list_t engines = {0};
+    AUTO(text_list_free) text_list_t engines = {0};
     own_engines(root, &engines, NULL);
     if (engines.n > 0) {
-        char *text = mem_text(err->text), *names = text_list_join(&engines, ", ");
+        AUTO_FREE char *text = mem_text(err->text), *names = text_list_join(&engines, ", ");
         error_clear(err);
         error_set(err, STATUS_USAGE, "%s; those of %s need --engine", text, names);
-        free(names);
-        free(text);
     }
-    text_list_free(&engines);
 }
 
 /* Of all variants, those that run on a device that was not asked for are left out. */
 static bool is_asked_for(const char *engine, const text_list_t *wanted,
                          const settings_t *settings) {
     const char *device = strcmp(engine, "cuda") == 0 ? "cuda" : "cpu";
-    if (settings->device == NULL || !case_engine_is_served(engine) || !text_list_has(wanted, "*"))
+    if (settings->device == NULL || !case_engine_is_built_in(engine) || !text_list_has(wanted, "*"))
         return true;
     for (size_t i = 0; i < json_array_size(settings->device); i++)
         if (strcmp(json_string_value(json_array_get(settings->device, i)), device) == 0)
@@ -234,30 +220,29 @@ static status_t add_every_engine(const workload_t *workload, const char *root,
                                  json_t *contenders, error_t *err) {
     size_t n_engines;
     const char *const *engines = workload_engines(&n_engines);
-    text_list_t all = {0};
-    status_t status = STATUS_OK;
-    for (size_t e = 0; e < n_engines && status == STATUS_OK; e++) {
-        text_list_t known = {0};
-        status = workload_variants(workload, engines[e], root, &known, err);
+    AUTO(text_list_free) text_list_t all = {0};
+    for (size_t e = 0; e < n_engines; e++) {
+        AUTO(text_list_free) text_list_t known = {0};
+        TRY(workload_variants(workload, engines[e], root, &known, err));
         json_t *variants = select_variants(wanted, &known);
         const settings_t own = {
             .techniques = strcmp(engines[e], "cuda") == 0 ? settings->techniques : NULL,
-            .device = case_engine_is_served(engines[e]) ? NULL : settings->device};
+            .device = case_engine_is_built_in(engines[e]) ? NULL : settings->device};
         if (json_array_size(variants) > 0 && is_asked_for(engines[e], wanted, settings))
             json_array_append_new(contenders, contender_json(workload, engines[e], variants, &own));
         else
             json_decref(variants);
         for (size_t i = 0; i < known.n; i++)
             text_list_add_new(&all, known.items[i]);
-        text_list_free(&known);
     }
-    for (size_t i = 0; i < wanted->n && status == STATUS_OK; i++)
+    for (size_t i = 0; i < wanted->n; i++)
         if (strcmp(wanted->items[i], "*") != 0 && !text_list_has(&all, wanted->items[i])) {
-            status = unknown("--variant", "variant", workload, &all, wanted->items[i], err);
+            status_t status =
+                unknown("--variant", "variant", workload, &all, wanted->items[i], err);
             add_engines_hint(root, err);
+            return status;
         }
-    text_list_free(&all);
-    return status;
+    return STATUS_OK;
 }
 
 static bool uses_engine(const json_t *contenders, const char *engine) {
@@ -304,6 +289,7 @@ static status_t make_contenders(const workload_t *workload, const sweep_options_
                                 error_t *err) {
     if (options->engine != NULL)
         TRY(check_engine(options, root, err));
+    AUTO(text_list_free)
     text_list_t wanted = text_split(options->variant != NULL ? options->variant : "*", ',');
     status_t status = STATUS_OK;
     if (options->engine != NULL) { /* the sweep's checks refuse settings that do not apply to it */
@@ -314,7 +300,6 @@ static status_t make_contenders(const workload_t *workload, const sweep_options_
         if (status == STATUS_OK)
             status = check_settings_used(settings, contenders, err);
     }
-    text_list_free(&wanted);
     return status;
 }
 
@@ -334,27 +319,24 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
     TRY(check_options(options, err));
     TRY(find_workload(options->workload, &workload, err));
     settings_t settings = {.axes = json_object(), .techniques = json_object()};
-    json_t *contenders = json_array();
+    json_auto_t *contenders = json_array();
     status_t status = apply_sets(workload, options, &settings, err);
     add_default_axes(workload, options->quick, settings.axes);
     if (status == STATUS_OK)
         status = make_contenders(workload, options, root, &settings, contenders, err);
     if (status == STATUS_OK) {
-        json_t *json = json_pack("{s:i, s:s, s:s, s:O}", "schema", 1, "name", workload->name,
-                                 "workload", workload->name, "contenders", contenders);
+        json_auto_t *json = json_pack("{s:i, s:s, s:s, s:O}", "schema", 1, "name", workload->name,
+                                      "workload", workload->name, "contenders", contenders);
         if (json_object_size(settings.axes) > 0)
             json_object_set(json, "axes", settings.axes);
         if (options->quick && options->engine == NULL && settings.device == NULL &&
             described_find(workload->name) != NULL)
             json_object_set_new(json, "cpu", json_string("without_gpu"));
-        char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+        AUTO_FREE char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         status = sweep_parse(SOURCE, text, root, sweep, err);
         if (status != STATUS_OK)
             name_the_option(err);
-        free(text);
-        json_decref(json);
     }
-    json_decref(contenders);
     json_decref(settings.axes);
     json_decref(settings.techniques);
     json_decref(settings.device);
@@ -364,10 +346,9 @@ status_t sweep_from_options(const sweep_options_t *options, const char *root, sw
 status_t sweep_of_folder(const char *folder, bool quick, const char *root, sweep_t *sweep,
                          error_t *err) {
     const workload_t *workload;
-    char *resolved = realpath(folder, NULL);
+    AUTO_FREE char *resolved = realpath(folder, NULL);
     *sweep = (sweep_t){0};
     status_t status = workload_add_described(resolved != NULL ? resolved : folder, &workload, err);
-    free(resolved);
     TRY(status);
     const sweep_options_t options = {.workload = workload->name, .quick = quick};
     TRY(sweep_from_options(&options, root, sweep, err));

@@ -22,14 +22,13 @@ unsigned case_turn(const case_t *spec, bool quick) {
 /* ==== order =================================================================================== */
 
 void sweep_order(sweep_t *sweep, bool quick) {
-    case_t *ordered = mem_alloc((sweep->n_cases + 1) * sizeof *ordered);
+    AUTO_FREE case_t *ordered = mem_alloc((sweep->n_cases + 1) * sizeof *ordered);
     size_t n = 0;
     for (unsigned turn = 0; turn < TURNS; turn++)
         for (size_t i = 0; i < sweep->n_cases; i++)
             if (case_turn(&sweep->cases[i], quick) == turn)
                 ordered[n++] = sweep->cases[i];
     memcpy(sweep->cases, ordered, n * sizeof *ordered);
-    free(ordered);
 }
 
 /* ==== cases =================================================================================== */
@@ -38,10 +37,42 @@ void sweep_order(sweep_t *sweep, bool quick) {
 static const char *const CAPTURING[] = {"graph",   "compile_graph",   "combo_graph", "manual_graph",
                                         "overlap", "compile_overlap", "mapped"};
 
+/* Modes of PyTorch and JAX that hide copies, and the technique `copy` of rungs that do the same. */
+static const struct {
+    const char *mode, *copy;
+} HIDING[] = {{"overlap", "overlapped"}, {"compile_overlap", "overlapped"}, {"mapped", "mapped"}};
+
+static bool any_rung_copies(const sweep_plan_t *plan, const char *copy) {
+    const value_t chosen = {.kind = VALUE_TEXT, .text = (char *)copy};
+    for (size_t c = 0; c < plan->n_contenders; c++)
+        for (size_t t = 0; t < plan->contenders[c].n_techniques; t++)
+            if (strcmp(plan->contenders[c].techniques[t].name, "copy") == 0 &&
+                axis_has(&plan->contenders[c].techniques[t], &chosen))
+                return true;
+    return false;
+}
+
+/* They compute as others do: where computation is compared, "*" has them only beside rungs that hide their copies. */
+static bool adds_nothing(const sweep_plan_t *plan, const char *engine, const char *variant) {
+    const char *by = plan->workload->compared_by;
+    if (by == NULL || strcmp(by, COMPUTATION) != 0 ||
+        (strcmp(engine, "pytorch") != 0 && strcmp(engine, "jax") != 0))
+        return false;
+    for (size_t i = 0; i < sizeof HIDING / sizeof *HIDING; i++)
+        if (strcmp(variant, HIDING[i].mode) == 0)
+            return !any_rung_copies(plan, HIDING[i].copy);
+    return false;
+}
+
 /* CUDA graphs need a CUDA device: "*" leaves out these modes on the CPU; if the sweep names one, the
  * worker skips it with the reason. */
-static bool is_offered(const contender_t *contender, const char *variant, const char *device) {
-    if (strcmp(device, "cpu") != 0 || text_list_has(&contender->named, variant))
+static bool is_offered(const sweep_plan_t *plan, const contender_t *contender, const char *variant,
+                       const char *device) {
+    if (text_list_has(&contender->named, variant))
+        return true;
+    if (adds_nothing(plan, contender->engine, variant))
+        return false;
+    if (strcmp(device, "cpu") != 0)
         return true;
     if (strcmp(contender->engine, "pytorch") != 0)
         return !text_list_has(&contender->for_gpu, variant);
@@ -59,12 +90,12 @@ static double product_size(const axis_t *axes, size_t n) {
     return size;
 }
 
-static double contender_size(const contender_t *contender) {
+static double contender_size(const sweep_plan_t *plan, const contender_t *contender) {
     double runs = 0;
     for (size_t d = 0; d < contender->devices.n; d++)
         for (size_t v = 0; v < contender->variants.n; v++)
-            runs +=
-                is_offered(contender, contender->variants.items[v], contender->devices.items[d]);
+            runs += is_offered(plan, contender, contender->variants.items[v],
+                               contender->devices.items[d]);
     return runs * product_size(contender->axes, contender->n_axes) *
            product_size(contender->techniques, contender->n_techniques);
 }
@@ -75,7 +106,7 @@ static status_t check_size(const sweep_plan_t *plan, const node_t *top, error_t 
         return node_error(top, err, "the axes multiply to %.0f points, expected at most %d",
                           n_points, SWEEP_CASE_LIMIT);
     for (size_t i = 0; i < plan->n_contenders; i++)
-        n_cases += contender_size(&plan->contenders[i]);
+        n_cases += contender_size(plan, &plan->contenders[i]);
     if (n_cases > SWEEP_CASE_LIMIT)
         return node_error(top, err, "expands to %.0f cases, expected at most %d", n_cases,
                           SWEEP_CASE_LIMIT);
@@ -141,7 +172,7 @@ static status_t add_case(expansion_t *to, case_t spec, error_t *err) {
 static status_t add_cases(expansion_t *to, const contender_t *contender, const char *device,
                           const char *variant, error_t *err) {
     const sweep_plan_t *plan = to->plan;
-    size_t *choice = mem_zeroed(contender->n_techniques + 1, sizeof *choice);
+    AUTO_FREE size_t *choice = mem_zeroed(contender->n_techniques + 1, sizeof *choice);
     status_t status = STATUS_OK;
     do {
         case_t spec = {.engine = mem_text(contender->engine),
@@ -158,7 +189,6 @@ static status_t add_cases(expansion_t *to, const contender_t *contender, const c
         status = add_case(to, spec, err);
     } while (status == STATUS_OK &&
              next_combination(choice, contender->techniques, contender->n_techniques));
-    free(choice);
     return status;
 }
 
@@ -167,7 +197,7 @@ static status_t add_contender(expansion_t *to, const contender_t *contender, err
         for (size_t v = 0; v < contender->variants.n; v++) {
             const char *device = contender->devices.items[d];
             const char *variant = contender->variants.items[v];
-            if (is_offered(contender, variant, device))
+            if (is_offered(to->plan, contender, variant, device))
                 TRY(add_cases(to, contender, device, variant, err));
         }
     return STATUS_OK;
@@ -179,7 +209,7 @@ static void keep_string(void *id) {
 
 status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *sweep, error_t *err) {
     TRY(check_size(plan, top, err));
-    size_t *point = mem_zeroed(plan->n_axes, sizeof *point);
+    AUTO_FREE size_t *point = mem_zeroed(plan->n_axes, sizeof *point);
     expansion_t to = {.plan = plan, .top = top, .sweep = sweep, .point = point};
     status_t status = STATUS_OK;
     do {
@@ -188,7 +218,6 @@ status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *swee
                 status = add_contender(&to, &plan->contenders[i], err);
     } while (status == STATUS_OK && next_combination(point, plan->axes, plan->n_axes));
     tdestroy(to.ids, keep_string);
-    free(point);
     const workload_t *workload = plan->workload;
     if (status != STATUS_OK || sweep->n_cases > 0)
         return status;
@@ -308,11 +337,9 @@ static status_t read_charts(const node_t *top, text_list_t *charts, error_t *err
     node_t list = node_member(top, "charts");
     if (!node_exists(&list))
         return STATUS_OK;
-    text_list_t families = chart_families();
+    AUTO(text_list_free) text_list_t families = chart_families();
     const vocabulary_t known = {"chart", "", (const char *const *)families.items, families.n};
-    status_t status = node_choices(&list, &known, charts, err);
-    text_list_free(&families);
-    return status;
+    return node_choices(&list, &known, charts, err);
 }
 
 static status_t read_cpu(const node_t *top, bool *leaves_cpu, error_t *err) {
@@ -327,14 +354,12 @@ static status_t read_cpu(const node_t *top, bool *leaves_cpu, error_t *err) {
 }
 
 char *sweep_unknown_workload(const char *name) {
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     const workload_t *workload;
     for (size_t i = 0; (workload = workload_at(i)) != NULL; i++)
         text_list_add(&names, workload->name);
     const vocabulary_t known = {"workload", "", (const char *const *)names.items, names.n};
-    char *complaint = vocabulary_complaint(&known, name);
-    text_list_free(&names);
-    return complaint;
+    return vocabulary_complaint(&known, name);
 }
 
 static status_t read_workload(const node_t *top, const workload_t **workload, error_t *err) {
@@ -375,13 +400,11 @@ static status_t read_sweep(const node_t *top, const char *root, sweep_t *sweep, 
 status_t sweep_parse(const char *path, const char *text, const char *root, sweep_t *sweep,
                      error_t *err) {
     *sweep = (sweep_t){.path = mem_text(path), .text = mem_text(text), .measure = MEASURE_DEFAULTS};
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     status_t status = node_parse(path, text, &json, err);
-    if (status == STATUS_OK) {
-        node_t top = node_root(path, json);
+    const node_t top = node_root(path, json);
+    if (status == STATUS_OK)
         status = read_sweep(&top, root, sweep, err);
-        json_decref(json);
-    }
     if (status != STATUS_OK)
         sweep_free(sweep);
     return status;
@@ -389,14 +412,11 @@ status_t sweep_parse(const char *path, const char *text, const char *root, sweep
 
 status_t sweep_load(const char *path, const char *root, sweep_t *sweep, error_t *err) {
     *sweep = (sweep_t){0};
-    char *text = NULL, *in_data = path[0] != '/' && !fs_exists(path) ? fs_join(root, path) : NULL;
+    AUTO_FREE char *text = NULL,
+                   *in_data = path[0] != '/' && !fs_exists(path) ? fs_join(root, path) : NULL;
     const bool is_in_data = in_data != NULL && fs_exists(in_data);
-    status_t status = node_read(is_in_data ? in_data : path, &text, err);
-    if (status == STATUS_OK)
-        status = sweep_parse(path, text, root, sweep, err);
-    free(in_data);
-    free(text);
-    return status;
+    TRY(node_read(is_in_data ? in_data : path, &text, err));
+    return sweep_parse(path, text, root, sweep, err);
 }
 
 void sweep_free(sweep_t *sweep) {

@@ -77,23 +77,21 @@ static void add_bubblewrap(const wall_folders_t *folders, text_list_t *argv) {
                                          "/dev",
                                          "--proc",
                                          "/proc"};
-    text_list_t devices = walls_devices();
+    AUTO(text_list_free) text_list_t devices = walls_devices();
     for (size_t i = 0; i < sizeof ALWAYS / sizeof *ALWAYS; i++)
         text_list_add(argv, ALWAYS[i]);
     add_each(argv, "--dev-bind", &devices, true);
     add_each(argv, "--tmpfs", &folders->hidden, false);
     add_each(argv, "--bind", &folders->open, true);
-    text_list_free(&devices);
 }
 
 static void add_own(const wall_folders_t *folders, text_list_t *argv) {
-    char *self = NULL;
+    AUTO_FREE char *self = NULL;
     error_t ignored = ERROR_INIT;
     text_list_add(argv, fs_executable(&self, &ignored) == STATUS_OK ? self : "bench");
     text_list_add(argv, "wall");
     add_each(argv, "--hide", &folders->hidden, false);
     add_each(argv, "--open", &folders->open, false);
-    free(self);
 }
 
 void walls_argv(const walls_t *walls, const wall_folders_t *folders, text_list_t *argv) {
@@ -112,16 +110,13 @@ void walls_argv(const walls_t *walls, const wall_folders_t *folders, text_list_t
 static char *refusal(walls_kind_t kind) {
     const walls_t walls = {.kind = kind};
     const wall_folders_t nothing = {0};
-    text_list_t words = {0};
-    subprocess_result_t result = {0};
+    AUTO(text_list_free) text_list_t words = {0};
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     error_t err = ERROR_INIT;
     walls_argv(&walls, &nothing, &words);
     text_list_add(&words, "true");
-    const char **argv = mem_zeroed(words.n + 1, sizeof *argv);
-    for (size_t i = 0; i < words.n; i++)
-        argv[i] = words.items[i];
     char *why = NULL;
-    if (subprocess_run(argv, NULL, TRY_S, &result, &err) != STATUS_OK) {
+    if (subprocess_run(text_list_argv(&words), NULL, TRY_S, &result, &err) != STATUS_OK) {
         why = mem_text(err.text);
     } else if (result.exit_code != 0) {
         result.err[strcspn(result.err, "\n")] = '\0';
@@ -129,15 +124,12 @@ static char *refusal(walls_kind_t kind) {
                                     : mem_format("exit code %d", result.exit_code);
         text_make_plain(why);
     }
-    subprocess_result_free(&result);
-    free(argv);
-    text_list_free(&words);
     return why;
 }
 
 /* "bubblewrap 0.8.0". The caller frees it. */
 static char *bubblewrap_version(void) {
-    subprocess_result_t result = {0};
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     error_t ignored = ERROR_INIT;
     char *text = mem_text("bubblewrap");
     const char *const argv[] = {"bwrap", "--version", NULL};
@@ -148,31 +140,25 @@ static char *bubblewrap_version(void) {
         text = mem_text(result.out);
         text_make_plain(text);
     }
-    subprocess_result_free(&result);
     return text;
 }
 
 walls_t walls_find(void) {
-    char *program = fs_find_program("bwrap");
-    char *first = program != NULL ? refusal(WALLS_BUBBLEWRAP) : NULL;
-    const bool wrapped = program != NULL && first == NULL;
-    free(program);
-    if (wrapped)
+    AUTO_FREE char *program = fs_find_program("bwrap");
+    AUTO_FREE char *first = program != NULL ? refusal(WALLS_BUBBLEWRAP) : NULL;
+    if (program != NULL && first == NULL)
         return (walls_t){WALLS_BUBBLEWRAP, bubblewrap_version()};
-    char *second = refusal(WALLS_NAMESPACES);
+    AUTO_FREE char *second = refusal(WALLS_NAMESPACES);
     walls_t walls = {WALLS_NAMESPACES, NULL};
     if (second == NULL) {
         walls.detail = mem_text("namespaces");
     } else {
-        char *install = package_install(&BUBBLEWRAP);
+        AUTO_FREE char *install = package_install(&BUBBLEWRAP);
         walls.kind = WALLS_NONE;
         walls.detail = first != NULL
                            ? mem_format("%s; without bubblewrap: %s", first, second)
                            : mem_format("%s; bubblewrap is not installed (%s)", second, install);
-        free(install);
     }
-    free(second);
-    free(first);
     return walls;
 }
 
@@ -282,13 +268,12 @@ static status_t clone_tree(const char *path, tree_t *tree, error_t *err) {
 
 /* Make the place of `path`, and the folders above it, where they are missing. */
 static status_t make_place(const char *path, bool is_folder, error_t *err) {
-    char *copy = mem_text(path);
+    AUTO_FREE char *copy = mem_text(path);
     for (char *slash = strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(copy, 0755);
         *slash = '/';
     }
-    free(copy);
     const int file = is_folder ? mkdir(path, 0755) : open(path, O_CREAT | O_CLOEXEC, 0644);
     if (!is_folder && file >= 0)
         close(file);
@@ -368,15 +353,12 @@ static status_t build(const wall_folders_t *folders, const text_list_t *nodes, t
 
 /* Enter the folder that we are in anew: what was opened before the mounts is not behind them. */
 static status_t build_walls(const wall_folders_t *folders, error_t *err) {
-    char *before = getcwd(NULL, 0);
-    text_list_t nodes = devices();
-    tree_t *trees = mem_zeroed(nodes.n + folders->open.n + 1, sizeof *trees);
+    AUTO_FREE char *before = getcwd(NULL, 0);
+    AUTO(text_list_free) text_list_t nodes = devices();
+    AUTO_FREE tree_t *trees = mem_zeroed(nodes.n + folders->open.n + 1, sizeof *trees);
     status_t status = build(folders, &nodes, trees, err);
     if (chdir("/") != 0 || (before != NULL && chdir(before) != 0))
         errno = 0; /* it is hidden: then / */
-    free(trees);
-    text_list_free(&nodes);
-    free(before);
     return status;
 }
 

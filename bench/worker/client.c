@@ -126,16 +126,14 @@ __attribute__((format(printf, 3, 4))) static status_t give_up(worker_link_t *lin
     char how[64] = "";
     va_list args;
     va_start(args, format);
-    char *what = mem_format_args(format, args);
+    AUTO_FREE char *what = mem_format_args(format, args);
     va_end(args);
     keep_stderr(link);
     reap(link, how);
     link->killed_by_signal = text_starts(how, "signal ");
     const char *lines = stderr_tail_lines(&link->tail);
-    error_set(err, STATUS_FAILED, "worker %s %s (%s)%s%s", link->label, what, how,
-              lines[0] != '\0' ? "; stderr: " : "", lines);
-    free(what);
-    return STATUS_FAILED;
+    return error_set(err, STATUS_FAILED, "worker %s %s (%s)%s%s", link->label, what, how,
+                     lines[0] != '\0' ? "; stderr: " : "", lines);
 }
 
 static status_t give_up_dead(worker_link_t *link, error_t *err) {
@@ -269,12 +267,9 @@ static status_t check_answer(worker_link_t *link, const char *id, const json_t *
 
 static status_t send_request(worker_link_t *link, const json_t *request, int64_t deadline_ns,
                              error_t *err) {
-    char *text = json_dumps(request, JSON_COMPACT);
-    char *line = mem_format("%s\n", text);
-    free(text);
-    status_t status = send_line(link, line, deadline_ns, err);
-    free(line);
-    return status;
+    AUTO_FREE char *text = json_dumps(request, JSON_COMPACT);
+    AUTO_FREE char *line = mem_format("%s\n", text);
+    return send_line(link, line, deadline_ns, err);
 }
 
 static status_t printed(worker_link_t *link, const char *line, const char *when, error_t *err) {
@@ -347,7 +342,7 @@ status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s,
 }
 
 size_t worker_links_await(worker_link_t *const *links, size_t n) {
-    struct pollfd *answers = mem_alloc(n * sizeof *answers);
+    AUTO_FREE struct pollfd *answers = mem_alloc(n * sizeof *answers);
     size_t found = n;
     while (found == n && !is_interrupted()) {
         for (size_t i = 0; i < n; i++)
@@ -360,7 +355,6 @@ size_t worker_links_await(worker_link_t *const *links, size_t n) {
                 found = i;
         }
     }
-    free(answers);
     return found;
 }
 
@@ -400,14 +394,11 @@ static bool fork_process(worker_link_t *link, int64_t deadline_ns) {
 }
 
 static status_t start_process(worker_link_t *link, error_t *err) {
-    const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
-    for (size_t i = 0; i < link->argv.n; i++)
-        argv[i] = link->argv.items[i];
+    const char *const *argv = text_list_argv(&link->argv);
     setenv(WORKER_TAG, link->tag, 1);
     const status_t status = link->is_server ? subprocess_start_with_socket(argv, &link->child, err)
                                             : subprocess_start(argv, &link->child, err);
     unsetenv(WORKER_TAG);
-    free(argv);
     return status;
 }
 
@@ -425,33 +416,26 @@ static status_t launch(worker_link_t *link, int64_t deadline_ns, error_t *err) {
         TRY(start_process(link, err));
     }
     link->running = true;
-    json_t *request = hello_request();
-    status_t status = send_request(link, request, deadline_ns, err);
-    json_decref(request);
-    return status;
+    json_auto_t *request = hello_request();
+    return send_request(link, request, deadline_ns, err);
 }
 
 static status_t receive_hello(worker_link_t *link, int64_t deadline_ns, error_t *err) {
-    json_t *answer, *request = hello_request();
-    status_t status = receive_answer(link, request, deadline_ns, &answer, err);
-    json_decref(request);
-    TRY(status);
+    json_auto_t *answer = NULL, *request = hello_request();
+    TRY(receive_answer(link, request, deadline_ns, &answer, err));
     const json_t *version = json_object_get(answer, "protocol");
     link->declined = !worker_answer_is_ok(answer);
-    if (link->declined) {
-        error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer));
-    } else if (json_is_integer(version) && json_integer_value(version) != PROTOCOL_VERSION) {
-        error_set(err, STATUS_FAILED,
-                  "worker %s speaks protocol %lld, expected %d: add refill, last and the key fresh "
-                  "of sample (docs/worker-protocol.md)",
-                  link->label, (long long)json_integer_value(version), PROTOCOL_VERSION);
-    } else {
-        link->hello = answer;
-        link->pid = link->is_walled ? walls_inside(link->child.pid) : link->child.pid;
-        return STATUS_OK;
-    }
-    json_decref(answer);
-    return STATUS_FAILED;
+    if (link->declined)
+        return error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer));
+    if (json_is_integer(version) && json_integer_value(version) != PROTOCOL_VERSION)
+        return error_set(
+            err, STATUS_FAILED,
+            "worker %s speaks protocol %lld, expected %d: add refill, last and the key fresh "
+            "of sample (docs/worker-protocol.md)",
+            link->label, (long long)json_integer_value(version), PROTOCOL_VERSION);
+    link->hello = json_incref(answer);
+    link->pid = link->is_walled ? walls_inside(link->child.pid) : link->child.pid;
+    return STATUS_OK;
 }
 
 static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) {
@@ -523,10 +507,9 @@ void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s)
 }
 
 static status_t say_bye(worker_link_t *link, double timeout_s, error_t *err) {
-    json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     status_t status =
         worker_link_ask(link, json_pack("{s:s}", "op", "bye"), timeout_s, &answer, err);
-    json_decref(answer);
     return status;
 }
 

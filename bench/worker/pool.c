@@ -5,6 +5,7 @@
 #include "io/folders.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
+#include "workloads/common/workload.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -111,22 +112,19 @@ static bool set_variable(json_t *variables, const char *assignment) {
     const char *value = strchr(assignment, '=');
     if (value == NULL)
         return true;
-    char *name = mem_text_n(assignment, (size_t)(value - assignment));
-    const bool is_set = json_object_set_new(variables, name, json_string(value + 1)) == 0;
-    free(name);
-    return is_set;
+    AUTO_FREE char *name = mem_text_n(assignment, (size_t)(value - assignment));
+    return json_object_set_new(variables, name, json_string(value + 1)) == 0;
 }
 
 /* Ours, and what the command has before the program. False: JSON cannot say it. */
 static bool add_variables(const text_list_t *argv, const char *tag, json_t *variables) {
-    char *own = mem_format(WORKER_TAG "=%s", tag);
+    AUTO_FREE char *own = mem_format(WORKER_TAG "=%s", tag);
     bool is_text = true;
     for (char **variable = environ; *variable != NULL; variable++)
         is_text = is_text && set_variable(variables, *variable);
     for (size_t i = 1; i < program_in(argv); i++)
         is_text = is_text && set_variable(variables, argv->items[i]);
     is_text = is_text && set_variable(variables, own);
-    free(own);
     return is_text;
 }
 
@@ -139,12 +137,11 @@ static bool add_words(const text_list_t *argv, json_t *words) {
 
 /* NULL: JSON cannot say it. */
 static json_t *fork_request(const text_list_t *argv, const char *tag) {
-    json_t *variables = json_object(), *words = json_array(), *request = NULL;
+    json_auto_t *variables = json_object(), *words = json_array();
+    json_t *request = NULL;
     if (add_variables(argv, tag, variables) && add_words(argv, words))
         request =
             json_pack("{s:s, s:O, s:O}", "op", "fork", "argv", words, "environment", variables);
-    json_decref(variables);
-    json_decref(words);
     return request;
 }
 
@@ -164,14 +161,13 @@ static status_t prepare(worker_link_t *server, double timeout_s, error_t *err) {
 
 static status_t ask(worker_link_t *server, json_t *request, double timeout_s, pid_t *pid,
                     error_t *err) {
-    json_t *answer;
+    json_auto_t *answer = NULL;
     status_t status = worker_link_ask(server, request, timeout_s, &answer, err);
     server->handed = NULL;
     if (status == STATUS_OK) {
         *pid = (pid_t)json_integer_value(json_object_get(answer, "process"));
         if (*pid <= 0)
             status = error_set(err, STATUS_FAILED, "server %s cannot fork", server->label);
-        json_decref(answer);
     }
     if (status != STATUS_OK && server->cannot == NULL)
         server->cannot = mem_text(err->text);
@@ -211,11 +207,10 @@ static fork_server_t *find(forks_t *forks, const char *root, const packages_t *p
     for (size_t i = 0; i < forks->n; i++)
         if (strcmp(forks->items[i]->python, python) == 0 && forks->items[i]->packages == packages)
             return forks->items[i];
-    char *script = fs_join(root, "reference_common/fork_server.py");
+    AUTO_FREE char *script = fs_join(root, "reference_common/fork_server.py");
     fork_server_t *server = fs_exists(script) ? add_server(forks, script, python, packages) : NULL;
     if (server != NULL)
         worker_link_launch(&server->link, LAUNCH_S);
-    free(script);
     return server;
 }
 
@@ -233,8 +228,7 @@ void forks_serve(forks_t *forks, const char *root, const char *engine, bool comp
 static void add_next(fork_server_t *server) {
     worker_link_t *next = &server->next[server->n_next++];
     text_list_t argv = {0};
-    for (size_t i = 0; i < server->link.argv.n; i++)
-        text_list_add(&argv, server->link.argv.items[i]);
+    text_list_add_all(&argv, &server->link.argv);
     worker_link_init(next, server->link.label, argv);
     next->is_server = true;
     worker_link_launch(next, LAUNCH_S);
@@ -332,8 +326,8 @@ static bool take_active(choice_t *choice) {
 
 /* A checkout's own environment has what the checkout needs; that of another project comes after the one in use. */
 static choice_t choose_python(const char *root, const char *other_root, const char *engine) {
-    char *variable = variable_of(engine), *venv = mem_format(".venv-%s", engine),
-         *project = folders_project(root);
+    AUTO_FREE char *variable = variable_of(engine), *venv = mem_format(".venv-%s", engine),
+                   *project = folders_project(root);
     choice_t choice = {0};
     if (!take_named(variable, &choice) && !take_venv(root, venv, &choice) &&
         !take_venv(other_root, venv, &choice) && !take_venv(project, venv, &choice) &&
@@ -341,19 +335,14 @@ static choice_t choose_python(const char *root, const char *other_root, const ch
         !take_venv(other_root, ".venv", &choice) && !take_active(&choice) &&
         !take_venv(project, ".venv", &choice))
         choice.python = fs_find_program("python3");
-    free(variable);
-    free(venv);
-    free(project);
     return choice;
 }
 
 static status_t check_python(char *python, const char *variable, error_t *err) {
     static const package_t package = {"python3", "python3", "python"};
     if (python == NULL) {
-        char *install = package_install(&package);
-        error_set(err, STATUS_USAGE, "no python3 on $PATH: %s", install);
-        free(install);
-        return STATUS_USAGE;
+        AUTO_FREE char *install = package_install(&package);
+        return error_set(err, STATUS_USAGE, "no python3 on $PATH: %s", install);
     }
     char *program = fs_find_program(python); /* a variable may hold a name */
     bool exists = program != NULL;
@@ -393,20 +382,19 @@ status_t workers_describe_python(const char *root, const char *engine, char **te
 /* CUDA then shows only the device with this index among those that it shows now, as the first. */
 static void show_only(int device, text_list_t *argv) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    text_list_t shown = text_split(visible != NULL ? visible : "", ',');
+    AUTO(text_list_free) text_list_t shown = text_split(visible != NULL ? visible : "", ',');
     text_list_add(argv, "env");
     if (visible == NULL)
         text_list_add_format(argv, "CUDA_VISIBLE_DEVICES=%d", device);
     else
         text_list_add_format(argv, "CUDA_VISIBLE_DEVICES=%s",
                              (size_t)device < shown.n ? shown.items[device] : "");
-    text_list_free(&shown);
 }
 
 static status_t python_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
                             error_t *err) {
-    char *script = folders_worker(workers->root, spec->engine);
-    char *python = NULL;
+    AUTO_FREE char *script = folders_worker(workers->root, spec->engine);
+    AUTO_FREE char *python = NULL;
     status_t status = STATUS_OK;
     if (!fs_exists(script))
         status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s does not exist",
@@ -420,8 +408,6 @@ static status_t python_argv(const workers_t *workers, const case_t *spec, text_l
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             text_list_add(argv, words[i]);
     }
-    free(python);
-    free(script);
     return status;
 }
 
@@ -429,12 +415,11 @@ static status_t python_argv(const workers_t *workers, const case_t *spec, text_l
 static status_t make_scratch(workers_t *workers, error_t *err) {
     if (workers->scratch != NULL)
         return STATUS_OK;
-    char *made;
+    AUTO_FREE char *made = NULL;
     TRY(fs_temporary_folder(&made, err));
     workers->scratch = realpath(made, NULL); /* $TMPDIR may be a link, or relative */
     if (workers->scratch == NULL)
         workers->scratch = mem_text(made);
-    free(made);
     setenv("BENCH_SCRATCH", workers->scratch, 1);
     return STATUS_OK;
 }
@@ -450,10 +435,9 @@ static status_t own_argv(const workers_t *workers, const case_t *spec, text_list
     if (workers->bench != NULL) {
         build_worker_argv(workers->root, workers->bench, argv);
     } else {
-        char *self;
+        AUTO_FREE char *self = NULL;
         TRY(fs_executable(&self, err));
         text_list_add(argv, self);
-        free(self);
     }
     text_list_add(argv, "worker");
     text_list_add_format(argv, "--engine=%s", spec->engine);
@@ -481,18 +465,15 @@ static void add_environment(const worker_link_t *link, text_list_t *argv) {
 /* MPS shares memory between its clients. */
 static bool shares_memory(void) {
     const char *pipes = getenv("CUDA_MPS_PIPE_DIRECTORY");
-    char *control = fs_join(pipes != NULL ? pipes : "/tmp/nvidia-mps", "control");
-    const bool is_there = fs_exists(control);
-    free(control);
-    return is_there;
+    AUTO_FREE char *control = fs_join(pipes != NULL ? pipes : "/tmp/nvidia-mps", "control");
+    return fs_exists(control);
 }
 
 /* The session's services start programs outside. */
 static void hide_session(wall_folders_t *folders) {
-    char *session = mem_format("/run/user/%u", (unsigned)getuid());
+    AUTO_FREE char *session = mem_format("/run/user/%u", (unsigned)getuid());
     if (fs_is_folder(session))
         text_list_add(&folders->hidden, session);
-    free(session);
 }
 
 /* The command up to that of the worker. The oracle reads what the contenders wrote. */
@@ -529,8 +510,7 @@ static status_t isolate(workers_t *workers, const char *engine, const char *role
         return STATUS_OK;
     text_list_t argv = {0};
     const status_t status = enclose(workers, engine, link, &argv, err);
-    for (size_t i = 0; i < link->argv.n; i++)
-        text_list_add(&argv, link->argv.items[i]);
+    text_list_add_all(&argv, &link->argv);
     text_list_free(&link->argv);
     link->argv = argv;
     return status;
@@ -540,7 +520,7 @@ static status_t isolate(workers_t *workers, const char *engine, const char *role
 
 static status_t add_worker(workers_t *workers, const case_t *spec, const char *role,
                            const char *label, worker_link_t **link, error_t *err) {
-    const bool is_own = case_engine_is_served(spec->engine);
+    const bool is_own = case_engine_is_built_in(spec->engine);
     text_list_t argv = {0};
     status_t status =
         is_own ? own_argv(workers, spec, &argv, err) : python_argv(workers, spec, &argv, err);
@@ -564,23 +544,27 @@ static status_t add_worker(workers_t *workers, const case_t *spec, const char *r
     return status;
 }
 
+/* Implementations of a described workload do not share a process; others do where they import the same. */
+static bool runs_alone(const case_t *spec) {
+    const workload_t *workload = spec->workload == NULL ? NULL : workload_find(spec->workload);
+    return strcmp(spec->engine, "python") == 0 ||
+           (workload != NULL && workload_is_in_c(workload, spec->engine));
+}
+
 status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err) {
     char engine[32];
-    /* Implementations of a described workload do not share a process; others do where they import the same. */
-    const bool alone = strcmp(spec->engine, "python") == 0 || strcmp(spec->engine, ENGINE_C) == 0;
+    const bool alone = runs_alone(spec);
     const char *part = alone ? spec->variant : case_compiles(spec) ? WORKER_COMPILES : "";
-    char *label = mem_format("%s%s%s%s%s", case_engine_label(spec, engine),
-                             part[0] != '\0' ? "-" : "", part, role[0] != '\0' ? "-" : "", role);
+    AUTO_FREE char *label =
+        mem_format("%s%s%s%s%s", case_engine_label(spec, engine), part[0] != '\0' ? "-" : "", part,
+                   role[0] != '\0' ? "-" : "", role);
     for (size_t i = 0; i < workers->n; i++)
         if (strcmp(workers->items[i]->label, label) == 0) {
             *link = workers->items[i];
-            free(label);
             return STATUS_OK;
         }
-    const status_t status = add_worker(workers, spec, role, label, link, err);
-    free(label);
-    return status;
+    return add_worker(workers, spec, role, label, link, err);
 }
 
 const char *workers_asked_role(const workers_t *workers) {
@@ -641,10 +625,9 @@ static char *end_leftovers(const guard_t *guard) {
                                    .has_owner = has_owner,
                                    .variable = WORKER_TAG,
                                    .context = guard};
-    char *left = orphans_end(&owned);
+    AUTO_FREE char *left = orphans_end(&owned);
     char *why =
         left != NULL ? mem_format("a process that a worker had left, %s, still ran", left) : NULL;
-    free(left);
     return why;
 }
 

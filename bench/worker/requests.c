@@ -33,22 +33,8 @@ static void stop_cpu(void *state) {
     (void)state;
 }
 
-static const session_ops_t *const CPU_WORKLOADS[] = {&mlp_infer_cpu,
-                                                     &linreg_train_cpu,
-                                                     &mnist_train_cpu,
-                                                     &mlp_train_cpu,
-                                                     &device_copy_cpu,
-                                                     &allocate_cpu,
-                                                     NULL};
-static const session_ops_t *const C_WORKLOADS[] = {&described_c, NULL};
-static const session_ops_t *const NULL_WORKLOADS[] = {&null_synthetic, NULL};
-
-const engine_t engine_cpu = {
-    .name = "cpu", .start = start_cpu, .stop = stop_cpu, .workloads = CPU_WORKLOADS};
-const engine_t engine_c = {
-    .name = ENGINE_C, .start = start_cpu, .stop = stop_cpu, .workloads = C_WORKLOADS};
-const engine_t engine_null = {
-    .name = "null", .start = start_cpu, .stop = stop_cpu, .workloads = NULL_WORKLOADS};
+const engine_t engine_cpu = {.name = "cpu", .start = start_cpu, .stop = stop_cpu};
+const engine_t engine_null = {.name = "null", .start = start_cpu, .stop = stop_cpu};
 
 static status_t start_cuda(int index, void **state, environment_t *facts, error_t *err) {
     gpu_t *gpu = mem_zeroed(1, sizeof *gpu);
@@ -68,11 +54,6 @@ static void stop_cuda(void *state) {
     free(state);
 }
 
-static const session_ops_t *const WORKLOADS[] = {
-    &mlp_infer_cuda, &linreg_train_cuda, &mnist_train_cuda,
-    &mlp_train_cuda, &null_cuda,         &device_copy_cuda,
-    &allocate_cuda,  &described_cuda,    NULL};
-
 /* After a fault in a kernel every call in its context, this one too, returns the same error (CUDA
  * C++ Programming Guide, error checking). */
 static status_t check(void *state, error_t *err) {
@@ -81,9 +62,9 @@ static status_t check(void *state, error_t *err) {
 }
 
 const engine_t engine_cuda = {
-    .name = "cuda", .start = start_cuda, .stop = stop_cuda, .check = check, .workloads = WORKLOADS};
+    .name = "cuda", .start = start_cuda, .stop = stop_cuda, .check = check};
 
-static const engine_t *const ENGINES[] = {&engine_cpu, &engine_cuda, &engine_c, &engine_null};
+static const engine_t *const ENGINES[] = {&engine_cpu, &engine_cuda, &engine_null};
 
 const engine_t *engine_find(const char *name) {
     for (size_t i = 0; i < sizeof ENGINES / sizeof *ENGINES; i++)
@@ -201,10 +182,8 @@ static status_t find_op(const json_t *request, protocol_op_t *op, error_t *err) 
             return STATUS_OK;
         }
     }
-    char *hint = text_hint(name, names, N_OPS);
-    error_set(err, STATUS_FAILED, "unknown op \"%s\"%s", name, hint);
-    free(hint);
-    return STATUS_FAILED;
+    AUTO_FREE char *hint = text_hint(name, names, N_OPS);
+    return error_set(err, STATUS_FAILED, "unknown op \"%s\"%s", name, hint);
 }
 
 json_t *protocol_parse_request(const char *line, protocol_op_t *op, error_t *err) {
@@ -255,13 +234,12 @@ typedef status_t write_t(session_t *session, const char *folder, text_list_t *ar
 
 static json_t *write_arrays(session_t *session, write_t *write, const json_t *request,
                             error_t *err) {
-    text_list_t arrays = {0};
+    AUTO(text_list_free) text_list_t arrays = {0};
     json_t *answer = NULL;
     if (write == NULL || write(session, request_text(request, "path"), &arrays, err) == STATUS_OK)
         answer = json_pack("{s:s, s:o}", "id", session->spec.id, "arrays", json_texts(&arrays));
     if (answer != NULL && session->changed != NULL)
         json_object_set_new(answer, "changed", json_string(session->changed));
-    text_list_free(&arrays);
     return answer;
 }
 
@@ -334,7 +312,7 @@ enum { FEWER_MOST = 3 };
  * the last run took, 0 without one. */
 static status_t warm_up(session_t *session, probe_t *probe, const share_t *share, int64_t *n_runs,
                         int64_t *run_ns, error_t *err) {
-    recorder_t ignored = session->recorder;
+    AUTO(recorder_free) recorder_t ignored = session->recorder;
     for (size_t i = 0; i < ignored.n_phases; i++) {
         ignored.phases[i].ns = NULL;
         ignored.phases[i].n = ignored.phases[i].capacity = 0;
@@ -351,7 +329,6 @@ static status_t warm_up(session_t *session, probe_t *probe, const share_t *share
         now_ns = clock_ns();
         *run_ns = now_ns - before_ns;
     }
-    recorder_free(&ignored);
     probe->run_ns = *run_ns;
     return status;
 }
@@ -364,7 +341,7 @@ static status_t run_probe(session_t *session, probe_t *probe, error_t *err) {
     TRY(probe->run(session, &session->recorder, err));
     for (size_t i = 0; i < recorder->n_phases; i++)
         if (recorder->phases[i].n > before[i])
-            probe->phases |= 1U << i;
+            probe->phases |= (uint64_t)1 << i;
     return STATUS_OK;
 }
 
@@ -497,10 +474,9 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
     session->keep = json_is_true(json_object_get(request, "keep"));
     if (case_restore_inputs(session, err) != STATUS_OK)
         return NULL;
-    char *label =
+    AUTO_FREE char *label =
         mem_format("%s round %lld", session->spec.id, (long long)request_integer(request, "round"));
     nvtx_push(label);
-    free(label);
     int64_t warmed_up = 0;
     const int64_t start_ns = clock_ns();
     const status_t status = take_samples(session, request, &warmed_up, err);
@@ -535,7 +511,7 @@ json_t *case_audit(session_t *session, const json_t *request, error_t *err) {
 enum { WARMUP_RUNS = 3 };
 
 void trace_session_start(trace_t *trace, const engine_t *engine) {
-    char *source = NULL;
+    AUTO_FREE char *source = NULL;
     if (trace->on) { /* CUPTI stays attached */
         trace_cupti_flush();
         source = mem_text(trace->source);
@@ -549,7 +525,6 @@ void trace_session_start(trace_t *trace, const engine_t *engine) {
         source = mem_text("the host's clock");
     }
     trace_start(trace, source);
-    free(source);
 }
 
 void trace_session_stop(trace_t *trace) {
@@ -566,34 +541,30 @@ static status_t warm_up_traced(session_t *session, error_t *err) {
 }
 
 static status_t run_probes(session_t *session, error_t *err) {
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < session->n_probes && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < session->n_probes; i++) {
         nvtx_push(session->probes[i].name);
-        status = session->probes[i].run(session, &session->recorder, err);
+        TRY(session->probes[i].run(session, &session->recorder, err));
         nvtx_pop();
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* For kernels that no sample runs, such as the evaluation after training. */
 static status_t run_output(session_t *session, error_t *err) {
-    char *folder;
-    text_list_t arrays = {0};
+    AUTO(fs_remove_temporary) char *folder = NULL;
+    AUTO(text_list_free) text_list_t arrays = {0};
     TRY(fs_temporary_folder(&folder, err));
     nvtx_push("output");
     status_t status = session->ops->output(session, folder, &arrays, err);
     nvtx_pop();
-    text_list_free(&arrays);
-    fs_remove_temporary(&folder);
     return status;
 }
 
 static status_t run_once(trace_t *trace, session_t *session, error_t *err) {
     TRY(warm_up_traced(session, err));
     session->recorder.watch = &trace->watch;
-    char *label = mem_format("%s sample", session->spec.id);
+    AUTO_FREE char *label = mem_format("%s sample", session->spec.id);
     nvtx_push(label);
-    free(label);
     status_t status = run_probes(session, err);
     nvtx_pop();
     session->recorder.watch = NULL;

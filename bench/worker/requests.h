@@ -8,9 +8,9 @@
 
 #include <jansson.h>
 
-/* The engines of this program: each file engine_<name>.c lists the workloads that it can run. */
+/* The engines of this program; workload_session() has what they can run. */
 
-extern const engine_t engine_cpu, engine_cuda, engine_c, engine_null;
+extern const engine_t engine_cpu, engine_cuda, engine_null;
 
 const engine_t *engine_find(const char *name); /* or NULL */
 

@@ -63,11 +63,11 @@ static json_t *variants_of(const engine_t *engine, const workload_t *workload) {
 
 static json_t *capabilities_of(const engine_t *engine) {
     json_t *capabilities = json_object();
-    for (size_t i = 0; engine->workloads[i] != NULL; i++) {
-        const char *name = engine->workloads[i]->workload;
-        if (strcmp(name, SESSION_DESCRIBED) != 0)
-            json_object_set_new(capabilities, name, variants_of(engine, workload_find(name)));
-    }
+    const session_ops_t *ops;
+    for (size_t i = 0; (ops = workload_session(engine->name, i)) != NULL; i++)
+        if (strcmp(ops->workload, SESSION_DESCRIBED) != 0)
+            json_object_set_new(capabilities, ops->workload,
+                                variants_of(engine, workload_find(ops->workload)));
     return capabilities;
 }
 
@@ -93,15 +93,16 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
 
 static const session_ops_t *find_ops(const engine_t *engine, const char *workload, error_t *err) {
     const char *name = described_find(workload) != NULL ? SESSION_DESCRIBED : workload;
-    for (size_t i = 0; engine->workloads[i] != NULL; i++)
-        if (strcmp(engine->workloads[i]->workload, name) == 0)
-            return engine->workloads[i];
+    const session_ops_t *ops;
+    for (size_t i = 0; (ops = workload_session(engine->name, i)) != NULL; i++)
+        if (strcmp(ops->workload, name) == 0)
+            return ops;
     error_set(err, STATUS_FAILED, "engine %s has no workload \"%s\"", engine->name, workload);
     return NULL;
 }
 
 static json_t *on_loss(const worker_t *worker, const json_t *request, error_t *err) {
-    case_t spec;
+    AUTO(case_free) case_t spec = {0};
     json_t *answer = NULL;
     const session_ops_t *ops;
     if (case_from_json(json_object_get(request, "case"), &spec, err) != STATUS_OK)
@@ -109,7 +110,6 @@ static json_t *on_loss(const worker_t *worker, const json_t *request, error_t *e
     else if ((ops = find_ops(worker->engine, spec.workload, err)) != NULL &&
              workload_check(workload_find(spec.workload), &spec, err) == STATUS_OK)
         answer = case_loss(ops, &spec, request, err);
-    case_free(&spec);
     return answer;
 }
 
@@ -178,9 +178,8 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     else
         status = workload_check(workload_find(session->spec.workload), &session->spec, err);
     if (status == STATUS_OK) {
-        char *label = mem_format("%s open", session->spec.id);
+        AUTO_FREE char *label = mem_format("%s open", session->spec.id);
         nvtx_push(label);
-        free(label);
         status = session->ops->open(session, &open, err);
         nvtx_pop();
     }
@@ -294,13 +293,12 @@ static status_t check_device(const worker_t *worker, error_t *err) {
 static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) {
     error_t err = ERROR_INIT;
     protocol_op_t op;
+    json_auto_t *request = protocol_parse_request(line, &op, &err);
     json_t *answer = NULL;
-    json_t *request = protocol_parse_request(line, &op, &err);
     if (request != NULL)
         answer = handle(worker, op, request, &err);
     if (check_device(worker, &err) != STATUS_OK) {
         json_decref(answer);
-        json_decref(request);
         return error_set(fatal, STATUS_FAILED, "%s", err.text);
     }
     if (answer == NULL)
@@ -310,8 +308,7 @@ static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) 
     const json_t *id = json_object_get(request, "id");
     if (id != NULL && json_object_get(answer, "id") == NULL)
         json_object_set(answer, "id", (json_t *)id);
-    json_print(answer, JSON_COMPACT, worker->answers);
-    json_decref(request);
+    json_print(answer, JSON_COMPACT, worker->answers); /* which frees it */
     /* Also of an earlier answer. */
     return fflush(worker->answers) == 0 && ferror(worker->answers) == 0
                ? STATUS_OK
@@ -335,12 +332,11 @@ status_t worker_serve(const worker_options_t *options, error_t *err) {
         return error_set(err, STATUS_USAGE, "unknown engine \"%s\" (known: cuda, cpu, c, null)",
                          options->engine);
     TRY(take_stdout(&worker, err));
-    char *line = NULL;
+    AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     status_t status = STATUS_OK;
     while (status == STATUS_OK && !worker.done && getline(&line, &capacity, stdin) > 0)
         status = answer_line(&worker, line, err);
-    free(line);
     while (worker.n_sessions > 0)
         drop_session(&worker, worker.sessions[0]);
     free(worker.sessions);

@@ -166,13 +166,31 @@ static bool script_variant_is_for_gpu(const char *folder, const char *variant) {
     return script.compile != IS_TRUE && !script.is_imported;
 }
 
-static const workload_t *const TABLE[] = {
-    &workload_mlp_infer, &workload_linreg_train, &workload_mnist_train, &workload_mlp_train,
-    &workload_null,      &workload_device,       &workload_allocate};
+static const workload_t *const TABLE[] = {&workload_linreg_train, &workload_mnist_train,
+                                          &workload_mlp_train,    &workload_null,
+                                          &workload_device,       &workload_allocate};
 
 enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
-static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch", "jax", "python", ENGINE_C};
+static const struct {
+    const char *engine;
+    const session_ops_t *ops;
+} SESSIONS[] = {
+    {"cpu", &linreg_train_cpu},  {"cuda", &linreg_train_cuda}, {"cpu", &mnist_train_cpu},
+    {"cuda", &mnist_train_cuda}, {"cpu", &mlp_train_cpu},      {"cuda", &mlp_train_cuda},
+    {"null", &null_synthetic},   {"cuda", &null_cuda},         {"cpu", &device_copy_cpu},
+    {"cuda", &device_copy_cuda}, {"cpu", &allocate_cpu},       {"cuda", &allocate_cuda},
+    {"cpu", &described_c},       {"cuda", &described_cuda},
+};
+
+const session_ops_t *workload_session(const char *engine, size_t index) {
+    for (size_t i = 0; i < sizeof SESSIONS / sizeof *SESSIONS; i++)
+        if (strcmp(SESSIONS[i].engine, engine) == 0 && index-- == 0)
+            return SESSIONS[i].ops;
+    return NULL;
+}
+
+static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch", "jax", "python"};
 
 static const workload_t *find_built_in(const char *name) {
     for (size_t i = 0; i < N_WORKLOADS; i++)
@@ -225,11 +243,16 @@ const workload_t *workload_at(size_t index) {
     return index < N_WORKLOADS ? TABLE[index] : described_workload(index - N_WORKLOADS);
 }
 
-const study_t *workload_study(void) {
-    size_t i = 0;
-    while (i + 1 < N_WORKLOADS && TABLE[i]->study == NULL)
-        i++;
-    return TABLE[i]->study;
+const study_t *workload_study(const record_t *run) {
+    const workload_t *workload;
+    for (size_t i = 0; run == NULL && (workload = workload_at(i)) != NULL; i++)
+        if (workload->study != NULL)
+            return workload->study;
+    for (size_t i = 0; run != NULL && i < run->n_cases; i++)
+        if ((workload = workload_find(run->cases[i].spec.workload)) != NULL &&
+            workload->study != NULL)
+            return workload->study;
+    return NULL;
 }
 
 const char *const *workload_engines(size_t *n) {
@@ -362,8 +385,11 @@ char *workload_group(const workload_t *workload, const case_t *spec) {
 }
 
 char *workload_folder(const char *root, const workload_t *workload) {
-    return workload->folder != NULL ? mem_text(workload->folder)
-                                    : mem_format("%s/kernels/%s", root, workload->name);
+    char *of_root = mem_format("%s/kernels/%s", root, workload->name);
+    if (workload->folder == NULL || (workload->is_of_project && fs_is_folder(of_root)))
+        return of_root;
+    free(of_root);
+    return mem_text(workload->folder);
 }
 
 /* Stems of the files that end in `ending`. */
@@ -427,6 +453,10 @@ bool workload_variant_is_for_gpu(const workload_t *workload, const char *engine,
     return is;
 }
 
+bool workload_is_in_c(const workload_t *workload, const char *engine) {
+    return workload->pytorch_oracle != NULL && strcmp(engine, "cpu") == 0;
+}
+
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant) {
     for (const char *const *name = workload->cuda_builtin; name != NULL && *name != NULL; name++)
         if (strcmp(*name, variant) == 0)
@@ -441,6 +471,8 @@ status_t workload_variants(const workload_t *workload, const char *engine, const
         TRY(list_stems(root, workload, ".cu", variants, err));
         names = workload->cuda_builtin;
     } else if (strcmp(engine, "cpu") == 0) {
+        if (workload_is_in_c(workload, engine))
+            TRY(list_implementations(root, workload, ".c", variants, err));
         names = workload->cpu_variants;
     } else if (strcmp(engine, "null") == 0) {
         names = workload->null_variants;
@@ -450,8 +482,6 @@ status_t workload_variants(const workload_t *workload, const char *engine, const
         names = workload->jax_variants;
     } else if (strcmp(engine, "python") == 0) {
         TRY(list_script_variants(root, workload, variants, err));
-    } else if (strcmp(engine, ENGINE_C) == 0) {
-        TRY(list_implementations(root, workload, ".c", variants, err));
     }
     for (; names != NULL && *names != NULL; names++)
         text_list_add(variants, *names);

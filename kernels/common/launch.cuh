@@ -6,18 +6,11 @@
 #include "nvrtc/math.h"
 #endif
 
-enum weights_as {
-    WEIGHTS_IN_BUFFERS = 0,   // one device buffer per matrix and per bias vector
-    WEIGHTS_AS_ARGUMENT = 1,  // by value, as a kernel parameter
-};
-
 struct launch_t {
     unsigned threads;         // per block
     unsigned items_per_block; // grid = ceil(items / items_per_block)
     unsigned blocks_per_sm;   // upper bound of the grid, in blocks per multiprocessor; 0: none
     unsigned dynamic_shared;  // bytes
-    unsigned weights;         // weights_as
-    unsigned constant_items;  // 1: the number of items is compiled in, so no launch can take a part of them; 0
 };
 
 // The largest shared memory of a block, in bytes.

@@ -36,6 +36,20 @@ __device__ __forceinline__ void end_copy_group() {}
 template <unsigned LEFT> __device__ __forceinline__ void wait_for_copies() {}
 #endif
 
+// For a kernel whose launch overlaps. The next one may start, up to where it waits; it may be the second one after this.
+__device__ __forceinline__ void start_next_kernel() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Until the previous kernel has ended: then all that it wrote is visible.
+__device__ __forceinline__ void wait_for_previous_kernel() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // Makes all writes of earlier kernels visible, then lets the next kernel start. So only the previous kernel can still
 // be running: before this call a kernel may read what that one does not write, and must write nothing.
 __device__ __forceinline__ void wait_for_earlier_kernels() {
@@ -81,6 +95,12 @@ __device__ __forceinline__ void send_to(unsigned remote, float value, unsigned b
 __device__ __forceinline__ void send_to(unsigned remote, float2 values, unsigned barrier) {
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(remote),
                  "f"(values.x), "f"(values.y), "r"(barrier)
+                 : "memory");
+}
+__device__ __forceinline__ void send_to(unsigned remote, float4 values, unsigned barrier) {
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                     remote),
+                 "f"(values.x), "f"(values.y), "f"(values.z), "f"(values.w), "r"(barrier)
                  : "memory");
 }
 

@@ -6,7 +6,7 @@
 #include "philox.cuh"
 
 constexpr unsigned THREADS = 256, WORDS = 4; // a thread takes the words of one block of the stream
-LAUNCH = {THREADS, THREADS * WORDS, 0, 0, WEIGHTS_IN_BUFFERS};
+LAUNCH = {THREADS, THREADS * WORDS, 0, 0};
 
 // As element_t and fill_kind_t in bench/workloads/described/. Permutations and constants are left to the host.
 enum refill_element { F32, F16, BF16, F64, I32, I64, U8, BOOL, I8, E4M3, E5M2 };

@@ -15,6 +15,10 @@ __device__ __forceinline__ void store_relaxed(unsigned long long *to, unsigned l
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
 }
 
+__device__ __forceinline__ void store_relaxed(ulonglong2 *to, ulonglong2 words) {
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(words.x), "l"(words.y) : "memory");
+}
+
 __device__ __forceinline__ void store_relaxed(uint4 *to, uint4 words) {
     asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y),
                  "r"(words.z), "r"(words.w)
@@ -41,6 +45,12 @@ __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long l
 __device__ __forceinline__ uint2 load_relaxed(const uint2 *from) {
     uint2 words;
     asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "l"(from) : "memory");
+    return words;
+}
+
+__device__ __forceinline__ ulonglong2 load_relaxed(const ulonglong2 *from) {
+    ulonglong2 words;
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(words.x), "=l"(words.y) : "l"(from) : "memory");
     return words;
 }
 

@@ -40,4 +40,4 @@ __host__ __device__ constexpr unsigned names_in(const char *list) {
 #define TMA_KERNEL(name, bounds, ...)                                                                                  \
     static_assert(sizeof tensor_maps == names_in(#__VA_ARGS__) * sizeof(described_tensor_map),                          \
                   "a MAP() for each of TENSOR_MAPS");                                                                  \
-    extern "C" __global__ void __launch_bounds__ bounds name(WORKLOAD_ARGUMENTS, __VA_ARGS__)
+    extern "C" __global__ void __launch_bounds__ bounds name(KERNEL_ARGUMENTS, __VA_ARGS__)

@@ -1,11 +1,13 @@
-// What the rungs of a described workload share: its element type, its parameters, and how the host launches it. The host
+// What the rungs of a described workload share: its element types, its parameters, and how the host launches it. The host
 // compiles a rung per case and defines
-//   WORKLOAD_T          the case's element type (float, __half, __nv_bfloat16, double, …), here T
-//   WORKLOAD_ARGUMENTS  the parameters of every kernel: inputs `const T *__restrict__ x`, or with "by_value": true
-//                       `by_value<T, n> const WORKLOAD_CONSTANT x`, arrays computed in place
+//   WORKLOAD_TYPES      type letters as the case's element types: T (float, __half, __nv_bfloat16, double, …), W, …
+//   WORKLOAD_ARGUMENTS  the parameters of every kernel: inputs `const T *__restrict__ x`, lists of them
+//                       `array_list<const T, n> const WORKLOAD_CONSTANT w`, arrays computed in place
 //                       `T *__restrict__`, outputs, `unsigned char *workspace`, scalars, then the params that are not
-//                       compiled in as `long long rows`
-//   COLS, …             each param that workload.json calls constant, in capitals; DTYPE_F16, … as 0 or 1
+//                       compiled in as `long long rows`; of a training also `int step`, from 0 on (not of run())
+//   WORKLOAD_STEPS      of a training: steps of a call
+//   COLS, …             each param that workload.json calls constant, in capitals; of the list layers LAYERS=4,5,1,
+//                       N_LAYERS=3 and LAYERS_0=4, …; DTYPE_F16, … as 0 or 1
 // Arrays are dense, row-major, and 256-byte aligned. bench/workloads/described/launches.h mirrors the structs; a test
 // compares the two. A rung that does not support a case contains `#error SKIP: reason`.
 #pragma once
@@ -21,20 +23,30 @@
 #include <cuda_fp8.h>
 #endif
 
-typedef WORKLOAD_T T;
+WORKLOAD_TYPES
 
-// An input in the kernel's parameters, constant memory, where a word that all lanes read is free. Used like a pointer.
-#ifndef WORKLOAD_CONSTANT // not of functions of the host
+// Addresses of a list of arrays, w[0], w[1], …
+#ifndef WORKLOAD_HOST
 #define WORKLOAD_CONSTANT __grid_constant__
+#define WORKLOAD_STEP , int step
+#else // a function's
+#define WORKLOAD_CONSTANT
+#define WORKLOAD_STEP
 #endif
-template <class element, unsigned long long count> struct by_value { // names in capitals may be constant params
-    element value[count];
-    __host__ __device__ operator const element *() const { return value; }
+template <class element, unsigned long long count> struct array_list { // names in capitals may be constant params
+    element *address[count];
+    __host__ __device__ element *operator[](int list_index) const { return address[list_index]; }
 };
 
-#define KERNEL(name) extern "C" __global__ void name(WORKLOAD_ARGUMENTS)
+#define KERNEL(name) extern "C" __global__ void name(KERNEL_ARGUMENTS)
 // With launch bounds: threads per block and, if given, the blocks that a multiprocessor has room for.
-#define BOUNDED_KERNEL(name, ...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name(WORKLOAD_ARGUMENTS)
+#define BOUNDED_KERNEL(name, ...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name(KERNEL_ARGUMENTS)
+
+// A kernel whose launch is indexed(): it repeats with index 0, 1, … in place of one launch.
+#define INDEXED_KERNEL(name) extern "C" __global__ void name(KERNEL_ARGUMENTS, int index)
+
+// Those of the workload, then the rung's temporaries.
+#define KERNEL_ARGUMENTS WORKLOAD_ARGUMENTS TEMPORARY_ARGUMENTS
 
 // An expression over params and sm_count, the number of multiprocessors: "ceil_div(rows, 4)", or joined from texts and
 // constants of the program: {"ceil_div(rows, ", ROWS, ")"}. One that is too long does not compile.
@@ -71,10 +83,54 @@ struct described_launch {
     described_text<16> cluster[3]; // blocks per cluster; sm_90 and up
     unsigned cooperative;         // 1: all blocks are resident, so they may wait for each other
     unsigned overlaps;            // 1: may start before the launch above it ends, and waits for it itself (sm_90)
+    described_text<32> every;      // of a training: only in steps divisible by it; else in each
+    described_text<32> index;      // so many launches of this kernel, one after another: a layer, a batch
+    unsigned side_by_side;         // 1: those run at the same time, each on its own stream
 };
-static_assert(sizeof(described_launch) == 472, "texts as in launches.h, without a byte more");
+static_assert(sizeof(described_launch) == 540, "texts as in launches.h, without a byte more");
 
-// All launches of a run, in order:   LAUNCHES = {{"softmax", {"rows"}, {THREADS}}};
+// Launches with those two:   LAUNCHES = {every("10", {"loss", {"sm_count"}}), indexed("layers", {"forward", {"batch"}})};
+__host__ __device__ constexpr described_launch every(described_text<32> steps, described_launch launch) {
+    launch.every = steps;
+    return launch;
+}
+__host__ __device__ constexpr described_launch indexed(described_text<32> times, described_launch launch) {
+    launch.index = times;
+    return launch;
+}
+// indexed() launches that do not need each other: after the launch above, and before the one below, which waits for all.
+__host__ __device__ constexpr described_launch side_by_side(described_text<32> times, described_launch launch) {
+    launch.side_by_side = 1;
+    return indexed(times, launch);
+}
+
+// All launches of a run, or of a training's step, in order:   LAUNCHES = {{"softmax", {"rows"}, {THREADS}}};
 #define LAUNCHES extern "C" __device__ const described_launch launches[]
 // Bytes of device memory for `workspace`, random at first:   WORKSPACE = "8 * sm_count";
 #define WORKSPACE extern "C" __device__ const char workspace_bytes[64]
+// Launched as a CUDA graph, whatever the technique `launch` is:   LAUNCHED_AS_GRAPH;
+#define LAUNCHED_AS_GRAPH extern "C" __device__ const unsigned char launched_as_graph = 1
+// Another algorithm with the same result, which is not compared with others:   ALGORITHMIC;
+#define ALGORITHMIC extern "C" __device__ const unsigned char is_algorithmic = 1
+
+// Device memory from the case's allocator (technique alloc): taken before the first of its launches, given back after the
+// last one; NULL before and after. Its contents are random at first.
+struct described_temporary {
+    char name[64];
+    char bytes[64]; // expression
+    char first[64]; // launch: its kernel, or its number in LAUNCHES
+    char last[64];  // not given: the first
+};
+static_assert(sizeof(described_temporary) == 256, "texts as in temporaries.h, without a byte more");
+
+// All of a rung, before the include; kernels get a parameter `float *__restrict__ hidden`:
+//   #define TEMPORARIES TEMPORARY(float, hidden, "4 * rows * 512", "forward", "backward") TEMPORARY(…)
+#ifndef TEMPORARIES
+#define TEMPORARY_ARGUMENTS
+#else
+#define TEMPORARY(type, name, ...) {#name, __VA_ARGS__},
+extern "C" __device__ const described_temporary temporaries[] = {TEMPORARIES};
+#undef TEMPORARY
+#define TEMPORARY(type, name, ...) , type *__restrict__ name
+#define TEMPORARY_ARGUMENTS TEMPORARIES
+#endif

@@ -1,5 +1,6 @@
-/* What a contender in C gets; it is included before its file. The host defines
- *   WORKLOAD_T          the case's element type (float, _Float16, __bf16, double, …), here T
+/* What a contender in C gets, and reference.c; it is included before the file. The host defines
+ *   WORKLOAD_TYPES      type letters as the case's element types: T (float, _Float16, __bf16, double, …), W, …; in
+ *                       reference.c double, as all other floats but scalars
  *   WORKLOAD_ARGUMENTS  the parameters of run(): inputs `const T *__restrict__ x`, arrays computed in place and outputs
  *                       `T *__restrict__ y`, scalars, then the params that are not compiled in as `long long rows`
  *   WORKLOAD_CALL       the same, read from `arguments`
@@ -18,9 +19,20 @@
 #error SKIP: C has no FP8
 #endif
 
-typedef WORKLOAD_T T;
+WORKLOAD_TYPES
 
 void run(WORKLOAD_ARGUMENTS);
+
+/* May be defined by reference.c: of each output (arrays in place first), the root mean square size of the terms that an
+ * element is summed from, once run() has been called. */
+void scale(WORKLOAD_ARGUMENTS, double *scales) __attribute__((weak));
+
+int workload_scale(void *const *arguments, double *scales) {
+    if (!scale)
+        return 0;
+    scale(WORKLOAD_CALL, scales);
+    return 1;
+}
 
 /* What the host calls; there is no stream, and nothing to complain about. */
 const char *workload_run(void *const *arguments, void *stream) {

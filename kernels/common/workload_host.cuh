@@ -2,7 +2,7 @@
 // of a kernel (workload.cuh), in device memory, and a stream, does its work there without waiting for it, and leaves the
 // inputs alone. It is called once before it is captured into a CUDA graph: handles and memory that it keeps are made then.
 #pragma once
-#define WORKLOAD_CONSTANT
+#define WORKLOAD_HOST
 #include "workload.cuh"
 
 #undef WORKSPACE

@@ -9,7 +9,7 @@
 
 constexpr unsigned THREADS = 512, IN_FLIGHT = 8, WORDS_PER_BLOCK = THREADS * IN_FLIGHT;
 // Items are 16-byte words. The bound keeps all blocks resident.
-LAUNCH = {THREADS, WORDS_PER_BLOCK, 2, 0, WEIGHTS_IN_BUFFERS};
+LAUNCH = {THREADS, WORDS_PER_BLOCK, 2, 0};
 
 extern "C" __global__ void device(const uint4 *__restrict__ words, unsigned *__restrict__ sums, unsigned n) {
     unsigned sum = 0;

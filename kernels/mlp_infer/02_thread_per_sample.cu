@@ -5,13 +5,14 @@
 //         19.5 us at 4.3 TB/s. Expect 60-80 % of that: four load instructions instead of one, and 31 weights re-read
 //         from the L1 by every thread.
 // Limits  Load instructions and L1 traffic. Works for any number and size of layers.
+#include "common/workload.cuh"
 #include "mlp_infer.cuh"
 
 constexpr unsigned THREADS = 256;
-LAUNCH = {THREADS, THREADS, 0, 0, WEIGHTS_IN_BUFFERS};
+LAUNCHES = {{"mlp_infer", {{"ceil_div(batch, ", THREADS, ")"}}, {THREADS}}};
 
 __host__ __device__ constexpr int largest() {
-    const int sizes[] = {LAYER_SIZES};
+    const int sizes[] = {LAYERS};
     int most = 0;
     for (int size : sizes)
         most = size > most ? size : most;
@@ -19,30 +20,30 @@ __host__ __device__ constexpr int largest() {
 }
 constexpr int LARGEST = largest();
 
-MLP_INFER {
+KERNEL(mlp_infer) {
     const unsigned sample = blockIdx.x * THREADS + threadIdx.x;
-    if (sample >= batch)
+    if (sample >= (unsigned)batch)
         return;
-    constexpr int sizes[] = {LAYER_SIZES};
+    constexpr int sizes[] = {LAYERS};
     float in[LARGEST], out[LARGEST];
 #pragma unroll
-    for (int k = 0; k < N_IN; k++)
-        in[k] = x[(size_t)sample * N_IN + k];
+    for (int k = 0; k < sizes[0]; k++)
+        in[k] = x[(size_t)sample * sizes[0] + k];
 #pragma unroll
-    for (int l = 0; l < N_LAYERS; l++) {
+    for (int l = 0; l < N_LAYERS - 1; l++) {
 #pragma unroll
         for (int j = 0; j < sizes[l + 1]; j++) {
-            float sum = p.b[l][j];
+            float sum = b[l][j];
 #pragma unroll
             for (int k = 0; k < sizes[l]; k++)
-                sum += p.w[l][j * sizes[l] + k] * in[k];
-            out[j] = l + 1 < N_LAYERS ? fmaxf(sum, 0.0f) : sum;
+                sum += w[l][j * sizes[l] + k] * in[k];
+            out[j] = l + 2 < N_LAYERS ? fmaxf(sum, 0.0f) : sum;
         }
 #pragma unroll
         for (int j = 0; j < sizes[l + 1]; j++)
             in[j] = out[j];
     }
 #pragma unroll
-    for (int o = 0; o < N_OUT; o++)
-        y[(size_t)sample * N_OUT + o] = in[o];
+    for (int o = 0; o < sizes[N_LAYERS - 1]; o++)
+        y[(size_t)sample * sizes[N_LAYERS - 1] + o] = in[o];
 }

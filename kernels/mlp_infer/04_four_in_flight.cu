@@ -7,26 +7,21 @@
 //         samples = 84 MB in 19.5 us. Measured slower: streaming loads (ld.global.cs) from 2^23 on, 92 % of an H200's
 //         copy rate instead of 98-101 %; a grid of 6 or 8 blocks per multiprocessor that loops over the batch, 85-90 %.
 // Limits  DRAM. Remaining gains are on the host: allocation, copies, launch.
+#define HIDDEN_LAYERS 1
+#include "common/by_value.cuh"
 #include "mlp_infer.cuh"
-#if N_LAYERS != 2
-#error SKIP: needs exactly one hidden layer
-#elif N_IN != 4 || N_OUT != 1
+#if LAYERS_0 != 4 || LAYERS_2 != 1
 #error SKIP: needs 4 inputs (one 16-byte load) and 1 output
-#elif N_WEIGHTS > MAX_ARGUMENT_WEIGHTS
-#error SKIP: passes the weights as an argument, at most 960 of them
 #endif
 
-#ifndef COUNT  // rung 06: a constant
-#define COUNT batch
-#define COUNT_IS_CONSTANT 0
+#ifndef COUNT // rung 06: a constant
+#define COUNT (unsigned)batch
 #endif
 
 constexpr unsigned THREADS = 256, SAMPLES = 4;
-LAUNCH = {THREADS, THREADS * SAMPLES, 0, 0, WEIGHTS_AS_ARGUMENT, COUNT_IS_CONSTANT};
+LAUNCHES = {{"mlp_infer", {{"ceil_div(batch, ", THREADS * SAMPLES, ")"}}, {THREADS}}};
 
-MLP_INFER {
-    const float *w1 = weights.value, *b1 = w1 + N_HIDDEN * N_IN;
-    const float *w2 = b1 + N_HIDDEN, *b2 = w2 + N_HIDDEN;
+KERNEL(mlp_infer) {
     const unsigned first = blockIdx.x * THREADS * SAMPLES + threadIdx.x;
     float4 in[SAMPLES];
 #pragma unroll
@@ -35,12 +30,12 @@ MLP_INFER {
             in[s] = __ldg(reinterpret_cast<const float4 *>(x) + first + s * THREADS);
 #pragma unroll
     for (unsigned s = 0; s < SAMPLES; s++) {
-        float out = b2[0];
+        float out = b[1][0];
 #pragma unroll
-        for (int j = 0; j < N_HIDDEN; j++) {
-            const float *w = w1 + j * N_IN;
-            const float sum = b1[j] + w[0] * in[s].x + w[1] * in[s].y + w[2] * in[s].z + w[3] * in[s].w;
-            out += w2[j] * fmaxf(sum, 0.0f);
+        for (unsigned j = 0; j < N_HIDDEN; j++) {
+            const float *v = w[0] + j * N_IN;
+            const float sum = b[0][j] + v[0] * in[s].x + v[1] * in[s].y + v[2] * in[s].z + v[3] * in[s].w;
+            out += w[1][j] * fmaxf(sum, 0.0f);
         }
         if (first + s * THREADS < COUNT)
             __stcs(y + first + s * THREADS, out);

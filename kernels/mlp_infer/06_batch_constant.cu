@@ -4,5 +4,4 @@
 //         the critical path. Expect rung 04's times within noise, for one compilation (tens of ms) per batch.
 // Limits  DRAM, as rung 04.
 #define COUNT BATCH
-#define COUNT_IS_CONSTANT 1
 #include "04_four_in_flight.cu"

@@ -5,6 +5,6 @@
 // Limits  -
 #include "../common/launch.cuh"
 
-LAUNCH = {32, 1, 0, 0, WEIGHTS_IN_BUFFERS};
+LAUNCH = {32, 1, 0, 0};
 
 extern "C" __global__ void null() {}

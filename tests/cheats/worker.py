@@ -20,7 +20,12 @@ sys.path[:0] = [
 import numpy as np  # noqa: E402
 from honest import Contender  # noqa: E402
 
-HELLO = {"protocol": 2, "engine": "cheat", "device": {"kind": "cpu", "name": "NumPy"}}
+HELLO = {
+    "protocol": 2,
+    "engine": "cheat",
+    "device": {"kind": "cpu", "name": "NumPy"},
+    "open_keys": ["inputs"],
+}
 
 cases: dict[str, Contender] = {}
 
@@ -31,7 +36,7 @@ def carry_out(op: str, request: dict[str, Any]) -> dict[str, Any]:
     if op == "open":
         spec = request["case"]
         module = importlib.import_module(spec["variant"])
-        opened = cases[spec["id"]] = module.Contender(spec, request["seed"])
+        opened = cases[spec["id"]] = module.Contender(spec, request.get("inputs", request["seed"]))
         return {"phases": dict.fromkeys(opened.phases, "host")}
     case = cases[request["id"]]
     if op in ("output", "last"):

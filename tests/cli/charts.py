@@ -25,7 +25,6 @@ RUN_CHARTS = {
     "phases_pytorch",
     "total",
     "host_to_host",
-    "size",
     "speed",
     "roofline",
     "difference",

@@ -19,8 +19,20 @@ KEPT = BENCH.parent / "host_cuda"
 OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-U_FORTIFY_SOURCE"]
 SM_COUNT = 3
 TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
-LAUNCH_TEXTS = (64, 64, 64, 64, 32, 32, 32, 64, 16, 16, 16)  # described_launch: texts, then flags
-LAUNCH_BYTES = sum(LAUNCH_TEXTS) + 2 * 4
+LAUNCH_TEXTS = (
+    64,
+    64,
+    64,
+    64,
+    32,
+    32,
+    32,
+    64,
+    16,
+    16,
+    16,
+)  # described_launch: texts, then flags, then texts and a flag
+LAUNCH_BYTES = sum(LAUNCH_TEXTS) + 2 * 4 + 2 * 32 + 4
 
 
 def compiler() -> str:
@@ -120,8 +132,8 @@ class Rung:
         )
         defines = {
             **{f"DTYPE_{name.upper()}": int(name == dtype) for name in TYPES},
-            "WORKLOAD_T": TYPES[dtype],
-            "WORKLOAD_ARGUMENTS": parameters.replace("T *", "WORKLOAD_T *"),
+            "WORKLOAD_TYPES": f"typedef {TYPES[dtype]} T;",
+            "WORKLOAD_ARGUMENTS": parameters,
             **constants,
         }
         self._library = library_of(program, [kernels, (kernels / rung).parent], defines)
@@ -176,3 +188,12 @@ def evaluated(expression: str, names: dict[str, int]) -> int:
     """Return the value of a launch table's expression; no division occurs in them."""
     functions = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b)}
     return int(eval(expression, {"__builtins__": {}}, {**names, **functions}))  # noqa: S307
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """Return a copy at a multiple of 256 bytes, as the device's memory begins."""
+    memory = np.empty(array.nbytes + 256, np.uint8)
+    start = -memory.ctypes.data % 256
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy

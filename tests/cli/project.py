@@ -166,6 +166,32 @@ def worker_script(change: str, first: str = "") -> str:
     return WORKER.replace("{first}", first).replace("{change}", textwrap.indent(change, "    "))
 
 
+SEES = """
+import json, pathlib, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    hello = {"engine": "sees", "device": {"kind": "cpu", "name": "none"}, "open_keys": ["inputs"]}
+    answer = {"status": "ok", "protocol": 2, **hello}
+    if request["op"] == "open":
+        pathlib.Path(__file__).with_name("seen.json").write_text(json.dumps(request["operator"]))
+        answer = {"status": "failed", "id": request["case"]["id"], "reason": "it only sees"}
+    print(json.dumps(answer), flush=True)
+    if request["op"] == "bye":
+        break
+"""
+
+
+def described(folder: Path, workload: str, *settings: str) -> dict[str, Any]:
+    """Return the key `operator` of the request `open` for a case of a described workload."""
+    root = make_root(folder / "described")
+    seen = own_worker(root, SEES, "sees") / "seen.json"
+    options = ["--engine", "sees", "--variant", "v", "--set", "device=cpu"]
+    for setting in settings:
+        options += ["--set", setting]
+    bench("run", "--workload", workload, *options, "--out", folder / "seen", root=root, expect=1)
+    return json.loads(seen.read_text("utf-8"))
+
+
 def make_root_without_images(factory: pytest.TempPathFactory) -> Path:
     """Make a project folder without MNIST: only the synthetic set is available."""
     top = factory.mktemp("without") / "inside"

@@ -45,7 +45,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_runs_of_one_name_keep_their_own_charts(root: Path) -> None:
     first, second = run_in(root, "results/x/mine", 1), run_in(root, "results/y/mine", 2)
-    assert "plots/mine/size.svg" in plot(root, "results/x/mine")
+    assert "plots/mine/speed.svg" in plot(root, "results/x/mine")
     kept = contents(root / "plots/mine")
     page = page_of(root, second)
     assert "plots/mine" not in page
@@ -55,13 +55,13 @@ def test_runs_of_one_name_keep_their_own_charts(root: Path) -> None:
     )
     drawn = plot(root, second)  # by another path
     own = next(name for name in folders(root) if name != "mine")
-    assert f"plots/{own}/size.svg" in drawn
+    assert f"plots/{own}/speed.svg" in drawn
     assert contents(root / "plots/mine") == kept
-    assert f"(plots/{own}/size.svg)" in page_of(root, second).replace("../", "")
+    assert f"(plots/{own}/speed.svg)" in page_of(root, second).replace("../", "")
     assert "Left out" not in page_of(root, second)
-    assert "(plots/mine/size.svg)" in page_of(root, first).replace("../", "")
+    assert "(plots/mine/speed.svg)" in page_of(root, first).replace("../", "")
     shutil.rmtree(root / "plots/mine")  # the second keeps its folder
-    assert f"(plots/{own}/size.svg)" in page_of(root, second).replace("../", "")
+    assert f"(plots/{own}/speed.svg)" in page_of(root, second).replace("../", "")
 
 
 def test_charts_of_a_run_that_was_measured_anew_are_left_out(root: Path) -> None:
@@ -72,7 +72,7 @@ def test_charts_of_a_run_that_was_measured_anew_are_left_out(root: Path) -> None
     assert f"Left out: charts in `plots/` that were not drawn from this run as it is ({n})." in page
     assert "plots/mine" not in page
     plot(root, run, "--case", "mlp_infer/cpu/omp/batch=1")
-    assert "plots/mine/size.svg" not in page_of(root, run)
+    assert "plots/mine/speed.svg" not in page_of(root, run)
     assert sorted(contents(root / "plots/mine")) == [
         "drawn_from.json",
         "samples.dat",
@@ -94,7 +94,7 @@ def test_charts_drawn_over_those_of_another_run_are_not_its_own(root: Path) -> N
 def test_several_runs_of_one_name_are_drawn_beside_each_other(root: Path, tmp_path: Path) -> None:
     runs = [run_in(root, f"results/{x}/mine", boot) for boot, x in enumerate("xy")]
     drawn = plot(root, *runs, "--out", tmp_path / "out")
-    assert len({name for name in drawn if name.endswith("/size.svg")}) == 2
+    assert len({name for name in drawn if name.endswith("/speed.svg")}) == 2
     assert len(list((tmp_path / "out").iterdir())) == 2
 
 
@@ -103,7 +103,7 @@ def test_charts_are_named_as_seen_from_the_current_folder(root: Path, tmp_path: 
     (tmp_path / "elsewhere").mkdir()
     for options, shown in (((), root / "plots/mine"), (("--out", "../out"), Path("../out"))):
         done = bench("plot", run, *options, root=root, cwd=tmp_path / "elsewhere")
-        assert f"{shown}/size.svg" in done.stdout.splitlines()
+        assert f"{shown}/speed.svg" in done.stdout.splitlines()
 
 
 def test_a_refused_case_leaves_the_charts_as_they_are(root: Path) -> None:

@@ -34,13 +34,6 @@ def program(folder: Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_help_and_unknown_options() -> None:
-    printed = check_fresh("--help", expect=0)
-    assert "exit codes: 0 both work; 1 one does not; 2 the check cannot run here" in printed
-    assert "--suite" in printed
-    assert "unrecognized" in check_fresh("--nonsense", expect=2)
-
-
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     printed = check_fresh(expect=2, PATH=str(tmp_path / "bin"))

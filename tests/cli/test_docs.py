@@ -29,18 +29,8 @@ MADE_BY_THE_READER = {
     "kernels/layer_norm/",
     "tests/fuzz/corpus/TARGET",
 }
-ONE_OF_THE_ENVIRONMENT = {
-    "GPU",
-    "PyTorch",
-    "changes",
-    "git",
-    "`--against`",
-    "`--devices`",
-    "`--isolate`",
-    "`--lock-clocks`",
-    "`--quick`",
-    "PyTorch, JAX",
-    "none forked",
+ONE_OF_THE_ENVIRONMENT = {"GPU", "PyTorch", "changes", "git", "PyTorch, JAX", "none forked"} | {
+    f"`--{option}`" for option in ("against", "devices", "isolate", "lock-clocks", "quick")
 }
 
 
@@ -181,23 +171,8 @@ def test_links_are_valid(page: Path) -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run the null engine: two cases with synthetic times."""
     folder = tmp_path_factory.mktemp("format")
-    ok(
-        "run",
-        "--workload",
-        "null",
-        "--engine",
-        "null",
-        "--variant",
-        "steady,bimodal",
-        "--out",
-        folder / "run",
-        "--time-limit",
-        "1s",
-        "--shard",
-        "1/1",
-        "--no-jax",
-        "--quiet",
-    )
+    words = "run --workload null --engine null --variant steady,bimodal --time-limit 1s"
+    ok(*words.split(), "--shard", "1/1", "--no-jax", "--quiet", "--out", folder / "run")
     return folder / "run"
 
 
@@ -217,20 +192,8 @@ def test_run_json(run: Path) -> None:
 
 
 def test_cases_jsonl(run: Path, tmp_path: Path) -> None:
-    ok(
-        "run",
-        "--workload",
-        "mlp_infer",
-        "--engine",
-        "cuda",
-        "--variant",
-        "01_study",
-        "--out",
-        tmp_path / "cuda",
-        "--time-limit",
-        "1s",
-        "--quiet",
-    )
+    words = "run --workload mlp_infer --engine cuda --variant 01_study --time-limit 1s --quiet"
+    ok(*words.split(), "--out", tmp_path / "cuda")
     found = {path for case in cases_of(run) + cases_of(tmp_path / "cuda") for path in paths(case)}
     # An unchecked case has null there, and a case without phases or techniques has {}.
     found -= {"check.before", "check.after", "once_ns", "phases", "techniques"}
@@ -289,7 +252,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_the_kernel_of_the_guide(project: Path) -> None:
-    (project / "kernels/mlp_infer/90_grid_stride.cu").write_text(block_with("MLP_INFER {"), "utf-8")
+    (project / "kernels/mlp_infer/90_grid_stride.cu").write_text(
+        block_with("KERNEL(mlp_infer) {"), "utf-8"
+    )
     sweep = project / "mine.json"
     sweep.write_text(block_with('"name": "mine"'), "utf-8")
     assert re.search(

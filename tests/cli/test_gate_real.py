@@ -1,26 +1,16 @@
 """The patches of gate_real.py apply to the sources."""
 
-import importlib.util
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
+import gate_real
 import pytest
 from project import ROOT
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gate_real", ROOT / "tests/tools/gate_real.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("name", ["IN_C", "IN_CUDA"])
 def test_patch_applies(tmp_path: Path, name: str) -> None:
-    plant = getattr(load(), name)
+    plant = getattr(gate_real, name)
     (source,) = [
         line.removeprefix("--- a/") for line in plant.patch.splitlines() if line.startswith("--- ")
     ]

@@ -108,13 +108,6 @@ def test_a_wrong_file_is_removed_and_both_digests_are_printed(project, tmp_path)
     assert parts_of(project) == ["train-images-idx3-ubyte.gz.part"]
 
 
-def test_a_file_that_is_not_gzip_is_wrong(project, tmp_path):
-    page = b"<html>log in first</html>"
-    printed = get(project, mirror_at(tmp_path / "mirror", train_images_idx3_ubyte=page), 3)
-    assert f"found SHA-256 {sha256(page)} of the contents" in printed
-    assert parts_of(project) == []
-
-
 def test_files_that_the_first_mirror_lacks_come_from_the_next(project, tmp_path):
     first = mirror_at(
         tmp_path / "first",
@@ -127,14 +120,6 @@ def test_files_that_the_first_mirror_lacks_come_from_the_next(project, tmp_path)
     assert f"downloading {second}/t10k-labels-idx1-ubyte.gz\n" in printed
     assert f"downloading {second}/train" not in printed
     check_complete(project)
-
-
-def test_without_a_mirror_no_data_set_is_left(project):
-    printed = get(project, "file:///nowhere file:///nowhere/else", 1)
-    assert printed.endswith(
-        "cannot download train-images-idx3-ubyte.gz from: file:///nowhere file:///nowhere/else\n"
-    )
-    assert parts_of(project) == []
 
 
 def test_a_call_resumes_the_previous_one(project, tmp_path):
@@ -217,12 +202,6 @@ def begin_a_part(project: Path) -> None:
 
 
 @pytest.mark.parametrize("handler", [Plain, WithRanges])
-def test_mirror_over_http(project, serve, handler):
-    get(project, serve(handler), 0)
-    check_complete(project)
-
-
-@pytest.mark.parametrize("handler", [Plain, WithRanges])
 def test_a_part_is_resumed_if_the_mirror_supports_it(project, serve, handler):
     begin_a_part(project)
     printed = get(project, serve(handler), 0)
@@ -259,12 +238,6 @@ def test_a_complete_but_wrong_part_is_downloaded_again(project, serve):
 def test_mirror_that_sends_nothing_times_out(project, serve):
     printed = get(project, serve(Silent), 1)
     assert printed.count("connection closed after 0 of ") == 1
-
-
-def test_a_missing_file_is_reported(project, serve):
-    printed = get(project, serve(Plain, train_images_idx3_ubyte=b""), 1)
-    assert "404" in printed
-    assert parts_of(project) == []
 
 
 # ---- existing files --------------------------------------------------------------------------------
@@ -310,19 +283,6 @@ def test_a_wrong_file_of_the_user_is_reported_and_kept(project):
         f"expected {sha256(CONTENTS[path.name])}; remove the file\n"
     )
     assert path.read_bytes() == b"mine"
-
-
-@pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--force", 2)])
-def test_usage(option, code):
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), option],
-        text=True,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == code
-    assert "usage: reference_common/get_mnist.py" in (done.stderr if code else done.stdout)
 
 
 def test_digests_match_an_existing_copy():

@@ -29,12 +29,12 @@ def transcript(command: str, cwd: Path, root: Path) -> str:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a project folder whose only operator is softmax."""
+    """Return a project folder with two described workloads."""
     root = make_root(tmp_path_factory.mktemp("golden") / "project")
     (root / "kernels").unlink()
     (root / "kernels").mkdir()
     for folder in (ROOT / "kernels").iterdir():
-        if folder.name == "softmax" or not (folder / "workload.json").exists():
+        if folder.name in ("softmax", "mlp_infer") or not (folder / "workload.json").exists():
             (root / "kernels" / folder.name).symlink_to(folder)
     return root
 

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
+import made_inputs
 import pytest
 from project import ROOT, TIMEOUT_S
 
@@ -25,7 +26,13 @@ SPEC = {
     "dtype": "f32",
     "params": {"batch": 33, "layers": [4, 5, 2]},
 }
-OPEN = {"op": "open", "case": SPEC, "seed": 42}
+UNIFORM = {"kind": "uniform", "low": -1, "high": 1}
+SHAPES = {"x": [33, 4], "w_0": [5, 4], "w_1": [2, 5], "b_0": [5], "b_1": [2]}
+ARRAYS: list[dict[str, Any]] = [
+    {"name": name, "shape": shape, "dtype": "f32", "input": True, "fill": UNIFORM}
+    for name, shape in SHAPES.items()
+]
+OPEN = {"op": "open", "case": SPEC, "seed": 42, "operator": {"arrays": ARRAYS}}
 SAMPLE = {"op": "sample", "id": "c", "budget_ns": 10**11, "warmup_samples": 2, "warmup_ns": 0}
 SEED = 12345678901234567
 
@@ -36,7 +43,8 @@ class Guide:
     def __init__(self, folder: Path) -> None:
         self.source = (ROOT / "docs" / "numpy_worker.py").read_text(encoding="utf-8")
         (folder / "reference_numpy").mkdir()
-        (folder / "reference_common").symlink_to(ROOT / "reference_common")
+        for seed in (0, 1, SEED):
+            made_inputs.make(folder / "inputs", ARRAYS, 42, seed)
         self._worker = folder / "reference_numpy" / "worker.py"
         self._worker.write_text(self.source, encoding="utf-8")
         self._folder = folder
@@ -50,7 +58,9 @@ class Guide:
         return np.load(self._folder / name / "y.npy")
 
     def ask(self, *requests: dict[str, Any]) -> list[dict[str, Any]]:
-        lines = [json.dumps(request) for request in ({"op": "hello", "protocol": 2}, *requests)]
+        inputs = {"inputs": str(self._folder / "inputs")}
+        told = [{**request, **inputs} if request == OPEN else request for request in requests]
+        lines = [json.dumps(request) for request in ({"op": "hello", "protocol": 2}, *told)]
         done = subprocess.run(
             [sys.executable, str(self._worker), "--device", "cpu"],
             input="\n".join(lines) + "\n",
@@ -143,12 +153,8 @@ def test_the_keys_of_a_request_are_those_of_the_protocol(guide: Guide) -> None:
         request.__name__.removesuffix("Request").lower(): {key.name for key in fields(request)}
         for request in requests
     }
-    expected["open"] -= {
-        "operator",
-        "results",
-        "refill",
-        "inputs",
-    }  # the last three only if hello's open_keys has them
+    # Keys that only hello's open_keys ask for.
+    expected["open"] -= {"results", "refill", "compile_cache"}
     for op in ("sample", "audit"):
         expected[op] -= set(protocol.REQUEST_KEYS)  # only if hello's request_keys has them
     assert known == expected

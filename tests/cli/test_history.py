@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from charts import needs_gnuplot
-from make_pair import Run, renamed
+from make_pair import Run
 from project import bench
 
 STEP = "mlp_infer/cuda/03_vectorized/batch=4"
@@ -37,11 +36,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             del run.cases[STEP]
         made.append(run.write())
     return made
-
-
-def lines_of(run: Path) -> list[dict[str, Any]]:
-    lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
 
 
 def history(runs: list[Path], *options: str | Path) -> dict[str, Any]:
@@ -82,42 +76,6 @@ def test_small_changes_are_not_shown(runs: list[Path]) -> None:
     table = bench("history", *runs, "--least", "10%", "--case", STEP).stdout
     assert STEP not in table
     assert ", 0 changed by at least 10 %" in table
-
-
-@needs_gnuplot
-def test_charts_are_drawn_with_their_data(runs: list[Path], tmp_path: Path) -> None:
-    bench("history", *runs, "--case", STEP, "--out", tmp_path)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    stem = STEP.replace("/", "_")
-    assert names == sorted(
-        f"{stem}_{phase}.{end}"
-        for phase in ("host_to_host", "kernel_graph")
-        for end in ("dat", "svg")
-    )
-    picture = (tmp_path / f"{stem}_kernel_graph.svg").read_text(encoding="utf-8")
-    assert runs[0].name in picture
-
-
-@needs_gnuplot
-def test_names_cannot_escape_the_folder(runs: list[Path], tmp_path: Path) -> None:
-    names = {"workload": "../../evil", "variant": "$(touch x)`y`"}
-    evil = "../../evil/cuda/$(touch x)`y`/batch=4"
-    folders = []
-    for i, run in enumerate(runs):
-        folder = tmp_path / f"run{i:02}"
-        folder.mkdir()
-        (folder / "run.json").write_bytes((run / "run.json").read_bytes())
-        cases = [case if case["id"] != STEP else renamed(case, **names) for case in lines_of(run)]
-        lines = "".join(f"{json.dumps(case)}\n" for case in cases)
-        (folder / "cases.jsonl").write_text(lines, encoding="utf-8")
-        folders.append(folder)
-    out = tmp_path / "deep" / "out"
-    bench("history", *folders, "--case", evil, "--out", out, cwd=tmp_path)
-    assert len(list(out.iterdir())) == 4
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        ["deep", *(folder.name for folder in folders)]
-    )
-    assert list((tmp_path / "deep").iterdir()) == [out]
 
 
 def test_mistakes_are_reported(runs: list[Path], tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_names_of_phases_and_runs_cannot_escape_the_folder(
         runs.append(run.write())
     out = tmp_path / "deep" / "out"
     for command in (
-        ["history", *runs, "--case", CASE, "--out", out],
+        ["history", *runs, "--case", CASE],
         ["plot", runs[0], "--case", CASE, "--phase", name, "--out", out],
         ["plot", runs[0], "--out", out],
     ):
@@ -243,7 +243,7 @@ def test_odd_times_do_no_harm(base: Run, number: str, tmp_path: Path) -> None:
     for command in (
         ["report", run.folder, "--out", tmp_path / "R.md"],
         ["compare", base.folder, run.folder],
-        ["history", base.folder, run.folder, "--out", tmp_path / "history"],
+        ["history", base.folder, run.folder],
         ["plot", run.folder, "--out", tmp_path / "charts"],
     ):
         done = bench(*command, expect=None)
@@ -253,7 +253,7 @@ def test_odd_times_do_no_harm(base: Run, number: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (",".join(f"c{i}" for i in range(100_000)), "line 1: found 100000 columns"),
+        (",".join(f"c{i}" for i in range(100_000)), "line 1: found the columns c0,c1,"),
         (
             "Batch,Init,H2D,Forward,D2H,Total\n"
             + "".join(f"{i},1,1,1,1,4\n" for i in range(1, 40_001)),

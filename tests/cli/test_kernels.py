@@ -1,7 +1,6 @@
 """Compiling without a GPU; a new kernel is one file."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -123,36 +122,6 @@ def test_table_matches_the_json(tmp_path: Path, compiler: list[str]) -> None:
     assert f"{refused} skipped, 0 failed" in done.stdout
 
 
-def test_new_kernel_is_one_file(tmp_path: Path, root: Path, compiler: list[str]) -> None:
-    folder = root / "kernels" / "mlp_infer"
-    shutil.copy(folder / "02_thread_per_sample.cu", folder / "99_mine.cu")
-    assert "mlp_infer    cuda     99_mine" in bench("list", "variants", root=root).stdout
-    sweep = ladder(tmp_path)
-    planned = bench("plan", sweep, root=root).stdout
-    for batch in BATCHES:
-        assert f"mlp_infer/cuda/99_mine/batch={batch}" in planned
-    answer = compile_json(sweep, root, *compiler, "--cache", tmp_path / "cache")
-    mine = [p for p in answer["programs"] if p["variant"] == "99_mine"]
-    assert [p["status"] for p in mine] == ["ok"] * len(ARCHS)
-    assert "99_mine" not in bench("list", "variants").stdout
-
-
-def test_kernel_that_refuses_a_case(tmp_path: Path, root: Path, compiler: list[str]) -> None:
-    (root / "kernels" / "mlp_infer" / "97_picky.cu").write_text(
-        '#include "mlp_infer.cuh"\n#if BATCH < 64\n#error SKIP: needs 64 samples\n#endif\n'
-        "LAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};\nMLP_INFER { y[0] = 0; }\n",
-        encoding="utf-8",
-    )
-    answer = compile_json(ladder(tmp_path), root, *compiler, "--cache", tmp_path / "cache")
-    picky = [p for p in answer["programs"] if p["variant"] == "97_picky"]
-    assert len(picky) == len(BATCHES) * len(ARCHS)
-    for program in picky:
-        small = "BATCH=1" in program["defines"]
-        assert program["status"] == ("skipped" if small else "ok")
-        if small:
-            assert "needs 64 samples" in program["reason"]
-
-
 def test_no_compiler_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     done = bench(
         "compile",
@@ -168,9 +137,9 @@ def test_no_compiler_is_an_error_with_a_remedy(tmp_path: Path) -> None:
 
 # ---- a kernel that does not compile, next to others ---------------------------------------------
 
-BROKEN = """#include "mlp_infer.cuh"
-LAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};
-MLP_INFER {
+BROKEN = """#include "common/workload.cuh"
+LAUNCHES = {{"mlp_infer", {"1"}, {"32"}}};
+KERNEL(mlp_infer) {
     y[0] = no_such_thing;
 }
 """
@@ -182,32 +151,6 @@ def broken(tmp_path: Path) -> Path:
     root = make_root(tmp_path / "project", copy="kernels")
     (root / "kernels" / "mlp_infer" / "98_broken.cu").write_text(BROKEN, encoding="utf-8")
     return root
-
-
-def test_kernel_that_does_not_compile_is_named_with_file_and_line(
-    broken: Path, tmp_path: Path, compiler: list[str]
-) -> None:
-    sweep = write_sweep(
-        tmp_path / "s.json",
-        "mlp_infer",
-        [{"engine": "cuda", "variants": ["02_thread_per_sample", "98_broken"]}],
-    )
-    done = bench(
-        "compile",
-        sweep,
-        "--arch=sm_90",
-        "--json",
-        "--quiet",
-        "--cache",
-        tmp_path / "cache",
-        *compiler,
-        root=broken,
-        expect=1,
-    )
-    fine, failed = json.loads(done.stdout)["programs"]
-    assert (fine["status"], failed["status"]) == ("ok", "failed")
-    assert "98_broken.cu(4): error: " in failed["reason"]
-    assert '"no_such_thing" is undefined' in failed["reason"]
 
 
 @pytest.mark.usefixtures("compiler")

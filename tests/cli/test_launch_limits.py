@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from project import ROOT, bench, compiler_options, make_root, write_sweep
 
-HEAD = '#include "mlp_infer.cuh"\n'
-BODY = "MLP_INFER { y[0] = 1.0f; }\n"
-LAUNCH = "LAUNCH = {{{}, {}, 0, {}, WEIGHTS_IN_BUFFERS}};\n"
-RIGHT = HEAD + LAUNCH.format(64, 64, 0) + BODY
+HEAD = '#include "common/workload.cuh"\n'
+BODY = "KERNEL(mlp_infer) { y[0] = 1.0f; }\n"
+LAUNCH = 'LAUNCHES = {{{{"mlp_infer", {{"1"}}, {{"{}"}}, "{}"}}}};\n'
+RIGHT = HEAD + LAUNCH.format(64, 0) + BODY
 SHARED_OF = {"sm_75": 65536, "sm_80": 166912, "sm_86": 101376, "sm_90": 232448, "sm_120": 101376}
 
 
@@ -32,27 +32,22 @@ STEP_KERNEL = "LINREG_KERNEL(step, 64) { p.state[0] = {}; }\n"
 
 AXES = {"mlp_infer": {"batch": [64]}, "linreg_train": {"points": [100]}}
 BAD = {
-    "no_launch": Bad(HEAD + BODY, "it has no LAUNCH = {…}"),
+    "no_launch": Bad(HEAD + BODY, "it has no LAUNCHES = {…}"),
     "other_entry": Bad(
-        RIGHT.replace("MLP_INFER", 'extern "C" __global__ void mlp_infr(float *y)'),
+        RIGHT.replace("KERNEL(mlp_infer)", 'extern "C" __global__ void mlp_infr(float *y)'),
         'it has no kernel "mlp_infer"; found: mlp_infr',
     ),
     "mangled": Bad(
-        RIGHT.replace("MLP_INFER", "__global__ void mlp_infer(float *y)"),
+        RIGHT.replace("KERNEL(mlp_infer)", "__global__ void mlp_infer(float *y)"),
         'it has no kernel "mlp_infer"; found: _Z9mlp_inferPf',
     ),
     "many_threads": Bad(
-        HEAD + LAUNCH.format(2048, 64, 0) + BODY,
-        'kernel "mlp_infer" has 2048 threads per block; sm_90 allows 1024',
+        HEAD + LAUNCH.format(2048, 0) + BODY,
+        'kernel "mlp_infer": threads.x: "2048" is 2048, expected 1 to 1024',
     ),
     "much_shared": Bad(
-        HEAD + LAUNCH.format(64, 64, 300000) + BODY,
-        'kernel "mlp_infer" has 300000 bytes of shared memory per block (300000 of them dynamic); '
-        "sm_90 allows 232448",
-    ),
-    "no_items": Bad(
-        HEAD + LAUNCH.format(64, 0, 0) + BODY,
-        "its LAUNCH has threads = 64 and items_per_block = 0; both must be at least 1",
+        HEAD + LAUNCH.format(64, 300000) + BODY,
+        'kernel "mlp_infer": shared: "300000" is 300000 bytes, expected 0 to 232448 (sm_100)',
     ),
     "no_stages": Bad(LINREG + PLAN, "it has no STAGES = {…}", "linreg_train"),
     "no_plan": Bad(LINREG + STAGE.format(STEP), "it has no PLAN = {…}", "linreg_train"),
@@ -112,18 +107,17 @@ def test_refused_kernel_is_refused_again(tmp_path: Path, compiler: list[str]) ->
 
 def test_shared_memory_is_limited_by_the_architecture(tmp_path: Path, compiler: list[str]) -> None:
     """Static and dynamic together; the most that the architecture allows is accepted."""
-    static = "MLP_INFER { __shared__ float s[25]; s[threadIdx.x % 25] = x[0]; __syncthreads(); "
-    static += "y[0] = s[(threadIdx.x + 1) % 25]; }\n"
+    static = 'extern "C" __global__ void step(float *x) { __shared__ float s[25]; '
+    static += "s[threadIdx.x % 25] = x[0]; __syncthreads(); x[0] = s[(threadIdx.x + 1) % 25]; }\n"
     for more, expected in ((0, "ok"), (4, "failed")):
         folder = tmp_path / expected
         folder.mkdir()
         programs = []
         for arch, limit in SHARED_OF.items():
             (folder / arch).mkdir()
-            source = HEAD + LAUNCH.format(64, 64, limit - 100 + more) + static
-            programs += compile_rung(
-                folder / arch, Bad(source, ""), compiler, arch, expect=int(more > 0)
-            )
+            step = STEP.replace("0, 0}", f"0, {limit - 100 + more}}}")
+            bad = Bad(LINREG + PLAN + STAGE.format(step) + static, "", "linreg_train")
+            programs += compile_rung(folder / arch, bad, compiler, arch, expect=int(more > 0))
         assert [program["status"] for program in programs] == [expected] * len(SHARED_OF)
 
 

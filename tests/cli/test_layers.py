@@ -142,33 +142,31 @@ def test_call_upward(tree: Tree) -> None:
     assert "high/parts -> high -> low" in complaints[1] or "low -> high/parts" in complaints[1]
 
 
-def test_function_in_a_table(tree: Tree) -> None:
-    tree.files["low/ground.c"] += "int a(void);\nint (*const TABLE[])(void) = {a};\n"
-    assert "upward, low -> work/a: low/ground.c calls a() of work/a/a.c" in tree.complaints()
+ADDED = {
+    "a function in a table": (
+        {"low/ground.c": "int a(void);\nint (*const TABLE[])(void) = {a};\n"},
+        "upward, low -> work/a: low/ground.c calls a() of work/a/a.c",
+    ),
+    "a table": (
+        {
+            "high/parts/part.c": "const int ABOVE[] = {1};\n",
+            "work/a/a.c": "extern const int ABOVE[];\nint u(void);\nint u(void) { return ABOVE[0]; }\n",
+        },
+        "upward, work/a -> high/parts: work/a/a.c uses ABOVE of high/parts/part.c",
+    ),
+    "sideways": (
+        {"work/a/a.c": "int b(void);\nint side(void);\nint side(void) { return b(); }\n"},
+        "sideways, work/a -> work/b: work/a/a.c calls b() of work/b/b.c",
+    ),
+}
 
 
-def test_table_upward(tree: Tree) -> None:
-    tree.files["high/parts/part.c"] += "const int ABOVE[] = {1};\n"
-    tree.files["work/a/a.c"] += (
-        "extern const int ABOVE[];\nint up(void);\nint up(void) { return ABOVE[0]; }\n"
-    )
-    expected = "upward, work/a -> high/parts: work/a/a.c uses ABOVE of high/parts/part.c"
-    assert tree.complaints() == [expected]
-
-
-def test_shared_calls_its_front(tree: Tree) -> None:
-    tree.files["high/shared.c"] += (
-        "int front(void);\nint up(void);\nint up(void) { return front(); }\n"
-    )
-    complaints = tree.complaints()
-    assert (
-        complaints[0] == "upward, high -> high/front: high/shared.c calls front() of high/front.c"
-    )
-
-
-def test_sideways(tree: Tree) -> None:
-    tree.files["work/a/a.c"] += "int b(void);\nint side(void);\nint side(void) { return b(); }\n"
-    assert tree.complaints() == ["sideways, work/a -> work/b: work/a/a.c calls b() of work/b/b.c"]
+@pytest.mark.parametrize("what", ADDED)
+def test_other_uses(tree: Tree, what: str) -> None:
+    texts, complaint = ADDED[what]
+    for name, text in texts.items():
+        tree.files[name] += text
+    assert complaint in tree.complaints()
 
 
 def test_cycle_of_files(tree: Tree) -> None:

@@ -293,8 +293,10 @@ def assert_free(fake: Fake) -> None:
     assert fake.calls() == [LOCKED, RESET]
 
 
-@pytest.mark.parametrize("whole_group", [False, True], ids=["run", "group"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("number", "whole_group"),
+    [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGHUP, False)],
+)
 def test_interrupted_run(
     fake: Fake, tmp_path: Path, number: signal.Signals, whole_group: bool
 ) -> None:
@@ -312,8 +314,9 @@ def test_interrupted_run(
     assert not fake.processes()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT])
-@pytest.mark.parametrize("whole_group", [False, True], ids=["run", "group"])
+@pytest.mark.parametrize(
+    ("number", "whole_group"), [(signal.SIGKILL, False), (signal.SIGABRT, True)]
+)
 def test_killed_run(fake: Fake, tmp_path: Path, number: signal.Signals, whole_group: bool) -> None:
     hang = {"engine": "null", "variants": ["hang"]}
     with start(fake, sweep_of(tmp_path, EMPTY_KERNEL, hang)) as process:

@@ -96,7 +96,6 @@ def computed(tmp_path_factory: pytest.TempPathFactory, project_without_images: P
     """Return the cases with a driver that runs the operators and a CUPTI that reports kernels."""
     contenders = {
         "01_naive": ["malloc"],
-        "03_registers": ["caching"],
         "04_graph": ["arena", "malloc", "async"],
         "05_persistent": ["caching"],
     }
@@ -205,7 +204,7 @@ def check_training(results: dict[str, Any], expected: dict[str, Any]) -> None:
 def test_training_on_the_host_is_correct(computed: Cases) -> None:
     """The loop of every variant, with graphs of many steps and a smaller last batch."""
     done = {key: case for key, case in computed.items() if case["status"] != "skipped"}
-    assert len(done) == 4
+    assert len(done) == 3
     for case in done.values():
         assert case["status"] == "ok", case["reason"]
         assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_kernels import kernels_for_host, library_of
+from host_kernels import aligned, kernels_for_host, library_of
 
 LONG = pytest.mark.long
 PIXELS, CLASSES, IMAGES = 784, 10, 96
@@ -163,13 +163,6 @@ def library(folder: Path, training: Training, program: str, defines: dict[str, A
     return library_of(source, [kernels, kernels / "common", files], defines)
 
 
-def aligned(elements: int, dtype: type) -> np.ndarray:
-    """Return zeros that begin at a multiple of 256 bytes."""
-    raw = np.zeros(elements * np.dtype(dtype).itemsize + 256, np.uint8)
-    start = -raw.ctypes.data % 256
-    return raw[start : start + elements * np.dtype(dtype).itemsize].view(dtype)
-
-
 class Parameters:
     """All weights and biases in one block, and with dtype mixed the second words in another."""
 
@@ -178,8 +171,8 @@ class Parameters:
         parts = [part for layer in training.weights for part in layer]
         self._at = np.cumsum([0, *(padded(part.size) for part in parts)])
         self._shapes = [part.shape for part in parts]
-        self._halves = aligned(int(self._at[-1]), np.float16)
-        self._low = aligned(int(self._at[-1]), np.uint16)
+        self._halves = aligned(np.zeros(self._at[-1], np.float16))
+        self._low = aligned(np.zeros(self._at[-1], np.uint16))
         for i, part in enumerate(parts):
             place = slice(self._at[i], self._at[i] + part.size)
             self._halves[place], self._low[place] = (
@@ -213,11 +206,11 @@ def run(
     gradients = [np.full((n_out, n_in + 1), np.nan, np.float32) for n_out, n_in in sizes_of(hidden)]
     for layer, gradient in enumerate(gradients):
         problem.gradients[layer] = gradient.ctypes.data if steps < 3 else None
-    images = aligned(training.images.size, np.float16)
-    images[...] = training.images.reshape(-1)
+    images = aligned(training.images)
     losses, counters = np.full(steps, np.nan, np.float32), np.zeros(64, np.uint32)
     order = np.concatenate([training.order, training.order[:1]])  # the next step's images, too
-    between = [aligned(2 * training.batch * max(PIXELS, hidden), np.float16) for _ in range(8)]
+    zeros = np.zeros(2 * training.batch * max(PIXELS, hidden), np.float16)
+    between = [aligned(zeros) for _ in range(8)]
     for layer in range(4):
         problem.a[layer] = between[layer].ctypes.data
         problem.delta[layer] = between[4 + layer].ctypes.data
@@ -229,7 +222,7 @@ def run(
         ("counters", counters),
     ):
         setattr(problem, name, array.ctypes.data)
-    scratch = aligned(parameters.size, np.float32)
+    scratch = aligned(np.zeros(parameters.size, np.float32))
     problem.scratch = scratch.ctypes.data
     arguments = (ctypes.c_void_p * 1)(ctypes.addressof(problem))
     built.run(arguments, steps)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from host_kernels import kernels_for_host, library_of
+from host_kernels import aligned, kernels_for_host, library_of
 
 PIXELS, CLASSES, IMAGES, RATE = 784, 10, 300, 0.1
 POINTERS = ["x", "order", "w", "b", "y", "dy", "dx", "dw", "db", "labels", "loss"]
@@ -140,15 +140,6 @@ class Device:
         problem.layer[case.depth - 1].labels = network.labels.ctypes.data
         self.library.launch((ctypes.c_void_p * 1)(ctypes.addressof(problem)))
         return losses.tolist()
-
-
-def aligned(array: np.ndarray) -> np.ndarray:
-    """Return a copy at a multiple of 16 bytes."""
-    raw = np.empty(array.nbytes + 16, np.uint8)
-    start = -raw.ctypes.data % 16
-    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 def error(got: list[Any], expected: list[Any]) -> float:

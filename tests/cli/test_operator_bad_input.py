@@ -27,7 +27,8 @@ DESCRIPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "key": (
         {"wheer": "rows < 3"},
         '$.wheer: unknown key "wheer"; did you mean "where"? (known: schema, name, params, dtypes, '
-        "inputs, $schema, summary, outputs, scalars, where, cost, deterministic, size, sweep, splits)",
+        "inputs, $schema, summary, outputs, scalars, where, cost, deterministic, size, sweep, splits, "
+        "compare, training, techniques, study)",
     ),
     "shape": (
         {"inputs": [{"name": "x", "shape": ["rows - 8", "cols"], "dtype": "T"}]},

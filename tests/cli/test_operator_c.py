@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_folders import run_operator, write_operator
+from operator_folders import X, run_operator, write_operator
 from project import bench, compiler_options
 from test_isolate import need_walls
 
@@ -50,7 +50,7 @@ FILES = {
     "missing": (
         f"void ran(const T *x, T *y, long long n) {{ {TWICE} }}",
         "failed",
-        "missing.c: error: found no function run, expected void run(const WORKLOAD_T",
+        "missing.c: error: found no function run, expected void run(const T",
     ),
     "misspelt": (in_c("y[0] = x[m];"), "failed", "misspelt.c:3:10: error: 'm' undeclared"),
     "not_here": (in_c(TWICE, "#error SKIP: not on this machine"), "skipped", "not on this machine"),
@@ -102,7 +102,7 @@ FILES = {
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     files = {f"{name}.c": text for name, (text, _, _) in FILES.items()}
     folder = write_operator(tmp_path_factory.mktemp("c") / "twice", files)
-    return run_operator(folder, [{"engine": "c", "variants": ["*"]}])
+    return run_operator(folder, [{"engine": "cpu", "variants": ["*"]}])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -129,7 +129,7 @@ def test_types_that_the_compiler_lacks_are_skipped(tmp_path: Path) -> None:
     files = {"half.c": in_c(TWICE)}
     folder = write_operator(tmp_path / "twice", files, dtypes=["f16", "bf16", "f64"])
     axes: dict[str, Any] = {"dtype": ["f16", "bf16", "f64"]}
-    cases = run_operator(folder, [{"engine": "c", "variants": ["*"]}], axes=axes)
+    cases = run_operator(folder, [{"engine": "cpu", "variants": ["*"]}], axes=axes)
     assert cases["half/dtype=f64"]["status"] == "ok"
     for name, lacking in (("half", "no _Float16"), ("half/dtype=bf16", "no __bf16")):
         case = cases[name]
@@ -159,8 +159,185 @@ def test_scalars_params_and_arrays_in_place(tmp_path: Path) -> None:
         outputs=[{"name": "y", **shape}],
         scalars=[{"name": "scale", "dtype": "f32", "value": 0.5}],
     )
-    cases = run_operator(folder, [{"engine": "c", "variants": ["mine"]}])
+    cases = run_operator(folder, [{"engine": "cpu", "variants": ["mine"]}])
     assert cases["mine"]["status"] == "ok", cases["mine"]["reason"]
+
+
+# Two dtypes, arrays in place of floats and of integers, a scale, and no Python.
+REFERENCE = """
+#include <math.h>
+_Static_assert(sizeof(T) == 8, "float64");
+void run(const T *x, T *state, int *count, T *y, float half, long long n) {
+    for (long long i = 0; i < n; i++) {
+        y[i] = state[i] + half * x[i];
+        state[i] += 1;
+        count[i] *= 2;
+    }
+}
+void scale(const T *x, T *state, int *count, T *y, float half, long long n, double *scales) {
+    scales[0] = scales[1] = scales[2] = 1;
+}
+"""
+
+CONTENDER = REFERENCE.split("void scale")[0].replace("sizeof(T) == 8", "1")
+
+
+def reference_in_c(folder: Path, files: dict[str, str]) -> Path:
+    shape = {"shape": ["n"], "dtype": "T"}
+    counts = {"name": "count", "shape": ["n"], "dtype": "i32", "fill": {"integers": [1, 9]}}
+    return write_operator(
+        folder,
+        {
+            "reference.py": (
+                "def reference(x, state, count, half):\n"
+                "    return state + 1, count * 2, state + half * x\n"
+            ),
+            "reference.c": REFERENCE,
+            **files,
+        },
+        dtypes=["f32", "f64"],
+        inputs=[
+            {"name": "x", **shape},
+            {"name": "state", **shape, "in_place": True},
+            {**counts, "in_place": True},
+        ],
+        outputs=[{"name": "y", **shape}],
+        scalars=[{"name": "half", "dtype": "f32", "value": 0.5}],
+    )
+
+
+def test_a_reference_in_c_needs_no_python(tmp_path: Path) -> None:
+    files = {
+        "mine.c": CONTENDER,
+        "halves_once_more.c": CONTENDER.replace("half * x[i]", "half * half * x[i]"),
+        "counts_wrongly.c": CONTENDER.replace("*= 2", "+= 2"),
+        "leaves_state.c": CONTENDER.replace("state[i] += 1;", ""),
+    }
+    cases = run_operator(
+        reference_in_c(tmp_path / "many", files),
+        [{"engine": "cpu", "variants": ["*"]}],
+        axes={"dtype": ["f32", "f64"]},
+        BENCH_PYTHON="no_such_python",
+    )
+    for name, case in cases.items():
+        assert case["status"] == ("ok" if "mine" in name else "wrong"), (name, case["reason"])
+    assert len(cases) == 8
+    assert cases["mine"]["check"]["before"]["rel_l2"] > 0  # a reference in float32 has its rounding
+    assert "count" in cases["counts_wrongly"]["reason"]
+    assert "state" in cases["leaves_state"]["reason"]
+
+
+# p falls by a tenth in each of 4 steps; every second one's first value is kept.
+DECAY = """
+void run(T *p, T *first, long long n, long long steps) {
+    for (int step = 0; step < WORKLOAD_STEPS; step++) {
+        if (step % 2 == 0)
+            first[step / 2] = p[0];
+        for (long long i = 0; i < n; i++)
+            p[i] *= (T)0.9;
+    }
+}
+"""
+
+
+def test_what_a_training_records_is_in_the_results(tmp_path: Path) -> None:
+    curve = {"name": "first", "shape": [2], "dtype": "T", "curve": True, "every": 2}
+    decay = "def step(p, step): return 0.9 * p, p[0]"
+    folder = write_operator(
+        tmp_path / "decay",
+        {"reference.py": decay, "reference.c": DECAY, "mine.c": DECAY},
+        params={"n": {"default": 1000}, "steps": {"default": 4}},
+        training={"steps": "steps"},
+        inputs=[{"name": "p", "shape": ["n"], "dtype": "T", "in_place": True}],
+        outputs=[curve],
+    )
+    contenders = [{"engine": "cpu", "variants": ["mine"]}]
+    case = run_operator(folder, contenders, BENCH_PYTHON="no_such_python")["mine"]
+    assert case["status"] == "ok", case["reason"]
+    (start, first), (end, second) = case["results"]["first"]
+    assert (start, end) == (0, 2)
+    assert second == pytest.approx(0.81 * first)
+
+
+def test_a_reference_in_c_is_compared_with_the_one_in_python(tmp_path: Path) -> None:
+    folder = reference_in_c(tmp_path / "many", {})
+    assert "reference.c, in float64" in bench("workload", "check", folder).stdout
+    (folder / "reference.c").write_text(REFERENCE.replace("half * x[i]", "0.5000001 * x[i]"))
+    answer = bench("workload", "check", folder, expect=2)
+    assert "reference.c and reference.py differ in y: relative L2 error" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("found", "instead", "reason"),
+    [
+        ("void run", "int run", "reference.c:4:5: error: conflicting types for 'run'"),
+        ("state[i] += 1", "state[i] += 1, ((T *)x)[i] = 1", 'reference.c changes its input "x"'),
+        ("count[i] *= 2", "count[n] = 2", 'run writes beyond the end of "count"'),
+        ("state[i] + half * x[i]", "0", "y: zeros would pass"),
+    ],
+)
+def test_a_wrong_reference_in_c(tmp_path: Path, found: str, instead: str, reason: str) -> None:
+    files = {"reference.c": REFERENCE.replace(found, instead), "mine.c": CONTENDER}
+    cases = run_operator(
+        reference_in_c(tmp_path / "many", files), [{"engine": "cpu", "variants": ["mine"]}]
+    )
+    assert cases["mine"]["status"] == "failed"
+    assert cases["mine"]["reason"].startswith("reference output: ")
+    assert reason in cases["mine"]["reason"]
+
+
+def test_arrays_that_are_one_number(tmp_path: Path) -> None:
+    text = """
+        def reference(p, x): return p + 1, x.square().sum()
+        def jax_reference(p, x): return p + 1, (x * x).sum()
+        """
+    body = (
+        "double sum = 0; for (long long i = 0; i < n; i++) sum += x[i] * x[i]; *y = sum, *p += 1;"
+    )
+    signature = "void run(const T *restrict x, T *restrict p, T *restrict y, long long n)"
+    folder = write_operator(
+        tmp_path / "one",
+        {"reference.py": text, "mine.c": f"{signature} {{ {body} }}"},
+        inputs=[{"name": "p", "shape": [], "dtype": "T", "in_place": True}, X],
+        outputs=[{"name": "y", "shape": [], "dtype": "T"}],
+    )
+    cpu = {"device": ["cpu"]}
+    contenders = [
+        {"engine": "cpu", "variants": ["mine"]},
+        {"engine": "pytorch", "variants": ["inference"], **cpu},
+        {"engine": "jax", "variants": ["aot"], **cpu},
+    ]
+    for case in run_operator(folder, contenders).values():
+        assert case["status"] in ("ok", "skipped"), case["reason"]
+
+
+def test_inputs_of_python_for_a_reference_in_c(tmp_path: Path) -> None:
+    """Its process is asked for the inputs, as contenders are drawn others, and not for the outputs."""
+    text = """
+        import torch
+        def inputs(params, dtype): return [torch.rand(params["n"], dtype=dtype) + 7]
+        def reference(x): raise RuntimeError("called")
+        """
+    doubles = "for (long long i = 0; i < n; i++) y[i] = 2 * x[i];"
+    folder = write_operator(
+        tmp_path / "twice",
+        {"reference.py": text, "reference.c": in_c(doubles), "mine.c": in_c(doubles)},
+        inputs=[{**X, "fill": "function"}],
+    )
+    contenders = [{"engine": "cpu", "variants": ["mine"]}]
+    for case in (
+        *run_operator(folder, contenders).values(),
+        *run_operator(folder, contenders, "--isolate").values(),
+    ):
+        assert case["status"] == "ok", case["reason"]
+        assert case["check"]["after"]["ok"]
+
+
+def test_functions_that_only_a_reference_in_python_can_use(tmp_path: Path) -> None:
+    text = "def verify(inputs, outputs): pass\ndef reference(x): return 2 * x"
+    folder = write_operator(tmp_path / "twice", {"reference.py": text, "reference.c": "int x;"})
+    answer = bench("workload", "check", folder, expect=2)
+    assert "reference.c: found a function verify in reference.py" in answer.stderr
 
 
 def test_a_file_that_changes_after_it_was_compiled(tmp_path: Path) -> None:
@@ -171,7 +348,7 @@ def test_a_file_that_changes_after_it_was_compiled(tmp_path: Path) -> None:
         tmp_path / "twice", {"edits.c": in_c(f"{TWICE} {edits}", "#include <stdio.h>")}
     )
     axes = {"n": [500, 1000]}
-    cases = run_operator(folder, [{"engine": "c", "variants": ["*"]}], axes=axes)
+    cases = run_operator(folder, [{"engine": "cpu", "variants": ["*"]}], axes=axes)
     assert [case["status"] for case in cases.values()].count("failed") >= 1
     last = list(cases.values())[-1]
     assert "was changed while it was in use" in last["reason"]
@@ -185,7 +362,7 @@ def test_behind_walls_it_finds_no_results(tmp_path: Path, isolated: bool) -> Non
     looks = f'{TWICE} if (access("{header}", R_OK) == 0) y[0] += 1;'
     folder = write_operator(tmp_path / "twice", {"looks.c": in_c(looks, "#include <unistd.h>")})
     options = ["--isolate"] if isolated else []
-    cases = run_operator(folder, [{"engine": "c", "variants": ["*"]}], *options)
+    cases = run_operator(folder, [{"engine": "cpu", "variants": ["*"]}], *options)
     assert cases["looks"]["status"] == ("ok" if isolated else "wrong")
 
 
@@ -196,7 +373,7 @@ def test_without_a_compiler(tmp_path: Path) -> None:
     for name in ("env", "sh", "uname"):
         (tools / name).symlink_to(str(shutil.which(name)))
     cases = run_operator(
-        folder, [{"engine": "c", "variants": ["*"]}], PATH=str(tools), CC="no_such_compiler"
+        folder, [{"engine": "cpu", "variants": ["*"]}], PATH=str(tools), CC="no_such_compiler"
     )
     assert cases["mine"]["status"] == "skipped"
     assert cases["mine"]["reason"].startswith("a C compiler is needed for contenders in C: ")

@@ -19,6 +19,14 @@ KERNEL(twice) {
 }
 """
 KERNEL = "KERNEL(twice) { y[0] = x[0]; }\n"
+
+
+def temporaries(these: str) -> str:
+    """Return a rung of two launches with these temporaries."""
+    launch = '{"twice", {"n"}}'
+    return f"#define TEMPORARIES {these}\n{HEAD}LAUNCHES = {{{launch}, {launch}}};\n{KERNEL}"
+
+
 # By name: the rung, and what is said of it.
 REFUSED = {
     "none": (
@@ -39,6 +47,23 @@ REFUSED = {
         'WORKSPACE = "4 * m";\n' + GOOD,
         'WORKSPACE: "4 * m": character 5: unknown name "m" (known: n, sm_count)',
     ),
+    "temporary_bytes": (
+        temporaries('TEMPORARY(T, t, "4 * m", "twice")'),
+        'TEMPORARIES[0] (t): bytes: "4 * m": character 5: unknown name "m" (known: n, sm_count)',
+    ),
+    "temporary_launch": (
+        temporaries('TEMPORARY(T, s, "n", "twice") TEMPORARY(T, t, "n", "twice", "thrice")'),
+        'TEMPORARIES[1] (t): last: found "thrice", expected a kernel of LAUNCHES, or a number from '
+        "0 to 1",
+    ),
+    "temporary_order": (
+        temporaries('TEMPORARY(T, t, "n", "1", "0")'),
+        'TEMPORARIES[0] (t): last: found "0", launch 0, expected launch 1 ("1") or a later one',
+    ),
+    "temporary_many": (
+        temporaries("".join(f'TEMPORARY(T, t{i}, "n", "twice") ' for i in range(33))),
+        "its TEMPORARIES take 8448 bytes; expected 1 to 32 of 256 bytes",
+    ),
     "threads": (
         'LAUNCHES = {{"twice", {"n"}, {"64", "32"}}};\n' + KERNEL,
         'kernel "twice": 2048 threads per block, at most 1024 are possible',
@@ -56,9 +81,13 @@ REFUSED = {
         "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before the last one has "
         "ended",
     ),
+    "every": (
+        'LAUNCHES = {every("2", {"twice", {"1"}, {"1"}})};\n' + KERNEL,
+        'kernel "twice": every: "2": only with "training"',
+    ),
     "many": (
-        "LAUNCHES = {" + '{"twice", {"1"}, {"1"}}, ' * 9 + "};\n" + KERNEL,
-        "its LAUNCHES take 4248 bytes; expected 1 to 8 launches of 472 bytes",
+        "LAUNCHES = {" + '{"twice", {"1"}, {"1"}}, ' * 33 + "};\n" + KERNEL,
+        "its LAUNCHES take 17820 bytes; expected 1 to 32 launches of 540 bytes",
     ),
 }
 
@@ -76,12 +105,16 @@ def compiled(folder: Path, *options: str, **environment: str) -> dict[str, dict[
 
 
 def test_tables_are_checked_with_the_file_named(tmp_path: Path) -> None:
-    files = {f"{name}.cu": HEAD + text for name, (text, _) in REFUSED.items()}
+    files = {
+        f"{name}.cu": text if HEAD in text else HEAD + text for name, (text, _) in REFUSED.items()
+    }
     by_type = HEAD + GOOD.replace('{"256"}', '{"1024 / itemsize(T)"}')
-    files |= {"good.cu": HEAD + GOOD, "by_type.cu": by_type}
+    held = temporaries('TEMPORARY(T, t, "itemsize(T) * n", "twice", "1")')
+    held = held.replace("= x[0]", "= t[0]")
+    files |= {"good.cu": HEAD + GOOD, "by_type.cu": by_type, "held.cu": held}
     folder = write_operator(tmp_path / "twice", files)
     programs = compiled(folder, *compiler_options())
-    for name in ("good", "by_type"):
+    for name in ("good", "by_type", "held"):
         assert programs.pop(name)["status"] == "ok"
     for name, (_, reason) in REFUSED.items():
         assert programs[name]["status"] == "failed"

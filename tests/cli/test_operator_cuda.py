@@ -72,6 +72,8 @@ MIXED_IN_C = """
     }
     static void second(const kernel_t *kernel, void *const *arguments) {
         (void)kernel;
+        if (AT(float *, 3)[1] != AT(float, 4) * AT(const float *, 0)[1])
+            note("the workspace is not what the first launch left");
         for (long long i = 0; i < AT(long long, 6); i++) {
             AT(float *, 2)[i] = AT(float *, 3)[i] + AT(long long, 5) * 3;
             AT(float *, 1)[i] += AT(const float *, 0)[i];
@@ -109,6 +111,7 @@ TWICE_IN_C = """
     """
 IN_C = """
     #include "kernels.h"
+    #include <stdbool.h>
     #include <stdio.h>
     #include <stdlib.h>
     #define AT(type, i) (*(type *)arguments[i])
@@ -150,36 +153,16 @@ def rung(launches: str, entry: str = "twice") -> str:
 
 
 GOOD = '{{"twice", {"n"}, {"1"}}}'
-# By name: the launches, and why the case is skipped.
+# By name: the launches, and why the case is skipped. tests/unit/test_operator_launches.c has more.
 SKIPPED = {
     "grid_zero": (
         '{{"twice", {"n / 1001"}, {"1"}}}',
         'kernel "twice": grid.x: "n / 1001" is 0, expected 1 to 2147483647',
     ),
-    "grid_large": (
-        '{{"twice", {"1", "66 * n"}, {"1"}}}',
-        'kernel "twice": grid.y: "66 * n" is 66000, expected 1 to 65535',
-    ),
-    "threads": (
-        '{{"twice", {"1"}, {"64", "32 + 0 * n"}}}',
-        'kernel "twice": 2048 threads per block, at most 1024 are possible',
-    ),
-    "shared": (
-        '{{"twice", {"1"}, {"1"}, "240 * n"}}',
-        'kernel "twice": shared: "240 * n" is 240000 bytes, expected 0 to 232448 (sm_90)',
-    ),
-    "divide": (
-        '{{"twice", {"8 / (n - 1000)"}, {"1"}}}',
-        'kernel "twice": grid.x: "8 / (n - 1000)": ',
-    ),
     "resident": (
         '{{"twice", {"4 * sm_count + 1"}, {"1"}, "", {}, 1}}',
         'kernel "twice": a cooperative launch of 17 blocks, of which 1 are resident on each of 4 '
         "multiprocessors",
-    ),
-    "cluster": (
-        '{{"twice", {"8"}, {"1"}, "", {"3"}}}',
-        'kernel "twice": grid.x = 8 is not a multiple of cluster.x = 3',
     ),
 }
 
@@ -238,6 +221,7 @@ def ok(case: dict[str, Any]) -> set[str]:
 SAMPLE = {"h2d", "kernel", "d2h", "total", "residual", "host_to_host", "kernel_cold"}
 SAMPLE |= {"h2d_device", "d2h_device"}
 ALLOCATES = {"malloc", "free", "malloc_device", "free_device"}
+IN_GRAPH = {"host_to_host", "kernel", "kernel_cold"}
 REPEATS = {"kernel_graph", "kernel_stream"}
 
 
@@ -260,10 +244,10 @@ def test_arguments_workspace_and_arrays_in_place(tmp_path: Path) -> None:
     phases = {name: ok(case) for name, case in cases.items()}
     assert phases == {
         "one": SAMPLE,
-        "two": SAMPLE,
+        "two": SAMPLE | {"part_mixed_first", "part_mixed_second"},
         "one/alloc=malloc/copy=pageable": SAMPLE | ALLOCATES,
         "one/alloc=async": SAMPLE | ALLOCATES,
-        "one/launch=graph": {"host_to_host", "kernel_cold"},
+        "one/launch=graph": IN_GRAPH,
     }
     assert gpu.launches() == {
         "the workspace has random bytes",
@@ -271,6 +255,180 @@ def test_arguments_workspace_and_arrays_in_place(tmp_path: Path) -> None:
         "mixed_first grid=2,2,1 threads=32,4,1 shared=24 cluster=1,1,1 cooperative=1",
         "mixed_second grid=6,2,1 threads=64,1,1 shared=0 cluster=2,2,1 cooperative=0",
     }
+
+
+# y = 2 x in three launches; `half` and `rest` are never held together.
+CHAIN_IN_C = """
+    #define CHAIN .argument_bytes = {8, 8, 8, 8, 8, 8, 8}, .n_arguments = 7
+    #define N AT(long long, 3)
+    static float *half(void *const *arguments) { return AT(float *, 4); }
+    static float *four(void *const *arguments) { return AT(float *, 5); }
+    static float *rest(void *const *arguments) { return AT(float *, 6); }
+    static void check_held(const char *where, void *const *arguments, bool h, bool f, bool r) {
+        if (h != (half(arguments) != 0) || f != (four(arguments) != 0) || r != (rest(arguments) != 0))
+            note(where);
+        if (AT(void *, 2) != 0)
+            note("a workspace that the rung did not ask for");
+    }
+    static void run_halve(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        check_held("halve: others are held", arguments, true, false, false);
+        if (half(arguments)[0] != 0 && half(arguments)[0] != AT(const float *, 0)[0] / 2)
+            note("half is random");
+        for (long long i = 0; i < N; i++)
+            half(arguments)[i] = AT(const float *, 0)[i] / 2;
+    }
+    static void run_eight(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        check_held("eight: others are held", arguments, true, true, false);
+        for (long long i = 0; i < N; i++)
+            four(arguments)[i] = half(arguments)[i] * 8;
+    }
+    static void run_quarter(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        check_held("quarter: others are held", arguments, false, true, true);
+        memset(rest(arguments), 0, 4 * N);
+        for (long long i = 0; i < N && AT(int, 7) == 1; i++)
+            AT(float *, 1)[i] = four(arguments)[i] / 2;
+    }
+    const kernel_t halve = {"halve", CHAIN, .run = run_halve};
+    const kernel_t eight = {"eight", CHAIN, .run = run_eight};
+    const kernel_t quarter = {"quarter", .argument_bytes = {8, 8, 8, 8, 8, 8, 8, 4},
+                              .n_arguments = 8, .run = run_quarter};
+    """
+CHAIN = """
+    #define TEMPORARIES TEMPORARY(float, half, "4 * n", "halve", "eight") \\
+                        TEMPORARY(float, four, "4 * n", "eight", "quarter") \\
+                        TEMPORARY(float, rest, "4 * n", "quarter")
+    #include "common/workload.cuh"
+    LAUNCHES = {{"halve", {1}}, {"eight", {1}}, indexed("2", {"quarter", {1}})};
+    KERNEL(halve) { half[0] = x[0]; }
+    KERNEL(eight) { four[0] = half[0]; }
+    INDEXED_KERNEL(quarter) { y[0] = four[index]; rest[0] = 0; }
+    """
+
+
+def test_temporaries_are_held_during_their_launches(tmp_path: Path) -> None:
+    params = {"n": {"default": 5000}}
+    folder = write_operator(tmp_path / "twice", {"chain.cu": CHAIN}, params=params, splits=True)
+    gpu = Gpu(tmp_path / "gpu", more_in_c="#include <string.h>\n" + CHAIN_IN_C)
+    contenders = [
+        cuda("chain", alloc=["arena", "malloc", "async", "caching"]),
+        cuda("chain", alloc=["caching"], copy=["mapped", "overlapped"]),
+        cuda("chain", launch=["graph"]),
+    ]
+    cases = gpu.run(folder, contenders)
+    parts = {f"part_{name}" for name in ("halve", "eight", "quarter")}
+    mapped = (SAMPLE | REPEATS) - {"h2d", "d2h", "h2d_device", "d2h_device"}
+    assert {name: ok(case) - parts for name, case in cases.items()} == {
+        "chain": SAMPLE | REPEATS,
+        "chain/alloc=malloc": SAMPLE | REPEATS | ALLOCATES,
+        "chain/alloc=async": SAMPLE | REPEATS | ALLOCATES,
+        "chain/alloc=caching": SAMPLE | REPEATS | ALLOCATES,
+        "chain/alloc=caching/copy=mapped": mapped,
+        "chain/alloc=caching/copy=overlapped": SAMPLE | REPEATS | ALLOCATES,
+        "chain/launch=graph": {"host_to_host", "kernel_cold"} | REPEATS,
+    }
+    geometry = "grid=1,1,1 threads=1,1,1 shared=0 cluster=1,1,1 cooperative=0"
+    launched = {f"{name} {geometry}" for name in ("halve", "eight", "quarter")}
+    assert gpu.launches() == {"half is random", *launched}
+
+
+def test_temporaries_of_a_failed_call_are_given_back(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "twice", {"chain.cu": CHAIN})
+    gpu = Gpu(tmp_path / "gpu", more_in_c="#include <string.h>\n" + CHAIN_IN_C)
+    gpu.environment["FAKE_CUDA"] = "cuLaunchKernel op=sample nth=2 always error=1"
+    cases = gpu.run(folder, [cuda("chain", alloc=["malloc", "async", "caching"])])
+    assert {case["status"] for case in cases.values()} == {"failed"}
+    for case in cases.values():
+        assert 'kernel "' in case["reason"], case["reason"]
+
+
+# p grows by 6 x in each of 5 steps; every second one's first value is kept.
+TRAINING_IN_C = """
+    static double spent_ns;
+    static void run_record(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        spent_ns += 400000;
+        if (AT(int, 6) == 0 && AT(float *, 1)[0] != 1)
+            note("p is not as it was copied in");
+        AT(float *, 2)[AT(int, 6) / 2] = AT(float *, 1)[0];
+    }
+    static void run_add(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        spent_ns += 300000;
+        for (long long i = 0; i < AT(long long, 4); i++)
+            AT(float *, 1)[i] += (AT(int, 7) + 1) * AT(const float *, 0)[i];
+    }
+    #define STEP .argument_bytes = {8, 8, 8, 8, 8, 8, 4, 4}, .spent_ns = &spent_ns
+    const kernel_t record = {"record", STEP, .n_arguments = 7, .run = run_record};
+    const kernel_t add = {"add", STEP, .n_arguments = 8, .run = run_add};
+    """
+# Launched as a graph, first launches that overlap the step before, and those of an index side by side.
+OTHER_TRAINING_RUNG = """
+    LAUNCHED_AS_GRAPH;
+    ALGORITHMIC;
+    LAUNCHES = {every("2", {"record", {1}, {1}, "", {}, 0, 1}), side_by_side("3", {"add"})};
+    KERNEL(record) { first[step / 2] = p[0]; }
+    INDEXED_KERNEL(add) { p[0] += (index + 1) * x[0]; }
+    """
+TRAINING_RUNG = """
+    LAUNCHES = {every("2", {"record"}), indexed("3", {"add"})};
+    KERNEL(record) { first[step / 2] = p[0]; }
+    INDEXED_KERNEL(add) { p[0] += (index + 1) * x[0]; }
+    """
+
+
+def growing(folder: Path, rung: str) -> Path:
+    """Make a training with one rung, `grow`."""
+    curve = {"name": "first", "shape": ["ceil_div(steps, 2)"], "dtype": "T"}
+    return write_operator(
+        folder,
+        {
+            "reference.py": "def step(p, x, step): return p + 6 * x, p[0]",
+            "grow.cu": HEAD + rung,
+        },
+        params={"n": {"default": 1000}, "steps": {"default": 5}},
+        training={"steps": "steps"},
+        inputs=[MIXED["inputs"][0], X],
+        outputs=[{**curve, "curve": True, "every": 2}],
+    )
+
+
+def test_launches_of_a_training(tmp_path: Path) -> None:
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    folder = growing(tmp_path / "growing", TRAINING_RUNG)
+    contenders = [cuda("grow"), cuda("grow", launch=["graph"])]
+    cases = gpu.run(folder, contenders, axes={"steps": [5, 20]})
+    parts = {"part_record", "part_add"}
+    assert {name: ok(case) for name, case in cases.items()} == {
+        "grow/steps=5": SAMPLE | parts,
+        "grow/steps=5/launch=graph": IN_GRAPH | parts,
+        # 70 launches.
+        "grow/steps=20": SAMPLE,
+        "grow/steps=20/launch=graph": IN_GRAPH,
+    }
+    for name, case in cases.items():
+        if "steps=5" not in name:
+            continue
+        assert [step for step, _ in case["results"]["first"]] == [0, 2, 4]
+        assert "algorithmic" not in case["results"]
+        ns = {phase: facts["median"] for phase, facts in case["phases"].items()}
+        events = ns["kernel"] - 3 * 400000 - 15 * 300000
+        assert events > 0
+        assert ns["part_record"] == pytest.approx(3 * (400000 + events))
+        assert ns["part_add"] == pytest.approx(15 * (300000 + events))
+    assert not any(line.startswith("p is") for line in gpu.launches())
+
+
+def test_what_a_rung_says_of_its_launches(tmp_path: Path) -> None:
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    cases = gpu.run(growing(tmp_path / "growing", OTHER_TRAINING_RUNG), [cuda("grow")])
+    assert ok(cases["grow"]) == IN_GRAPH | {"part_record", "part_add"}
+    assert cases["grow"]["results"]["algorithmic"] is True
+    same = "grid=1,1,1 threads=1,1,1 shared=0 cluster=1,1,1 cooperative=0"
+    # No run overlaps the one before.
+    assert gpu.launches() == {f"record {same}", f"record {same} overlaps=1", f"add {same}"}
 
 
 @pytest.mark.parametrize("arch", [80, 90])
@@ -287,7 +445,8 @@ def test_launches_that_overlap_the_one_before(tmp_path: Path, arch: int) -> None
     assert gpu.launches() == {
         "the workspace has random bytes",
         f"mixed_first {same}",
-        f"mixed_second {same}{' overlaps=1' if arch >= 90 else ''}",
+        f"mixed_second {same}",  # as a part, alone
+        *([f"mixed_second {same} overlaps=1"] if arch >= 90 else []),
     }
 
 
@@ -324,13 +483,15 @@ REMEMBER_IN_C = """
     }
     #define KERNEL(name)                                                                 \\
         static void run_##name(const kernel_t *kernel, void *const *arguments);          \\
-        const kernel_t name = {#name, .argument_bytes = {8, 8, 8, 8}, .n_arguments = 4,  \\
-                               .run = run_##name, .spent_ns = &spent_ns};                \\
+        const kernel_t name = {#name, .argument_bytes = {8, 8, 8, 8, 8},                 \\
+                               .n_arguments = ARGUMENTS, .run = run_##name,              \\
+                               .spent_ns = &spent_ns};                                   \\
         static void run_##name(const kernel_t *kernel, void *const *arguments)
     #define X AT(const float *, 0)
     #define Y AT(float *, 1)
     #define WORKSPACE AT(float *, 2)
     #define N AT(long long, 3)
+    #define ARGUMENTS 4
     KERNEL(always) { compute(Y, X, N); }
     KERNEL(by_input) {
         static float inputs[1000], outputs[1000];
@@ -350,17 +511,28 @@ REMEMBER_IN_C = """
             compute(Y, X, N);
         WORKSPACE[0] = 12345;
     }
+    #undef ARGUMENTS
+    #define ARGUMENTS 5
+    KERNEL(by_temporary) {
+        if (AT(float *, 4)[0] != 12345)
+            compute(Y, X, N);
+        AT(float *, 4)[0] = 12345;
+    }
+    #undef ARGUMENTS
+    #define ARGUMENTS 4
     """
 
 
 def test_kernels_that_remember_are_implausible(tmp_path: Path) -> None:
-    variants = ["always", "by_input", "by_output", "by_workspace"]
+    variants = ["always", "by_input", "by_output", "by_workspace", "by_temporary"]
     files = {f"{name}.cu": rung(f'{{{{"{name}", {{1}}, {{1}}}}}}', name) for name in variants}
     files["by_workspace.cu"] += 'WORKSPACE = "8";\n'
+    temporary = '#define TEMPORARIES TEMPORARY(float, left, "8", "by_temporary")\n'
+    files["by_temporary.cu"] = temporary + files["by_temporary.cu"]
     gpu = Gpu(tmp_path / "gpu", more_in_c=REMEMBER_IN_C)
     folder = write_operator(tmp_path / "twice", files)
     cases = gpu.run(folder, [cuda(*variants), cuda(*variants, copy=["mapped"])], min_rounds=6)
-    assert len(cases) == 8
+    assert len(cases) == 10
     ok(cases.pop("always"))
     ok(cases.pop("always/copy=mapped"))
     for case in cases.values():
@@ -473,17 +645,11 @@ def test_inputs_are_filled_anew_by_the_device(tmp_path: Path, by_host: bool) -> 
 CLUSTER = '{{"twice", {"8"}, {"1"}, "", {"4"}}}'
 
 
-@pytest.mark.parametrize(
-    ("flag", "reason"),
-    [
-        ("-DARCH=80", "clusters need sm_90; this is sm_80"),
-        ("-DCLUSTERS=0", "a cluster of 4 x 1 x 1 such blocks does not fit on this GPU"),
-    ],
-)
-def test_clusters_that_this_gpu_has_not(tmp_path: Path, flag: str, reason: str) -> None:
+def test_clusters_that_this_gpu_has_not(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {"cluster.cu": rung(CLUSTER)})
-    (case,) = Gpu(tmp_path / "gpu", flag).run(folder, [cuda("cluster")]).values()
-    assert (case["status"], case["reason"]) == ("skipped", f'kernel "twice": {reason}')
+    (case,) = Gpu(tmp_path / "gpu", "-DCLUSTERS=0").run(folder, [cuda("cluster")]).values()
+    reason = 'kernel "twice": a cluster of 4 x 1 x 1 such blocks does not fit on this GPU'
+    assert (case["status"], case["reason"]) == ("skipped", reason)
 
 
 def test_a_driver_without_a_pool(tmp_path: Path) -> None:
@@ -512,7 +678,7 @@ def test_shifted_arrays_find_a_rung_that_assumes_alignment(tmp_path: Path) -> No
         ok(case)
 
 
-@pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"])
+@pytest.mark.parametrize("compiler", ["nvrtc", pytest.param("nvcc", marks=pytest.mark.long)])
 def test_a_folder_outside_the_project(tmp_path: Path, compiler: str) -> None:
     found = {
         item["what"]: item["found"]

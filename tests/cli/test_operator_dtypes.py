@@ -1,4 +1,4 @@
-"""Element types of eight bits, in every language."""
+"""Element types of eight bits, and dtypes with type letters, in every language."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_folders import run_operator, write_operator
-from project import bench, compiler_options
+from operator_folders import make_project, write_operator
+from project import FIXTURES, QUICK_MEASURE, bench, compiler_options, read_cases, write_sweep
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -20,7 +20,10 @@ def array(name: str, dtype: str, *shape: str | int, **keys: Any) -> dict[str, An
 
 # Products of FP8, scaled by integers, rounded to FP8 and to integers.
 KEYS: dict[str, Any] = {
-    "params": {"n": {"default": 24}, "k": {"default": 40}},
+    "params": {
+        "n": {"default": 24, "min": 16},
+        "k": {"default": 40, "min": 16},
+    },  # no sum is all rounding
     "dtypes": ["e4m3", "e5m2"],
     "inputs": [
         array("a", "T", "n", "k"),
@@ -83,21 +86,49 @@ def folder_of(tmp_path: Path) -> Path:
 def test_the_rung_is_right_and_compiles(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     printed = bench("workload", "check", folder, "--emulate").stdout
-    assert "01_products  right in 6 cases" in printed
+    assert "01_products  right in" in printed
     options = ["--arch", "sm_90", "--cache", tmp_path / "cache", *compiler_options()]
     bench("compile", "--workload", folder, *options)
 
 
-def test_pytorch_python_and_jax_are_right(tmp_path: Path) -> None:
+LINEAR = FIXTURES / "operators" / "linear"
+
+
+@pytest.mark.long
+def test_a_rung_with_type_letters_is_right_in_each_dtype() -> None:
+    printed = bench("workload", "check", LINEAR, "--emulate").stdout
+    assert (
+        "  dtypes           f32 (W f32, products fp32), tf32 (T f32, W f32, products tf32), "
+        "mixed (T f16, W f32, products f16)\n"
+    ) in printed
+    assert "\nw      weights  W " in printed
+    assert "01_simple  right in 9 cases" in printed
+
+
+def test_contenders_of_every_language_are_right(tmp_path: Path) -> None:
     cpu = {"device": ["cpu"]}
-    contenders = [
-        {"engine": "pytorch", "variants": ["eager", "inference"], **cpu},
-        {"engine": "python", "variants": ["ours"], **cpu},
-        {"engine": "jax", "variants": ["jit", "aot"], **cpu},
-    ]
-    axes: dict[str, Any] = {"dtype": ["e4m3", "e5m2"]}
-    cases = run_operator(folder_of(tmp_path), contenders, axes=axes)
-    assert len(cases) == 10
+    contenders: dict[str, list[dict[str, Any]]] = {
+        "products": [
+            {"engine": "pytorch", "variants": ["eager", "inference"], **cpu},
+            {"engine": "python", "variants": ["ours"], **cpu},
+            {"engine": "jax", "variants": ["jit", "aot"], **cpu},
+        ],
+        "linear": [
+            {"engine": "pytorch", "variants": ["eager"], **cpu},
+            {"engine": "jax", "variants": ["jit"], **cpu},
+            {"engine": "cpu", "variants": ["omp"]},
+        ],
+    }
+    measure = {"measure": {**QUICK_MEASURE, "min_rounds": 2}}
+    root, sweeps = make_project(folder_of(tmp_path)), []
+    make_project(LINEAR, root)
+    for name, dtypes in (("products", ["e4m3", "e5m2"]), ("linear", ["tf32", "mixed"])):
+        keys: dict[str, Any] = {**measure, "axes": {"dtype": dtypes}}
+        sweeps.append(write_sweep(tmp_path / f"{name}.json", name, contenders[name], **keys))
+    bench("run", *sweeps, "--out", tmp_path / "run", root=root, expect=None)
+    cases = read_cases(tmp_path / "run")
+    assert len(cases) == 16
+    assert sum(id.endswith("/dtype=tf32") for id in cases) == 3
     for case in cases.values():
         if not (case["reason"] or "").startswith("JAX is not installed"):
             assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]

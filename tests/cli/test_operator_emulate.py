@@ -57,9 +57,62 @@ KERNEL(twice) {
         y[i] = x[i] * (*(float *)workspace == 64 ? 2 : 3);
 }
 """
+# Four launches, each of a quarter.
+INDEXED = """
+#include "common/workload.cuh"
+LAUNCHES = {indexed("4", {"twice", {"ceil_div(n, 256)"}, {"64"}})};
+INDEXED_KERNEL(twice) {
+    const long long i = blockIdx.x * 256LL + index * 64 + threadIdx.x;
+    if (i < n)
+        y[i] = 2 * x[i];
+}
+"""
+# Two that are never held together, one without bytes, one of the last launch, by its number.
+TEMPORARIES = """
+#define TEMPORARIES TEMPORARY(T, half, "4 * n", "halve", "eight") \\
+                    TEMPORARY(float, four, "4 * n", "eight", "quarter") \\
+                    TEMPORARY(int, none, "n - n", "0", "quarter") \\
+                    TEMPORARY(char, last, "4", "2")
+#include "common/workload.cuh"
+LAUNCHES = {{{{"halve", {{"n"}}}}, {{"eight", {{"n"}}}}, indexed("2", {{"quarter", {{"n"}}}})}};
+KERNEL(halve) {{ half[blockIdx.x{past}] = x[blockIdx.x] / 2; }}
+KERNEL(eight) {{ four[blockIdx.x] = {also}half[blockIdx.x] * 8; }}
+INDEXED_KERNEL(quarter) {{
+    const bool is_right = none == nullptr && half == nullptr && last != nullptr;
+    {first}
+    if (index == 1)
+        y[blockIdx.x] = is_right ? four[blockIdx.x] / 2 : 0;
+}}
+"""
+
+
+def temporaries(also: str = "", past: str = "", first: str = "") -> str:
+    return TEMPORARIES.format(also=also, past=past, first=first)
+
+
 # By name: the rung, and what is said of it.
 RUNGS = {
+    "temporaries": (temporaries(), "right in 3 cases"),
+    "taken_late": (
+        temporaries(also="last[0] + "),
+        "wrong at n=1 f32: signal 11 (Segmentation fault)",
+    ),
+    "given_back": (
+        temporaries(first="four[0] = half[0];"),
+        "wrong at n=1 f32: signal 11 (Segmentation fault)",
+    ),
+    "zeros": (temporaries(also="four[blockIdx.x] + "), "wrong at n=1000 f32: y differs from the"),
+    "past_a_temporary": (
+        temporaries(past=" + 1"),
+        "wrong at n=1 f32: half is written past its end",
+    ),
+    "no_launch": (
+        temporaries().replace('"0", "quarter"', '"3", "quarter"'),
+        'wrong at n=1 f32: TEMPORARIES[2] (none): first: found "3", expected a kernel of LAUNCHES, '
+        "or a number from 0 to 2",
+    ),
     "many": (MANY, "right in 3 cases"),
+    "indexed": (INDEXED, "right in 3 cases"),
     "wrong": (
         rung("if (i == n - 1) { y[i] = 3 * x[i]; return; }"),
         "wrong at n=1 f32: y differs from the reference output: relative L2 error 0.5, allowed "
@@ -123,7 +176,7 @@ def test_each_rung_has_a_verdict(tmp_path: Path) -> None:
     assert set(found) == set(RUNGS)
     for name, (_, said) in RUNGS.items():
         assert found[name].startswith(said.format(folder=folder)), found[name]
-    assert "bench: twice: 9 of 14 rungs wrong, see above" in done.stderr
+    assert "bench: twice: 14 of 21 rungs wrong, see above" in done.stderr
 
 
 # In place, scalars, constants, two dtypes, a verify().

@@ -2,56 +2,118 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from operator_folders import make_project
-from project import FIXTURES, QUICK_MEASURE, bench, read_cases, write_sweep
+from project import (
+    FIXTURES,
+    QUICK_MEASURE,
+    ROOT,
+    bench,
+    compiler_options,
+    read_cases,
+    write_sweep,
+)
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
 pytest.importorskip("torch")
 
-EXAMPLES = sorted(path.name for path in (FIXTURES / "examples").iterdir())
+FOLDERS = [*(FIXTURES / "examples").iterdir(), ROOT / "kernels" / "mlp_infer"]
+EXAMPLES = {path.name: path for path in sorted(FOLDERS, key=lambda path: path.name)}
 SHORT = ("layer_norm_backward", "top_k")
-SIZES: dict[str, dict[str, list[int]]] = {
+SIZES: dict[str, dict[str, list[Any]]] = {
     "adam": {"n": [1001]},
     "causal_attention": {"length": [33]},
     "embedding": {"tokens": [65]},
     "layer_norm_backward": {"rows": [65]},
+    "mlp_infer": {"batch": [17], "layers": [[4, 5, 1], [3, 4, 2, 6]], "dtype": ["f32", "f16"]},
     "top_k": {"cols": [101]},
+    "linreg": {"points": [4, 1001, 100001], "epochs": [23]},
     "two_layers": {"batch": [17]},
 }
 CONTENDERS: list[dict[str, Any]] = [
     {"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "inference"]},
-    {"engine": "jax", "device": ["cpu"], "variants": ["*"]},
+    {"engine": "jax", "device": ["cpu"], "variants": ["jit", "aot"]},
 ]
+IN_C = {
+    "linreg": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
+    "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
+}
+# Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
+MORE_RUNS = {
+    "mlp_infer": [["--set", "layers=4-5-1", "--set", "batch=2049"]],
+    "linreg": [
+        [],
+        *(
+            ["--variant", rung, "--set", f"points={points}", "--set", "epochs=13"]
+            for rung, points in (("06_persistent", 20001), ("06_persistent", 240001))
+        ),
+        ["--variant", "08_lean_epochs", "--set", "points=4400000", "--set", "epochs=2"],
+    ],
+}
+NOT_TRIED = ("JAX is not installed", "for dtype f32 only")
 
 
 def test_these_are_the_examples() -> None:
-    assert sorted(SIZES) == EXAMPLES
+    assert SIZES.keys() == EXAMPLES.keys()
+
+
+def smaller(folder: Path, copy: Path) -> Path:
+    """Copy the folder of a training with less work by default: its check runs the reference there."""
+    shutil.copytree(folder, copy)
+    path = copy / "workload.json"
+    described = json.loads(path.read_text("utf-8"))
+    for name, size in {"points": 5000, "epochs": 20}.items():
+        described["params"][name]["default"] = size
+    path.write_text(json.dumps(described), "utf-8")
+    return copy
 
 
 @pytest.mark.parametrize(
     "name", [n if n in SHORT else pytest.param(n, marks=pytest.mark.long) for n in EXAMPLES]
 )
-def test_the_rung_is_right(name: str) -> None:
-    printed = bench("workload", "check", FIXTURES / "examples" / name, "--emulate").stdout
-    assert "01_simple  right in " in printed
-    assert "ok: the description, and the reference" in printed
+def test_the_rung_is_right(name: str, tmp_path: Path) -> None:
+    folder = EXAMPLES[name]
+    runs = MORE_RUNS.get(name, [[]])
+    if name == "linreg":
+        folder = smaller(folder, tmp_path / name)
+    printed = [bench("workload", "check", folder, "--emulate", *more).stdout for more in runs]
+    for rung in folder.glob("*.cu"):
+        assert any(re.search(rf"  {rung.stem} +right in \d", text) for text in printed), printed
+    for text in printed:
+        assert "ok: the description, and the reference" in text
 
 
-@pytest.mark.parametrize("names", [SHORT, pytest.param(EXAMPLES, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_rungs_compile(name: str) -> None:
+    compiler_options()
+    folder = EXAMPLES[name]
+    done = bench("compile", "--workload", folder, "--arch", "sm_75,sm_90", "--quick", "--json")
+    programs = json.loads(done.stdout)["programs"]
+    assert {p["status"] for p in programs} <= {"ok", "skipped"}
+    assert {rung.stem for rung in folder.glob("*.cu")} <= {p["variant"] for p in programs}
+
+
+@pytest.mark.parametrize("names", [SHORT, pytest.param(list(EXAMPLES), marks=pytest.mark.long)])
 def test_every_contender_is_right(names: list[str], tmp_path: Path) -> None:
     sweeps = []
     for name in names:
-        root = make_project(FIXTURES / "examples" / name, tmp_path / "project")
+        root = make_project(EXAMPLES[name], tmp_path / "project")
         keys = {"measure": {**QUICK_MEASURE, "min_rounds": 2}, "axes": SIZES[name]}
-        sweeps.append(write_sweep(tmp_path / f"{name}.json", name, CONTENDERS, **keys))
+        contenders = CONTENDERS + IN_C.get(name, [])
+        sweeps.append(write_sweep(tmp_path / f"{name}.json", name, contenders, **keys))
     bench("run", *sweeps, "--out", tmp_path / "run", root=root, expect=None)
     cases = read_cases(tmp_path / "run").values()
-    assert len(cases) == 4 * len(names)
+    sizes = {name: math.prod(len(values) for values in SIZES[name].values()) for name in names}
+    assert len(cases) == sum(n * (4 + len(IN_C.get(name, []))) for name, n in sizes.items())
     for case in cases:
-        if not (case["reason"] or "").startswith("JAX is not installed"):
+        if not (case["reason"] or "").startswith(NOT_TRIED):
             assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]

@@ -91,6 +91,11 @@ FILES = {
         "failed",
         "both.cu: found both LAUNCHES = {…}",
     ),
+    "temporary": (
+        '#define TEMPORARIES TEMPORARY(T, t, "n", "0")\n' + host_code(LAUNCH),
+        "failed",
+        "temporary.cu: found both TEMPORARIES",
+    ),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_kernels import Rung
+from host_kernels import Rung, aligned
 from project import ROOT, bench, compiler_options, read_cases, write_sweep
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
@@ -39,15 +39,16 @@ def rungs(operator: str) -> list[str]:
 def cases(operator: str, *dtypes: str) -> list[Any]:
     """Return rungs, lengths and dtypes, the packed one last.
 
-    Every other length is in make check, from length to length in another dtype.
+    Each rung has one length for a dtype in make check, another one than the rung before.
     """
     found = []
     for r, rung in enumerate(rungs(operator)):
         in_turn = "in_turn" in rung
-        for c, cols in enumerate(PACKED if in_turn else LONG if "cluster" in rung else LENGTHS):
+        lengths = PACKED if in_turn else LONG if "cluster" in rung else LENGTHS
+        for c, cols in enumerate(lengths):
             for d, dtype in enumerate(dtypes[-1:] if in_turn else dtypes):
-                every_other = in_turn or (r + c + 2 * d) % 4 == 0
-                marks = () if every_other else pytest.mark.long
+                chosen = in_turn or c == (2 * r + 3 * d) % len(lengths)
+                marks = () if chosen else pytest.mark.long
                 found.append(pytest.param(rung, cols, dtype, marks=marks))
     return found
 
@@ -63,15 +64,6 @@ def narrowed(values: np.ndarray, dtype: str) -> np.ndarray:
         return aligned(values.astype({"f32": np.float32, "f16": np.float16}[dtype]))
     bits = values.astype(np.float32).view(np.uint32)
     return aligned(((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16))
-
-
-def aligned(array: np.ndarray) -> np.ndarray:
-    """Return a copy at a multiple of 256 bytes."""
-    memory = np.empty(array.nbytes + 256, np.uint8)
-    start = -memory.ctypes.data % 256
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 def widened(bits: np.ndarray, dtype: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Weights, inputs by value, resident ones, and parts of the size, on the fake GPU."""
+"""Weights, also by value, lists, resident inputs, and parts of the size, on the fake GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from operator_folders import X, Y, make_project, write_operator
-from project import FIXTURES, bench, write_sweep
+from project import bench, write_sweep
 from test_operator_cuda import ALLOCATES, HEAD, REPEATS, SAMPLE, Gpu, cuda, ok
 from test_operator_host_code import add_nvcc
 
@@ -17,72 +17,89 @@ pytest.importorskip("torch")
 
 FILL = {"uniform": [0.5, 1.5]}
 ROLES: dict[str, Any] = {
-    "params": {"n": {"default": 1000}, "k": {"default": 3, "constant": True}},
+    "params": {
+        "n": {"default": 1000, "constant": "optional"},
+        "k": {"default": 3, "constant": True},
+    },
     "inputs": [
         X,
-        {"name": "w", "shape": ["k"], "dtype": "T", "fill": FILL, "weights": True},
-        {"name": "v", "shape": ["k"], "dtype": "T", "fill": FILL, "by_value": True},
+        {
+            **{"name": "w", "repeat": 2, "shape": ["k - i"], "dtype": "T", "fill": FILL},
+            "weights": True,
+        },
         {"name": "t", "shape": ["k"], "dtype": "T", "fill": FILL, "resident": True},
-        {"name": "u", "shape": ["k"], "dtype": "T"},
+        {"name": "u", "repeat": 2, "shape": ["k"], "dtype": "T"},
     ],
     "size": "n",
     "splits": True,
 }
-REFERENCE = "def reference(x, w, v, t, u): return x * (w[0] + t[1]) + v[2] + u[0]"
+REFERENCE = "def reference(x, w, t, u): return x * (w[0][0] + t[1]) + w[1][1] + u[1][0]"
 RUNG = """LAUNCHES = {{{{"{0}", {{"ceil_div(n, 256)"}}, {{"256"}}}}}};
-KERNEL({0}) {{ y[0] = x[0] * (w[0] + t[1]) + v[2] + u[0]; }}
+KERNEL({0}) {{ y[0] = x[0] * (w[0][0] + t[1]) + w[1][1] + u[1][0]{1}; }}
 """
-# Each spends 300 µs, by its own account, where it does work; all but `honest` know when they need not.
+# Each spends 300 µs, by its own account, where it does work; all but `honest` know when they need
+# not. Those whose name ends with _v take the weights by value.
 IN_C = """
     #include <string.h>
     static double spent_ns;
-    #define X AT(const float *, 0)
-    #define W AT(const float *, 1)
-    #define V (AT(three_t, 2).at)
-    #define T AT(const float *, 3)
-    typedef struct three { float at[3]; } three_t;
+    typedef struct list { const float *at[2]; } list_t;
+    typedef struct values { float at[5]; } values_t;
+    #define W AT(list_t, 1).at
+    #define V AT(values_t, 1).at
+    #define T AT(const float *, 2)
     static void compute(void *const *arguments, float w, float v, float t) {
-        for (long long i = 0; i < AT(long long, 7); i++)
-            AT(float *, 5)[i] = AT(const float *, 0)[i] * (w + t) + v + AT(const float *, 4)[0];
+        for (long long i = 0; i < AT(long long, 6); i++)
+            AT(float *, 4)[i] = AT(const float *, 0)[i] * (w + t) + v + AT(list_t, 3).at[1][0];
     }
-    #define KERNEL(name)                                                                   \\
+    #define KERNEL(name, weight_bytes)                                                     \\
         static void run_##name(const kernel_t *kernel, void *const *arguments);            \\
-        const kernel_t name = {#name, .argument_bytes = {8, 8, 12, 8, 8, 8, 8, 8},         \\
-                               .n_arguments = 8, .run = run_##name, .spent_ns = &spent_ns}; \\
+        const kernel_t name = {#name, .argument_bytes = {8, weight_bytes, 8, 16, 8, 8, 8}, \\
+                               .n_arguments = 7, .run = run_##name, .spent_ns = &spent_ns}; \\
         static void run_##name(const kernel_t *kernel, void *const *arguments)
-    KERNEL(honest) {
-        spent_ns += 300000;
-        compute(arguments, W[0], V[2], T[1]);
-    }
-    #define KEEPS(name, w, v, t)                                                           \\
-        KERNEL(name) {                                                                     \\
+    #define IN_BUFFERS 16
+    #define BY_VALUE 20
+    #define HONEST(name, weight_bytes, w, v)                                               \\
+        KERNEL(name, weight_bytes) {                                                       \\
+            spent_ns += 300000;                                                            \\
+            compute(arguments, w, v, T[1]);                                                \\
+        }
+    HONEST(honest, IN_BUFFERS, W[0][0], W[1][1])
+    HONEST(sized, IN_BUFFERS, W[0][0], W[1][1])
+    HONEST(honest_v, BY_VALUE, V[0], V[4])
+    #define KEEPS(name, weight_bytes, first, w, v, t)                                      \\
+        KERNEL(name, weight_bytes) {                                                       \\
             static int launches;                                                           \\
-            static float kept[3];                                                          \\
-            const float now[3] = {W[0], V[2], T[1]};                                       \\
+            static float kept;                                                             \\
+            const float now = first;                                                       \\
             spent_ns += 300000;                                                            \\
             if (launches++ == 0)                                                           \\
-                memcpy(kept, now, sizeof kept);                                            \\
+                kept = now;                                                                \\
             compute(arguments, w, v, t);                                                   \\
         }
-    KEEPS(keeps_w, kept[0], V[2], T[1])
-    KEEPS(keeps_v, W[0], kept[1], T[1])
-    KEEPS(keeps_t, W[0], V[2], kept[2])
-    #define PREPARES(name, from)                                                           \\
-        KERNEL(name) {                                                                     \\
-            static float last[3];                                                          \\
+    KEEPS(keeps_w, IN_BUFFERS, W[1][1], W[0][0], kept, T[1])
+    KEEPS(keeps_v, BY_VALUE, V[0], kept, V[4], T[1])
+    KEEPS(keeps_t, IN_BUFFERS, T[1], W[0][0], W[1][1], kept)
+    #define PREPARES(name, weight_bytes, from, w, v)                                       \\
+        KERNEL(name, weight_bytes) {                                                       \\
+            static float last[2];                                                          \\
             if (memcmp(last, from, sizeof last) != 0)                                      \\
                 spent_ns += 300000;                                                        \\
             memcpy(last, from, sizeof last);                                               \\
-            compute(arguments, W[0], V[2], T[1]);                                          \\
+            compute(arguments, w, v, T[1]);                                                \\
         }
-    PREPARES(prepares_w, W)
-    PREPARES(prepares_v, V)
-    PREPARES(prepares_t, T)
+    PREPARES(prepares_w, IN_BUFFERS, W[1], W[0][0], W[1][1])
+    PREPARES(prepares_v, BY_VALUE, V, V[0], V[4])
+    PREPARES(prepares_t, IN_BUFFERS, T, W[0][0], W[1][1])
     """
 
 
+def rung(name: str) -> str:
+    head = HEAD.replace("workload", "by_value") if name.endswith("_v") else HEAD
+    return head + RUNG.format(name, " + 0 * N" if name == "sized" else "")
+
+
 def project(folder: Path, *variants: str, **keys: Any) -> tuple[Gpu, Path]:
-    files = {f"{name}.cu": HEAD + RUNG.format(name) for name in variants}
+    files = {f"{name}.cu": rung(name) for name in variants}
     folder_of = write_operator(
         folder / "roles", {"reference.py": REFERENCE, **files}, **{**ROLES, **keys}
     )
@@ -162,13 +179,13 @@ def test_parts_are_launched_with_their_size(tmp_path: Path) -> None:
 HOST = """
 #include "common/workload.cuh"
 static void all(const kernel_t *, void *const *a) {
-    const float *x = *(const float **)a[0], *w = *(const float **)a[1], *v = (const float *)a[2];
-    const float *t = *(const float **)a[3], *u = *(const float **)a[4];
-    for (long long i = 0; i < *(long long *)a[6]; i++)
-        (*(float **)a[5])[i] = x[i] * (w[0] + t[1]) + v[2] + u[0];
+    const float *x = *(const float **)a[0], *const *w = (const float **)a[1];
+    const float *t = *(const float **)a[2], *const *u = (const float **)a[3];
+    for (long long i = 0; i < *(long long *)a[5]; i++)
+        (*(float **)a[4])[i] = x[i] * (w[0][0] + t[1]) + w[1][1] + u[1][0];
 }
 extern "C" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream) {
-    launch(all, stream, x, w, v, t, u, y, n);
+    launch(all, stream, x, w, t, u, y, n);
 }
 """
 
@@ -219,7 +236,7 @@ INTEGERS = [{**Y, "dtype": "i32"}]
 def test_techniques_that_a_description_does_not_allow(
     tmp_path: Path, technique: str, choice: str, keys: dict[str, Any], said: str
 ) -> None:
-    files = {"reference.py": REFERENCE, "honest.cu": HEAD + RUNG.format("honest")}
+    files = {"reference.py": REFERENCE, "honest.cu": rung("honest")}
     folder = write_operator(tmp_path / "roles", files, **{**ROLES, **keys})
     contenders = [cuda("honest", **{technique: [choice]})]
     sweep = write_sweep(tmp_path / "s.json", "roles", contenders)
@@ -227,18 +244,23 @@ def test_techniques_that_a_description_does_not_allow(
     assert f"roles/cuda/honest/n=1000/k=3/{technique}={choice}: {said}" in done.stderr
 
 
-def test_too_much_by_value_at_a_size(tmp_path: Path) -> None:
-    folder = write_operator(tmp_path / "roles", {"reference.py": REFERENCE}, **ROLES)
-    sizes = ["--set", "k=960,961", "--set", "device=cpu"]
-    done = bench("run", "--workload", folder, *sizes, "--quick", expect=2)
-    assert (
-        "k=961: v: by_value: found 3844 bytes, expected at most 3840 (3840 in all)" in done.stderr
+def test_what_a_case_of_a_rung_cannot_be(tmp_path: Path) -> None:
+    """Weights that do not fit into the parameters, and a part of a size that is compiled in."""
+    gpu, folder = project(tmp_path, "honest_v", "sized")
+    contenders = [cuda("honest_v"), cuda("sized", copy=["pinned", "overlapped"])]
+    cases = gpu.run(folder, contenders, axes={"k": [3, 481]}, min_rounds=4)
+    found = {name: case["reason"] or ok(case) for name, case in cases.items()}
+    large = "the weights are over 3840 bytes, so they are not passed by value"
+    parts = (
+        "copy=overlapped launches kernels for parts of n, and this one is compiled for all of it: "
+        "it mentions N"
     )
-
-
-def test_forward_pass_of_mlp_infer_as_a_description() -> None:
-    sizes = [f"--set={name}" for name in ("batch=300", "inputs=4", "hidden=5", "outputs=1")]
-    mlp = FIXTURES / "operators" / "mlp"
-    printed = bench("workload", "check", mlp, "--emulate", *sizes).stdout
-    assert "03_vectorized  right in 1 case\n" in printed
-    assert "w1     weights by value  f32    5 × 4" in printed
+    every = SAMPLE | REPEATS
+    assert found == {
+        "honest_v/k=3": every,
+        "honest_v/k=481": large,
+        "sized/k=3": every,
+        "sized/k=3/copy=overlapped": parts,
+        "sized/k=481": every,
+        "sized/k=481/copy=overlapped": parts,
+    }

@@ -263,7 +263,7 @@ def test_no_name_controls_the_terminal(pair: Path) -> None:
         ("fleet", base, same, f"third{ODD}"),
     ]
     if shutil.which("gnuplot"):
-        commands += [("plot", base, "--out", f"p{ODD}"), ("history", base, same, "--out", "h")]
+        commands += [("plot", base, "--out", f"p{ODD}")]
     for command in commands:
         done = bench(*command, cwd=pair, expect=None)
         assert "\x1b" not in done.stdout + done.stderr, command

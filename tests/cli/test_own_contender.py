@@ -1,8 +1,6 @@
 """A user's contender next to the project's; commands that need only the files of a finished run."""
 
-import csv
 import json
-import math
 import re
 import shutil
 import stat
@@ -164,23 +162,16 @@ def test_derived_files_are_functions_of_the_journal(own: Path, tmp_path: Path) -
     assert (tmp_path / "again" / "timings.csv").read_bytes() == (own / "timings.csv").read_bytes()
 
 
-def test_medians_are_finite(own: Path) -> None:
-    rows = csv.DictReader((own / "timings.csv").open(encoding="utf-8"))
-    assert all(math.isfinite(float(row["median"])) for row in rows if row["median"])
-
-
 # ---- the end of a run ---------------------------------------------------------------------------
 
 MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
 NO_VERSION = 'versions: that of mine is unknown: its answer to hello has no "versions": {"mine": …}'
 
 
-def end_of_run(folder: Path, script: str, variants: list[str]) -> list[str]:
-    """Return what `bench run` says of trust and versions, with enough cases for tables."""
+def end_of_run(folder: Path, script: str, sweep: Path) -> list[str]:
+    """Return what `bench run` says of trust and versions."""
     root = make_root(folder / "project")
     own_worker(root, script)
-    mine = {"engine": "mine", "variants": variants, "device": ["cpu"]}
-    sweep = write_sweep(folder / "s.json", "mlp_infer", [mine, OMP], axes={"batch": [1, 2, 3]})
     done = bench("run", sweep, "--out", folder / "run", root=root, BENCH_PYTHON=sys.executable)
     return [line for line in done.stderr.splitlines() if line.startswith(("trust:", "versions:"))]
 
@@ -188,13 +179,15 @@ def end_of_run(folder: Path, script: str, variants: list[str]) -> list[str]:
 def test_end_of_a_run_names_what_is_self_reported(tmp_path: Path) -> None:
     refuses = 'if op == "audit":\n        return {"status": "failed", "reason": "no audit"}'
     script = MINE.replace('if op == "audit":', refuses)
-    assert end_of_run(tmp_path, script, ["plain"]) == [
-        "trust: 3 sealed, 3 self-reported (mine-cpu plain; docs/cheating.md#trust)",
+    mine = {"engine": "mine", "variants": ["plain"], "device": ["cpu"]}
+    batches = list(range(1, 7))  # enough for tables
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [mine], axes={"batch": batches})
+    assert end_of_run(tmp_path, script, sweep) == [
+        "trust: 6 self-reported (mine-cpu plain; docs/cheating.md#trust)",
         NO_VERSION,
     ]
 
 
 def test_end_of_a_run_says_nothing_of_sealed_cases_alone(tmp_path: Path) -> None:
-    skip = 'return {"status": "skipped", "id": spec["id"], "reason": "no licence"}'
-    script = MINE.replace('cases[spec["id"]] = Case', f'{skip}\n        cases[spec["id"]] = Case')
-    assert end_of_run(tmp_path, script, ["plain"]) == []
+    sweep = null_sweep(tmp_path / "s.json", ["steady"], list(range(1, 7)))
+    assert end_of_run(tmp_path, MINE, sweep) == []

@@ -37,21 +37,13 @@ def both(folder: Path) -> Path:
 # At 7 pixels per letter, two columns of at most 56 letters fit into 903 pixels.
 @needs_gnuplot
 @pytest.mark.parametrize(("letters", "columns"), [(56, 2), (57, 1)])
-@pytest.mark.parametrize("what", ["contender", "limit"])
-def test_the_legend_is_below_the_axis(
-    tmp_path: Path, what: str, letters: int, columns: int
-) -> None:
+def test_the_legend_is_below_the_axis(tmp_path: Path, letters: int, columns: int) -> None:
     journal = unpacked(tmp_path / "run", REPORTS / "training") / "cases.jsonl"
     lines = journal.read_text(encoding="utf-8")
-    if what == "limit":
-        bound = (letters - len("hardware limit ()")) * "x"
-        lines = re.sub('"bound":"[a-z0-9]+"', f'"bound":"{bound}"', lines)
-    else:
-        longer = "03_streams".ljust(letters - len("CUDA "), "x")
-        lines = lines.replace("03_streams", longer)
-    journal.write_text(lines, encoding="utf-8")
+    longer = "03_streams".ljust(letters - len("CUDA "), "x")
+    journal.write_text(lines.replace("03_streams", longer), encoding="utf-8")
     out = draw(tmp_path / "charts", tmp_path / "run")
-    chart = out / "linreg_train_size.svg"
+    chart = out / "linreg_train_ladder.svg"
     titles = {title for title, _ in line_series(chart.with_suffix(".dat"))}
     assert max(map(len, titles)) == letters
     places = text_places(chart)
@@ -77,11 +69,7 @@ def test_a_sweep_chooses_charts_of_its_workload(tmp_path: Path) -> None:
     ]
     (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
     draw(out, run)  # the others are removed
-    assert {path.stem for path in out.iterdir()} == {
-        "roofline",
-        "linreg_train_size",
-        "linreg_train_speed",
-    }
+    assert {path.stem for path in out.iterdir()} == {"roofline", "linreg_train_speed"}
 
 
 @needs_gnuplot
@@ -93,9 +81,17 @@ def test_an_inference_has_no_charts_of_trainings(tmp_path: Path) -> None:
 
 # ---- lists ---------------------------------------------------------------------------------------
 
-SETTING_CHARTS = {f"{chart}_SETTING" for chart in ("size", "speed", "loss")}
+SETTING_CHARTS = {f"{chart}_SETTING" for chart in ("speed", "loss")}
 OTHER_CHARTS = {"allocators", "phases_ENGINE", "samples"}
-RETIRED = {"epoch", "accuracy", "driver_calls", "blocks", "techniques", "once"}  # draw nothing
+RETIRED = {
+    "size",
+    "epoch",
+    "accuracy",
+    "driver_calls",
+    "blocks",
+    "techniques",
+    "once",
+}  # draw nothing
 ALL_CHARTS = RUN_CHARTS | TRAINING_CHARTS | SETTING_CHARTS | OTHER_CHARTS
 ALL_CHARTS -= {"phases_cuda", "phases_pytorch"}  # of phases_ENGINE
 
@@ -154,21 +150,11 @@ def test_an_operator_has_all_its_sizes_and_no_study(tmp_path: Path) -> None:
 def test_each_setting_has_its_charts(tmp_path: Path) -> None:
     out = tmp_path / "charts"
     out.mkdir()
-    for file in ("softmax_size_rows_7.dat", "softmax_size_rows_7.svg", "softmax_size_mine.svg"):
+    for file in ("softmax_speed_rows_7.dat", "softmax_speed_rows_7.svg", "softmax_speed_mine.svg"):
         (out / file).write_text("older", encoding="utf-8")
     draw(out, saved_operator(tmp_path / "softmax", "softmax"))
     assert not list(out.glob("*rows_7*"))
-    assert (out / "softmax_size_mine.svg").exists()
-    for chart in ("size", "speed"):
-        for name, rows in ((chart, 16), (f"{chart}_rows_1024", 1024)):
-            note = next(text for text in texts(out / f"softmax_{name}.svg") if "f32" in text)
-            assert note.startswith(f"softmax, rows {rows}, f32"), name
-
-
-@needs_gnuplot
-def test_one_call_stands_beside_calls_in_a_graph(tmp_path: Path) -> None:
-    """Without copies, as those."""
-    out = draw(tmp_path / "charts", saved_operator(tmp_path / "softmax", "softmax"))
-    lines = {block[0][1]: block[1:] for block in blocks(out / "softmax_size.dat")}
-    graph, eager = lines["PyTorch graph"], lines["PyTorch eager (one call)"]
-    assert all(float(e[1]) < 10 * float(g[1]) for e, g in zip(eager, graph, strict=True))
+    assert (out / "softmax_speed_mine.svg").exists()
+    for name, rows in (("speed", 16), ("speed_rows_1024", 1024)):
+        note = next(text for text in texts(out / f"softmax_{name}.svg") if "f32" in text)
+        assert note.startswith(f"softmax, rows {rows}, f32"), name

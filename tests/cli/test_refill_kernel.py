@@ -2,20 +2,22 @@
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from host_kernels import kernels_for_host, library_of
+from made_inputs import KINDS, bytes_of, told
 from project import built
-from test_operator_fill import FILLS, KINDS, SEED, bytes_of, every_dtype, spec_of, told
+from test_operator_fill import DRAWN, SEED, array_of, every_dtype
 
-from operator_data import STORED, STREAM, Fill, fill_key
+from operator_data import STORED
+from operator_fill import STREAM, fill_key
 
 THREADS, WORDS = 256, 4
 REFILL = 2**63 + 5
 # Less than a block of words, less than a block of threads, and more.
 SIZES = (1, 5, 1023, 1024, 9001)
-DRAWN = [fill for fill in FILLS if fill.kind in KINDS[:3]]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 @every_dtype
 @pytest.mark.parametrize("fill", DRAWN, ids=str)
 def test_the_kernel_and_the_host_agree_to_the_bit(
-    kernel: ctypes.CDLL, program: Path, dtype: str, fill: Fill
+    kernel: ctypes.CDLL, program: Path, dtype: str, fill: dict[str, Any]
 ) -> None:
     found, lines = b"", []
     for number, n in enumerate(SIZES):
@@ -51,13 +53,13 @@ def test_the_kernel_and_the_host_agree_to_the_bit(
             ctypes.c_ulonglong(fill_key(SEED, REFILL)),
             ctypes.c_uint(STREAM + number),
             ctypes.c_uint(list(STORED).index(dtype)),
-            ctypes.c_uint(KINDS.index(fill.kind)),
-            ctypes.c_double(fill.low),
-            ctypes.c_double(fill.high),
+            ctypes.c_uint(KINDS.index(fill["kind"])),
+            ctypes.c_double(fill["low"]),
+            ctypes.c_double(fill["high"]),
         ]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
         kernel.launch_refill(pointers, -(-n // (THREADS * WORDS)))
         assert array[n] == 1, "nothing is written past the end"
         found += array[:n].tobytes()
-        lines.append(told(spec_of(dtype, fill, n), number, REFILL))
+        lines.append(told(array_of(dtype, fill, n), SEED, number, REFILL))
     assert found == bytes_of(program, lines)

@@ -181,7 +181,7 @@ def test_check_refuses_what_it_cannot_read(run: Path, tmp_path: Path) -> None:
     report.write_text("# Hand-written code\n", "utf-8")
     refused = bench("report", "--check", report, expect=2).stderr
     assert 'no line "    build/bench report RUN…" names its runs' in refused
-    report.write_text("# Hand-written code\n\n    build/bench report 'a\n", "utf-8")
+    report.write_text('# Hand-written code\n\n    build/bench report "a\n', "utf-8")
     refused = bench("report", "--check", report, expect=2).stderr
     assert "R.md: cannot read the command" in refused
     refused = bench("report", "--check", report, run, expect=2).stderr

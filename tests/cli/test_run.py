@@ -187,9 +187,8 @@ def test_mlp_infer_on_the_cpu(tmp_path: Path) -> None:
         assert case["status"] == "ok"
         for check in case["check"].values():
             assert check["ok"] and check["rel_l2"] < 1e-6
-            # float64 against itself, and float32 against it, where few outputs may be exact
-            if case["variant"] == "ref" or case["params"]["batch"] == 70:
-                assert (check["rel_l2"] == 0) == (case["variant"] == "ref")
+            if case["params"]["batch"] == 70:  # of few outputs all may be exact
+                assert check["rel_l2"] > 0
         assert set(case["phases"]) == {"forward", "total", "residual", "host_to_host"}
         assert all(value >= 0 for value in case["phases"]["residual"]["samples"])
         assert case["device"]["name"]

@@ -219,7 +219,7 @@ def test_missing_sanitizer_is_reported_once(sanitizer: Sanitizer) -> None:
         (CRASHES, "Target application terminated before first instrumented API call"),
         (RUNS, "it printed no summary"),
         (SUMMARY, "the worker answered 0 of 5 requests"),
-        ("FAKE_CUDA='cuLaunchKernel error=701' " + RUNS + SUMMARY, "launch"),
+        ("FAKE_CUDA='cuLaunchKernel error=701' " + RUNS + SUMMARY, 'kernel "mlp_infer": launch'),
     ],
     ids=["hangs", "crashes", "no summary", "no answers", "refused"],
 )

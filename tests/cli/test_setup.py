@@ -9,21 +9,8 @@ from project import ROOT, TIMEOUT_S
 
 FILES = ["tests/tools/setup.sh", "tests/tools/python.sh"]
 # Programs that the script runs and every system has.
-TOOLS = [
-    "bash",
-    "sh",
-    "env",
-    "cat",
-    "dirname",
-    "mktemp",
-    "rm",
-    "sed",
-    "sort",
-    "tail",
-    "mkdir",
-    "grep",
-    "true",
-]
+TOOLS = [*("bash", "sh", "env", "cat", "dirname", "mktemp", "rm", "sed", "sort", "tail", "mkdir")]
+TOOLS += ["grep", "true"]
 PACKAGES = {
     "apt-get": {"build-essential", "libjansson-dev", "zlib1g-dev", "libxxhash-dev", "gnuplot-nox"}
     | {"python3", "python3-venv", "python3-dev", "g++"},

@@ -188,23 +188,11 @@ def test_sizes_that_have_no_map_are_skipped(tmp_path: Path, folder: Path) -> Non
     assert "kernel_graph" in ok(cases["01_tma/rows=8/cols=100"])
 
 
-# By name: the rung, and what is said of it where it is compiled.
+# By name: the rung, and what is said of it. tests/unit/test_tensor_maps.c has more.
 REFUSED = {
     "array": (
         BOX.replace('"x"', '"z"'),
         'TENSOR_MAPS[0] (z): array: found "z", expected one of x, y',
-    ),
-    "box": (
-        PLAIN.replace("BOX", "257"),
-        'TENSOR_MAPS[0] (x): box[0]: "257" is 257, expected 1 to 256',
-    ),
-    "name": (
-        PLAIN.replace("BOX", '"rows"'),
-        'TENSOR_MAPS[0] (x): box[0]: "rows": character 1: unknown name "rows" (known: n, sm_count)',
-    ),
-    "swizzle": (
-        PLAIN.replace("BOX}", "64}, 128"),
-        "TENSOR_MAPS[0] (x): swizzle: found 128, expected SWIZZLE_NONE, _32, _64 or _128",
     ),
     "many": (
         PLAIN.replace("{BOX}}", "{64}}" + ', {"x", {"n"}, {64}}' * 8).replace(

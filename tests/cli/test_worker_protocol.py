@@ -10,7 +10,7 @@ MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
 SPOKEN = '"protocol": 2,'
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_other_protocol_versions_are_refused(version: int, tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
     (root / "reference_mine").mkdir()

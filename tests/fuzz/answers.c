@@ -38,7 +38,7 @@ static void check_journal_line(const case_result_t *result) {
     FUZZ_CHECK(line != NULL && strchr(line, '\n') == NULL);
     case_result_t copy;
     error_t err = ERROR_INIT;
-    FUZZ_CHECK(result_from_text(line, strlen(line), NULL, &copy, &err) == STATUS_OK);
+    FUZZ_CHECK(result_from_text(line, strlen(line), &copy, &err) == STATUS_OK);
     FUZZ_CHECK(copy.status == result->status && copy.n_phases == result->n_phases);
     again = result_to_json(&copy);
     FUZZ_CHECK(json_object_size(json) == json_object_size(again));

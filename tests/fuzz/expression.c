@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const NAMES[] = {"rows", "cols", "n", "sm_count"};
+static const char *const NAMES[] = {"rows", "cols", "n", "sm_count", "layers"};
 enum { N_NAMES = sizeof NAMES / sizeof NAMES[0] };
+static const int64_t LAYERS[] = {4, INT64_MAX, -1};
+static const scope_list_t LISTS[N_NAMES] = {[4] = {LAYERS, 3}};
+static const int64_t ITEMSIZES[ELEMENT_LETTERS] = {['T' - 'A'] = 2, ['W' - 'A'] = 4};
 
 static status_t value_of(const expression_t *expression, const int64_t *numbers, int64_t *value) {
-    const scope_t scope = {NAMES, numbers, N_NAMES, 2};
+    const scope_t scope = {NAMES, numbers, N_NAMES, ITEMSIZES, LISTS};
     error_t err = ERROR_INIT;
     status_t status = expression_value(expression, &scope, value, &err);
     if (status != STATUS_OK)
@@ -33,7 +36,7 @@ static void check_values(const expression_t *expression, const expression_t *oth
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const scope_t scope = {.names = NAMES, .n = N_NAMES};
+    const scope_t scope = {.names = NAMES, .n = N_NAMES, .itemsizes = ITEMSIZES, .lists = LISTS};
     char *text = fuzz_text(data, size), *inner = mem_format("(%s)", text);
     expression_t *expression, *other;
     error_t err = ERROR_INIT, inner_err = ERROR_INIT;

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "workloads/common/workload.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    workload_search_described(".", NULL);
+    return 0;
+}
 
 void fuzz_check(int holds, const char *condition, const char *file, int line) {
     if (holds)

@@ -39,6 +39,7 @@ static size_t replay(const char *path) {
 
 int main(int argc, char **argv) {
     size_t n = 0;
+    LLVMFuzzerInitialize(&argc, &argv);
     for (int i = 1; i < argc; i++)
         n += replay(argv[i]);
     printf("%zu inputs\n", n);

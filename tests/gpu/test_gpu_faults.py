@@ -29,8 +29,8 @@ TIMEOUT_S = 25  # mood: in no suite but that of a GPU, whose minutes are lent
 SLOW_S = 240
 
 # Each is the right rung with one change.
-STORE = "y[(size_t)sample * N_OUT + o] = in[o];"
-BOUND = "if (sample >= batch)"
+STORE = "y[(size_t)sample * sizes[N_LAYERS - 1] + o] = in[o];"
+BOUND = "if (sample >= (unsigned)batch)"
 CHANGES = {
     "90_wrong": (STORE, STORE.replace("in[o]", "in[o] + 1")),
     "91_out_of_bounds": (STORE, STORE.replace("(size_t)sample", "((size_t)1 << 38) + sample")),
@@ -43,7 +43,7 @@ CHANGES = {
     while (now - start < {SLOW_S}000000000ull);
     {BOUND}""",
     ),
-    "93_unwritten": (BOUND, BOUND.replace("batch", "batch || sample % 2 == 1")),
+    "93_unwritten": (BOUND, BOUND.replace("batch)", "batch || sample % 2 == 1)")),
 }
 
 

@@ -1,4 +1,4 @@
-"""Like for like: a * b + a as Triton, CUDA and PyTorch, each in every way that its rivals have."""
+"""Like for like: a * b + a, and a perceptron, in every way that their rivals have."""
 
 import re
 import shutil
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import bench, read_cases
+from project import FIXTURES, bench, read_cases
 from test_gpu_faults import REASON
 
 pytestmark = pytest.mark.gpu(REASON)
@@ -53,3 +53,39 @@ def test_the_reason_is_told(measured: Any) -> None:
 def test_no_call_is_held_against_a_graph(measured: Any) -> None:
     assert "median forward_graph" in measured[1]
     assert re.search(r"(\+graph|\+compile)\b", measured[1])
+
+
+@pytest.fixture(scope="module")
+def overlapped(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Return the cases of a workload with "splits"; the larger batch has chunks in every mode."""
+    run = tmp_path_factory.mktemp("mlp") / "run"
+    sets = ["batch=1000,4194304", "device=cuda", "copy=pinned,overlapped,mapped"]
+    options = [word for each in sets for word in ("--set", each)]
+    bench("run", "--workload", FIXTURES / "examples" / "mlp", "--quick", *options, "--out", run)
+    return list(read_cases(run).values())
+
+
+@pytest.mark.parametrize("batch", [1000, 4194304])
+@pytest.mark.parametrize(
+    ("engine", "mode"),
+    [
+        ("pytorch", "overlap"),
+        ("pytorch", "compile_overlap"),
+        ("pytorch", "mapped"),
+        ("jax", "overlap"),
+    ],
+)
+def test_rivals_hide_copies_where_rungs_do(
+    overlapped: list[dict[str, Any]], engine: str, mode: str, batch: int
+) -> None:
+    """Their outputs are those of the reference: `ok` says so."""
+    (case,) = (
+        c
+        for c in overlapped
+        if (c["engine"], c["variant"], c["params"]["batch"]) == (engine, mode, batch)
+    )
+    if engine == "jax" and case["status"] == "skipped":
+        pytest.skip(case["reason"])
+    assert case["status"] == "ok", case["reason"]
+    assert "host_to_host" in case["phases"]
+    assert ("h2d" in case["phases"]) == (mode != "mapped")

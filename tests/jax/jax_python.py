@@ -49,30 +49,35 @@ def run_program(path: Path, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-def ask_worker(*requests: dict[str, Any], device: str = "cpu") -> list[dict[str, Any]]:
-    """Return a worker's answers to hello and these requests."""
-    lines = [json.dumps(request) for request in ({"op": "hello", "protocol": 2}, *requests)]
-    done = subprocess.run(
-        [python(), str(WORKER), "--device", device],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+class Worker:
+    """A worker after hello; each takes seconds to import JAX."""
 
+    def __init__(self, device: str = "cpu") -> None:
+        self._process = subprocess.Popen(
+            [python(), str(WORKER), "--device", device],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.hello = self.ask("hello", protocol=2)
 
-def open_request(workload: str, variant: str, params: dict[str, Any], **case: Any) -> Any:
-    spec = {
-        "id": "c",
-        "workload": workload,
-        "engine": "jax",
-        "device": "cpu",
-        "variant": variant,
-        "dtype": "f32",
-        "params": params,
-        **case,
-    }
-    return {"op": "open", "case": spec, "seed": 42}
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._process.stdin.close()
+        assert self._process.wait(TIMEOUT_S) == 0
+        self._process.stdout.close()
+
+    def ask(self, op: str, **keys: Any) -> dict[str, Any]:
+        self._process.stdin.write(json.dumps({"op": op, **keys}) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def open(
+        self, workload: str, variant: str, params: dict[str, Any], dtype: str = "f32", **keys: Any
+    ) -> dict[str, Any]:
+        spec = {"id": "c", "workload": workload, "engine": "jax", "device": "cpu"}
+        spec |= {"variant": variant, "dtype": dtype, "params": params}
+        return self.ask("open", case=spec, seed=42, **keys)

@@ -4,30 +4,41 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_inputs
 import pytest
-from jax_python import WORKER, ask_worker, needs_jax, open_request, run_program
+from jax_python import WORKER, Worker, needs_jax, run_program
 
 np = pytest.importorskip("numpy")
-import linreg_points  # noqa: E402 -- these need NumPy
-import mlp_weights  # noqa: E402
+sys.path.append(str(Path(__file__).resolve().parents[1] / "pytorch"))
+import operator_cases as operators  # noqa: E402 -- these need NumPy
 
-LAYERS = [4, 5, 1]
+import linreg_points  # noqa: E402
+
+REGRESSION = {"points": 50, "epochs": 13, "rate": 0.01}
 
 
-def output_of(folder: Path, opening: dict) -> dict:
+@pytest.fixture(scope="module")
+def worker():
+    with Worker() as started:
+        yield started
+
+
+def output_of(worker, folder, *opening, **keys):
     """Return the arrays of a case."""
-    answers = ask_worker(opening, {"op": "output", "id": "c", "path": str(folder)})
-    assert [answer["status"] for answer in answers] == ["ok"] * 3, answers
-    return {name: np.load(folder / f"{name}.npy") for name in answers[-1]["arrays"]}
+    opened = worker.open(*opening, **keys)
+    assert opened["status"] == "ok", opened
+    answer = worker.ask("output", id="c", path=str(folder))
+    assert answer["status"] == "ok", answer
+    assert worker.ask("close", id="c")["status"] == "ok"
+    return {name: np.load(folder / f"{name}.npy") for name in answer["arrays"]}
 
 
 @needs_jax()
-def test_hello_describes_the_worker():
-    (answer,) = ask_worker()
+def test_hello_describes_the_worker(worker):
+    answer = worker.hello
     assert answer["status"] == "ok"
     assert (answer["engine"], answer["device"]["kind"]) == ("jax", "cpu")
     assert answer["capabilities"] == {
-        "mlp_infer": ["jit", "aot", "overlap"],
         "linreg_train": ["jit", "scan"],
         "mnist_train": ["jit", "scan"],
         "mlp_train": ["jit", "scan"],
@@ -39,19 +50,21 @@ def test_hello_describes_the_worker():
 
 @needs_jax()
 @pytest.mark.parametrize("variant", ["jit", "aot"])
-def test_known_inference(tmp_path, variant):
-    params = mlp_weights.Params(9, LAYERS)
-    w1, b1, w2, b2 = mlp_weights.start_weights(mlp_weights.layers_of(LAYERS), 42)
-    x = mlp_weights.inputs(params, 42).astype(np.float64)
-    expected = np.maximum(x @ w1.T + b1, 0) @ w2.T + b2
-    found = output_of(tmp_path, open_request("mlp_infer", variant, params._asdict()))
-    assert found["y"].dtype == np.float32
-    np.testing.assert_allclose(found["y"], expected, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize("layers", [(4, 5, 1), (20, 30, 7)], ids=["small", "wide"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("f32", 1e-5), ("f16", 5e-3)])
+def test_known_inference(worker, tmp_path, variant, layers, dtype, tolerance):
+    operator = operators.mlp(tmp_path / "mlp", 9, layers, dtype)
+    inputs = made_inputs.make(tmp_path / "inputs", operator["arrays"], 42)
+    opening, keys = ("mlp_infer", variant, {}, dtype), {"operator": operator, "inputs": str(inputs)}
+    y = output_of(worker, tmp_path, *opening, **keys)["y"]
+    assert y.dtype == (np.float32 if dtype == "f32" else np.float16)
+    expected = operators.mlp_output(operator, inputs / "0")
+    np.testing.assert_allclose(y, expected, rtol=tolerance, atol=tolerance)
 
 
 @needs_jax()
 @pytest.mark.parametrize("variant", ["jit", "scan"])
-def test_known_regression(tmp_path, variant):
+def test_known_regression(worker, tmp_path, variant):
     points = linreg_points.Points(50, 42)
     x, y = points.x_train.astype(np.float64), points.y_train.astype(np.float64)
     w, b, losses = 0.83, 0.7645, []
@@ -62,8 +75,7 @@ def test_known_regression(tmp_path, variant):
         w, b = w - 0.01 * 2 * np.mean(off * x), b - 0.01 * 2 * np.mean(off)
     losses.append(np.mean((w * x + b - y) ** 2))
     test_loss = np.mean((w * points.x_test + b - points.y_test) ** 2)
-    params = {"points": 50, "epochs": 13, "rate": 0.01}
-    found = output_of(tmp_path, open_request("linreg_train", variant, params))
+    found = output_of(worker, tmp_path, "linreg_train", variant, REGRESSION)
     np.testing.assert_allclose(found["params"], [w, b], rtol=1e-5)
     np.testing.assert_allclose(found["losses"], losses, rtol=1e-5)
     np.testing.assert_allclose(found["test_loss"], [test_loss], rtol=1e-4)
@@ -71,7 +83,7 @@ def test_known_regression(tmp_path, variant):
 
 @needs_jax()
 @pytest.mark.parametrize(
-    ("options", "n"), [((), 8), pytest.param(("--all",), 18, marks=pytest.mark.long)]
+    ("options", "n"), [((), 3), pytest.param(("--all",), 12, marks=pytest.mark.long)]
 )
 def test_new_inputs_and_what_is_left_of_them(options, n):
     """refill, fresh samples, last and audit: `refilled.py` names what does not hold."""
@@ -81,11 +93,12 @@ def test_new_inputs_and_what_is_left_of_them(options, n):
 
 
 @needs_jax()
-def test_operators():
+def test_operators(monkeypatch):
     """`operators_in_jax.py` names what does not hold of right ones, or is not said of wrong ones."""
+    monkeypatch.setenv("OPERATOR_FILL", str(made_inputs.program_of_inputs()))
     found = run_program(Path(__file__).with_name("operators_in_jax.py"))
     assert found == dict.fromkeys(found, [])
-    assert len(found) == 37
+    assert len(found) == 39
 
 
 @needs_jax()
@@ -101,32 +114,22 @@ def test_a_training_in_float16_is_close_to_float32(dtype):
 @needs_jax()
 def test_compiled_code_is_kept_in_the_folder_of_the_request(tmp_path):
     folder = tmp_path / "not yet there"
-    opening = open_request("mlp_infer", "aot", {"batch": 9, "layers": LAYERS})
-    _, answer = ask_worker({**opening, "compile_cache": str(folder)})
-    assert answer["status"] == "ok", answer
+    opening = ("linreg_train", "scan", REGRESSION)
+    with Worker() as worker:
+        assert worker.open(*opening, compile_cache=str(folder))["status"] == "ok"
     kept = set(folder.iterdir())
     assert kept
-    _, answer = ask_worker({**opening, "compile_cache": str(folder)})
-    assert answer["status"] == "ok"
+    with Worker() as worker:
+        assert worker.open(*opening, compile_cache=str(folder))["status"] == "ok"
     programs = {path.name for path in folder.iterdir() if path.name.endswith("-cache")}
     assert programs == {path.name for path in kept if path.name.endswith("-cache")}
 
 
 @needs_jax()
-@pytest.mark.parametrize(
-    ("opening", "reason"),
-    [
-        (("mlp_infer", "overlap", {"batch": 4, "layers": LAYERS}, "f32"), "no copies to overlap"),
-        (("mlp_infer", "jit", {"batch": 4, "layers": LAYERS}, "tf32"), "f16 are written for JAX"),
-        (("mlp_infer", "jit", {"batch": 1 << 50, "layers": LAYERS}, "f32"), "host memory: "),
-    ],
-    ids=["overlap", "dtype", "memory"],
-)
-def test_unsupported_cases_are_skipped(opening, reason):
-    workload, variant, params, dtype = opening
-    _, answer = ask_worker(open_request(workload, variant, params, dtype=dtype))
-    assert answer["status"] == "skipped"
-    assert reason in answer["reason"]
+def test_other_dtypes_are_skipped(worker):
+    answer = worker.open("linreg_train", "jit", REGRESSION, "f16")
+    reason = "dtype f16: only f32 is written for JAX"
+    assert answer == {"status": "skipped", "id": "c", "reason": reason}
 
 
 @needs_jax()
@@ -135,9 +138,8 @@ def test_the_last_batch_has_the_rest_of_the_images():
 
 
 @needs_jax()
-def test_a_diverging_training_fails_with_its_epoch():
-    params = {"points": 4999, "epochs": 200, "rate": 1}
-    _, answer = ask_worker(open_request("linreg_train", "scan", params))
+def test_a_diverging_training_fails_with_its_epoch(worker):
+    answer = worker.open("linreg_train", "scan", {"points": 4999, "epochs": 200, "rate": 1})
     assert answer["status"] == "failed"
     assert answer["reason"].startswith("loss is not finite from epoch ")
 
@@ -145,7 +147,8 @@ def test_a_diverging_training_fails_with_its_epoch():
 @needs_jax()
 def test_without_a_gpu_hello_fails_with_the_reason(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    (answer,) = ask_worker(device="cuda")
+    with Worker("cuda") as worker:
+        answer = worker.hello
     assert answer["status"] == "failed"
     assert answer["reason"].startswith("no CUDA device (JAX ")
     assert "\n" not in answer["reason"]

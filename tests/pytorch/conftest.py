@@ -7,12 +7,14 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import made_inputs
 import pytest
 
 WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
@@ -61,6 +63,8 @@ class WorkerProcess:
         )
         self.device = device
         self._ids = itertools.count()
+        self._folder = tempfile.TemporaryDirectory()
+        self._mlps: dict[Any, dict[str, Any]] = {}
 
     def ask_line(self, line: bytes) -> dict[str, Any]:
         written = 0
@@ -74,11 +78,21 @@ class WorkerProcess:
     def hello(self) -> dict[str, Any]:
         return self.ask("hello", protocol=2)
 
+    def mlp(self, seed: int, *sizes: Any) -> dict[str, Any]:
+        """Return `operator_cases.mlp` of these sizes, the same each time."""
+        import operator_cases  # needs NumPy
+
+        key = (seed, *sizes)
+        if key not in self._mlps:
+            folder = Path(self._folder.name, str(len(self._mlps)))
+            self._mlps[key] = operator_cases.mlp(folder, *sizes)
+        return self._mlps[key]
+
     def open(
         self,
         variant: str = "eager",
-        batch: Any = 64,
-        layers: Any = (4, 5, 1),
+        batch: int = 64,
+        layers: tuple[int, ...] = (4, 5, 1),
         *,
         seed: int = 42,
         program: dict[str, str] | None = None,
@@ -86,7 +100,9 @@ class WorkerProcess:
         operator: dict[str, Any] | None = None,
         **case: Any,
     ) -> dict[str, Any]:
-        """Open a case, with a new id unless `case` has one, and return the answer."""
+        """Open a case, with a new id unless `case` has one; of `mlp` unless it names a workload."""
+        if operator is None and "workload" not in case:
+            operator = self.mlp(seed, batch, layers, case.get("dtype", "f32"))
         spec = {
             "id": f"case {next(self._ids)}",
             "workload": "mlp_infer",
@@ -99,6 +115,9 @@ class WorkerProcess:
             **case,
         }
         rest = {"program": program, "profile": profile, "operator": operator}
+        if operator is not None:
+            folder = Path(operator["folder"] + ".inputs")
+            rest["inputs"] = str(made_inputs.make(folder, operator["arrays"], seed))
         return self.ask("open", case=spec, seed=seed, **rest)
 
     def sample(self, case_id: str, **keys: int) -> dict[str, Any]:
@@ -109,6 +128,13 @@ class WorkerProcess:
         """Close the worker's stdin and return its exit code."""
         self.process.stdin.close()
         return self.process.wait(ANSWER_TIMEOUT_S)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self._folder.cleanup()
 
     def _read_line(self) -> bytes:
         line = b""
@@ -163,7 +189,8 @@ def start_worker() -> Iterator[Callable[..., WorkerProcess]]:
         return started[-1]
 
     yield start
-    _stop(started)
+    for worker in started:
+        worker.stop()
 
 
 def _devices() -> list[Any]:
@@ -198,12 +225,4 @@ def _running(folder: Path, device: str, **keys: Path) -> Iterator[WorkerProcess]
         worker = WorkerProcess(device, **keys)
     assert worker.hello()["status"] == "ok"
     yield worker
-    _stop([worker])
-
-
-def _stop(workers: list[WorkerProcess]) -> None:
-    for worker in workers:
-        worker.process.kill()
-        worker.process.wait()
-        worker.process.stdin.close()
-        worker.process.stdout.close()
+    worker.stop()

@@ -1,13 +1,19 @@
 """Operators that tests write into a folder, and cases of them in a session of this process."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import numpy as np
 
-import protocol
+sys.path.append(str(Path(__file__).resolve().parents[1] / "cli"))
+import made_inputs  # noqa: E402
 
+import protocol  # noqa: E402
+
+MLP = Path(__file__).resolve().parents[2] / "kernels" / "mlp_infer"
 CHANGES = "changes its input x; only an array that is input and output may change"
 NORMAL = {"kind": "normal", "low": 0, "high": 1}
 
@@ -35,9 +41,14 @@ _written = 0
 
 
 def write(
-    folder: Path, files: dict[str, str], arrays: list[Any], scalars: Any = (), **keys: Any
+    folder: Path,
+    files: dict[str, str],
+    arrays: list[Any],
+    scalars: Any = (),
+    steps: int = 0,
+    **keys: Any,
 ) -> dict[str, Any]:
-    """Write an operator's Python files and return the key `operator` of `open`."""
+    """Write an operator's Python files and return the key `operator` of `open`; steps: a training."""
     global _written
     _written += 1
     folder.mkdir(exist_ok=True)
@@ -48,7 +59,10 @@ def write(
         "hash": f"{_written:032x}",
         "name": folder.name,
         "arrays": arrays,
+        "types": {"T": arrays[0]["dtype"]},
         "scalars": list(scalars),
+        **({"steps": steps} if steps > 0 else {}),
+        **({"splits": "rows"} if any(array.get("cut") for array in arrays) else {}),
         **keys,
     }
 
@@ -98,6 +112,18 @@ LINEAR = """
     def reference(x, *, state):
         return state(x)
     """
+LAYERS = """
+    import torch
+    def inputs(params, dtype):
+        return [[torch.randn(4, 8), torch.randn(3, 4)]]
+    def reference(x, w, b, slope):
+        for weights, bias in zip(w, b, strict=True):
+            x = slope * (x @ weights.T + bias)
+        return x
+    def verify(inputs, outputs):
+        x, w, b = inputs
+        return None if torch.allclose(reference(x, w, b, 0.5), outputs[0]) else "y is wrong"
+    """
 TRANSPOSE = """
     def reference(x):
         return x.t()
@@ -136,8 +162,109 @@ RIGHT["weights"] = (
     {"reference": "def reference(x, w): return x @ w.T, w"},
     [given("x", 6, 8), {**given("w", 3, 8), "stays": True}, output("y", 6, 3), output("z", 3, 8)],
 )
+MODELLED = """
+    import torch
+    from torch import nn
+    def reference(x, w, eps, *, fused):
+        return (x[:, None] * w).sum(-1) if fused else x @ w.T
+    def model(w, *, cols):
+        layer = nn.Linear(cols, len(w), bias=False)
+        with torch.no_grad():
+            layer.weight.copy_(w)
+        return layer
+    """
+RIGHT["modelled"] = (
+    {"reference": MODELLED},
+    [given("x", 6, 8), {**given("w", 3, 8), "stays": True}, output("y", 6, 3)],
+    [scalar("eps", 0)],
+)
+TRAINING = """
+    import torch
+    def step(p, x, rate, step):
+        def loss_of(p):
+            return ((p - x) ** 2).mean()
+        slope, loss = torch.func.grad_and_value(loss_of)(p)
+        return p - rate * (step + 1) * slope, loss, p[0]
+    """
+RIGHT["training"] = (
+    {"reference": TRAINING},
+    [
+        in_place("p", 6, 8),
+        given("x", 6, 8),
+        {**output("loss", 5), "every": 1},
+        {**output("rows", 3, 8), "every": 2},
+    ],
+    [scalar("rate", 0.1)],
+    5,
+)
+RIGHT["layers"] = (
+    {"reference": LAYERS},
+    [
+        given("x", 6, 8),
+        *(
+            {**given(f"w_{i}", *shape, fill={"kind": "function"}), "list": "w", "stays": True}
+            for i, shape in enumerate([(4, 8), (3, 4)])
+        ),
+        *({**given(f"b_{i}", n), "list": "b"} for i, n in enumerate([4, 3])),
+        output("y", 6, 3),
+    ],
+    [scalar("slope", 0.5)],
+)
+RIGHT["parts"] = (
+    {"reference": "def reference(v, w, u, x, *, rows): return x + v.reshape(rows, 8) @ w.T + u"},
+    [
+        {**given("v", 6, 2, 4), "cut": True},
+        {**given("w", 3, 8), "stays": True},
+        given("u", 3),
+        {**in_place("x", 6, 3), "cut": True},
+    ],
+)
+
+
+def mlp(
+    folder: Path, batch: int = 64, layers: Sequence[int] = (4, 5, 1), dtype: str = "f32"
+) -> dict[str, Any]:
+    """Return the operator of kernels/mlp_infer, whose reference is written to a folder."""
+
+    def uniform(name: str, *shape: int, high: float) -> dict[str, Any]:
+        return given(
+            name, *shape, dtype=dtype, fill={"kind": "uniform", "low": -high, "high": high}
+        )
+
+    arrays = [{**uniform("x", batch, layers[0], high=1), "cut": True}]
+    for name in ("w", "b"):
+        for i, (n_in, n_out) in enumerate(zip(layers, layers[1:], strict=False)):
+            shape = (n_out, n_in) if name == "w" else (n_out,)
+            array = uniform(f"{name}_{i}", *shape, high=n_in**-0.5)
+            arrays.append({**array, "list": name, "stays": True})
+    arrays.append({**output("y", batch, layers[-1], dtype=dtype), "cut": True})
+    files = {"reference": (MLP / "reference.py").read_text(encoding="utf-8")}
+    return write(folder, files, arrays, splits="batch", name="mlp_infer")
+
+
+def mlp_arrays(operator: dict[str, Any], inputs: Path) -> tuple[Any, list[Any], list[Any]]:
+    """Read x and each layer's w and b from the files of a refill."""
+    arrays = [array for array in operator["arrays"] if array["input"]]
+    dtype = {"f32": np.float32, "f16": np.float16}[operator["types"]["T"]]
+    x, *rest = (np.fromfile(inputs / a["name"], dtype).reshape(a["shape"]) for a in arrays)
+    return x, rest[: len(rest) // 2], rest[len(rest) // 2 :]
+
+
+def mlp_output(operator: dict[str, Any], inputs: Path) -> np.ndarray:
+    """Compute y of such inputs in float64."""
+    x, w, b = mlp_arrays(operator, inputs)
+    y = x.astype(np.float64)
+    for i, (weights, bias) in enumerate(zip(w, b, strict=True)):
+        y = (y if i == 0 else np.maximum(y, 0)) @ weights.T.astype(np.float64) + bias
+    return y
+
+
 PARAMS = {"rows": 6, "cols": 8}
 EPS = {"f32": 1e-6, "f16": 2e-3, "bf16": 2e-2, "i64": 0}
+
+
+def parsed(**message: Any) -> Any:
+    return protocol.parse(protocol.json.dumps(message).encode())
 
 
 class Opened:
@@ -157,9 +284,24 @@ class Opened:
             "params": PARAMS,
             **keys,
         }
-        self.id = spec["id"]
-        line = protocol.json.dumps({"op": "open", "case": spec, "seed": seed, "operator": operator})
-        self.answer = session.handle(protocol.parse(line.encode()))
+        self.id, self.operator, self._seed = spec["id"], operator, seed
+        self._keys = {"case": spec, "seed": seed, "operator": operator}
+        inputs = str(self.inputs(0))
+        self.answer = session.handle(parsed(op="open", inputs=inputs, **self._keys))
+
+    def inputs(self, refill: int) -> Path:
+        """Make the files of a refill seed."""
+        arrays = self.operator["arrays"]
+        folder = made_inputs.make(Path(f"{self.folder}.inputs"), arrays, self._seed, refill)
+        if any(x.get("fill", {}).get("kind") == "function" for x in arrays):
+            from operator_tensors import write_made
+
+            request = parsed(
+                op="inputs", refill=refill, path=str(folder / str(refill)), **self._keys
+            )
+            seeds = (request.seed, refill)
+            write_made(request.operator, request.case, seeds, request.path)
+        return folder
 
     @property
     def case(self) -> Any:
@@ -175,10 +317,12 @@ class Opened:
         return {name: np.load(self.folder / f"{name}.npy") for name in names}
 
     def output(self, seed: int = 0) -> dict[str, np.ndarray]:
+        self.inputs(seed)
         self.ok(protocol.RefillRequest(self.id, seed))
         return self.arrays(protocol.OutputRequest)
 
     def sample(self, fresh: int) -> dict[str, Any]:
+        self.inputs(fresh)
         request = protocol.SampleRequest(self.id, 10**11, 2, 1, 0, fresh=fresh)
         return self.ok(request)["phases"]
 

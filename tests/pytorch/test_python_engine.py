@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from textwrap import dedent
 
+import made_inputs
 import pytest
 
 np = pytest.importorskip("numpy")
@@ -32,6 +33,7 @@ class Candidate:
 
     def __init__(self, worker, operator, variant):
         self.worker, self.folder = worker, Path(operator["folder"])
+        made_inputs.make(Path(f"{self.folder}.inputs"), operator["arrays"], 42, 7)
         self.answer = worker.open(
             variant,
             workload=operator["name"],
@@ -54,10 +56,7 @@ def python_worker():
     hello = worker.hello()
     assert (hello["engine"], hello["capabilities"]) == ("python", {})
     yield worker
-    worker.process.kill()
-    worker.process.wait()
-    worker.process.stdin.close()
-    worker.process.stdout.close()
+    worker.stop()
 
 
 @pytest.fixture
@@ -338,7 +337,7 @@ def test_triton_is_interpreted_on_the_cpu(tmp_path, monkeypatch):
 
 
 def test_the_python_engine_has_no_other_workloads(python_worker):
-    answer = python_worker.open("eager", engine="python")
+    answer = python_worker.open("eager", engine="python", workload="linreg_train")
     assert answer["reason"] == "operator: missing: python runs nothing else"
 
 

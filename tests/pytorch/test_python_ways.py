@@ -244,10 +244,7 @@ def worker():
     started = WorkerProcess("cpu", program=ROOT / "reference_python" / "worker.py")
     started.hello()
     yield started
-    started.process.kill()
-    started.process.wait()
-    started.process.stdin.close()
-    started.process.stdout.close()
+    started.stop()
 
 
 CPU = {

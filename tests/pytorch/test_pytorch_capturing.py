@@ -76,12 +76,12 @@ def test_a_graph_keeps_what_its_work_names(calls):
 def test_options_are_added_to_those_of_the_mode(monkeypatch):
     asked = []
     monkeypatch.setattr(torch, "compile", lambda _function, **keys: asked.append(keys))
-    compiled(lambda x: x, "max-autotune-no-cudagraphs", dynamic=True, shape_padding=False)
+    compiled(lambda x: x, "max-autotune-no-cudagraphs", shape_padding=False)
     (keys,) = asked
     expected = {"max_autotune": True, "coordinate_descent_tuning": True, "shape_padding": False}
     assert keys["options"] | expected == keys["options"]
     assert keys["fullgraph"]
-    assert keys["dynamic"]
+    assert not keys["dynamic"]
     with pytest.raises(Skip, match=r"the compiler of PyTorch .* has no option of_tomorrow"):
         compiled(lambda x: x, "max-autotune-no-cudagraphs", of_tomorrow=True)
 

@@ -8,53 +8,47 @@ import pytest
 
 pytest.importorskip("torch")
 import numpy as np  # noqa: E402
+import operator_cases as operators  # noqa: E402
 import torch  # noqa: E402
 from project import bench  # noqa: E402
 
 import protocol  # noqa: E402
 from case import fill_randomly  # noqa: E402
-from device import CpuDevice, out_of_memory_reason  # noqa: E402
+from device import out_of_memory_reason  # noqa: E402
 from forward import difference  # noqa: E402
-from mlp_infer_cases import Eager, Inference, MlpInputs  # noqa: E402
+from operator_workload import OperatorWorkload  # noqa: E402
 from session import CAPTURING, WORKLOADS, Session  # noqa: E402
-from timing import no_mark  # noqa: E402
 from workload import CaseError  # noqa: E402
 
 
-class ComputesOnce(Inference):
-    """Computes its output once and returns it every time."""
+@pytest.fixture
+def opened(tmp_path):
+    """Return a function that opens a case of softmax."""
+    operator = operators.write(tmp_path / "softmax", *operators.RIGHT["softmax"])
 
-    def _prepare_forward(self, model):
-        y = model(self._upload())
-        return lambda _x: y
+    def open_ok(mode="eager", *, session=None, **keys):
+        opened = operators.Opened(session or Session("cpu"), operator, mode, **keys)
+        assert opened.answer["status"] == "ok", opened.answer
+        return opened
 
-
-class DiffersWithoutPhases(Eager):
-    """Computes something else in the run without phases."""
-
-    def run(self):
-        return 2 * super().run()
+    return open_ok
 
 
-def make(mode):
-    return mode(MlpInputs(8, [4, 5, 1], seed=1), CpuDevice(), no_mark)
-
-
-def open_request(case_id, seed=1):
-    params = {"batch": 8, "layers": [4, 5, 1]}
-    spec = protocol.CaseSpec(case_id, "mlp_infer", "pytorch", "cpu", "eager", "f32", params)
-    return protocol.OpenRequest(spec, seed)
-
-
-def test_outputs_of_an_earlier_run_are_detected():
+def test_outputs_of_an_earlier_run_are_detected(opened):
     """Each run is left with other random values, so that these differ."""
+    case = opened("inference").case
+    y = case._forward(case._upload())
+    case._forward = lambda _x: y
     with pytest.raises(CaseError, match="phased and host_to_host runs differ by up to"):
-        make(ComputesOnce).output()
+        case.output()
 
 
-def test_phased_and_whole_runs_must_agree():
+def test_phased_and_whole_runs_must_agree(opened):
+    case = opened().case
+    run = case.run
+    case.run = lambda: [2 * y for y in run()]
     with pytest.raises(CaseError, match="phased and host_to_host runs differ by up to"):
-        make(DiffersWithoutPhases).output()
+        case.output()
 
 
 def test_outputs_differ_by_more_than_the_tolerance_of_their_size():
@@ -87,18 +81,18 @@ def test_outputs_of_integers_are_filled_with_small_ones(dtype):
     assert 0 <= y.int().min() < y.int().max() < 128
 
 
-def test_outputs_are_copies():
-    case = make(Inference)
+def test_outputs_are_copies(opened):
+    case = opened("inference").case
     first = case.output()["y"]
     kept = first.copy()
     case.output()
     assert np.array_equal(first, kept)
 
 
-def test_inputs_are_shared_and_freed_with_their_last_case():
+def test_inputs_are_shared_and_freed_with_their_last_case(opened):
     session = Session("cpu")
     for case_id, seed in (("a", 1), ("b", 1), ("c", 2)):
-        assert session.handle(open_request(case_id, seed))["status"] == "ok"
+        opened(session=session, id=case_id, seed=seed)
     assert len(session._inputs) == 2
     for case_id, left in (("a", 2), ("c", 1), ("b", 0)):
         assert session.handle(protocol.CloseRequest(case_id))["status"] == "ok"
@@ -106,19 +100,19 @@ def test_inputs_are_shared_and_freed_with_their_last_case():
         assert len(session._inputs) == left
 
 
-def test_memory_is_released_with_the_last_case(monkeypatch):
+def test_memory_is_released_with_the_last_case(opened, monkeypatch):
     released = []
     session = Session("cpu")
     monkeypatch.setattr(session._device, "release_unused", lambda: released.append(True))
     for case_id in ("a", "b"):
-        session.handle(open_request(case_id))
+        opened(session=session, id=case_id)
     session.handle(protocol.CloseRequest("a"))
     assert not released
     session.handle(protocol.CloseRequest("b"))
     assert released
 
 
-@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "allocate"])
+@pytest.mark.parametrize("name", ["mlp_infer", *(name for name in WORKLOADS if name != "allocate")])
 def test_bench_knows_the_modes_and_which_need_a_gpu(tmp_path, name):
     sweep = tmp_path / "all.json"
     contender = {"engine": "pytorch", "device": ["cpu", "cuda"], "variants": ["*"]}
@@ -126,7 +120,9 @@ def test_bench_knows_the_modes_and_which_need_a_gpu(tmp_path, name):
         json.dumps({"schema": 1, "name": "all", "workload": name, "contenders": [contender]})
     )
     planned = {line.split()[1] for line in bench("plan", sweep).stdout.splitlines()[:-1]}
-    modes = WORKLOADS[name].modes
+    workload = WORKLOADS.get(name, OperatorWorkload)
+    left_out = ["oracle"] if name in WORKLOADS else ["oracle", "combo_graph"]  # of trainings
+    modes = [mode for mode in workload.modes if mode not in left_out]
     expected = {f"pytorch-cuda/{mode}" for mode in modes}
     expected |= {f"pytorch-cpu/{mode}" for mode in modes if mode not in CAPTURING}
     assert {"/".join(case.split("/")[1:3]) for case in planned} == expected
@@ -136,8 +132,10 @@ def test_unexpected_error_is_reported_by_type_and_first_line(monkeypatch, capsys
     def broken(*_arguments):
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr(WORKLOADS["mlp_infer"], "open", broken)
-    answer = Session("cpu").handle(open_request("c"))
+    monkeypatch.setattr(WORKLOADS["linreg_train"], "open", broken)
+    params = {"points": 4, "epochs": 1, "rate": 0.01}
+    spec = protocol.CaseSpec("c", "linreg_train", "pytorch", "cpu", "eager", "f32", params)
+    answer = Session("cpu").handle(protocol.OpenRequest(spec, 1))
     reason = "ZeroDivisionError: first line"
     assert answer == {"status": "failed", "id": "c", "reason": reason}
     assert "second line" in capsys.readouterr().err, "the complete error goes to stderr"

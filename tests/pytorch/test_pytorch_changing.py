@@ -98,6 +98,7 @@ def opened(monkeypatch, tmp_path):
 
 
 def fresh_of(case, budget_ns=10**11):
+    case.inputs(SEED)
     request = protocol.SampleRequest(case.id, budget_ns, 5, 1, 0, fresh=SEED)
     return case.ok(request)["phases"]["forward_graph"]
 

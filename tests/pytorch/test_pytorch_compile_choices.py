@@ -50,7 +50,7 @@ def test_a_case_that_is_compiled_begins_with_them(
     monkeypatch.setattr(session.Session, "_expect_compiler", lambda _self: None)
     folder, of = str(tmp_path), session.Session("cpu")
     for variant, expected in ("eager", []), ("compile", [folder, folder]):
-        spec = protocol.CaseSpec("c", "mlp_infer", "pytorch", "cpu", variant, "f32", {})
+        spec = protocol.CaseSpec("c", "softmax", "pytorch", "cpu", variant, "f32", {})
         request = protocol.OpenRequest(spec, 1, compile_cache=folder)
         of.prepare(request)
         of.built(request)

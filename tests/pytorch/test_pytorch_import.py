@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -16,6 +17,7 @@ from operator_cases import Opened  # noqa: E402
 import import_problem  # noqa: E402
 import user_file  # noqa: E402
 from session import Session  # noqa: E402
+from workload import CaseError  # noqa: E402
 
 PROBLEMS = Path(__file__).parents[1] / "fixtures" / "problems"
 EVAL = "eval(): Model would compute something else in training mode (--train)"
@@ -59,7 +61,7 @@ def session():
 
 def open_ok(session: Session, operator: dict[str, Any], variant: str) -> Opened:
     known = {key: value for key, value in operator.items() if key != "about"}
-    opened = Opened(session, known, variant, dtype=operator["about"]["dtypes"][0])
+    opened = Opened(session, known, variant, dtype=next(iter(operator["about"]["dtypes"])))
     assert opened.answer["status"] == "ok", opened.answer
     return opened
 
@@ -148,9 +150,7 @@ def test_tolerances(tmp_path):
 def test_default_bounds_are_those_of_descriptions():
     from problem import REL_L2
 
-    source = (PROBLEMS.parents[2] / "bench/workloads/described/description_read.c").read_text(
-        "utf-8"
-    )
+    source = (PROBLEMS.parents[2] / "bench/workloads/described/dtypes.c").read_text("utf-8")
     for dtype, bound in REL_L2.items():
         kind, number = f"[ELEMENT_{dtype.upper()}] = ", f"{bound:g}".replace("e-0", "e-")
         assert math.isclose(float(source.partition(kind)[2].split(",")[0]), bound), number
@@ -236,7 +236,8 @@ def test_a_function_fill_needs_the_function(session, tmp_path):
     ):
         source = f"import torch\ndef reference(x): return x + 1\n{more}"
         operator = operators.write(tmp_path / "plus", {"reference": source}, arrays)
-        assert message in Opened(session, operator, "eager").answer["reason"]
+        with pytest.raises(CaseError, match=re.escape(message)):
+            Opened(session, operator, "eager")
 
 
 GOOD = """
@@ -344,6 +345,7 @@ def test_training_mode_takes_the_batch_s_statistics(session, tmp_path):
         assert made.training == train
         about = operator["about"]["cost"]
         assert about["flops"] == str(2 * 4 * 16 * 32 * 32 * 8 * 9)
+        assert operator["about"]["dtypes"] == {"f32": {"math": "fp32"}}
 
 
 @pytest.mark.parametrize(
@@ -410,7 +412,6 @@ def test_cost_is_what_model_reads_writes_and_multiplies(
     found = cost(tmp_path, expression, inputs)
     assert found.get("flops") == (None if flops is None else str(flops))
     assert found["bytes"] == str(4 * elements)
-    assert found.get("math") == (None if flops is None else {"f32": "fp32"})
 
 
 def test_no_operations_are_counted_where_they_are_cast(tmp_path):

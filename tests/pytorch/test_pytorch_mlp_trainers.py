@@ -7,6 +7,7 @@ import pytest
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import mlp_float64  # noqa: E402 -- these need NumPy and PyTorch
+from fake_gpu import ReplaySteps  # noqa: E402
 from mlp_float64 import error_of  # noqa: E402
 
 import mlp_captured  # noqa: E402
@@ -31,13 +32,6 @@ CPU = torch.device("cpu")
 IMAGES = 150
 
 
-class Replay:
-    """Replaces a CUDA graph: repeats the captured work. A capture does not run it."""
-
-    def __init__(self, work) -> None:
-        self.replay = work
-
-
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch):
     full = mnist_data.load()
@@ -49,7 +43,7 @@ def few_images(monkeypatch):
 @pytest.fixture
 def no_gpu(monkeypatch):
     monkeypatch.setattr(mlp_captured, "run_on_side_stream", lambda work: work())
-    monkeypatch.setattr(mlp_captured, "capture", Replay)
+    monkeypatch.setattr(mlp_captured, "capture", ReplaySteps)
 
 
 def inputs_of(**params):
@@ -85,7 +79,7 @@ def check_trainer(trainer, task, inputs):
         assert error_of(np.column_stack((w, b)), gradient) < 1e-4, layer
 
 
-BATCHES = pytest.mark.parametrize("batch", [4, 16, 50, 149, 150])
+BATCHES = pytest.mark.parametrize("batch", [4, 50, 149, 150])
 
 
 def not_compiled(function):
@@ -106,7 +100,7 @@ def test_step_by_step(kind, batch):
 
 @pytest.mark.usefixtures("no_gpu")
 @BATCHES
-@pytest.mark.parametrize("at_once", [1, 2, 5, 50])
+@pytest.mark.parametrize("at_once", [1, 5, 50])
 @pytest.mark.parametrize("kind", [FusedTrainer, manual])
 def test_graphs_of_any_number_of_steps(monkeypatch, kind, batch, at_once):
     monkeypatch.setattr(mlp_captured, "_STEPS_AT_ONCE", at_once)
@@ -127,8 +121,7 @@ def test_graphs_of_any_number_of_steps(monkeypatch, kind, batch, at_once):
 def test_an_epoch_is_few_replays(monkeypatch, batch, at_once, replays):
     replayed = []
     monkeypatch.setattr(mlp_captured, "_STEPS_AT_ONCE", at_once)
-    monkeypatch.setattr(Replay, "__init__", lambda self, work: None)
-    monkeypatch.setattr(Replay, "replay", lambda self: replayed.append(1), raising=False)
+    monkeypatch.setattr(ReplaySteps, "replay", lambda self: replayed.append(1))
     inputs = inputs_of(batch=batch)
     task = task_of(inputs)
     CapturedTrainer(FusedTrainer(task), task, task.full_steps).run(len(task.losses))
@@ -250,28 +243,10 @@ def test_steps_that_are_checked(params, checked):
 # ---- broken trainings ------------------------------------------------------------------------------
 
 
-def open_here(kind, dtype="f32", **params):
-    case = MlpTraining(Mode(kind), inputs_of(**params), dtype, CpuDevice(), no_mark)
+def open_here(kind, **params):
+    case = MlpTraining(Mode(kind), inputs_of(**params), CpuDevice(), no_mark)
     case.find_results()
     return case
-
-
-def test_losses_of_an_earlier_run_are_detected():
-    class KeepsOldLosses(Trainer):
-        """Trains; records losses only while `records`."""
-
-        records = True
-
-        def run(self, steps):
-            kept = self._task.losses.clone()
-            super().run(steps)
-            if not KeepsOldLosses.records:
-                self._task.losses.copy_(kept)
-
-    case = open_here(KeepsOldLosses)
-    right = case.output()["losses"]
-    KeepsOldLosses.records = False
-    assert not np.isclose(case.output()["losses"], right).any()
 
 
 @pytest.mark.parametrize("step", [0, 17, 37])
@@ -306,45 +281,6 @@ def test_the_sample_is_the_first_epoch_from_the_start_weights():
     for _ in range(2):
         validated = case.probes[0]().output.validation.tolist()
         assert validated == [first["validation_loss"], first["accuracy"]]
-
-
-@pytest.mark.parametrize("dtype", ["f32", "tf32"])
-def test_tf32_products_only_in_cases_of_that_dtype(dtype):
-    seen = []
-
-    class Watched(Trainer):
-        def _step(self, x, y):
-            seen.append(torch.backends.cuda.matmul.allow_tf32)
-            return super()._step(x, y)
-
-    before = torch.backends.cuda.matmul.allow_tf32
-    case = open_here(Watched, dtype)
-    case.probes[0]()
-    case.output()
-    assert set(seen) == {dtype == "tf32"}
-    assert torch.backends.cuda.matmul.allow_tf32 == before
-
-
-# ---- new inputs ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("variant", ["dataloader", "eager"])
-def test_new_inputs_and_what_a_sample_leaves(variant):
-    case = open_here(MODES[variant].make)
-    first = case.output()["losses"]
-    inputs = inputs_of(seed=7)
-    case.load(inputs)
-    case.probes[0]()
-    left = case.read()
-    expected = mlp_float64.train(inputs, 38)
-    assert error_of(left["losses"], expected.losses) < 1e-4
-    loss, accuracy = mlp_train.validation_of(case._left.weights, case._task.images).tolist()
-    assert [loss, accuracy] == pytest.approx(
-        [expected.validation_loss, expected.accuracy], rel=1e-4
-    )
-    assert error_of(case.output()["losses"][:38], expected.losses) < 1e-4
-    case.load(inputs_of())
-    assert np.array_equal(case.output()["losses"], first)
 
 
 # ---- the allocator's statistics --------------------------------------------------------------------

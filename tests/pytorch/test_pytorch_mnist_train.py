@@ -289,25 +289,6 @@ def test_more_is_trained_than_sampled():
     assert case.output()["losses"].shape == (200,)
 
 
-def test_new_inputs_and_what_a_sample_leaves():
-    case = open_here(MODES["eager"].make)
-    first = case.output()
-    case.load(Inputs(Params(hidden=8, batch=4, steps=12, rate=0.1, seed=7)))
-    case.probes[0]()
-    left = case.read()
-    other = open_here(MODES["eager"].make, seed=7)
-    # Its complete training is as long as a sample.
-    trained = [weight.detach().numpy().copy() for weight in other._trainer.weights]
-    weights = [weight.numpy() for weight in case._left.weights]
-    expected = other.output()
-    assert np.array_equal(left["losses"], expected["losses"])
-    assert not np.array_equal(left["losses"], first["losses"])
-    assert all(map(np.array_equal, weights, trained))
-    case.load(Inputs(Params(hidden=8, batch=4, steps=12, rate=0.1, seed=1)))
-    again = case.output()
-    assert all(np.array_equal(again[name], first[name]) for name in first)
-
-
 def test_a_model_built_in_a_sample_is_freed(monkeypatch):
     case = open_here(MODES["eager"].make)
     built = []

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import WORKER, WorkerProcess
+from conftest import WORKER
 
 import needs
 import torch_needs
@@ -129,7 +129,7 @@ def test_cause_of_a_failed_compilation(machine, monkeypatch):
     assert "to an older Python" in torch_needs.compile_cause(too_new, "cpu")
 
 
-def test_only_compile_mode_is_skipped_without_headers(tmp_path, monkeypatch):
+def test_only_compile_mode_is_skipped_without_headers(start_worker, tmp_path, monkeypatch):
     """A Python without its headers, as Debian's without python3-dev."""
     pytest.importorskip("torch")
     patch = """
@@ -142,34 +142,29 @@ sysconfig.get_path = lambda name, *rest, **more: (
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     for name in HERE:
         monkeypatch.delenv(name, raising=False)
-    worker = WorkerProcess("cpu")
-    try:
-        assert worker.hello()["status"] == "ok"
-        for workload, params in (
-            ("mlp_infer", {"batch": 4, "layers": [4, 5, 1]}),
-            ("linreg_train", {"points": 50, "epochs": 2, "rate": 0.001}),
-        ):
-            answer = worker.open("compile", workload=workload, params=params)
-            assert answer["status"] == "skipped"
-            assert answer["reason"].startswith("torch.compile needs Python.h: ")
-            assert worker.open("eager", workload=workload, params=params)["status"] == "ok"
-        # An unsupported dtype is reported before the missing header.
-        f16 = worker.open("compile", dtype="f16")
-        assert "f16" in f16["reason"] or f16["status"] == "skipped"
-    finally:
-        worker.process.kill()
-        worker.process.wait()
-        worker.process.stdin.close()
-        worker.process.stdout.close()
+    worker = start_worker("cpu")
+    assert worker.hello()["status"] == "ok"
+    regression = {
+        "workload": "linreg_train",
+        "params": {"points": 50, "epochs": 2, "rate": 0.001},
+    }
+    for case in ({}, regression):
+        answer = worker.open("compile", **case)
+        assert answer["status"] == "skipped"
+        assert answer["reason"].startswith("torch.compile needs Python.h: ")
+        assert worker.open("eager", **case)["status"] == "ok"
+    # An unsupported dtype is reported before the missing header.
+    f16 = worker.open("compile", dtype="f16", **regression)
+    assert f16["reason"].startswith("dtype f16: ")
 
 
 def test_compile_modes_match_those_of_the_workloads():
     pytest.importorskip("torch")
+    from operator_workload import OperatorWorkload
     from session import COMPILING, WORKLOADS
 
-    named = {
-        mode for workload in WORKLOADS.values() for mode in workload.modes if "compile" in mode
-    }
+    workloads = (*WORKLOADS.values(), OperatorWorkload)
+    named = {mode for workload in workloads for mode in workload.modes if "compile" in mode}
     # These do, too.
     assert named | {"combo_graph", "mapped", "manual_graph"} == set(COMPILING["cuda"])
 

@@ -11,17 +11,20 @@ np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
 import operator_cases as operators  # noqa: E402
-from operator_cases import EPS, NORMAL, PARAMS, RIGHT, Opened, given, output  # noqa: E402
+from operator_cases import EPS, PARAMS, RIGHT, Opened, given, output  # noqa: E402
 
 import forward  # noqa: E402
-import operator_data  # noqa: E402
-import operator_request  # noqa: E402
+import host_to_host  # noqa: E402
+import operator_modes  # noqa: E402
+import operator_training  # noqa: E402
 import protocol  # noqa: E402
 import user_file  # noqa: E402
 from kept import Kept  # noqa: E402
 from session import Session  # noqa: E402
+from workload import CaseError  # noqa: E402
 
 SEED = 987654321
+COMPILING = forward, host_to_host, operator_training
 CASES = [
     *(("cpu", mode) for mode in ("eager", "inference")),
     *(("cuda", mode) for mode in ("eager", "inference", "graph", "compile_graph")),
@@ -46,7 +49,7 @@ def device():
 def session(monkeypatch, device):
     session = Session("cpu")
     if device == "cuda":
-        monkeypatch.setattr(session, "_device", fake_gpu.install(monkeypatch, forward))
+        monkeypatch.setattr(session, "_device", fake_gpu.install(monkeypatch, *COMPILING))
         monkeypatch.setattr(session, "prepare", lambda _request: None)
     return session
 
@@ -88,6 +91,24 @@ def test_every_run_computes_the_reference(session, tmp_path, name, mode):
     assert fake_gpu.Replay.captured == captured
     if "graph" in mode:
         assert captured == (2 if name in IN_PLACE else 3)
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize("mode", ["graph", "compile_graph", "overlap", "compile_overlap", "mapped"])
+def test_many_forward_passes_in_a_graph_give_the_time_of_one(session, tmp_path, mode, monkeypatch):
+    monkeypatch.setattr(operator_modes, "device_view", lambda host: host)
+    case = open_ok(session, operators.mlp(tmp_path / "mlp", 33), mode).case
+    passes = case._n_repeats
+    assert passes == 256  # each takes a microsecond by the fake clock, and 400 µs are the aim
+    by_phase = {phase: ns for probe in case.probes for phase, ns in probe().ns.items()}
+    assert by_phase["forward_graph"] == 1000 / passes
+    assert case.phases["forward_graph"] == "device"
+    module, calls = operator_modes.load(case._inputs.operator, "reference"), []
+    linear = module.linear
+    monkeypatch.setattr(module, "linear", lambda *given: (calls.append(1), linear(*given))[1])
+    with case.grad_mode():
+        case._repeated.replay()
+    assert len(calls) == 2 * passes
 
 
 @pytest.mark.parametrize("asks", [True, False])
@@ -147,12 +168,9 @@ def test_phases_are_those_of_inference(session, tmp_path, device, mode):
 @every_mode
 def test_an_in_place_array_is_fresh_before_each_clock_starts(session, tmp_path, mode, monkeypatch):
     operator = operators.write(tmp_path / "add", *RIGHT["add"])
-    case = open_ok(session, operator, mode).case
-    uploads, real = [], case._upload
-    expected = operator_data.OperatorInputs(
-        [operator_request.Array("x", (6, 8), "f32", True, True, operator_request.Fill(**NORMAL))],
-        42,
-    ).arrays[0]
+    opened = open_ok(session, operator, mode)
+    case, uploads, real = opened.case, [], opened.case._upload
+    expected = np.fromfile(opened.inputs(0) / "0" / "x", np.float32).reshape(6, 8)
 
     def upload():
         x = real()
@@ -182,6 +200,122 @@ def test_weights_are_copied_once(session, tmp_path, mode):
     assert (x == 1).all()
     assert again is w
     assert torch.equal(w, kept)
+
+
+@pytest.mark.parametrize("mode", ["eager", "inference"])
+def test_eager_builds_a_model_in_each_sample(session, tmp_path, mode):
+    operator = operators.write(tmp_path / "modelled", *RIGHT["modelled"])
+    opened = open_ok(session, operator, mode)
+    built, build = [], getattr(opened.case, "_model_of", None)
+    opened.case._model_of = lambda w, *, cols: built.append(w) or build(w, cols=cols)
+    phases = opened.sample(SEED)
+    assert ("init" in phases) == (len(built) > 1) == (mode == "eager")
+
+
+@pytest.mark.parametrize("mode", ["eager", "inference", "compile", "oracle"])
+def test_modes_that_compile_are_told(session, tmp_path, mode):
+    source = "def reference(x, *, fused): return x + 2 * fused"
+    arrays = [operators.given("x", 5), operators.output("y", 5)]
+    opened = Opened(
+        session, operators.write(tmp_path / "told", {"reference": source}, arrays), mode
+    )
+    found = opened.output()["y"] - opened.case._inputs.arrays[0]
+    assert np.allclose(found, 2 * (mode == "compile"), atol=1e-6)
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
+    """Cut six rows into four and two."""
+    for name in ("equal_chunks", "shrinking_chunks"):
+        monkeypatch.setattr(host_to_host, name, lambda *_: [4, 2])
+
+
+hiding = pytest.mark.parametrize(
+    ("mode", "name"),
+    [
+        ("overlap", "parts"),
+        ("compile_overlap", "parts"),
+        *(("mapped", name) for name in ("softmax_f16", "layer_norm", "linear", "weights")),
+    ],
+)
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.usefixtures("in_parts")
+@hiding
+def test_modes_that_hide_copies_compute_the_reference(session, tmp_path, monkeypatch, mode, name):
+    mapped = []
+    monkeypatch.setattr(operator_modes, "device_view", lambda host: (mapped.append(host), host)[1])
+    operator = operators.write(tmp_path / name, *RIGHT[name])
+    oracle, opened = open_ok(session, operator, "oracle"), open_ok(session, operator, mode)
+    captured = fake_gpu.Replay.captured
+    for seed in (0, SEED, 0):
+        assert near(opened.output(seed), oracle.output(seed), operator)
+    phases = opened.sample(SEED)
+    assert near(opened.last(), oracle.output(SEED), operator)
+    assert fake_gpu.Replay.captured == captured
+    copies = {"h2d", "d2h"} if mode != "mapped" else set()
+    repeated = {"forward_graph"} if name not in IN_PLACE else set()
+    whole = {"forward", "forward_device", "total", "residual", "host_to_host"}
+    assert set(phases) == whole | copies | repeated
+    arrays = [a for a in operator["arrays"] if not a.get("stays")]
+    assert len(mapped) == (len(arrays) if mode == "mapped" else 0)
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.usefixtures("in_parts")
+def test_chunks_are_of_what_is_cut_and_the_rest_is_copied_before(session, tmp_path):
+    case = open_ok(session, operators.write(tmp_path / "parts", *RIGHT["parts"]), "overlap").case
+    v, w, u, x = case._x_host
+    assert [[len(host) for _, host in chunk.copies] for chunk in case._chunks] == [[4, 4], [2, 2]]
+    assert [len(y) for chunk in case._chunks for y in chunk.y_host] == [4, 2]
+    for array in (v, w, u, x):
+        array.fill_(1)
+    staying = case._x[1].clone()
+    assert not (staying == 1).any()
+    with case.timed() as run:
+        (y,) = run()
+    assert torch.allclose(y, 2 + staying.sum(-1).expand(6, 3))
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize(
+    ("mode", "name", "reason"),
+    [
+        ("overlap", "softmax", "no input is copied in parts: there are no copies to overlap"),
+        ("mapped", "add", "mapped memory: a run would change the input x itself"),
+        ("mapped", "argmax", "polling: found the output y of i64, expected f32 or f16"),
+    ],
+)
+def test_modes_that_hide_copies_are_skipped_with_the_reason(session, tmp_path, mode, name, reason):
+    answer = Opened(session, operators.write(tmp_path / name, *RIGHT[name]), mode).answer
+    assert (answer["status"], answer["reason"]) == ("skipped", reason)
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize("missing", [0, 1])
+def test_every_output_is_polled(session, tmp_path, monkeypatch, missing):
+    monkeypatch.setattr(operator_modes, "device_view", lambda host: host)
+    operator = operators.write(tmp_path / "layer_norm", *RIGHT["layer_norm"])
+    case = open_ok(session, operator, "mapped").case
+    monkeypatch.setattr(host_to_host, "_POLL_MOST_NS", 0)
+    for polled in case._polled:
+        polled.fill()
+    case._y_host[1 - missing].fill_(0)
+    with pytest.raises(CaseError, match="^the kernel ended without writing every output$"):
+        case._wait()
+    case._y_host[missing].fill_(0)
+    case._wait()
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.usefixtures("in_parts")
+def test_rows_alone_must_give_rows(session, tmp_path):
+    arrays = [{**given("x", 6, 8), "cut": True}, {**output("y", 6, 8), "cut": True}]
+    source = "def reference(x): return x[:1].expand(6, 8)"
+    operator = operators.write(tmp_path / "first", {"reference": source}, arrays)
+    reason = Opened(session, operator, "overlap").answer["reason"]
+    assert reason == "output: of 4 rows alone found the shape [6, 8], expected [4, 8]"
 
 
 def test_each_probe_begins_with_outputs_that_it_has_to_write():
@@ -216,15 +350,67 @@ def test_each_probe_begins_with_outputs_that_it_has_to_write():
     [
         "softmax",
         *(pytest.param(x, marks=pytest.mark.long) for x in ("layer_norm", "gelu", "linear", "add")),
+        pytest.param("training", marks=pytest.mark.long),
     ],
 )
 def test_the_compiled_mode_computes_the_reference(session, tmp_path, name):
     operator = operators.write(tmp_path / name, *RIGHT[name])
+    stats = import_module("torch._dynamo.utils").counters["stats"]
+    stats.clear()
     opened = open_ok(session, operator, "compile")
     assert opened.answer["once_ns"]["compile"] > 0
     oracle = open_ok(session, operator, "oracle")
     opened.sample(SEED)
     assert near(opened.last(), oracle.output(SEED), operator)
+    # Of a training the first step, and one program for all others; and nothing for new inputs.
+    assert stats["unique_graphs"] == (2 if name == "training" else 1)
+
+
+def test_a_training_is_the_loop_around_its_step(session, tmp_path):
+    operator = operators.write(tmp_path / "training", *RIGHT["training"])
+    oracle = open_ok(session, operator, "oracle")
+    p, x = (torch.from_numpy(a).double() for a in oracle.case._inputs.arrays)
+    loss, rows = [], []
+    for step in range(5):
+        loss.append(((p - x) ** 2).mean())
+        rows.append(p[0])
+        p = p - np.float32(0.1) * (step + 1) * 2 * (p - x) / 48
+    expected = {"p": p, "loss": torch.stack(loss), "rows": torch.stack(rows[::2])}
+    found = oracle.output()
+    for name, y in expected.items():
+        assert np.allclose(found[name], y, rtol=1e-12), name
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize(
+    ("mode", "options"), [("compile_graph", {}), ("combo_graph", {"combo_kernels": True})]
+)
+def test_the_compiler_s_options_for_a_step(session, tmp_path, monkeypatch, mode, options):
+    asked = []
+
+    def compiled(function, _mode, **keys):
+        asked.append(keys)
+        return function
+
+    monkeypatch.setattr(operator_training, "compiled", compiled)
+    operator = operators.write(tmp_path / "training", *RIGHT["training"])
+    opened = open_ok(session, operator, mode)
+    assert asked == [{"dynamic": None, **options}]
+    opened.sample(SEED)
+    assert near(opened.last(), open_ok(session, operator, "oracle").output(SEED), operator)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("p - x", "step returned 1 values, expected 3: p, loss, rows"),
+        ("p - x, p, p[0]", "loss has shape [5, 6, 8], expected [5]"),
+    ],
+)
+def test_a_step_that_returns_something_else(session, tmp_path, returned, said):
+    files = {"reference": f"def step(p, x, rate, step): return {returned}"}
+    operator = operators.write(tmp_path / "training", files, *RIGHT["training"][1:])
+    assert said in Opened(session, operator, "eager").answer["reason"]
 
 
 def test_the_oracle_computes_in_float64_from_rounded_inputs(session, tmp_path):
@@ -236,9 +422,7 @@ def test_the_oracle_computes_in_float64_from_rounded_inputs(session, tmp_path):
     assert opened.answer["phases"] == {"total": "host"}
     (y,) = opened.output().values()
     assert y.dtype == np.float64
-    fill = operator_request.Fill(**NORMAL)
-    spec = operator_request.Array("x", (6, 8), "f16", True, False, fill)
-    x = operator_data.OperatorInputs([spec], 42).arrays[0].astype(np.float64)
+    x = np.fromfile(opened.inputs(0) / "0" / "x", np.float16).reshape(6, 8).astype(np.float64)
     expected = x.sum(-1) + np.float64(np.float32(0.1))
     assert np.abs(y - expected).max() < 1e-14
 
@@ -302,6 +486,16 @@ def test_verify_judges_outputs_in_a_folder(session, tmp_path):
     y = np.load(oracle.folder / "y.npy")
     np.save(oracle.folder / "y.npy", ((y + 1) % 8).astype(np.int32))
     assert oracle.ok(request) == {**answer, "complaint": "y is not where x is largest"}
+
+
+def test_verify_gets_lists_as_the_reference_does(session, tmp_path):
+    operator = operators.write(tmp_path / "layers", *RIGHT["layers"])
+    oracle = open_ok(session, operator, "oracle")
+    y = oracle.output()["y"]
+    request = protocol.VerifyRequest(oracle.id, str(oracle.folder))
+    assert oracle.ok(request)["complaint"] is None
+    np.save(oracle.folder / "y.npy", y + 1)
+    assert oracle.ok(request)["complaint"] == "y is wrong"
 
 
 def test_only_an_oracle_verifies(session, tmp_path):
@@ -473,15 +667,17 @@ def test_cases_without_operators_name_a_workload_that_is_built_in(session, tmp_p
     assert answer["reason"] == "workload: expected softmin, found softmax"
     answer = Opened(session, operator, "fast").answer
     assert answer["reason"] == (
-        "variant: expected eager or inference or compile or graph or compile_graph or oracle, "
-        "found fast"
+        "variant: expected eager or inference or compile or graph or compile_graph or combo_graph "
+        "or overlap or compile_overlap or mapped or oracle, found fast"
     )
-    answer = Opened(session, operator, "eager", dtype="f8").answer
-    assert answer["reason"].startswith("dtype: expected one of f32, f16, ")
 
 
 @pytest.mark.parametrize(
-    ("device", "modes"), [("cpu", None), ("cuda", ["compile", "compile_graph"])]
+    ("device", "modes"),
+    [
+        ("cpu", None),
+        ("cuda", ["compile", "compile_graph", "combo_graph", "compile_overlap", "mapped"]),
+    ],
 )
 def test_only_on_a_gpu_the_compiler_chooses_by_timing(session, modes):
     assert session.compiles().get("operator") == modes

@@ -174,6 +174,16 @@ def test_a_scale_is_one_number_for_each_output(session, tmp_path, functions, rea
     assert session.handle(request)["reason"] == f"op/reference.py:3: {reason}"
 
 
+def test_a_case_without_memory_for_it_is_skipped(session, tmp_path):
+    source = "import numpy\ndef reference(x): return numpy.empty((1 << 50, 4), numpy.float32)"
+    operator = operators.write(tmp_path / "op", {"reference": source}, ARRAYS)
+    answer = Opened(session, operator, "eager").answer
+    assert (answer["status"], set(answer)) == ("skipped", {"status", "id", "reason"})
+    assert re.search("does not fit into host memory: .*16.0 PiB", answer["reason"])
+    right = operators.write(tmp_path / "copy", {"reference": COPY}, ARRAYS)
+    assert Opened(session, right, "eager").answer["status"] == "ok"
+
+
 def test_what_a_reference_prints_is_no_answer(worker, tmp_path):
     source = "print('loaded')\ndef reference(x):\n    print('called')\n    return x\n"
     operator = operators.write(tmp_path / "op", {"reference": source}, ARRAYS)

@@ -1,30 +1,39 @@
-"""Inputs of operators filled on the device: the same bits as NumPy's."""
+"""Refills of described workloads on a GPU: what the device draws, and what files have."""
 
 import re
 import subprocess
 
+import made_inputs
 import pytest
 from conftest import needs_gpu
+from made_inputs import bytes_of, program_of_inputs, told
 from project import ROOT
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
-from test_operator_fill import FILLS, SEED, every_dtype, spec_of  # noqa: E402
+from test_operator_fill import DRAWN, FILLS, SEED, array_of, every_dtype, spec_of  # noqa: E402
 
-import operator_data  # noqa: E402 -- these need PyTorch
-from operator_data import STAYING, STORED, filled  # noqa: E402
-from operator_fill import ELEMENTS, KINDS, THREADS, Filler  # noqa: E402
+from input_files import InputFiles  # noqa: E402 -- these need PyTorch
+from operator_data import STORED  # noqa: E402
+from operator_fill import ELEMENTS, THREADS, Filler, fill_key  # noqa: E402
+from operator_request import Fill, Operator  # noqa: E402
 from operator_tensors import DTYPES, OperatorInputs  # noqa: E402
+from protocol import CaseSpec  # noqa: E402
 
-DRAWN = [fill for fill in FILLS if fill.kind in KINDS]
-KEY = 2**64 - SEED
+REFILL = 2**63 + 5
 SOURCE = ROOT / "kernels" / "common" / "refill.cu"
 
 
 def test_the_launch_is_the_programs():
     threads, words = map(int, re.findall(r"(?:THREADS|WORDS) = (\d+)", SOURCE.read_text("utf-8")))
     assert (threads, threads * words) == (THREADS, ELEMENTS)
+
+
+# The unit test of fill.c has the same numbers.
+def test_keys_to_the_bit():
+    assert fill_key(42, 7) == fill_key(7, 42) == 0xF7E9F3F88CC04AD6
+    assert fill_key(0x123456789ABCDEF0, 2**63) == 0xD4049834520EDA4F
 
 
 @pytest.fixture(name="filler", scope="module")
@@ -37,37 +46,41 @@ def compiled_filler(tmp_path_factory):
 @needs_gpu
 @every_dtype
 @pytest.mark.parametrize("fill", DRAWN, ids=str)
-def test_the_device_and_numpy_agree_to_the_bit(filler, dtype, fill):
+def test_the_device_and_c_agree_to_the_bit(filler, dtype, fill):
     for number, n in enumerate((0, 1, 5, (1 << 20) + 5)):
-        expected = filled(spec_of(dtype, fill, n), KEY, number)
+        line = told(array_of(dtype, fill, n), SEED, number, REFILL)
         found = np.zeros(n, STORED[dtype])
         to = torch.from_numpy(found).view(DTYPES[dtype])
-        filler.fill(to, dtype, fill, KEY, number)
-        assert found.tobytes() == expected.tobytes()
+        filler.fill(to, dtype, Fill(**fill), fill_key(SEED, REFILL), number)
+        assert found.tobytes() == bytes_of(program_of_inputs(), [line])
 
 
 class Recorded:
-    """Fills as the host does, and says what."""
+    """Fills with ones, and says what."""
 
     def __init__(self):
         self.filled = []
 
     def fill(self, to, dtype, fill, key, number):
-        self.filled.append((fill.kind, number))
-        values = filled(spec_of(dtype, fill, len(to)), key, number)
-        to.copy_(torch.from_numpy(values).view(to.dtype))
+        self.filled.append((fill.kind, key, number))
+        to.fill_(1)
 
 
-def test_refills_are_computed_on_the_cases_device(monkeypatch):
+def test_the_device_draws_and_files_have_the_rest(tmp_path):
+    fills = {fill["kind"]: fill for fill in FILLS}
     kinds = ("normal", "constant", "permutation")
-    specs = [spec_of("f32", next(f for f in FILLS if f.kind == kind), 1000) for kind in kinds]
-    by_numpy, by_device = (operator_data.OperatorInputs(specs, SEED) for _ in "12")
-    by_device.__class__ = OperatorInputs
-    monkeypatch.setattr(OperatorInputs, "_take_made", lambda *_: None)
-    by_device.filler = Recorded()
-    by_numpy.refill(0, 7)
-    by_device.refill(0, 7)
-    assert by_device.filler.filled == [("normal", 0)]  # a constant stays, the host sorts
-    assert "constant" in STAYING
-    for a, b in zip(by_numpy.arrays, by_device.arrays, strict=True):
-        assert a.tobytes() == b.tobytes()
+    arrays = [array_of("f32", fills[kind], 1000, name=kind) for kind in kinds]
+    operator = Operator("", "", "x", tuple(map(spec_of, arrays)), {"T": "f32"})
+    spec = CaseSpec("x", "x", "pytorch", "cuda", "eager", "f32", {}, {})
+    files = InputFiles(made_inputs.make(tmp_path, arrays, SEED), SEED)
+    inputs = OperatorInputs(operator, spec, files)
+    constant = inputs.arrays[1].copy()
+    made_inputs.make(tmp_path, arrays, SEED, 7)
+    for kind in ("normal", "constant"):
+        (tmp_path / "7" / kind).unlink()
+    inputs.filler = Recorded()
+    inputs.refill(0, 7)
+    assert inputs.filler.filled == [("normal", fill_key(SEED, 7), 0)]
+    assert (inputs.arrays[0] == 1).all()
+    assert np.array_equal(inputs.arrays[1], constant)
+    assert inputs.arrays[2].tobytes() == (tmp_path / "7" / "permutation").read_bytes()

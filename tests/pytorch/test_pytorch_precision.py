@@ -11,7 +11,9 @@ import operator_cases as operators  # noqa: E402 -- these need NumPy and PyTorch
 from conftest import WorkerProcess  # noqa: E402
 
 import precision  # noqa: E402
+import protocol  # noqa: E402
 from session import Session  # noqa: E402
+from workload import CaseError  # noqa: E402
 
 PYTHON_WORKER = Path(__file__).parents[2] / "reference_python" / "worker.py"
 HAS_NEW_SWITCHES = hasattr(torch.backends.cudnn, "conv")
@@ -55,6 +57,51 @@ def test_a_session_has_our_switches(setting):
     assert "cudnn.allow_tf32 = False" in told.split(", ")
 
 
+def test_tf32_in_cases_of_dtypes_that_allow_it_and_in_no_other(tmp_path):
+    """Cases of both kinds are open at once."""
+    watched = """
+        import torch
+        from torch.backends import cuda, cudnn
+        def reference(x):
+            assert cuda.matmul.allow_tf32 is cudnn.allow_tf32 is {allowed}
+            assert torch.get_float32_matmul_precision() == ("high" if {allowed} else "highest")
+            return 2 * x
+        """
+    session, opened = Session("cpu"), []
+    for name, allowed in (("tf32", True), ("f32", False)):
+        files = {"reference": watched.format(allowed=allowed)}
+        arrays = [operators.given("x", 4), operators.output("y", 4)]
+        operator = operators.write(tmp_path / name, files, arrays, tf32=allowed)
+        opened.append(operators.Opened(session, operator, "eager", dtype=name))
+    for case in opened * 2:
+        case.sample(1)
+        np.testing.assert_array_equal(case.last()["y"].shape, (4,))
+    assert precision.changed() == []
+
+
+@pytest.mark.parametrize("dtype", ["f32", "tf32"])
+def test_the_dtype_tf32_of_a_training_allows_it(dtype):
+    class Watching:
+        modes = ("eager",)
+
+        def make_inputs(self, _spec, _seed):
+            raise CaseError(str(torch.backends.cuda.matmul.allow_tf32))
+
+    session = Session("cpu")
+    session.workloads = {"training": Watching()}
+    spec = protocol.CaseSpec("c", "training", "pytorch", "cpu", "eager", dtype, {})
+    assert session.handle(protocol.OpenRequest(spec, 1))["reason"] == str(dtype == "tf32")
+
+
+def test_a_switch_of_a_case_with_tf32_is_no_more_free_than_others():
+    with precision.products(tf32=True):
+        assert precision.changed() == []
+        torch.backends.cuda.matmul.allow_tf32 = False
+        assert "cuda.matmul.allow_tf32 = False" in precision.restore()
+        assert torch.backends.cuda.matmul.allow_tf32
+    assert precision.changed() == []
+
+
 # Set as a file is imported, or in its setup: a run finds ours.
 IMPORT = "torch.backends.cudnn.allow_tf32 = True"
 SETUP = """
@@ -77,10 +124,7 @@ def worker():
     process = WorkerProcess("cpu", program=PYTHON_WORKER)
     process.hello()
     yield process
-    process.process.kill()
-    process.process.wait()
-    process.process.stdin.close()
-    process.process.stdout.close()
+    process.stop()
 
 
 def test_what_a_file_sets_is_taken_back_and_told(tmp_path, worker):

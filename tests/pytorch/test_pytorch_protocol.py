@@ -18,7 +18,7 @@ CASE = (
 SAMPLE = '"round":0,"budget_ns":1,"max_samples":1,"warmup_samples":0,"warmup_ns":0'
 
 ARRAY = '{"name":"x","shape":[2],"dtype":"f32","input":true,"output":false}'
-OPERATOR = '{"folder":"/f","hash":"0","name":"w","arrays":[' + ARRAY + "]}"
+OPERATOR = '{"folder":"/f","hash":"0","name":"w","arrays":[' + ARRAY + '],"types":{"T":"f16"}}'
 
 
 def with_operator(old: str, new: str) -> str:
@@ -86,6 +86,11 @@ BAD_LINES = [
     (with_operator("[" + ARRAY + "]", "7"), "c", r"operator\.arrays: expected an array, found a n"),
     (with_operator("[2]", "[2,-1]"), "c", r"operator\.arrays\[0\]\.shape\[1\]: expected 0 … "),
     (
+        with_operator("f16", "f8"),
+        "c",
+        r"operator\.types\.T: expected one of f32, f16, bf16, .*, found f8",
+    ),
+    (
         with_operator("f32", "f8"),
         "c",
         r"operator\.arrays\[0\]\.dtype: expected one of f32, f16, bf16, .*, found f8",
@@ -142,16 +147,19 @@ def test_open_is_read_in_full():
 def test_an_operator_is_read_in_full():
     fill = '"fill":{"kind":"uniform","low":-1.5,"high":2},"input"'
     line = with_operator('"input"', fill)[:-2]
-    line += ',"scalars":[{"name":"e","dtype":"f32","value":1e-5}],"deterministic":false}}'
+    line += (
+        ',"scalars":[{"name":"e","dtype":"f32","value":1e-5}],"deterministic":false,"tf32":true}}'
+    )
     given = Array("x", (2,), "f32", True, False, Fill("uniform", -1.5, 2))
     scalars = (Scalar("e", "f32", 1e-5),)
-    expected = Operator("/f", "0", "w", (given,), scalars, deterministic=False)
+    types = {"T": "f16"}
+    expected = Operator("/f", "0", "w", (given,), types, scalars, deterministic=False, tf32=True)
     assert protocol.parse(line.encode()).operator == expected
 
 
 def test_outputs_are_in_place_arrays_first():
     arrays = [Array(name, (), "f32", name in "ab", name in "bc", None) for name in ("c", "a", "b")]
-    operator = Operator("/f", "0", "w", tuple(arrays))
+    operator = Operator("/f", "0", "w", tuple(arrays), {"T": "f32"})
     assert [array.name for array in operator.outputs] == ["b", "c"]
     assert operator.parameters == ["a", "b"]
 

@@ -3,6 +3,7 @@
 import copy
 import functools
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -10,20 +11,24 @@ np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
 import few_images  # noqa: E402
+import made_inputs  # noqa: E402
+import operator_cases as operators  # noqa: E402
 
 import forward  # noqa: E402
+import host_to_host  # noqa: E402
 import linreg_train  # noqa: E402
 import linreg_trainers  # noqa: E402
 import mlp_captured  # noqa: E402
 import mlp_compiled  # noqa: E402
-import mlp_infer_graphs  # noqa: E402
 import mlp_train  # noqa: E402
 import mnist_data  # noqa: E402
 import mnist_params  # noqa: E402
 import mnist_train  # noqa: E402
+import operator_modes  # noqa: E402
 import philox  # noqa: E402
 import protocol  # noqa: E402
 import training  # noqa: E402
+from operator_workload import OperatorWorkload  # noqa: E402
 from refill import PERIOD, flip_signs, random_tile, sign_mask  # noqa: E402
 from session import WORKLOADS, Session  # noqa: E402
 from timing import no_mark  # noqa: E402
@@ -37,43 +42,48 @@ PARAMS = {
     "mlp_train": {"width": 8, "depth": 3, "batch": 700, "epochs": 1, "rate": 0.5, "seed": 7},
 }
 COMPARED = {"mlp_infer": "host_to_host", "linreg_train": "host_to_host"}
+MODES = {name: WORKLOADS.get(name, OperatorWorkload).modes for name in PARAMS}
 CASES = [
     (device, workload, variant)
     for device in ("cpu", "cuda")
     for workload in PARAMS
-    for variant in WORKLOADS[workload].modes
+    for variant in MODES[workload]
     if device == "cuda" or variant in ("eager", "inference", "dataloader")
     # The compiler's own graphs need a GPU; without them this mode is that of the CPU.
-    if variant != "compile"
+    if variant not in ("compile", "oracle")
 ]
 # In make check the first and the last mode of each.
 FIRST = {case[:2]: case for case in reversed(CASES)}
 LAST = {case[:2]: case for case in CASES}
-every_case = pytest.mark.parametrize(
-    ("device", "workload", "variant"),
-    [
+
+
+def parametrized(cases):
+    params = [
         pytest.param(*case, marks=() if case in (FIRST[case[:2]], LAST[case[:2]]) else LONG)
-        for case in CASES
-    ],
-)
+        for case in cases
+    ]
+    return pytest.mark.parametrize(("device", "workload", "variant"), params)
 
 
-class Replay(fake_gpu.Replay):
+every_case = parametrized(CASES)
+# Files have the refills of others: test_pytorch_operator.py.
+every_built_in_case = parametrized(case for case in CASES if case[1] in WORKLOADS)
+
+
+class Breakable:
     """A graph that can be broken."""
 
     writes = True
 
     def replay(self):
-        if Replay.writes:
+        if Breakable.writes:
             super().replay()
 
 
-class ReplaySteps(Replay):
-    """A graph of training steps: their capture does not run them."""
+class Replay(Breakable, fake_gpu.Replay): ...
 
-    def __init__(self, work):
-        super().__init__(lambda: None)
-        self._work = work
+
+class ReplaySteps(Breakable, fake_gpu.ReplaySteps): ...
 
 
 FEW = functools.cache(few_images.few_images)
@@ -96,17 +106,35 @@ class Opened:
         self.session = Session("cpu")
         if device == "cuda":
             modules = (linreg_trainers, linreg_train, mlp_captured, mlp_compiled, training)
-            fake = fake_gpu.install(monkeypatch, forward, mlp_infer_graphs, *modules)
+            fake = fake_gpu.install(monkeypatch, forward, host_to_host, *modules)
             # On the CPU a view of host memory on the device is that memory.
-            monkeypatch.setattr(mlp_infer_graphs, "device_view", lambda host: host)
+            monkeypatch.setattr(operator_modes, "device_view", lambda host: host)
             for module in (forward, linreg_trainers, linreg_train):
                 monkeypatch.setattr(module, "capture", Replay)
             monkeypatch.setattr(mlp_captured, "capture", ReplaySteps)
             monkeypatch.setattr(self.session, "_device", fake)
             monkeypatch.setattr(self.session, "prepare", lambda _request: None)
-        spec = protocol.CaseSpec("c", workload, "pytorch", device, variant, "f32", PARAMS[workload])
-        self.answer = self.ok(protocol.OpenRequest(spec, 42, **asked))
-        self.spec = spec
+        self.spec = protocol.CaseSpec(
+            "c", workload, "pytorch", device, variant, "f32", PARAMS[workload]
+        )
+        keys = {"case": vars(self.spec), "seed": 42, **asked, **self._described()}
+        self._request = operators.parsed(op="open", **keys)
+        self.answer = self.ok(self._request)
+
+    def _described(self):
+        """Return what `open` has of a workload that is not built in, after making its inputs."""
+        if self.spec.workload in WORKLOADS:
+            return {}
+        operator, inputs = operators.mlp(self.folder, **self.spec.params), self.folder / "inputs"
+        for seed in (0, SEED):
+            made_inputs.make(inputs, operator["arrays"], 42, seed)
+        return {"operator": operator, "inputs": str(inputs)}
+
+    def open_other(self):
+        """Open the same case under another id, and return it."""
+        request = replace(self._request, case=replace(self.spec, id="other"))
+        assert self.session.handle(request)["status"] == "ok"
+        return self.session._cases["other"].case
 
     @property
     def case(self):
@@ -167,33 +195,31 @@ def flipped_inputs(opened):
     return workload, inputs
 
 
-@every_case
+@every_built_in_case
 def test_a_refill_changes_signs_and_0_restores_them(opened, variant):
     as_opened = opened.output()
     opened.refill(SEED)
-    captured = Replay.captured
+    captured = fake_gpu.Replay.captured
     refilled = opened.output()
     assert not same(refilled, as_opened, 1e-3)
     workload, inputs = flipped_inputs(opened)
     other = workload.open(opened.spec, inputs, opened.session._device, no_mark)
     assert same(refilled, other.output(), 1e-5)
-    now_captured = Replay.captured
+    now_captured = fake_gpu.Replay.captured
     for seed in (1, SEED, SEED):
         opened.refill(seed)
         assert same(opened.output(), refilled) == (seed == SEED)
     opened.refill(0)
     assert same(opened.output(), as_opened)
     assert captured > 0 or "graph" not in variant
-    assert Replay.captured == now_captured, "nothing is captured anew"
+    assert fake_gpu.Replay.captured == now_captured, "nothing is captured anew"
 
 
 @pytest.mark.parametrize(
     ("device", "workload", "variant"), [case for case in CASES if case[2] == "eager"]
 )
 def test_cases_that_share_inputs_are_refilled_alone(opened):
-    spec = opened.spec.__class__(**{**vars(opened.spec), "id": "other"})
-    assert opened.session.handle(protocol.OpenRequest(spec, 42))["status"] == "ok"
-    other = opened.session._cases["other"].case
+    other = opened.open_other()
     before = other.output()
     opened.refill(SEED)
     assert same(other.output(), before)
@@ -205,8 +231,7 @@ def test_cases_that_share_inputs_are_refilled_alone(opened):
 )
 def test_only_what_the_last_sample_left_is_kept(opened):
     """It is on the device: with many cases open, that would be a lot."""
-    spec = opened.spec.__class__(**{**vars(opened.spec), "id": "other"})
-    assert opened.session.handle(protocol.OpenRequest(spec, 42))["status"] == "ok"
+    opened.open_other()
     opened.sample(SEED)
     assert opened.last()
     limits = {"budget_ns": 0, "max_samples": 1, "warmup_samples": 0, "warmup_ns": 0}
@@ -288,7 +313,7 @@ def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatc
 def test_a_run_that_writes_nothing_leaves_no_old_output(opened, monkeypatch):
     opened.sample(SEED)
     right = opened.last()
-    monkeypatch.setattr(Replay, "writes", False)
+    monkeypatch.setattr(Breakable, "writes", False)
     lefts = []
     for _ in range(2):
         opened.sample(SEED)

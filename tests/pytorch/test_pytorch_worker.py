@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import WorkerProcess
 
 WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
 COMMON = Path(__file__).parents[2] / "reference_common"
@@ -118,12 +117,6 @@ def test_hello_describes_the_worker(worker):
     assert answer["protocol"] == 2
     assert answer["engine"] == "pytorch"
     assert answer["capabilities"] == {
-        "mlp_infer": [
-            "eager",
-            "inference",
-            "compile",
-            *("graph", "compile_graph", "overlap", "compile_overlap", "mapped"),
-        ],
         "linreg_train": ["eager", "compile", "graph", "compile_graph", "combo_graph"],
         "mnist_train": ["eager", "compile", "graph", "compile_graph", "manual_graph"],
         "mlp_train": ["dataloader", "eager", "compile", "graph", "compile_graph", "manual_graph"],
@@ -149,22 +142,17 @@ def test_hello_describes_the_worker(worker):
 
 @pytest.mark.long
 @needs_torch
-def test_killed_worker_leaves_no_temporary_files(tmp_path, monkeypatch):
+def test_killed_worker_leaves_no_temporary_files(start_worker, tmp_path, monkeypatch):
     folder, scratch = tmp_path / "temporary", tmp_path / "scratch"
     folder.mkdir()
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setenv("BENCH_SCRATCH", str(scratch))
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
-    worker = WorkerProcess("cpu")
-    try:
-        assert worker.hello()["status"] == "ok"
-        assert worker.open("compile")["status"] == "ok"
-    finally:
-        worker.process.kill()
-        worker.process.wait()
-        worker.process.stdin.close()
-        worker.process.stdout.close()
+    worker = start_worker("cpu")
+    assert worker.hello()["status"] == "ok"
+    assert worker.open("compile")["status"] == "ok"
+    worker.stop()
     left = [path.name for path in folder.iterdir()]
     # PyTorch keeps one folder per user for precompiled headers.
     assert all(name.startswith("torchinductor_") for name in left), left

@@ -182,19 +182,3 @@ def test_a_full_disk_costs_its_shard_only(slurm: Slurm, tmp_path: Path) -> None:
     assert job.end() == "COMPLETED", job.log("merge")
     assert is_complete(job)
     assert read_lines(job.shard(1))[0]["id"] in measured
-
-
-def test_a_kind_for_each_array(slurm: Slurm, tmp_path: Path) -> None:
-    job = Job(slurm, tmp_path, 0.05)
-    kinds = ("--kind", "one=--nodelist=node1", "--kind", "two=--nodelist=node2")
-    kinds += ("--sbatch-option", "--comment=a # \"b' $c")
-    options = ("--shards", "1", "--out", job.out, *kinds, *OPTIONS)
-    done = bench("cluster", job.sweep, *options, root=job.root, **slurm.environment)
-    one, two, job.merge = (line.split()[1].rstrip(":") for line in done.stdout.splitlines()[:3])
-    assert job.end() == "COMPLETED", job.log("merge")
-    for kind, node in (("one", "node1"), ("two", "node2")):
-        assert f"on {node}," in job.log(f"{kind}-1")
-        assert read_header(job.out / "merged" / f"{job.out.name}-{kind}")["finished"]
-    for array in (one, two):
-        assert "Comment=a # \"b' $c " in slurm.ask("scontrol", "show", "job", array)
-    assert (job.out / "REPORT.md").exists()

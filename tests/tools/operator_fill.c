@@ -1,5 +1,4 @@
-/* An operator's input as fill_array() makes it, and as refills change it, on stdout; tests compare the bits with
- * NumPy's. Each line on stdin is one array, and its bytes follow those of the line before:
+/* An operator's input as fill_array() makes it, and as refills change it, on stdout. Each line on stdin is one array, and its bytes follow those of the line before:
  *     ELEMENT KIND LOW HIGH SEED INPUT N [REFILL_SEED]...     KIND: as a number
  * With the project's folder as argument, kernels/common/refill.cu fills it on the GPU. */
 #include "base/memory.h"

@@ -38,14 +38,12 @@ static void test_plan_takes_the_smallest_gap(void **state) {
 }
 
 static void test_streams_share_nothing(void **state) {
-    fake_open(MIB);
     arena_block_t blocks[] = {{.bytes = 512, .from = 0, .to = 1, .stream = fake_stream(0)},
                               {.bytes = 512, .from = 2, .to = 3, .stream = fake_stream(1)},
                               {.bytes = 512, .from = 4, .to = 5, .stream = fake_stream(0)}};
     assert_int_equal(arena_plan(blocks, 3), 1024);
     assert_int_equal(blocks[0].offset, blocks[2].offset);
     assert_int_not_equal(blocks[0].offset, blocks[1].offset);
-    fake_close();
 }
 
 static bool meet(const arena_block_t *a, const arena_block_t *b) {
@@ -103,32 +101,23 @@ static int close_arena(void **state) {
     return 0;
 }
 
-static void good(status_t status, const error_t *err) {
-    if (status != STATUS_OK)
-        fail_msg("%s", err->text);
-}
-
 static cu_pointer_t take(size_t bytes) {
-    error_t err = ERROR_INIT;
     cu_pointer_t address;
-    good(allocator_allocate(allocator, bytes, fake_stream(0), &address, &err), &err);
+    assert_ok(allocator_allocate(allocator, bytes, fake_stream(0), &address, &err));
     assert_int_equal(address % ALLOCATOR_ALIGNMENT, 0);
     return address;
 }
 
 static void give(cu_pointer_t address) {
-    error_t err = ERROR_INIT;
-    good(allocator_free(allocator, address, fake_stream(0), &err), &err);
+    assert_ok(allocator_free(allocator, address, fake_stream(0), &err));
 }
 
 static void begin(unsigned pass) {
-    error_t err = ERROR_INIT;
-    good(allocator_begin(allocator, pass, &err), &err);
+    assert_ok(allocator_begin(allocator, pass, &err));
 }
 
 static void end(void) {
-    error_t err = ERROR_INIT;
-    good(allocator_end(allocator, &err), &err);
+    assert_ok(allocator_end(allocator, &err));
 }
 
 /* A forward pass that keeps its outputs, then a backward pass that frees them. */
@@ -185,10 +174,11 @@ static void test_passes_share_the_memory(void **state) {
     assert_int_equal(allocator_stats(allocator).reserved_bytes, MIB);
 }
 
-static void check_failure(status_t status, const error_t *err, const char *expected) {
+static void check_failure(status_t status, error_t *err, const char *expected) {
     assert_int_equal(status, STATUS_FAILED);
     if (strstr(err->text, expected) == NULL)
         fail_msg("found \"%s\", expected \"%s\"", err->text, expected);
+    error_clear(err);
 }
 
 static void test_deviations(void **state) {
@@ -199,18 +189,14 @@ static void test_deviations(void **state) {
     begin(0);
     check_failure(allocator_allocate(allocator, 1025, fake_stream(0), &address, &err), &err,
                   "arena: call 0 of pass 0 is an allocation (1536 bytes, stream 0x");
-    error_clear(&err);
     check_failure(allocator_allocate(allocator, 1024, fake_stream(1), &address, &err), &err,
                   ", expected the allocation of block 0 (1024 bytes, stream 0x");
-    error_clear(&err);
     assert_int_equal(take(1024), addresses[0]);
     check_failure(allocator_free(allocator, addresses[0], fake_stream(0), &err), &err,
                   "arena: call 1 of pass 0 is the release of 0x7f");
-    error_clear(&err);
     check_failure(allocator_end(allocator, &err), &err,
                   "arena: call 1 of pass 0 is the end of the pass, expected the allocation of "
                   "block 1 (2048 bytes");
-    error_clear(&err);
     take(2048);
     take(4096);
     check_failure(allocator_free(allocator, addresses[1], fake_stream(0), &err), &err,
@@ -220,7 +206,6 @@ static void test_deviations(void **state) {
     give(addresses[1]);
     give(addresses[3]);
     give(addresses[0]);
-    error_clear(&err);
     check_failure(allocator_allocate(allocator, 512, fake_stream(0), &address, &err), &err,
                   "expected the end of the pass");
     end();
@@ -231,23 +216,17 @@ static void test_wrong_use(void **state) {
     cu_pointer_t address;
     check_failure(allocator_allocate(allocator, 1, fake_stream(0), &address, &err), &err,
                   "arena: allocation outside a pass");
-    error_clear(&err);
     check_failure(allocator_begin(allocator, ALLOCATOR_MAX_PASSES, &err), &err,
                   "arena: pass 8; passes are numbered 0 to 7");
-    error_clear(&err);
     check_failure(allocator_end(allocator, &err), &err, "arena: end outside a pass");
     begin(1);
-    error_clear(&err);
     check_failure(allocator_begin(allocator, 0, &err), &err,
                   "arena: pass 0 begins while pass 1 is open");
     address = take(512);
-    error_clear(&err);
     check_failure(allocator_free(allocator, address, fake_stream(1), &err), &err,
                   "arena: block 0 of pass 1 was freed on another stream");
-    error_clear(&err);
     check_failure(allocator_free(allocator, address + 1, fake_stream(0), &err), &err,
                   "was freed but is not in use");
-    error_clear(&err);
     check_failure(allocator_end(allocator, &err), &err,
                   "arena: 1 blocks in use at the end of pass 1");
 } /* the block goes back when the arena closes */
@@ -262,18 +241,6 @@ static void test_out_of_memory(void **state) {
                   "6.29 MB allocated, 6.29 MB reserved");
 }
 
-int main(void) {
-#define IN_FRESH(test) cmocka_unit_test_setup_teardown(test, open_arena, close_arena)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan_by_hand),
-        cmocka_unit_test(test_plan_takes_the_smallest_gap),
-        cmocka_unit_test(test_streams_share_nothing),
-        cmocka_unit_test(test_random_plans),
-        IN_FRESH(test_later_passes_only_look_up),
-        IN_FRESH(test_passes_share_the_memory),
-        IN_FRESH(test_deviations),
-        IN_FRESH(test_wrong_use),
-        IN_FRESH(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define SET_UP open_arena
+#define TEAR_DOWN close_arena
+#include "run_tests.h"

@@ -46,25 +46,6 @@ static void give(cu_pointer_t address) {
     give_on(address, 0);
 }
 
-static void test_small_blocks_share_a_segment(void **state) {
-    cu_pointer_t a = take(1), b = take(513), c = take(512 * KIB);
-    assert_int_equal(fake.n_allocs, 1);
-    assert_int_equal(fake.taken_bytes, 2 * MIB);
-    assert_int_equal(b, a + 512);
-    assert_int_equal(c, b + 1024);
-    allocator_stats_t stats = allocator_stats(allocator);
-    assert_int_equal(stats.calls, 3);
-    assert_int_equal(stats.hits, 2);
-    assert_int_equal(stats.driver_calls, 1);
-    assert_int_equal(stats.allocated_bytes, 512 + 1024 + 512 * KIB);
-    assert_int_equal(stats.reserved_bytes, 2 * MIB);
-    assert_int_equal(stats.largest_free_bytes, 2 * MIB - stats.allocated_bytes);
-    give(b);
-    give(a);
-    give(c);
-    assert_int_equal(allocator_stats(allocator).largest_free_bytes, 2 * MIB);
-}
-
 static void test_sizes_of_segments(void **state) {
     static const struct {
         size_t bytes, segment_bytes;
@@ -80,46 +61,6 @@ static void test_sizes_of_segments(void **state) {
         assert_ok(allocator_trim(allocator, &err));
         assert_int_equal(fake.taken_bytes, 0);
     }
-}
-
-/* What is left of a large block is cut off only where it is more than 1 MiB. */
-static void test_rest_of_large_blocks(void **state) {
-    cu_pointer_t whole = take(20 * MIB);
-    give(whole);
-    assert_int_equal(take(19 * MIB), whole); /* takes all of it */
-    assert_int_equal(allocator_stats(allocator).largest_free_bytes, 0);
-    assert_int_equal(allocator_stats(allocator).allocated_bytes, 19 * MIB);
-    give(whole);
-    assert_int_equal(take(19 * MIB - 512), whole);
-    assert_int_equal(allocator_stats(allocator).largest_free_bytes, MIB + 512);
-    assert_int_equal(take(MIB + 512), whole + 19 * MIB - 512);
-    assert_int_equal(fake.n_allocs, 1);
-}
-
-static void test_best_fit_and_oldest(void **state) {
-    cu_pointer_t blocks[9];
-    static const size_t SIZES[9] = {4096, 512, 2048, 512, 3072, 512, 2048, 512, 8192};
-    for (size_t i = 0; i < 9; i++)
-        blocks[i] = take(SIZES[i]);
-    for (size_t i = 0; i < 9; i += 2)
-        give(blocks[i]);
-    assert_int_equal(take(1500), blocks[2]); /* two of 2048 fit best, this one lies before */
-    assert_int_equal(take(2048), blocks[6]);
-    assert_int_equal(take(2049), blocks[4]);
-    assert_int_equal(take(2049), blocks[0]); /* 4096: cut behind 2560 */
-    assert_int_equal(take(1024), blocks[0] + 2560);
-    assert_int_equal(fake.n_allocs, 1);
-}
-
-/* Segments that lie side by side are the driver's, one by one. */
-static void test_no_block_spans_segments(void **state) {
-    cu_pointer_t a = take(10 * MIB), b = take(10 * MIB);
-    assert_int_equal(b, a + 10 * MIB);
-    give(a);
-    give(b);
-    assert_int_equal(allocator_stats(allocator).largest_free_bytes, 10 * MIB);
-    take(20 * MIB);
-    assert_int_equal(fake.n_allocs, 3);
 }
 
 /* Training in small: what the first step has taken from the driver does for all that follow. */
@@ -203,11 +144,9 @@ static void test_trim_gives_everything_back(void **state) {
 }
 
 static void check_refused(size_t bytes, const char *expected) {
-    error_t err = ERROR_INIT;
     cu_pointer_t address = 1;
-    assert_int_equal(allocator_allocate(allocator, bytes, fake_stream(0), &address, &err),
-                     STATUS_FAILED);
-    assert_string_equal(err.text, expected);
+    assert_fails(allocator_allocate(allocator, bytes, fake_stream(0), &address, &err),
+                 STATUS_FAILED, expected);
     assert_int_equal(address, 0);
 }
 
@@ -280,10 +219,9 @@ static void test_driver_that_fails(void **state) {
     check_refused(512, "cuMemAlloc: FAULT (700): FAULT");
     fake.broken = CU_SUCCESS;
     cu_pointer_t a = take_on(512, 0);
-    error_t err = ERROR_INIT;
     fake.broken = FAKE_FAULT; /* no event: the block stays the caller's */
-    assert_int_equal(allocator_free(allocator, a, fake_stream(1), &err), STATUS_FAILED);
-    assert_string_equal(err.text, "event_create: FAULT (700): FAULT");
+    assert_fails(allocator_free(allocator, a, fake_stream(1), &err), STATUS_FAILED,
+                 "event_create: FAULT (700): FAULT");
     fake.broken = CU_SUCCESS;
     give(a);
 }

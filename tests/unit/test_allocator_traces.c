@@ -220,13 +220,4 @@ static void test_many_seeds(void **state) {
     }
 }
 
-static void test_ten_thousand_live(void **state) {
-    const plan_t plan = {.n_steps = 60000,
-                         .memory_bytes = 256 * MIB,
-                         .most_live = 10000,
-                         .n_streams = 1,
-                         .max_log2 = 15};
-    assert_int_equal(run_trace(4, &plan), 0);
-}
-
 #include "run_tests.h"

@@ -93,9 +93,7 @@ static void test_the_rest_is_named(void **state) {
                   none = {0};
     run_differences_t list = conditions_changed(&slow, &fast);
     assert_int_equal(list.n, 1);
-    char *text = run_difference_text(&list.items[0]);
-    assert_string_equal(text, "measured.copy_bytes_per_s: 90 → 100");
-    free(text);
+    assert_text(run_difference_text(&list.items[0]), "measured.copy_bytes_per_s: 90 → 100");
     conditions_free(&list);
     list = conditions_changed(&pair, &none);
     assert_int_equal(list.n, 0);

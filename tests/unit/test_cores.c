@@ -29,14 +29,12 @@ static void bad_lists_are_refused(void **state) {
     static const char *const LISTS[] = {"", "x", "1-", "-1", "3-2", "1,,2", "1 2", "99999", "0,"};
     for (size_t i = 0; i < COUNT_OF(LISTS); i++) {
         cores_t cores;
-        error_t err = ERROR_INIT;
-        assert_int_equal(cores_init(&cores, LISTS[i], &err), STATUS_USAGE);
-        assert_non_null(strstr(err.text, "expected a list of cores such as 0-7,12"));
+        assert_fails_with(cores_init(&cores, LISTS[i], &err), STATUS_USAGE,
+                          "expected a list of cores such as 0-7,12");
     }
     cores_t cores;
-    error_t err = ERROR_INIT;
-    assert_int_equal(cores_init(&cores, "1022-1023", &err), STATUS_USAGE);
-    assert_non_null(strstr(err.text, "may use none of these cores"));
+    assert_fails_with(cores_init(&cores, "1022-1023", &err), STATUS_USAGE,
+                      "may use none of these cores");
 }
 
 static void a_list_binds_this_process(void **state) {
@@ -60,9 +58,7 @@ static void near_cores_are_kept(void **state) {
     cores_t cores = {.allowed = {0, 1, 2, 64, 65}, .n = 5};
     unsigned long near[2] = {0x6, 0x2};
     cores_keep_near(&cores, near, 2);
-    char *text = cores_text(cores.allowed, cores.n);
-    assert_string_equal(text, "1-2,65");
-    free(text);
+    assert_text(cores_text(cores.allowed, cores.n), "1-2,65");
     near[0] = near[1] = 0; /* none: a mask that cannot be right */
     cores_keep_near(&cores, near, 2);
     assert_int_equal(cores.n, 3);
@@ -151,9 +147,7 @@ static void cores_are_shared(void **state) {
     for (size_t s = 0; s < COUNT_OF(SETTINGS); s++) {
         assert_ok(make(&SETTINGS[s], shares, &err));
         for (size_t i = 0; i < SETTINGS[s].n_gpus; i++) {
-            char *text = cores_text(shares[i].cores, shares[i].n);
-            assert_string_equal(text, SETTINGS[s].expected[i]);
-            free(text);
+            assert_text(cores_text(shares[i].cores, shares[i].n), SETTINGS[s].expected[i]);
         }
     }
     free(shares);

@@ -70,11 +70,10 @@ static const char *status_name(cublaslt_status_t status) {
 }
 
 static void test_check(void **state) {
-    error_t err = ERROR_INIT;
     const cublaslt_api_t api = {.status_name = status_name};
-    assert_int_equal(cublaslt_check(&api, CUBLASLT_OK, "matmul()", &err), STATUS_OK);
-    assert_int_equal(cublaslt_check(&api, 15, "matmul()", &err), STATUS_FAILED);
-    assert_string_equal(err.text, "cublasLt matmul(): CUBLAS_STATUS_NOT_SUPPORTED (15)");
+    assert_ok(cublaslt_check(&api, CUBLASLT_OK, "matmul()", &err));
+    assert_fails(cublaslt_check(&api, 15, "matmul()", &err), STATUS_FAILED,
+                 "cublasLt matmul(): CUBLAS_STATUS_NOT_SUPPORTED (15)");
 }
 
 /* ---- One step's products as workloads/mnist_train/cublaslt.c asks a cuBLASLt for them that
@@ -230,11 +229,10 @@ static void test_step(void **state) {
 
 static void test_no_algorithm(void **state) {
     step_t step = {.library = {.lt.api = FAKE, .hidden = HIDDEN, .batch = BATCH}};
-    error_t err = ERROR_INIT;
     refused = CUBLASLT_EPILOGUE_NONE;
-    assert_int_equal(mnist_library_prepare(&step.library, &step.problem, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "cuBLASLt 130000 has no algorithm for a product of 10 x 6 x 24: "
-                                  "CUBLAS_STATUS_NOT_SUPPORTED");
+    assert_fails(mnist_library_prepare(&step.library, &step.problem, &err), STATUS_FAILED,
+                 "cuBLASLt 130000 has no algorithm for a product of 10 x 6 x 24: "
+                 "CUBLAS_STATUS_NOT_SUPPORTED");
     refused = 0;
     free_step(&step);
 }

@@ -4,7 +4,7 @@
 #include "io/json.h"
 #include "refusals.h"
 #include "temporary_folder.h"
-#include "workloads/described/description.h"
+#include "workloads/described/described.h"
 
 #include <stdio.h>
 
@@ -71,22 +71,28 @@ static void test_head_and_params(void **state) {
         bool constant;
     } PARAMS[] = {{"rows", 64, 2, 65536, false},
                   {"cols", 128, 1, (INT64_C(1) << 53) - 1, true},
-                  {"shift", -1, -8, 8, false}};
-    assert_int_equal(d->params.n, 3);
-    for (size_t i = 0; i < 3; i++) {
+                  {"shift", -1, -8, 8, false},
+                  {"layers", 0, 1, 8, true}};
+    assert_int_equal(d->params.n, 4);
+    for (size_t i = 0; i < 4; i++) {
         assert_string_equal(d->params.items[i], PARAMS[i].name);
         assert_int_equal(d->defaults[i], PARAMS[i].by_default);
         assert_int_equal(d->least[i], PARAMS[i].least);
         assert_int_equal(d->most[i], PARAMS[i].most);
         assert_int_equal(d->constant[i], PARAMS[i].constant);
     }
+    assert_int_equal(d->lists[3].n, 2);
+    assert_int_equal(d->lists[3].items[1], 3);
+    assert_int_equal(d->least_items[3], 1);
+    assert_int_equal(d->most_items[3], 4);
     assert_string_equal(d->size_param, "cols");
     assert_int_equal(d->dtypes.n, 3);
     assert_string_equal(d->dtypes.items[0], "f16");
     assert_true(d->deterministic && d->needs_deterministic);
-    assert_string_equal(d->math[ELEMENT_F32], "fp32");
-    assert_string_equal(d->math[ELEMENT_F16], "f16");
-    assert_null(d->math[ELEMENT_I32]);
+    assert_true(d->compares_whole);
+    assert_string_equal(d->types[0].math, "f16");
+    assert_string_equal(d->types[1].math, "fp32");
+    assert_null(d->types[2].math);
     assert_int_equal(d->n_scalars, 2);
     assert_string_equal(d->scalars[0].name, "eps");
     assert_int_equal(d->scalars[0].element, ELEMENT_F32);
@@ -99,25 +105,26 @@ static void test_arrays(void **state) {
     const description_t *d = *state;
     static const struct {
         const char *name;
-        bool of_case, is_input, is_output;
+        char letter;
+        bool is_input, is_output;
         element_t element;
         fill_t fill;
         unsigned n_dimensions;
     } ARRAYS[] = {
-        {"x", true, true, false, ELEMENT_F32, {FILL_INTEGERS, -4, 5}, 3},
-        {"order", false, true, false, ELEMENT_I64, {FILL_PERMUTATION, 0, 0}, 1},
-        {"state", false, true, true, ELEMENT_F32, {FILL_UNIFORM, -0.5, 1.5}, 2},
-        {"mask", false, true, false, ELEMENT_BOOL, {FILL_CONSTANT, 1, 0}, 0},
-        {"noise", false, true, false, ELEMENT_BF16, {FILL_NORMAL, 0, 1}, 1},
-        {"y", true, false, true, ELEMENT_F32, {0}, 2},
-        {"largest", false, false, true, ELEMENT_I64, {0}, 1},
-        {"sum", false, false, true, ELEMENT_F64, {0}, 0},
+        {"x", 'T', true, false, ELEMENT_F32, {FILL_INTEGERS, -4, 5}, 3},
+        {"order", '\0', true, false, ELEMENT_I64, {FILL_PERMUTATION, 0, 0}, 1},
+        {"state", '\0', true, true, ELEMENT_F32, {FILL_UNIFORM, -0.5, 1.5}, 2},
+        {"mask", '\0', true, false, ELEMENT_BOOL, {FILL_CONSTANT, 1, 0}, 0},
+        {"noise", '\0', true, false, ELEMENT_BF16, {FILL_NORMAL, 0, 1}, 2},
+        {"y", 'T', false, true, ELEMENT_F32, {0}, 2},
+        {"largest", '\0', false, true, ELEMENT_I64, {0}, 1},
+        {"sum", '\0', false, true, ELEMENT_F64, {0}, 0},
     };
     assert_int_equal(d->n_arrays, COUNT_OF(ARRAYS));
     for (size_t i = 0; i < d->n_arrays; i++) {
         const described_array_t *array = &d->arrays[i];
         assert_string_equal(array->name, ARRAYS[i].name);
-        assert_int_equal(array->of_case, ARRAYS[i].of_case);
+        assert_int_equal(array->letter, ARRAYS[i].letter);
         assert_int_equal(array->is_input, ARRAYS[i].is_input);
         assert_int_equal(array->is_output, ARRAYS[i].is_output);
         assert_int_equal(array->element, ARRAYS[i].element);
@@ -133,15 +140,13 @@ static void test_arrays(void **state) {
 /* By the case's dtype; an array of another type has the default bounds of that type. */
 static void test_tolerances(void **state) {
     const description_t *d = *state;
-    check_bounds(d->arrays[5].bounds[ELEMENT_F32], 1e-6, 0.5);
-    check_bounds(d->arrays[5].bounds[ELEMENT_F16], 2e-3, INFINITY);
-    check_bounds(d->arrays[5].bounds[ELEMENT_I32], 0, 0);
+    check_bounds(d->arrays[5].bounds[1], 1e-6, 0.5); /* f32 */
+    check_bounds(d->arrays[5].bounds[0], 2e-3, INFINITY);
+    check_bounds(d->arrays[5].bounds[2], 0, 0);
     for (size_t i = 0; i < d->dtypes.n; i++) {
-        element_t of_case;
-        assert_true(element_find(d->dtypes.items[i], &of_case));
-        check_bounds(d->arrays[2].bounds[of_case], INFINITY, 0.25);
-        check_bounds(d->arrays[6].bounds[of_case], 0, 0);
-        check_bounds(d->arrays[7].bounds[of_case], 1e-12, INFINITY);
+        check_bounds(d->arrays[2].bounds[i], INFINITY, 0.25);
+        check_bounds(d->arrays[6].bounds[i], 0, 0);
+        check_bounds(d->arrays[7].bounds[i], 1e-12, INFINITY);
     }
     check_bounds(description_bounds(ELEMENT_F32), 1e-5, INFINITY);
     check_bounds(description_bounds(ELEMENT_BF16), 1.6e-2, INFINITY);
@@ -153,10 +158,10 @@ static void test_values_and_shapes(void **state) {
     case_t spec = make_case("f16", 6, 100);
     described_values_t values;
     description_values(d, &spec, 132, &values);
-    assert_int_equal(values.scope.n, 4);
-    assert_int_equal(values.scope.itemsize, 2);
-    assert_string_equal(values.scope.names[3], "sm_count");
-    const int64_t expected[] = {6, 100, -1, 132}; /* shift: the default */
+    assert_int_equal(values.scope.n, 5);
+    assert_int_equal(values.scope.itemsizes['T' - 'A'], 2);
+    assert_string_equal(values.scope.names[4], "sm_count");
+    const int64_t expected[] = {6, 100, -1, 0, 132}; /* shift: the default */
     assert_memory_equal(values.scope.values, expected, sizeof expected);
 
     described_shape_t shape;
@@ -173,24 +178,42 @@ static void test_values_and_shapes(void **state) {
     case_free(&spec);
 }
 
+static void test_lists_of_arrays(void **state) {
+    case_t spec = make_case("f16", 6, 100);
+    int64_t layers[] = {5, 1, 2};
+    case_add_param(&spec, "layers", &(value_t){.kind = VALUE_INTS, .ints = layers, .n_ints = 3});
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t n, order[DESCRIBED_ARRAYS];
+    assert_ok(description_arrays(*state, &spec, shapes, &n, &err));
+    assert_int_equal(n, 10);
+    assert_string_equal(shapes[4].name, "noise_0");
+    assert_string_equal(shapes[6].name, "noise_2");
+    assert_int_equal(shapes[4].sizes[0], 5);
+    assert_int_equal(shapes[6].sizes[0], 2);
+    assert_int_equal(described_length(&shapes[3], n - 3), 1);
+    assert_int_equal(described_length(&shapes[4], n - 4), 3);
+    assert_false(described_starts(&shapes[5]));
+    described_order(shapes, n, order);
+    const size_t expected[] = {0, 1, 3, 4, 5, 6, 2, 7, 8, 9}; /* inputs, in place, outputs */
+    assert_memory_equal(order, expected, sizeof expected);
+    case_free(&spec);
+}
+
 static void test_shapes_that_fail(void **state) {
     const description_t *d = *state;
     described_shape_t shape;
-    error_t err = ERROR_INIT;
     case_t spec = make_case("f32", 64, -3);
-    assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "x: shape[1]: \"cols * 2\": -6, expected at least 1");
+    assert_fails(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED,
+                 "x: shape[1]: \"cols * 2\": -6, expected at least 1");
     case_free(&spec);
-    error_clear(&err);
     spec = make_case("f16", INT64_C(1) << 31, INT64_C(1) << 29); /* 3 * 2^61 elements */
-    assert_int_equal(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "x: shape: over 2^63 bytes");
+    assert_fails(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED,
+                 "x: shape: over 2^63 bytes");
     case_free(&spec);
-    error_clear(&err);
     spec = make_case("f16", (INT64_C(1) << 32) + 1, 1);
-    assert_int_equal(description_shape(d, 1, &spec, &shape, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "order: fill: a permutation of 4294967297, expected at most "
-                                  "4294967296 of i64");
+    assert_fails(description_shape(d, 1, &spec, &shape, &err), STATUS_FAILED,
+                 "order: fill: a permutation of 4294967297, expected at most "
+                 "4294967296 of i64");
     case_free(&spec);
 }
 
@@ -230,10 +253,11 @@ static void test_defaults(void **state) {
     assert_string_equal(d.summary, "");
     assert_string_equal(d.size_param, "n");
     assert_true(d.deterministic && !d.needs_deterministic);
+    assert_false(d.compares_whole);
     assert_null(d.where);
     assert_int_equal(d.n_arrays, 1);
     assert_true(d.arrays[0].is_input && d.arrays[0].is_output);
-    check_bounds(d.arrays[0].bounds[ELEMENT_F32], 1e-5, INFINITY);
+    check_bounds(d.arrays[0].bounds[0], 1e-5, INFINITY);
     case_t spec = {.dtype = (char[]){"f32"}};
     bool allowed = false;
     double bytes, flops;
@@ -249,6 +273,108 @@ static void test_defaults(void **state) {
     assert_string_equal(copy.name, "smallest");
     description_free(&copy);
     description_free(&d);
+}
+
+/* ---- dtypes with type letters ----------------------------------------------------------------- */
+
+/* The description of a linear layer, with other text in place of `before` if that is not NULL; and its dtype `name`. */
+static void load_linear(const char *before, const char *after, description_t *d) {
+    char *text = read_text(FIXTURES "operators/linear/workload.json"), *found = NULL;
+    json_t *json;
+    if (before != NULL) {
+        assert_non_null(found = strstr(text, before));
+        char *changed =
+            mem_format("%.*s%s%s", (int)(found - text), text, after, found + strlen(before));
+        free(text);
+        text = changed;
+    }
+    assert_ok(node_parse("linear.json", text, &json, &err));
+    assert_ok(description_parse("linear.json", json, d, &err));
+    json_decref(json);
+    free(text);
+}
+
+static void test_type_letters(void **state) {
+    description_t d;
+    load_linear(NULL, NULL, &d);
+    static const struct {
+        const char *dtype;
+        element_t t, w;
+        bool tf32;
+        const char *factors;
+        double rel_l2, bytes; /* of y, of sums; per (rows, inputs, outputs) = (1, 1, 1) */
+    } DTYPES[] = {{"f32", ELEMENT_F32, ELEMENT_F32, false, "f32", 1e-5, 20},
+                  {"tf32", ELEMENT_F32, ELEMENT_F32, true, "tf32", 2e-3, 20},
+                  {"mixed", ELEMENT_F16, ELEMENT_F32, false, "f16", 2e-3, 16}};
+    assert_int_equal(d.dtypes.n, COUNT_OF(DTYPES));
+    for (size_t i = 0; i < COUNT_OF(DTYPES); i++) {
+        case_t spec = {.dtype = mem_text(DTYPES[i].dtype)};
+        static const char *const SIZES[] = {"rows", "inputs", "outputs"};
+        for (size_t k = 0; k < COUNT_OF(SIZES); k++)
+            case_add_param(&spec, SIZES[k], &(value_t){.kind = VALUE_INT, .integer = 1});
+        double bytes, flops;
+        described_shape_t x, w;
+        assert_int_equal(description_dtype(&d, &spec), i);
+        assert_int_equal(description_element(&d, i), DTYPES[i].t);
+        assert_int_equal(description_element_of(&d, &d.arrays[1], i), DTYPES[i].w);
+        assert_ok(description_shape(&d, 0, &spec, &x, &err));
+        assert_ok(description_shape(&d, 1, &spec, &w, &err));
+        assert_int_equal(x.element, DTYPES[i].t);
+        assert_int_equal(w.element, DTYPES[i].w);
+        assert_int_equal(description_allows_tf32(&d, i), DTYPES[i].tf32);
+        assert_string_equal(description_factors(&d, i), DTYPES[i].factors);
+        for (size_t y = 3; y < 5; y++)
+            check_bounds(d.arrays[y].bounds[i], DTYPES[i].rel_l2, INFINITY);
+        assert_ok(description_cost(&d, &spec, &bytes, &flops, &err));
+        assert_true(bytes == DTYPES[i].bytes);
+        case_free(&spec);
+    }
+    description_free(&d);
+}
+
+/* Factors that have the type of the rate already are not rounded; what is rounded bounds every output. */
+static void test_default_tolerances_of_products(void **state) {
+    static const struct {
+        const char *dtype;
+        double y, sums;
+        const char *factors;
+    } CASES[] = {
+        {"\"mixed\": {\"T\": \"f16\", \"W\": \"f16\", \"math\": \"f16\"}", 2e-3, 2e-3, "f16"},
+        {"\"mixed\": {\"T\": \"f16\", \"W\": \"f32\"}", 2e-3, 1e-5, "f16"},
+        {"\"mixed\": {\"T\": \"f32\", \"W\": \"f16\", \"math\": \"fp32\"}", 1e-5, 2e-3, "f16"},
+        {"\"mixed\": {\"T\": \"f64\", \"W\": \"f64\", \"math\": \"bf16\"}", 1.6e-2, 1.6e-2, "bf16"},
+        {"\"mixed\": {\"T\": \"f64\", \"W\": \"f16\", \"math\": \"tf32\"}", 2e-3, 2e-3, "f16"},
+        {"\"mixed\": {\"T\": \"bf16\", \"W\": \"f64\", \"math\": \"f16\"}", 1.6e-2, 2e-3, "bf16"},
+    };
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        description_t d;
+        load_linear("\"mixed\": {\"T\": \"f16\", \"W\": \"f32\", \"math\": \"f16\"}",
+                    CASES[i].dtype, &d);
+        check_bounds(d.arrays[3].bounds[2], CASES[i].y, INFINITY);
+        check_bounds(d.arrays[4].bounds[2], CASES[i].sums, INFINITY);
+        assert_string_equal(description_factors(&d, 2), CASES[i].factors);
+        description_free(&d);
+    }
+}
+
+/* A list of element types, with the rates in "cost". */
+static void test_the_former_list(void **state) {
+    description_t d;
+    json_t *json =
+        json_pack("{si, ss, s{s{si}}, s[ss], s[{ss, s[s], ss}], s[{ss, s[s], ss}], s{ss, s{ss}}}",
+                  "schema", 1, "name", "old", "params", "n", "default", 8, "dtypes", "f32", "i32",
+                  "inputs", "name", "x", "shape", "n", "dtype", "i32", "outputs", "name", "y",
+                  "shape", "n", "dtype", "T", "cost", "flops", "n", "math", "f32", "fp32");
+    json_object_set_new(json_array_get(json_object_get(json, "inputs"), 0), "fill",
+                        json_string("ones"));
+    assert_ok(description_parse("old.json", json, &d, &err));
+    assert_string_equal(d.types[0].math, "fp32");
+    assert_null(d.types[1].math);
+    assert_int_equal(description_element(&d, 1), ELEMENT_I32);
+    assert_false(description_allows_tf32(&d, 0));
+    assert_null(description_factors(&d, 1));
+    description_free(&d);
+    json_decref(json);
 }
 
 /* ---- folders ---------------------------------------------------------------------------------- */
@@ -340,14 +466,12 @@ static void test_expressions_over_params(void **state) {
         {FILL_NORMAL, 0, 0.01}, {FILL_INTEGERS, -2, 33}, {FILL_CONSTANT, 33, 0}};
     static const double SCALARS[] = {0.1, 50};
     description_t d;
-    error_t err = ERROR_INIT;
     json_t *json = json_loads(TEXT, 0, NULL);
-    if (description_parse("n.json", json, &d, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(description_parse("n.json", json, &d, &err));
     case_t spec = make_case("f32", 4, 100);
     for (size_t i = 0; i < 3; i++) {
         described_shape_t shape;
-        assert_int_equal(description_shape(&d, i, &spec, &shape, &err), STATUS_OK);
+        assert_ok(description_shape(&d, i, &spec, &shape, &err));
         assert_int_equal(shape.n, i == 0 ? 400 : 1);
         assert_int_equal(shape.fill.kind, FILLS[i].kind);
         assert_true(shape.fill.low == FILLS[i].low);
@@ -355,17 +479,53 @@ static void test_expressions_over_params(void **state) {
     }
     for (size_t i = 0; i < 2; i++) {
         double value;
-        assert_int_equal(description_scalar(&d, i, &spec, &value, &err), STATUS_OK);
+        assert_ok(description_scalar(&d, i, &spec, &value, &err));
         assert_true(value == SCALARS[i]);
     }
     case_free(&spec);
     spec = make_case("f32", 4, 1000);
     described_shape_t shape;
-    assert_int_equal(description_shape(&d, 2, &spec, &shape, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "c: fill: found 333, expected a value of u8: 0…255");
+    assert_fails(description_shape(&d, 2, &spec, &shape, &err), STATUS_FAILED,
+                 "c: fill: found 333, expected a value of u8: 0…255");
     case_free(&spec);
     description_free(&d);
     json_decref(json);
+}
+
+/* What no run copies for a rung, no other contender copies either. */
+static void test_what_workers_are_told(void **state) {
+    static const char TEXT[] =
+        "{'schema': 1, 'name': 'told', 'params': {'n': {'default': 2048}, 'k': {'default': 3}},"
+        " 'dtypes': ['f32'], 'size': 'n', 'splits': true, 'inputs': ["
+        "{'name': 'x', 'shape': ['n', 'k'], 'dtype': 'T'}, {'name': 'u', 'shape': ['k'], 'dtype': "
+        "'T'},"
+        "{'name': 'w', 'shape': ['k'], 'dtype': 'T', 'weights': true},"
+        "{'name': 'r', 'shape': ['k'], 'dtype': 'T', 'resident': true}],"
+        " 'outputs': [{'name': 'y', 'shape': ['n'], 'dtype': 'T'}]}";
+    char *text = mem_text(TEXT);
+    for (char *c = text; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    description_t description;
+    json_t *json = json_loads(text, 0, NULL), *told;
+    const case_t spec = {.dtype = (char *)"f32"};
+    assert_ok(description_parse("told", json, &description, &err));
+    assert_ok(described_request(&description, &spec, &told, &err));
+    assert_string_equal(json_string_value(json_object_get(told, "splits")), "n");
+    text_list_t flags = {0};
+    size_t i;
+    const json_t *array;
+    json_array_foreach(json_object_get(told, "arrays"), i, array)
+        text_list_add_format(&flags, "%s%s%s", json_string_value(json_object_get(array, "name")),
+                             json_is_true(json_object_get(array, "stays")) ? " stays" : "",
+                             json_is_true(json_object_get(array, "cut")) ? " cut" : "");
+    char *found = text_list_join(&flags, ", ");
+    assert_string_equal(found, "x cut, u, w stays, r stays, y cut");
+    free(found);
+    text_list_free(&flags);
+    json_decref(told);
+    json_decref(json);
+    description_free(&description);
+    free(text);
 }
 
 static void test_missing_folder(void **state) {

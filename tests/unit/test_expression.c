@@ -3,13 +3,18 @@
 #include "checks.h"
 #include "expression/expression.h"
 
-static const char *const NAMES[] = {"rows", "cols", "zero", "least", "sm_count"};
-static const int64_t VALUES[] = {10, 3, 0, INT64_MIN, 132};
-static const scope_t SCOPE = {NAMES, VALUES, 5, 2};
+static const char *const NAMES[] = {"rows", "cols", "zero", "least", "sm_count", "layers"};
+static const int64_t VALUES[] = {10, 3, 0, INT64_MIN, 132, 0};
+static const int64_t LAYERS[] = {4, 5, 1};
+static const scope_list_t LISTS[] = {[5] = {LAYERS, 3}}, SOME_LIST[] = {[5] = {NULL, 1}};
+/* T and W */
+static const int64_t ITEMSIZES[ELEMENT_LETTERS] = {['T' - 'A'] = 2, ['W' - 'A'] = 4};
+static const scope_t SCOPE = {NAMES, VALUES, 6, ITEMSIZES, LISTS};
 
 static status_t evaluate(const char *text, int64_t *value, error_t *err) {
     expression_t *expression;
-    const scope_t names_only = {.names = NAMES, .n = SCOPE.n};
+    const scope_t names_only = {
+        .names = NAMES, .n = SCOPE.n, .itemsizes = ITEMSIZES, .lists = SOME_LIST};
     TRY(expression_parse(text, &names_only, &expression, err));
     assert_string_equal(expression_text(expression), text);
     status_t status = expression_value(expression, &SCOPE, value, err);
@@ -30,9 +35,7 @@ static void check_failure(const char *text, status_t status, const char *message
     error_t err = ERROR_INIT;
     int64_t value;
     assert_int_equal(evaluate(text, &value, &err), status);
-    char *whole = mem_format("\"%s\": %s", text, message);
-    assert_string_equal(err.text, whole);
-    free(whole);
+    assert_text(mem_format("\"%s\": %s", text, message), err.text);
 }
 
 static void test_values(void **state) {
@@ -107,6 +110,7 @@ static void test_values(void **state) {
         {"min(5, 4, 3, 4, 5)", 3},
         {"max ( 1, 2 , min(9, 8) )", 8},
         {"itemsize(T)", 2},
+        {"itemsize(W) + itemsize(T)", 6},
         {"itemsize( f64 ) * rows", 80},
         {"itemsize(bool)", 1},
         {"sm_count * 2", 264},
@@ -146,7 +150,7 @@ static void test_operations_that_fail(void **state) {
         check_failure(CASES[i][0], STATUS_FAILED, CASES[i][1]);
 }
 
-#define KNOWN "(known: rows, cols, zero, least, sm_count)"
+#define KNOWN "(known: rows, cols, zero, least, sm_count, layers)"
 #define START "expected a number, a name, \"-\" or \"(\""
 
 static void test_texts_that_are_refused(void **state) {
@@ -173,8 +177,9 @@ static void test_texts_that_are_refused(void **state) {
         {"1 + T", "character 5: unknown name \"T\" " KNOWN},
         {"rowss_and_columns", "character 1: unknown name \"rowss_and_columns\" " KNOWN},
         {"2 * ceildiv(1, 2)", "character 5: unknown function \"ceildiv\"; did you mean "
-                              "\"ceil_div\"? (known: itemsize, ceil_div, min, max)"},
-        {"rows(1)", "character 1: unknown function \"rows\" (known: itemsize, ceil_div, min, max)"},
+                              "\"ceil_div\"? (known: itemsize, len, sum, ceil_div, min, max)"},
+        {"rows(1)",
+         "character 1: unknown function \"rows\" (known: itemsize, len, sum, ceil_div, min, max)"},
         {"1 + min(1)", "character 5: found 1 argument of min, expected at least 2"},
         {"ceil_div(1)", "character 1: found 1 argument of ceil_div, expected 2"},
         {"ceil_div(1, 2, 3)", "character 1: found 3 arguments of ceil_div, expected 2"},
@@ -183,7 +188,7 @@ static void test_texts_that_are_refused(void **state) {
         {"itemsize()", "character 10: found \")\", expected a dtype"},
         {"itemsize(T, T)", "character 11: found \",\", expected \")\""},
         {"itemsize(f23)", "character 10: unknown dtype \"f23\"; did you mean \"f32\"? "
-                          "(known: T, f32, f16, bf16, f64, i32, i64, u8, bool, i8, e4m3, e5m2)"},
+                          "(known: T, W, f32, f16, bf16, f64, i32, i64, u8, bool, i8, e4m3, e5m2)"},
         {"rows\n+ 1", "character 5: found \"\n\", expected an operator or the end"},
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++)
@@ -211,12 +216,10 @@ static void test_nesting(void **state) {
     for (size_t i = 0; i < COUNT_OF(BRACKETS); i++) {
         char *deepest = nested(31, BRACKETS[i][0], "3", BRACKETS[i][1]);
         char *deeper = nested(32, BRACKETS[i][0], "3", BRACKETS[i][1]);
-        error_t err = ERROR_INIT;
         int64_t value;
-        if (evaluate(deepest, &value, &err) != STATUS_OK)
-            fail_msg("%s", err.text);
-        assert_int_equal(evaluate(deeper, &value, &err), STATUS_USAGE);
-        assert_non_null(strstr(err.text, "nested over 32 levels deep"));
+        assert_ok(evaluate(deepest, &value, &err));
+        assert_fails_with(evaluate(deeper, &value, &err), STATUS_USAGE,
+                          "nested over 32 levels deep");
         free(deepest);
         free(deeper);
     }
@@ -227,10 +230,9 @@ static void test_long_texts(void **state) {
     assert_int_equal(strlen(sum), EXPRESSION_LONGEST);
     check_value(sum, 510);
     char *longer = mem_format("%s ", sum);
-    error_t err = ERROR_INIT;
     int64_t value;
-    assert_int_equal(evaluate(longer, &value, &err), STATUS_USAGE);
-    assert_string_equal(err.text, "found an expression of 1001 bytes, expected at most 1000");
+    assert_fails(evaluate(longer, &value, &err), STATUS_USAGE,
+                 "found an expression of 1001 bytes, expected at most 1000");
     free(longer);
     free(sum);
     expression_free(NULL);
@@ -248,6 +250,34 @@ static void test_a_longer_scope(void **state) {
     expression_free(expression);
     assert_int_equal(expression_parse("sm_count", &fewer, &expression, &err), STATUS_USAGE);
     assert_null(expression);
+}
+
+static void test_lists(void **state) {
+    check_value("layers[0]", 4);
+    check_value("layers[len(layers) - 1] + 2", 3);
+    check_value("layers[layers[2]] * len( layers )", 15);
+    check_value("sum(len(layers) - 1, layers[i + 1] * (layers[i] + 1))", 31);
+    check_value("2 * sum(cols, i) - sum(0, 1 / 0) - 1", 5);
+    check_value("rows + sum(2, i > 0 && layers[i] == 5)", 11);
+    check_failure("layers[3]", STATUS_FAILED, "layers[3]: expected an index from 0 to 2");
+    check_failure("layers[zero - 1]", STATUS_FAILED, "layers[-1]: expected an index from 0 to 2");
+    check_failure("sum(1025, i)", STATUS_FAILED, "a sum of 1025 terms: expected 0 to 1024");
+    check_failure("sum(2, 2 ** 62)", STATUS_FAILED,
+                  "4611686018427387904 + 4611686018427387904: over 64 bits");
+    check_failure("layers + 1", STATUS_USAGE,
+                  "character 1: found the list layers, expected layers[…] or len(layers)");
+    check_failure("rows[0]", STATUS_USAGE,
+                  "character 5: found \"[\", expected an operator or the end");
+    check_failure("layers[0", STATUS_USAGE,
+                  "character 9: found the end, expected an operator or \"]\"");
+    check_failure("len(rows)", STATUS_USAGE,
+                  "character 5: found \"rows\", expected the name of a list");
+    check_failure("sum(2, sum(2, i))", STATUS_USAGE, "character 8: a sum within a sum");
+    check_failure("sum(2)", STATUS_USAGE,
+                  "character 6: found \")\", expected an operator or \",\"");
+    check_failure("sum(2, i) + i", STATUS_USAGE,
+                  "character 13: unknown name \"i\" (known: rows, cols, zero, least, sm_count, "
+                  "layers)");
 }
 
 /* In float64, for scalars and fills. */
@@ -274,6 +304,8 @@ static void test_reals(void **state) {
         {"1 / 2 && 1 / 4", 1},
         {"0 * -1 || zero", 0},
         {"zero == 0 || 1 / zero", 1},
+        {"layers[4 / 2] / layers[0]", 0.25},
+        {"sum(len(layers), 1 / layers[i])", 1.45},
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         error_t err = ERROR_INIT;
@@ -292,6 +324,7 @@ static void test_reals_that_fail(void **state) {
     static const char *const CASES[][2] = {
         {"1 / zero", "1 / 0: division by zero"},
         {"ceil_div(rows / 4, zero)", "ceil_div(2.5, 0): division by zero"},
+        {"layers[1 / 2]", "layers[0.5]: expected an index from 0 to 2"},
         {"10 ** 400", "10 ** 400: no finite number"},
         {"(-1) ** (1 / 2)", "-1 ** 0.5: no finite number"},
     };
@@ -301,9 +334,7 @@ static void test_reals_that_fail(void **state) {
         double value;
         assert_int_equal(expression_parse(CASES[i][0], &SCOPE, &expression, &err), STATUS_OK);
         assert_int_equal(expression_real(expression, &SCOPE, &value, &err), STATUS_FAILED);
-        char *whole = mem_format("\"%s\": %s", CASES[i][0], CASES[i][1]);
-        assert_string_equal(err.text, whole);
-        free(whole);
+        assert_text(mem_format("\"%s\": %s", CASES[i][0], CASES[i][1]), err.text);
         expression_free(expression);
     }
 }

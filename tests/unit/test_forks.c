@@ -141,14 +141,10 @@ static void a_fork_has_only_its_own_files(void **state) {
 
 static void it_ends_as_others_do(void **state) {
     worker_link_t *link = make_link(*state, NONE, "pytorch");
-    error_t err = ERROR_INIT;
     json_t *answer;
     start(link);
-    assert_int_equal(
-        worker_link_ask(link, json_pack("{s:s}", "op", "open"), PATIENCE_S, &answer, &err),
-        STATUS_FAILED);
-    assert_string_equal(err.text, "worker told died (signal 11 (Segmentation fault))");
-    error_clear(&err);
+    assert_fails(worker_link_ask(link, json_pack("{s:s}", "op", "open"), PATIENCE_S, &answer, &err),
+                 STATUS_FAILED, "worker told died (signal 11 (Segmentation fault))");
     start(link);
     assert_forked(link, true);
     assert_string_equal(told(link, "tag"), "told 2");

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,11 +97,10 @@ static void a_failed_write_leaves_nothing(void **state) {
 
 static void a_pipe_is_never_replaced(void **state) {
     char *fifo = fs_join(*state, "fifo");
-    error_t err = ERROR_INIT;
     struct stat info;
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    assert_int_equal(fs_write_atomic(fifo, "new", 3, &err), STATUS_USAGE);
-    assert_non_null(strstr(err.text, "fifo: a pipe or device"));
+    assert_fails_with(fs_write_atomic(fifo, "new", 3, &err), STATUS_USAGE,
+                      "fifo: a pipe or device");
     assert_int_equal(lstat(fifo, &info), 0);
     assert_true(S_ISFIFO(info.st_mode));
     assert_int_equal(count_entries(*state), 1);
@@ -118,21 +118,19 @@ static char *read_raw(const char *path, size_t *size) {
 }
 
 static void a_new_file_replaces_none(void **state) {
-    error_t err = ERROR_INIT;
     bool exists;
     char *path = fs_join(*state, "new");
     const size_t n = count_entries(*state);
-    assert_int_equal(fs_write_new(path, "first", 5, &exists, &err), STATUS_OK);
+    assert_ok(fs_write_new(path, "first", 5, &exists, &err));
     assert_false(exists);
-    assert_int_equal(fs_write_new(path, "again", 5, &exists, &err), STATUS_OK);
+    assert_ok(fs_write_new(path, "again", 5, &exists, &err));
     assert_true(exists);
     assert_content(path, "first", 5);
     assert_int_equal(count_entries(*state), n + 1); /* no temporary files */
     assert_int_equal(unlink(path), 0);
     free(path);
     path = fs_join(*state, "no/such/folder");
-    assert_int_equal(fs_write_new(path, "x", 1, &exists, &err), STATUS_USAGE);
-    assert_non_null(strstr(err.text, path));
+    assert_fails_with(fs_write_new(path, "x", 1, &exists, &err), STATUS_USAGE, path);
     free(path);
 }
 
@@ -201,9 +199,7 @@ static void folders(void **state) {
     assert_true(fs_exists(file) && !fs_is_folder(file));
     text_list_t names = {0};
     assert_int_equal(fs_list(deep, ".json", &names, &err), STATUS_OK);
-    char *joined = text_list_join(&names, " ");
-    assert_string_equal(joined, "a.json z.json");
-    free(joined);
+    assert_text(text_list_join(&names, " "), "a.json z.json");
     text_list_free(&names);
     assert_int_equal(count_entries(deep), 3);
 
@@ -288,9 +284,7 @@ static void programs_are_found_on_the_path(void **state) {
     const char *const found[] = {tool, other};
     const char *const asked[] = {"tool", "other"};
     for (size_t i = 0; i < 2; i++) {
-        char *program = fs_find_program(asked[i]);
-        assert_string_equal(program, found[i]);
-        free(program);
+        assert_text(fs_find_program(asked[i]), found[i]);
     }
     assert_null(fs_find_program("no_such_tool"));
     assert_null(fs_find_program(plain));
@@ -385,9 +379,7 @@ static void temporary_folders_follow_tmpdir(void **state) {
 }
 
 static void refuses_to_remove(const char *path) {
-    error_t err = ERROR_INIT;
-    assert_int_equal(fs_remove_tree(path, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.text, "bench did not make it"));
+    assert_fails_with(fs_remove_tree(path, &err), STATUS_FAILED, "bench did not make it");
 }
 
 static void only_what_bench_made_is_removed(void **state) {
@@ -452,9 +444,7 @@ static void file_names(void **state) {
     static const char *const odd[] = {"",        ".",     "..",   "-x",       ".gcc", "my run",
                                       "run (2)", "t%w o", "a..b", "\xc3\xa4", "a$b"};
     for (size_t i = 0; i < COUNT_OF(same); i++) {
-        char *name = fs_file_name(same[i]);
-        assert_string_equal(name, same[i]);
-        free(name);
+        assert_text(fs_file_name(same[i]), same[i]);
     }
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
         char *name = fs_file_name(odd[i]);
@@ -462,9 +452,7 @@ static void file_names(void **state) {
             fail_msg("\"%s\" became \"%s\"", odd[i], name);
         free(name);
     }
-    char *slashes = fs_file_name("mlp/cuda/batch=1");
-    assert_string_equal(slashes, "mlp_cuda_batch=1");
-    free(slashes);
+    assert_text(fs_file_name("mlp/cuda/batch=1"), "mlp_cuda_batch=1");
     char *one = fs_file_name("my run"), *other = fs_file_name("my\trun");
     assert_string_not_equal(one, other);
     free(one);
@@ -474,12 +462,86 @@ static void file_names(void **state) {
 /* ---- io/fs: what killed processes left half-written is cleared away, and nothing else. */
 
 /* A child that has ended and is reaped had a number that nobody has now. */
+/* ---- files that others read ------------------------------------------------------------------- */
+
+static void a_new_file_is_filled_in_memory(void **state) {
+    error_t err = ERROR_INIT;
+    char *path = fs_join(*state, "mapped"), *copy = fs_join(*state, "copy");
+    char *values;
+    /* As a gzip file begins: a copy is of the bytes. */
+    const unsigned char content[] = {0x1f, 0x8b, 8, 0, 1};
+    assert_int_equal(fs_map_new(path, sizeof content, (void **)&values, &err), STATUS_OK);
+    memcpy(values, content, sizeof content);
+    munmap(values, sizeof content);
+    assert_int_equal(fs_copy_new(path, copy, &err), STATUS_OK);
+    FILE *file = fopen(copy, "rb");
+    unsigned char found[sizeof content + 1];
+    assert_int_equal(fread(found, 1, sizeof found, file), sizeof content);
+    fclose(file);
+    assert_memory_equal(found, content, sizeof content);
+    assert_int_equal(fs_map_new(path, 1, (void **)&values, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "mapped: cannot create: File exists"));
+    assert_null(values);
+    error_clear(&err);
+    assert_int_equal(fs_remove_file(path, &err), STATUS_OK);
+    assert_int_equal(fs_map_new(path, 0, (void **)&values, &err), STATUS_OK);
+    assert_null(values);
+    free(path);
+    free(copy);
+}
+
+static void without_space_it_says_how_much(void **state) {
+    error_t err = ERROR_INIT;
+    char *path = fs_join(*state, "huge");
+    void *values;
+    assert_int_equal(fs_map_new(path, (size_t)1 << 50, &values, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "huge: needs 1.13 PB: "));
+    assert_false(fs_exists(path));
+    error_clear(&err);
+    free(path);
+}
+
+static void small_files_are_in_memory(void **state) {
+    (void)state;
+    char *folder;
+    if (access("/dev/shm", W_OK) != 0)
+        skip();
+    assert_ok(fs_temporary_folder_for(1, &folder, &err));
+    assert_true(text_starts(folder, "/dev/shm/bench-"));
+    fs_remove_temporary(&folder);
+    assert_ok(fs_temporary_folder_for((size_t)1 << 60, &folder, &err));
+    assert_false(text_starts(folder, "/dev/shm/"));
+    fs_remove_temporary(&folder);
+}
+
 static long dead_pid(void) {
     pid_t child = fork();
     if (child == 0)
         _exit(0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     return child;
+}
+
+static void folders_in_memory_of_a_dead_process_go(void **state) {
+    error_t err = ERROR_INIT;
+    (void)state;
+    int ends[2];
+    char path[PATH_MAX] = "";
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        char *folder;
+        if (fs_temporary_folder_for(1, &folder, &err) == STATUS_OK)
+            fs_write_all(ends[1], folder, strlen(folder));
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(read(ends[0], path, sizeof path - 1) > 0);
+    assert_true(fs_is_folder(path));
+    fs_remove_dead_folders();
+    assert_false(fs_exists(path));
+    close(ends[0]);
+    close(ends[1]);
 }
 
 static void orphans_are_removed_and_nothing_else(void **state) {

@@ -109,17 +109,6 @@ static void test_tables(void **state) {
     }
 }
 
-static void test_weights(void **state) {
-    char *host = read_text("bench/engine/launch.h");
-    char *device = read_text("kernels/common/launch.cuh");
-    text_list_t host_names = block(host, "enum {", ',');
-    text_list_t device_names = block(device, "enum weights_as", ',');
-    assert_true(host_names.n > 0);
-    check_same(&host_names, &device_names);
-    free(host);
-    free(device);
-}
-
 /* ---- Who changes the cores or the priority of another process. */
 
 static pid_t start_waiting(void) {

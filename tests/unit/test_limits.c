@@ -3,6 +3,7 @@
 #include "limits/limits.h"
 #include "made_case.h"
 #include "timed_result.h"
+#include "workloads/described/described.h"
 
 /* Round figures near those of a data-centre GPU: 4 TB/s, 10 TB/s, 50 MB, 50 TFLOP/s in
  * float32, 1000 in float16 by tensor cores, 1 µs. */
@@ -183,9 +184,7 @@ static void test_judged_again(void **state) {
     limit_set_again(&result, workload_find("mlp_infer"), &rates);
     assert_limit(&result, "launch", 450, 0.5, "kernel_graph");
     assert_int_equal(result.flags.n, 1);
-    char *left = flag_text(&result.flags.items[0]);
-    assert_string_equal(left, other);
-    free(left);
+    assert_text(flag_text(&result.flags.items[0]), other);
     limit_set_again(&result, workload_find("mlp_infer"), &RATES);
     assert_limit(&result, "launch", 1000, 1000.0 / 900, "kernel_graph");
     assert_int_equal(result.flags.n, 2);
@@ -323,6 +322,30 @@ static void test_least_time(void **state) {
         assert_int_equal(result.flags.n, 1);
         assert_int_equal(result.flags.items[0].kind, FLAG_OVER_LIMIT);
         assert_string_equal(result.flags.items[0].word, row->bound);
+        assert_true(fabs(result.flags.items[0].values[0] / 1.06 - 1) < 1e-9);
+        result_free(&result);
+    }
+}
+
+/* The dtypes of a description have any names: what counts is the least precise factor that they allow. */
+static void test_least_time_of_type_letters(void **state) {
+    static const struct {
+        const char *dtype;
+        double flops_per_s;
+    } ROWS[] = {{"f32", 500e12}, {"tf32", 500e12}, {"mixed", 1000e12}};
+    const description_t *added;
+    assert_ok(described_add("tests/fixtures/operators/linear", NULL, &added, &err));
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
+        const double least_ns = 2.0 * 4096 * 8192 * 8192 / ROWS[i].flops_per_s * 1e9;
+        case_result_t result = make_result("linear", "cuda", 4096,
+                                           (timed_t[]){{"kernel_graph", least_ns / 1.06}, {0}});
+        for (size_t p = 1; p < result.spec.n_params; p++)
+            result.spec.params[p].value.integer = 8192;
+        set_text(&result.spec.dtype, ROWS[i].dtype);
+        limit_set(&result, workload_find("linear"), &RATES);
+        plausibility_check(&result, &RATES);
+        assert_int_equal(result.flags.n, 1);
+        assert_string_equal(result.flags.items[0].word, "arithmetic");
         assert_true(fabs(result.flags.items[0].values[0] / 1.06 - 1) < 1e-9);
         result_free(&result);
     }

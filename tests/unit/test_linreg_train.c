@@ -88,21 +88,6 @@ static void test_ref_is_the_known_training(void **state) {
         check_training("ref", known, 1e-13);
 }
 
-static double tolerance_of(int64_t points) {
-    const training_t training = {points, 1, 0.01};
-    case_t spec = make_case("omp", &training);
-    double tolerance = workload_find("linreg_train")->tolerance(&spec);
-    case_free(&spec);
-    return tolerance;
-}
-
-static void test_omp_is_the_known_training(void **state) {
-    size_t i;
-    json_t *known;
-    json_array_foreach(json_object_get(*state, "trainings"), i, known) check_training(
-        "omp", known, tolerance_of(json_integer_value(json_object_get(known, "points"))));
-}
-
 /* Around the block of 1024, where threads start, more threads than full shares, and with fewer. */
 static void test_omp_is_the_oracle(void **state) {
     static const int64_t POINTS[] = {1279, 1280, 1282, 20480, 20482, 41000, 123457, 500003};
@@ -163,15 +148,6 @@ static void test_divergence_is_told(void **state) {
     }
 }
 
-static void test_unknown_variant(void **state) {
-    session_t session = {.spec = make_case("avx", &(training_t){10, 1, 0.01})};
-    const open_request_t request = {.spec = &session.spec, .seed = SEED};
-    error_t err = ERROR_INIT;
-    assert_int_equal(linreg_train_cpu.open(&session, &request, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "no variant \"avx\" (known: ref, omp)");
-    case_free(&session.spec);
-}
-
 /* One epoch is one operation, too. */
 static void check_phases(const char *variant, int64_t epochs, size_t n) {
     static const char *const PHASES[] = {"train", "total", "residual", "host_to_host", "fused"};
@@ -230,13 +206,9 @@ static void test_cost_and_constants(void **state) {
     assert_near(cost.device_bytes, 8 * 5e6, 0);
     assert_near(cost.flops, 4e6 * (6 * 200 + 2 * 20), 0);
     assert_near(workload->tolerance(&spec), 5e-6, 0);
-    text_list_t defines = {0};
-    workload->constants(&spec, &defines);
-    char *text = text_list_join(&defines, " ");
-    assert_string_equal(text, "POINTS=5000000 N_TRAIN=4000000 N_TEST=1000000 EPOCHS=200 "
-                              "LOSS_EVERY=10 RATE=0.01");
-    free(text);
-    text_list_free(&defines);
+    check_constants("linreg_train", &spec,
+                    "POINTS=5000000 N_TRAIN=4000000 N_TEST=1000000 EPOCHS=200 "
+                    "LOSS_EVERY=10 RATE=0.01");
     case_free(&spec);
 }
 

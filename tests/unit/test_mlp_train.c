@@ -66,9 +66,7 @@ static void test_ranges(void **state) {
         const status_t status = workload_check(workload_find("mlp_train"), &spec, &err);
         assert_int_equal(status, CASES[i].key == NULL ? STATUS_OK : STATUS_FAILED);
         if (CASES[i].key != NULL) {
-            char *told = mem_format("\"params.%s\" is out of range", CASES[i].key);
-            assert_string_equal(err.text, told);
-            free(told);
+            assert_text(mem_format("\"params.%s\" is out of range", CASES[i].key), err.text);
         }
         case_free(&spec);
     }
@@ -84,33 +82,12 @@ static void test_cost_and_constants(void **state) {
     assert_near(cost.flops, 60000 * (6 * elements - 2 * 784 * 784), 0);
     assert_near(cost.working_set_bytes, 4 * elements, 0);
     assert_near(workload->tolerance(&spec), 1e-4, 0);
-    text_list_t defines = {0};
-    workload->constants(&spec, &defines);
-    char *text = text_list_join(&defines, " ");
-    assert_string_equal(text, "WIDTH=784 DEPTH=4 BATCH=64 DTYPE_TF32=0");
-    free(text);
-    text_list_free(&defines);
+    check_constants("mlp_train", &spec, "WIDTH=784 DEPTH=4 BATCH=64 DTYPE_TF32=0");
     case_free(&spec);
     spec = mlp_case("ref", &TINY, "tf32");
     assert_near(workload->tolerance(&spec), 5e-2, 0);
-    workload->constants(&spec, &defines);
-    text = text_list_join(&defines, " ");
-    assert_string_equal(text, "WIDTH=8 DEPTH=3 BATCH=20000 DTYPE_TF32=1");
-    free(text);
-    text_list_free(&defines);
+    check_constants("mlp_train", &spec, "WIDTH=8 DEPTH=3 BATCH=20000 DTYPE_TF32=1");
     case_free(&spec);
-}
-
-static void test_allocators_are_those_there_are(void **state) {
-    const technique_spec_t *technique = &workload_find("mlp_train")->techniques[0];
-    assert_string_equal(technique->name, "allocator");
-    for (size_t i = 0; i < 5; i++) {
-        static const char *const CHOICES[] = {"caching", "malloc", "async", "arena", NULL};
-        if (CHOICES[i] == NULL)
-            assert_null(technique->choices[i]);
-        else
-            assert_string_equal(technique->choices[i], CHOICES[i]);
-    }
 }
 
 /* ---- shape and data -------------------------------------------------------------------------- */
@@ -262,21 +239,6 @@ static void test_known_trainings(void **state) {
         check_training(known, "ref", 1e-6);
         check_training(known, "omp", 1e-5);
     }
-}
-
-static void test_one_run_fills_every_phase(void **state) {
-    static const char *const PHASES[] = {"train", "validate", "total", "residual", "step"};
-    session_t session;
-    open_session(&session, "omp", &(mlp_t){2, 2, 20000, 1, 0.1, 1});
-    assert_ok(session.probes[0].run(&session, &session.recorder, &err));
-    assert_int_equal(session.recorder.n_phases, 5);
-    for (size_t i = 0; i < 5; i++) {
-        assert_string_equal(session.recorder.phases[i].name, PHASES[i]);
-        assert_int_equal(session.recorder.phases[i].n, 1);
-    }
-    const double train_ns = session.recorder.phases[0].ns[0];
-    assert_near(session.recorder.phases[4].ns[0], train_ns / 3, 0.05);
-    close_session(&session);
 }
 
 static void test_what_is_not_run(void **state) {

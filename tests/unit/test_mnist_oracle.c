@@ -95,11 +95,9 @@ static void test_data_is_shared(void **state) {
 }
 
 static void test_room_is_told(void **state) {
-    error_t err = ERROR_INIT;
     case_t spec = make_case("ref", &SMALL);
-    assert_int_equal(mnist_data_room(&spec, 0, &err), STATUS_OK);
-    assert_int_equal(mnist_data_room(&spec, 1e18, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.text, "of host memory"));
+    assert_ok(mnist_data_room(&spec, 0, &err));
+    assert_fails_with(mnist_data_room(&spec, 1e18, &err), STATUS_FAILED, "of host memory");
     case_free(&spec);
 }
 
@@ -261,24 +259,17 @@ static void test_cost_and_constants(void **state) {
     assert_near(cost.flops, 200.0 * 32 * (6 * elements - 2 * 784 * 128), 0);
     assert_near(cost.working_set_bytes, 2 * elements, 0);
     assert_near(cost.device_bytes, 2 * elements + 60000 * (2 * 784 + 1) + 4 * 32 * 5000, 0);
-    text_list_t defines = {0};
     case_free(&spec);
     spec = (case_t){.engine = mem_text("cuda"), .variant = mem_text("01_library")};
     case_add_technique(&spec, "accumulate", "f16");
     workload_complete(workload, &spec);
-    workload->constants(&spec, &defines);
-    char *text = text_list_join(&defines, " ");
-    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=1 DTYPE_MIXED=0 ACCUMULATE_F16=1");
-    free(text);
-    text_list_free(&defines);
+    check_constants("mnist_train", &spec,
+                    "HIDDEN=128 BATCH=32 DTYPE_F16=1 DTYPE_MIXED=0 ACCUMULATE_F16=1");
     case_free(&spec);
     spec = make_case("omp", &(training_t){128, 32, 10, 0.003, "f32"});
     assert_near(workload->cost(&spec).bytes, 10 * 3 * 4 * elements, 0);
-    workload->constants(&spec, &defines);
-    text = text_list_join(&defines, " ");
-    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=0 DTYPE_MIXED=0 ACCUMULATE_F16=0");
-    free(text);
-    text_list_free(&defines);
+    check_constants("mnist_train", &spec,
+                    "HIDDEN=128 BATCH=32 DTYPE_F16=0 DTYPE_MIXED=0 ACCUMULATE_F16=0");
     case_free(&spec);
     spec = make_case("ref", &(training_t){128, 32, 10, 0.003, "mixed"});
     cost = workload->cost(&spec);
@@ -286,11 +277,8 @@ static void test_cost_and_constants(void **state) {
     assert_near(cost.working_set_bytes, 4 * elements, 0);
     assert_near(cost.device_bytes, 4 * elements + 60000 * (2 * 784 + 1) + 4 * 32 * 10, 0);
     assert_string_equal(workload->arithmetic(&spec), "f16");
-    workload->constants(&spec, &defines);
-    text = text_list_join(&defines, " ");
-    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=0 DTYPE_MIXED=1 ACCUMULATE_F16=0");
-    free(text);
-    text_list_free(&defines);
+    check_constants("mnist_train", &spec,
+                    "HIDDEN=128 BATCH=32 DTYPE_F16=0 DTYPE_MIXED=1 ACCUMULATE_F16=0");
     case_free(&spec);
 }
 
@@ -299,17 +287,14 @@ static void test_batch_divides_the_images(void **state) {
     static const int64_t GOOD[] = {1, 2, 32, 96, 3750, 4000}, BAD[] = {7, 64, 128, 4096};
     for (size_t i = 0; i < COUNT_OF(GOOD); i++) {
         case_t spec = make_case("ref", &(training_t){8, GOOD[i], 1, 0.1, "f32"});
-        error_t err = ERROR_INIT;
-        assert_int_equal(workload_check(workload, &spec, &err), STATUS_OK);
+        assert_ok(workload_check(workload, &spec, &err));
         case_free(&spec);
     }
     for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         case_t spec = make_case("ref", &(training_t){8, BAD[i], 1, 0.1, "f32"});
-        error_t err = ERROR_INIT;
         char *told =
             mem_format("batch %lld does not divide the 60000 training images", (long long)BAD[i]);
-        assert_int_equal(workload_check(workload, &spec, &err), STATUS_USAGE);
-        assert_string_equal(err.text, told);
+        assert_fails(workload_check(workload, &spec, &err), STATUS_USAGE, told);
         free(told);
         case_free(&spec);
     }

@@ -1,5 +1,4 @@
-/* Inputs of operators by known values and by what fill.h says; tests/cli/test_operator_fill.py compares all of them
- * with NumPy's. */
+/* Inputs of operators by known values and by what fill.h says. */
 #include "base/half.h"
 #include "base/rng.h"
 #include "checks.h"
@@ -7,7 +6,7 @@
 
 enum { SEED = 42, INPUT = 3 };
 
-/* The Python test has the same numbers. */
+/* So the quantile is right to the last bit (tests/cli/test_operator_fill.py). */
 static void normals_to_the_bit(void **state) {
     static const struct {
         uint32_t word;

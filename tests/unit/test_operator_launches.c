@@ -1,6 +1,7 @@
 /* How rungs of operators are launched: host and device share the tables by layout alone, and what may be launched where. */
 #include "checks.h"
 #include "read_text.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/described/launches.h"
 
 /* What is between `opening` and '}', without comments and blanks. */
@@ -40,10 +41,8 @@ static void compare_structs(const char *host_path, const char *device_path, cons
     static const char HOSTS[] = "uint32_t", DEVICES[] = "unsigned";
     char *opening = mem_format("struct %s {", name), *host = fields(host_path, opening),
          *device = without_templates(fields(device_path, opening));
-    size_t n = 0;
-    for (char *at = host; (at = strstr(at, HOSTS)) != NULL; n++)
+    for (char *at = host; (at = strstr(at, HOSTS)) != NULL;)
         memcpy(at, DEVICES, strlen(HOSTS));
-    assert_true(n > 0);
     assert_string_equal(host, device);
     free(opening);
     free(host);
@@ -55,6 +54,8 @@ static void test_tables_of_host_and_device(void **state) {
                     "described_launch");
     compare_structs("bench/workloads/described/tensor_maps.h", "kernels/common/tensor_maps.cuh",
                     "described_tensor_map");
+    compare_structs("bench/workloads/described/temporaries.h", "kernels/common/workload.cuh",
+                    "described_temporary");
     char *header = read_text("kernels/common/workload.cuh"),
          *size = mem_format("workspace_bytes[%d]", WORKSPACE_TEXT);
     assert_non_null(strstr(header, size));
@@ -66,8 +67,10 @@ static void test_tables_of_host_and_device(void **state) {
 
 static described_values_t *values_of(int64_t n) {
     static described_values_t values;
+    static const int64_t ITEMSIZES[ELEMENT_LETTERS] = {['T' - 'A'] = 4};
     values = (described_values_t){.params = {n, 132}, .names = {"n", "sm_count"}};
-    values.scope = (scope_t){.names = values.names, .values = values.params, .n = 2, .itemsize = 4};
+    values.scope =
+        (scope_t){.names = values.names, .values = values.params, .n = 2, .itemsizes = ITEMSIZES};
     return &values;
 }
 
@@ -79,8 +82,11 @@ static void test_sizes(void **state) {
                                        .cluster = {"2"}};
     launch_size_t size;
     assert_ok(launches_size(&launch, values_of(1000), 90, &size, &err));
-    const launch_size_t expected = {
-        .grid = {250, 132, 1}, .threads = {64, 7, 1}, .shared = 4000, .cluster = {2, 1, 1}};
+    const launch_size_t expected = {.grid = {250, 132, 1},
+                                    .threads = {64, 7, 1},
+                                    .shared = 4000,
+                                    .cluster = {2, 1, 1},
+                                    .every = 1};
     assert_memory_equal(&size, &expected, sizeof size);
 }
 
@@ -108,6 +114,8 @@ static const refused_t REFUSED[] = {
     {{.grid = {"32", "2"}, .cluster = {"16", "2"}},
      90,
      "32 blocks per cluster, at most 16 are possible"},
+    {{.every = "n - 5"}, 90, "every: \"n - 5\" is 0, expected 1 to 1000000"},
+    {{.index = "n - 5"}, 90, "index: \"n - 5\" is 0, expected 1 to 1000000"},
 };
 
 static void test_sizes_that_are_not_possible(void **state) {
@@ -118,24 +126,57 @@ static void test_sizes_that_are_not_possible(void **state) {
         strcpy(launch.entry, "k");
         assert_int_equal(launches_size(&launch, values_of(5), REFUSED[i].arch, &size, &err),
                          STATUS_FAILED);
-        char *expected = mem_format("kernel \"k\": %s", REFUSED[i].message);
-        assert_string_equal(err.text, expected);
-        free(expected);
+        assert_text(mem_format("kernel \"k\": %s", REFUSED[i].message), err.text);
     }
 }
 
 static void test_workspace(void **state) {
     launches_t launches = {.workspace = ""};
     size_t bytes = 1;
-    error_t err = ERROR_INIT;
-    assert_int_equal(launches_workspace(&launches, values_of(5), &bytes, &err), STATUS_OK);
+    assert_ok(launches_workspace(&launches, values_of(5), &bytes, &err));
     assert_int_equal(bytes, 0);
     strcpy(launches.workspace, "8 * sm_count");
-    assert_int_equal(launches_workspace(&launches, values_of(5), &bytes, &err), STATUS_OK);
+    assert_ok(launches_workspace(&launches, values_of(5), &bytes, &err));
     assert_int_equal(bytes, 1056);
     strcpy(launches.workspace, "n - 6");
-    assert_int_equal(launches_workspace(&launches, values_of(5), &bytes, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "WORKSPACE: \"n - 6\" is -1 bytes");
+    assert_fails(launches_workspace(&launches, values_of(5), &bytes, &err), STATUS_FAILED,
+                 "WORKSPACE: \"n - 6\" is -1 bytes");
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static void test_order_of_a_training(void **state) {
+    const launch_size_t sizes[] = {{.every = 2}, {.every = 1, .repeat = 2}, {.every = 3}};
+    /* step, launch, index */
+    static const int EXPECTED[][3] = {{0, 0, 0}, {0, 1, 0}, {0, 1, 1}, {0, 2, 0}, {1, 1, 0},
+                                      {1, 1, 1}, {2, 0, 0}, {2, 1, 0}, {2, 1, 1}};
+    launch_place_t place = LAUNCH_FIRST;
+    for (size_t i = 0; i < COUNT_OF(EXPECTED); i++) {
+        assert_true(launches_next(sizes, COUNT_OF(sizes), 3, &place));
+        const int found[] = {place.step, (int)place.launch, place.index};
+        assert_memory_equal(found, EXPECTED[i], sizeof found);
+    }
+    assert_false(launches_next(sizes, COUNT_OF(sizes), 3, &place));
+}
+
+/* Of a training a graph has many nodes, which must not take seconds to prepare. */
+static void test_batches(void **state) {
+    assert_int_equal(gpu_batch_launches(5000, 1), 256);
+    assert_int_equal(gpu_batch_launches(54000, 1), 8);
+    assert_int_equal(gpu_batch_launches(5000, 1000), 16);
+    assert_int_equal(gpu_batch_launches(5000, 100000), 2);
+}
+
+static void launches_of_a_kernel_have_one_number(void **state) {
+    static const char *const ENTRIES[] = {"forward", "loss", "forward", "update", "loss"};
+    static const size_t EXPECTED[] = {0, 1, 0, 2, 1};
+    launches_t launches = {.n = COUNT_OF(ENTRIES)};
+    size_t number[MOST_LAUNCHES];
+    for (size_t i = 0; i < launches.n; i++)
+        snprintf(launches.items[i].entry, sizeof launches.items[i].entry, "%s", ENTRIES[i]);
+    assert_int_equal(launches_kernels(&launches, number), 3);
+    for (size_t i = 0; i < launches.n; i++)
+        assert_int_equal(number[i], EXPECTED[i]);
 }
 
 #include "run_tests.h"

@@ -113,6 +113,9 @@ static const struct {
     {"$defs/scalar", "scalars/0"},
     {"$defs/cost", "cost"},
     {"properties/sweep", "sweep"},
+    {"properties/size/anyOf/1", "size"},
+    {"properties/study", "study"},
+    {"$defs/log", "study/logs/0"},
 };
 enum { N_OBJECTS = COUNT_OF(OBJECTS) };
 
@@ -150,11 +153,10 @@ static void test_choices(void **state) {
     static const struct {
         const char *schema, *description, *key;
     } CHOICES[] = {
-        {"$defs/input/properties/dtype/enum", "inputs/0", "dtype"},
-        {"$defs/output/properties/dtype/enum", "outputs/0", "dtype"},
         {"$defs/scalar/properties/dtype/enum", "scalars/0", "dtype"},
         {"$defs/fill/anyOf/0/enum", "inputs/0", "fill"},
-        {"$defs/cost/properties/math/additionalProperties/enum", "cost/math", "f16"},
+        {"$defs/dtype/properties/math/enum", "dtypes/f16", "math"},
+        {"$defs/dtype/patternProperties/^[A-Z]$/enum", "dtypes/f16", "T"},
     };
     for (size_t i = 0; i < COUNT_OF(CHOICES); i++) {
         text_list_t names = texts_of(at(files->schema, CHOICES[i].schema));
@@ -162,13 +164,15 @@ static void test_choices(void **state) {
                                    json_string("not a choice")),
                     &names);
     }
-    static const char *const OF_CASES[] = {
-        "properties/dtypes/items/enum", "$defs/tolerance/anyOf/1/propertyNames/enum",
-        "$defs/cost/properties/math/propertyNames/enum", "$defs/axes/properties/dtype/items/enum"};
-    for (size_t i = 0; i < COUNT_OF(OF_CASES); i++) {
-        text_list_t names = texts_of(at(files->schema, OF_CASES[i]));
-        check_known(complaint_with(files, "", "dtypes", json_pack("[s]", "not a choice")), &names);
-    }
+    text_list_t elements = texts_of(at(files->schema, "properties/dtypes/anyOf/0/items/enum"));
+    check_known(complaint_with(files, "", "dtypes", json_pack("[s]", "not a choice")), &elements);
+    text_list_t types = {0};
+    text_list_add(&types, "T");
+    elements = texts_of(at(files->schema, "$defs/type/anyOf/0/enum"));
+    for (size_t i = 0; i < elements.n; i++)
+        text_list_add(&types, elements.items[i]);
+    text_list_free(&elements);
+    check_known(complaint_with(files, "inputs/0", "dtype", json_string("not a choice")), &types);
     const json_t *deterministic = at(files->schema, "properties/deterministic/enum");
     for (size_t i = 0; i < json_array_size(deterministic); i++) {
         char *text = complaint_with(files, "", "deterministic",
@@ -214,6 +218,7 @@ static void test_limits(void **state) {
         int limit;
     } LIMITS[] = {
         {"properties/params/maxProperties", DESCRIBED_PARAMS},
+        {"properties/dtypes/anyOf/1/maxProperties", DESCRIBED_DTYPES},
         {"properties/inputs/maxItems", DESCRIBED_ARRAYS},
         {"properties/outputs/maxItems", DESCRIBED_ARRAYS},
         {"properties/scalars/maxItems", DESCRIBED_ARRAYS},
@@ -225,6 +230,26 @@ static void test_limits(void **state) {
         assert_int_equal(json_integer_value(at(files->schema, LIMITS[i].schema)), LIMITS[i].limit);
 }
 
+static void test_names_of_dtypes(void **state) {
+    const files_t *files = *state;
+    static const char *const NAMES[] = {"mixed", "m_9", "Mixed", "_m", "9m", "m-m", ""};
+    static const char *const PATTERNS[] = {"properties/dtypes/anyOf/1/propertyNames/pattern",
+                                           "$defs/tolerance/anyOf/1/propertyNames/pattern",
+                                           "$defs/axes/properties/dtype/items/pattern"};
+    for (size_t p = 0; p < COUNT_OF(PATTERNS); p++) {
+        regex_t regex;
+        const char *pattern = json_string_value(at(files->schema, PATTERNS[p]));
+        assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+        for (size_t i = 0; i < COUNT_OF(NAMES); i++) {
+            char *text = complaint_with(files, "dtypes", NAMES[i], json_pack("{ss}", "T", "f32"));
+            if ((regexec(&regex, NAMES[i], 0, NULL, 0) == 0) != (text[0] == '\0'))
+                fail_msg("%s: %s", NAMES[i], text);
+            free(text);
+        }
+        regfree(&regex);
+    }
+}
+
 static void test_names(void **state) {
     const files_t *files = *state;
     static const char *const NAMES[] = {"n", "aB_9", "_n", "9n", "a-b", "a.b", "", "é", NULL};
@@ -232,7 +257,7 @@ static void test_names(void **state) {
                                            "$defs/input/properties/name/pattern",
                                            "$defs/output/properties/name/pattern",
                                            "$defs/scalar/properties/name/pattern",
-                                           "properties/size/pattern",
+                                           "$defs/size_param/pattern",
                                            "$defs/axes/propertyNames/pattern"};
     for (size_t p = 0; p < COUNT_OF(PATTERNS); p++) {
         regex_t regex;

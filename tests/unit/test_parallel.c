@@ -32,11 +32,9 @@ static status_t fail_from(void *context, size_t part, error_t *err) {
 /* Whichever thread fails first. */
 static void the_first_part_that_fails_is_named(void **state) {
     for (size_t first = 0; first < PARTS; first += 37) {
-        error_t err = ERROR_INIT;
         char expected[32];
         snprintf(expected, sizeof expected, "part %zu", first);
-        assert_int_equal(parallel_parts(PARTS, fail_from, &first, &err), STATUS_USAGE);
-        assert_string_equal(err.text, expected);
+        assert_fails(parallel_parts(PARTS, fail_from, &first, &err), STATUS_USAGE, expected);
     }
 }
 
@@ -56,9 +54,7 @@ static status_t fail_both(void *context, size_t part, error_t *err) {
 static void a_later_failure_changes_nothing(void **state) {
     for (int i = 0; i < 300; i++) {
         atomic_int begun = 0;
-        error_t err = ERROR_INIT;
-        assert_int_equal(parallel_parts(2, fail_both, &begun, &err), STATUS_FAILED);
-        assert_string_equal(err.text, "part 0");
+        assert_fails(parallel_parts(2, fail_both, &begun, &err), STATUS_FAILED, "part 0");
     }
 }
 

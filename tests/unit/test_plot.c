@@ -348,12 +348,38 @@ static void bars_of_very_different_heights_stand_on_a_logarithmic_axis(void **st
     chart_free(&chart);
 }
 
+/* In the order of its launches, of which none is all of them together; a rival's calls have none. */
+static void parts_of_a_call_have_the_names_of_kernels(void **state) {
+    world_t *world = *state;
+    LOAD_TRAININGS(world,
+                   {"cuda",
+                    "cuda",
+                    "01_two_kernels",
+                    5000,
+                    1,
+                    CASE_OK,
+                    NULL,
+                    {{"part_sum", 20e3}, {"part_fused", 10e3}, {"kernel_graph", 25e3}}},
+                   {"pytorch", "cuda", "eager", 5000, 1, CASE_OK, NULL, {{"forward", 30e3}}});
+    chart_t chart = {0};
+    assert_drawn(chart_operations(world->data, &chart));
+    const char *table = table_of(&chart);
+    assert_has(table, "\n1.35 20 19.8644391 20.136486 \"20.0\" 0 0\n2.35 10 ");
+    assert_has(table, " \"10.00\" 1 0\n\n\n");
+    assert_has(table, " 30 \"Σ 30.0\" 0\n");
+    assert_has(table, "\n\n\n# legend\n\"sum\"\nNaN\n\n\n# legend\n\"fused\"\nNaN\n");
+    assert_lacks(table, "PyTorch");
+    assert_lacks(chart.note, "fused");
+    assert_true(text_list_has(&chart.numbers, "used='0 1'"));
+    chart_free(&chart);
+}
+
 static void epochs_as_a_whole_are_no_chart_of_operations(void **state) {
     world_t *world = *state;
     LOAD_TRAININGS(world, {"cuda", "cuda", "02_fused", 5000, 200, CASE_OK, NULL, {{"train", 1e6}}});
     chart_t chart = {0};
     char *why = chart_operations(world->data, &chart);
-    assert_string_equal(why, "no case has separately timed operations");
+    assert_string_equal(why, "no case has separately timed parts");
     free(why);
 }
 

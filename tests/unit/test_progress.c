@@ -3,7 +3,7 @@
 #include "checks.h"
 #include "measure/progress.h"
 #include "planted_run.h"
-#include "stats/estimate.h"
+#include "stats/spent.h"
 
 #include <stdio.h>
 
@@ -51,7 +51,6 @@ static progress_t make(bool terminal, size_t done, size_t total) {
     return (progress_t){.terminal = terminal,
                         .done = done,
                         .total = total,
-                        .estimate = estimate_make(),
                         .since_ns = now_ns,
                         .printed_ns = now_ns - 3600 * SECOND_NS};
 }
@@ -63,35 +62,46 @@ static void expect_text(const progress_t *progress, const char *starting, int co
     free(text);
 }
 
+static void done(progress_t *progress, const char *workload, size_t n) {
+    case_result_t result = {
+        .status = CASE_SKIPPED,
+        .spec = {.id = (char *)"id", .engine = (char *)"cuda", .workload = (char *)workload}};
+    for (size_t i = 0; i < n; i++)
+        progress_case(progress, &result);
+}
+
 static void test_the_line_says_what_takes_how_long(void **state) {
-    progress_t progress = make(true, 3, 84);
-    estimate_expect(&progress.estimate, STEP_OPEN, "pytorch-cpu", 4);
+    progress_t progress = make(false, 3, 84);
     progress.quiet = true; /* only its text is looked at */
-    progress.terminal = false;
-    progress_step(&progress, STEP_OPEN, "pytorch-cpu", 1, "opening 1 of 4: pytorch-cpu eager");
+    progress_step(&progress, "opening 1 of 4: pytorch-cpu eager");
     expect_text(&progress, NULL, 100, "[3/84] opening 1 of 4: pytorch-cpu eager");
     now_ns += 10 * SECOND_NS;
     expect_text(&progress, "pytorch-cpu", 100,
                 "[3/84] starting pytorch-cpu, opening 1 of 4: pytorch-cpu eager · 10 s");
-    progress_step(&progress, STEP_OPEN, "pytorch-cpu", 1, "opening 2 of 4: pytorch-cpu compile");
-    estimate_expect(&progress.estimate, STEP_MEASURE, "", 4);
-    expect_text(&progress, NULL, 100,
-                "[3/84] opening 2 of 4: pytorch-cpu compile · over 30 s left");
-    estimate_skip(&progress.estimate, STEP_MEASURE, "", 4);
+    progress_pass(&progress);
+    progress_step(&progress, "größer");
     now_ns += 2 * SECOND_NS;
     expect_text(&progress, NULL, 100,
-                "[3/84] opening 2 of 4: pytorch-cpu compile · 2.0 s · about 28 s left");
+                "[3/84] größer · 2.0 s"); /* nothing says how long a case takes */
+    done(&progress, "device", 1);         /* nor does the calibration */
+    expect_text(&progress, NULL, 100, "[4/84] größer · 2.0 s");
+    done(&progress, "softmax", 40);
+    expect_text(&progress, NULL, 100, "[44/84] größer · 2.0 s · about 2.0 s left");
+    progress_pass(&progress); /* as long as in the pass before, until one is done */
+    progress.is_open = true;
+    now_ns += 7 * SECOND_NS;
+    expect_text(&progress, NULL, 100, "[44/84] größer · 9.0 s · over 2.0 s left");
+    done(&progress, "softmax", 20);
+    expect_text(&progress, NULL, 100, "[64/84] größer · 9.0 s · over 7.0 s left");
     /* The time left is what must be read. */
-    expect_text(&progress, NULL, 50, "[3/84] opening 2 of 4: p · 2.0 s · about 28 s left");
-    progress_now(&progress, "größer");
-    expect_text(&progress, NULL, 28, "[3/84] grö · about 28 s left");
-    progress.total = 0;
-    expect_text(&progress, NULL, 28, "größer · about 28 s left");
+    expect_text(&progress, NULL, 37, "[64/84] grö · 9.0 s · over 7.0 s left");
+    progress.total = progress.done = 0;
+    expect_text(&progress, NULL, 28, "größer · 9.0 s");
     progress_free(&progress);
 }
 
 static void begin(progress_t *progress) {
-    progress_step(progress, STEP_OTHER, "", 1, "what");
+    progress_step(progress, "what");
 }
 
 static void tick(progress_t *progress) {
@@ -144,7 +154,6 @@ static void test_quiet_is_quiet(void **state) {
 
 static void say_round(progress_t *progress, void *context) {
     snprintf(progress->what, sizeof progress->what, "round %d", ++*(int *)context);
-    estimate_know(&progress->estimate, 3, 20);
 }
 
 static void test_rounds_are_described_when_a_line_is_due(void **state) {
@@ -156,7 +165,7 @@ static void test_rounds_are_described_when_a_line_is_due(void **state) {
     now_ns += SECOND_NS / 2;
     expect_printed(tick, &progress, "");
     now_ns += SECOND_NS / 2;
-    expect_printed(tick, &progress, "\r\033[K[1/4] round 1 · 1.0 s · about 20 s left");
+    expect_printed(tick, &progress, "\r\033[K[1/4] round 1 · 1.0 s");
     now_ns += SECOND_NS;
     expect_printed(begin, &progress, "\r\033[K[1/4] what"); /* another step */
     progress_free(&progress);
@@ -170,12 +179,7 @@ static void test_programs_that_are_compiled_are_counted(void **state) {
     progress_t progress = make(true, 0, 4);
     expect_printed(begin, &progress, "\r\033[K[0/4] what");
     now_ns += 12 * SECOND_NS;
-    expect_printed(compile_3_of_22, &progress,
-                   "\r\033[K[0/4] compile 3 of 22 programs · 12 s · about 1 min 16 s left");
-    estimate_expect(&progress.estimate, STEP_MEASURE, "", 4);
-    now_ns += 2 * SECOND_NS;
-    expect_printed(compile_3_of_22, &progress,
-                   "\r\033[K[0/4] compile 3 of 22 programs · 14 s · over 1 min 29 s left");
+    expect_printed(compile_3_of_22, &progress, "\r\033[K[0/4] compile 3 of 22 programs · 12 s");
     progress_free(&progress);
 }
 

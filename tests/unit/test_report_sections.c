@@ -67,8 +67,13 @@ static void device_tells_rates_of_products(void **state) {
     assert_has(text, "; not used: too small for the rate of a chip");
     free(text);
     case_result_t *ours = &run.cases[0];
+    case_free(&ours->spec);
+    ours->spec = workload_defaults(workload_find("mnist_train"));
+    set_text(&ours->spec.engine, "cuda");
+    set_text(&ours->spec.dtype, "f32");
+    ours->spec.id = mem_text("mnist_train/cuda/01_library/hidden=128");
     ours->limit.phase = mem_text("host_to_host");
-    const double own = workload_find("mlp_infer")->cost(&ours->spec).flops /
+    const double own = workload_find("mnist_train")->cost(&ours->spec).flops /
                        result_median(ours, "host_to_host") * 1e9;
     plant_gauge(&run, "device", "matmul", 8192LL * 8192 * 4, "f32", 2 * flops / own * 1e9);
     text = printed(section_device, &run);
@@ -271,6 +276,48 @@ static void what_polling_wins_is_also_told_without_it(void **state) {
     run = plant_ratios((double[]){2}, 1);
     text = page_of(&run);
     assert_has_not(text, "polling");
+    free(text);
+    record_free(&run);
+}
+
+/* Of calls, which are compared, too: a step that is timed by operation is not. */
+static void parts_of_calls_have_a_table_at_few_sizes(void **state) {
+    static const int64_t SIZES[] = {1, 4, 16, 64, 256};
+    record_t run = {.name = mem_text("planted")};
+    for (size_t i = 0; i < COUNT_OF(SIZES); i++) {
+        plant(&run, (planted_t){"cuda", "cuda", "01_study", SIZES[i], 90e3, CASE_OK, NULL}, i);
+        plant_device_phase(&run.cases[run.n_cases - 1], PART_PHASE "scale", 10e3);
+        plant_device_phase(&run.cases[run.n_cases - 1], PART_PHASE "forward", 20e3);
+        plant(&run,
+              (planted_t){"cuda", "cuda", "02_thread_per_sample", SIZES[i], 80e3, CASE_OK, NULL},
+              9);
+        plant(&run, (planted_t){"cuda", "cuda", "03_vectorized", SIZES[i], 70e3, CASE_FAILED, "no"},
+              9);
+        plant(&run, (planted_t){"pytorch", "cuda", "eager", SIZES[i], 50e3, CASE_OK, NULL}, 9);
+    }
+    char *text = page_of(&run);
+    const char *table = strstr(text, "### Parts of a step");
+    assert_non_null(table);
+    assert_has(text, "### By size");
+    assert_has(table, "|   scale | forward |     sum |\n");
+    assert_has(table, "|    1 | CUDA 01_study | 9.97 µs | 19.9 µs | 29.9 µs |\n");
+    assert_has(table, "|   64 | CUDA 01_study | 9.97 µs | 19.9 µs | 29.9 µs |\n");
+    assert_has(table, "|  256 | CUDA 01_study | 9.97 µs | 19.9 µs | 29.9 µs |\n\n");
+    assert_has_not(table, "|   16 |");
+    *strstr((char *)table, "\n\n###") = '\0';
+    assert_has_not(table, "02_thread_per_sample");
+    assert_has_not(table, "failed");
+    assert_has_not(table, "PyTorch");
+    free(text);
+    for (size_t i = 0; i < run.n_cases; i++) {
+        case_t *spec = &run.cases[i].spec;
+        char *id = mem_format("%s/copy=mapped", spec->id);
+        case_add_technique(spec, "copy", "mapped");
+        free(spec->id);
+        spec->id = id;
+    }
+    text = page_of(&run);
+    assert_has_not(text, "Parts of a step");
     free(text);
     record_free(&run);
 }

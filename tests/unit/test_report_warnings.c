@@ -27,18 +27,6 @@ static void flags_are_told_once_with_the_worst(void **state) {
     record_free(&run);
 }
 
-static void widest_intervals_are_named(void **state) {
-    record_t run = plant_ratios((double[]){2, 2}, 2);
-    phase_t *phase = &run.cases[2].phases[1];
-    assert_string_equal(phase->name, "host_to_host");
-    phase->summary.ci95[0] = 0.9 * phase->summary.median;
-    phase->summary.ci95[1] = 1.1 * phase->summary.median;
-    char *text = printed(section_warnings, &run);
-    assert_has(text, "- The widest intervals: `mlp_infer/cuda/01_study/batch=2` ± 10 %.");
-    free(text);
-    record_free(&run);
-}
-
 /* Two compilations of the rival at size 1; the passes load the second. */
 static void a_compilation_that_no_pass_reaches_is_told(void **state) {
     static const double SECOND_NS[] = {1000, 1990};

@@ -382,4 +382,37 @@ static void all_phases_of_a_draw_are_kept(void **state) {
         result_free(&draws[i]);
 }
 
+/* ---- lines ------------------------------------------------------------------------------------- */
+
+#define LINE_OF(phases)                                                                            \
+    "{\"schema\":1,\"id\":\"null/null/x\",\"workload\":\"null\",\"engine\":\"null\",\"variant\":"  \
+    "\"x\",\"dtype\":\"f32\",\"on\":\"cpu\",\"params\":{},\"techniques\":{},\"status\":\"ok\","    \
+    "\"reason\":\"a \\\"samples\\\":[1,2] and \\\"phases\\\":{ in a text\",\"phases\":{" phases    \
+    "},\"rounds\":2,\"stop\":\"precise\"}"
+#define PHASE(name, starts, samples)                                                               \
+    "\"" name "\":{\"clock\":\"host\",\"round_starts\":" starts ",\"samples\":" samples "}"
+
+static void bad_lines_are_refused(void **state) {
+    static const struct {
+        const char *line, *message;
+    } BAD[] = {
+        {"", "not a JSON object"},
+        {LINE_OF(PHASE("a", "[0,4]", "[1,2,,4]")), "not a JSON object"},
+        {LINE_OF(PHASE("a", "[0,4]", "[1,2,3,4,]")), "not a JSON object"},
+        {LINE_OF(PHASE("a", "[0,4]", "[01,2,3,4]")), "not a JSON object"},
+        {LINE_OF(PHASE("a", "[0,4]", "[1.,2,3,4]")), "not a JSON object"},
+        {LINE_OF(PHASE("a", "[0,9]", "[1,2,3,4]")), "round_starts[0]: 0 … 9 of 4 samples"},
+        {LINE_OF(PHASE("a", "[3,1]", "[1,2,3,4]")), "round_starts[0]: 3 … 1 of 4 samples"},
+        {LINE_OF("\"a\":{\"samples\":[1,2,3],\"samples\":[4]}"), "duplicate"},
+    };
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
+        case_result_t result;
+        error_t err = ERROR_INIT;
+        assert_int_equal(result_from_text(BAD[i].line, strlen(BAD[i].line), &result, &err),
+                         STATUS_USAGE);
+        if (strstr(err.text, BAD[i].message) == NULL)
+            fail_msg("line %zu: \"%s\" does not say \"%s\"", i, err.text, BAD[i].message);
+    }
+}
+
 #include "run_tests.h"

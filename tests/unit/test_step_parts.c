@@ -1,64 +1,135 @@
-/* Which part of a step a phase belongs to, and what they add up to. */
+/* Which part of a call or a step a phase belongs to, and what they add up to. */
 #include "analysis/learning.h"
 #include "checks.h"
 #include "planted_mnist.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/mlp_train/cuda.h"
 
-static void phases_are_parts_by_name(void **state) {
-    static const struct {
-        const char *phase;
-        step_part_t part;
-    } EXPECTED[] = {
-        {"gather", PART_GATHER},
-        {"forward", PART_FORWARD},
-        {"forward_0", PART_FORWARD},
-        {"forward_device", N_STEP_PARTS}, /* another clock of `forward` */
-        {"loss", PART_LOSS},
-        {"backward_3", PART_BACKWARD},
-        {"backward_weights", PART_BACKWARD},
-        {"update", PART_UPDATE},
-        {"sgd", PART_UPDATE},
-        {"fused", PART_FUSED},
-        {"train", N_STEP_PARTS},
-        {"h2d", N_STEP_PARTS},
-        {"losses", N_STEP_PARTS},
-        {"", N_STEP_PARTS},
-    };
-    for (size_t i = 0; i < COUNT_OF(EXPECTED); i++)
-        assert_int_equal(step_part_of(EXPECTED[i].phase), EXPECTED[i].part);
-    assert_string_equal(step_part_name(PART_BACKWARD), "backward");
-}
-
 static case_result_t with_phases(network_phase_t a, network_phase_t b, network_phase_t c) {
     return network_result(&(network_t){
         "cuda", "03_tensor_cores", 128, 1, 1, CASE_OK, NULL, {a, b, c, {"train", 9e6}}});
 }
 
-static void parts_are_sums_of_medians(void **state) {
+/* Where the medians of `phases` are `ns`. */
+static void assert_parts(const char *const phases[3], const char *const *names, const double *ns,
+                         size_t n) {
+    parts_t parts = {0};
     case_result_t result =
-        with_phases((network_phase_t){"forward_0", 1e3}, (network_phase_t){"forward_1", 2e3},
+        with_phases((network_phase_t){phases[0], 1e3}, (network_phase_t){phases[1], 2e3},
+                    (network_phase_t){phases[2], 4e3});
+    parts_add(&parts, &result);
+    parts_add(&parts, &result);
+    size_t n_timed = 0;
+    for (size_t i = 0; i < parts.n; i++)
+        n_timed += isfinite(part_ns(&parts, i, &result));
+    assert_int_equal(n_timed, n);
+    assert_int_equal(has_parts(&result), n > 0);
+    for (size_t k = 0; k < n; k++) {
+        size_t i = 0;
+        while (strcmp(parts.names[i], names[k]) != 0)
+            i++;
+        assert_near(part_ns(&parts, i, &result), ns[k], 1e-6);
+    }
+    result_free(&result);
+}
+
+static void phases_are_parts_by_name(void **state) {
+    static const struct {
+        const char *phases[3], *names[3];
+        double ns[3];
+        size_t n;
+    } EXPECTED[] = {
+        {{"gather", "forward_0", "backward_3"},
+         {"gather", "forward", "backward"},
+         {1e3, 2e3, 4e3},
+         3},
+        {{"loss", "backward_weights", "backward_data"}, {"loss", "backward"}, {1e3, 6e3}, 2},
+        {{"fused", "update", "sgd"}, {"fused", "update"}, {1e3, 6e3}, 2},
+        /* Another clock of `forward`, another word. */
+        {{"forward_device", "losses", "fused"}, {"fused"}, {4e3}, 1},
+        /* A call, whose computation is "forward". */
+        {{"h2d", "forward", "total"}, {NULL}, {0}, 0},
+        {{"forward", "part_scale", "part_shift"}, {"scale", "shift"}, {2e3, 4e3}, 2},
+        {{"forward", "part_forward_0", "part_forward_1"},
+         {"forward_0", "forward_1"},
+         {2e3, 4e3},
+         2},
+    };
+    for (size_t i = 0; i < COUNT_OF(EXPECTED); i++)
+        assert_parts(EXPECTED[i].phases, EXPECTED[i].names, EXPECTED[i].ns, EXPECTED[i].n);
+}
+
+static void a_case_without_valid_times_has_no_parts(void **state) {
+    case_result_t result =
+        with_phases((network_phase_t){"forward_0", 1e3}, (network_phase_t){"part_scale", 2e3},
                     (network_phase_t){"backward_1", 4e3});
-    assert_true(fabs(step_part_ns(&result, PART_FORWARD) - 3e3) < 1e-6);
-    assert_true(fabs(step_part_ns(&result, PART_BACKWARD) - 4e3) < 1e-6);
-    assert_true(isnan(step_part_ns(&result, PART_LOSS)));
-    assert_true(fabs(step_parts_sum_ns(&result) - 7e3) < 1e-6);
-    assert_true(has_backward_part(&result));
+    assert_true(has_parts(&result) && is_by_operation(&result));
     result.status = CASE_WRONG;
-    assert_false(has_backward_part(&result));
+    assert_false(has_parts(&result) || is_by_operation(&result));
     result_free(&result);
 }
 
 static void what_is_fused_is_no_part_of_the_sum(void **state) {
     case_result_t result =
-        with_phases((network_phase_t){"fused", 5e3}, (network_phase_t){"total", 6e3},
+        with_phases((network_phase_t){"fused", 5e3}, (network_phase_t){"update", 6e3},
                     (network_phase_t){"h2d", 7e3});
-    assert_true(isnan(step_parts_sum_ns(&result)));
-    assert_true(has_backward_part(&result));
+    assert_near(parts_sum_ns(&result), 6e3, 1e-6);
+    result_free(&result);
+    /* A kernel of that name is a part like any other. */
+    result = with_phases((network_phase_t){"part_fused", 5e3},
+                         (network_phase_t){"part_update", 6e3}, (network_phase_t){"h2d", 7e3});
+    assert_near(parts_sum_ns(&result), 11e3, 1e-6);
+    assert_false(is_by_operation(&result));
     result_free(&result);
     result = with_phases((network_phase_t){"step", 5e3}, (network_phase_t){"total", 6e3},
                          (network_phase_t){"h2d", 7e3});
-    assert_false(has_backward_part(&result));
+    assert_true(isnan(parts_sum_ns(&result)));
+    result_free(&result);
+}
+
+static void operations_of_a_step_stand_in_its_order(void **state) {
+    parts_t parts = {0};
+    case_result_t fused =
+                      with_phases((network_phase_t){"fused", 5e3}, (network_phase_t){"total", 6e3},
+                                  (network_phase_t){"h2d", 7e3}),
+                  split =
+                      with_phases((network_phase_t){"update", 5e3}, (network_phase_t){"loss", 6e3},
+                                  (network_phase_t){"backward_1", 7e3});
+    parts_add(&parts, &fused);
+    parts_add(&parts, &split);
+    static const char *const NAMES[] = {"gather", "forward", "loss", "backward", "update", "fused"};
+    assert_int_equal(parts.n, COUNT_OF(NAMES));
+    for (size_t i = 0; i < parts.n; i++)
+        assert_string_equal(parts.names[i], NAMES[i]);
+    assert_true(part_is_whole(&parts, 5, &fused));
+    assert_false(part_is_whole(&parts, 4, &split));
+    assert_string_equal(part_phase(&parts, 4, &split)->name, "update");
+    assert_null(part_phase(&parts, 3, &split)); /* it is a sum, of one here */
+    result_free(&fused);
+    result_free(&split);
+}
+
+static void what_is_too_much_for_a_table_is_others(void **state) {
+    parts_t parts = {0};
+    case_result_t result = with_phases((network_phase_t){"h2d", 1e3}, (network_phase_t){NULL, 0},
+                                       (network_phase_t){NULL, 0});
+    for (int i = 0; i < MOST_PARTS + 3; i++) {
+        char name[16];
+        const double ns = i + 1;
+        snprintf(name, sizeof name, PART_PHASE "k%d", i);
+        phase_add_round(result_add_phase(&result, name, CLOCK_DEVICE), &ns, 1);
+    }
+    result_summarise(&result);
+    parts_add(&parts, &result);
+    parts_add(&parts, &result);
+    assert_int_equal(parts.n, MOST_PARTS);
+    assert_string_equal(parts.names[MOST_PARTS - 2], "k10");
+    assert_string_equal(parts.names[MOST_PARTS - 1], "others");
+    assert_near(part_ns(&parts, MOST_PARTS - 2, &result), 11, 1e-9);
+    assert_near(part_ns(&parts, MOST_PARTS - 1, &result), 12 + 13 + 14 + 15, 1e-9);
+    assert_near(parts_sum_ns(&result), 15 * 16 / 2, 1e-9);
+    assert_string_equal(part_phase(&parts, 0, &result)->name, "part_k0");
+    assert_null(part_phase(&parts, MOST_PARTS - 1, &result));
     result_free(&result);
 }
 
@@ -264,11 +335,9 @@ static void a_failure_gives_back_what_was_allocated(void **state) {
     gpu_t gpu = fake_gpu();
     recorder_t recorder = {0};
     calls_t calls = {.training_fails = true};
-    error_t err = ERROR_INIT;
     train_phases_t phases = make_phases(&gpu, true, 8);
     train_phases_declare(&phases, &recorder);
-    assert_int_equal(train_phases_sample(&phases, &calls, &recorder, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "it fails");
+    assert_fails(train_phases_sample(&phases, &calls, &recorder, &err), STATUS_FAILED, "it fails");
     assert_string_equal(calls.text, "AUTR");
     for (size_t i = 0; i < recorder.n_phases; i++)
         assert_int_equal(recorder.phases[i].n, 0);

@@ -261,30 +261,6 @@ static void test_share_of_a_pass(void **state) {
     assert_int_equal(stopping_share(&measure).min_samples, 30);
 }
 
-static void test_how_much_longer_rounds_take_at_least_and_at_most(void **state) {
-    measure_options_t measure = DEFAULTS;
-    measure.time_limit_s = 10;
-    measure.min_rounds = 4;
-    static const struct {
-        stopping_t so_far;
-        double least_s, most_s;
-    } CASES[] = {
-        {{.rounds = 0}, 0, 10},                    /* no round says how long they are */
-        {{.rounds = 1, .spent_s = 0.5}, 1.5, 7.5}, /* 3 and 15 more */
-        {{.rounds = 3, .spent_s = 0.3, .n_void = 2}, 0.3, 1.3}, /* only one of the four counts */
-        {{.rounds = 5, .spent_s = 6}, 0, 4},                    /* the time limit */
-        {{.rounds = 1, .spent_s = 9}, 27, 27},                  /* beyond it, for min_rounds */
-        {{.rounds = 2, .spent_s = 38}, 2, 2},                   /* patience ends */
-        {{.rounds = 20, .spent_s = 12}, 0, 0},
-    };
-    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        stopping_t stopping = CASES[i].so_far;
-        stopping.measure = &measure;
-        assert_near(stopping_least_s(&stopping), CASES[i].least_s, 1e-9);
-        assert_near(stopping_most_s(&stopping), CASES[i].most_s, 1e-9);
-    }
-}
-
 /* ---- Which cases have passes enough, where their number is open. */
 
 static const char SWEEP[] =

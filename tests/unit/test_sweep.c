@@ -184,9 +184,7 @@ static void test_the_order_of_measuring(void **state) {
             text_list_add_format(&found, "%s %s %lld", spec->device, spec->variant,
                                  (long long)case_param(spec, "batch")->integer);
         }
-        char *text = text_list_join(&found, ", ");
-        assert_string_equal(text, EXPECTED[quick]);
-        free(text);
+        assert_text(text_list_join(&found, ", "), EXPECTED[quick]);
         text_list_free(&found);
         sweep_free(&sweep);
     }
@@ -194,18 +192,15 @@ static void test_the_order_of_measuring(void **state) {
 
 static void test_missing_file_and_nul(void **state) {
     sweep_t sweep;
-    error_t err = ERROR_INIT;
-    assert_int_equal(sweep_load("no/such/sweep.json", ROOT, &sweep, &err), STATUS_USAGE);
-    assert_non_null(strstr(err.text, "no/such/sweep.json"));
-    error_clear(&err);
+    assert_fails_with(sweep_load("no/such/sweep.json", ROOT, &sweep, &err), STATUS_USAGE,
+                      "no/such/sweep.json");
 
     char *folder = temporary_folder();
     char *path = fs_join(folder, "nul.json");
-    assert_int_equal(fs_write_atomic(path, "{}\0{}", 5, &err), STATUS_OK);
-    assert_int_equal(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE);
-    assert_non_null(strstr(err.text, "nul.json: found a NUL byte at offset 2"));
-    error_clear(&err);
-    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    assert_ok(fs_write_atomic(path, "{}\0{}", 5, &err));
+    assert_fails_with(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE,
+                      "nul.json: found a NUL byte at offset 2");
+    assert_ok(fs_remove_tree(folder, &err));
     free(path);
     free(folder);
 }
@@ -215,18 +210,17 @@ static void test_real_params_stay_real(void **state) {
     const param_spec_t rate = {.name = "rate", .kind = VALUE_REAL, .min = 0, .max = 1};
     json_t *json = json_loads("[1, 0.25, 1.5]", 0, NULL);
     node_t list = node_root("x.json", json);
-    error_t err = ERROR_INIT;
     value_t value;
     const double expected[] = {1, 0.25};
     for (size_t i = 0; i < 2; i++) {
         node_t item = node_item(&list, i);
-        assert_int_equal(node_param(&item, &rate, &value, &err), STATUS_OK);
+        assert_ok(node_param(&item, &rate, &value, &err));
         assert_int_equal(value.kind, VALUE_REAL);
         assert_near(value.real, expected[i], 0);
     }
     node_t item = node_item(&list, 2);
-    assert_int_equal(node_param(&item, &rate, &value, &err), STATUS_USAGE);
-    assert_string_equal(err.text, "x.json: $[2]: found real 1.5, expected a number 0…1");
+    assert_fails(node_param(&item, &rate, &value, &err), STATUS_USAGE,
+                 "x.json: $[2]: found real 1.5, expected a number 0…1");
     json_decref(json);
 }
 

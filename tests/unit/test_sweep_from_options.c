@@ -1,5 +1,6 @@
 #include "checks.h"
 #include "sweep/sweep.h"
+#include "workloads/common/workload.h"
 
 static const char ROOT[] = "tests/fixtures/sweep_root";
 
@@ -25,9 +26,7 @@ static void check_ids(const sweep_t *sweep, const char *expected) {
     text_list_t ids = {0};
     for (size_t i = 0; i < sweep->n_cases; i++)
         text_list_add(&ids, sweep->cases[i].id);
-    char *text = text_list_join(&ids, "\n");
-    assert_string_equal(text, expected);
-    free(text);
+    assert_text(text_list_join(&ids, "\n"), expected);
     text_list_free(&ids);
 }
 
@@ -81,9 +80,9 @@ static void test_options_that_do_not(void **state) {
     static const example_t EXAMPLES[] = {
         {.expected = "--workload is missing"},
         {.workload = "mlp-infer",
-         .expected =
-             "--workload: unknown workload \"mlp-infer\"; did you mean \"mlp_infer\"? "
-             "(known: mlp_infer, linreg_train, mnist_train, mlp_train, null, device, allocate)"},
+         .expected = "--workload: unknown workload \"mlp-infer\"; did you mean \"mlp_infer\"? "
+                     "(known: linreg_train, mnist_train, mlp_train, null, device, allocate, gemm, "
+                     "mlp_infer, reduce_sum, rms_norm, softmax)"},
         {.workload = "mlp\xff", .expected = "--workload: found bytes that are not UTF-8"},
         {.workload = "mlp_infer",
          .sets = {"dtype=f32", "copy=\xc3("},
@@ -101,7 +100,7 @@ static void test_options_that_do_not(void **state) {
          .engine = "gpu-cuda",
          .expected =
              "--engine: unknown engine \"gpu-cuda\" "
-             "(known: cuda, cpu, null, pytorch, jax, python, c), and reference_gpu-cuda/worker.py "
+             "(known: cuda, cpu, null, pytorch, jax, python), and reference_gpu-cuda/worker.py "
              "does not exist"},
         {.workload = "mlp_infer",
          .sets = {"bacth=1"},
@@ -149,12 +148,57 @@ static void test_options_that_do_not(void **state) {
     };
     for (size_t i = 0; i < COUNT_OF(EXAMPLES); i++) {
         sweep_t sweep;
-        error_t err = ERROR_INIT;
-        assert_int_equal(make(&EXAMPLES[i], &sweep, &err), STATUS_USAGE);
-        assert_string_equal(err.text, EXAMPLES[i].expected);
+        assert_fails(make(&EXAMPLES[i], &sweep, &err), STATUS_USAGE, EXAMPLES[i].expected);
         assert_null(sweep.cases);
         assert_null(sweep.text);
     }
+}
+
+/* Of PyTorch and JAX, in a sweep from options. */
+static void check_modes(const example_t *example) {
+    sweep_t sweep;
+    text_list_t modes = {0};
+    assert_ok(make(example, &sweep, &err));
+    for (size_t i = 0; i < sweep.n_cases; i++)
+        if (strcmp(sweep.cases[i].engine, "cuda") != 0)
+            text_list_add_format(&modes, "%s-%s", sweep.cases[i].engine, sweep.cases[i].variant);
+    char *text = text_list_join(&modes, " ");
+    assert_string_equal(text, example->expected);
+    free(text);
+    text_list_free(&modes);
+    sweep_free(&sweep);
+}
+
+/* Where the computation is compared, they are run beside rungs that hide copies, and by name. */
+static void test_modes_that_hide_copies(void **state) {
+    static const example_t EXAMPLES[] = {
+        {.sets = {"batch=64", "device=cuda"},
+         .expected = "pytorch-eager pytorch-inference pytorch-compile pytorch-graph "
+                     "pytorch-compile_graph jax-jit jax-aot"},
+        {.sets = {"batch=64", "device=cuda", "copy=pinned,overlapped"},
+         .expected = "pytorch-eager pytorch-inference pytorch-compile pytorch-graph "
+                     "pytorch-compile_graph pytorch-overlap pytorch-compile_overlap jax-jit "
+                     "jax-aot jax-overlap"},
+        {.sets = {"batch=64", "device=cuda", "copy=mapped", "wait=poll"},
+         .expected = "pytorch-eager pytorch-inference pytorch-compile pytorch-graph "
+                     "pytorch-compile_graph pytorch-mapped jax-jit jax-aot"},
+        {.variant = "overlap,mapped",
+         .sets = {"batch=64", "device=cuda"},
+         .expected = "pytorch-overlap pytorch-mapped jax-overlap"},
+    };
+    const workload_t *workload;
+    assert_ok(workload_add_described("tests/fixtures/operators/splits", &workload, &err));
+    for (size_t i = 0; i < COUNT_OF(EXAMPLES); i++) {
+        example_t example = EXAMPLES[i];
+        example.workload = workload->name;
+        check_modes(&example);
+    }
+    /* Copies are what is compared. */
+    check_modes(
+        &(example_t){.workload = "mlp_infer",
+                     .variant = "*",
+                     .engine = "jax",
+                     .expected = "jax-jit jax-aot jax-overlap jax-jit jax-aot jax-overlap"});
 }
 
 #include "run_tests.h"

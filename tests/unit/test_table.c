@@ -30,24 +30,20 @@ static void test_terminal(void **state) {
     table_t table;
     fill(&table);
     assert_int_equal(table_rows(&table), 2);
-    char *text = table_text(&table, TABLE_TERMINAL);
-    assert_string_equal(text, "Case      Time  Ratio\n"
-                              "─────  ───────  ─────\n"
-                              "eager  12.6 µs  3.4×\n"
-                              "a|b       9 ns\n");
-    free(text);
+    assert_text(table_text(&table, TABLE_TERMINAL), "Case      Time  Ratio\n"
+                                                    "─────  ───────  ─────\n"
+                                                    "eager  12.6 µs  3.4×\n"
+                                                    "a|b       9 ns\n");
     table_free(&table);
 }
 
 static void test_markdown(void **state) {
     table_t table;
     fill(&table);
-    char *text = table_text(&table, TABLE_MARKDOWN);
-    assert_string_equal(text, "| Case  |    Time | Ratio |\n"
-                              "| ----- | ------: | ----- |\n"
-                              "| eager | 12.6 µs | 3.4×  |\n"
-                              "| a\\|b  |    9 ns |       |\n");
-    free(text);
+    assert_text(table_text(&table, TABLE_MARKDOWN), "| Case  |    Time | Ratio |\n"
+                                                    "| ----- | ------: | ----- |\n"
+                                                    "| eager | 12.6 µs | 3.4×  |\n"
+                                                    "| a\\|b  |    9 ns |       |\n");
     table_free(&table);
 }
 
@@ -56,9 +52,7 @@ static void test_no_rows(void **state) {
     table_t table;
     table_init(&table, HEADINGS, 1);
     assert_int_equal(table_rows(&table), 0);
-    char *text = table_text(&table, TABLE_MARKDOWN);
-    assert_string_equal(text, "| a   |\n| --- |\n");
-    free(text);
+    assert_text(table_text(&table, TABLE_MARKDOWN), "| a   |\n| --- |\n");
     table_free(&table);
 }
 

@@ -12,7 +12,7 @@ static const char DESCRIPTION[] =
     " \"odd\": {\"default\": 5}}, \"dtypes\": [\"f16\"],"
     " \"inputs\": [{\"name\": \"a\", \"shape\": [\"m\", \"k\"], \"dtype\": \"T\"},"
     " {\"name\": \"w\", \"shape\": [\"odd\", \"m\", \"k\"], \"dtype\": \"f32\"},"
-    " {\"name\": \"v\", \"shape\": [\"m\"], \"dtype\": \"f32\", \"by_value\": true}],"
+    " {\"name\": \"v\", \"repeat\": 1, \"shape\": [\"m\"], \"dtype\": \"f32\"}],"
     " \"outputs\": [{\"name\": \"y\", \"shape\": [\"m\", \"odd\"], \"dtype\": \"T\"}]}";
 
 static int read_description(void **state) {

@@ -8,18 +8,14 @@
 
 static void lists(void **state) {
     text_list_t list = {0};
-    char *joined = text_list_join(&list, ", ");
-    assert_string_equal(joined, "");
-    free(joined);
+    assert_text(text_list_join(&list, ", "), "");
     char original[] = "pinned";
     text_list_add(&list, original);
     original[0] = 'X';
     text_list_add_format(&list, "batch=%d", 64);
     text_list_add(&list, "Batch");
     text_list_sort(&list);
-    joined = text_list_join(&list, ", ");
-    assert_string_equal(joined, "Batch, batch=64, pinned");
-    free(joined);
+    assert_text(text_list_join(&list, ", "), "Batch, batch=64, pinned");
     assert_true(text_list_has(&list, "pinned"));
     assert_false(text_list_has(&list, "pin"));
     text_list_free(&list);
@@ -145,9 +141,7 @@ static void utf8(void **state) {
         {"\xc3(", "?("},
     };
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
-        char *text = text_utf8(pairs[i][0]);
-        assert_string_equal(text, pairs[i][1]);
-        free(text);
+        assert_text(text_utf8(pairs[i][0]), pairs[i][1]);
     }
 }
 
@@ -162,9 +156,7 @@ static void shell(void **state) {
         {"caf\xc3\xa9", "\"caf\xc3\xa9\""},
     };
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
-        char *text = text_shell(pairs[i][0]);
-        assert_string_equal(text, pairs[i][1]);
-        free(text);
+        assert_text(text_shell(pairs[i][0]), pairs[i][1]);
     }
 }
 
@@ -220,9 +212,7 @@ static void messages_are_plain_text(void **state) {
         error_clear(&err);
         error_set(&err, STATUS_USAGE, "%s", longer + shift);
         error_within(&err, "x");
-        char *valid = text_utf8(err.text);
-        assert_string_equal(err.text, valid);
-        free(valid);
+        assert_text(text_utf8(err.text), err.text);
     }
 }
 
@@ -281,9 +271,7 @@ static void texts_are_copied(void **state) {
     assert_string_equal(part, "ker");
     free(copy);
     free(part);
-    char *formatted = mem_format("%s/%d", "batch", 64);
-    assert_string_equal(formatted, "batch/64");
-    free(formatted);
+    assert_text(mem_format("%s/%d", "batch", 64), "batch/64");
 }
 
 static void arrays_grow_and_keep_their_content(void **state) {

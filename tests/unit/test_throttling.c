@@ -107,9 +107,8 @@ static void test_the_power_limit_is_flagged(void **state) {
     clocks_settle(&result, &throttled_rounds, 30);
     assert_int_equal(result.status, CASE_OK);
     assert_int_equal(result.flags.n, 1);
-    char *text = flag_text(&result.flags.items[0]);
-    assert_string_equal(text, "clock: at the board's power limit (SM 1755 to 1980 MHz)");
-    free(text);
+    assert_text(flag_text(&result.flags.items[0]),
+                "clock: at the board's power limit (SM 1755 to 1980 MHz)");
     result_free(&result);
     result_free(&throttled_rounds);
 }

@@ -240,7 +240,7 @@ static void code_of_the_user_s_is_audited(void **state) {
     assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &rung, 200), TRUST_SEALED);
     assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &object, 2e3), TRUST_AUDITED);
     assert_int_equal(trust_in_call_of("cuda", "kernel_graph", &object, 200), TRUST_SELF_REPORTED);
-    assert_int_equal(trust_in_call_of(ENGINE_C, "kernel_graph", &object, 200), TRUST_SELF_REPORTED);
+    assert_int_equal(trust_in_call_of("cpu", "kernel_graph", &object, 200), TRUST_SELF_REPORTED);
 }
 
 /* A wrong claim costs a second, or three tries; a true one milliseconds, or one long run. */

@@ -31,9 +31,7 @@ static int remove_folders(void **state) {
 static void write_array(const char *folder, const char *name, const double *values,
                         const size_t *shape, unsigned n_dimensions) {
     char *path = mem_format("%s/%s.npy", folder, name);
-    error_t err = ERROR_INIT;
-    if (npy_write_f64(path, values, shape, n_dimensions, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
+    assert_ok(npy_write_f64(path, values, shape, n_dimensions, &err));
     free(path);
 }
 
@@ -270,9 +268,7 @@ static void test_reference_that_is_not_there(void **state) {
     text_list_t names = text_split("y,z", ',');
     write_vector(f->expected, "y", (double[]){1}, 1);
     reference_t reference;
-    error_t err = ERROR_INIT;
-    assert_int_equal(reference_load(f->expected, &names, &reference, &err), STATUS_USAGE);
-    assert_non_null(strstr(err.text, "z.npy"));
+    assert_fails_with(reference_load(f->expected, &names, &reference, &err), STATUS_USAGE, "z.npy");
     assert_int_equal(reference.names.n, 0);
     text_list_free(&names);
 }
@@ -396,13 +392,12 @@ static void write_matrix(const char *folder, const matrix_t *matrix) {
 static check_t verify_lines_verify(const matrix_t *expected, void (*spoil)(const matrix_t *),
                                    double tolerance, const char *says) {
     char *folder, *reason;
-    error_t err = ERROR_INIT;
     text_list_t names = text_split("y", ',');
     reference_t reference;
     check_t check;
     folder = temporary_folder();
     write_matrix(folder, expected);
-    assert_int_equal(reference_load(folder, &names, &reference, &err), STATUS_OK);
+    assert_ok(reference_load(folder, &names, &reference, &err));
     spoil(expected);
     write_matrix(folder, expected);
     verify_outputs(&reference, folder, tolerance, &check, &reason);

@@ -95,9 +95,8 @@ static void a_refusal_leaves_nobody_behind(void **state) {
     watchdog_task_t task = task_at(place);
     watchdog_t watchdog;
     double value;
-    error_t err = ERROR_INIT;
-    assert_int_equal(watchdog_start(&task, LONG_S, &watchdog, &value, &err), STATUS_USAGE);
-    assert_string_equal(err.text, "nothing to be had");
+    assert_fails(watchdog_start(&task, LONG_S, &watchdog, &value, &err), STATUS_USAGE,
+                 "nothing to be had");
     assert_int_equal(watchdog.pid, 0);
     assert_false(fs_exists(place->file));
 }
@@ -106,9 +105,7 @@ static void that_it_cannot_give_back_is_told(void **state) {
     place_t *place = *state;
     place->keep = true;
     watchdog_t watchdog = start(place);
-    error_t err = ERROR_INIT;
-    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "it sticks");
+    assert_fails(watchdog_end(&watchdog, LONG_S, &err), STATUS_FAILED, "it sticks");
 }
 
 static void signals_pass_it_by(void **state) {
@@ -170,9 +167,8 @@ static void a_killed_process_has_it_given_back(void **state) {
 static void its_own_death_is_told(void **state) {
     watchdog_t watchdog = start(*state);
     kill(watchdog.pid, SIGKILL);
-    error_t err = ERROR_INIT;
-    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "its watchdog process has died");
+    assert_fails(watchdog_end(&watchdog, LONG_S, &err), STATUS_FAILED,
+                 "its watchdog process has died");
     assert_true(file_says(*state, "taken"));
 }
 
@@ -182,13 +178,11 @@ static void who_is_not_waited_for_gives_back_all_the_same(void **state) {
     watchdog_task_t task = task_at(place);
     watchdog_t watchdog;
     double value;
-    error_t err = ERROR_INIT;
-    assert_int_equal(watchdog_start(&task, SHORT_S, &watchdog, &value, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "its watchdog process has not answered within 0.05 s");
+    assert_fails(watchdog_start(&task, SHORT_S, &watchdog, &value, &err), STATUS_FAILED,
+                 "its watchdog process has not answered within 0.05 s");
     assert_int_equal(watchdog.pid, 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), 0); /* it is still there */
-    error_clear(&err);
-    assert_int_equal(fs_write_atomic(place->go, "", 0, &err), STATUS_OK);
+    assert_ok(fs_write_atomic(place->go, "", 0, &err));
     assert_true(waitpid(-1, NULL, 0) > 0);
     assert_true(file_says(place, "given back"));
 }

@@ -114,9 +114,7 @@ static void check_failure(const char *behaviour, const char *expected) {
     worker_link_t link = start_link(behaviour);
     json_t *answer;
     assert_ok(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err));
-    char *failure = worker_failure(&link, answer);
-    assert_string_equal(failure, expected);
-    free(failure);
+    assert_text(worker_failure(&link, answer), expected);
     json_decref(answer);
     worker_link_free(&link);
 }
@@ -238,9 +236,7 @@ static void test_no_such_program(void **state) {
     text_list_add(&argv, "no/such/python");
     worker_link_t link;
     worker_link_init(&link, "fake", argv);
-    error_t err = ERROR_INIT;
-    assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.text, "no/such/python"));
+    assert_fails_with(worker_link_start(&link, PATIENCE_S, &err), STATUS_FAILED, "no/such/python");
     assert_non_null(link.cannot);
     worker_link_free(&link);
 }
@@ -248,13 +244,12 @@ static void test_no_such_program(void **state) {
 /* More than the pipe holds, to a worker that does not read. */
 static void test_deaf_worker(void **state) {
     worker_link_t link = start_link("deaf");
-    error_t err = ERROR_INIT;
     json_t *answer;
     char *much = mem_zeroed(1 << 20, 1);
     memset(much, 'x', (1 << 20) - 1);
     json_t *request = json_pack("{s:s, s:s}", "op", "sample", "id", much);
-    assert_int_equal(worker_link_ask(&link, request, HASTE_S, &answer, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.text, "does not read its requests"));
+    assert_fails_with(worker_link_ask(&link, request, HASTE_S, &answer, &err), STATUS_FAILED,
+                      "does not read its requests");
     free(much);
     worker_link_free(&link);
 }

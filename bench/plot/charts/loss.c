@@ -15,7 +15,7 @@ static const char CURVE[] = "loss";
 /* One roundoff of float32 (2^-24). */
 static const double FLOAT32_NOISE = 0x1p-24;
 
-enum { MAX_LOSSES = 32 };
+enum { MAX_LOSSES = 32, MOST_POINTS = 160 /* of a line */ };
 
 /* One line of both panels. */
 typedef struct loss {
@@ -130,6 +130,12 @@ static bool is_marked(size_t point, size_t n_points, size_t line, size_t n_lines
     return (point + stride - line * stride / n_lines % stride) % stride == 0;
 }
 
+/* The last is always drawn. */
+static size_t next_point(const curve_t *curve, size_t i) {
+    const size_t next = i + (curve->n + MOST_POINTS - 1) / MOST_POINTS;
+    return next >= curve->n && i + 1 < curve->n ? curve->n - 1 : next;
+}
+
 typedef struct shown {
     range_t values, differences;
     bool any_equal;
@@ -139,16 +145,16 @@ typedef struct shown {
 static void write_line(const losses_t *losses, size_t line, shown_t *shown, chart_t *chart) {
     const loss_t *loss = &losses->items[line];
     enum { DIGITS = 4 };
+    const size_t n_points = loss->curve.n < MOST_POINTS ? loss->curve.n : MOST_POINTS;
     const char *title = title_of(loss, losses, chart);
     legend_take(&shown->legend, title);
     chart_row(chart, "step %s difference mark", chart_quote(chart, title));
-    for (size_t i = 0; i < loss->curve.n; i++) {
+    for (size_t i = 0, k = 0; i < loss->curve.n; i = next_point(&loss->curve, i), k++) {
         double difference = loss->series == losses->reference
                                 ? NAN
                                 : curve_difference(&loss->curve, i, losses->expected);
         chart_row(chart, "%.9g %.9g %s %d", loss->curve.steps[i], loss->curve.values[i],
-                  chart_real(chart, difference, DIGITS),
-                  is_marked(i, loss->curve.n, line, losses->n));
+                  chart_real(chart, difference, DIGITS), is_marked(k, n_points, line, losses->n));
         range_take(&shown->values, loss->curve.values[i]);
         range_take(&shown->differences, difference);
         shown->any_equal = shown->any_equal || difference == 0;
@@ -210,8 +216,6 @@ static legend_t write_losses(const losses_t *losses, chart_t *chart) {
 
 char *chart_loss(const plot_data_t *data, chart_t *chart) {
     enum { PANELS_HEIGHT = 660 };
-    if (case_param(&data->series[0].cases[0]->spec, "seed") != NULL)
-        return chart_loss_of_seeds(data, chart);
     int64_t size = size_to_show(data);
     if (size == 0)
         return mem_text("no case recorded its loss over the training");
@@ -219,17 +223,15 @@ char *chart_loss(const plot_data_t *data, chart_t *chart) {
     char text[UNITS_TEXT];
     collect(data, size, &losses);
     chart_init(chart, "loss");
-    const char *counted =
-        case_param(&losses.items[0].series->cases[0]->spec, "epochs") != NULL ? "epochs" : "steps";
+    /* Else its steps are those within an epoch, or it has no epochs. */
+    const bool in_epochs = case_param(&losses.items[0].series->cases[0]->spec, "epochs") != NULL &&
+                           !data->workload->sample_is_epoch;
     chart->note = chart_format(
         chart,
-        "%s, %s %s  ·  below: |loss − reference| / reference; in brackets: its maximum  ·  "
-        "reference: %s%s",
+        "%s, %s %s  ·  below: relative difference; in brackets: its maximum  ·  reference: %s%s",
         data->shape, data->workload->size_param, chart_size_text(text, size),
-        losses.reference->title,
-        series_is_oracle(losses.reference) ? ", in float64"
-                                           : "; no float64 reference at this size");
-    chart_numbers(chart, "in_epochs=%d", strcmp(counted, "epochs") == 0);
+        losses.reference->title, series_is_oracle(losses.reference) ? ", in float64" : "");
+    chart_numbers(chart, "in_epochs=%d", in_epochs);
     const legend_t legend = write_losses(&losses, chart);
     chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
     for (size_t i = 0; i < losses.n; i++)

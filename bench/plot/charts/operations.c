@@ -1,5 +1,5 @@
-/* operations: time of each part of a step, or of an epoch, of a training, contenders side by side. A
- * contender that fuses them has one bar: its parts are not estimated. */
+/* operations: time of each part of a call or a step, contenders side by side. A training that fuses
+ * them has one bar: its parts are not estimated. */
 #include "analysis/contenders.h"
 #include "analysis/learning.h"
 #include "base/memory.h"
@@ -23,7 +23,7 @@ enum { MAX_GROUPS = 24 };
 typedef struct group {
     const series_t *series;
     const case_result_t *result;
-    size_t n, n_alone;    /* bars; those of operations timed separately */
+    size_t n, n_alone;    /* bars; those of parts timed separately */
     double sum_ns;        /* of the latter; NaN if fewer than two */
     double highest_ns;    /* of the latter */
     double first, middle; /* places of the first bar and of the group, in bars */
@@ -34,12 +34,13 @@ typedef struct panel {
     size_t n;
     range_t range_ns; /* of bars and of sums */
     double slots;     /* its width, in bars */
+    const parts_t *parts;
 } panel_t;
 
-/* A different algorithm has no comparable epoch. */
-static const case_result_t *operations_at(const series_t *series, int64_t size) {
+/* A different algorithm has no comparable step. */
+static const case_result_t *parts_at(const series_t *series, int64_t size) {
     const case_result_t *result = !series->algorithmic ? series_default_at(series, size) : NULL;
-    return result != NULL && has_backward_part(result) ? result : NULL;
+    return result != NULL && has_parts(result) ? result : NULL;
 }
 
 /* The size that the most contenders have, the largest of equals; 0 for none. */
@@ -49,7 +50,7 @@ static int64_t size_to_show(const plot_data_t *data) {
     for (size_t i = 0; i < data->n_sizes; i++) {
         size_t n = 0;
         for (size_t s = 0; s < data->n_series; s++)
-            n += operations_at(&data->series[s], data->sizes[i]) != NULL;
+            n += parts_at(&data->series[s], data->sizes[i]) != NULL;
         if (n >= most) {
             most = n;
             size = data->sizes[i];
@@ -67,13 +68,13 @@ static void add_group(panel_t *panel, const series_t *series, const case_result_
     if (panel->n == MAX_GROUPS)
         return;
     group_t group = {.series = series, .result = result};
-    for (step_part_t i = 0; i < N_STEP_PARTS; i++) {
-        const double median = step_part_ns(result, i);
+    for (size_t i = 0; i < panel->parts->n; i++) {
+        const double median = part_ns(panel->parts, i, result);
         range_take(&panel->range_ns, median);
         if (!isfinite(median))
             continue;
         group.n++;
-        if (i == PART_FUSED)
+        if (part_is_whole(panel->parts, i, result))
             continue;
         group.n_alone++;
         group.sum_ns += median;
@@ -93,15 +94,17 @@ static void add_side(const plot_data_t *data, int64_t size, bool on_gpu, panel_t
     for (int ours = 0; ours < 2; ours++)
         for (size_t s = 0; s < data->n_series; s++) {
             const series_t *series = &data->series[s];
-            const case_result_t *result = operations_at(series, size);
+            const case_result_t *result = parts_at(series, size);
             if (result != NULL && series->on_gpu == on_gpu &&
                 engine_is_ours(series->engine) == (ours == 1))
                 add_group(panel, series, result);
         }
 }
 
-static size_t make_panels(const plot_data_t *data, int64_t size, panel_t panels[2]) {
-    panel_t gpu = {.range_ns = RANGE_INIT}, cpu = {.range_ns = RANGE_INIT};
+static size_t make_panels(const plot_data_t *data, int64_t size, const parts_t *parts,
+                          panel_t panels[2]) {
+    panel_t gpu = {.range_ns = RANGE_INIT, .parts = parts},
+            cpu = {.range_ns = RANGE_INIT, .parts = parts};
     add_side(data, size, true, &gpu);
     add_side(data, size, false, &cpu);
     bool separate = cpu.range_ns.high > ONE_PANEL_RATIO * gpu.range_ns.high ||
@@ -125,13 +128,14 @@ static const char *number_text(char *text, double ns) {
     return text;
 }
 
-static void write_bars(const group_t *group, chart_t *chart) {
+static void write_bars(const group_t *group, const parts_t *parts, chart_t *chart) {
     char text[UNITS_TEXT];
     double x = group->first;
-    for (step_part_t i = 0; i < N_STEP_PARTS; i++) {
-        const double median = step_part_ns(group->result, i);
+    for (size_t i = 0; i < parts->n; i++) {
+        const double median = part_ns(parts, i, group->result);
         /* A sum of several phases has no interval. */
-        const double *ci95_ns = result_ci95(group->result, step_part_name(i));
+        const phase_t *phase = part_phase(parts, i, group->result);
+        const double *ci95_ns = result_ci95(group->result, phase != NULL ? phase->name : "");
         if (isfinite(median))
             chart_row(chart, "%.2f %s %s %s %s %d %d", x++, chart_us(chart, median),
                       chart_us(chart, ci95_ns[0]), chart_us(chart, ci95_ns[1]),
@@ -140,7 +144,7 @@ static void write_bars(const group_t *group, chart_t *chart) {
     }
 }
 
-/* The name, and a box as high as the sum of the operations timed separately. */
+/* The name, and a box as high as the sum of the parts timed separately. */
 static void write_group(const group_t *group, chart_t *chart) {
     char text[UNITS_TEXT];
     const double left = group->first - 0.5;
@@ -154,11 +158,10 @@ static void write_group(const group_t *group, chart_t *chart) {
 }
 
 static void write_panel(panel_t *panel, chart_t *chart) {
-    chart_row(chart,
-              "# bars: medians in µs, 95 %% interval\nx time low high text operation throttled");
+    chart_row(chart, "# bars: medians in µs, 95 %% interval\nx time low high text part throttled");
     for (size_t g = 0; g < panel->n; g++)
-        write_bars(&panel->groups[g], chart);
-    chart_row(chart, "\n\n# groups: middle, name, box around the operations timed separately, "
+        write_bars(&panel->groups[g], panel->parts, chart);
+    chart_row(chart, "\n\n# groups: middle, name, box around the parts timed separately, "
                      "their sum in µs\nx engine variant from to sum text raised");
     for (size_t g = 0; g < panel->n; g++) {
         write_group(&panel->groups[g], chart);
@@ -177,17 +180,20 @@ static bool axis_of(const panel_t *panel, double least_ns, double most_ns, doubl
     return logarithmic;
 }
 
-/* The parts that some contender has: the legend's. */
+/* The parts that some contender has: the legend's, each with a block of its own. */
 static void write_used(const panel_t *panels, size_t n, chart_t *chart) {
-    int used[N_STEP_PARTS];
+    const parts_t *parts = panels[0].parts;
+    int used[MOST_PARTS];
     size_t n_used = 0;
-    for (step_part_t part = 0; part < N_STEP_PARTS; part++) {
+    for (size_t part = 0; part < parts->n; part++) {
         bool any = false;
         for (size_t p = 0; p < n; p++)
             for (size_t g = 0; g < panels[p].n; g++)
-                any = any || isfinite(step_part_ns(panels[p].groups[g].result, part));
-        if (any)
-            used[n_used++] = (int)part;
+                any = any || isfinite(part_ns(parts, part, panels[p].groups[g].result));
+        if (!any)
+            continue;
+        chart_row(chart, "# legend\n%s\nNaN\n\n", chart_quote(chart, parts->names[part]));
+        used[n_used++] = (int)part;
     }
     chart_integers(chart, "used", used, n_used);
 }
@@ -214,20 +220,38 @@ static void write_panels(panel_t *panels, size_t n, chart_t *chart) {
                   CHART_HEIGHT);
 }
 
+/* Does a contender have one bar for all of them? */
+static bool any_whole(const parts_t *parts, const panel_t *panels, size_t n) {
+    for (size_t p = 0; p < n; p++)
+        for (size_t g = 0; g < panels[p].n; g++)
+            for (size_t i = 0; i < parts->n; i++)
+                if (part_is_whole(parts, i, panels[p].groups[g].result))
+                    return true;
+    return false;
+}
+
 char *chart_operations(const plot_data_t *data, chart_t *chart) {
     int64_t size = size_to_show(data);
     if (size == 0)
-        return mem_text("no case has separately timed operations");
+        return mem_text("no case has separately timed parts");
     char text[UNITS_TEXT];
+    parts_t parts = {0};
     panel_t panels[2];
-    size_t n_panels = make_panels(data, size, panels);
+    for (size_t s = 0; s < data->n_series; s++) {
+        const case_result_t *result = parts_at(&data->series[s], size);
+        if (result != NULL)
+            parts_add(&parts, result);
+    }
+    size_t n_panels = make_panels(data, size, &parts, panels);
     chart_init(chart, "operations");
     chart->note =
         chart_format(chart,
                      "%s, %s %s  ·  %s  ·  Σ, outline: sum of those timed separately"
-                     "  ·  fused: all in one, no parts%s",
+                     "%s%s",
                      data->shape, data->workload->size_param, chart_size_text(text, size),
-                     chart_medians(chart, data), n_panels > 1 ? "  ·  right: on the CPU" : "");
+                     chart_medians(chart, data),
+                     any_whole(&parts, panels, n_panels) ? "  ·  fused: all in one, no parts" : "",
+                     n_panels > 1 ? "  ·  right: on the CPU" : "");
     write_panels(panels, n_panels, chart);
     return NULL;
 }

@@ -15,7 +15,6 @@ enum { MAX_SIDES = 12 };
 typedef struct side {
     const series_t *series;
     stats_interval_t *ratios;
-    int *places; /* of a ratio's number: 1 above its interval, -1 below it, 0 nowhere */
 } side_t;
 
 typedef struct race {
@@ -61,7 +60,7 @@ static void add_side(race_t *race, const series_t *series) {
     if (n_others == 0 || n_timed == 0 || race->n == MAX_SIDES)
         free(ratios);
     else
-        race->sides[race->n++] = (side_t){series, ratios, mem_zeroed(n_sizes, sizeof(int))};
+        race->sides[race->n++] = (side_t){series, ratios};
 }
 
 /* On the GPU; on the CPU only if no rival has a time on the GPU. */
@@ -98,81 +97,13 @@ static void choose_axis(race_t *race) {
     race->high = race->logarithmic ? high * pow(high / low, 0.08) : 1.12 * high;
 }
 
-/* Fractions of the axes' lengths: closer numbers would overlap. */
-static const double NEAR_X = 0.038, NEAR_Y = 0.055;
-
-static double height_of(const race_t *race, double ratio) {
-    return race->logarithmic ? log(ratio / race->low) / log(race->high / race->low)
-                             : (ratio - race->low) / (race->high - race->low);
-}
-
-/* Of two nearly equal sizes, the second has the numbers. The strongest's is 1. */
-static bool is_labelled(const race_t *race, size_t i, const series_t *series) {
+/* Ours, the first side, has its numbers; of two nearly equal sizes the second, as they would overlap. */
+static bool is_labelled(const race_t *race, size_t side, size_t i) {
+    static const double NEAR = 0.038; /* of the axis' length */
     const int64_t *sizes = race->data->sizes;
-    size_t n = race->data->n_sizes;
-    double all = log((double)sizes[n - 1] / (double)sizes[0]);
-    return !is_strongest(race, series, i) &&
-           (i + 1 == n || log((double)sizes[i + 1] / (double)sizes[i]) > NEAR_X * all);
-}
-
-/* The heights that a number takes, beyond its interval. */
-typedef struct span {
-    double low, high;
-} span_t;
-
-static span_t span_at(const race_t *race, const stats_interval_t *ratio, int place) {
-    const double end = place > 0 ? ratio->high : ratio->low;
-    const double from = height_of(race, isfinite(end) ? end : ratio->centre);
-    return place > 0 ? (span_t){from, from + NEAR_Y} : (span_t){from - NEAR_Y, from};
-}
-
-static bool overlap(span_t one, span_t other) {
-    return one.low < other.high && other.low < one.high;
-}
-
-/* What another side has there: its point, or all of its interval. */
-static span_t drawn_at(const race_t *race, const stats_interval_t *ratio, bool with_interval) {
-    const double point = height_of(race, ratio->centre);
-    const bool all = with_interval && isfinite(ratio->low) && isfinite(ratio->high);
-    return (span_t){fmin(point - NEAR_Y / 4, all ? height_of(race, ratio->low) : point),
-                    fmax(point + NEAR_Y / 4, all ? height_of(race, ratio->high) : point)};
-}
-
-/* Is there room for the number of a side: no point of another one, nor its interval if that is asked
- * for, no number placed before it, and not the line at 1 where its own point is on the other side of it? */
-static bool has_room(const race_t *race, size_t side, size_t i, int place, bool off_intervals) {
-    const span_t own = span_at(race, &race->sides[side].ratios[i], place);
-    const double line = height_of(race, 1);
-    if (own.low < 0 || own.high > 1 || (own.low < line && own.high > line))
-        return false;
-    for (size_t s = 0; s < race->n; s++) {
-        const side_t *other = &race->sides[s];
-        const stats_interval_t *ratio = &other->ratios[i];
-        if (s == side || !isfinite(ratio->centre))
-            continue;
-        if (overlap(own, drawn_at(race, ratio, off_intervals)) ||
-            (other->places[i] != 0 && overlap(own, span_at(race, ratio, other->places[i]))))
-            return false;
-    }
-    return true;
-}
-
-/* Above if there is room, else below, else nowhere. */
-static int place_for(const race_t *race, size_t side, size_t i) {
-    for (int off_intervals = 1; off_intervals >= 0; off_intervals--)
-        for (int place = 1; place >= -1; place -= 2)
-            if (has_room(race, side, i, place, off_intervals))
-                return place;
-    return 0;
-}
-
-/* In the order of the sides. */
-static void place_numbers(race_t *race) {
-    for (size_t i = 0; i < race->data->n_sizes; i++)
-        for (size_t s = 0; s < race->n; s++)
-            if (isfinite(race->sides[s].ratios[i].centre) &&
-                is_labelled(race, i, race->sides[s].series))
-                race->sides[s].places[i] = place_for(race, s, i);
+    const size_t n = race->data->n_sizes;
+    const double all = log((double)sizes[n - 1] / (double)sizes[0]);
+    return side == 0 && (i + 1 == n || log((double)sizes[i + 1] / (double)sizes[i]) > NEAR * all);
 }
 
 /* As the tables have it, without the interval, which is drawn. */
@@ -191,13 +122,13 @@ static void write_side(const race_t *race, size_t side, chart_t *chart) {
     const char *title = what->series->title;
     if (!series_is_mixed(what->series))
         title = chart_format(chart, "%s (the fastest of its side)", title);
-    chart_row(chart, "size %s text place low high", chart_quote(chart, title));
+    chart_row(chart, "size %s text low high", chart_quote(chart, title));
     for (size_t i = 0; i < race->data->n_sizes; i++) {
         char text[UNITS_TEXT];
         const stats_interval_t *ratio = &what->ratios[i];
         if (isfinite(ratio->centre))
-            chart_row(chart, "%" PRId64 " %.6g %s %d %s %s", race->data->sizes[i], ratio->centre,
-                      chart_quote(chart, ratio_text(text, ratio)), what->places[i],
+            chart_row(chart, "%" PRId64 " %.6g %s %s %s", race->data->sizes[i], ratio->centre,
+                      chart_quote(chart, is_labelled(race, side, i) ? ratio_text(text, ratio) : ""),
                       chart_real(chart, ratio->low, 6), chart_real(chart, ratio->high, 6));
     }
     chart_row(chart, "\n");
@@ -218,12 +149,11 @@ static void draw(const race_t *race, chart_t *chart) {
     const plot_data_t *data = race->data;
     int styles[MAX_SIDES];
     chart_init(chart, "speed");
-    chart->note = chart_format(
-        chart, "%s  ·  phase %s, ratio of %s%s: 2× is half of the rival's time  ·  rival: %s",
-        data->shape, race->phase,
-        chart_has_intervals(data) ? "medians, " : chart_medians(chart, data),
-        chart_has_intervals(data) ? chart_ratio_intervals(chart, data) : "",
-        strongest_text(race, chart));
+    chart->note = chart_format(chart, "%s  ·  phase %s of the rival / ours, %s%s  ·  rival: %s",
+                               data->shape, race->phase,
+                               chart_has_intervals(data) ? "medians, " : chart_medians(chart, data),
+                               chart_has_intervals(data) ? chart_ratio_intervals(chart, data) : "",
+                               strongest_text(race, chart));
     chart_row(chart, "# a block per engine: time of the strongest rival / of the engine's fastest");
     for (size_t s = 0; s < race->n; s++) {
         styles[s] = race->sides[s].series->style;
@@ -249,11 +179,8 @@ char *chart_speed(const plot_data_t *data, chart_t *chart) {
         return mem_format("no size at which both a rival and another engine have a time for %s",
                           race.phase);
     choose_axis(&race);
-    place_numbers(&race);
     draw(&race, chart);
-    for (size_t s = 0; s < race.n; s++) {
+    for (size_t s = 0; s < race.n; s++)
         free(race.sides[s].ratios);
-        free(race.sides[s].places);
-    }
     return NULL;
 }

@@ -50,8 +50,4 @@ void html_blocks(html_t *html, const char *markdown, bool is_page);
 /* One line without tags, escaped; the caller frees it. */
 char *html_plain(const html_t *html, const char *text, size_t length);
 
-/* cases.c: every case of a part of a run as a row, with its details; samples are drawn for those that
- * `top` links to. */
-void html_cases(html_t *html, const shown_run_t *shown, size_t part, const char *top);
-
 #endif

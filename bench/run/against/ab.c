@@ -32,12 +32,9 @@ typedef struct ab_group {
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 static bool is_same_group(const group_t *a, const group_t *b) {
-    char *left = workload_group(a->workload, &a->cases[0]);
-    char *right = workload_group(b->workload, &b->cases[0]);
-    bool same = strcmp(left, right) == 0;
-    free(left);
-    free(right);
-    return same;
+    AUTO_FREE char *left = workload_group(a->workload, &a->cases[0]);
+    AUTO_FREE char *right = workload_group(b->workload, &b->cases[0]);
+    return strcmp(left, right) == 0;
 }
 
 static status_t measure(ab_t *ab, const ab_group_t *group, error_t *err);
@@ -115,7 +112,6 @@ static status_t add_pair(ab_t *ab, const ab_group_t *group, size_t ours, size_t 
     if (done || is_dropped(&group->ours, ours) || is_dropped(&group->theirs, theirs)) {
         ab->ours->progress.done += ours < group->ours.n;
         ab->theirs.progress.done += theirs < group->theirs.n;
-        run_skip_case(ab->ours, either);
         return STATUS_OK;
     }
     TRY(add_side(ab->ours, &group->ours, ours, trial, err));
@@ -155,8 +151,6 @@ static status_t measure(ab_t *ab, const ab_group_t *group, error_t *err) {
             trial.sides[i]->progress.total++;
     if (status == STATUS_OK && trial.n > 0)
         status = trial_measure(&trial, ours->settings.pass % 2 == 0, err);
-    else
-        run_skip_group(ours, any);
     nvtx_pop();
     trial_free(&trial);
     return status;
@@ -257,7 +251,7 @@ static status_t load_both(const ab_t *ab, record_t records[2], error_t *err) {
  */
 static unsigned choose(const run_t *run, const record_t records[2], text_list_t *ids) {
     error_t ignored = ERROR_INIT;
-    comparison_t comparison = {0};
+    AUTO(comparison_free) comparison_t comparison = {0};
     floors_t *floors = NULL;
     unsigned more_passes = 0;
     if (floors_load(records[0].folder, &floors, &ignored) == STATUS_OK &&
@@ -266,7 +260,6 @@ static unsigned choose(const run_t *run, const record_t records[2], text_list_t 
                                                 .threshold_frac = run->options->threshold_frac},
                         &comparison, &ignored) == STATUS_OK)
         more_passes = recheck_choose(&comparison, ids);
-    comparison_free(&comparison);
     floors_free(floors);
     return more_passes;
 }
@@ -286,7 +279,7 @@ static unsigned last_pass(const record_t records[2]) {
 /* Clears `*more` when nothing is undecided any more or time is up. */
 static status_t recheck_once(ab_t *ab, const record_t records[2], int64_t deadline_ns, bool *more,
                              error_t *err) {
-    text_list_t ids = {0};
+    AUTO(text_list_free) text_list_t ids = {0};
     const unsigned last = last_pass(records);
     unsigned more_passes = choose(ab->ours, records, &ids);
     if (more_passes > STATS_MOST_PASSES - last)
@@ -295,13 +288,11 @@ static status_t recheck_once(ab_t *ab, const record_t records[2], int64_t deadli
     if (*more)
         progress_note(&ab->ours->progress, "undecided: measuring %zu cases in %u more passes",
                       ids.n, more_passes);
-    status_t status = STATUS_OK;
-    for (unsigned i = 1; i <= more_passes && *more && status == STATUS_OK; i++) {
-        status = ab_measure_pass(ab, last + i, &ids, deadline_ns, err);
+    for (unsigned i = 1; i <= more_passes && *more; i++) {
+        TRY(ab_measure_pass(ab, last + i, &ids, deadline_ns, err));
         *more = clock_ns() < deadline_ns && !*ab->ours->interrupted;
     }
-    text_list_free(&ids);
-    return status;
+    return STATUS_OK;
 }
 
 /* Re-measure undecided cases, for up to options->recheck_limit_s. */
@@ -321,15 +312,13 @@ static status_t ab_recheck(ab_t *ab, error_t *err) {
 }
 
 static bool has_program(const sweep_t *sweep, const case_t *spec, const void *root) {
-    const bool in_c = strcmp(spec->engine, ENGINE_C) == 0;
+    const bool in_c = workload_is_in_c(sweep->workload, spec->engine);
     if ((!in_c && strcmp(spec->engine, "cuda") != 0) ||
         workload_is_cuda_builtin(sweep->workload, spec->variant))
         return true;
-    char *path = mem_format("%s/kernels/%s/%s.%s", (const char *)root, spec->workload,
-                            spec->variant, in_c ? "c" : "cu");
-    bool exists = fs_exists(path);
-    free(path);
-    return exists;
+    AUTO_FREE char *folder = workload_folder(root, sweep->workload);
+    AUTO_FREE char *path = mem_format("%s/%s.%s", folder, spec->variant, in_c ? "c" : "cu");
+    return fs_exists(path);
 }
 
 /* Load the sweeps relative to the other build's root, so that "*" expands to its kernels. A sweep
@@ -350,32 +339,45 @@ static status_t load_cases(ab_t *ab, error_t *err) {
     return status;
 }
 
+/* To a build that has a workload compiled in which ours describes, inputs as files say nothing. */
+static status_t check_described(const ab_t *ab, error_t *err) {
+    for (size_t s = 0; s < ab->theirs.n_sweeps; s++) {
+        const workload_t *workload = ab->theirs.sweeps[s].workload;
+        if (!workload->is_of_project)
+            continue;
+        AUTO_FREE char *folder = mem_format("%s/kernels/%s", ab->build.root, workload->name);
+        AUTO_FREE char *path = description_path(folder);
+        if (fs_is_folder(folder) && !fs_exists(path))
+            return error_set(
+                err, STATUS_USAGE,
+                "--against %s: it has no %s/workload.json: %s is compiled into it, and "
+                "ours is described; measure the two one after the other",
+                ab->ours->options->against, folder, workload->name);
+    }
+    return STATUS_OK;
+}
+
 /* Workers of a build from before workload.json read operator.json in the folder; both may be there. */
 static status_t check_names(const ab_t *ab, error_t *err) {
-    status_t status = STATUS_OK;
-    char *schema = fs_join(ab->build.root, "kernels/workload.schema.json");
-    for (size_t s = 0; s < ab->theirs.n_sweeps && !fs_exists(schema) && status == STATUS_OK; s++) {
+    AUTO_FREE char *schema = fs_join(ab->build.root, "kernels/workload.schema.json");
+    for (size_t s = 0; s < ab->theirs.n_sweeps && !fs_exists(schema); s++) {
         const description_t *d = described_find(ab->theirs.sweeps[s].workload->name);
         if (d == NULL || d->folder == NULL)
             continue;
-        char *former = fs_join(d->folder, "operator.json");
+        AUTO_FREE char *former = fs_join(d->folder, "operator.json");
         if (!fs_exists(former))
-            status =
-                error_set(err, STATUS_USAGE,
-                          "--against %s: it reads no workload.json; expected a newer build, or "
-                          "%s, a link to workload.json",
-                          ab->ours->options->against, former);
-        free(former);
+            return error_set(err, STATUS_USAGE,
+                             "--against %s: it reads no workload.json; expected a newer build, or "
+                             "%s, a link to workload.json",
+                             ab->ours->options->against, former);
     }
-    free(schema);
-    return status;
+    return STATUS_OK;
 }
 
 /* A build without this file changes only signs in the inputs of workloads: its outputs would count as wrong. */
 static status_t check_refills(const ab_t *ab, error_t *err) {
-    char *refill = fs_join(ab->build.root, "kernels/common/refill.cu");
+    AUTO_FREE char *refill = fs_join(ab->build.root, "kernels/common/refill.cu");
     const bool draws = fs_exists(refill);
-    free(refill);
     for (size_t s = 0; s < ab->theirs.n_sweeps && !draws; s++)
         if (described_find(ab->theirs.sweeps[s].workload->name) != NULL)
             return error_set(
@@ -400,6 +402,7 @@ static status_t load(ab_t *ab, error_t *err) {
     ours->pair = ab->pair;
     TRY(build_find(ours->options->against, ours->options->root, &ab->build, err));
     TRY(load_cases(ab, err));
+    TRY(check_described(ab, err));
     TRY(check_names(ab, err));
     return check_refills(ab, err);
 }

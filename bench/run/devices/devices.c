@@ -17,16 +17,14 @@
 /* Of these cores, as the system describes them. */
 static void core_places(const cores_t *cores, core_place_t places[MOST_CORES]) {
     for (size_t i = 0; i < cores->n; i++) {
-        char *path = mem_format("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-                                cores->allowed[i]);
-        char *text = NULL;
+        AUTO_FREE char *path = mem_format(
+            "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cores->allowed[i]);
+        AUTO_FREE char *text = NULL;
         size_t size;
         error_t ignored = ERROR_INIT;
         places[i] = (core_place_t){cores->allowed[i], cores->allowed[i]};
         if (fs_read(path, &text, &size, &ignored) == STATUS_OK)
             places[i].physical = atoi(text);
-        free(text);
-        free(path);
     }
 }
 
@@ -262,7 +260,7 @@ typedef struct devices {
 
 static status_t read_list(devices_t *devices, error_t *err) {
     const char *list = devices->run->options->devices;
-    text_list_t words = text_split(list, ',');
+    AUTO(text_list_free) text_list_t words = text_split(list, ',');
     bool valid = words.n >= 2 && words.n <= MOST_DEVICES;
     devices->shares = mem_zeroed(words.n + 1, sizeof *devices->shares);
     for (size_t i = 0; i < words.n && valid; i++) {
@@ -273,7 +271,6 @@ static status_t read_list(devices_t *devices, error_t *err) {
             valid &= devices->shares[k].device != (int)index;
         devices->shares[devices->n++].device = (int)index;
     }
-    text_list_free(&words);
     if (!valid)
         return error_set(err, STATUS_USAGE,
                          "--devices %s: expected at least two indices of CUDA devices, each once, "
@@ -299,7 +296,7 @@ static void find_near(const char *uuid, core_share_t *share) {
 /* From the device's own worker, as a run on it would. */
 static status_t describe(const run_t *run, device_t *device, core_share_t *share, error_t *err) {
     workers_t workers = {.root = run->options->root, .device = share->device};
-    case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
+    AUTO(case_free) case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
     worker_link_t *link = NULL;
     status_t status = workers_find(&workers, &spec, "", &link, err);
     if (status == STATUS_OK)
@@ -314,7 +311,6 @@ static status_t describe(const run_t *run, device_t *device, core_share_t *share
         error_within(err, "--devices %s: device %d", run->options->devices, share->device);
         status = STATUS_USAGE;
     }
-    case_free(&spec);
     workers_free(&workers);
     return status;
 }
@@ -341,10 +337,9 @@ static status_t share_cores(devices_t *devices, error_t *err) {
     core_places(&run->cores, places);
     TRY(core_shares_make(places, run->cores.n, devices->shares, devices->n, err));
     for (size_t i = 0; i < devices->n && !run->options->quiet; i++) {
-        char *cores = cores_text(devices->shares[i].cores, devices->shares[i].n);
+        AUTO_FREE char *cores = cores_text(devices->shares[i].cores, devices->shares[i].n);
         fprintf(stderr, "%s: %s, cores %s\n", devices->items[i].label, devices->items[i].name,
                 cores);
-        free(cores);
     }
     return STATUS_OK;
 }
@@ -356,9 +351,8 @@ static char *find_other(const devices_t *devices, const text_list_t *folders) {
     for (size_t i = 0; i < folders->n; i++) {
         bool known = false;
         for (size_t k = 0; k < devices->n; k++) {
-            char *name = mem_format("%d", devices->shares[k].device);
+            AUTO_FREE char *name = mem_format("%d", devices->shares[k].device);
             known |= strcmp(name, folders->items[i]) == 0;
-            free(name);
         }
         if (!known)
             return mem_text(folders->items[i]);
@@ -379,36 +373,29 @@ static status_t check_folder(const devices_t *devices, const text_list_t *folder
                          "%s was measured without --devices: resume it without it, or choose "
                          "another --out",
                          run->folder);
-    char *other = find_other(devices, folders);
+    AUTO_FREE char *other = find_other(devices, folders);
     if (other != NULL || (folders->n > 0 && folders->n < devices->n)) {
-        char *list = text_list_join(folders, ",");
-        error_set(err, STATUS_USAGE,
-                  "%s was measured with --devices %s, found --devices %s: resume it with the same "
-                  "list, or choose another --out",
-                  run->folder, list, run->options->devices);
-        free(list);
-        free(other);
-        return STATUS_USAGE;
+        AUTO_FREE char *list = text_list_join(folders, ",");
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured with --devices %s, found --devices %s: resume it with "
+                         "the same list, or choose another --out",
+                         run->folder, list, run->options->devices);
     }
     return STATUS_OK;
 }
 
 /* All of them, so that a run that is interrupted early has the devices it was begun on. */
 static status_t prepare_folders(devices_t *devices, error_t *err) {
-    char *top = fs_join(devices->run->folder, "devices"),
-         *header = fs_join(devices->run->folder, "run.json");
-    text_list_t folders = {0};
-    status_t status = fs_is_folder(top) ? fs_list(top, "", &folders, err) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = check_folder(devices, &folders, fs_exists(header), err);
-    for (size_t i = 0; i < devices->n && status == STATUS_OK; i++) {
+    AUTO_FREE char *top = fs_join(devices->run->folder, "devices"),
+                   *header = fs_join(devices->run->folder, "run.json");
+    AUTO(text_list_free) text_list_t folders = {0};
+    TRY(fs_is_folder(top) ? fs_list(top, "", &folders, err) : STATUS_OK);
+    TRY(check_folder(devices, &folders, fs_exists(header), err));
+    for (size_t i = 0; i < devices->n; i++) {
         devices->items[i].folder = mem_format("%s/%d", top, devices->shares[i].device);
-        status = fs_make_folders(devices->items[i].folder, err);
+        TRY(fs_make_folders(devices->items[i].folder, err));
     }
-    text_list_free(&folders);
-    free(header);
-    free(top);
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- children -------------------------------------------------------------------------------- */
@@ -417,12 +404,12 @@ static text_list_t command_of(const devices_t *devices, size_t index, const char
     const run_options_t *options = devices->run->options;
     const core_share_t *share = &devices->shares[index];
     const char *folder = devices->items[index].folder;
-    char *header = fs_join(folder, "run.json"), *cores = cores_text(share->cores, share->n);
+    AUTO_FREE char *header = fs_join(folder, "run.json"),
+                   *cores = cores_text(share->cores, share->n);
     text_list_t argv = {0};
     text_list_add(&argv, program);
     text_list_add(&argv, "run");
-    for (size_t i = 0; i < options->passed_on.n; i++)
-        text_list_add(&argv, options->passed_on.items[i]);
+    text_list_add_all(&argv, &options->passed_on);
     const char *const own[] = {"--devices", options->devices, "--cpus", cores, "--out", folder};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         text_list_add(&argv, own[i]);
@@ -435,26 +422,13 @@ static text_list_t command_of(const devices_t *devices, size_t index, const char
     text_list_add(&argv, "--");
     for (size_t i = 0; i < options->n_sweeps; i++)
         text_list_add(&argv, options->sweeps[i]);
-    free(cores);
-    free(header);
-    return argv;
-}
-
-static const char **argv_of(const text_list_t *list) {
-    const char **argv = mem_zeroed(list->n + 1, sizeof *argv);
-    for (size_t i = 0; i < list->n; i++)
-        argv[i] = list->items[i];
     return argv;
 }
 
 static status_t start(const devices_t *devices, size_t index, const char *program, child_t *child,
                       error_t *err) {
-    text_list_t command = command_of(devices, index, program);
-    const char **argv = argv_of(&command);
-    const status_t status = child_start(child, devices->items[index].label, argv, err);
-    free(argv);
-    text_list_free(&command);
-    return status;
+    AUTO(text_list_free) text_list_t command = command_of(devices, index, program);
+    return child_start(child, devices->items[index].label, text_list_argv(&command), err);
 }
 
 /* `*broken`: a case was wrong or failed, or passes are left. */
@@ -484,62 +458,47 @@ static status_t measure(const devices_t *devices, const char *program, bool *bro
 
 static status_t merge_into(const devices_t *devices, const char *program, const char *folder,
                            error_t *err) {
-    text_list_t command = {0};
-    subprocess_result_t result;
-    text_list_add(&command, program);
-    text_list_add(&command, "merge");
-    text_list_add(&command, "--");
-    text_list_add(&command, folder);
+    AUTO(text_list_free) text_list_t command = {0};
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
+    text_list_add_words(&command, program, "merge", "--", folder, NULL);
     for (size_t i = 0; i < devices->n; i++)
         text_list_add(&command, devices->items[i].folder);
-    const char **argv = argv_of(&command);
-    status_t status = subprocess_run(argv, NULL, 0, &result, err);
-    if (status == STATUS_OK) {
-        if (result.exit_code > STATUS_FAILED || result.exit_code < 0)
-            status = error_set(err, STATUS_USAGE, "%s", result.err);
-        else if (!devices->run->options->quiet)
-            fputs(result.err, stderr);
-        subprocess_result_free(&result);
-    }
-    free(argv);
-    text_list_free(&command);
-    return status;
+    TRY(subprocess_run(text_list_argv(&command), NULL, 0, &result, err));
+    if (result.exit_code > STATUS_FAILED || result.exit_code < 0)
+        return error_set(err, STATUS_USAGE, "%s", result.err);
+    if (!devices->run->options->quiet)
+        fputs(result.err, stderr);
+    return STATUS_OK;
 }
 
 /* The command line of the whole run instead of the first child's. */
 static status_t set_command_line(const run_t *run, const char *folder, error_t *err) {
-    record_t merged;
+    AUTO(record_free) record_t merged = {0};
     TRY(record_load_passes(folder, &merged, err));
     text_list_free(&merged.argv);
     for (size_t i = 0; i < run->options->n_argv; i++)
         text_list_add(&merged.argv, run->options->argv[i]);
-    const status_t status = record_write_header(&merged, err);
-    record_free(&merged);
-    return status;
+    return record_write_header(&merged, err);
 }
 
 static status_t move_file(const char *from, const char *to, const char *name, error_t *err) {
-    char *old = fs_join(from, name), *new = fs_join(to, name);
+    AUTO_FREE char *old = fs_join(from, name), *new = fs_join(to, name);
     const status_t status =
         rename(old, new) == 0
             ? STATUS_OK
             : error_set(err, STATUS_USAGE, "%s: cannot move to %s: %s", old, to, strerror(errno));
-    free(old);
-    free(new);
     return status;
 }
 
 /* It, or what was cut off of it: the folder is ours if those of the devices are beside it. */
 static status_t remove_merged(const devices_t *devices, const char *folder, error_t *err) {
-    char *mark = mem_format("../%d/run.json", devices->shares[0].device);
-    const status_t status = fs_remove_marked(folder, mark, err);
-    free(mark);
-    return status;
+    AUTO_FREE char *mark = mem_format("../%d/run.json", devices->shares[0].device);
+    return fs_remove_marked(folder, mark, err);
 }
 
 /* run.json comes last: it makes the folder a run. */
 static status_t move_files(const char *from, const char *to, error_t *err) {
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     char *packed = fs_join(to, "cases.jsonl.gz"); /* of an earlier merge: it would be read too */
     status_t status = fs_remove_file(packed, err);
     free(packed);
@@ -550,12 +509,11 @@ static status_t move_files(const char *from, const char *to, error_t *err) {
             status = move_file(from, to, names.items[i], err);
     if (status == STATUS_OK)
         status = move_file(from, to, "run.json", err);
-    text_list_free(&names);
     return status;
 }
 
 static status_t merge(const devices_t *devices, const char *program, error_t *err) {
-    char *folder = fs_join(devices->run->folder, "merging");
+    AUTO_FREE char *folder = fs_join(devices->run->folder, "merging");
     status_t status = remove_merged(devices, folder, err); /* of a merge that was cut off */
     if (status == STATUS_OK)
         status = merge_into(devices, program, folder, err);
@@ -565,7 +523,6 @@ static status_t merge(const devices_t *devices, const char *program, error_t *er
         status = move_files(folder, devices->run->folder, err);
     if (status == STATUS_OK)
         status = remove_merged(devices, folder, err);
-    free(folder);
     return status;
 }
 
@@ -595,8 +552,8 @@ static status_t steps(devices_t *devices, char **program, error_t *err) {
 }
 
 status_t run_on_devices(run_t *run, error_t *err) {
-    devices_t *devices = mem_zeroed(1, sizeof *devices);
-    char *program = NULL;
+    AUTO_FREE devices_t *devices = mem_zeroed(1, sizeof *devices);
+    AUTO_FREE char *program = NULL;
     devices->run = run;
     const status_t status = steps(devices, &program, err);
     for (size_t i = 0; i < devices->n; i++) {
@@ -604,7 +561,5 @@ status_t run_on_devices(run_t *run, error_t *err) {
         free(devices->items[i].folder);
     }
     free(devices->shares);
-    free(devices);
-    free(program);
     return status;
 }

@@ -72,8 +72,8 @@ static bool knows_passes(const record_t *record) {
 /* Shards of a merged run, of an older version, or of several divisions are not counted. */
 static void tell_shards(const merge_t *merge, const char *folder) {
     unsigned number, n = 0, first_n = 0;
-    bool *found = mem_zeroed(MOST_SHARDS + 1, sizeof *found);
-    int *missing = mem_alloc(MOST_SHARDS * sizeof *missing);
+    AUTO_FREE bool *found = mem_zeroed(MOST_SHARDS + 1, sizeof *found);
+    AUTO_FREE int *missing = mem_alloc(MOST_SHARDS * sizeof *missing);
     size_t n_missing = 0;
     bool known = true;
     for (size_t i = 0; known && i < merge->shards.n; i++) {
@@ -87,12 +87,9 @@ static void tell_shards(const merge_t *merge, const char *folder) {
         if (!found[i])
             missing[n_missing++] = (int)i;
     if (n_missing > 0) {
-        char *list = cores_text(missing, n_missing);
+        AUTO_FREE char *list = cores_text(missing, n_missing);
         output_print(stderr, "%s: missing shards: %s of %u\n", folder, list, n);
-        free(list);
     }
-    free(missing);
-    free(found);
 }
 
 static void tell_gaps(const gaps_t *gaps, const char *folder) {
@@ -108,21 +105,18 @@ static void tell_gaps(const gaps_t *gaps, const char *folder) {
 /* ---- merging ----------------------------------------------------------------------------------- */
 
 static status_t check_folder(const char *folder, error_t *err) {
-    text_list_t files = {0};
+    AUTO(text_list_free) text_list_t files = {0};
     if (fs_is_folder(folder))
         TRY(fs_list(folder, "", &files, err));
     const bool empty = files.n == 0;
-    text_list_free(&files);
     return empty
                ? STATUS_OK
                : error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
 }
 
 static bool has_header(const char *folder) {
-    char *header = fs_join(folder, "run.json");
-    const bool exists = fs_exists(header);
-    free(header);
-    return exists;
+    AUTO_FREE char *header = fs_join(folder, "run.json");
+    return fs_exists(header);
 }
 
 /* A shard that never began leaves nothing; if all did, loading the first says why there is no run. */
@@ -153,7 +147,7 @@ static status_t write_what_is_there(merge_t *merge, const char *root, const char
         merge->run.finished = NULL;
     }
     merge_sort(merge, &gaps.planned);
-    status_t status = merge_write(merge, folder, workload_study(), err);
+    status_t status = merge_write(merge, folder, workload_study(&merge->run), err);
     if (status == STATUS_OK) {
         output_print(stdout, "%s\n", folder);
         fflush(stdout);

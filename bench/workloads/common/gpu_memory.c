@@ -77,12 +77,16 @@ bool array_is_output(const gpu_array_t *array) {
     return array->role == ARRAY_OUTPUT || array->role == ARRAY_IN_PLACE;
 }
 
+bool array_is_scratch(const gpu_array_t *array) {
+    return array->role == ARRAY_WORKSPACE || array->role == ARRAY_TEMPORARY;
+}
+
 static bool is_kept(const gpu_array_t *array) {
     return array->role == ARRAY_WEIGHT || array->role == ARRAY_RESIDENT;
 }
 
 bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array) {
-    return s->copy != COPY_MAPPED || is_kept(array) || array->role == ARRAY_WORKSPACE;
+    return s->copy != COPY_MAPPED || is_kept(array) || array_is_scratch(array);
 }
 
 bool array_varies(const gpu_sample_t *s, const gpu_array_t *array) {
@@ -92,7 +96,7 @@ bool array_varies(const gpu_sample_t *s, const gpu_array_t *array) {
 
 bool array_each_sample(const gpu_sample_t *s, const gpu_array_t *array) {
     return array->role != ARRAY_BY_VALUE && array->role != ARRAY_RESIDENT &&
-           (s->upload || array->role != ARRAY_WEIGHT);
+           array->role != ARRAY_TEMPORARY && (s->upload || array->role != ARRAY_WEIGHT);
 }
 
 bool gpu_sample_in_place(const gpu_sample_t *s) {
@@ -130,6 +134,26 @@ void gpu_sample_use_fixed(gpu_sample_t *s) {
         s->arrays[i].current = s->arrays[i].fixed;
 }
 
+status_t gpu_sample_take(gpu_sample_t *s, size_t bytes, cu_pointer_t *at, error_t *err) {
+    if (s->alloc == ALLOC_CACHING)
+        return allocator_allocate(s->allocator, bytes, s->gpu->stream, at, err);
+    if (s->alloc == ALLOC_ASYNC)
+        CUDA(alloc_async(at, bytes, s->gpu->stream));
+    else
+        CUDA(alloc(at, bytes));
+    return STATUS_OK;
+}
+
+status_t gpu_sample_give_back(gpu_sample_t *s, cu_pointer_t at, error_t *err) {
+    if (s->alloc == ALLOC_CACHING)
+        return allocator_free(s->allocator, at, s->gpu->stream, err);
+    if (s->alloc == ALLOC_ASYNC)
+        CUDA(release_async(at, s->gpu->stream));
+    else
+        CUDA(release(at));
+    return STATUS_OK;
+}
+
 static status_t take(gpu_sample_t *s, const gpu_array_t *array, bool fixed, cu_pointer_t *pointer,
                      error_t *err) {
     const size_t bytes = array->bytes + array->shift;
@@ -138,10 +162,10 @@ static status_t take(gpu_sample_t *s, const gpu_array_t *array, bool fixed, cu_p
         CUDA(host_device_pointer(pointer, mapped, 0));
         return STATUS_OK;
     }
-    if (!fixed && s->alloc == ALLOC_ASYNC)
-        CUDA(alloc_async(pointer, bytes, s->gpu->stream));
-    else
+    if (fixed)
         CUDA(alloc(pointer, bytes));
+    else
+        TRY(gpu_sample_take(s, bytes, pointer, err));
     *pointer += array->shift;
     return STATUS_OK;
 }
@@ -154,6 +178,8 @@ status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err) {
         gpu_array_t *array = &s->arrays[i];
         if (fixed ? array->role != ARRAY_BY_VALUE : array_each_sample(s, array))
             TRY(take(s, array, fixed, fixed ? &array->fixed : &array->current, err));
+        else if (array->role == ARRAY_TEMPORARY)
+            array->current = 0;
     }
     return STATUS_OK;
 }
@@ -163,11 +189,7 @@ status_t gpu_sample_release(gpu_sample_t *s, error_t *err) {
         gpu_array_t *array = &s->arrays[i];
         if (!array_on_device(s, array) || !array_each_sample(s, array))
             continue;
-        const cu_pointer_t memory = array->current - array->shift;
-        if (s->alloc == ALLOC_ASYNC)
-            CUDA(release_async(memory, s->gpu->stream));
-        else
-            CUDA(release(memory));
+        TRY(gpu_sample_give_back(s, array->current - array->shift, err));
         array->current = 0;
     }
     return STATUS_OK;

@@ -49,12 +49,14 @@ unsigned gpu_overlap_divide(const gpu_sample_t *s, size_t ends[OVERLAP_CHUNKS_MO
     while (n < OVERLAP_CHUNKS_MOST && larger / (sum + pow(ratio, n)) >= CHUNK_LEAST_BYTES)
         sum += pow(ratio, n++);
     double done = 0;
+    unsigned kept = 0; /* one of less than a unit is part of the next */
     for (unsigned c = 0; c < n; c++) {
         done += pow(ratio, in >= out ? n - 1 - c : c) / sum;
-        const size_t end = (size_t)(done * (double)rows) / unit * unit;
-        ends[c] = c + 1 < n ? end : rows;
+        const size_t end = c + 1 < n ? (size_t)(done * (double)rows) / unit * unit : rows;
+        if (end > (kept > 0 ? ends[kept - 1] : 0))
+            ends[kept++] = end;
     }
-    return n;
+    return kept;
 }
 
 static status_t follow(gpu_sample_t *s, cu_stream_t first, cu_stream_t second, error_t *err) {
@@ -104,8 +106,7 @@ status_t gpu_overlap_submit(gpu_sample_t *s, error_t *err) {
     TRY(follow(s, s->gpu->stream, s->overlap.in, err));
     TRY(copy_whole(s, err));
     for (unsigned c = 0; c < n; c++) {
-        if (ends[c] > first)
-            TRY(submit_chunk(s, first, ends[c] - first, err));
+        TRY(submit_chunk(s, first, ends[c] - first, err));
         first = ends[c];
     }
     return follow(s, s->overlap.out, s->gpu->stream, err);

@@ -14,6 +14,12 @@
  * runs do not divide by different numbers. */
 enum { BATCH_TARGET_NS = 400000, BATCH_MOST = 256, LAUNCH_FLOOR_NS = 4000 };
 
+/* Of a call in parts, for each of which the host waits: then it takes a millisecond or two. */
+enum { PARTED_LAUNCHES_MOST = 64 };
+
+/* Of a batch: so many take some ten milliseconds to capture and to instantiate. */
+enum { NODES_MOST = 1 << 14 };
+
 enum { MALLOC, H2D, KERNEL, D2H, FREE, TOTAL, RESIDUAL, HOST_TO_HOST };
 enum { MALLOC_DEVICE = HOST_TO_HOST + 1, H2D_DEVICE, D2H_DEVICE, FREE_DEVICE };
 enum { KERNEL_GRAPH = FREE_DEVICE + 1, KERNEL_STREAM, KERNEL_COLD };
@@ -197,6 +203,21 @@ static status_t probe_kernel_graph(session_t *session, recorder_t *recorder, err
     return STATUS_OK;
 }
 
+/* Where a call changes its inputs: one in a graph, after a copy of them that no clock sees. */
+static status_t probe_call_in_graph(session_t *session, recorder_t *recorder, error_t *err) {
+    gpu_sample_t *s = session->state;
+    double ns;
+    gpu_sample_use_fixed(s);
+    TRY(gpu_sample_copy_inputs(s, true, err));
+    TRY(gpu_sync(s->gpu, err));
+    TRY(launch_batch(s, err));
+    TRY(device_time(s->gpu, &ns, err));
+    if (session->keep)
+        TRY(keep_batch(session, err));
+    add(session, recorder, KERNEL, ns);
+    return STATUS_OK;
+}
+
 /* The device time of `launches` launches in a row. */
 static status_t time_launches(gpu_sample_t *s, unsigned launches, double *ns, error_t *err) {
     TRY(gpu_record(s->gpu, 0, err));
@@ -227,10 +248,27 @@ static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, erro
     return STATUS_OK;
 }
 
-/* `single_ns` is one launch between two events, with about LAUNCH_FLOOR_NS of overhead. */
-static unsigned batch_launches(double single_ns) {
+/* A whole call, so that each launch finds what the one before left. */
+static status_t probe_parts(session_t *session, recorder_t *recorder, error_t *err) {
+    gpu_sample_t *s = session->state;
+    device_span_t spans[GPU_PARTS_MOST] = {0};
+    gpu_sample_use_fixed(s);
+    if (gpu_sample_in_place(s))
+        TRY(gpu_sample_copy_inputs(s, true, err));
+    s->parts.spans = spans;
+    const status_t status = s->launch(s, err);
+    s->parts.spans = NULL;
+    TRY(status);
+    for (unsigned i = 0; i < s->parts.n; i++)
+        recorder_add_between(recorder, s->parts.first + i, spans[i].ns, spans[i].from_ns,
+                             spans[i].to_ns);
+    return STATUS_OK;
+}
+
+unsigned gpu_batch_launches(double single_ns, size_t kernels) {
     unsigned n = BATCH_MOST;
-    while (n > 2 && n * (single_ns - LAUNCH_FLOOR_NS) > BATCH_TARGET_NS)
+    while (n > 2 &&
+           (n * (single_ns - LAUNCH_FLOOR_NS) > BATCH_TARGET_NS || n * kernels > NODES_MOST))
         n /= 2;
     return n;
 }
@@ -267,7 +305,7 @@ static status_t make_batch(session_t *session, bool *captured, error_t *err) {
     double ns = 0;
     for (int i = 0; i < 3; i++)
         TRY(time_launches(s, 1, &ns, err));
-    s->batch_launches = batch_launches(ns);
+    s->batch_launches = gpu_batch_launches(ns, s->kernels);
     *captured = capture_batch(s, &why) == STATUS_OK;
     if (*captured)
         return STATUS_OK;
@@ -297,6 +335,18 @@ static status_t make_whole(session_t *session, error_t *err) {
     return session_skip(session, status);
 }
 
+/* What launch=graph has beside the whole sample, if nothing more is in one. */
+static status_t make_call(gpu_sample_t *s, bool *captured, error_t *err) {
+    error_t why = ERROR_INIT;
+    gpu_sample_use_fixed(s);
+    s->batch_launches = 1;
+    *captured = capture_batch(s, &why) == STATUS_OK;
+    if (*captured)
+        return gpu_graph_upload(s->gpu, s->batch, err);
+    gpu_graph_free(s->gpu, &s->batch);
+    return s->is_foreign ? gpu_sync(s->gpu, err) : error_set(err, why.status, "%s", why.text);
+}
+
 /* A graph goes to the device with its first launch, which must not be slower than others. */
 static status_t recapture(gpu_sample_t *s, error_t *err) {
     const bool batch = s->batch != NULL, whole = s->whole != NULL;
@@ -320,22 +370,35 @@ static void declare(session_t *session, unsigned which, const char *name, clock_
         s->phase[which] = recorder_phase(&session->recorder, name, clock);
 }
 
+static void add_parts(session_t *session) {
+    gpu_sample_t *s = session->state;
+    if (s->parts.n < 2 || s->kernels > PARTED_LAUNCHES_MOST)
+        return;
+    s->parts.first = (unsigned)session->recorder.n_phases;
+    for (size_t i = 0; i < s->parts.n; i++)
+        recorder_phase(&session->recorder, s->parts.phases[i], CLOCK_DEVICE);
+    session_add_probe(session, "parts", probe_parts);
+}
+
 status_t gpu_sample_add_probes(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
     bool allocates = gpu_sample_allocates(s), in = gpu_sample_copies_in(s);
     bool out = gpu_sample_copies_out(s);
     const char *launch = case_technique(&session->spec, "launch");
-    const bool whole = launch != NULL && launch[0] == 'g';
+    const bool whole = s->graph || (launch != NULL && launch[0] == 'g');
     bool repeats = !gpu_sample_in_place(s); /* else a launch would find what the last one left */
+    bool call = whole && !repeats;          /* one that changes its inputs, in a graph */
     s->recapture = recapture;
     if (whole)
         TRY(make_whole(session, err));
+    if (call)
+        TRY(make_call(s, &call, err));
     if (repeats)
         TRY(make_batch(session, &repeats, err));
     s->waits = s->is_foreign && !repeats && !whole;
     declare(session, MALLOC, "malloc", CLOCK_HOST, !whole && allocates);
     declare(session, H2D, "h2d", CLOCK_HOST, !whole && in);
-    declare(session, KERNEL, "kernel", CLOCK_DEVICE, !whole);
+    declare(session, KERNEL, "kernel", CLOCK_DEVICE, !whole || call);
     declare(session, D2H, "d2h", CLOCK_HOST, !whole && out);
     declare(session, FREE, "free", CLOCK_HOST, !whole && allocates);
     declare(session, TOTAL, "total", CLOCK_HOST, !whole);
@@ -353,11 +416,14 @@ status_t gpu_sample_add_probes(session_t *session, error_t *err) {
         session_add_probe(session, "device", probe_device);
     }
     session_add_probe(session, "host_to_host", probe_host_to_host);
+    if (call)
+        session_add_probe(session, "kernel", probe_call_in_graph);
     if (repeats) {
         session_add_probe(session, "kernel_graph", probe_kernel_graph);
         session_add_probe(session, "kernel_stream", probe_kernel_stream);
     }
     session_add_probe(session, "kernel_cold", probe_kernel_cold);
+    add_parts(session);
     return STATUS_OK;
 }
 

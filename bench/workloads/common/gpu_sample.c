@@ -270,9 +270,10 @@ static bool is(const case_t *spec, const char *technique, const char *choice) {
 }
 
 void gpu_sample_techniques(gpu_sample_t *s, const case_t *spec) {
-    s->alloc = is(spec, "alloc", "arena")   ? ALLOC_ARENA
-               : is(spec, "alloc", "async") ? ALLOC_ASYNC
-                                            : ALLOC_MALLOC;
+    s->alloc = is(spec, "alloc", "arena")     ? ALLOC_ARENA
+               : is(spec, "alloc", "async")   ? ALLOC_ASYNC
+               : is(spec, "alloc", "caching") ? ALLOC_CACHING
+                                              : ALLOC_MALLOC;
     s->copy = is(spec, "copy", "pinned")       ? COPY_PINNED
               : is(spec, "copy", "mapped")     ? COPY_MAPPED
               : is(spec, "copy", "overlapped") ? COPY_OVERLAPPED
@@ -283,12 +284,13 @@ void gpu_sample_techniques(gpu_sample_t *s, const case_t *spec) {
 
 status_t gpu_sample_applies(const gpu_sample_t *s, const case_t *spec, double need_bytes,
                             error_t *err) {
+    const bool graph = s->graph || is(spec, "launch", "graph");
     /* Twice: the fixed buffers and those of a sample. */
     TRY(gpu_room(s->gpu, s->copy == COPY_MAPPED ? 0 : 2 * need_bytes, err));
-    if (is(spec, "launch", "graph") && s->alloc != ALLOC_ARENA)
+    if (graph && s->alloc != ALLOC_ARENA)
         return error_set(err, STATUS_FAILED,
                          "launch=graph replays fixed addresses: needs alloc=arena");
-    if (is(spec, "launch", "graph") && s->copy == COPY_PAGEABLE)
+    if (graph && s->copy == COPY_PAGEABLE)
         return error_set(err, STATUS_FAILED,
                          "launch=graph copies without a call: needs copy=pinned, mapped or "
                          "overlapped");
@@ -325,7 +327,7 @@ static status_t take_host(gpu_sample_t *s, const gpu_array_t *array, void **memo
 static status_t make_host_side(gpu_sample_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         gpu_array_t *array = &s->arrays[i];
-        if (array->role == ARRAY_WORKSPACE)
+        if (array_is_scratch(array))
             continue;
         if (array->data != NULL && is_pinned(s, array))
             TRY(take_host(s, array, &array->from, err));
@@ -358,7 +360,8 @@ static void free_host(gpu_sample_t *s, gpu_array_t *array, void *memory) {
 
 static void free_device(gpu_sample_t *s, gpu_array_t *array) {
     const bool mapped = !array_on_device(s, array);
-    if (!mapped && array->current != 0 && array->current != array->fixed)
+    const bool own = array->current != 0 && array->current != array->fixed;
+    if (!mapped && own && s->alloc != ALLOC_CACHING) /* which returns all of it when it is closed */
         s->gpu->api.release(array->current - array->shift);
     if (!mapped && array->fixed != 0)
         s->gpu->api.release(array->fixed - array->shift);
@@ -373,6 +376,8 @@ void gpu_sample_free(gpu_sample_t *s) {
         free_device(s, &s->arrays[i]);
     if (s->alloc == ALLOC_ASYNC)
         gpu_pool_trim(s->gpu);
+    allocator_close(s->allocator);
+    s->allocator = NULL;
     for (size_t i = 0; i < s->n_arrays; i++) {
         gpu_array_t *array = &s->arrays[i];
         free(array->last);
@@ -388,6 +393,9 @@ status_t gpu_sample_prepare(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
     if (s->alloc == ALLOC_ASYNC)
         TRY(gpu_pool_keep(s->gpu, err));
+    const allocator_options_t options = {.device = s->gpu->device, .untimed = true};
+    if (s->alloc == ALLOC_CACHING)
+        TRY(allocator_open(ALLOCATOR_CACHING, &s->gpu->api, &options, &s->allocator, err));
     TRY(make_host_side(s, err));
     TRY(gpu_sample_allocate(s, true, err));
     TRY(gpu_sample_copy_weights(s, true, err));
@@ -475,9 +483,9 @@ static status_t fill_device(gpu_sample_t *s, bool fixed, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
         const bool output = array->role == ARRAY_OUTPUT && s->copy != COPY_MAPPED;
-        if (output || array->role == ARRAY_WORKSPACE)
-            TRY(gpu_random_fill(s->gpu, fixed ? array->fixed : array->current, array->bytes,
-                                array->random, err));
+        const cu_pointer_t at = fixed ? array->fixed : array->current;
+        if (at != 0 && (output || array_is_scratch(array)))
+            TRY(gpu_random_fill(s->gpu, at, array->bytes, array->random, err));
     }
     return STATUS_OK;
 }

@@ -4,13 +4,14 @@
 #ifndef BENCH_WORKLOADS_COMMON_GPU_SAMPLE_H
 #define BENCH_WORKLOADS_COMMON_GPU_SAMPLE_H
 
+#include "allocators/allocator.h"
 #include "engine/gpu.h"
 #include "engine/session.h"
 #include "workloads/common/session_parts.h"
 
 #include <stdbool.h>
 
-typedef enum gpu_alloc { ALLOC_MALLOC, ALLOC_ASYNC, ALLOC_ARENA } gpu_alloc_t;
+typedef enum gpu_alloc { ALLOC_MALLOC, ALLOC_ASYNC, ALLOC_CACHING, ALLOC_ARENA } gpu_alloc_t;
 typedef enum gpu_copy { COPY_PAGEABLE, COPY_PINNED, COPY_MAPPED, COPY_OVERLAPPED } gpu_copy_t;
 
 typedef enum array_role {
@@ -20,7 +21,8 @@ typedef enum array_role {
     ARRAY_WEIGHT,   /* an input that copy=mapped does not map, and weights=resident copies once */
     ARRAY_RESIDENT, /* an input that is copied when the case is opened, and after a refill */
     ARRAY_BY_VALUE, /* an input in the kernel's parameters: launches read `from`, captured ones its values then */
-    ARRAY_WORKSPACE /* on the device only */
+    ARRAY_WORKSPACE, /* on the device only */
+    ARRAY_TEMPORARY /* likewise, but launch() takes it itself in samples that allocate: then `current` is 0 */
 } array_role_t;
 
 typedef struct gpu_array {
@@ -59,6 +61,16 @@ typedef struct gpu_changing {
     unsigned launches; /* of each graph */
 } gpu_changing_t;
 
+enum { GPU_PARTS_MOST = 32, GPU_PART_NAME = 72 };
+
+/* Launches of a call by kernel. */
+typedef struct gpu_parts {
+    size_t n;
+    char phases[GPU_PARTS_MOST][GPU_PART_NAME];
+    unsigned first;       /* phase in the recorder */
+    device_span_t *spans; /* of each, while launch() has to time its launches alone; else NULL */
+} gpu_parts_t;
+
 /* The first member of a session's state. Start with zeros. */
 struct gpu_sample {
     gpu_t *gpu;
@@ -66,6 +78,7 @@ struct gpu_sample {
     size_t n_arrays;
     /* Launch on arrays[].current, without waiting. */
     status_t (*launch)(gpu_sample_t *s, error_t *err);
+    size_t kernels;        /* that one launch() launches; 0: unknown */
     gpu_overlap_t overlap; /* copy=overlapped */
     /* Turn `values` of input number `array` from the refill of one seed into that of another, in
      * place. */
@@ -82,9 +95,11 @@ struct gpu_sample {
     status_t (*recapture)(gpu_sample_t *s, error_t *err);
     bool refills_weights; /* a refill changes them, too */
     gpu_alloc_t alloc;
+    allocator_t *allocator; /* alloc=caching */
     gpu_copy_t copy;
     bool upload;       /* copy the weights in each sample */
     bool poll;         /* wait=poll */
+    bool graph;        /* a rung asks for launch=graph */
     bool fill_outputs; /* with random values, in the next sample */
     bool is_foreign; /* launch() calls code of the user's, which may not be possible to capture … */
     bool waits;      /* … and then has to wait for the device */
@@ -94,6 +109,7 @@ struct gpu_sample {
     cu_graph_exec_t batch; /* many launches, for kernel_graph */
     unsigned batch_launches;
     gpu_changing_t changing;
+    gpu_parts_t parts;
     unsigned phase[16];
     bool has_phase[16];
 };
@@ -110,6 +126,9 @@ void gpu_sample_free(gpu_sample_t *s);
 /* Declare the phases and probes of this case in the session (gpu_probes.c). */
 status_t gpu_sample_add_probes(session_t *session, error_t *err);
 
+/* How many launches a batch has. `single_ns` is one between two events, with some 4 µs of overhead; of `kernels` each. */
+unsigned gpu_batch_launches(double single_ns, size_t kernels);
+
 /* Of session_ops_t: */
 status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, double *calls,
                            error_t *err);
@@ -124,7 +143,7 @@ enum { OVERLAP_CHUNKS_MOST = 16 };
 status_t gpu_overlap_prepare(gpu_sample_t *s, error_t *err);
 /* Also after a failure: ignores the driver's errors. */
 void gpu_overlap_release(gpu_sample_t *s);
-/* Where each part of the rows ends; returns their number. One may be empty. */
+/* Where each part of the rows ends; returns their number. */
 unsigned gpu_overlap_divide(const gpu_sample_t *s, size_t ends[OVERLAP_CHUNKS_MOST]);
 /* Copies and launches of all parts, without waiting. */
 status_t gpu_overlap_submit(gpu_sample_t *s, error_t *err);
@@ -132,6 +151,9 @@ status_t gpu_overlap_submit(gpu_sample_t *s, error_t *err);
 /* Steps of a sample (gpu_memory.c). */
 status_t gpu_sample_allocate(gpu_sample_t *s, bool fixed, error_t *err);
 status_t gpu_sample_release(gpu_sample_t *s, error_t *err); /* what this sample allocated */
+/* Memory from the case's allocator, which is not that of an arena, for work on gpu->stream; `bytes` at least 1. */
+status_t gpu_sample_take(gpu_sample_t *s, size_t bytes, cu_pointer_t *at, error_t *err);
+status_t gpu_sample_give_back(gpu_sample_t *s, cu_pointer_t at, error_t *err);
 void gpu_sample_use_fixed(gpu_sample_t *s);
 /* `fixed`: resident inputs, too. */
 status_t gpu_sample_copy_weights(gpu_sample_t *s, bool fixed, error_t *err);
@@ -157,8 +179,9 @@ typedef status_t gpu_write_t(session_t *session, const char *folder, text_list_t
 status_t gpu_sample_write_middle(session_t *session, gpu_write_t *write, const char *folder,
                                  error_t *err);
 
-bool array_is_input(const gpu_array_t *array);  /* one that each sample copies */
-bool array_is_output(const gpu_array_t *array); /* but not the workspace */
+bool array_is_input(const gpu_array_t *array);   /* one that each sample copies */
+bool array_is_output(const gpu_array_t *array);  /* but not the workspace */
+bool array_is_scratch(const gpu_array_t *array); /* the workspace, or a temporary */
 /* Not in host memory that the kernel reads and writes over the bus? */
 bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array);
 /* Does a refill change an input of this role, that is in the device's memory and no output? */

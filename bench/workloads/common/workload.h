@@ -60,26 +60,42 @@ typedef enum repeats {
 } repeats_t;
 
 struct study; /* results/study_csv.h */
+struct record;
 
 /* What bounds a training from below: each pass over its data, or in each step the weights (limits/limits.h). */
 typedef enum bounded_by { BOUNDED_BY_NOTHING, BOUNDED_BY_PASSES, BOUNDED_BY_STEPS } bounded_by_t;
+
+#define WORKLOAD_SKIPS "SKIP: "
+
+/* Files that a workload reads, for `bench doctor`. */
+typedef struct workload_files {
+    const char *what;
+    /* As dataset_find(): NULL is not a failure. The caller frees the folder. */
+    status_t (*find)(const char *root, char **folder, error_t *err);
+    const char *missing, *costs, *install;     /* if there are none */
+    const char *broken_costs, *broken_install; /* if find() fails */
+} workload_files_t;
 
 typedef struct workload workload_t;
 struct workload {
     const char *name;
     const char *summary;
-    const char *folder; /* of its rungs; NULL: kernels/<name>/ */
+    const char *folder;            /* of its rungs; NULL: kernels/<name>/ */
+    bool is_of_project;            /* … where a root has that: kernels/<name>/ */
+    const workload_files_t *files; /* NULL: it needs none */
     const param_spec_t *params;
     size_t n_params;
     /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
      * and the axis title. All NULL for a workload without charts. */
     const char *size_param, *size_noun, *size_label;
     const char *size_before, *size_after; /* around a size: "batch ", " points"; both NULL: "m " */
-    int64_t reference_size;     /* that of a published study, which findings show first; 0: none */
-    const struct study *study;  /* that it reproduces; or NULL */
-    bool charts_have_no_prefix; /* its name is not in those of its charts */
-    bounded_by_t bounded_by;    /* of a training, for charts */
-    const char *compared_by;    /* phase or COMPUTATION; NULL: host_to_host, or total where a side
+    int64_t reference_size;               /* which findings show first; 0: none */
+    /* That it reproduces, and then its name is not in those of its charts; or NULL. */
+    const struct study *study;
+    bounded_by_t bounded_by; /* of a training, for charts */
+    bool
+        has_loss; /* its results have the loss of a training's steps: {"loss": [[step, value], …]} */
+    const char *compared_by; /* phase or COMPUTATION; NULL: host_to_host, or total where a side
                                * lacks that */
     /* If that is the phase "step": of so many steps is "train". */
     size_t (*sample_steps)(const case_t *spec);
@@ -91,6 +107,8 @@ struct workload {
     /* What its operations run on: matrix products of "f32", "tf32", "f16" or "bf16", or "fp32", the
      * lanes for float32. NULL: unknown. */
     const char *(*arithmetic)(const case_t *spec);
+    /* The least precise factors that its products may have: "f16", "tf32", …; NULL: unknown. NULL: the dtype. */
+    const char *(*factors)(const case_t *spec);
     bool has_stages;                  /* its rungs define STAGES and PLAN, not LAUNCH */
     const char *const *cuda_builtin;  /* NULL-terminated; variants of the cuda engine that need no
                                          .cu file, beside the rungs of kernels/<name>/ */
@@ -104,6 +122,7 @@ struct workload {
     bool sample_is_epoch; /* then its "losses" are the first of those of an output */
     repeats_t repeats;
     const char *pytorch_oracle; /* mode of the PyTorch worker that is the oracle; NULL: C has it */
+    const char *c_oracle; /* variant of engine "cpu" that is the oracle in its place; or NULL */
     /* Is this combination of parameters one of the workload's? A sweep leaves out others. NULL: all
      * are. */
     bool (*allows)(const case_t *spec);
@@ -115,13 +134,15 @@ struct workload {
     /* Of one output, in place of tolerance(). NULL: all outputs have that. */
     bounds_t (*bounds)(const case_t *spec, const char *output);
     /* Compile-time constants "NAME=value" for kernel sources; the compiler gets only those that the
-     * source mentions. */
+     * source mentions. Of "NAME=SKIP: why" a source that mentions it is skipped. */
     void (*constants)(const case_t *spec, text_list_t *defines);
     /* Can this program be launched? NULL: it has LAUNCH, or STAGES and PLAN. */
     status_t (*check_program)(const workload_t *workload, const cubin_t *cubin, error_t *err);
 };
 
 const workload_t *workload_find(const char *name); /* NULL when unknown */
+/* What a worker of this engine can run: the one at `index`, or NULL. */
+const session_ops_t *workload_session(const char *engine, size_t index);
 const param_spec_t *workload_param(const workload_t *workload, const char *name); /* or NULL */
 const technique_spec_t *workload_technique(const workload_t *workload, const char *name);
 /* Does this variant of the cuda engine need no .cu file? */
@@ -132,8 +153,8 @@ status_t workload_add_described(const char *folder, const workload_t **added, er
  * one goes to `left_out` (NULL: nowhere), and it is no workload. */
 void workload_search_described(const char *root, void (*left_out)(const char *why));
 
-/* The study that a workload reproduces. */
-const struct study *workload_study(void);
+/* The study that a workload of the run reproduces, or of all if `run` is NULL; NULL: none does. */
+const struct study *workload_study(const struct record *run);
 
 /* Number `index` of all, described workloads last; NULL beyond the last. */
 const workload_t *workload_at(size_t index);
@@ -152,7 +173,10 @@ char *workload_group(const workload_t *workload, const case_t *spec); /* see cas
 /* The folder of its rungs; `root` is the project's. The caller frees it. */
 char *workload_folder(const char *root, const workload_t *workload);
 
-/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch", "jax", "python", "c"; `*n` gets their number. */
+/* Is what this engine runs of the workload compiled from files NAME.c in its folder? */
+bool workload_is_in_c(const workload_t *workload, const char *engine);
+
+/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch", "jax", "python"; `*n` gets their number. */
 const char *const *workload_engines(size_t *n);
 
 /* The variants that `engine` can run, in the order of "*": for cuda rungs, then built-in variants;
@@ -186,13 +210,11 @@ static inline const char *workload_uses_lanes(const case_t *spec) {
     return strcmp(spec->dtype, "f32") == 0 ? "fp32" : NULL;
 }
 
-extern const workload_t workload_mlp_infer, workload_linreg_train, workload_mnist_train;
-extern const workload_t workload_mlp_train;
+extern const workload_t workload_linreg_train, workload_mnist_train, workload_mlp_train;
 extern const workload_t workload_null, workload_device, workload_allocate;
 
-/* One table of functions per workload and engine, listed by worker/engine_<name>.c. */
+/* One table of functions per workload and engine. */
 
-extern const session_ops_t mlp_infer_cpu, mlp_infer_cuda;
 extern const session_ops_t linreg_train_cpu, linreg_train_cuda;
 extern const session_ops_t mnist_train_cpu, mnist_train_cuda;
 extern const session_ops_t mlp_train_cpu, mlp_train_cuda;

@@ -6,10 +6,13 @@
 #include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
+#include "workloads/described/data.h"
 #include "workloads/described/described.h"
 #include "workloads/described/host_code.h"
 #include "workloads/described/launches.h"
+#include "workloads/described/side_streams.h"
 #include "workloads/described/signature.h"
+#include "workloads/described/temporaries.h"
 #include "workloads/described/tensor_maps.h"
 
 #include <stdio.h>
@@ -19,13 +22,16 @@
 /* ==== a program =============================================================================== */
 
 enum {
-    MOST_ARGUMENTS = DESCRIBED_ARRAYS + 1 + DESCRIBED_ARRAYS + DESCRIBED_PARAMS + MOST_TENSOR_MAPS
+    MOST_ARGUMENTS = DESCRIBED_ARRAYS + 1 + DESCRIBED_ARRAYS + DESCRIBED_PARAMS + 2 +
+                     MOST_TEMPORARIES + MOST_TENSOR_MAPS
 };
 
 typedef struct described_cuda {
     gpu_sample_t sample;                      /* first, as gpu_sample.h asks */
-    gpu_array_t arrays[DESCRIBED_ARRAYS + 1]; /* the description's, and the workspace */
+    gpu_array_t arrays[DESCRIBED_ARRAYS + 2]; /* the description's, workspace, temporaries */
     const description_t *description;
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t n_shapes, order[DESCRIBED_ARRAYS];
     const described_data_t *data;
     gpu_kernel_t refill; /* kernels/common/refill.cu */
     host_code_t code;    /* in place of the module's launches */
@@ -33,6 +39,9 @@ typedef struct described_cuda {
     launches_t launches;
     cu_function_t functions[MOST_LAUNCHES];
     launch_size_t sizes[MOST_LAUNCHES];
+    size_t part[MOST_LAUNCHES]; /* of the call, to which each belongs */
+    temporaries_held_t temporaries;
+    size_t temporary_bytes; /* of all, as far as they share no memory */
     struct {
         size_t first;
         launch_size_t sizes[MOST_LAUNCHES];
@@ -42,9 +51,16 @@ typedef struct described_cuda {
     tensor_map_size_t map_sizes[MOST_TENSOR_MAPS];
     cu_tensor_map_t encoded[MOST_TENSOR_MAPS];
     cu_pointer_t encoded_for[MOST_TENSOR_MAPS]; /* addresses of their arrays; 0: not yet */
-    _Alignas(16) char by_value[DESCRIBED_BY_VALUE_BYTES];
+    bool takes_values;                          /* of weights: kernels/common/by_value.cuh */
+    _Alignas(16) char by_value[BY_VALUE_MOST_BYTES];
+    cu_pointer_t
+        listed[DESCRIBED_ARRAYS]; /* addresses of arrays in lists, in the order of arguments */
     signature_constants_t constants;
-    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, constants and maps */
+    void *arguments[MOST_ARGUMENTS]; /* point into the arrays, constants, `place` and maps */
+    size_t n_arguments;              /* that all launches have */
+    size_t steps;                    /* of a call */
+    launch_place_t place;            /* in it */
+    side_streams_t side;
 } described_cuda_t;
 
 /* A rung's program: its kernels, their arguments and their launches. */
@@ -76,7 +92,7 @@ static status_t encode_map(described_cuda_t *s, size_t i, cu_pointer_t at, error
     return STATUS_OK;
 }
 
-/* Samples have arrays at other addresses than launches of a batch; a launch takes a copy of its maps. */
+/* A launch takes a copy of its maps. */
 static status_t encode_maps(described_cuda_t *s, error_t *err) {
     for (size_t i = 0; i < s->maps.n; i++) {
         const cu_pointer_t at = s->arrays[s->map_sizes[i].array].current;
@@ -94,15 +110,17 @@ static unsigned product(const unsigned sizes[3]) {
 
 enum { MOST_ATTRIBUTES = 3 };
 
-/* Of a launch with attributes, which go to `attributes`; without one, it needs no configuration. */
-static cu_launch_config_t configuration(const described_cuda_t *s, size_t i,
+/* Of a launch with attributes, which go to `attributes`; without one, it needs no configuration. No run overlaps the one
+ * before. */
+static cu_launch_config_t configuration(const described_cuda_t *s, size_t i, bool is_first,
                                         cu_launch_attribute_t attributes[MOST_ATTRIBUTES]) {
     const launch_size_t *size = &s->sizes[i];
     const unsigned *grid = size->grid, *threads = size->threads, *cluster = size->cluster;
     unsigned n = 0;
     if (s->launches.items[i].cooperative)
         attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
-    if (s->launches.items[i].overlaps && s->sample.gpu->arch >= 90)
+    if (s->launches.items[i].overlaps && s->sample.gpu->arch >= 90 && !is_first &&
+        s->sample.parts.spans == NULL)
         attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_OVERLAPPED, .value.flag = 1};
     if (product(cluster) > 1)
         attributes[n++] = (cu_launch_attribute_t){
@@ -115,42 +133,87 @@ static cu_launch_config_t configuration(const described_cuda_t *s, size_t i,
                                 .n_attributes = n};
 }
 
+/* Those that follow; a kernel without maps, or an index, takes the first ones alone. */
+static void list_last_arguments(described_cuda_t *s, bool has_index) {
+    size_t n = s->n_arguments;
+    if (has_index)
+        s->arguments[n++] = &s->place.index;
+    for (size_t i = 0; i < s->maps.n; i++)
+        s->arguments[n++] = &s->encoded[i];
+}
+
 static status_t launch_one(described_cuda_t *s, size_t i, error_t *err) {
     cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
-    const cu_launch_config_t config = configuration(s, i, attributes);
+    list_last_arguments(s, s->sizes[i].repeat > 0);
+    cu_launch_config_t config =
+        configuration(s, i, i == 0 && s->place.step == 0 && s->place.index == 0, attributes);
     const unsigned *grid = config.grid, *block = config.block;
+    const bool aside = s->launches.items[i].side_by_side && s->sample.parts.spans == NULL;
+    gpu_t *gpu = s->sample.gpu;
+    if (aside)
+        TRY(side_streams_fork(&s->side, gpu, (unsigned)s->place.index, &config.stream, err));
     if (config.n_attributes > 0)
         CUDA(launch_ex(&config, s->functions[i], s->arguments, NULL));
     else
         CUDA(launch(s->functions[i], grid[0], grid[1], grid[2], block[0], block[1], block[2],
                     config.dynamic_shared, config.stream, s->arguments, NULL));
-    return STATUS_OK;
+    return aside
+               ? side_streams_join(&s->side, gpu, (unsigned)s->place.index, s->sizes[i].repeat, err)
+               : STATUS_OK;
+}
+
+static status_t launch_alone(described_cuda_t *s, size_t i, error_t *err) {
+    device_span_t *span = &s->sample.parts.spans[s->part[i]];
+    TRY(device_span_begin(span, s->sample.gpu, err));
+    TRY(launch_one(s, i, err));
+    return device_span_end(span, s->sample.gpu, err);
+}
+
+/* Samples have arrays at other addresses than launches of a batch. */
+static void list_addresses(described_cuda_t *s) {
+    for (size_t o = 0; o < s->n_shapes; o++)
+        if (s->shapes[s->order[o]].array->repeat != NULL)
+            s->listed[o] = s->arrays[s->order[o]].current;
 }
 
 static status_t described_launch(gpu_sample_t *sample, error_t *err) {
     described_cuda_t *s = (described_cuda_t *)sample;
+    status_t (*const launch)(described_cuda_t *, size_t, error_t *) =
+        sample->parts.spans != NULL ? launch_alone : launch_one;
+    list_addresses(s);
     TRY(encode_maps(s, err));
-    for (size_t i = 0; i < s->launches.n; i++)
-        if (launch_one(s, i, err) != STATUS_OK)
-            return error_within(err, "kernel \"%s\"", s->launches.items[i].entry);
-    return STATUS_OK;
+    s->place = LAUNCH_FIRST;
+    while (launches_next(s->sizes, s->launches.n, s->steps, &s->place)) {
+        TRY(temporaries_change(&s->temporaries, sample, s->place.launch, err));
+        if (launch(s, s->place.launch, err) != STATUS_OK)
+            return error_within(err, "kernel \"%s\"", s->launches.items[s->place.launch].entry);
+    }
+    return temporaries_end(&s->temporaries, sample, err);
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* In the order of WORKLOAD_ARGUMENTS (signature.h), then the maps; a kernel without them takes the first ones alone. */
+/* In the order of KERNEL_ARGUMENTS (kernels/common/workload.cuh). */
 static void described_list_arguments(described_cuda_t *s, const case_t *spec) {
+    static cu_pointer_t none;
+    gpu_array_t *workspace = &s->arrays[s->n_shapes];
     const description_t *d = s->description;
-    size_t n = 0, order[DESCRIBED_ARRAYS + 1];
-    description_order(d, order);
-    order[d->n_arrays] = d->n_arrays; /* the workspace */
-    for (size_t o = 0; o <= d->n_arrays; o++) {
-        gpu_array_t *array = &s->arrays[order[o]];
-        s->arguments[n++] = array->role == ARRAY_BY_VALUE ? array->data : (void *)&array->current;
+    size_t n = 0;
+    for (size_t o = 0; o < s->n_shapes; o++) {
+        gpu_array_t *array = &s->arrays[s->order[o]];
+        const described_shape_t *shape = &s->shapes[s->order[o]];
+        if (described_starts(shape))
+            s->arguments[n++] = array->role == ARRAY_BY_VALUE  ? array->data
+                                : shape->array->repeat != NULL ? (void *)&s->listed[o]
+                                                               : (void *)&array->current;
     }
+    s->arguments[n++] = workspace->role == ARRAY_WORKSPACE ? &workspace->current : &none;
     n += signature_constants(d, spec, &s->constants, &s->arguments[n]);
-    for (size_t i = 0; i < s->maps.n; i++)
-        s->arguments[n++] = &s->encoded[i];
+    if (d->steps != NULL)
+        s->arguments[n++] = &s->place.step;
+    for (size_t i = 0; i < s->temporaries.n; i++)
+        s->arguments[n++] = &s->temporaries.at[i];
+    s->n_arguments = n;
 }
 
 /* ---- room on the device ---------------------------------------------------------------------- */
@@ -217,7 +280,7 @@ static status_t check_attributes(session_t *session, const described_cuda_t *s, 
     const cuda_api_t *api = &s->sample.gpu->api;
     const launch_size_t *size = &s->sizes[i];
     cu_launch_attribute_t attributes[MOST_ATTRIBUTES];
-    const cu_launch_config_t config = configuration(s, i, attributes);
+    const cu_launch_config_t config = configuration(s, i, false, attributes);
     int n = 1;
     if (config.n_attributes == 0)
         return STATUS_OK;
@@ -247,6 +310,8 @@ static status_t load_function(session_t *session, described_cuda_t *s, const cub
                              err));
     if (i == 0 || occupancy_frac < session->resources.occupancy_frac)
         session->resources.occupancy_frac = occupancy_frac;
+    if (s->launches.items[i].side_by_side)
+        TRY(side_streams_open(&s->side, gpu, size->repeat, err));
     if (product(size->cluster) > 8)
         CUDA(function_set(*function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
     return check_attributes(session, s, i, err);
@@ -261,16 +326,45 @@ static status_t load_functions(session_t *session, described_cuda_t *s, const cu
     return STATUS_OK;
 }
 
-static status_t evaluate(session_t *session, described_cuda_t *s, const case_t *spec,
+static status_t check_mapped(const described_cuda_t *s, error_t *err) {
+    for (size_t i = 0; s->takes_values && i < s->maps.n; i++)
+        if (s->shapes[s->map_sizes[i].array].array->is_weight) {
+            error_set(err, STATUS_FAILED,
+                      "expected no weight, which common/by_value.cuh passes by value");
+            return tensor_maps_within(&s->maps, i, err);
+        }
+    return STATUS_OK;
+}
+
+static void name_parts(described_cuda_t *s) {
+    gpu_parts_t *parts = &s->sample.parts;
+    parts->n = launches_kernels(&s->launches, s->part);
+    for (size_t i = 0; i < s->launches.n; i++)
+        snprintf(parts->phases[s->part[i]], GPU_PART_NAME, PART_PHASE "%s",
+                 s->launches.items[i].entry);
+}
+
+static status_t evaluate(session_t *session, described_cuda_t *s, const cubin_t *cubin,
                          size_t *workspace_bytes, error_t *err) {
+    const case_t *spec = &session->spec;
     described_values_t values;
+    temporaries_t temporaries;
+    TRY(temporaries_read(cubin, &temporaries, err));
+    s->temporaries.n = temporaries.n;
     description_values(s->description, spec, s->sample.gpu->multiprocessors, &values);
     for (size_t i = 0; i < s->launches.n; i++)
         TRY(session_skip(session, launches_size(&s->launches.items[i], &values,
                                                 (unsigned)s->sample.gpu->arch, &s->sizes[i], err)));
+    s->place = LAUNCH_FIRST;
+    while (launches_next(s->sizes, s->launches.n, s->steps, &s->place))
+        s->sample.kernels++;
+    name_parts(s);
     TRY(session_skip(session, check_maps(s, err)));
     TRY(session_skip(session, tensor_maps_size(&s->maps, s->description, spec,
                                                s->sample.gpu->multiprocessors, s->map_sizes, err)));
+    TRY(check_mapped(s, err));
+    TRY(session_skip(session, temporaries_size(&temporaries, &s->launches, &values,
+                                               s->temporaries.sizes, &s->temporary_bytes, err)));
     return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
 }
 
@@ -282,7 +376,8 @@ static status_t load_image(session_t *session, const char *image, size_t bytes,
     TRY(cubin_open(image, bytes, &cubin, err));
     TRY(launches_read(&cubin, &s->launches, err));
     TRY(tensor_maps_read(&cubin, &s->maps, err));
-    TRY(evaluate(session, s, &session->spec, workspace_bytes, err));
+    s->takes_values = cubin_object_size(&cubin, "weights_by_value") > 0;
+    TRY(evaluate(session, s, &cubin, workspace_bytes, err));
     TRY(load_functions(session, s, &cubin, image, err));
     session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
     return STATUS_OK;
@@ -319,6 +414,7 @@ static status_t described_code_load(session_t *session, const char *path, size_t
 /* Once its launches cannot be captured, nothing else shows that all of its work is on the stream. */
 static status_t described_code_run(gpu_sample_t *sample, error_t *err) {
     described_cuda_t *s = (described_cuda_t *)sample;
+    list_addresses(s);
     const char *complaint = s->code.run(s->arguments, sample->gpu->stream);
     if (complaint != NULL)
         return error_set(err, STATUS_FAILED, "run: %s", complaint);
@@ -336,29 +432,36 @@ static void described_program_unload(described_cuda_t *s) {
 
 /* ==== the case ================================================================================ */
 
-/* The workspace is the last array; without one it stays NULL in the kernel. */
-static void list_roles(described_cuda_t *s, size_t workspace_bytes) {
-    const description_t *d = s->description;
-    for (size_t i = 0; i < d->n_arrays; i++) {
-        s->arrays[i].name = d->arrays[i].name;
-        s->arrays[i].role = !d->arrays[i].is_input     ? ARRAY_OUTPUT
-                            : d->arrays[i].is_output   ? ARRAY_IN_PLACE
-                            : d->arrays[i].is_by_value ? ARRAY_BY_VALUE
-                            : d->arrays[i].is_weight   ? ARRAY_WEIGHT
-                            : d->arrays[i].is_resident ? ARRAY_RESIDENT
-                                                       : ARRAY_INPUT;
-        s->arrays[i].is_cut = d->arrays[i].is_cut;
-    }
-    s->arrays[d->n_arrays] =
-        (gpu_array_t){.role = ARRAY_WORKSPACE, .bytes = workspace_bytes, .random = RANDOM_BYTES};
-    s->sample.arrays = s->arrays;
-    s->sample.n_arrays = d->n_arrays + (workspace_bytes > 0);
+static void add_scratch(described_cuda_t *s, array_role_t role, size_t bytes) {
+    if (bytes > 0)
+        s->arrays[s->sample.n_arrays++] =
+            (gpu_array_t){.role = role, .bytes = bytes, .random = RANDOM_BYTES};
 }
 
-static void take_data(described_cuda_t *s) {
+/* Without a workspace, it is NULL in the kernel. */
+static void list_roles(described_cuda_t *s, size_t workspace_bytes) {
+    for (size_t i = 0; i < s->n_shapes; i++) {
+        const described_array_t *array = s->shapes[i].array;
+        s->arrays[i].name = s->shapes[i].name;
+        s->arrays[i].role = !array->is_input     ? ARRAY_OUTPUT
+                            : array->is_output   ? ARRAY_IN_PLACE
+                            : array->is_resident ? ARRAY_RESIDENT
+                            : !array->is_weight  ? ARRAY_INPUT
+                            : s->takes_values    ? ARRAY_BY_VALUE
+                                                 : ARRAY_WEIGHT;
+        s->arrays[i].is_cut = array->is_cut;
+    }
+    s->sample.arrays = s->arrays;
+    s->sample.n_arrays = s->n_shapes;
+    add_scratch(s, ARRAY_WORKSPACE, workspace_bytes);
+    add_scratch(s, ARRAY_TEMPORARY, s->temporary_bytes);
+    s->temporaries.fixed = &s->arrays[s->sample.n_arrays - 1];
+}
+
+static status_t take_data(described_cuda_t *s, error_t *err) {
     const bool shifted = getenv("BENCH_SHIFT_ARRAYS") != NULL; /* docs/testing.md */
     char *by_value = s->by_value;
-    for (size_t i = 0; i < s->description->n_arrays; i++) {
+    for (size_t i = 0; i < s->n_shapes; i++) {
         const described_shape_t *shape = &s->data->shapes[i];
         gpu_array_t *array = &s->arrays[i];
         array->bytes = shape->bytes;
@@ -367,9 +470,15 @@ static void take_data(described_cuda_t *s) {
         array->random = described_random_kind(shape->element);
         if (array->role != ARRAY_BY_VALUE)
             continue;
+        const size_t room = (size_t)(s->by_value + BY_VALUE_MOST_BYTES - by_value);
+        if (shape->bytes > room)
+            return error_set(err, STATUS_FAILED,
+                             "weights by value: %s: found %zu bytes, expected at most %zu",
+                             shape->name, shape->bytes, room);
         array->data = memcpy(by_value, s->data->values[i], shape->bytes);
         by_value += shape->bytes;
     }
+    return STATUS_OK;
 }
 
 static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uint64_t seeds[2]) {
@@ -411,16 +520,15 @@ static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *
 static status_t check_room(session_t *session, const case_t *spec, size_t workspace_bytes,
                            error_t *err) {
     const described_cuda_t *s = session->state;
-    const description_t *d = s->description;
     const double device_bytes = described_cost(spec).device_bytes;
     double host_bytes = 0;
-    for (size_t i = 0; i < d->n_arrays; i++) {
-        described_shape_t shape;
-        TRY(description_shape(d, i, spec, &shape, err));
-        host_bytes += (double)shape.bytes * (d->arrays[i].is_input + d->arrays[i].is_output);
+    for (size_t i = 0; i < s->n_shapes; i++) {
+        const described_shape_t *shape = &s->shapes[i];
+        host_bytes += (double)shape->bytes * (shape->array->is_input + shape->array->is_output);
     }
     TRY(host_room((s->sample.copy == COPY_PAGEABLE ? 1 : 2) * host_bytes, err));
-    return gpu_sample_applies(&s->sample, spec, device_bytes + (double)workspace_bytes, err);
+    return gpu_sample_applies(
+        &s->sample, spec, device_bytes + (double)workspace_bytes + (double)s->temporary_bytes, err);
 }
 
 /* ---- copy=overlapped -------------------------------------------------------------------------- */
@@ -439,11 +547,11 @@ static status_t launch_part(gpu_sample_t *sample, size_t first, size_t count, er
     memcpy(whole, s->sizes, sizeof whole);
     memcpy(s->sizes, s->parts[c].sizes, sizeof whole);
     s->constants.params[s->size] = (int64_t)count;
-    for (size_t i = 0; i < s->description->n_arrays; i++)
+    for (size_t i = 0; i < s->n_shapes; i++)
         if (s->arrays[i].is_cut)
             s->arrays[i].current += first * (s->arrays[i].bytes / rows);
     const status_t status = sample->launch(sample, err);
-    for (size_t i = 0; i < s->description->n_arrays; i++)
+    for (size_t i = 0; i < s->n_shapes; i++)
         if (s->arrays[i].is_cut)
             s->arrays[i].current -= first * (s->arrays[i].bytes / rows);
     s->constants.params[s->size] = (int64_t)rows;
@@ -480,7 +588,7 @@ static status_t size_parts(described_cuda_t *s, const case_t *spec, error_t *err
     for (unsigned c = 0; c < n; c++) {
         const size_t count = ends[c] - first;
         s->parts[c].first = first;
-        if (count > 0 && size_part(s, spec, count, s->parts[c].sizes, err) != STATUS_OK)
+        if (size_part(s, spec, count, s->parts[c].sizes, err) != STATUS_OK)
             return error_within(err, "copy=overlapped, %s = %zu", s->description->size_param,
                                 count);
         first = ends[c];
@@ -509,6 +617,9 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     const case_t *spec = request->spec;
     size_t workspace_bytes;
     s->description = described_find(spec->workload);
+    s->steps = description_steps_of(s->description, spec);
+    TRY(description_arrays(s->description, spec, s->shapes, &s->n_shapes, err));
+    described_order(s->shapes, s->n_shapes, s->order);
     gpu_sample_techniques(sample, spec);
     sample->is_foreign = request->object != NULL;
     sample->launch = sample->is_foreign ? described_code_run : described_launch;
@@ -516,21 +627,27 @@ static status_t prepare(session_t *session, const open_request_t *request, error
         TRY(described_code_load(session, request->object, &workspace_bytes, err));
     else
         TRY(described_program_load(session, request->cubin, &workspace_bytes, err));
+    sample->graph = s->launches.as_graph;
     list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */
     TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));
     s->data = described_data_take(s->description, spec, request->seed, request->inputs);
     TRY(described_data_check(s->data, err));
-    take_data(s);
+    TRY(take_data(s, err));
     TRY(prepare_refill(s, request->refill, err));
     described_list_arguments(s, spec);
     for (size_t i = 0; i < sample->n_arrays; i++)
         if (s->arrays[i].role != ARRAY_BY_VALUE)
             session->resources.peak_device_bytes +=
                 (int64_t)s->arrays[i].bytes *
-                (gpu_sample_allocates(sample) && array_each_sample(sample, &s->arrays[i]) ? 2 : 1);
+                (gpu_sample_allocates(sample) && (array_each_sample(sample, &s->arrays[i]) ||
+                                                  s->arrays[i].role == ARRAY_TEMPORARY)
+                     ? 2
+                     : 1);
     TRY(prepare_overlap(session, spec, err));
     TRY(gpu_sample_prepare(session, err));
+    if (s->launches.algorithmic)
+        session->results_json = mem_text("{\"algorithmic\":true}");
     return gpu_sample_add_probes(session, err);
 }
 
@@ -541,8 +658,11 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 static void close_case(session_t *session) {
     described_cuda_t *s = session->state;
+    error_t ignored = ERROR_INIT;
+    temporaries_end(&s->temporaries, &s->sample, &ignored); /* of a call that failed */
     gpu_sample_free(&s->sample);
     gpu_overlap_release(&s->sample);
+    side_streams_close(&s->side, s->sample.gpu);
     described_program_unload(s);
     gpu_kernel_unload(s->sample.gpu, &s->refill);
     if (s->data != NULL)
@@ -556,15 +676,15 @@ typedef enum left { LEFT_BY_RUN, LEFT_BY_SAMPLE, LEFT_IN_THE_MIDDLE } left_t;
 
 static status_t write_arrays(const described_cuda_t *s, left_t left, const char *folder,
                              text_list_t *names, error_t *err) {
-    for (size_t i = 0; i < s->description->n_arrays; i++) {
-        if (!s->description->arrays[i].is_output)
+    for (size_t i = 0; i < s->n_shapes; i++) {
+        if (!s->shapes[i].array->is_output)
             continue;
         const gpu_array_t *array = &s->arrays[i];
         const void *values = left == LEFT_BY_RUN      ? array->to
                              : left == LEFT_BY_SAMPLE ? array->last
                                                       : array->middle;
         TRY(described_data_write(s->data, i, values, folder, err));
-        text_list_add(names, s->description->arrays[i].name);
+        text_list_add(names, s->shapes[i].name);
     }
     return STATUS_OK;
 }

@@ -1,12 +1,11 @@
 #include "workloads/described/described.h"
 
-#include "base/half.h"
 #include "base/memory.h"
 #include "io/fs.h"
-#include "io/npy.h"
 #include "model/result.h"
 #include "workloads/described/launches.h"
 #include "workloads/described/signature.h"
+#include "workloads/described/temporaries.h"
 #include "workloads/described/tensor_maps.h"
 
 #include <ctype.h>
@@ -14,194 +13,35 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* ==== data that cases share =================================================================== */
-
-static bool same(const void *data, const void *shape) {
-    const described_data_t *a = data, *b = shape;
-    return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
-}
-
-/* ---- inputs that a function makes ------------------------------------------------------------- */
-
-static status_t read_exactly(const char *path, void *values, size_t bytes, error_t *err) {
-    int fd;
-    size_t size, n = 0;
-    ssize_t part = 1;
-    TRY(fs_open_file(path, &fd, &size, err));
-    while (size == bytes && n < bytes && part > 0)
-        n += (size_t)((part = read(fd, (char *)values + n, bytes - n)) > 0 ? part : 0);
-    close(fd);
-    return n == bytes
-               ? STATUS_OK
-               : error_set(err, STATUS_FAILED, "%s: %zu bytes, expected %zu", path, size, bytes);
-}
-
-/* The values stay if they cannot be read: described_data_check() says so. */
-static void read_made(const described_data_t *data, size_t i, void *values, uint64_t refill) {
-    if (data->made == NULL) {
-        error_set(data->lost, STATUS_FAILED, "%s: a function makes it, and no file was handed over",
-                  data->description->arrays[i].name);
-        return;
-    }
-    char *path =
-        mem_format("%s/%" PRIu64 "/%s", data->made, refill, data->description->arrays[i].name);
-    read_exactly(path, values, data->shapes[i].bytes, data->lost);
-    free(path);
-}
-
-status_t described_data_check(const described_data_t *data, error_t *err) {
-    return data->lost->text[0] == '\0'
-               ? STATUS_OK
-               : error_set(err, STATUS_FAILED, "an input: %s", data->lost->text);
-}
-
-static void *make(const void *shape) {
-    described_data_t *data = mem_zeroed(1, sizeof *data);
-    *data = *(const described_data_t *)shape;
-    data->key = mem_text(data->key);
-    data->made = mem_text(data->made);
-    data->lost = mem_zeroed(1, sizeof *data->lost);
-    for (size_t i = 0; i < data->description->n_arrays; i++) {
-        const described_shape_t *size = &data->shapes[i];
-        if (!data->description->arrays[i].is_input)
-            continue;
-        data->values[i] = mem_alloc(size->bytes);
-        if (size->fill.kind == FILL_FUNCTION)
-            read_made(data, i, data->values[i], 0);
-        else
-            fill_array(data->values[i], size->n, size->element, &size->fill, data->seed,
-                       (uint32_t)i);
-    }
-    return data;
-}
-
-static void free_data(void *dead) {
-    described_data_t *data = dead;
-    for (size_t i = 0; i < data->description->n_arrays; i++)
-        free(data->values[i]);
-    free(data->key);
-    free(data->made);
-    free(data->lost);
-    free(data);
-}
-
-void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill) {
-    const described_shape_t *size = &data->shapes[i];
-    if (size->fill.kind == FILL_FUNCTION)
-        read_made(data, i, values, refill);
-    else
-        fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
-                   (uint32_t)i);
-}
-
-static void refill(void *refilled, uint64_t from, uint64_t to) {
-    const described_data_t *data = refilled;
-    (void)from; /* nothing of it is left */
-    for (size_t i = 0; i < data->description->n_arrays; i++)
-        if (data->values[i] != NULL)
-            described_data_fill(data, i, data->values[i], to);
-}
-
-static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
-
-const described_data_t *described_data_take(const description_t *description, const case_t *spec,
-                                            uint64_t seed, const char *made) {
-    described_data_t shape = {.description = description, .seed = seed, .made = (char *)made};
-    text_list_t parts = {0};
-    error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
-    text_list_add(&parts, spec->dtype);
-    for (size_t i = 0; i < description->params.n; i++)
-        text_list_add_format(&parts, "%lld",
-                             (long long)case_param_int(spec, description->params.items[i], 0));
-    for (size_t i = 0; i < description->n_arrays; i++)
-        description_shape(description, i, spec, &shape.shapes[i], &impossible);
-    shape.key = text_list_join(&parts, " ");
-    const described_data_t *data = shared_data_take(&open_data, &shape);
-    free(shape.key);
-    text_list_free(&parts);
-    return data;
-}
-
-void described_data_refill(const described_data_t *data, uint64_t seed) {
-    shared_data_refill(&open_data, data, seed);
-}
-
-void described_data_release(const described_data_t *data) {
-    shared_data_release(&open_data, data);
-}
-
-/* ---- outputs --------------------------------------------------------------------------------- */
-
-random_kind_t described_random_kind(element_t element) {
-    static const random_kind_t KINDS[ELEMENT_KINDS] = {
-        [ELEMENT_F32] = RANDOM_F32,    [ELEMENT_F16] = RANDOM_F16,    [ELEMENT_BF16] = RANDOM_BF16,
-        [ELEMENT_F64] = RANDOM_F64,    [ELEMENT_I32] = RANDOM_BYTES,  [ELEMENT_I64] = RANDOM_BYTES,
-        [ELEMENT_U8] = RANDOM_BYTES,   [ELEMENT_BOOL] = RANDOM_BYTES, [ELEMENT_I8] = RANDOM_BYTES,
-        [ELEMENT_E4M3] = RANDOM_BYTES, [ELEMENT_E5M2] = RANDOM_BYTES};
-    return KINDS[element];
-}
-
-static const char *const NPY_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2",  [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
-    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8",  [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1",
-    [ELEMENT_I8] = "i1",  [ELEMENT_E4M3] = "f4", [ELEMENT_E5M2] = "f4"};
-
-/* Of types that files have not; NULL for others. */
-static float *widened(const void *values, size_t n, element_t element) {
-    const uint8_t *bytes = values;
-    float *wide = NULL;
-    if (element == ELEMENT_BF16 || element == ELEMENT_E4M3 || element == ELEMENT_E5M2)
-        wide = mem_zeroed(n, sizeof *wide);
-    for (size_t i = 0; wide != NULL && i < n; i++)
-        wide[i] = element == ELEMENT_BF16   ? bfloat16_to_float(((const uint16_t *)values)[i])
-                  : element == ELEMENT_E4M3 ? e4m3_to_float(bytes[i])
-                                            : e5m2_to_float(bytes[i]);
-    return wide;
-}
-
-status_t described_data_write(const described_data_t *data, size_t i, const void *values,
-                              const char *folder, error_t *err) {
-    const described_shape_t *shape = &data->shapes[i];
-    const described_array_t *array = &data->description->arrays[i];
-    float *wide = widened(values, shape->n, shape->element);
-    char *path = mem_format("%s/%s.npy", folder, array->name);
-    const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
-                                      shape->sizes, array->n_dimensions, err);
-    free(path);
-    free(wide);
-    return status;
-}
 
 /* ==== as a workload =========================================================================== */
+
+enum { MOST_CHOICES = 4 };
 
 /* Lives as long as the process: cases point at their workload. */
 typedef struct described_entry {
     workload_t workload;
     description_t description;
-    param_spec_t params[DESCRIBED_PARAMS];
-    const char *dtypes[ELEMENT_KINDS + 1];
+    param_spec_t params[DESCRIBED_PARAMS + DESCRIBED_ARRAYS]; /* and scalars */
+    technique_spec_t techniques[DESCRIBED_TECHNIQUES];
+    const char *choices[DESCRIBED_TECHNIQUES][MOST_CHOICES + 1];
+    const char *dtypes[DESCRIBED_DTYPES + 1];
 } described_entry_t;
 
 static described_entry_t **entries;
 static size_t n_entries;
 
-/* By default a rung gets what PyTorch's best modes have: memory that is there, pinned where it is copied. */
-static const technique_spec_t TECHNIQUES[] = {
-    {"alloc", "source of device memory in each sample (async: a pool that keeps freed memory)",
-     NAMES("arena", "malloc", "async")},
-    {"copy",
-     "type of host memory to copy from and to (overlapped: pinned, in chunks on three streams)",
-     NAMES("pinned", "pageable", "mapped", "overlapped")},
-    {"weights", "copy weights once, or in each sample", NAMES("resident", "upload")},
-    {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
-    {"wait", "synchronise, or poll the mapped output", NAMES("sync", "poll")},
-};
-
-static const char *const MODES[] = {"eager", "inference",     "compile",
-                                    "graph", "compile_graph", NULL};
-static const char *const JAX_MODES[] = {"jit", "aot", NULL};
+/* With "splits", without, and of a training. */
+static const char *const MODES[] = {"eager",           "inference",     "compile",
+                                    "graph",           "compile_graph", "overlap",
+                                    "compile_overlap", "mapped",        NULL};
+static const char *const MODES_OF_ALL[] = {"eager",         "inference", "compile", "graph",
+                                           "compile_graph", "mapped",    NULL};
+static const char *const MODES_OF_TRAININGS[] = {"eager",         "inference",   "compile", "graph",
+                                                 "compile_graph", "combo_graph", NULL};
+static const char *const POLLING[] = {"mapped", NULL};
+static const char *const JAX_MODES[] = {"jit", "aot", "overlap", NULL};
+static const char *const JAX_MODES_OF_ALL[] = {"jit", "aot", NULL};
 
 /* ---- as a workload --------------------------------------------------------------------------- */
 
@@ -214,58 +54,65 @@ static bool allows(const case_t *spec) {
 
 static status_t validate(const case_t *spec, error_t *err) {
     const description_t *d = described_find(spec->workload);
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t n;
     bool allowed;
+    size_t steps;
     TRY(description_where(d, spec, &allowed, err));
-    for (size_t i = 0; i < d->n_arrays; i++) {
-        described_shape_t shape;
-        TRY(description_shape(d, i, spec, &shape, err));
-    }
+    TRY(description_steps(d, spec, &steps, err));
+    TRY(description_arrays(d, spec, shapes, &n, err));
     for (size_t i = 0; i < d->n_scalars; i++) {
         double value;
         TRY(description_scalar(d, i, spec, &value, err));
     }
-    TRY(description_by_value(d, spec, err));
     return description_techniques(d, spec, err);
 }
 
 /* Copied by any implementation, from host to host. */
 static bool crosses_bus(const described_array_t *array) {
-    return array->is_input && !array->is_weight && !array->is_by_value && !array->is_resident;
+    return array->is_input && !array->is_weight && !array->is_resident;
 }
 
 workload_cost_t described_cost(const case_t *spec) {
     const description_t *d = described_find(spec->workload);
     workload_cost_t sum = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
-    for (size_t i = 0; i < d->n_arrays; i++) {
-        described_shape_t shape = {0};
-        description_shape(d, i, spec, &shape, &ignored);
-        sum.device_bytes += d->arrays[i].is_by_value ? 0 : (double)shape.bytes;
-        sum.bus_in_bytes += crosses_bus(&d->arrays[i]) ? (double)shape.bytes : 0;
-        sum.bus_out_bytes += d->arrays[i].is_output ? (double)shape.bytes : 0;
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t n;
+    description_arrays(d, spec, shapes, &n, &ignored);
+    for (size_t i = 0; i < n; i++) {
+        const double bytes = (double)shapes[i].bytes;
+        sum.device_bytes += bytes;
+        sum.bus_in_bytes += crosses_bus(shapes[i].array) ? bytes : 0;
+        sum.bus_out_bytes += shapes[i].array->is_output ? bytes : 0;
     }
     description_cost(d, spec, &sum.bytes, &sum.flops, &ignored);
     /* What is not given bounds nothing. */
     sum.bytes = isfinite(sum.bytes) ? sum.bytes : 0;
     sum.flops = isfinite(sum.flops) ? sum.flops : 0;
     sum.working_set_bytes = fmin(sum.bytes, sum.device_bytes);
+    sum.further_passes = d->makes_passes ? (double)description_steps_of(d, spec) - 1 : 0;
     return sum;
 }
 
 static const char *arithmetic(const case_t *spec) {
-    element_t dtype = ELEMENT_F32;
-    element_find(spec->dtype, &dtype);
-    return described_find(spec->workload)->math[dtype];
+    const description_t *d = described_find(spec->workload);
+    return d->types[description_dtype(d, spec)].math;
+}
+
+static const char *factors(const case_t *spec) {
+    const description_t *d = described_find(spec->workload);
+    return description_factors(d, description_dtype(d, spec));
 }
 
 static bounds_t bounds(const case_t *spec, const char *array) {
     const description_t *d = described_find(spec->workload);
-    element_t dtype = ELEMENT_F32;
-    element_find(spec->dtype, &dtype);
+    bounds_t bounds = {0, 0};
+    error_t ignored = ERROR_INIT; /* validate() has reported it */
     for (size_t i = 0; i < d->n_arrays; i++)
         if (strcmp(d->arrays[i].name, array) == 0)
-            return d->arrays[i].bounds[dtype];
-    return (bounds_t){0, 0};
+            description_bounds_of(d, i, spec, &bounds, &ignored);
+    return bounds;
 }
 
 static double tolerance(const case_t *spec) {
@@ -291,35 +138,77 @@ static void add_upper(text_list_t *defines, const char *name, int64_t value) {
     free(upper);
 }
 
-static bool uses(const description_t *d, element_t dtype, element_t element) {
-    bool any = dtype == element;
+/* LAYERS=4,5,1, for an array's values; N_LAYERS=3; LAYERS_0=4, …, for #if. */
+static void add_list(text_list_t *defines, const char *name, const value_t *list) {
+    text_list_t items = {0};
+    char *upper = upper_case(name);
+    text_list_add_format(defines, "N_%s=%zu", upper, list->n_ints);
+    for (size_t i = 0; i < list->n_ints; i++) {
+        text_list_add_format(&items, "%" PRId64, list->ints[i]);
+        text_list_add_format(defines, "%s_%zu=%" PRId64, upper, i, list->ints[i]);
+    }
+    char *joined = text_list_join(&items, ",");
+    text_list_add_format(defines, "%s=%s", upper, joined);
+    free(joined);
+    free(upper);
+    text_list_free(&items);
+}
+
+/* Is it that of a letter or an array? */
+static bool uses(const description_t *d, size_t dtype, element_t element) {
+    const described_dtype_t *type = &d->types[dtype];
+    bool any = false;
+    for (size_t i = 0; i < ELEMENT_LETTERS; i++)
+        any |= type->itemsizes[i] > 0 && type->elements[i] == element;
     for (size_t i = 0; i < d->n_arrays; i++)
-        any |= !d->arrays[i].of_case && d->arrays[i].element == element;
+        any |= description_element_of(d, &d->arrays[i], dtype) == element;
     return any;
+}
+
+/* Is a kernel launched for parts of this param? */
+static bool is_in_parts(const description_t *d, size_t param, const case_t *spec) {
+    const char *copy = case_technique(spec, "copy");
+    return copy != NULL && strcmp(copy, "overlapped") == 0 &&
+           strcmp(d->params.items[param], d->size_param) == 0;
+}
+
+static void add_refused(text_list_t *defines, const char *name) {
+    char *upper = upper_case(name);
+    text_list_add_format(defines,
+                         "%s=" WORKLOAD_SKIPS
+                         "copy=overlapped launches kernels for parts of %s, and this one is "
+                         "compiled for all of it: it mentions %s",
+                         upper, name, upper);
+    free(upper);
 }
 
 static void constants(const case_t *spec, text_list_t *defines) {
     const description_t *d = described_find(spec->workload);
-    element_t dtype = ELEMENT_F32;
-    element_find(spec->dtype, &dtype);
-    for (int i = 0; i < ELEMENT_KINDS; i++) {
-        char *name = mem_format("DTYPE_%s", element_name((element_t)i));
-        add_upper(defines, name, dtype == (element_t)i);
+    const size_t dtype = description_dtype(d, spec);
+    for (size_t i = 0; i < d->dtypes.n; i++) {
+        char *name = mem_format("DTYPE_%s", d->dtypes.items[i]);
+        add_upper(defines, name, i == dtype);
         free(name);
     }
-    text_list_add_format(defines, "WORKLOAD_F16=%d", uses(d, dtype, ELEMENT_F16));
-    text_list_add_format(defines, "WORKLOAD_BF16=%d", uses(d, dtype, ELEMENT_BF16));
-    signature_add(d, spec, strcmp(spec->engine, ENGINE_C) == 0, defines);
+    const bool narrow = !signature_is_wide(spec);
+    text_list_add_format(defines, "WORKLOAD_F16=%d", narrow && uses(d, dtype, ELEMENT_F16));
+    text_list_add_format(defines, "WORKLOAD_BF16=%d", narrow && uses(d, dtype, ELEMENT_BF16));
     text_list_add_format(defines, "WORKLOAD_FP8=%d",
-                         uses(d, dtype, ELEMENT_E4M3) || uses(d, dtype, ELEMENT_E5M2));
+                         narrow && (uses(d, dtype, ELEMENT_E4M3) || uses(d, dtype, ELEMENT_E5M2)));
+    signature_add(d, spec, defines);
     for (size_t i = 0; i < d->params.n; i++)
-        if (d->constant[i])
+        if (d->lists[i].n > 0)
+            add_list(defines, d->params.items[i], case_param(spec, d->params.items[i]));
+        else if (d->constant[i] || (d->offered[i] && !is_in_parts(d, i, spec)))
             add_upper(defines, d->params.items[i], case_param_int(spec, d->params.items[i], 0));
+        else if (d->offered[i])
+            add_refused(defines, d->params.items[i]);
 }
 
 static status_t check_program(const workload_t *workload, const cubin_t *cubin, error_t *err) {
     const description_t *description = &((const described_entry_t *)workload)->description;
     TRY(launches_check(description, cubin, err));
+    TRY(temporaries_check(description, cubin, err));
     return tensor_maps_check(description, cubin, err);
 }
 
@@ -329,15 +218,22 @@ static const char *const FILLS[] = {
     [FILL_UNIFORM] = "uniform",         [FILL_NORMAL] = "normal",     [FILL_INTEGERS] = "integers",
     [FILL_PERMUTATION] = "permutation", [FILL_CONSTANT] = "constant", [FILL_FUNCTION] = "function"};
 
-static json_t *array_to_json(const described_array_t *array, const described_shape_t *shape) {
+static json_t *array_to_json(const described_shape_t *shape) {
+    const described_array_t *array = shape->array;
     json_t *sizes = json_array();
     for (unsigned i = 0; i < array->n_dimensions; i++)
         json_array_append_new(sizes, json_integer((json_int_t)shape->sizes[i]));
-    json_t *json = json_pack("{s:s, s:o, s:s, s:b, s:b}", "name", array->name, "shape", sizes,
+    json_t *json = json_pack("{s:s, s:o, s:s, s:b, s:b}", "name", shape->name, "shape", sizes,
                              "dtype", element_name(shape->element), "input", array->is_input,
                              "output", array->is_output);
-    if (array->is_weight || array->is_resident)
+    if (array->repeat != NULL)
+        json_object_set_new(json, "list", json_string(array->name));
+    if (array->is_input && !crosses_bus(array))
         json_object_set_new(json, "stays", json_true());
+    if (array->is_curve)
+        json_object_set_new(json, "every", json_integer((json_int_t)shape->every));
+    if (array->is_cut)
+        json_object_set_new(json, "cut", json_true());
     if (array->is_input)
         json_object_set_new(json, "fill",
                             json_pack("{s:s, s:f, s:f}", "kind", FILLS[shape->fill.kind], "low",
@@ -358,21 +254,35 @@ static json_t *scalars_to_json(const description_t *d, const case_t *spec) {
     return list;
 }
 
+static json_t *types_to_json(const description_t *d, size_t dtype) {
+    const described_dtype_t *type = &d->types[dtype];
+    json_t *types = json_object();
+    for (int i = 0; i < ELEMENT_LETTERS; i++)
+        if (type->itemsizes[i] > 0)
+            json_object_set_new(types, (char[]){(char)('A' + i), '\0'},
+                                json_string(element_name(type->elements[i])));
+    return types;
+}
+
 status_t described_request(const description_t *d, const case_t *spec, json_t **request,
                            error_t *err) {
-    json_t *arrays = json_array();
+    const size_t dtype = description_dtype(d, spec);
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t n;
     *request = NULL;
-    for (size_t i = 0; i < d->n_arrays; i++) {
-        described_shape_t shape;
-        if (description_shape(d, i, spec, &shape, err) != STATUS_OK) {
-            json_decref(arrays);
-            return STATUS_FAILED;
-        }
-        json_array_append_new(arrays, array_to_json(&d->arrays[i], &shape));
-    }
-    *request = json_pack("{s:s?, s:s, s:s, s:o, s:o, s:b}", "folder", d->folder, "hash", d->hash,
-                         "name", d->name, "arrays", arrays, "scalars", scalars_to_json(d, spec),
-                         "deterministic", d->deterministic);
+    TRY(description_arrays(d, spec, shapes, &n, err));
+    json_t *arrays = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(arrays, array_to_json(&shapes[i]));
+    *request = json_pack("{s:s?, s:s, s:s, s:o, s:o, s:b, s:o, s:b}", "folder", d->folder, "hash",
+                         d->hash, "name", d->name, "arrays", arrays, "scalars",
+                         scalars_to_json(d, spec), "deterministic", d->deterministic, "types",
+                         types_to_json(d, dtype), "tf32", description_allows_tf32(d, dtype));
+    if (d->steps != NULL)
+        json_object_set_new(*request, "steps",
+                            json_integer((json_int_t)description_steps_of(d, spec)));
+    if (d->splits)
+        json_object_set_new(*request, "splits", json_string(d->size_param));
     return STATUS_OK;
 }
 
@@ -385,48 +295,117 @@ static char *param_summary(const description_t *d, size_t i) {
                        ? mem_format("%" PRId64 "…%" PRId64, d->least[i], d->most[i])
                        : mem_format("%" PRId64 " or more", d->least[i]);
     char *upper = upper_case(name);
-    char *text = d->constant[i] ? mem_format("%s; compiled in as %s", values, upper)
-                                : mem_format("%s; argument long long %s", values, name);
+    char *text = d->lists[i].n > 0 ? mem_format("%zu…%zu of %s; compiled in as %s",
+                                                d->least_items[i], d->most_items[i], values, upper)
+                 : d->offered[i]   ? mem_format("%s; argument long long %s, or compiled in as %s",
+                                                values, name, upper)
+                 : d->constant[i]  ? mem_format("%s; compiled in as %s", values, upper)
+                                   : mem_format("%s; argument long long %s", values, name);
     free(upper);
     free(values);
     return text;
 }
 
+static bool has_loss(const description_t *d) {
+    for (size_t i = 0; i < d->n_arrays; i++)
+        if (d->arrays[i].is_curve && strcmp(d->arrays[i].name, "loss") == 0)
+            return true;
+    return false;
+}
+
+static char *default_json(const description_t *d, size_t i) {
+    const json_t *params = json_object_get(d->json, "params");
+    const json_t *param = json_object_get(params, d->params.items[i]);
+    return json_dumps(json_object_get(param, "default"), JSON_ENCODE_ANY | JSON_COMPACT);
+}
+
+/* The description's default is the first one, so that ids leave it out. */
+static void order_choices(described_entry_t *entry, size_t technique) {
+    const technique_spec_t *spec = &described_techniques()[technique];
+    const char *by_default = entry->description.techniques[technique];
+    const char **choices = entry->choices[technique];
+    size_t n = 0;
+    choices[n++] = by_default;
+    for (const char *const *choice = spec->choices; *choice != NULL; choice++)
+        if (strcmp(*choice, by_default) != 0)
+            choices[n++] = *choice;
+    entry->techniques[technique] = *spec;
+    entry->techniques[technique].choices = choices;
+}
+
+/* Scalars that a case may set, from number `n` on; returns how many params there are in all. */
+static size_t add_scalars(described_entry_t *entry, size_t n) {
+    const description_t *d = &entry->description;
+    for (size_t i = 0; i < d->n_scalars; i++) {
+        const described_scalar_t *scalar = &d->scalars[i];
+        if (!scalar->is_param)
+            continue;
+        json_t *value = json_real(scalar->value);
+        entry->params[n++] =
+            (param_spec_t){.name = scalar->name,
+                           .kind = VALUE_REAL,
+                           .min = scalar->least,
+                           .max = scalar->most,
+                           .default_json = json_dumps(value, JSON_ENCODE_ANY),
+                           .summary = mem_format("%g…%g; argument %s", scalar->least, scalar->most,
+                                                 element_name(scalar->element))};
+        json_decref(value);
+    }
+    return n;
+}
+
 static void make_workload(described_entry_t *entry) {
     const description_t *d = &entry->description;
     for (size_t i = 0; i < d->params.n; i++)
-        entry->params[i] = (param_spec_t){.name = d->params.items[i],
-                                          .kind = VALUE_INT,
-                                          .min = (double)d->least[i],
-                                          .max = (double)d->most[i],
-                                          .default_json = mem_format("%" PRId64, d->defaults[i]),
-                                          .summary = param_summary(d, i),
-                                          .always_in_id = true};
+        entry->params[i] =
+            (param_spec_t){.name = d->params.items[i],
+                           .kind = d->lists[i].n > 0 ? VALUE_INTS : VALUE_INT,
+                           .min = (double)d->least[i],
+                           .max = (double)d->most[i],
+                           .min_items = d->least_items[i],
+                           .max_items = d->most_items[i],
+                           .default_json = default_json(d, i),
+                           .summary = param_summary(d, i),
+                           .always_in_id = d->lists[i].n == 0 && !d->omits_default[i]};
+    for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
+        order_choices(entry, i);
     for (size_t i = 0; i < d->dtypes.n; i++)
         entry->dtypes[i] = d->dtypes.items[i];
     entry->workload = (workload_t){
         .name = d->name,
         .summary = d->summary,
         .folder = d->folder,
+        .is_of_project = d->is_of_project,
         .params = entry->params,
-        .n_params = d->params.n,
+        .n_params = add_scalars(entry, d->params.n),
         .size_param = d->size_param,
-        .size_noun = d->size_param,
-        .size_label = d->size_param,
-        .compared_by = COMPUTATION,
+        .size_noun = d->size_name,
+        .size_label = d->size_label,
+        .reference_size = d->reference_size,
+        .study = d->study,
+        .compared_by = d->compares_whole ? NULL : COMPUTATION,
+        .has_loss = has_loss(d),
+        .bounded_by = d->makes_passes ? BOUNDED_BY_PASSES : BOUNDED_BY_NOTHING,
         .host_to_host = "from inputs in host memory to outputs in host memory",
-        .techniques = TECHNIQUES,
-        .n_techniques = sizeof TECHNIQUES / sizeof *TECHNIQUES,
+        .techniques = entry->techniques,
+        .n_techniques = DESCRIBED_TECHNIQUES,
         .dtypes = entry->dtypes,
-        .pytorch_variants = MODES,
-        .jax_variants = d->has_jax ? JAX_MODES : NULL,
+        .pytorch_variants = d->splits          ? MODES
+                            : d->steps != NULL ? MODES_OF_TRAININGS
+                                               : MODES_OF_ALL,
+        .pytorch_polling = POLLING,
+        .jax_variants = !d->has_jax ? NULL
+                        : d->splits ? JAX_MODES
+                                    : JAX_MODES_OF_ALL,
         .repeats = d->needs_deterministic ? REPEATS_MUST_BE_EQUAL : REPEATS_ARE_COMPARED,
         .pytorch_oracle = "oracle",
+        .c_oracle = d->has_c_reference ? C_REFERENCE : NULL,
         .allows = allows,
         .condition = d->where != NULL ? expression_text(d->where) : NULL,
         .validate = validate,
         .cost = described_cost,
         .arithmetic = arithmetic,
+        .factors = factors,
         .tolerance = tolerance,
         .bounds = bounds,
         .constants = constants,
@@ -517,6 +496,7 @@ static void read_folder(const char *folder) {
         error_t why = ERROR_INIT;
         text_list_add(&search.read, folder);
         status_t status = description_load(folder, &entry->description, &why);
+        entry->description.is_of_project = true;
         if (status == STATUS_OK)
             status = add_folder(folder, entry, search.is_taken, &why);
         else

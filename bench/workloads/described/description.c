@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "workloads/described/description_params.h"
 #include "workloads/described/description_read.h"
 
 #include <inttypes.h>
@@ -12,29 +13,43 @@
 
 /* ---- values of a case ------------------------------------------------------------------------- */
 
-void description_order(const description_t *d, size_t order[DESCRIBED_ARRAYS]) {
-    size_t n = 0;
+bool described_starts(const described_shape_t *shape) {
+    return shape->array->repeat == NULL || shape->item == 0;
+}
+
+size_t described_length(const described_shape_t *shapes, size_t n) {
+    size_t length = 1;
+    while (length < n && !described_starts(&shapes[length]))
+        length++;
+    return length;
+}
+
+void described_order(const described_shape_t *shapes, size_t n, size_t order[DESCRIBED_ARRAYS]) {
+    size_t placed = 0;
     for (int pass = 0; pass < 3; pass++)
-        for (size_t i = 0; i < d->n_arrays; i++) {
-            const described_array_t *array = &d->arrays[i];
+        for (size_t i = 0; i < n; i++) {
+            const described_array_t *array = shapes[i].array;
             if (pass == (!array->is_input ? 2 : array->is_output ? 1 : 0))
-                order[n++] = i;
+                order[placed++] = i;
         }
 }
 
 void description_values(const description_t *description, const case_t *spec, int sm_count,
                         described_values_t *values) {
     const size_t n = description->params.n;
+    memcpy(values->lists, description->lists, sizeof values->lists);
     for (size_t i = 0; i < n; i++) {
+        const value_t *value = case_param(spec, description->params.items[i]);
         values->names[i] = description->params.items[i];
         values->params[i] = case_param_int(spec, values->names[i], description->defaults[i]);
+        if (value != NULL && value->kind == VALUE_INTS)
+            values->lists[i] = (scope_list_t){value->ints, value->n_ints};
     }
     values->names[n] = "sm_count";
     values->params[n] = sm_count;
-    values->element = ELEMENT_F32;
-    element_find(spec->dtype, &values->element);
-    values->scope =
-        (scope_t){values->names, values->params, n + 1, (int64_t)element_bytes(values->element)};
+    values->dtype = description_dtype(description, spec);
+    values->scope = (scope_t){values->names, values->params, n + 1,
+                              description->types[values->dtype].itemsizes, values->lists};
 }
 
 /* A size or an amount, of at least `least`. */
@@ -54,7 +69,7 @@ static status_t check_permutation(const described_array_t *array, const describe
     if (!array->is_input || array->fill.kind != FILL_PERMUTATION || (double)shape->n <= most)
         return STATUS_OK;
     return error_set(err, STATUS_FAILED,
-                     "%s: fill: a permutation of %zu, expected at most %.0f of %s", array->name,
+                     "%s: fill: a permutation of %zu, expected at most %.0f of %s", shape->name,
                      shape->n, most, element_name(shape->element));
 }
 
@@ -94,13 +109,28 @@ static status_t compute_fill(const described_array_t *array, const described_val
                            fill->high, lacks);
 }
 
+status_t description_bounds_of(const description_t *description, size_t array, const case_t *spec,
+                               bounds_t *bounds, error_t *err) {
+    const described_array_t *of = &description->arrays[array];
+    described_values_t values;
+    description_values(description, spec, 0, &values);
+    *bounds = of->bounds[values.dtype];
+    if (number_of(of->rel_l2[values.dtype], &values, true, &bounds->rel_l2, err) != STATUS_OK)
+        return error_within(err, "%s: rel_l2", of->name);
+    return of->rel_l2[values.dtype] == NULL || (bounds->rel_l2 >= 0 && bounds->rel_l2 <= 1)
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%s: rel_l2: \"%s\": %g, expected 0…1", of->name,
+                           expression_text(of->rel_l2[values.dtype]), bounds->rel_l2);
+}
+
 status_t description_scalar(const description_t *description, size_t scalar, const case_t *spec,
                             double *value, error_t *err) {
     const described_scalar_t *of = &description->scalars[scalar];
     const element_range_t range = element_range(of->element);
     described_values_t values;
     description_values(description, spec, 0, &values);
-    *value = of->value;
+    const value_t *given = of->is_param ? case_param(spec, of->name) : NULL;
+    *value = given != NULL ? given->real : of->value;
     if (number_of(of->expression, &values, element_is_float(of->element), value, err) != STATUS_OK)
         return error_within(err, "%s: value", of->name);
     if (*value < range.least || *value > range.most)
@@ -131,17 +161,68 @@ described_value_t description_scalar_value(const description_t *description, siz
     return value;
 }
 
-status_t description_shape(const description_t *description, size_t array, const case_t *spec,
-                           described_shape_t *shape, error_t *err) {
-    const described_array_t *of = &description->arrays[array];
+status_t description_steps(const description_t *description, const case_t *spec, size_t *steps,
+                           error_t *err) {
+    described_values_t values;
+    int64_t value = 1;
+    description_values(description, spec, 0, &values);
+    if (description->steps != NULL &&
+        amount(description->steps, &values, 1, &value, err) != STATUS_OK)
+        return error_within(err, "training.steps");
+    if (value > DESCRIBED_STEPS)
+        return error_set(err, STATUS_FAILED,
+                         "training.steps: \"%s\": %" PRId64 ", expected at most %d",
+                         expression_text(description->steps), value, DESCRIBED_STEPS);
+    *steps = (size_t)value;
+    return STATUS_OK;
+}
+
+size_t description_steps_of(const description_t *description, const case_t *spec) {
+    error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
+    size_t steps = 1;
+    description_steps(description, spec, &steps, &ignored);
+    return steps;
+}
+
+/* A curve has as many values as steps record one. */
+static status_t check_curve(const description_t *description, const described_array_t *of,
+                            const case_t *spec, described_shape_t *shape, error_t *err) {
+    described_values_t values;
+    int64_t every = 1;
+    size_t steps;
+    if (!of->is_curve)
+        return STATUS_OK;
+    description_values(description, spec, 0, &values);
+    TRY(description_steps(description, spec, &steps, err));
+    if (of->every != NULL && amount(of->every, &values, 1, &every, err) != STATUS_OK)
+        return error_within(err, "%s: every", of->name);
+    const size_t expected = (steps - 1) / (size_t)every + 1;
+    if (shape->sizes[0] != expected)
+        return error_set(err, STATUS_FAILED,
+                         "%s: shape[0]: \"%s\": %zu, expected %zu, as it is a curve of %zu steps "
+                         "with a value every %" PRId64,
+                         of->name, expression_text(of->shape[0]), shape->sizes[0], expected, steps,
+                         every);
+    shape->every = (size_t)every;
+    return STATUS_OK;
+}
+
+/* Number `item` of a list, or an array alone; `i` has the place of sm_count, which no shape may use. */
+static status_t shape_of(const description_t *description, const described_array_t *of, size_t item,
+                         const case_t *spec, described_shape_t *shape, error_t *err) {
     described_values_t values;
     description_values(description, spec, 0, &values);
-    *shape = (described_shape_t){.n = 1, .element = of->of_case ? values.element : of->element};
+    values.params[description->params.n] = (int64_t)item;
+    *shape = (described_shape_t){.array = of,
+                                 .item = item,
+                                 .n = 1,
+                                 .element = description_element_of(description, of, values.dtype)};
+    snprintf(shape->name, sizeof shape->name, of->repeat != NULL ? "%s_%zu" : "%s", of->name, item);
     int64_t bytes = (int64_t)element_bytes(shape->element);
     for (size_t i = 0; i < of->n_dimensions; i++) {
         int64_t size;
         if (amount(of->shape[i], &values, 1, &size, err) != STATUS_OK)
-            return error_within(err, "%s: shape[%zu]", of->name, i);
+            return error_within(err, "%s: shape[%zu]", shape->name, i);
         if (__builtin_mul_overflow(bytes, size, &bytes))
             return error_set(err, STATUS_FAILED, "%s: shape: over 2^63 bytes", of->name);
         shape->sizes[i] = (size_t)size;
@@ -149,23 +230,35 @@ status_t description_shape(const description_t *description, size_t array, const
     }
     shape->bytes = (size_t)bytes;
     if (compute_fill(of, &values, shape, err) != STATUS_OK)
-        return error_within(err, "%s: fill", of->name);
+        return error_within(err, "%s: fill", shape->name);
+    TRY(check_curve(description, of, spec, shape, err));
     return check_permutation(of, shape, err);
 }
 
-status_t description_by_value(const description_t *description, const case_t *spec, error_t *err) {
-    size_t others = 0;
+status_t description_shape(const description_t *description, size_t array, const case_t *spec,
+                           described_shape_t *shape, error_t *err) {
+    return shape_of(description, &description->arrays[array], 0, spec, shape, err);
+}
+
+status_t description_arrays(const description_t *description, const case_t *spec,
+                            described_shape_t shapes[DESCRIBED_ARRAYS], size_t *n, error_t *err) {
+    described_values_t values;
+    description_values(description, spec, 0, &values);
+    *n = 0;
     for (size_t i = 0; i < description->n_arrays; i++) {
-        described_shape_t shape;
-        if (!description->arrays[i].is_by_value)
-            continue;
-        TRY(description_shape(description, i, spec, &shape, err));
-        if (shape.bytes > DESCRIBED_BY_VALUE_BYTES - others)
+        const described_array_t *array = &description->arrays[i];
+        int64_t length = 1;
+        if (array->repeat != NULL && amount(array->repeat, &values, 1, &length, err) != STATUS_OK)
+            return error_within(err, "%s: repeat", array->name);
+        if (length > (int64_t)(DESCRIBED_ARRAYS - *n))
             return error_set(err, STATUS_FAILED,
-                             "%s: by_value: found %zu bytes, expected at most %zu (%d in all)",
-                             description->arrays[i].name, shape.bytes,
-                             DESCRIBED_BY_VALUE_BYTES - others, DESCRIBED_BY_VALUE_BYTES);
-        others += shape.bytes;
+                             "%s: repeat: found %" PRId64
+                             ", expected at most %zu: %d arrays in all",
+                             array->name, length, DESCRIBED_ARRAYS - *n, DESCRIBED_ARRAYS);
+        for (size_t k = 0; k < (size_t)length; k++)
+            TRY(shape_of(description, array, k, spec, &shapes[(*n)++], err));
+        bounds_t bounds;
+        TRY(description_bounds_of(description, i, spec, &bounds, err));
     }
     return STATUS_OK;
 }
@@ -197,6 +290,11 @@ status_t description_techniques(const description_t *description, const case_t *
         weights |= description->arrays[i].is_weight;
     if (!weights && has_choice(spec, "weights", "upload"))
         return error_set(err, STATUS_FAILED, "weights=upload: no input of %s has \"weights\": true",
+                         description->name);
+    if (description->steps != NULL && has_choice(spec, "copy", "overlapped"))
+        return error_set(err, STATUS_FAILED,
+                         "copy=overlapped: %s is a training, whose steps need all of the input and "
+                         "the step before",
                          description->name);
     if (!description->splits && has_choice(spec, "copy", "overlapped"))
         return error_set(err, STATUS_FAILED, "copy=overlapped: %s has no \"splits\": true",
@@ -240,17 +338,17 @@ status_t description_cost(const description_t *description, const case_t *spec, 
 
 static status_t evaluate(const description_t *description, const case_t *spec, bool *allowed,
                          error_t *err) {
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t n, steps;
     TRY(description_where(description, spec, allowed, err));
-    for (size_t i = 0; *allowed && i < description->n_arrays; i++) {
-        described_shape_t shape;
-        TRY(description_shape(description, i, spec, &shape, err));
-    }
+    if (*allowed)
+        TRY(description_steps(description, spec, &steps, err));
+    if (*allowed)
+        TRY(description_arrays(description, spec, shapes, &n, err));
     for (size_t i = 0; *allowed && i < description->n_scalars; i++) {
         double value;
         TRY(description_scalar(description, i, spec, &value, err));
     }
-    if (*allowed)
-        TRY(description_by_value(description, spec, err));
     double bytes, flops;
     return *allowed ? description_cost(description, spec, &bytes, &flops, err) : STATUS_OK;
 }
@@ -271,15 +369,34 @@ static status_t check_defaults(const node_t *top, const description_t *descripti
     return STATUS_OK;
 }
 
+/* Are the default techniques possible? */
+static status_t check_techniques(const node_t *top, const description_t *description,
+                                 error_t *err) {
+    const node_t techniques = node_member(top, "techniques");
+    case_t spec = {.dtype = mem_text(description->dtypes.items[0])};
+    error_t wrong = ERROR_INIT;
+    for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
+        if (description->techniques[i] != NULL)
+            case_add_technique(&spec, described_techniques()[i].name, description->techniques[i]);
+    const status_t status = description_techniques(description, &spec, &wrong);
+    case_free(&spec);
+    return status == STATUS_OK ? STATUS_OK : node_error(&techniques, err, "%s", wrong.text);
+}
+
 /* Does it depend on the size param? Without this name it cannot be parsed then. */
 static bool has_size(const description_t *description, const expression_t *expression) {
-    const char *names[DESCRIBED_PARAMS];
-    scope_t others = {.names = names};
+    const char *names[DESCRIBED_PARAMS + 1] = {[DESCRIBED_PARAMS] = ""};
+    scope_t others = {.names = names,
+                      .n = description->params.n + 1,
+                      .itemsizes = description->types[0].itemsizes,
+                      .lists = description->lists};
     expression_t *parsed = NULL;
+    names[description->params.n] = DESCRIBED_ITEM;
     error_t unknown = ERROR_INIT;
-    for (size_t i = 0; i < description->params.n; i++)
-        if (strcmp(description->params.items[i], description->size_param) != 0)
-            names[others.n++] = description->params.items[i];
+    for (size_t i = 0; i < description->params.n; i++) {
+        const char *name = description->params.items[i];
+        names[i] = strcmp(name, description->size_param) != 0 ? name : "";
+    }
     expression_parse(expression_text(expression), &others, &parsed, &unknown);
     expression_free(parsed);
     return parsed == NULL;
@@ -297,17 +414,17 @@ static status_t check_cut(const node_t *of, const description_t *description,
                               "\"splits\" cuts %s: expected it as the first size alone", size);
     if (array->is_output && !array->is_cut)
         return node_error(&shape, err, "\"splits\" cuts %s: expected it as the first size", size);
-    if (array->is_cut && (array->is_weight || array->is_by_value || array->is_resident))
+    if (array->is_cut && (array->is_weight || array->is_resident))
         return node_error(&shape, err, "\"splits\" cuts %s: not in an input with \"%s\": true",
-                          size,
-                          array->is_weight     ? "weights"
-                          : array->is_by_value ? "by_value"
-                                               : "resident");
+                          size, array->is_weight ? "weights" : "resident");
     return STATUS_OK;
 }
 
 static status_t check_splits(const node_t *top, description_t *description, error_t *err) {
     const node_t splits = node_member(top, "splits");
+    if (description->splits && description->steps != NULL)
+        return node_error(&splits, err,
+                          "not with \"training\": a part of the size cannot be trained alone");
     for (size_t i = 0; description->splits && i < description->params.n; i++)
         if (description->constant[i] &&
             strcmp(description->params.items[i], description->size_param) == 0)
@@ -336,9 +453,15 @@ status_t description_parse(const char *file, const json_t *json, description_t *
         status = check_splits(&top, description, err);
     if (status == STATUS_OK)
         status = check_defaults(&top, description, err);
+    if (status == STATUS_OK)
+        status = check_techniques(&top, description, err);
     if (status != STATUS_OK)
         description_free(description);
     return status;
+}
+
+const char *description_jax_function(const description_t *description) {
+    return description->steps != NULL ? "jax_step" : "jax_reference";
 }
 
 static const char NAME[] = "workload.json", FORMER_NAME[] = "operator.json";
@@ -409,22 +532,37 @@ static status_t hash_folder(const char *folder, described_files_t *files, char t
     return status;
 }
 
-/* Does reference.py define a function jax_reference? Its worker says what is wrong with it. */
-static bool has_jax(const char *folder) {
+/* Does reference.py define this function? Its worker says what is wrong with it. */
+static bool reference_defines(const char *folder, const char *name) {
     char *path = fs_join(folder, "reference.py"), *text = NULL;
+    char *function = mem_format("def %s(", name), *value = mem_format("%s =", name);
     size_t size;
     bool has = false;
     error_t unreadable = ERROR_INIT;
     if (fs_read(path, &text, &size, &unreadable) == STATUS_OK) {
         text_list_t lines = text_split(text, '\n');
         for (size_t i = 0; i < lines.n; i++)
-            has |= text_starts(lines.items[i], "def jax_reference(") ||
-                   text_starts(lines.items[i], "jax_reference =");
+            has |= text_starts(lines.items[i], function) || text_starts(lines.items[i], value);
         text_list_free(&lines);
     }
     free(text);
+    free(value);
+    free(function);
     free(path);
     return has;
+}
+
+/* Is there a reference.c, and may it replace reference.py as the reference output? */
+static status_t find_c_reference(const char *folder, description_t *d, error_t *err) {
+    static const char *const IN_PYTHON[] = {"verify", "setup", "oracle", "scale"};
+    d->has_c_reference = text_list_has(&d->files.names, "reference.c");
+    for (size_t i = 0; d->has_c_reference && i < sizeof IN_PYTHON / sizeof *IN_PYTHON; i++)
+        if (reference_defines(folder, IN_PYTHON[i]))
+            return error_set(err, STATUS_USAGE,
+                             "%s/reference.c: found a function %s in reference.py, which only the "
+                             "reference in Python can use: expected one of the two",
+                             folder, IN_PYTHON[i]);
+    return STATUS_OK;
 }
 
 static void free_files(described_files_t *files) {
@@ -470,7 +608,10 @@ status_t description_load(const char *folder, description_t *description, error_
         memcpy(description->hash, hash, sizeof hash);
         description->files = files;
         description->folder = realpath(folder, NULL);
-        description->has_jax = has_jax(folder);
+        description->has_jax = reference_defines(folder, description_jax_function(description));
+        status = find_c_reference(folder, description, err);
+        if (status != STATUS_OK)
+            description_free(description);
     }
     json_decref(json);
     free(text);
@@ -484,14 +625,21 @@ void description_free(description_t *description) {
         free(array->name);
         for (size_t k = 0; k < array->n_dimensions; k++)
             expression_free(array->shape[k]);
+        expression_free(array->repeat);
         expression_free(array->fill_low);
         expression_free(array->fill_high);
+        expression_free(array->every);
+        for (size_t k = 0; k < DESCRIBED_DTYPES; k++)
+            expression_free(array->rel_l2[k]);
     }
+    for (size_t i = 0; i < DESCRIBED_PARAMS; i++) /* of one that was refused, too */
+        free((void *)description->lists[i].items);
     for (size_t i = 0; i < description->n_scalars; i++) {
         free(description->scalars[i].name);
         expression_free(description->scalars[i].expression);
     }
     expression_free(description->where);
+    expression_free(description->steps);
     expression_free(description->cost.bytes);
     expression_free(description->cost.flops);
     free_files(&description->files);
@@ -501,6 +649,8 @@ void description_free(description_t *description) {
     free(description->folder);
     free(description->summary);
     free(description->size_param);
+    free(description->size_label);
+    free_study(description->study);
     json_decref(description->json);
     *description = (description_t){0};
 }

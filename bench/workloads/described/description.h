@@ -13,25 +13,51 @@
 #include <jansson.h>
 
 /* A shape has as many dimensions as the files of outputs may have. */
-enum { DESCRIBED_DIMENSIONS = NPY_MAX_DIMENSIONS, DESCRIBED_ARRAYS = 16, DESCRIBED_PARAMS = 16 };
+enum {
+    DESCRIBED_DIMENSIONS = NPY_MAX_DIMENSIONS,
+    DESCRIBED_ARRAYS = 16,
+    DESCRIBED_PARAMS = 16,
+    DESCRIBED_DTYPES = 16,
+    DESCRIBED_TECHNIQUES = 5,
+    DESCRIBED_ITEMS = 16,               /* of a param that is a list */
+    DESCRIBED_WORD = 64,                /* bytes of a name in kernels */
+    DESCRIBED_NAME = DESCRIBED_WORD + 8 /* of an array, with its number in a list */
+};
+
+/* Of a training's call: each is a launch, or a node of a graph. */
+enum { DESCRIBED_STEPS = 1000000 };
 
 /* Of params, in both directions: their ranges are doubles, and this is the last integer that no other is rounded to. */
 #define DESCRIBED_LARGEST (0x1p53 - 1)
 
+/* What cases of a dtype compute with. */
+typedef struct described_dtype {
+    /* By type letter, from 0 for A: its element type, of so many bytes; 0: the description has no such letter. */
+    element_t elements[ELEMENT_LETTERS];
+    int64_t itemsizes[ELEMENT_LETTERS];
+    /* The rate that `flops` are held against, "fp32", "tf32", …, and what factors of products may be rounded to;
+     * NULL: not given. */
+    const char *math;
+} described_dtype_t;
+
 typedef struct described_array {
     char *name;
-    bool of_case; /* its element type is the case's dtype, "T" */
+    char letter; /* of its element type in a case: 'T', 'W', …; '\0': it is `element` */
     element_t element;
     expression_t *shape[DESCRIBED_DIMENSIONS];
     unsigned n_dimensions;
+    /* It stands for a list of so many inputs, in whose shapes and fills `i` is their number; NULL: it is one array. */
+    expression_t *repeat;
     bool is_input, is_output; /* both: in place */
     bool is_weight;           /* an input that may stay on the device: technique `weights` */
-    bool is_by_value;         /* an input in the kernel's parameters */
     bool is_resident;         /* an input that is copied when the case is opened */
     bool is_cut;              /* with `splits`: its first size is the size param */
-    fill_t fill;              /* of an input, but for these, over params; NULL: a number */
+    bool is_curve;       /* an output of a training with a value, or a row, for its steps … */
+    expression_t *every; /* … divisible by this; NULL: for each */
+    fill_t fill;         /* of an input, but for these, over params; NULL: a number */
     expression_t *fill_low, *fill_high;
-    bounds_t bounds[ELEMENT_KINDS]; /* of an output, by the case's dtype */
+    bounds_t bounds[DESCRIBED_DTYPES];      /* of an output, by the case's dtype, but for … */
+    expression_t *rel_l2[DESCRIBED_DTYPES]; /* … these, over params; NULL: a number */
 } described_array_t;
 
 typedef struct described_scalar {
@@ -39,6 +65,8 @@ typedef struct described_scalar {
     element_t element; /* f32, f64, i32 or i64 */
     double value;
     expression_t *expression; /* its value, over params; NULL: `value` */
+    bool is_param;            /* `value` is a default, and this the range: */
+    double least, most;
 } described_scalar_t;
 
 /* What moves and what is computed at least. */
@@ -52,16 +80,27 @@ typedef struct described_files {
 } described_files_t;
 
 typedef struct description {
-    char *name, *folder;  /* folder: an absolute path, or NULL if only a saved run has it */
+    char *name, *folder; /* folder: an absolute path, or NULL if only a saved run has it */
+    bool is_of_project;  /* its folder was found in kernels/, where another root may have its own */
     char hash[HASH_TEXT]; /* of workload.json and the .py, .cu and .c files in its folder */
     described_files_t files;
-    bool has_jax;  /* its reference.py has a function jax_reference */
-    json_t *json;  /* workload.json, or its copy in a saved run */
-    char *summary; /* "" if not given */
+    bool has_jax;         /* its reference.py has a function jax_reference, or jax_step */
+    bool has_c_reference; /* reference.c, the reference output in place of reference.py */
+    json_t *json;         /* workload.json, or its copy in a saved run */
+    char *summary;        /* "" if not given */
     text_list_t params;
     int64_t defaults[DESCRIBED_PARAMS], least[DESCRIBED_PARAMS], most[DESCRIBED_PARAMS];
-    bool constant[DESCRIBED_PARAMS]; /* compiled in */
-    text_list_t dtypes;              /* the first is the default */
+    /* Defaults of params that are lists, whose items have the range above; no list: n is 0. */
+    scope_list_t lists[DESCRIBED_PARAMS + 1]; /* and sm_count */
+    size_t least_items[DESCRIBED_PARAMS], most_items[DESCRIBED_PARAMS];
+    bool constant[DESCRIBED_PARAMS];      /* compiled in; lists always are */
+    bool omits_default[DESCRIBED_PARAMS]; /* ids do, too */
+    bool offered[DESCRIBED_PARAMS]; /* an argument, and a constant for a rung that mentions it */
+    /* Defaults of described_techniques(), in their order. */
+    const char *techniques[DESCRIBED_TECHNIQUES];
+    text_list_t dtypes; /* names; the first is the default */
+    described_dtype_t
+        types[DESCRIBED_DTYPES]; /* of each; all have the same letters, T among them */
     /* Inputs, in-place ones too, in their order; then outputs. */
     described_array_t arrays[DESCRIBED_ARRAYS];
     size_t n_arrays;
@@ -69,12 +108,17 @@ typedef struct description {
     size_t n_scalars;
     expression_t *where; /* NULL: every combination */
     described_cost_t cost;
-    /* By dtype: the rate that `flops` are held against, "fp32", "tf32", …; NULL: none. */
-    const char *math[ELEMENT_KINDS];
     bool deterministic;       /* two runs of the reference give the same bits; default true */
     bool needs_deterministic; /* … and of each contender: "deterministic": "required" */
     char *size_param;         /* x axis of charts; default: the last param */
+    const char *size_name;    /* in texts: "batch size"; default: the param */
+    char *size_label;         /* of the axis: "batch, samples"; default: the param */
+    int64_t reference_size;   /* which findings show first; 0: none */
+    struct study *study;      /* that it reproduces (results/study_csv.h), or NULL */
+    bool compares_whole;      /* verdicts compare host_to_host, not the computation */
     bool splits;              /* kernels may be launched for a part of the size */
+    expression_t *steps;      /* of a call, which is a training; NULL: it is none */
+    bool makes_passes; /* each step needs all that stays on the device, and the step before */
 } description_t;
 
 /* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The
@@ -89,28 +133,50 @@ status_t description_load(const char *folder, description_t *description, error_
 status_t description_parse(const char *file, const json_t *json, description_t *description,
                            error_t *err);
 void description_free(description_t *description);
+/* The function of reference.py for JAX. */
+const char *description_jax_function(const description_t *description);
 /* Are workload.json and the .py files, which workers read, as they were? STATUS_FAILED: which is not. */
 status_t description_check_files(const description_t *description, error_t *err);
 
-/* Bytes of all arrays by value: kernel parameters take 4 KiB, of which pointers, scalars and params need the rest. */
-enum { DESCRIBED_BY_VALUE_BYTES = 3840 };
-
+/* What a rung may be measured with, DESCRIBED_TECHNIQUES of them. */
+const technique_spec_t *described_techniques(void);
 /* Can the case be run with these techniques? STATUS_FAILED: `weights=upload: no input of gemm has "weights": true`. */
 status_t description_techniques(const description_t *description, const case_t *spec, error_t *err);
 
 /* The default bounds of an output of this type. */
 bounds_t description_bounds(element_t element);
 
-/* An array of one case. */
+/* The number of a case's dtype. */
+size_t description_dtype(const description_t *description, const case_t *spec);
+/* The element type of T in cases of a dtype. */
+element_t description_element(const description_t *description, size_t dtype);
+/* The element type of an array in cases of a dtype. */
+element_t description_element_of(const description_t *description, const described_array_t *array,
+                                 size_t dtype);
+/* May products of float32 in cases of a dtype use TF32? */
+bool description_allows_tf32(const description_t *description, size_t dtype);
+/* The type of the least precise factors that a product may have in cases of a dtype, "f16", "tf32", …: that of an
+ * input, or what they may be rounded to; NULL if T is an integer. */
+const char *description_factors(const description_t *description, size_t dtype);
+
+/* An array of one case: one of the description's, or one of a list. */
 typedef struct described_shape {
+    const described_array_t *array;
+    size_t item;               /* its number in the list */
+    char name[DESCRIBED_NAME]; /* in files and messages: "x", or in the list w "w_0" */
     size_t sizes[DESCRIBED_DIMENSIONS];
     size_t n, bytes; /* elements; bytes */
     element_t element;
-    fill_t fill; /* of an input */
+    fill_t fill;  /* of an input */
+    size_t every; /* of a curve: it has a value for the steps 0, every, 2 · every, …; else 0 */
 } described_shape_t;
 
-/* Numbers of the arrays in the order of a kernel's parameters: inputs, arrays in place, outputs. */
-void description_order(const description_t *description, size_t order[DESCRIBED_ARRAYS]);
+/* Is it the first array of an argument, as all are but the others of a list? */
+bool described_starts(const described_shape_t *shape);
+/* How many arrays an argument has that starts with the first of these `n`: those of a list, or 1. */
+size_t described_length(const described_shape_t *shapes, size_t n);
+/* Numbers of the `n` arrays of a case in the order of a kernel's parameters: inputs, arrays in place, outputs. */
+void described_order(const described_shape_t *shapes, size_t n, size_t order[DESCRIBED_ARRAYS]);
 
 /* A scalar's value as a kernel gets it, in its first bytes. */
 typedef union described_value {
@@ -123,25 +189,37 @@ typedef union described_value {
 /* Values of a case's params in the order of description->params; sm_count 0: unknown here. */
 typedef struct described_values {
     int64_t params[DESCRIBED_PARAMS + 1]; /* and sm_count */
+    scope_list_t lists[DESCRIBED_PARAMS + 1];
     const char *names[DESCRIBED_PARAMS + 1];
-    element_t element; /* T */
-    scope_t scope;     /* points into this struct, which must not be copied */
+    size_t dtype; /* its number */
+    scope_t
+        scope; /* points into this struct, which must not be copied, the description and the case */
 } described_values_t;
 
 /* `spec` has passed workload_check(): every param in range, a dtype of the description. */
 void description_values(const description_t *description, const case_t *spec, int sm_count,
                         described_values_t *values);
-/* STATUS_FAILED with array and place: `x: shape[1]: "rows - 8": -4, expected at least 1`; so for a fill. */
+/* All arrays of a case in the description's order. STATUS_FAILED with array and place: `x: shape[1]: "rows - 8": -4, expected
+ * at least 1`; so for a fill; or they are over DESCRIBED_ARRAYS. */
+status_t description_arrays(const description_t *description, const case_t *spec,
+                            described_shape_t shapes[DESCRIBED_ARRAYS], size_t *n, error_t *err);
+/* Of one of the description's; of a list the first. */
 status_t description_shape(const description_t *description, size_t array, const case_t *spec,
                            described_shape_t *shape, error_t *err);
+/* Of an output, by its number. STATUS_FAILED as above. */
+status_t description_bounds_of(const description_t *description, size_t array, const case_t *spec,
+                               bounds_t *bounds, error_t *err);
 /* STATUS_FAILED as above. */
 status_t description_scalar(const description_t *description, size_t scalar, const case_t *spec,
                             double *value, error_t *err);
 /* Of a case that has passed workload_check(). */
 described_value_t description_scalar_value(const description_t *description, size_t scalar,
                                            const case_t *spec);
-/* Do the arrays by value fit into a kernel's parameters? STATUS_FAILED: which does not. */
-status_t description_by_value(const description_t *description, const case_t *spec, error_t *err);
+/* Of a call: 1 without "training". STATUS_FAILED as above. */
+status_t description_steps(const description_t *description, const case_t *spec, size_t *steps,
+                           error_t *err);
+/* The same of a case that has passed workload_check(). */
+size_t description_steps_of(const description_t *description, const case_t *spec);
 /* Is the case one that `where` allows? STATUS_FAILED if that cannot be computed. */
 status_t description_where(const description_t *description, const case_t *spec, bool *allowed,
                            error_t *err);

@@ -8,6 +8,9 @@
 /* Everything but the values that follow from the params: those are checked by description_parse(). */
 status_t read_description(const node_t *top, description_t *description, error_t *err);
 
+/* The name that an array's number in its list has in expressions. */
+#define DESCRIBED_ITEM "i"
+
 /* What values of this fill would have to be for the element type, as "expected" in messages; NULL: they are. */
 enum { FILL_LACKS = 120 };
 

@@ -293,7 +293,9 @@ static void fill_permutation(void *values, size_t n, element_t element, rng_posi
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-void fill_part(void *values, size_t n, element_t element, const fill_t *fill, rng_position_t from) {
+/* Elements that are those of a stream from a place on, on this thread; not of a permutation. */
+static void fill_part(void *values, size_t n, element_t element, const fill_t *fill,
+                      rng_position_t from) {
     double numbers[CHUNK];
     for (size_t first = 0, count; first < n; first += count, from.first += count) {
         count = chunk_of(first, n);

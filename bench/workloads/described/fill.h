@@ -1,5 +1,5 @@
-/* How a workload's inputs are made and refilled: the same bits here and in reference_common/operator_data.py, from the
- * run's generator (base/rng.h). */
+/* How a workload's inputs are made and refilled, from the run's generator (base/rng.h): here, and on the device the same bits
+ * by kernels/common/refill.cu. Python reads them from files (measure/made_inputs.h). */
 #ifndef BENCH_WORKLOADS_DESCRIBED_FILL_H
 #define BENCH_WORKLOADS_DESCRIBED_FILL_H
 
@@ -32,9 +32,6 @@ typedef struct fill {
 
 /* Streams of inputs 0, 1, … */
 enum { DESCRIBED_STREAM = 64 };
-
-/* `n` elements, which are those of a stream from a place on, on this thread; not of a permutation. */
-void fill_part(void *values, size_t n, element_t element, const fill_t *fill, rng_position_t from);
 
 /* Fill input number `input`, `n` elements, on all cores. f16 and bf16 are rounded from float32, f64 is not rounded, integers
  * go to the nearest in their range; bool: true for what is not 0. */

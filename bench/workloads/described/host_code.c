@@ -8,10 +8,12 @@ status_t host_code_open(const char *path, host_code_t *code, error_t *err) {
     if (code->object == NULL)
         return error_set(err, STATUS_FAILED, "cannot load its shared object: %s", dlerror());
     void *run = dlsym(code->object, "workload_run");
+    void *scale = dlsym(code->object, "workload_scale");
     const char *workspace = dlsym(code->object, "workspace_bytes");
     if (run == NULL)
         return error_set(err, STATUS_FAILED, "%s has no function workload_run", path);
     memcpy(&code->run, &run, sizeof run); /* C has no cast between them */
+    memcpy(&code->scale, &scale, sizeof scale);
     code->workspace = workspace != NULL ? workspace : "";
     return STATUS_OK;
 }

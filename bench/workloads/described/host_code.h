@@ -11,6 +11,8 @@ typedef struct host_code {
      * about, or NULL (kernels/common/workload_host.cuh). In C there is no stream. */
     const char *(*run)(void *const *arguments, void *stream);
     const char *workspace; /* the text WORKSPACE of a rung; "": none */
+    /* Of code in C: calls its function scale(), once run() has; returns 0 if it has none. NULL: not in C. */
+    int (*scale)(void *const *arguments, double *scales);
 } host_code_t;
 
 /* STATUS_FAILED: why it cannot be loaded. */

@@ -1,8 +1,13 @@
-/* A contender in C beside the rungs: run() of a shared object, called in this process. */
+/* C code beside the rungs: run() of a shared object, called in this process. A contender's arrays are of the types that the
+ * description says; those of reference.c, the reference output, are widened to float64. */
 #include "base/clock.h"
+#include "base/half.h"
 #include "base/memory.h"
+#include "io/npy.h"
+#include "model/result.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
+#include "workloads/described/data.h"
 #include "workloads/described/described.h"
 #include "workloads/described/host_code.h"
 #include "workloads/described/signature.h"
@@ -19,6 +24,8 @@ typedef struct host_array {
     void *at;
     size_t bytes;
     char guard[2][GUARD]; /* as they were filled */
+    const void *given;    /* of an input: its values */
+    double *wide;         /* … if they are widened: these */
     void *last;           /* of an output: what the last fresh sample left */
 } host_array_t;
 
@@ -26,9 +33,12 @@ typedef struct described_c {
     void *engine; /* NULL; session_open() sets it */
     const description_t *description;
     const described_data_t *data;
+    bool is_reference;
     host_array_t arrays[DESCRIBED_ARRAYS];
     host_code_t code;
     signature_constants_t constants;
+    void *listed[DESCRIBED_ARRAYS], **lists[DESCRIBED_ARRAYS]; /* in the order of arguments */
+    size_t n_arguments;                                        /* that are arrays */
     void *arguments[2 * DESCRIBED_ARRAYS + DESCRIBED_PARAMS];
     uint64_t seed; /* of the inputs */
 } described_c_t;
@@ -38,11 +48,69 @@ enum { PHASE_FORWARD, PHASE_TOTAL, PHASE_RESIDUAL, PHASE_HOST_TO_HOST };
 /* ==== arrays ================================================================================== */
 
 static bool is_input(const described_c_t *s, size_t i) {
-    return s->description->arrays[i].is_input;
+    return s->data->shapes[i].array->is_input;
 }
 
 static bool is_output(const described_c_t *s, size_t i) {
-    return s->description->arrays[i].is_output;
+    return s->data->shapes[i].array->is_output;
+}
+
+static bool is_widened(const described_c_t *s, size_t i) {
+    return s->is_reference && element_is_float(s->data->shapes[i].element);
+}
+
+/* As run() has it. */
+static element_t element_of(const described_c_t *s, size_t i) {
+    return is_widened(s, i) ? ELEMENT_F64 : s->data->shapes[i].element;
+}
+
+static double value_of(const void *values, size_t i, element_t element) {
+    switch (element) {
+    case ELEMENT_F32:
+        return ((const float *)values)[i];
+    case ELEMENT_F16:
+        return half_to_float(((const uint16_t *)values)[i]);
+    case ELEMENT_BF16:
+        return bfloat16_to_float(((const uint16_t *)values)[i]);
+    case ELEMENT_F64:
+        return ((const double *)values)[i];
+    case ELEMENT_E4M3:
+        return e4m3_to_float(((const uint8_t *)values)[i]);
+    case ELEMENT_E5M2:
+        return e5m2_to_float(((const uint8_t *)values)[i]);
+    case ELEMENT_I32:
+        return ((const int32_t *)values)[i];
+    case ELEMENT_I64:
+        return (double)((const int64_t *)values)[i];
+    case ELEMENT_I8:
+        return ((const int8_t *)values)[i];
+    case ELEMENT_U8:
+    case ELEMENT_BOOL:
+    case ELEMENT_KINDS:
+        break;
+    }
+    return ((const uint8_t *)values)[i];
+}
+
+static void widen(double *to, const void *from, size_t n, element_t element) {
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++)
+        to[i] = value_of(from, i, element);
+}
+
+/* To be called when the inputs of the case have changed. */
+static void take_inputs(described_c_t *s) {
+    for (size_t i = 0; i < s->data->n_arrays; i++) {
+        const described_shape_t *shape = &s->data->shapes[i];
+        host_array_t *array = &s->arrays[i];
+        array->given = s->data->values[i];
+        if (!is_input(s, i) || !is_widened(s, i))
+            continue;
+        if (array->wide == NULL)
+            array->wide = mem_alloc(array->bytes);
+        widen(array->wide, s->data->values[i], shape->n, shape->element);
+        array->given = array->wide;
+    }
 }
 
 static void take_array(host_array_t *array, size_t bytes, size_t shift) {
@@ -59,43 +127,50 @@ static void take_array(host_array_t *array, size_t bytes, size_t shift) {
 static void take_arrays(described_c_t *s) {
     const bool shifted = getenv("BENCH_SHIFT_ARRAYS") != NULL; /* docs/testing.md */
     size_t order[DESCRIBED_ARRAYS];
-    for (size_t i = 0; i < s->description->n_arrays; i++) {
+    for (size_t i = 0; i < s->data->n_arrays; i++) {
         const described_shape_t *shape = &s->data->shapes[i];
-        take_array(&s->arrays[i], shape->bytes, shifted ? element_bytes(shape->element) : 0);
+        const size_t each = element_bytes(element_of(s, i)), bytes = shape->n * each;
+        take_array(&s->arrays[i], bytes, shifted ? each : 0);
         if (is_output(s, i))
-            s->arrays[i].last = mem_zeroed(1, shape->bytes);
+            s->arrays[i].last = mem_zeroed(1, bytes);
     }
-    description_order(s->description, order);
-    for (size_t o = 0; o < s->description->n_arrays; o++)
-        s->arguments[o] = &s->arrays[order[o]].at;
+    described_order(s->data->shapes, s->data->n_arrays, order);
+    for (size_t o = 0; o < s->data->n_arrays; o++) {
+        const described_shape_t *shape = &s->data->shapes[order[o]];
+        s->listed[o] = s->arrays[order[o]].at;
+        s->lists[o] = &s->listed[o];
+        if (described_starts(shape))
+            s->arguments[s->n_arguments++] =
+                shape->array->repeat != NULL ? (void *)&s->lists[o] : (void *)&s->listed[o];
+    }
 }
 
 static void fill_outputs(described_c_t *s) {
-    for (size_t i = 0; i < s->description->n_arrays; i++)
+    for (size_t i = 0; i < s->data->n_arrays; i++)
         if (is_output(s, i) && !is_input(s, i))
             random_fill(s->arrays[i].at, s->arrays[i].bytes,
-                        described_random_kind(s->data->shapes[i].element));
+                        described_random_kind(element_of(s, i)));
 }
 
 /* What a run computes from anew: arrays in place, or all inputs. */
 static void copy_inputs(described_c_t *s, bool in_place) {
-    for (size_t i = 0; i < s->description->n_arrays; i++)
+    for (size_t i = 0; i < s->data->n_arrays; i++)
         if (is_input(s, i) && (!in_place || is_output(s, i)))
-            memcpy(s->arrays[i].at, s->data->values[i], s->arrays[i].bytes);
+            memcpy(s->arrays[i].at, s->arrays[i].given, s->arrays[i].bytes);
 }
 
 static const char *changed_input(const described_c_t *s) {
-    for (size_t i = 0; i < s->description->n_arrays; i++)
+    for (size_t i = 0; i < s->data->n_arrays; i++)
         if (is_input(s, i) && !is_output(s, i) &&
-            memcmp(s->arrays[i].at, s->data->values[i], s->arrays[i].bytes) != 0)
-            return s->description->arrays[i].name;
+            memcmp(s->arrays[i].at, s->arrays[i].given, s->arrays[i].bytes) != 0)
+            return s->data->shapes[i].name;
     return NULL;
 }
 
 static status_t check_guards(const described_c_t *s, error_t *err) {
-    for (size_t i = 0; i < s->description->n_arrays; i++) {
+    for (size_t i = 0; i < s->data->n_arrays; i++) {
         const host_array_t *array = &s->arrays[i];
-        const char *at = array->at, *name = s->description->arrays[i].name;
+        const char *at = array->at, *name = s->data->shapes[i].name;
         if (memcmp(at - GUARD, array->guard[0], GUARD) != 0)
             return error_set(err, STATUS_FAILED, "run writes before the start of \"%s\"", name);
         if (memcmp(at + array->bytes, array->guard[1], GUARD) != 0)
@@ -115,7 +190,7 @@ static status_t keep(session_t *session, error_t *err) {
     described_c_t *s = session->state;
     if (!session->fresh)
         return STATUS_OK;
-    for (size_t i = 0; i < s->description->n_arrays; i++)
+    for (size_t i = 0; i < s->data->n_arrays; i++)
         if (is_output(s, i))
             memcpy(s->arrays[i].last, s->arrays[i].at, s->arrays[i].bytes);
     session->changed = changed_input(s);
@@ -151,7 +226,7 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
 }
 
 static bool has_arrays_in_place(const described_c_t *s) {
-    for (size_t i = 0; i < s->description->n_arrays; i++)
+    for (size_t i = 0; i < s->data->n_arrays; i++)
         if (is_input(s, i) && is_output(s, i))
             return true;
     return false;
@@ -186,20 +261,22 @@ static status_t load(session_t *session, const char *path, error_t *err) {
 
 static status_t check_room(const case_t *spec, error_t *err) {
     const workload_cost_t cost = described_cost(spec);
-    return host_room(2 * (cost.bus_in_bytes + cost.bus_out_bytes), err);
+    const double copies = signature_is_wide(spec) ? 2 + 2 * sizeof(double) / 2 : 2;
+    return host_room(copies * (cost.bus_in_bytes + cost.bus_out_bytes), err);
 }
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
     described_c_t *s = session->state;
     const case_t *spec = request->spec;
     s->description = described_find(spec->workload);
+    s->is_reference = signature_is_wide(spec);
     TRY(load(session, request->object, err));
     TRY(session_skip(session, check_room(spec, err)));
     s->data = described_data_take(s->description, spec, request->seed, request->inputs);
     TRY(described_data_check(s->data, err));
     take_arrays(s);
-    signature_constants(s->description, spec, &s->constants,
-                        &s->arguments[s->description->n_arrays]);
+    take_inputs(s);
+    signature_constants(s->description, spec, &s->constants, &s->arguments[s->n_arguments]);
     copy_inputs(s, false);
     session_add_phases(session, CLOCK_HOST, NAMES("forward", "total", "residual", "host_to_host"));
     session_add_probe(session, "phases", probe_phases);
@@ -224,8 +301,10 @@ static status_t refill(session_t *session, uint64_t seed, error_t *err) {
     described_data_refill(s->data, seed);
     omp_set_num_threads(n_threads);
     TRY(described_data_check(s->data, err));
-    if (s->seed != seed)
+    if (s->seed != seed) {
+        take_inputs(s);
         copy_inputs(s, false);
+    }
     s->seed = seed;
     return STATUS_OK;
 }
@@ -240,6 +319,7 @@ static void close_case(session_t *session) {
     described_c_t *s = session->state;
     for (size_t i = 0; i < DESCRIBED_ARRAYS; i++) {
         free(s->arrays[i].memory);
+        free(s->arrays[i].wide);
         free(s->arrays[i].last);
     }
     if (s->data != NULL)
@@ -250,15 +330,51 @@ static void close_case(session_t *session) {
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
+static status_t write_doubles(const described_c_t *s, size_t i, const char *ending,
+                              const double *values, const char *folder, error_t *err) {
+    const described_shape_t *shape = &s->data->shapes[i];
+    char *path = mem_format("%s/%s%s.npy", folder, shape->name, ending);
+    const status_t status =
+        npy_write(path, "f8", values, shape->sizes, shape->array->n_dimensions, err);
+    free(path);
+    return status;
+}
+
+/* What an array in place holds before a run. */
+static status_t write_initial(const described_c_t *s, size_t i, const char *folder, error_t *err) {
+    const described_shape_t *shape = &s->data->shapes[i];
+    double *values = mem_alloc(shape->n * sizeof *values);
+    widen(values, s->data->values[i], shape->n, shape->element);
+    const status_t status = write_doubles(s, i, ".initial", values, folder, err);
+    free(values);
+    return status;
+}
+
 static status_t write_arrays(const described_c_t *s, bool last, const char *folder,
                              text_list_t *names, error_t *err) {
-    for (size_t i = 0; i < s->description->n_arrays; i++) {
+    for (size_t i = 0; i < s->data->n_arrays; i++) {
         if (!is_output(s, i))
             continue;
-        TRY(described_data_write(s->data, i, last ? s->arrays[i].last : s->arrays[i].at, folder,
-                                 err));
-        text_list_add(names, s->description->arrays[i].name);
+        const void *values = last ? s->arrays[i].last : s->arrays[i].at;
+        TRY(is_widened(s, i) ? write_doubles(s, i, "", values, folder, err)
+                             : described_data_write(s->data, i, values, folder, err));
+        if (s->is_reference && is_input(s, i))
+            TRY(write_initial(s, i, folder, err));
+        text_list_add(names, s->data->shapes[i].name);
     }
+    return STATUS_OK;
+}
+
+/* What reference.c says errors are relative to, if it does. */
+static status_t write_scales(const described_c_t *s, const char *folder, error_t *err) {
+    double scales[DESCRIBED_ARRAYS];
+    size_t order[DESCRIBED_ARRAYS], n = 0;
+    if (!s->is_reference || s->code.scale == NULL || !s->code.scale(s->arguments, scales))
+        return STATUS_OK;
+    described_order(s->data->shapes, s->data->n_arrays, order);
+    for (size_t o = 0; o < s->data->n_arrays; o++)
+        if (is_output(s, order[o]))
+            TRY(output_write_scale(s->data->shapes[order[o]].name, scales[n++], folder, err));
     return STATUS_OK;
 }
 
@@ -268,7 +384,11 @@ static status_t output(session_t *session, const char *folder, text_list_t *name
     copy_inputs(s, true);
     call(s);
     session->changed = changed_input(s);
+    if (s->is_reference && session->changed != NULL)
+        return error_set(err, STATUS_FAILED, "reference.c changes its input \"%s\"",
+                         session->changed);
     TRY(check_guards(s, err));
+    TRY(write_scales(s, folder, err));
     return write_arrays(s, false, folder, names, err);
 }
 

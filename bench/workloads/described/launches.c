@@ -31,7 +31,10 @@ scope_t table_text_scope(const description_t *description,
     for (size_t i = 0; i < n; i++)
         names[i] = description->params.items[i];
     names[n] = "sm_count";
-    return (scope_t){.names = names, .n = n + 1};
+    return (scope_t){.names = names,
+                     .n = n + 1,
+                     .itemsizes = description->types[0].itemsizes,
+                     .lists = description->lists};
 }
 
 status_t table_text_check(const char *text, const scope_t *scope, error_t *err) {
@@ -46,8 +49,7 @@ status_t table_text_check(const char *text, const scope_t *scope, error_t *err) 
 bool table_text_is_constant(const char *text) {
     static const scope_t NO_NAMES;
     error_t ignored = ERROR_INIT;
-    return text[0] != '\0' && strstr(text, "itemsize") == NULL &&
-           table_text_check(text, &NO_NAMES, &ignored) == STATUS_OK;
+    return text[0] != '\0' && table_text_check(text, &NO_NAMES, &ignored) == STATUS_OK;
 }
 
 /* ==== launches ================================================================================ */
@@ -61,7 +63,9 @@ static const char AXES[] = "xyz";
 
 static bool is_complete(const described_launch_t *launch) {
     bool good = table_text_ends(launch->entry, sizeof launch->entry) && launch->entry[0] != '\0' &&
-                table_text_ends(launch->shared, sizeof launch->shared);
+                table_text_ends(launch->shared, sizeof launch->shared) &&
+                table_text_ends(launch->every, sizeof launch->every) &&
+                table_text_ends(launch->index, sizeof launch->index);
     for (size_t i = 0; i < 3; i++)
         good = good && table_text_ends(launch->grid[i], sizeof launch->grid[i]) &&
                table_text_ends(launch->threads[i], sizeof launch->threads[i]) &&
@@ -85,10 +89,6 @@ status_t launches_take(const void *table, size_t bytes, const char *workspace, l
     for (size_t i = 0; i < launches->n; i++)
         if (!is_complete(&launches->items[i]))
             return error_set(err, STATUS_FAILED, "its LAUNCHES[%zu] names no kernel", i);
-    if (launches->items[0].overlaps) /* else many runs would be timed side by side */
-        return error_set(err, STATUS_FAILED,
-                         "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before "
-                         "the last one has ended");
     memcpy(launches->workspace, workspace, sizeof launches->workspace);
     return table_text_ends(launches->workspace, sizeof launches->workspace)
                ? STATUS_OK
@@ -105,8 +105,21 @@ status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err)
         status = cubin_object(cubin, "workspace_bytes", workspace, sizeof workspace, err);
     if (status == STATUS_OK)
         status = launches_take(table, bytes, workspace, launches, err);
+    launches->as_graph = cubin_object_size(cubin, "launched_as_graph") > 0;
+    launches->algorithmic = cubin_object_size(cubin, "is_algorithmic") > 0;
     free(table);
     return status;
+}
+
+size_t launches_kernels(const launches_t *launches, size_t number[MOST_LAUNCHES]) {
+    size_t n = 0;
+    for (size_t i = 0; i < launches->n; i++) {
+        size_t first = 0;
+        while (strcmp(launches->items[first].entry, launches->items[i].entry) != 0)
+            first++;
+        number[i] = first < i ? number[first] : n++;
+    }
+    return n;
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
@@ -134,6 +147,18 @@ static status_t evaluate_shared(const char *text, const described_values_t *valu
                            text, (long long)bytes, most, arch);
     *size = (unsigned)bytes;
     return status == STATUS_OK ? status : error_within(err, "shared");
+}
+
+/* How often in a call: "every", "index". */
+static status_t evaluate_count(const char *what, const char *text, const described_values_t *values,
+                               int64_t otherwise, unsigned *count, error_t *err) {
+    int64_t value;
+    status_t status = table_text_value(text, values, otherwise, &value, err);
+    if (status == STATUS_OK && text[0] != '\0' && (value < 1 || value > DESCRIBED_STEPS))
+        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld, expected 1 to %d", text,
+                           (long long)value, DESCRIBED_STEPS);
+    *count = (unsigned)value;
+    return status == STATUS_OK ? status : error_within(err, "%s", what);
 }
 
 static status_t check_threads(const launch_size_t *size, error_t *err) {
@@ -171,6 +196,8 @@ static status_t evaluate_all(const described_launch_t *launch, const described_v
                           err));
     }
     TRY(evaluate_shared(launch->shared, values, arch, &size->shared, err));
+    TRY(evaluate_count("every", launch->every, values, 1, &size->every, err));
+    TRY(evaluate_count("index", launch->index, values, 0, &size->repeat, err));
     return check_products(size, arch, err);
 }
 
@@ -192,6 +219,22 @@ status_t launches_workspace(const launches_t *launches, const described_values_t
     return status == STATUS_OK ? status : error_within(err, "WORKSPACE");
 }
 
+bool launches_next(const launch_size_t *sizes, size_t n_launches, size_t steps,
+                   launch_place_t *place) {
+    place->index++;
+    while ((size_t)place->step < steps) {
+        for (; place->launch < n_launches; place->launch++, place->index = 0) {
+            const launch_size_t *size = &sizes[place->launch];
+            const unsigned n = size->repeat > 0 ? size->repeat : 1;
+            if ((unsigned)place->step % size->every == 0 && (unsigned)place->index < n)
+                return true;
+        }
+        place->launch = 0;
+        place->step++;
+    }
+    return false;
+}
+
 /* ---- at compile time ------------------------------------------------------------------------- */
 
 static status_t check_expressions(const described_launch_t *launch, const scope_t *scope,
@@ -199,7 +242,7 @@ static status_t check_expressions(const described_launch_t *launch, const scope_
     const char *const texts[] = {launch->grid[0],    launch->grid[1],    launch->grid[2],
                                  launch->threads[0], launch->threads[1], launch->threads[2],
                                  launch->cluster[0], launch->cluster[1], launch->cluster[2],
-                                 launch->shared};
+                                 launch->shared,     launch->every,      launch->index};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (table_text_check(texts[i], scope, err) != STATUS_OK)
             return error_within(err, "kernel \"%s\"", launch->entry);
@@ -236,12 +279,20 @@ status_t launches_check(const description_t *description, const cubin_t *cubin, 
     text_list_t kernels = {0};
     TRY(launches_read(cubin, &launches, err));
     status_t status = cubin_kernels(cubin, &kernels, err);
+    if (status == STATUS_OK && launches.items[0].overlaps && description->steps == NULL)
+        status = error_set(err, STATUS_FAILED,
+                           "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before "
+                           "the last one has ended");
     for (size_t i = 0; i < launches.n && status == STATUS_OK; i++) {
         const described_launch_t *launch = &launches.items[i];
         char *found = text_list_join(&kernels, ", ");
         if (!text_list_has(&kernels, launch->entry))
             status = error_set(err, STATUS_FAILED, "it has no kernel \"%s\"; found: %s",
                                launch->entry, kernels.n > 0 ? found : "none");
+        else if (launch->every[0] != '\0' && description->steps == NULL)
+            status = error_set(err, STATUS_FAILED,
+                               "kernel \"%s\": every: \"%s\": only with \"training\"",
+                               launch->entry, launch->every);
         else
             status = check_expressions(launch, &scope, err);
         if (status == STATUS_OK && check_constants(launch, err) != STATUS_OK)

@@ -23,7 +23,7 @@ status_t table_text_check(const char *text, const scope_t *scope, error_t *err);
 /* Is it the same in every case? "" is not. */
 bool table_text_is_constant(const char *text);
 
-enum { MOST_LAUNCHES = 8, WORKSPACE_TEXT = 64 };
+enum { MOST_LAUNCHES = 32, WORKSPACE_TEXT = 64 };
 
 typedef struct described_launch {
     char entry[64];
@@ -33,12 +33,16 @@ typedef struct described_launch {
     char cluster[3][16];
     uint32_t cooperative;
     uint32_t overlaps;
+    char every[32];
+    char index[32];
+    uint32_t side_by_side;
 } described_launch_t;
 
 typedef struct launches {
     described_launch_t items[MOST_LAUNCHES];
     size_t n;
     char workspace[WORKSPACE_TEXT]; /* "": none */
+    bool as_graph, algorithmic;     /* only read from a cubin */
 } launches_t;
 
 /* STATUS_FAILED: what the tables lack. */
@@ -46,13 +50,29 @@ status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err)
 /* The same from the table's bytes and the text of WORKSPACE, WORKSPACE_TEXT bytes. */
 status_t launches_take(const void *table, size_t bytes, const char *workspace, launches_t *launches,
                        error_t *err);
+/* Number the kernels in the order of their first launches: which is that of each launch? Returns how many there are. */
+size_t launches_kernels(const launches_t *launches, size_t number[MOST_LAUNCHES]);
 /* Can this program be launched? Checks its tables, their expressions, and that it has the kernels they name. */
 status_t launches_check(const description_t *description, const cubin_t *cubin, error_t *err);
 
 /* The sizes of one launch. */
 typedef struct launch_size {
     unsigned grid[3], threads[3], shared, cluster[3];
+    unsigned every; /* only in steps divisible by it */
+    unsigned
+        repeat; /* times in a step, each with its index; 0: once, and the kernel has no index */
 } launch_size_t;
+
+/* Where a call is: launch number `launch` in a step, with an index. */
+typedef struct launch_place {
+    int32_t step, index;
+    size_t launch;
+} launch_place_t;
+
+/* The next place of a call, of whose first `place` is LAUNCH_FIRST. False: there is none. */
+#define LAUNCH_FIRST ((launch_place_t){.index = -1})
+bool launches_next(const launch_size_t *sizes, size_t n_launches, size_t steps,
+                   launch_place_t *place);
 
 /* Evaluate a launch, and check it against the limits of a GPU of this architecture, such as 90. STATUS_FAILED with kernel,
  * size and expression: the case is then skipped. */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const CUDA_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_F32] = "float",
@@ -33,57 +34,125 @@ static const char *const C_TYPES[ELEMENT_KINDS] = {
     [ELEMENT_E5M2] = "unsigned char",
 };
 
+/* Of the reference in C: all floats are doubles. */
+static const char *const WIDE_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = "double",       [ELEMENT_F16] = "double",  [ELEMENT_BF16] = "double",
+    [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",     [ELEMENT_I64] = "long long",
+    [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "_Bool",  [ELEMENT_I8] = "signed char",
+    [ELEMENT_E4M3] = "double",      [ELEMENT_E5M2] = "double",
+};
+
 typedef struct signature {
     const char *const *types;
+    bool in_c;
     text_list_t parameters, values;
+    text_list_t by_value; /* the parameters of a rung that takes weights by value */
+    size_t weight_bytes;
 } signature_t;
 
 /* `type`: with the "*" of a pointer. */
-static void add(signature_t *to, const char *type, const char *qualifier, const char *name) {
+static void add_one(signature_t *to, const char *type, const char *qualifier, const char *name) {
     text_list_add_format(&to->parameters, "%s%s%s", type, qualifier, name);
     text_list_add_format(&to->values, "*(%s const *)arguments[%zu]", type, to->values.n);
 }
 
-/* In C all arrays are pointers. */
+static void add(signature_t *to, const char *type, const char *qualifier, const char *name) {
+    add_one(to, type, qualifier, name);
+    text_list_add_format(&to->by_value, "%s%s%s", type, qualifier, name);
+}
+
+bool signature_is_in_c(const case_t *spec) {
+    return strcmp(spec->engine, "cpu") == 0;
+}
+
+bool signature_is_wide(const case_t *spec) {
+    return signature_is_in_c(spec) && strcmp(spec->variant, C_REFERENCE) == 0;
+}
+
+/* "by_value<float, 20>"; of a list "by_value_list<float, 20, 5>". */
+static void add_by_value(signature_t *to, const char *element, const described_shape_t *shapes,
+                         size_t n) {
+    const described_array_t *array = shapes->array;
+    text_list_t counts = {0};
+    for (size_t i = 0; i < n; i++) {
+        text_list_add_format(&counts, "%zu", shapes[i].n);
+        to->weight_bytes += shapes[i].bytes;
+    }
+    char *joined = text_list_join(&counts, ", ");
+    text_list_add_format(&to->by_value, "by_value%s<%s, %s> const WORKLOAD_CONSTANT %s",
+                         array->repeat != NULL ? "_list" : "", element, joined, array->name);
+    free(joined);
+    text_list_free(&counts);
+}
+
+/* In C a list is an array of pointers, in CUDA a struct, so that it is in the kernel's parameters. */
 static void add_arrays(const description_t *d, const case_t *spec, signature_t *to) {
-    size_t order[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t order[DESCRIBED_ARRAYS], n = 0;
     error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
-    description_order(d, order);
-    for (size_t o = 0; o < d->n_arrays; o++) {
-        const described_array_t *array = &d->arrays[order[o]];
-        const bool by_value = array->is_by_value && to->types != C_TYPES;
-        const char *element = array->of_case ? "WORKLOAD_T" : to->types[array->element];
-        described_shape_t shape = {0};
-        description_shape(d, order[o], spec, &shape, &ignored);
-        char *type = by_value ? mem_format("by_value<%s, %zu>", element, shape.n)
-                              : mem_format("%s%s *", array->is_output ? "" : "const ", element);
-        add(to, type, by_value ? " const WORKLOAD_CONSTANT " : "__restrict__ ", array->name);
+    description_arrays(d, spec, shapes, &n, &ignored);
+    described_order(shapes, n, order);
+    for (size_t o = 0; o < n; o++) {
+        const described_array_t *array = shapes[order[o]].array;
+        const size_t length = described_length(&shapes[order[o]], n - order[o]);
+        const char letter[] = {array->letter, '\0'};
+        const char *element = array->letter != '\0' ? letter : to->types[array->element];
+        const bool is_list = array->repeat != NULL;
+        if (!described_starts(&shapes[order[o]]))
+            continue;
+        char *type = is_list && to->in_c ? mem_format("const %s *const *", element)
+                     : is_list           ? mem_format("array_list<const %s, %zu>", element, length)
+                               : mem_format("%s%s *", array->is_output ? "" : "const ", element);
+        (array->is_weight ? add_one : add)(
+            to, type, is_list && !to->in_c ? " const WORKLOAD_CONSTANT " : "__restrict__ ",
+            array->name);
+        if (array->is_weight)
+            add_by_value(to, element, &shapes[order[o]], length);
         free(type);
     }
 }
 
-static void add_define(const char *name, text_list_t *parts, text_list_t *defines) {
-    char *joined = text_list_join(parts, ", ");
-    text_list_add_format(defines, "%s=%s", name, joined);
+/* `end` follows what is joined by `between`. */
+static void add_define(const char *name, const char *between, text_list_t *parts, const char *end,
+                       text_list_t *defines) {
+    char *joined = text_list_join(parts, between);
+    text_list_add_format(defines, "%s=%s%s", name, joined, end);
     free(joined);
     text_list_free(parts);
 }
 
-void signature_add(const description_t *d, const case_t *spec, bool in_c, text_list_t *defines) {
-    signature_t to = {.types = in_c ? C_TYPES : CUDA_TYPES};
-    element_t dtype = ELEMENT_F32;
-    element_find(spec->dtype, &dtype);
+/* Each type letter as a type: "typedef __half T; typedef float W;". */
+static void add_types(const described_dtype_t *type, const signature_t *to, text_list_t *defines) {
+    text_list_t parts = {0};
+    for (int i = 0; i < ELEMENT_LETTERS; i++)
+        if (type->itemsizes[i] > 0)
+            text_list_add_format(&parts, "typedef %s %c;", to->types[type->elements[i]], 'A' + i);
+    add_define("WORKLOAD_TYPES", " ", &parts, "", defines);
+}
+
+void signature_add(const description_t *d, const case_t *spec, text_list_t *defines) {
+    const bool in_c = signature_is_in_c(spec);
+    signature_t to = {.types = signature_is_wide(spec) ? WIDE_TYPES
+                               : in_c                  ? C_TYPES
+                                                       : CUDA_TYPES,
+                      .in_c = in_c};
     add_arrays(d, spec, &to);
     if (!in_c)
         add(&to, "unsigned char *", "", "workspace");
     for (size_t i = 0; i < d->n_scalars; i++)
-        add(&to, to.types[d->scalars[i].element], " ", d->scalars[i].name);
+        add(&to, CUDA_TYPES[d->scalars[i].element], " ", d->scalars[i].name);
     for (size_t i = 0; i < d->params.n; i++)
         if (!d->constant[i])
             add(&to, "long long", " ", d->params.items[i]);
-    text_list_add_format(defines, "WORKLOAD_T=%s", to.types[dtype]);
-    add_define("WORKLOAD_ARGUMENTS", &to.parameters, defines);
-    add_define("WORKLOAD_CALL", &to.values, defines);
+    add_types(&d->types[description_dtype(d, spec)], &to, defines);
+    /* Kernels are launched in each step, functions of the host called once. */
+    const char *step = d->steps != NULL && !in_c ? " WORKLOAD_STEP" : "";
+    add_define("WORKLOAD_ARGUMENTS", ", ", &to.parameters, step, defines);
+    add_define("WORKLOAD_CALL", ", ", &to.values, "", defines);
+    add_define("BY_VALUE_ARGUMENTS", ", ", &to.by_value, step, defines);
+    text_list_add_format(defines, "BY_VALUE_BYTES=%zu", to.weight_bytes);
+    if (d->steps != NULL)
+        text_list_add_format(defines, "WORKLOAD_STEPS=%zu", description_steps_of(d, spec));
 }
 
 size_t signature_constants(const description_t *d, const case_t *spec,

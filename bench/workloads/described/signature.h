@@ -4,11 +4,21 @@
 
 #include "workloads/described/description.h"
 
-/* Add WORKLOAD_T; WORKLOAD_ARGUMENTS, the parameters: inputs (by value but in C, where they are), arrays in place, outputs, the workspace (not in C), scalars,
- * params that are not constants; and WORKLOAD_CALL, the same read from `void *const *arguments`, of which each points to a
- * value, as a launch has them. */
-void signature_add(const description_t *description, const case_t *spec, bool in_c,
-                   text_list_t *defines);
+/* Add WORKLOAD_TYPES, type letters as types; WORKLOAD_ARGUMENTS, the parameters: inputs, arrays in place, outputs, the
+ * workspace (not in C), scalars, params that are not constants, of a training's kernels their step; WORKLOAD_STEPS, of a
+ * training; WORKLOAD_CALL, the same read from `void *const *arguments`, of which each points to a value, as a launch has
+ * them; and for kernels/common/by_value.cuh BY_VALUE_ARGUMENTS, with the weights' values, which take BY_VALUE_BYTES. */
+void signature_add(const description_t *description, const case_t *spec, text_list_t *defines);
+
+/* The variant of engine "cpu" that is the reference: reference.c. */
+#define C_REFERENCE "reference"
+
+/* Is the case a contender in C; and the reference, whose floats are all doubles, but for scalars? */
+bool signature_is_in_c(const case_t *spec);
+bool signature_is_wide(const case_t *spec);
+
+/* Bytes of weights by value: kernel parameters take 4 KiB, of which pointers, scalars and params need the rest. */
+enum { BY_VALUE_MOST_BYTES = 3840 };
 
 /* What scalars and params of a case point at. */
 typedef struct signature_constants {

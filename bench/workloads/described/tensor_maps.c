@@ -73,7 +73,7 @@ static status_t find_array(const described_tensor_map_t *map, const description_
                            error_t *err) {
     text_list_t names = {0};
     for (*array = 0; *array < d->n_arrays; ++*array) {
-        if (d->arrays[*array].is_by_value)
+        if (d->arrays[*array].repeat != NULL)
             continue;
         if (strcmp(d->arrays[*array].name, map->array) == 0)
             break;
@@ -235,14 +235,17 @@ static status_t evaluate(const described_tensor_map_t *map, const described_valu
 static status_t size_of(const described_tensor_map_t *map, const description_t *d,
                         const case_t *spec, int sm_count, tensor_map_size_t *size, error_t *err) {
     described_values_t values;
-    described_shape_t shape;
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t array, n;
     description_values(d, spec, sm_count, &values);
     *size = (tensor_map_size_t){.rank = GIVEN(map->sizes), .swizzle = map->swizzle, .l2 = map->l2};
-    TRY(find_array(map, d, &size->array, err));
+    TRY(find_array(map, d, &array, err));
     TRY(check_counts(map, err));
-    TRY(description_shape(d, size->array, spec, &shape, err));
-    size->element = shape.element;
-    return evaluate(map, &values, &shape, size, err);
+    TRY(description_arrays(d, spec, shapes, &n, err));
+    while (shapes[size->array].array != &d->arrays[array])
+        size->array++;
+    size->element = shapes[size->array].element;
+    return evaluate(map, &values, &shapes[size->array], size, err);
 }
 
 status_t tensor_maps_size(const tensor_maps_t *maps, const description_t *description,

@@ -238,6 +238,7 @@ const workload_t workload_linreg_train = {
     .size_after = " points",
     .reference_size = 5000000,
     .bounded_by = BOUNDED_BY_PASSES,
+    .has_loss = true,
     .host_to_host = "from start values to fitted values in host memory, points on the device",
     .dtypes = NAMES("f32"),
     .has_stages = true,

@@ -185,8 +185,10 @@ static void constants(const case_t *spec, text_list_t *defines) {
 
 const workload_t workload_mlp_train = {
     .name = "mlp_train",
+    .files = &mnist_files,
     .sampled_arrays = NAMES("losses"),
     .sample_is_epoch = true,
+    .has_loss = true,
     .summary = "whole epochs of training a multilayer perceptron on MNIST",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof *PARAMS,

@@ -254,6 +254,16 @@ status_t dataset_find(const char *root, char **folder, error_t *err) {
     return STATUS_OK;
 }
 
+const workload_files_t mnist_files = {
+    .what = "MNIST",
+    .find = dataset_find,
+    .missing = "neither data/mnist nor $MNIST_DIR has it",
+    .costs = "mnist_train and mlp_train use synthetic images and say so",
+    .install = "reference_common/get_mnist.py",
+    .broken_costs = "cases of mnist_train and mlp_train fail",
+    .broken_install = "unset MNIST_DIR, then run reference_common/get_mnist.py",
+};
+
 static void dataset_make(dataset_t *set);
 
 status_t dataset_load(const char *root, dataset_t *set, error_t *err) {

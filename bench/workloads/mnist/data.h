@@ -44,6 +44,8 @@ status_t dataset_read(const char *folder, const dataset_shape_t *shape, dataset_
  * caller frees it. A $MNIST_DIR without the files is an error. */
 status_t dataset_find(const char *root, char **folder, error_t *err);
 
+extern const workload_files_t mnist_files;
+
 /* What dataset_find() finds, else the synthetic set. */
 status_t dataset_load(const char *root, dataset_t *set, error_t *err);
 void dataset_free(dataset_t *set);

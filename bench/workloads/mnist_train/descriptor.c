@@ -152,6 +152,7 @@ static size_t sample_steps(const case_t *spec) {
 
 const workload_t workload_mnist_train = {
     .name = "mnist_train",
+    .files = &mnist_files,
     .sampled_arrays = NAMES("losses"),
     .summary = "training of a multilayer perceptron on MNIST",
     .params = PARAMS,
@@ -162,6 +163,7 @@ const workload_t workload_mnist_train = {
     .size_before = "width ",
     .reference_size = 1024,
     .bounded_by = BOUNDED_BY_STEPS,
+    .has_loss = true,
     .compared_by = "step",
     .sample_steps = sample_steps,
     .techniques = TECHNIQUES,

@@ -61,6 +61,8 @@ template <unsigned LEFT> void wait_for_copies() {
 
 // ---- kernels that overlap ---------------------------------------------------------------------
 
+inline void start_next_kernel() {}
+inline void wait_for_previous_kernel() {}
 inline void wait_for_earlier_kernels() {}
 
 // ---- clusters ---------------------------------------------------------------------------------

@@ -16,6 +16,12 @@ inline void store_relaxed(unsigned *to, unsigned word) {
 inline void store_relaxed(unsigned long long *to, unsigned long long word) {
     store_word(to, word);
 }
+inline void store_relaxed(ulonglong2 *to, ulonglong2 words) {
+    if ((uintptr_t)to % 16 != 0)
+        abort();
+    store_word(&to->x, words.x);
+    store_word(&to->y, words.y);
+}
 inline void store_relaxed(float *to, float value) {
     store_word((unsigned *)to, __float_as_uint(value));
 }
@@ -38,6 +44,10 @@ inline unsigned long long load_relaxed(const unsigned long long *from) {
     return load_word(from);
 }
 inline uint2 load_relaxed(const uint2 *from) {
+    let_others_run();
+    return {load_word(&from->x), load_word(&from->y)};
+}
+inline ulonglong2 load_relaxed(const ulonglong2 *from) {
     let_others_run();
     return {load_word(&from->x), load_word(&from->y)};
 }

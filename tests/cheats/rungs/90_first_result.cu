@@ -5,12 +5,12 @@
 __device__ float kept[1 << 24];
 __device__ bool is_kept[1 << 24];
 
-MLP_INFER {
+KERNEL(mlp_infer) {
     const unsigned sample = SAMPLE;
     if (sample >= batch)
         return;
     if (!is_kept[sample])
-        kept[sample] = right<float>(x, p, sample);
+        kept[sample] = right<float>(x, w, b, sample);
     is_kept[sample] = true;
     y[sample] = kept[sample];
 }

@@ -6,7 +6,7 @@
 constexpr unsigned LOOKED_AT = 32, MOST_BLOCKS = (1 << 24) / THREADS;
 __device__ unsigned seen[MOST_BLOCKS][LOOKED_AT];
 
-MLP_INFER {
+KERNEL(mlp_infer) {
     const unsigned sample = SAMPLE;
     bool is_new = false;
     if (threadIdx.x < LOOKED_AT && sample < batch) {
@@ -15,5 +15,5 @@ MLP_INFER {
         seen[blockIdx.x][threadIdx.x] = bits;
     }
     if (__syncthreads_or(is_new) && sample < batch)
-        y[sample] = right<float>(x, p, sample);
+        y[sample] = right<float>(x, w, b, sample);
 }

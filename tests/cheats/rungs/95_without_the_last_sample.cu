@@ -2,8 +2,8 @@
 // Leaves out one sample of millions.
 #include "right.cuh"
 
-MLP_INFER {
+KERNEL(mlp_infer) {
     const unsigned sample = SAMPLE;
     if (sample + 1 < batch)
-        y[sample] = right<float>(x, p, sample);
+        y[sample] = right<float>(x, w, b, sample);
 }

@@ -4,8 +4,8 @@
 
 #include "right.cuh"
 
-MLP_INFER {
+KERNEL(mlp_infer) {
     const unsigned sample = SAMPLE;
     if (sample < batch)
-        y[sample] = right<__half>(x, p, sample);
+        y[sample] = right<__half>(x, w, b, sample);
 }

@@ -1,0 +1,163 @@
+#include "workloads/described/data.h"
+
+#include "base/half.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/npy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool same(const void *data, const void *shape) {
+    const described_data_t *a = data, *b = shape;
+    return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
+}
+
+/* ---- inputs that a function makes ------------------------------------------------------------- */
+
+static status_t read_exactly(const char *path, void *values, size_t bytes, error_t *err) {
+    int fd;
+    size_t size, n = 0;
+    ssize_t part = 1;
+    TRY(fs_open_file(path, &fd, &size, err));
+    while (size == bytes && n < bytes && part > 0)
+        n += (size_t)((part = read(fd, (char *)values + n, bytes - n)) > 0 ? part : 0);
+    close(fd);
+    return n == bytes
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%s: %zu bytes, expected %zu", path, size, bytes);
+}
+
+/* The values stay if they cannot be read: described_data_check() says so. */
+static void read_made(const described_data_t *data, size_t i, void *values, uint64_t refill) {
+    if (data->made == NULL) {
+        error_set(data->lost, STATUS_FAILED, "%s: a function makes it, and no file was handed over",
+                  data->shapes[i].name);
+        return;
+    }
+    char *path = mem_format("%s/%" PRIu64 "/%s", data->made, refill, data->shapes[i].name);
+    read_exactly(path, values, data->shapes[i].bytes, data->lost);
+    free(path);
+}
+
+status_t described_data_check(const described_data_t *data, error_t *err) {
+    return data->lost->text[0] == '\0'
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "an input: %s", data->lost->text);
+}
+
+static void *make(const void *shape) {
+    described_data_t *data = mem_zeroed(1, sizeof *data);
+    *data = *(const described_data_t *)shape;
+    data->key = mem_text(data->key);
+    data->made = mem_text(data->made);
+    data->lost = mem_zeroed(1, sizeof *data->lost);
+    for (size_t i = 0; i < data->n_arrays; i++) {
+        const described_shape_t *size = &data->shapes[i];
+        if (!size->array->is_input)
+            continue;
+        data->values[i] = mem_alloc(size->bytes);
+        if (size->fill.kind == FILL_FUNCTION)
+            read_made(data, i, data->values[i], 0);
+        else
+            fill_array(data->values[i], size->n, size->element, &size->fill, data->seed,
+                       (uint32_t)i);
+    }
+    return data;
+}
+
+static void free_data(void *dead) {
+    described_data_t *data = dead;
+    for (size_t i = 0; i < data->n_arrays; i++)
+        free(data->values[i]);
+    free(data->key);
+    free(data->made);
+    free(data->lost);
+    free(data);
+}
+
+void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill) {
+    const described_shape_t *size = &data->shapes[i];
+    if (size->fill.kind == FILL_FUNCTION)
+        read_made(data, i, values, refill);
+    else
+        fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
+                   (uint32_t)i);
+}
+
+static void refill(void *refilled, uint64_t from, uint64_t to) {
+    const described_data_t *data = refilled;
+    (void)from; /* nothing of it is left */
+    for (size_t i = 0; i < data->n_arrays; i++)
+        if (data->values[i] != NULL)
+            described_data_fill(data, i, data->values[i], to);
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
+
+const described_data_t *described_data_take(const description_t *description, const case_t *spec,
+                                            uint64_t seed, const char *made) {
+    described_data_t shape = {.description = description, .seed = seed, .made = (char *)made};
+    text_list_t parts = {0};
+    error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
+    text_list_add(&parts, spec->dtype);
+    for (size_t i = 0; i < spec->n_params; i++)
+        text_list_take(&parts, value_text(&spec->params[i].value));
+    description_arrays(description, spec, shape.shapes, &shape.n_arrays, &impossible);
+    shape.key = text_list_join(&parts, " ");
+    const described_data_t *data = shared_data_take(&open_data, &shape);
+    free(shape.key);
+    text_list_free(&parts);
+    return data;
+}
+
+void described_data_refill(const described_data_t *data, uint64_t seed) {
+    shared_data_refill(&open_data, data, seed);
+}
+
+void described_data_release(const described_data_t *data) {
+    shared_data_release(&open_data, data);
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+random_kind_t described_random_kind(element_t element) {
+    static const random_kind_t KINDS[ELEMENT_KINDS] = {
+        [ELEMENT_F32] = RANDOM_F32,    [ELEMENT_F16] = RANDOM_F16,    [ELEMENT_BF16] = RANDOM_BF16,
+        [ELEMENT_F64] = RANDOM_F64,    [ELEMENT_I32] = RANDOM_BYTES,  [ELEMENT_I64] = RANDOM_BYTES,
+        [ELEMENT_U8] = RANDOM_BYTES,   [ELEMENT_BOOL] = RANDOM_BYTES, [ELEMENT_I8] = RANDOM_BYTES,
+        [ELEMENT_E4M3] = RANDOM_BYTES, [ELEMENT_E5M2] = RANDOM_BYTES};
+    return KINDS[element];
+}
+
+static const char *const NPY_TYPES[ELEMENT_KINDS] = {
+    [ELEMENT_F32] = "f4", [ELEMENT_F16] = "f2",  [ELEMENT_BF16] = "f4", [ELEMENT_F64] = "f8",
+    [ELEMENT_I32] = "i4", [ELEMENT_I64] = "i8",  [ELEMENT_U8] = "u1",   [ELEMENT_BOOL] = "b1",
+    [ELEMENT_I8] = "i1",  [ELEMENT_E4M3] = "f4", [ELEMENT_E5M2] = "f4"};
+
+/* Of types that files have not; NULL for others. */
+static float *widened(const void *values, size_t n, element_t element) {
+    const uint8_t *bytes = values;
+    float *wide = NULL;
+    if (element == ELEMENT_BF16 || element == ELEMENT_E4M3 || element == ELEMENT_E5M2)
+        wide = mem_zeroed(n, sizeof *wide);
+    for (size_t i = 0; wide != NULL && i < n; i++)
+        wide[i] = element == ELEMENT_BF16   ? bfloat16_to_float(((const uint16_t *)values)[i])
+                  : element == ELEMENT_E4M3 ? e4m3_to_float(bytes[i])
+                                            : e5m2_to_float(bytes[i]);
+    return wide;
+}
+
+status_t described_data_write(const described_data_t *data, size_t i, const void *values,
+                              const char *folder, error_t *err) {
+    const described_shape_t *shape = &data->shapes[i];
+    float *wide = widened(values, shape->n, shape->element);
+    char *path = mem_format("%s/%s.npy", folder, shape->name);
+    const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
+                                      shape->sizes, shape->array->n_dimensions, err);
+    free(path);
+    free(wide);
+    return status;
+}

@@ -1,0 +1,372 @@
+#include "workloads/described/description_params.h"
+
+#include "base/memory.h"
+#include "results/study_csv.h"
+#include "workloads/described/description_names.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ==== params ================================================================================== */
+
+status_t check_param_name(const node_t *node, const char *name, const description_t *description,
+                          error_t *err) {
+    static const char *const TAKEN[] = {"alloc",  "copy",   "launch",  "wait",    "weights",
+                                        "device", "engine", "variant", "workload"};
+    for (size_t i = 0; i < sizeof TAKEN / sizeof TAKEN[0]; i++)
+        if (strcmp(name, TAKEN[i]) == 0)
+            return node_error(node, err,
+                              "found the name \"%s\", which is an option of every run: choose "
+                              "another",
+                              name);
+    return check_identifier(node, name, description, err);
+}
+
+/* The items of a list, as a default or in a sweep; NULL: only checked. */
+static status_t read_items(const node_t *node, const description_t *description, size_t param,
+                           int64_t *items, error_t *err) {
+    const size_t n = node_length(node), least = description->least_items[param];
+    const size_t most = description->most_items[param];
+    if (!json_is_array(node->json) || n < least || n > most) {
+        char what[80];
+        snprintf(what, sizeof what, "an array of %zu…%zu integers", least, most);
+        return node_expected(node, err, what);
+    }
+    for (size_t i = 0; i < n; i++) {
+        node_t item = node_item(node, i);
+        int64_t value;
+        TRY(node_integer(&item, (double)description->least[param], (double)description->most[param],
+                         &value, err));
+        if (items != NULL)
+            items[i] = value;
+    }
+    return STATUS_OK;
+}
+
+/* A param is a list because its default is one. */
+static status_t read_list(const node_t *node, description_t *description, error_t *err) {
+    static const char *const KEYS[] = {"min_items", "max_items"};
+    const size_t p = description->params.n;
+    size_t *const bounds[] = {&description->least_items[p], &description->most_items[p]};
+    const node_t constant = node_member(node, "constant"),
+                 by_default = node_member(node, "default");
+    const bool is_list = json_is_array(by_default.json);
+    description->least_items[p] = 1;
+    description->most_items[p] = DESCRIBED_ITEMS;
+    for (size_t i = 0; i < 2; i++) {
+        const node_t bound = node_member(node, KEYS[i]);
+        int64_t value = (int64_t)*bounds[i];
+        if (node_exists(&bound) && !is_list)
+            return node_error(&bound, err, "only for a list: its default is an array");
+        if (node_exists(&bound))
+            TRY(node_integer(&bound, (double)description->least_items[p], DESCRIBED_ITEMS, &value,
+                             err));
+        *bounds[i] = (size_t)value;
+    }
+    if (!is_list)
+        return STATUS_OK;
+    if (node_exists(&constant))
+        return node_error(&constant, err, "a list is always compiled in: leave it out");
+    int64_t items[DESCRIBED_ITEMS];
+    TRY(read_items(&by_default, description, p, items, err));
+    const size_t n = node_length(&by_default);
+    int64_t *kept = mem_alloc(n * sizeof *kept);
+    memcpy(kept, items, n * sizeof *kept);
+    description->lists[p] = (scope_list_t){kept, n};
+    description->constant[p] = true;
+    return STATUS_OK;
+}
+
+/* Macros of a list have names that other params may have, too. */
+static status_t check_list_name(const node_t *node, const char *name,
+                                const description_t *description, error_t *err) {
+    for (size_t i = 0; i < description->params.n; i++) {
+        const char *other = description->params.items[i];
+        const bool is_length = strncasecmp(other, "n_", 2) == 0 && strcasecmp(other + 2, name) == 0;
+        if (is_length || is_item_of(name, other))
+            return node_error(node, err,
+                              "found the list \"%s\", whose part has the name of the param %s",
+                              name, other);
+    }
+    return STATUS_OK;
+}
+
+/* An argument in capitals would be replaced by the macro of the same name. */
+static status_t read_constant(const node_t *constant, const char *name, description_t *description,
+                              error_t *err) {
+    const size_t p = description->params.n;
+    const char *text = json_is_string(constant->json) ? json_string_value(constant->json) : "";
+    description->constant[p] = json_is_true(constant->json);
+    description->offered[p] = strcmp(text, "optional") == 0;
+    if (node_exists(constant) && !json_is_boolean(constant->json) && !description->offered[p])
+        return node_expected(constant, err, "true, false or \"optional\"");
+    if (description->offered[p] && strpbrk(name, "abcdefghijklmnopqrstuvwxyz") == NULL)
+        return node_error(
+            constant, err,
+            "\"optional\" needs a name that is not all in capitals: the constant's is");
+    return STATUS_OK;
+}
+
+static status_t read_param(const node_t *node, const char *name, description_t *description,
+                           error_t *err) {
+    static const char *const KEYS[] = {"default",   "min",       "max",         "constant",
+                                       "min_items", "max_items", "omit_default"};
+    const size_t p = description->params.n;
+    TRY(check_param_name(node, name, description, err));
+    TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], 1, err));
+    node_t by_default = node_member(node, "default"), constant = node_member(node, "constant");
+    node_t least = node_member(node, "min"), most = node_member(node, "max");
+    node_t omits = node_member(node, "omit_default");
+    if (node_exists(&omits) && !json_is_boolean(omits.json))
+        return node_expected(&omits, err, "true or false");
+    description->omits_default[p] = json_is_true(omits.json);
+    description->least[p] = 1;
+    description->most[p] = (int64_t)DESCRIBED_LARGEST;
+    if (node_exists(&least))
+        TRY(node_integer(&least, -DESCRIBED_LARGEST, DESCRIBED_LARGEST, &description->least[p],
+                         err));
+    if (node_exists(&most))
+        TRY(node_integer(&most, (double)description->least[p], DESCRIBED_LARGEST,
+                         &description->most[p], err));
+    TRY(read_constant(&constant, name, description, err));
+    TRY(read_list(node, description, err));
+    if (description->lists[p].n == 0)
+        TRY(node_integer(&by_default, (double)description->least[p], (double)description->most[p],
+                         &description->defaults[p], err));
+    else
+        TRY(check_list_name(node, name, description, err));
+    text_list_add(&description->params, name);
+    return STATUS_OK;
+}
+
+status_t read_params(const node_t *top, description_t *description, error_t *err) {
+    node_t params = node_member(top, "params");
+    const size_t n = json_object_size(params.json);
+    if (!json_is_object(params.json) || n == 0 || n > DESCRIBED_PARAMS)
+        return node_expected(&params, err, "an object of 1…16 params");
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)params.json, name, value) {
+        node_t param = node_member(&params, name);
+        TRY(read_param(&param, name, description, err));
+    }
+    return STATUS_OK;
+}
+
+static vocabulary_t param_names(const description_t *description) {
+    return (vocabulary_t){"param", "", (const char *const *)description->params.items,
+                          description->params.n};
+}
+
+/* The name of a param, or an object with what texts and charts say of it; `param`: its name. */
+static status_t read_size_texts(const node_t *size, description_t *description, node_t *param,
+                                error_t *err) {
+    static const char *const KEYS[] = {"param", "name", "unit", "reference"};
+    *param = *size;
+    if (!json_is_object(size->json))
+        return STATUS_OK;
+    TRY(node_object(size, KEYS, 4, 1, err));
+    *param = node_member(size, "param");
+    const node_t name = node_member(size, "name"), unit = node_member(size, "unit"),
+                 reference = node_member(size, "reference");
+    const char *text;
+    if (node_exists(&name))
+        TRY(node_text(&name, &description->size_name, err));
+    if (node_exists(&reference))
+        TRY(node_integer(&reference, 1, DESCRIBED_LARGEST, &description->reference_size, err));
+    if (!node_exists(&unit))
+        return STATUS_OK;
+    TRY(node_text(&unit, &text, err));
+    description->size_label = mem_text(text);
+    return STATUS_OK;
+}
+
+status_t read_size(const node_t *top, description_t *description, error_t *err) {
+    const vocabulary_t params = param_names(description);
+    node_t size = node_member(top, "size"), param;
+    size_t index = params.n - 1;
+    while (index > 0 && description->lists[index].n > 0)
+        index--;
+    TRY(read_size_texts(&size, description, &param, err));
+    if (node_exists(&param))
+        TRY(node_choice(&param, &params, &index, err));
+    if (description->lists[index].n > 0)
+        return node_error(&param, err, "found the list %s, expected a param that is one integer",
+                          params.names[index]);
+    char *unit = description->size_label;
+    description->size_param = mem_text(params.names[index]);
+    description->size_label = unit != NULL ? mem_format("%s, %s", params.names[index], unit)
+                                           : mem_text(params.names[index]);
+    free(unit);
+    if (description->size_name == NULL)
+        description->size_name = description->size_param;
+    return STATUS_OK;
+}
+
+/* ---- a study that it reproduces ---------------------------------------------------------------- */
+
+static status_t read_log(const node_t *log, study_side_t *side, error_t *err) {
+    static const char *const KEYS[] = {"file", "engine", "variant", "columns"};
+    static const char *const ENGINES[] = {"cuda", "pytorch"};
+    const vocabulary_t engines = {"engine", "", ENGINES, 2};
+    const char *file, *variant;
+    size_t engine;
+    TRY(node_object(log, KEYS, 4, 4, err));
+    const node_t names[] = {node_member(log, "file"), node_member(log, "variant"),
+                            node_member(log, "engine"), node_member(log, "columns")};
+    TRY(node_name(&names[0], &file, err));
+    if (!text_ends(file, ".csv") || strcmp(file, "timings.csv") == 0) /* in the run's folder */
+        return node_expected(&names[0], err, "NAME.csv, but not timings.csv");
+    TRY(node_name(&names[1], &variant, err));
+    TRY(node_choice(&names[2], &engines, &engine, err));
+    TRY(node_set(&names[3], err));
+    if (node_length(&names[3]) < 2 || node_length(&names[3]) > STUDY_MOST_COLUMNS)
+        return node_expected(&names[3], err, "2 to 8 names: the size, phases and Total");
+    side->file = mem_text(file);
+    side->variant = mem_text(variant);
+    side->engine = mem_text(ENGINES[engine]);
+    for (size_t i = 0; i < node_length(&names[3]); i++) {
+        const node_t column = node_item(&names[3], i);
+        const char *text;
+        TRY(node_name(&column, &text, err));
+        side->columns[i] = mem_text(text);
+        side->phases[i] = mem_text(text);
+        for (char *c = side->phases[i]; *c != '\0'; c++)
+            *c = (char)tolower((unsigned char)*c);
+        side->n++;
+    }
+    return STATUS_OK;
+}
+
+status_t read_study(const node_t *top, description_t *description, error_t *err) {
+    static const char *const KEYS[] = {"logs"};
+    const node_t node = node_member(top, "study");
+    if (!node_exists(&node))
+        return STATUS_OK;
+    TRY(node_object(&node, KEYS, 1, 1, err));
+    const node_t logs = node_member(&node, "logs");
+    if (!json_is_array(logs.json) || node_length(&logs) != STUDY_SIDES)
+        return node_expected(&logs, err, "an array of two logs: ours, and PyTorch's");
+    description->study = mem_zeroed(1, sizeof *description->study);
+    *description->study = (study_t){.workload = description->name,
+                                    .size_param = description->size_param,
+                                    .dtype = description->dtypes.items[0]};
+    for (size_t i = 0; i < STUDY_SIDES; i++) {
+        const node_t log = node_item(&logs, i);
+        TRY(read_log(&log, &description->study->sides[i], err));
+    }
+    return STATUS_OK;
+}
+
+void free_study(study_t *study) {
+    for (size_t s = 0; study != NULL && s < STUDY_SIDES; s++) {
+        study_side_t *side = &study->sides[s];
+        for (size_t i = 0; i < side->n; i++) {
+            free(side->columns[i]);
+            free(side->phases[i]);
+        }
+        free(side->file);
+        free(side->engine);
+        free(side->variant);
+    }
+    free(study);
+}
+
+static status_t check_axis(const node_t *axis, const description_t *description, size_t param,
+                           error_t *err) {
+    TRY(node_set(axis, err));
+    for (size_t i = 0; i < node_length(axis); i++) {
+        node_t value = node_item(axis, i);
+        int64_t integer;
+        if (description->lists[param].n > 0) {
+            TRY(read_items(&value, description, param, NULL, err));
+            continue;
+        }
+        TRY(node_integer(&value, (double)description->least[param],
+                         (double)description->most[param], &integer, err));
+    }
+    return STATUS_OK;
+}
+
+static status_t check_axes(const node_t *axes, const description_t *description, error_t *err) {
+    const text_list_t *params = &description->params, *dtypes = &description->dtypes;
+    const vocabulary_t known_dtypes = {"dtype", "", (const char *const *)dtypes->items, dtypes->n};
+    const char *names[DESCRIBED_PARAMS + 1];
+    for (size_t i = 0; i < params->n; i++)
+        names[i] = params->items[i];
+    names[params->n] = "dtype";
+    TRY(node_object(axes, names, params->n + 1, 0, err));
+    for (size_t i = 0; i < params->n; i++) {
+        node_t axis = node_member(axes, params->items[i]);
+        if (node_exists(&axis))
+            TRY(check_axis(&axis, description, i, err));
+    }
+    node_t dtype = node_member(axes, "dtype");
+    text_list_t chosen = {0};
+    status_t status =
+        node_exists(&dtype) ? node_choices(&dtype, &known_dtypes, &chosen, err) : STATUS_OK;
+    text_list_free(&chosen);
+    return status;
+}
+
+status_t check_sweep(const node_t *top, const description_t *description, error_t *err) {
+    static const char *const KEYS[] = {"quick", "full"};
+    node_t sweep = node_member(top, "sweep");
+    if (!node_exists(&sweep))
+        return STATUS_OK;
+    TRY(node_object(&sweep, KEYS, 2, 0, err));
+    for (size_t i = 0; i < 2; i++) {
+        node_t axes = node_member(&sweep, KEYS[i]);
+        if (node_exists(&axes))
+            TRY(check_axes(&axes, description, err));
+    }
+    return STATUS_OK;
+}
+
+/* ==== techniques ============================================================================== */
+
+/* By default a rung gets what PyTorch's best modes have: memory that is there, pinned where it is copied. */
+static const technique_spec_t TECHNIQUES[DESCRIBED_TECHNIQUES] = {
+    {"alloc", "source of device memory in each sample (async, caching: freed memory is reused)",
+     NAMES("malloc", "async", "arena", "caching")},
+    {"copy",
+     "type of host memory to copy from and to (overlapped: pinned, in chunks on three streams)",
+     NAMES("pageable", "pinned", "mapped", "overlapped")},
+    {"weights", "copy weights in each sample, or once", NAMES("upload", "resident")},
+    {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
+    {"wait", "synchronise, or poll the mapped output", NAMES("sync", "poll")},
+};
+
+/* What PyTorch's best modes have: see docs/your-kernel.md. */
+static const char *const DEFAULTS[DESCRIBED_TECHNIQUES] = {"arena", "pinned", "resident", "stream",
+                                                           "sync"};
+
+const technique_spec_t *described_techniques(void) {
+    return TECHNIQUES;
+}
+
+status_t read_techniques(const node_t *top, description_t *description, error_t *err) {
+    const node_t techniques = node_member(top, "techniques");
+    const char *names[DESCRIBED_TECHNIQUES];
+    memcpy(description->techniques, DEFAULTS, sizeof DEFAULTS);
+    if (!node_exists(&techniques))
+        return STATUS_OK;
+    for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
+        names[i] = TECHNIQUES[i].name;
+    TRY(node_object(&techniques, names, DESCRIBED_TECHNIQUES, 0, err));
+    for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++) {
+        const node_t choice = node_member(&techniques, names[i]);
+        vocabulary_t choices = {"choice", "", TECHNIQUES[i].choices, 0};
+        size_t index;
+        while (choices.names[choices.n] != NULL)
+            choices.n++;
+        if (!node_exists(&choice))
+            continue;
+        TRY(node_choice(&choice, &choices, &index, err));
+        description->techniques[i] = choices.names[index];
+    }
+    return STATUS_OK;
+}

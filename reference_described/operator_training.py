@@ -1,0 +1,86 @@
+"""Trainings of described workloads in PyTorch: all steps of a call around `step` of reference.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from capturing import compiled
+from forward import listed
+from operator_request import Array, Operator
+
+Step = Callable[[Sequence[Tensor], int], list[Any]]
+"""Takes the inputs and the number of a step; returns what is new in place, then a value per curve."""
+
+
+def trained(step: Step, operator: Operator) -> Callable[[list[Tensor]], list[Tensor]]:
+    """Return all steps as a function of the inputs; arrays in place are new unless `step` says not."""
+    places, curves = _places_and_curves(operator)
+
+    def train(inputs: list[Tensor]) -> list[Tensor]:
+        given, kept = list(inputs), [[] for _ in curves]
+        for number in range(operator.steps):
+            found = step(given, number)
+            for place, value in zip(places, found, strict=False):
+                # Else autograd, where it is on, would keep all steps.
+                given[place] = value.detach() if value.requires_grad else value
+            _keep(found[len(places) :], number, curves, kept)
+        return [*(given[place] for place in places), *_stacked(kept)]
+
+    return train
+
+
+def compiled_training(
+    step: Callable[..., Any], operator: Operator, mode: str, **options: bool
+) -> Callable[[list[Tensor]], list[Tensor]]:
+    """Return all steps, each a call of one compiled function that changes arrays in place.
+
+    The compiler writes the new values where the old ones are, without a copy. In the mode
+    "max-autotune", where it has CUDA graphs of its own, each overwrites what the last one returned.
+    `options` are the compiler's, as in `compiled`.
+    """
+    places, curves = _places_and_curves(operator)
+    reuses_memory = mode == "max-autotune"
+
+    def in_place(inputs: list[Tensor], number: int) -> list[Tensor]:
+        found = listed(step(inputs, number))
+        values = [y.clone() for y in found[len(places) :]]  # one may be a part of what changes now
+        for place, value in zip(places, found, strict=False):
+            if value is not inputs[place]:
+                inputs[place].copy_(value)
+        return values
+
+    # A step's number is one of the few integers that programs must not be made anew for.
+    compiled_step = compiled(in_place, mode, dynamic=None, **options)
+
+    def train(inputs: list[Tensor]) -> list[Tensor]:
+        kept: list[list[Tensor]] = [[] for _ in curves]
+        for number in range(operator.steps):
+            found = compiled_step(inputs, number)
+            if reuses_memory:
+                found = [
+                    y.clone() if number % curve.every == 0 else y
+                    for curve, y in zip(curves, found, strict=True)
+                ]
+            _keep(found, number, curves, kept)
+        return [*(inputs[place] for place in places), *_stacked(kept)]
+
+    return train
+
+
+def _places_and_curves(operator: Operator) -> tuple[list[int], list[Array]]:
+    places = [i for i, array in enumerate(operator.inputs) if array.in_place]
+    return places, [array for array in operator.outputs if not array.in_place]
+
+
+def _keep(found: list[Tensor], number: int, curves: list[Array], kept: list[list[Tensor]]) -> None:
+    for curve, value, values in zip(curves, found, kept, strict=True):
+        if number % curve.every == 0:
+            values.append(value)
+
+
+def _stacked(kept: list[list[Tensor]]) -> list[Tensor]:
+    return [torch.stack(values) for values in kept]

@@ -1,0 +1,49 @@
+"""Inputs of described workloads as bench hands them over, made by its own code."""
+
+import math
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+KINDS = ("uniform", "normal", "integers", "permutation", "constant")  # as fill_kind_t
+
+
+def told(array: dict[str, Any], seed: int, number: int, *refills: int) -> str:
+    """Return what the program reads for input `number` of a case after these refills."""
+    fill, n = array["fill"], math.prod(array["shape"])
+    low, high = (repr(float(fill.get(name, 0))) for name in ("low", "high"))
+    words = [array["dtype"], KINDS.index(fill["kind"]), low, high, seed, number, n, *refills]
+    return " ".join(map(str, words)) + "\n"
+
+
+def bytes_of(program: Path, lines: list[str], *arguments: str | Path) -> bytes:
+    return subprocess.run(
+        [program, *arguments],
+        input="".join(lines).encode(),
+        capture_output=True,
+        check=True,
+        timeout=240,
+    ).stdout
+
+
+@cache
+def program_of_inputs() -> Path:
+    """Return the program, also in a process without pytest, which is told where it is."""
+    if told_by := os.environ.get("OPERATOR_FILL"):
+        return Path(told_by)
+    from project import built
+
+    return built("operator_fill")
+
+
+def make(folder: Path, arrays: list[dict[str, Any]], seed: int, refill: int = 0) -> Path:
+    """Write the inputs of a refill seed, but those that a function makes; return `folder`."""
+    place = folder / str(refill)
+    place.mkdir(parents=True, exist_ok=True)
+    for number, array in enumerate(x for x in arrays if x["input"]):
+        if array.get("fill", {}).get("kind") in KINDS:
+            line = told(array, seed, number, *([refill] if refill else []))
+            (place / array["name"]).write_bytes(bytes_of(program_of_inputs(), [line]))
+    return folder
