@@ -5,7 +5,7 @@
 // The fewest blocks that have no more tiles each than with one block per multiprocessor.
 #define PERSISTENT_LAUNCHES                                                                                            \
     LAUNCHES = {{"gemm",                                                                                               \
-                 {{SHARERS, " * ceil_div(", TILES, ", ceil_div(", TILES, ", sm_count / ", SHARERS, "))"}},              \
+                 {{SHARERS, " * ceil_div(", TILES, ", ceil_div(", TILES, ", max(1, sm_count / ", SHARERS, ")))"}},      \
                  {THREADS},                                                                                            \
                  {SHARED},                                                                                             \
                  {SHARERS}}}

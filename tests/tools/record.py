@@ -40,7 +40,7 @@ RUNS = {
         "sweeps/mnist_train_stages.json",
     ],
     "mlp_train": ["sweeps/mlp_train.json", "sweeps/allocate.json"],
-    "operators": [f"sweeps/{operator}.json" for operator in OPERATORS],
+    "operators": [f"sweeps/{name}.json" for name in (*OPERATORS, "gemm_shapes", "gemm_bf16")],
 }
 
 # Of each other boot: the cases of the headlines. One run: one of each workload would leave GPUs idle.
