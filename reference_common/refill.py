@@ -53,7 +53,8 @@ class Refill:
     """Gives an open case the inputs of a seed, in its own copy of the shared inputs.
 
     `inputs.refilled` names the attributes that change. Their signs do, unless the inputs have a
-    method `refill(before, after)`, which turns those of one seed into those of another in place.
+    method `refill(before, after)`, which turns those of one seed into those of another in place. They
+    are in a copy, which a method `own()` of the inputs makes if there is one.
     """
 
     def __init__(self, case: OpenCase, inputs: Any) -> None:
@@ -71,13 +72,17 @@ class Refill:
 
     def _refilled(self, seed: int) -> Any:
         if self._own is None:
-            self._own = copy.copy(self._opened)
-            for name in self._own.refilled:
-                setattr(self._own, name, copy.deepcopy(getattr(self._own, name)))
+            self._own = getattr(self._opened, "own", self._copied)()
         change = getattr(self._own, "refill", self._change_signs)
         change(self._own_seed, seed)
         self._own_seed = seed
         return self._own
+
+    def _copied(self) -> Any:
+        own = copy.copy(self._opened)
+        for name in own.refilled:
+            setattr(own, name, copy.deepcopy(getattr(own, name)))
+        return own
 
     def _change_signs(self, before: int, after: int) -> None:
         mask = sign_mask(before) ^ sign_mask(after)

@@ -7,10 +7,12 @@ worker on the CPU gets.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from operator_data import STORED
 from operator_request import DTYPES, Fill
 
 # That of an operator's first input (`bench/workloads/described/fill.h`).
@@ -19,9 +21,10 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 # LAUNCH of refill.cu.
 THREADS, ELEMENTS = 256, 1024
 KINDS = ("uniform", "normal", "integers")
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _Arguments = (
     ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
-    ctypes.c_uint32, ctypes.c_double, ctypes.c_double,
+    ctypes.c_uint32, ctypes.c_double, ctypes.c_double, ctypes.c_uint64,
 )  # fmt: skip
 
 
@@ -43,20 +46,20 @@ class Filler:
         self._call("cuModuleLoad", ctypes.byref(module), cubin.encode())
         self._call("cuModuleGetFunction", ctypes.byref(self._kernel), module, b"refill")
 
-    def fill(self, to: Tensor, dtype: str, fill: Fill, key: int, number: int) -> None:
-        """Fill `to`, contiguous and anywhere, with input `number` under a key."""
-        values = torch.empty(to.shape, dtype=to.dtype, device="cuda")
+    def draw(self, shape: Sequence[int], dtype: str, fill: Fill, key: int, number: int) -> Tensor:
+        """Return input number `number` under a key, as bits in a new tensor on the GPU."""
+        values = torch.empty(shape, dtype=_BITS[STORED[dtype].itemsize], device="cuda")
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         told = (
             values.data_ptr(), values.numel(), key, STREAM + number, DTYPES.index(dtype),
-            KINDS.index(fill.kind), fill.low, fill.high,
+            KINDS.index(fill.kind), fill.low, fill.high, 0,
         )  # fmt: skip
         arguments = [of(value) for of, value in zip(_Arguments, told, strict=True)]
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         if blocks := -(-values.numel() // ELEMENTS):
             grid, block = (blocks, 1, 1), (THREADS, 1, 1)
             self._call("cuLaunchKernel", self._kernel, *grid, *block, 0, stream, pointers, None)
-        to.copy_(values)
+        return values
 
     def _call(self, name: str, *arguments: object) -> None:
         status = getattr(self._cuda, name)(*arguments)

@@ -54,8 +54,12 @@ class Eager(ForwardCase):
     def load(self, inputs: OperatorInputs) -> None:
         self._inputs = inputs
         self._inputs.filler = self._device.filler
-        self._sources = inputs.tensors()
+        self._sources = self._copied_from(inputs)
         self._there = self._staying()
+
+    def _copied_from(self, inputs: OperatorInputs) -> list[Tensor]:
+        """Return where runs copy the inputs from."""
+        return inputs.tensors()
 
     def _staying(self) -> dict[int, Tensor]:
         """Return the inputs that no run copies, on the device, by their numbers."""
@@ -172,10 +176,6 @@ class Inference(Eager):
 
     def load(self, inputs: OperatorInputs) -> None:
         super().load(inputs)
-        for own, x in zip(self._x_host if self._on_gpu else self._x, self._sources, strict=True):
-            own.copy_(x)
-        if self._on_gpu:
-            self._sources = self._x_host
         # What each run copies: on the CPU only what it changes.
         triples = list(zip(self._x, self._sources, inputs.operator.inputs, strict=True))
         copies = [array.in_place or (self._on_gpu and not array.stays) for *_, array in triples]
@@ -185,6 +185,12 @@ class Inference(Eager):
         for x, source, array in triples:
             if array.stays:
                 x.copy_(source)
+
+    def _copied_from(self, inputs: OperatorInputs) -> list[Tensor]:
+        for own, x in zip(self._x_host if self._on_gpu else self._x, inputs.sources(), strict=True):
+            own.copy_(x, non_blocking=x.is_cuda)
+        self._device.synchronize()
+        return self._x_host if self._on_gpu else inputs.tensors()
 
     def _staying(self) -> dict[int, Tensor]:
         return {}

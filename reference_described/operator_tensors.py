@@ -43,20 +43,38 @@ class OperatorInputs(operator_data.OperatorInputs):
     """Inputs in host memory, in the description's order; shared by cases and read-only."""
 
     filler: Filler | None = None
-    """Draws what a refill draws; None: files have that."""
+    """Draws what a refill draws, on a GPU; None: files have that."""
+    drawn: dict[int, Tensor]
+    """What it drew, by number; of these, `arrays` has the values as opened."""
 
     def __init__(self, operator: Operator, spec: CaseSpec, files: InputFiles | None) -> None:
         self.operator, self.spec = operator, spec
         self.params: Mapping[str, Any] = spec.params
         self.dtype = DTYPES[operator.dtype]
+        self.drawn = {}
         super().__init__(operator.arrays, files)
+
+    def own(self) -> OperatorInputs:
+        """Return a copy that a refill may change."""
+        own = copy.copy(self)
+        own.drawn = {}
+        own.arrays = [
+            array if self._is_drawn(spec) else array.copy()
+            for spec, array in zip(self.specs, self.arrays, strict=True)
+        ]
+        return own
+
+    def _is_drawn(self, spec: ArraySpec) -> bool:
+        return self.filler is not None and spec.fill is not None and spec.fill.kind in KINDS
 
     def _take(self, spec: ArraySpec, number: int, array: Array, refill: int) -> None:
         if self.filler is None or spec.fill is None or spec.fill.kind not in KINDS:
             super()._take(spec, number, array, refill)
             return
-        to = torch.from_numpy(array).view(DTYPES[spec.dtype])
-        self.filler.fill(to, spec.dtype, spec.fill, fill_key(self.files.seed, refill), number)
+        self.drawn.pop(number, None)  # its memory may be that of the new one
+        key = fill_key(self.files.seed, refill)
+        drawn = self.filler.draw(spec.shape, spec.dtype, spec.fill, key, number)
+        self.drawn[number] = drawn.view(DTYPES[spec.dtype])
 
     def others(self) -> OperatorInputs:
         """Return inputs with other values, of no refill: each element is where the one before it was.
@@ -70,10 +88,16 @@ class OperatorInputs(operator_data.OperatorInputs):
         return other
 
     def tensors(self) -> list[Tensor]:
-        """Return the inputs as tensors in the same memory."""
+        """Return the inputs in host memory, but for drawn ones in that of `arrays`."""
+        return [x.cpu() for x in self.sources()]
+
+    def sources(self) -> list[Tensor]:
+        """Return the inputs where they are: what is drawn on the GPU."""
         return [
-            torch.from_numpy(array).view(DTYPES[spec.dtype])
-            for spec, array in zip(self.specs, self.arrays, strict=True)
+            self.drawn[number]
+            if number in self.drawn
+            else torch.from_numpy(array).view(DTYPES[spec.dtype])
+            for number, (spec, array) in enumerate(zip(self.specs, self.arrays, strict=True))
         ]
 
 

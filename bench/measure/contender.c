@@ -167,7 +167,7 @@ enum {
     LONG_SAMPLE_NS = 100000000, /* one is warm-up enough; three would take longer than a round */
     DOUBT_MOST_ROUNDS = 32,
     ENOUGH_FRESH = 4, /* of a pass: what implausible_find() decides by */
-    FRESH_EVERY = 4,
+    FRESH_EVERY = 8,
     DOUBT_MOST_S = 10,
 };
 

@@ -1,5 +1,5 @@
-// Fills an input of a workload on the device, with the bits of fill_again() in bench/workloads/described/fill.c. A program
-// of its own, which the worker launches between samples: a rung can neither replace nor see it. A test compiles this file
+// Fills an input of a workload on the device, with the bits of fill_again() in bench/workloads/described/fill.c; or finds
+// out whether it still has them. A program of its own, which the worker launches between samples: a rung can neither replace nor see it. A test compiles this file
 // for the host and compares the bits, `make check-gpu` on the device.
 #include "launch.cuh"
 #include "normal.cuh"
@@ -93,12 +93,33 @@ __device__ __forceinline__ void store(void *to, unsigned long long i, unsigned e
     }
 }
 
+__device__ __forceinline__ unsigned bytes_of(unsigned element) {
+    return element == F64 || element == I64   ? 8
+           : element == F32 || element == I32  ? 4
+           : element == F16 || element == BF16 ? 2
+                                               : 1;
+}
+
+__device__ __forceinline__ bool has(const void *values, unsigned long long i, unsigned element, double value) {
+    unsigned long long right = 0, found = 0;
+    const unsigned bytes = bytes_of(element);
+    store(&right, 0, element, value);
+    memcpy(&found, (const char *)values + i * bytes, bytes);
+    return found == right;
+}
+
+// `differs` NULL: write; else set it to 1 where a bit is another.
 extern "C" __global__ void refill(void *values, unsigned long long n, unsigned long long key, unsigned stream,
-                                  unsigned element, unsigned kind, double low, double high) {
+                                  unsigned element, unsigned kind, double low, double high, unsigned *differs) {
     const unsigned long long block = (unsigned long long)blockIdx.x * THREADS + threadIdx.x;
     unsigned word[WORDS];
     philox_block(key, stream, block, word);
-    for (unsigned k = 0; k < WORDS; k++)
-        if (block * WORDS + k < n)
-            store(values, block * WORDS + k, element, value_of(word[k], kind, low, high));
+    for (unsigned k = 0; k < WORDS; k++) {
+        const unsigned long long i = block * WORDS + k;
+        const double value = value_of(word[k], kind, low, high);
+        if (i < n && differs == nullptr)
+            store(values, i, element, value);
+        else if (i < n && !has(values, i, element, value))
+            *differs = 1;
+    }
 }

@@ -39,6 +39,25 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return library_of(program, [kernels, kernels / "common"], {})
 
 
+def launch(kernel: ctypes.CDLL, array: Any, told: tuple[Any, ...], differs: int | None) -> None:
+    """Have it fill the array but for its last element; or compare that with it, at an address."""
+    n = len(array) - 1
+    number, dtype, fill = told
+    values = [
+        ctypes.c_void_p(array.ctypes.data),
+        ctypes.c_ulonglong(n),
+        ctypes.c_ulonglong(fill_key(SEED, REFILL)),
+        ctypes.c_uint(STREAM + number),
+        ctypes.c_uint(list(STORED).index(dtype)),
+        ctypes.c_uint(KINDS.index(fill["kind"])),
+        ctypes.c_double(fill["low"]),
+        ctypes.c_double(fill["high"]),
+        ctypes.c_void_p(differs),
+    ]
+    pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+    kernel.launch_refill(pointers, -(-n // (THREADS * WORDS)))
+
+
 @every_dtype
 @pytest.mark.parametrize("fill", DRAWN, ids=str)
 def test_the_kernel_and_the_host_agree_to_the_bit(
@@ -47,19 +66,28 @@ def test_the_kernel_and_the_host_agree_to_the_bit(
     found, lines = b"", []
     for number, n in enumerate(SIZES):
         array = np.full(n + 1, 1, STORED[dtype])
-        values = [
-            ctypes.c_void_p(array.ctypes.data),
-            ctypes.c_ulonglong(n),
-            ctypes.c_ulonglong(fill_key(SEED, REFILL)),
-            ctypes.c_uint(STREAM + number),
-            ctypes.c_uint(list(STORED).index(dtype)),
-            ctypes.c_uint(KINDS.index(fill["kind"])),
-            ctypes.c_double(fill["low"]),
-            ctypes.c_double(fill["high"]),
-        ]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
-        kernel.launch_refill(pointers, -(-n // (THREADS * WORDS)))
+        launch(kernel, array, (number, dtype, fill), None)
         assert array[n] == 1, "nothing is written past the end"
         found += array[:n].tobytes()
         lines.append(told(array_of(dtype, fill, n), SEED, number, REFILL))
     assert found == bytes_of(program, lines)
+
+
+@every_dtype
+@pytest.mark.parametrize("fill", DRAWN, ids=str)
+def test_one_bit_that_is_another_is_found(
+    kernel: ctypes.CDLL, dtype: str, fill: dict[str, Any]
+) -> None:
+    n = 1023
+    array = np.full(n + 1, 1, STORED[dtype])
+    launch(kernel, array, (0, dtype, fill), None)
+    for changed in (None, 0, array.itemsize * n - 1):
+        differs = ctypes.c_uint(0)
+        if changed is not None:
+            array.view(np.uint8)[changed] ^= 1
+        before = array.tobytes()
+        launch(kernel, array, (0, dtype, fill), ctypes.addressof(differs))
+        assert differs.value == (changed is not None)
+        assert array.tobytes() == before, "nothing is written"
+        if changed is not None:
+            array.view(np.uint8)[changed] ^= 1

@@ -15,7 +15,6 @@ torch = pytest.importorskip("torch")
 from test_operator_fill import DRAWN, FILLS, SEED, array_of, every_dtype, spec_of  # noqa: E402
 
 from input_files import InputFiles  # noqa: E402 -- these need PyTorch
-from operator_data import STORED  # noqa: E402
 from operator_fill import ELEMENTS, THREADS, Filler, fill_key  # noqa: E402
 from operator_request import Fill, Operator  # noqa: E402
 from operator_tensors import DTYPES, OperatorInputs  # noqa: E402
@@ -49,21 +48,20 @@ def compiled_filler(tmp_path_factory):
 def test_the_device_and_c_agree_to_the_bit(filler, dtype, fill):
     for number, n in enumerate((0, 1, 5, (1 << 20) + 5)):
         line = told(array_of(dtype, fill, n), SEED, number, REFILL)
-        found = np.zeros(n, STORED[dtype])
-        to = torch.from_numpy(found).view(DTYPES[dtype])
-        filler.fill(to, dtype, Fill(**fill), fill_key(SEED, REFILL), number)
-        assert found.tobytes() == bytes_of(program_of_inputs(), [line])
+        found = filler.draw((n,), dtype, Fill(**fill), fill_key(SEED, REFILL), number)
+        assert found.view(DTYPES[dtype]).numel() == n
+        assert found.cpu().numpy().tobytes() == bytes_of(program_of_inputs(), [line])
 
 
 class Recorded:
-    """Fills with ones, and says what."""
+    """Draws ones, and says what."""
 
     def __init__(self):
-        self.filled = []
+        self.drawn = []
 
-    def fill(self, to, dtype, fill, key, number):
-        self.filled.append((fill.kind, key, number))
-        to.fill_(1)
+    def draw(self, shape, dtype, fill, key, number):
+        self.drawn.append((fill.kind, key, number))
+        return torch.ones(shape).view(torch.int32)
 
 
 def test_the_device_draws_and_files_have_the_rest(tmp_path):
@@ -78,9 +76,13 @@ def test_the_device_draws_and_files_have_the_rest(tmp_path):
     made_inputs.make(tmp_path, arrays, SEED, 7)
     for kind in ("normal", "constant"):
         (tmp_path / "7" / kind).unlink()
+    opened = [array.copy() for array in inputs.arrays]
     inputs.filler = Recorded()
-    inputs.refill(0, 7)
-    assert inputs.filler.filled == [("normal", fill_key(SEED, 7), 0)]
-    assert (inputs.arrays[0] == 1).all()
-    assert np.array_equal(inputs.arrays[1], constant)
-    assert inputs.arrays[2].tobytes() == (tmp_path / "7" / "permutation").read_bytes()
+    own = inputs.own()
+    own.refill(0, 7)
+    assert inputs.filler.drawn == [("normal", fill_key(SEED, 7), 0)]
+    assert all(np.array_equal(*pair) for pair in zip(inputs.arrays, opened, strict=True))
+    assert (own.tensors()[0] == 1).all()
+    assert (own.sources()[0] == 1).all()
+    assert np.array_equal(own.arrays[1], constant)
+    assert own.arrays[2].tobytes() == (tmp_path / "7" / "permutation").read_bytes()

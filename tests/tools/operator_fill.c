@@ -41,18 +41,39 @@ static status_t open_device(const char *root, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t fill_on_device(void *values, const input_t *input, error_t *err) {
-    cu_pointer_t at;
+/* `differs` 0: fill; else compare. */
+static status_t launch(const input_t *input, cu_pointer_t at, cu_pointer_t differs, error_t *err) {
     uint32_t stream = DESCRIBED_STREAM + input->number, element = input->element;
     uint32_t kind = input->fill.kind;
     void *arguments[] = {
-        &at,   (void *)&input->n,        (void *)&input->key,      &stream, &element,
-        &kind, (void *)&input->fill.low, (void *)&input->fill.high};
+        &at,   (void *)&input->n,        (void *)&input->key,       &stream, &element,
+        &kind, (void *)&input->fill.low, (void *)&input->fill.high, &differs};
+    return gpu_kernel_launch(&gpu, &kernel, input->n, arguments, err);
+}
+
+/* Then the device compares: all is as it should be, and then one byte is not. */
+static status_t fill_on_device(void *values, const input_t *input, error_t *err) {
+    cu_pointer_t at, differs;
     const size_t bytes = input->n * element_bytes(input->element);
     TRY(gpu_alloc(&gpu, bytes, &at, err));
-    TRY(gpu_kernel_launch(&gpu, &kernel, input->n, arguments, err));
+    TRY(gpu_alloc(&gpu, sizeof(unsigned), &differs, err));
+    TRY(launch(input, at, 0, err));
     TRY(gpu_sync(&gpu, err));
     TRY(cuda_check(&gpu.api, gpu.api.copy_out(values, at, bytes), "copy_out", err));
+    for (unsigned expected = 0, found; expected < 2; expected++) {
+        unsigned char last = ((unsigned char *)values)[bytes - 1] ^ (unsigned char)expected;
+        TRY(cuda_check(&gpu.api, gpu.api.fill_async(differs, 0, sizeof found, gpu.stream),
+                       "fill_async", err));
+        TRY(cuda_check(&gpu.api, gpu.api.fill_async(at + bytes - 1, last, 1, gpu.stream),
+                       "fill_async", err));
+        TRY(launch(input, at, differs, err));
+        TRY(gpu_sync(&gpu, err));
+        TRY(cuda_check(&gpu.api, gpu.api.copy_out(&found, differs, sizeof found), "copy_out", err));
+        if (found != expected)
+            return error_set(err, STATUS_FAILED, "the comparison found %u, expected %u", found,
+                             expected);
+    }
+    TRY(gpu_free(&gpu, differs, err));
     return gpu_free(&gpu, at, err);
 }
 

@@ -42,6 +42,7 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     gpu_sample_t *s = session->state;
     gpu_t *gpu = s->gpu;
     int64_t at[6];
+    TRY(gpu_sample_host_inputs(s, err));
     TRY(gpu_sync(gpu, err));
     at[0] = clock_ns();
     TRY(gpu_sample_allocate(s, false, err));
@@ -88,6 +89,7 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
 static status_t probe_device(session_t *session, recorder_t *recorder, error_t *err) {
     gpu_sample_t *s = session->state;
     gpu_t *gpu = s->gpu;
+    TRY(gpu_sample_host_inputs(s, err));
     TRY(gpu_sync(gpu, err));
     TRY(gpu_record(gpu, 0, err));
     TRY(gpu_sample_allocate(s, false, err));
@@ -114,6 +116,7 @@ static status_t probe_device(session_t *session, recorder_t *recorder, error_t *
 
 static status_t probe_host_to_host(session_t *session, recorder_t *recorder, error_t *err) {
     gpu_sample_t *s = session->state;
+    TRY(gpu_sample_host_inputs(s, err));
     TRY(gpu_sync(s->gpu, err));
     int64_t start_ns = clock_ns();
     TRY(gpu_sample_run(s, err));
@@ -436,6 +439,7 @@ status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, 
         return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
                          phase);
     *calls = in_graph ? s->batch_launches : 1;
+    TRY(gpu_sample_host_inputs(s, err));
     for (int64_t i = 0; i < runs; i++)
         TRY(in_graph ? launch_batch(s, err) : gpu_sample_run(s, err));
     return gpu_sync(s->gpu, err);

@@ -71,6 +71,15 @@ typedef struct gpu_parts {
     device_span_t *spans; /* of each, while launch() has to time its launches alone; else NULL */
 } gpu_parts_t;
 
+/* What the device is to write, or to compare with what is there. */
+typedef struct gpu_fill {
+    size_t array;        /* an input: of its size, dtype and values … */
+    cu_pointer_t values; /* … here; 0: nothing, it is only asked whether that is possible */
+    uint64_t seed;       /* of the refill */
+    cu_pointer_t
+        differs; /* 0: write; else set the unsigned word there to 1 where a bit is another */
+} gpu_fill_t;
+
 /* The first member of a session's state. Start with zeros. */
 struct gpu_sample {
     gpu_t *gpu;
@@ -85,10 +94,9 @@ struct gpu_sample {
     void (*refill)(gpu_sample_t *s, size_t array, void *values, const uint64_t seeds[2]);
     /* The same for every array's `data`, which other cases may share. */
     void (*refill_data)(gpu_sample_t *s, uint64_t seed);
-    /* Have the device fill memory like input number `array` with the values of a seed, without waiting. `*possible` is
-     * false for an array that only refill() can fill. NULL: so are all. */
-    status_t (*refill_there)(gpu_sample_t *s, size_t array, cu_pointer_t values, uint64_t seed,
-                             bool *possible, error_t *err);
+    /* Have the device fill or compare, without waiting. `*possible` is false for an array that only refill() can fill.
+     * NULL: so are all. */
+    status_t (*refill_there)(gpu_sample_t *s, const gpu_fill_t *fill, bool *possible, error_t *err);
     uint64_t
         *data_seed; /* with refill_there: of the values that `data` has now, for all its users */
     /* Set by gpu_sample_add_probes(): capture its graphs again, where arrays by value have changed. */
@@ -105,6 +113,7 @@ struct gpu_sample {
     bool waits;      /* … and then has to wait for the device */
     uint64_t from_seed,
         fixed_seed;        /* of the refills of `from`, unless that is `data`, and `fixed` */
+    cu_pointer_t differs;  /* a word of each array: see gpu_fill_t; 0: not needed yet */
     cu_graph_exec_t whole; /* launch=graph: the whole sample */
     cu_graph_exec_t batch; /* many launches, for kernel_graph */
     unsigned batch_launches;
@@ -134,6 +143,10 @@ status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, 
                            error_t *err);
 status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err);
 status_t gpu_sample_fill(session_t *session, error_t *err);
+/* Of it the device's part: memory that a run writes before it reads it. */
+status_t gpu_sample_fill_device(gpu_sample_t *s, bool fixed, error_t *err);
+/* A refill that the device makes reaches the host's memory when it is needed there: to be called before what copies from it. */
+status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */
 status_t gpu_sample_output(session_t *session, error_t *err);
 
@@ -208,6 +221,9 @@ status_t gpu_changing_begin(gpu_sample_t *s, bool *possible, error_t *err);
 /* Launch both ways, the first between events 4 and 2, the second up to event 3, and restore the inputs,
  * without waiting. */
 status_t gpu_changing_launch(gpu_sample_t *s, error_t *err);
+/* Capture its graphs anew when they are needed: what they hold has changed. */
+void gpu_changing_forget(gpu_sample_t *s);
+void gpu_changing_free(gpu_sample_t *s);
 /* How much longer a launch took the first way, once all is done; 0 if it did not. */
 status_t gpu_changing_time(gpu_sample_t *s, double *more_ns, error_t *err);
 /* Once that is done, and outputs are random again: launch the third time, restore the inputs, and copy the outputs of the middle to each

@@ -486,17 +486,19 @@ static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uin
 }
 
 /* Without permutations, which are sorted, and constants, which stay. */
-static status_t refill_there(gpu_sample_t *sample, size_t i, cu_pointer_t values, uint64_t seed,
-                             bool *possible, error_t *err) {
+static status_t refill_there(gpu_sample_t *sample, const gpu_fill_t *asked, bool *possible,
+                             error_t *err) {
     described_cuda_t *s = (described_cuda_t *)sample;
-    const described_shape_t *shape = &s->data->shapes[i];
+    const described_shape_t *shape = &s->data->shapes[asked->array];
     const fill_t *fill = &shape->fill;
-    uint64_t n = shape->n, key = fill_key(s->data->seed, seed);
-    uint32_t stream = DESCRIBED_STREAM + (uint32_t)i, element = shape->element, kind = fill->kind;
+    cu_pointer_t values = asked->values, differs = asked->differs;
+    uint64_t n = shape->n, key = fill_key(s->data->seed, asked->seed);
+    uint32_t stream = DESCRIBED_STREAM + (uint32_t)asked->array;
+    uint32_t element = shape->element, kind = fill->kind;
     double low = fill->low, high = fill->high;
-    void *arguments[] = {&values, &n, &key, &stream, &element, &kind, &low, &high};
+    void *arguments[] = {&values, &n, &key, &stream, &element, &kind, &low, &high, &differs};
     *possible = kind == FILL_UNIFORM || kind == FILL_NORMAL || kind == FILL_INTEGERS;
-    if (!*possible || n == 0)
+    if (!*possible || n == 0 || values == 0)
         return STATUS_OK;
     return gpu_kernel_launch(sample->gpu, &s->refill, n, arguments, err);
 }

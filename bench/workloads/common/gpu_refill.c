@@ -1,0 +1,213 @@
+/* What the memory of a sample holds before it: inputs of a seed, outputs at random; and whether inputs are what they were. */
+#include "workloads/common/gpu_sample.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+/* ---- refill ---------------------------------------------------------------------------------- */
+
+/* On the device: array_varies(), or in place. */
+static bool is_refilled(const gpu_sample_t *s, const gpu_array_t *array) {
+    return array_is_input(array) || array_varies(s, array);
+}
+
+/* The end of a refill: arrays by value, and the graphs that hold them. */
+static status_t refill_values(gpu_sample_t *s, uint64_t seed, error_t *err) {
+    const uint64_t seeds[] = {s->fixed_seed, seed};
+    bool any = false;
+    s->fixed_seed = seed;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (s->arrays[i].role == ARRAY_BY_VALUE) {
+            s->refill(s, i, s->arrays[i].from, seeds);
+            any = true;
+        }
+    if (!any || seeds[0] == seed)
+        return STATUS_OK;
+    gpu_changing_forget(s);
+    return s->recapture != NULL ? s->recapture(s, err) : STATUS_OK;
+}
+
+/* The device fills its memory, and the host gets a copy. */
+static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, error_t *err) {
+    const gpu_array_t *array = &s->arrays[i];
+    const gpu_fill_t fill = {.array = i, .values = array->fixed, .seed = seed};
+    bool possible;
+    TRY(s->refill_there(s, &fill, &possible, err));
+    if (!possible)
+        s->refill(s, i, array->from, (const uint64_t[]){s->from_seed, seed});
+    if (!array_on_device(s, array))
+        return STATUS_OK; /* both have the same memory */
+    if (possible)
+        CUDA(copy_out_async(array->from, array->fixed, array->bytes, s->gpu->stream));
+    else
+        CUDA(copy_in_async(array->fixed, array->from, array->bytes, s->gpu->stream));
+    return STATUS_OK;
+}
+
+static uint64_t *host_seed(gpu_sample_t *s) {
+    return s->copy == COPY_PAGEABLE ? s->data_seed : &s->from_seed;
+}
+
+/* Nothing that is in the device's memory alone is then copied from the host between samples. */
+static status_t host_may_follow(gpu_sample_t *s, bool *may, error_t *err) {
+    *may = s->copy != COPY_MAPPED && !gpu_sample_in_place(s);
+    for (size_t i = 0; i < s->n_arrays && *may; i++)
+        if (is_refilled(s, &s->arrays[i]))
+            TRY(s->refill_there(s, &(gpu_fill_t){.array = i}, may, err));
+    return STATUS_OK;
+}
+
+static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
+    bool later;
+    TRY(host_may_follow(s, &later, err));
+    if (s->fixed_seed == seed && (later || *host_seed(s) == seed))
+        return STATUS_OK;
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        const gpu_fill_t fill = {.array = i, .values = s->arrays[i].fixed, .seed = seed};
+        bool possible;
+        if (is_refilled(s, &s->arrays[i]))
+            TRY(later ? s->refill_there(s, &fill, &possible, err) : refill_input(s, i, seed, err));
+    }
+    TRY(gpu_sync(s->gpu, err));
+    if (!later)
+        *host_seed(s) = seed;
+    return refill_values(s, seed, err);
+}
+
+/* Made again rather than copied: a kernel may have written to what is there. */
+status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err) {
+    if (s->refill_there == NULL || *host_seed(s) == s->fixed_seed)
+        return STATUS_OK;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (is_refilled(s, &s->arrays[i]))
+            TRY(refill_input(s, i, s->fixed_seed, err));
+    *host_seed(s) = s->fixed_seed;
+    return gpu_sync(s->gpu, err);
+}
+
+status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
+    gpu_sample_t *s = session->state;
+    if (s->refill_there != NULL)
+        return refill_on_device(s, seed, err);
+    if (s->copy == COPY_PAGEABLE)
+        s->refill_data(s, seed);
+    for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE && s->from_seed != seed; i++)
+        if (is_refilled(s, &s->arrays[i]))
+            s->refill(s, i, s->arrays[i].from, (const uint64_t[]){s->from_seed, seed});
+    s->from_seed = seed;
+    if (s->fixed_seed == seed || (s->copy == COPY_MAPPED && !s->refills_weights))
+        return STATUS_OK;
+    TRY(gpu_sample_copy_inputs(s, true, err));
+    if (s->refills_weights)
+        TRY(gpu_sample_copy_weights(s, true, err));
+    TRY(gpu_sync(s->gpu, err));
+    return refill_values(s, seed, err);
+}
+
+/* ---- fill ------------------------------------------------------------------------------------ */
+
+status_t gpu_sample_fill_device(gpu_sample_t *s, bool fixed, error_t *err) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        const gpu_array_t *array = &s->arrays[i];
+        const bool output = array->role == ARRAY_OUTPUT && s->copy != COPY_MAPPED;
+        const cu_pointer_t at = fixed ? array->fixed : array->current;
+        if (at != 0 && (output || array_is_scratch(array)))
+            TRY(gpu_random_fill(s->gpu, at, array->bytes, array->random, err));
+    }
+    return STATUS_OK;
+}
+
+/* A copy of inputs that a kernel could write to. */
+static void watch_mapped(gpu_sample_t *s) {
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (array->role != ARRAY_INPUT || array_on_device(s, array))
+            continue;
+        if (array->before == NULL)
+            array->before = mem_alloc(array->bytes);
+        memcpy(array->before, array->from, array->bytes);
+    }
+}
+
+status_t gpu_sample_fill(session_t *session, error_t *err) {
+    gpu_sample_t *s = session->state;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        if (s->arrays[i].to != NULL)
+            random_fill(s->arrays[i].to, s->arrays[i].bytes, s->arrays[i].random);
+    watch_mapped(s);
+    TRY(gpu_sample_fill_device(s, true, err));
+    return gpu_sync(s->gpu, err);
+}
+
+/* ---- has a run changed its inputs? ------------------------------------------------------------- */
+
+/* Is it in the memory of an input, on the host, what it is on the device? A kernel can write to mapped
+ * memory: of that a copy was made. */
+static status_t compare_on_host(const gpu_sample_t *s, const gpu_array_t *array, bool *changed,
+                                error_t *err) {
+    if (!array_on_device(s, array)) {
+        *changed = array->before != NULL && memcmp(array->before, array->from, array->bytes) != 0;
+        return STATUS_OK;
+    }
+    AUTO_FREE void *found = mem_alloc(array->bytes);
+    TRY(gpu_copy_out(s->gpu, found, array->fixed, array->bytes, err));
+    *changed = memcmp(found, array->from, array->bytes) != 0;
+    return STATUS_OK;
+}
+
+/* The device makes the values again and compares. */
+static status_t begin_to_compare(gpu_sample_t *s, size_t i, bool *possible, error_t *err) {
+    const size_t bytes = s->n_arrays * sizeof(unsigned);
+    *possible = false;
+    if (s->refill_there == NULL || !array_on_device(s, &s->arrays[i]))
+        return STATUS_OK;
+    if (s->differs == 0)
+        TRY(gpu_alloc(s->gpu, bytes, &s->differs, err));
+    const gpu_fill_t fill = {.array = i,
+                             .values = s->arrays[i].fixed,
+                             .seed = is_refilled(s, &s->arrays[i]) ? s->fixed_seed : 0,
+                             .differs = s->differs + i * sizeof(unsigned)};
+    CUDA(fill_async(fill.differs, 0, sizeof(unsigned), s->gpu->stream));
+    return s->refill_there(s, &fill, possible, err);
+}
+
+static bool is_input(const gpu_sample_t *s, const gpu_array_t *array) {
+    return array->name != NULL && (array->role == ARRAY_WEIGHT || array_varies(s, array));
+}
+
+static status_t find_changed(gpu_sample_t *s, bool *changed, error_t *err) {
+    AUTO_FREE bool *there = mem_zeroed(s->n_arrays + 1, sizeof *there);
+    AUTO_FREE unsigned *differs = mem_zeroed(s->n_arrays + 1, sizeof *differs);
+    bool any = false;
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        if (is_input(s, &s->arrays[i]))
+            TRY(begin_to_compare(s, i, &there[i], err));
+        any |= there[i];
+    }
+    if (any) {
+        TRY(gpu_sync(s->gpu, err));
+        TRY(gpu_copy_out(s->gpu, differs, s->differs, s->n_arrays * sizeof *differs, err));
+    }
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        changed[i] = there[i] && differs[i] != 0;
+        if (is_input(s, &s->arrays[i]) && !there[i])
+            TRY(compare_on_host(s, &s->arrays[i], &changed[i], err));
+    }
+    return STATUS_OK;
+}
+
+status_t gpu_sample_find_changed(session_t *session, error_t *err) {
+    gpu_sample_t *s = session->state;
+    AUTO_FREE bool *changed = mem_zeroed(s->n_arrays + 1, sizeof *changed);
+    if (session->changed != NULL)
+        return STATUS_OK;
+    TRY(find_changed(s, changed, err));
+    for (size_t i = 0; i < s->n_arrays && session->changed == NULL; i++)
+        if (changed[i])
+            session->changed = s->arrays[i].name;
+    return STATUS_OK;
+}
