@@ -11,6 +11,14 @@ LAUNCH = {THREADS, THREADS * WORDS, 0, 0};
 // As element_t and fill_kind_t in bench/workloads/described/. Permutations and constants are left to the host.
 enum refill_element { F32, F16, BF16, F64, I32, I64, U8, BOOL, I8, E4M3, E5M2 };
 enum refill_kind { UNIFORM, NORMAL, INTEGERS };
+constexpr unsigned FIRST_STREAM = 64; // that of input 0
+
+// As in bench/workloads/described/fill.h.
+struct fill_t {
+    unsigned kind;
+    double low, high, times, of_low, of_high;
+    unsigned of_kind, of;
+};
 
 __device__ __forceinline__ double value_of(unsigned word, unsigned kind, double low, double high) {
     if (kind == UNIFORM)
@@ -93,12 +101,19 @@ __device__ __forceinline__ void store(void *to, unsigned long long i, unsigned e
     }
 }
 
-extern "C" __global__ void refill(void *values, unsigned long long n, unsigned long long key, unsigned stream,
-                                  unsigned element, unsigned kind, double low, double high) {
+extern "C" __global__ void refill(void *values, unsigned long long n, unsigned long long key, unsigned input,
+                                  unsigned element, fill_t fill) {
     const unsigned long long block = (unsigned long long)blockIdx.x * THREADS + threadIdx.x;
-    unsigned word[WORDS];
-    philox_block(key, stream, block, word);
-    for (unsigned k = 0; k < WORDS; k++)
-        if (block * WORDS + k < n)
-            store(values, block * WORDS + k, element, value_of(word[k], kind, low, high));
+    unsigned word[WORDS], of_word[WORDS];
+    philox_block(key, FIRST_STREAM + input, block, word);
+    if (fill.times != 0)
+        philox_block(key, FIRST_STREAM + fill.of, block, of_word);
+    for (unsigned k = 0; k < WORDS && block * WORDS + k < n; k++) {
+        double value = value_of(word[k], fill.kind, fill.low, fill.high);
+        if (fill.times != 0) {
+            const double of = value_of(of_word[k], fill.of_kind, fill.of_low, fill.of_high);
+            value = __dadd_rn(value, __dmul_rn(fill.times, element == F32 ? (float)of : of));
+        }
+        store(values, block * WORDS + k, element, value);
+    }
 }

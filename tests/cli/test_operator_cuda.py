@@ -126,8 +126,8 @@ IN_C = """
         (void)kernel;
         refill_on_host(arguments);
     }
-    const kernel_t refill = {.name = "refill", .argument_bytes = {8, 8, 8, 4, 4, 4, 8, 8},
-                             .n_arguments = 8, .run = run_refill};
+    const kernel_t refill = {.name = "refill", .argument_bytes = {8, 8, 8, 4, 4, 56},
+                             .n_arguments = 6, .run = run_refill};
     """
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from host_kernels import kernels_for_host, library_of
-from made_inputs import KINDS, bytes_of, told
+from made_inputs import bytes_of, told
 from project import built
 from test_operator_fill import DRAWN, SEED, array_of, every_dtype
 
 from operator_data import STORED
-from operator_fill import STREAM, fill_key
+from operator_fill import arguments_of, fill_key
+from operator_request import Fill
 
 THREADS, WORDS = 256, 4
 REFILL = 2**63 + 5
@@ -47,16 +48,8 @@ def test_the_kernel_and_the_host_agree_to_the_bit(
     found, lines = b"", []
     for number, n in enumerate(SIZES):
         array = np.full(n + 1, 1, STORED[dtype])
-        values = [
-            ctypes.c_void_p(array.ctypes.data),
-            ctypes.c_ulonglong(n),
-            ctypes.c_ulonglong(fill_key(SEED, REFILL)),
-            ctypes.c_uint(STREAM + number),
-            ctypes.c_uint(list(STORED).index(dtype)),
-            ctypes.c_uint(KINDS.index(fill["kind"])),
-            ctypes.c_double(fill["low"]),
-            ctypes.c_double(fill["high"]),
-        ]
+        key = fill_key(SEED, REFILL)
+        values = arguments_of(array.ctypes.data, n, key, number, dtype, Fill(**fill))
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
         kernel.launch_refill(pointers, -(-n // (THREADS * WORDS)))
         assert array[n] == 1, "nothing is written past the end"

@@ -492,10 +492,10 @@ static status_t refill_there(gpu_sample_t *sample, size_t i, cu_pointer_t values
     const described_shape_t *shape = &s->data->shapes[i];
     const fill_t *fill = &shape->fill;
     uint64_t n = shape->n, key = fill_key(s->data->seed, seed);
-    uint32_t stream = DESCRIBED_STREAM + (uint32_t)i, element = shape->element, kind = fill->kind;
-    double low = fill->low, high = fill->high;
-    void *arguments[] = {&values, &n, &key, &stream, &element, &kind, &low, &high};
-    *possible = kind == FILL_UNIFORM || kind == FILL_NORMAL || kind == FILL_INTEGERS;
+    uint32_t number = (uint32_t)i, element = shape->element;
+    void *arguments[] = {&values, &n, &key, &number, &element, (void *)fill};
+    *possible =
+        fill->kind == FILL_UNIFORM || fill->kind == FILL_NORMAL || fill->kind == FILL_INTEGERS;
     if (!*possible || n == 0)
         return STATUS_OK;
     return gpu_kernel_launch(sample->gpu, &s->refill, n, arguments, err);

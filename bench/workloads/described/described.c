@@ -218,6 +218,17 @@ static const char *const FILLS[] = {
     [FILL_UNIFORM] = "uniform",         [FILL_NORMAL] = "normal",     [FILL_INTEGERS] = "integers",
     [FILL_PERMUTATION] = "permutation", [FILL_CONSTANT] = "constant", [FILL_FUNCTION] = "function"};
 
+static json_t *fill_to_json(const fill_t *fill) {
+    json_t *json = json_pack("{s:s, s:f, s:f}", "kind", FILLS[fill->kind], "low", fill->low, "high",
+                             fill->high);
+    if (fill->times != 0)
+        json_object_update_new(json,
+                               json_pack("{s:f, s:s, s:f, s:f, s:i}", "times", fill->times,
+                                         "of_kind", FILLS[fill->of_kind], "of_low", fill->of_low,
+                                         "of_high", fill->of_high, "of", (int)fill->of));
+    return json;
+}
+
 static json_t *array_to_json(const described_shape_t *shape) {
     const described_array_t *array = shape->array;
     json_t *sizes = json_array();
@@ -235,9 +246,7 @@ static json_t *array_to_json(const described_shape_t *shape) {
     if (array->is_cut)
         json_object_set_new(json, "cut", json_true());
     if (array->is_input)
-        json_object_set_new(json, "fill",
-                            json_pack("{s:s, s:f, s:f}", "kind", FILLS[shape->fill.kind], "low",
-                                      shape->fill.low, "high", shape->fill.high));
+        json_object_set_new(json, "fill", fill_to_json(&shape->fill));
     return json;
 }
 

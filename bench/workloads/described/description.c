@@ -93,6 +93,13 @@ static status_t compute_fill(const described_array_t *array, const described_val
                              described_shape_t *shape, error_t *err) {
     fill_t *fill = &shape->fill;
     *fill = array->fill;
+    if (array->fill_adds != NULL) {
+        described_shape_t added = {.element = shape->element};
+        TRY(compute_fill(array->fill_adds, values, &added, err));
+        fill->of_kind = added.fill.kind;
+        fill->of_low = added.fill.low;
+        fill->of_high = added.fill.high;
+    }
     if (array->fill_low == NULL && array->fill_high == NULL)
         return STATUS_OK;
     const bool real = fill->kind == FILL_CONSTANT ? element_is_float(shape->element)
@@ -257,6 +264,9 @@ status_t description_arrays(const description_t *description, const case_t *spec
                              array->name, length, DESCRIBED_ARRAYS - *n, DESCRIBED_ARRAYS);
         for (size_t k = 0; k < (size_t)length; k++)
             TRY(shape_of(description, array, k, spec, &shapes[(*n)++], err));
+        for (uint32_t k = 0; k < *n; k++)
+            if (shapes[k].array == array->fill_adds)
+                shapes[*n - 1].fill.of = k;
         bounds_t bounds;
         TRY(description_bounds_of(description, i, spec, &bounds, err));
     }

@@ -56,8 +56,9 @@ typedef struct described_array {
     expression_t *every; /* … divisible by this; NULL: for each */
     fill_t fill;         /* of an input, but for these, over params; NULL: a number */
     expression_t *fill_low, *fill_high;
-    bounds_t bounds[DESCRIBED_DTYPES];      /* of an output, by the case's dtype, but for … */
-    expression_t *rel_l2[DESCRIBED_DTYPES]; /* … these, over params; NULL: a number */
+    const struct described_array *fill_adds; /* an input before it, `fill.times` over; or NULL */
+    bounds_t bounds[DESCRIBED_DTYPES];       /* of an output, by the case's dtype, but for … */
+    expression_t *rel_l2[DESCRIBED_DTYPES];  /* … these, over params; NULL: a number */
 } described_array_t;
 
 typedef struct described_scalar {
