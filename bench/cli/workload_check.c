@@ -111,12 +111,13 @@ static char *range_text(const fill_t *fill) {
     return mem_format("constant %g", fill->low);
 }
 
-static char *fill_text(const described_shape_t *shape) {
+static char *fill_text(const description_t *d, const described_shape_t *shape) {
     char *range = shape->array->is_input ? range_text(&shape->fill) : mem_text("–");
-    const described_array_t *added = shape->array->fill_adds;
-    if (added == NULL)
+    const size_t added = shape->array->fill_adds;
+    if (added == 0)
         return range;
-    char *text = mem_format("%s + %g %s", range, shape->fill.times, added->name);
+    char *text =
+        mem_format("%s + %g %s", range, shape->fill.times, d->arrays[added - 1].name);
     free(range);
     return text;
 }
@@ -160,7 +161,7 @@ static void print_arrays(const description_t *d, const case_t *defaults) {
         const char letter[] = {array->letter, '\0'};
         table_add(&table, array->letter != '\0' ? letter : element_name(array->element));
         table_take(&table, shape_text(array, &shapes[i]));
-        table_take(&table, fill_text(&shapes[i]));
+        table_take(&table, fill_text(d, &shapes[i]));
         table_take(&table, bounds_text(d, array));
     }
     table_print(&table, "", stdout);

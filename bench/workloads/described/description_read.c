@@ -124,11 +124,11 @@ static status_t read_added(const node_t *node, const description_t *description,
     }
     for (size_t i = 0; i < description->n_arrays; i++) {
         const described_array_t *other = &description->arrays[i];
-        if (strcmp(other->name, name) == 0 && has_range(other) && other->fill_adds == NULL &&
-            is_alike(other, array))
-            array->fill_adds = other;
+        if (strcmp(other->name, name) == 0 && has_range(other) && other->fill_adds == 0 &&
+            other != array && is_alike(other, array))
+            array->fill_adds = i + 1;
     }
-    return array->fill_adds != NULL && wide
+    return array->fill_adds > 0 && wide
                ? STATUS_OK
                : node_expected(&of, err,
                                "an input before it of the same shape and type, f32 or f64, both "
