@@ -116,8 +116,7 @@ static char *fill_text(const description_t *d, const described_shape_t *shape) {
     const size_t added = shape->array->fill_adds;
     if (added == 0)
         return range;
-    char *text =
-        mem_format("%s + %g %s", range, shape->fill.times, d->arrays[added - 1].name);
+    char *text = mem_format("%s + %g %s", range, shape->fill.times, d->arrays[added - 1].name);
     free(range);
     return text;
 }

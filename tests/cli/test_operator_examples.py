@@ -25,7 +25,8 @@ pytestmark = pytest.mark.usefixtures("warm_workers")
 
 pytest.importorskip("torch")
 
-FOLDERS = [*(FIXTURES / "examples").iterdir(), ROOT / "kernels" / "mlp_infer"]
+OF_PROJECT = [ROOT / "kernels" / name for name in ("linreg_train", "mlp_infer")]
+FOLDERS = [*(FIXTURES / "examples").iterdir(), *OF_PROJECT]
 EXAMPLES = {path.name: path for path in sorted(FOLDERS, key=lambda path: path.name)}
 SHORT = ("layer_norm_backward", "top_k")
 SIZES: dict[str, dict[str, list[Any]]] = {
@@ -35,7 +36,7 @@ SIZES: dict[str, dict[str, list[Any]]] = {
     "layer_norm_backward": {"rows": [65]},
     "mlp_infer": {"batch": [17], "layers": [[4, 5, 1], [3, 4, 2, 6]], "dtype": ["f32", "f16"]},
     "top_k": {"cols": [101]},
-    "linreg": {"points": [4, 1001, 100001], "epochs": [23]},
+    "linreg_train": {"points": [4, 1001, 100001], "epochs": [23]},
     "two_layers": {"batch": [17]},
 }
 CONTENDERS: list[dict[str, Any]] = [
@@ -43,13 +44,13 @@ CONTENDERS: list[dict[str, Any]] = [
     {"engine": "jax", "device": ["cpu"], "variants": ["jit", "aot"]},
 ]
 IN_C = {
-    "linreg": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
+    "linreg_train": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
     "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
 }
 # Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
 MORE_RUNS = {
     "mlp_infer": [["--set", "layers=4-5-1", "--set", "batch=2049"]],
-    "linreg": [
+    "linreg_train": [
         [],
         *(
             ["--variant", rung, "--set", f"points={points}", "--set", "epochs=13"]
@@ -82,7 +83,7 @@ def smaller(folder: Path, copy: Path) -> Path:
 def test_the_rung_is_right(name: str, tmp_path: Path) -> None:
     folder = EXAMPLES[name]
     runs = MORE_RUNS.get(name, [[]])
-    if name == "linreg":
+    if name == "linreg_train":
         folder = smaller(folder, tmp_path / name)
     printed = [bench("workload", "check", folder, "--emulate", *more).stdout for more in runs]
     for rung in folder.glob("*.cu"):

@@ -27,10 +27,8 @@ check f16 mlp_infer --engine cuda --set dtype=f16 --set batch=1,2,3,1000,65537 -
 check layers mlp_infer --variant 02_thread_per_sample --set layers=8-16-4 --set batch=1,1000
 check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --set dtype=f32,f16
 
-# One epoch adds the probe of single operations; more epochs than a graph holds force replays. Rung 06 is one block, a
-# cluster or the grid, depending on the number of points.
+# Rung 06 is one block, a cluster or the grid, depending on the number of points.
 check training linreg_train --engine cuda --set points=1,17,4999,123457,300001 --set epochs=1,2,25
-check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
 # Widths that most rungs support, and widths that few do: the other rungs skip those. One step adds the separate stages;
 # 60 are more than one graph holds.
 check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=1,2,60

@@ -89,8 +89,9 @@ static status_t number_of(const expression_t *expression, const described_values
     return STATUS_OK;
 }
 
-static status_t compute_fill(const description_t *description, const described_array_t *array, const described_values_t *values,
-                             described_shape_t *shape, error_t *err) {
+static status_t compute_fill(const description_t *description, const described_array_t *array,
+                             const described_values_t *values, described_shape_t *shape,
+                             error_t *err) {
     fill_t *fill = &shape->fill;
     *fill = array->fill;
     if (array->fill_adds > 0) {
