@@ -43,6 +43,11 @@ CONTENDERS: list[dict[str, Any]] = [
     {"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "inference"]},
     {"engine": "jax", "device": ["cpu"], "variants": ["jit", "aot"]},
 ]
+OF_A_TRAINING = [
+    CONTENDERS[0],
+    {"engine": "jax", "device": ["cpu"], "variants": ["jit", "scan"]},
+]
+TRAININGS = ("linreg_train", "two_layers")
 IN_C = {
     "linreg_train": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
     "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
@@ -71,6 +76,7 @@ def smaller(folder: Path, copy: Path) -> Path:
     shutil.copytree(folder, copy)
     path = copy / "workload.json"
     described = json.loads(path.read_text("utf-8"))
+    described["name"] = "smaller"
     for name, size in {"points": 5000, "epochs": 20}.items():
         described["params"][name]["default"] = size
     path.write_text(json.dumps(described), "utf-8")
@@ -109,7 +115,8 @@ def test_every_contender_is_right(names: list[str], tmp_path: Path) -> None:
     for name in names:
         root = make_project(EXAMPLES[name], tmp_path / "project")
         keys = {"measure": {**QUICK_MEASURE, "min_rounds": 2}, "axes": SIZES[name]}
-        contenders = CONTENDERS + IN_C.get(name, [])
+        contenders = OF_A_TRAINING if name in TRAININGS else CONTENDERS
+        contenders = contenders + IN_C.get(name, [])
         sweeps.append(write_sweep(tmp_path / f"{name}.json", name, contenders, **keys))
     bench("run", *sweeps, "--out", tmp_path / "run", root=root, expect=None)
     cases = read_cases(tmp_path / "run").values()
