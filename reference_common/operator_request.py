@@ -23,6 +23,12 @@ class Fill:
     kind: str
     low: float = 0
     high: float = 0
+    times: float = 0
+    """So many times input number `of` is added, which is filled so:"""
+    of_low: float = 0
+    of_high: float = 0
+    of_kind: str = "uniform"
+    of: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,15 @@ class Operator:
         return f"{Path(self.folder).name}/{stem}.py"
 
 
-_FILL = Shape(Fill, {"kind": one_of(*FILLS)}, {"low": number, "high": number})
+_FILL = Shape(
+    Fill,
+    {"kind": one_of(*FILLS)},
+    {
+        **dict.fromkeys(("low", "high", "times", "of_low", "of_high"), number),
+        "of_kind": one_of(*FILLS[:3]),
+        "of": integer(0, MOST_ARRAYS - 1),
+    },
+)
 _ARRAY: Mapping[str, Any] = {
     "name": text,
     "shape": each(integer(0, (1 << 63) - 1)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,17 +16,43 @@ from torch import Tensor
 from operator_data import STORED
 from operator_request import DTYPES, Fill
 
-# That of an operator's first input (`bench/workloads/described/fill.h`).
-STREAM = 64
 _MASK = 0xFFFFFFFFFFFFFFFF
 # LAUNCH of refill.cu.
 THREADS, ELEMENTS = 256, 1024
 KINDS = ("uniform", "normal", "integers")
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_Arguments = (
-    ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
-    ctypes.c_uint32, ctypes.c_double, ctypes.c_double, ctypes.c_uint64,
-)  # fmt: skip
+
+
+class FillArgument(ctypes.Structure):
+    """`fill_t` of `bench/workloads/described/fill.h`."""
+
+    _fields_ = [
+        ("kind", ctypes.c_uint32),
+        *((name, ctypes.c_double) for name in ("low", "high", "times", "of_low", "of_high")),
+        ("of_kind", ctypes.c_uint32),
+        ("of", ctypes.c_uint32),
+    ]
+
+
+def arguments_of(
+    at: int, n: int, key: int, number: int, dtype: str, fill: Fill, differs: int = 0
+) -> list[Any]:
+    """Return those of the program for `n` elements of input `number`.
+
+    `differs`: the address of a word to set if what is there differs; 0: fill.
+    """
+    kind, of_kind = KINDS.index(fill.kind), KINDS.index(fill.of_kind)
+    return [
+        ctypes.c_uint64(at),
+        ctypes.c_uint64(n),
+        ctypes.c_uint64(key),
+        ctypes.c_uint32(number),
+        ctypes.c_uint32(DTYPES.index(dtype)),
+        FillArgument(
+            kind, fill.low, fill.high, fill.times, fill.of_low, fill.of_high, of_kind, fill.of
+        ),
+        ctypes.c_uint64(differs),
+    ]
 
 
 def fill_key(seed: int, refill: int) -> int:
@@ -50,11 +77,7 @@ class Filler:
         """Return input number `number` under a key, as bits in a new tensor on the GPU."""
         values = torch.empty(shape, dtype=_BITS[STORED[dtype].itemsize], device="cuda")
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        told = (
-            values.data_ptr(), values.numel(), key, STREAM + number, DTYPES.index(dtype),
-            KINDS.index(fill.kind), fill.low, fill.high, 0,
-        )  # fmt: skip
-        arguments = [of(value) for of, value in zip(_Arguments, told, strict=True)]
+        arguments = arguments_of(values.data_ptr(), values.numel(), key, number, dtype, fill)
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         if blocks := -(-values.numel() // ELEMENTS):
             grid, block = (blocks, 1, 1), (THREADS, 1, 1)

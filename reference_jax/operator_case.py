@@ -331,7 +331,8 @@ class Overlap(forward.Overlap, Aot):
         return x["changed"], x["kept"]
 
 
-MODES: dict[str, type[Jit]] = {"jit": Jit, "aot": Aot, "overlap": Overlap}
+# `scan` is the name of `aot` in trainings.
+MODES: dict[str, type[Jit]] = {"jit": Jit, "aot": Aot, "scan": Aot, "overlap": Overlap}
 
 
 class JaxOperator:

@@ -9,18 +9,13 @@ from jax.experimental.compilation_cache import compilation_cache
 import protocol
 from device import DEVICES, out_of_memory_reason
 from engine_session import EngineSession
-from linreg_train import LinregTrain
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from operator_case import JaxOperator
 from operator_request import Operator
 
 # No `allocate`: a JAX program does not allocate; XLA plans its buffers when it compiles.
-WORKLOADS = {
-    "linreg_train": LinregTrain(),
-    "mnist_train": MnistTrain(),
-    "mlp_train": MlpTrain(),
-}
+WORKLOADS = {"mnist_train": MnistTrain(), "mlp_train": MlpTrain()}
 
 
 class Session(EngineSession):
@@ -45,10 +40,9 @@ class Session(EngineSession):
         """Return the modes on a GPU with matrix products: XLA chooses kernels for them by timing."""
         if self._device.kind == "cpu":
             return {}
-        with_products = (name for name in WORKLOADS if name != "linreg_train")
         # All operators go by one name: theirs are not known before `open`.
         return {
-            **{name: list(WORKLOADS[name].modes) for name in with_products},
+            **{name: list(workload.modes) for name, workload in WORKLOADS.items()},
             "operator": list(JaxOperator.modes),
         }
 

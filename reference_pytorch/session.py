@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import protocol
 from allocate import Allocate
-from linreg_train import LinregTrain
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from operator_request import Operator
@@ -14,7 +13,6 @@ from torch_session import CompilingSession
 from workload import Skip
 
 WORKLOADS = {
-    "linreg_train": LinregTrain(),
     "mnist_train": MnistTrain(),
     "mlp_train": MlpTrain(),
     "allocate": Allocate(),

@@ -18,11 +18,11 @@ import pytest
 LONG = "long"
 # The files that take longest come first: at the end, no process waits for one of them.
 SLOWEST = (
-    *("pytorch_linreg_train", "jax_worker", "jax_runs", "mlp_cuda", "against", "operator_kernels"),
+    *("jax_worker", "jax_runs", "mlp_cuda", "against", "operator_kernels"),
     *("operator_cuda", "refill", "mnist_train", "cheats", "pytorch_mnist_train"),
     *("mnist_kernels", "mlp_train", "mnist_cuda", "report", "probes", "hostile_results", "faults"),
     *("lock_clocks", "shard", "resume", "pytorch_refill", "pytorch_mlp_train", "devices"),
-    *("operator_emulate", "linreg_train", "compare", "pytorch_operator", "pytorch_operator_bad"),
+    *("operator_emulate", "compare", "pytorch_operator", "pytorch_operator_bad"),
 )
 DESELECTED = pytest.StashKey[dict[str, int]]()
 # For make check-slurm, as they take minutes and start daemons.

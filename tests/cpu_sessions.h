@@ -11,7 +11,6 @@
 #include "worker/requests.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/workload.h"
-#include "workloads/linreg_train/data.h"
 #include "workloads/mlp_train/data.h"
 
 enum { SEED = 42, REFILLED = 5 };
@@ -24,17 +23,8 @@ typedef struct inputs {
     void (*release)(const void *data);
 } inputs_t;
 
-static inline void release_linreg(const void *data) {
-    linreg_data_release(data);
-}
-
 static inline void release_mnist(const void *data) {
     mnist_data_release(data);
-}
-
-static inline inputs_t linreg_inputs(const case_t *spec) {
-    const linreg_data_t *data = linreg_data_take(spec, SEED);
-    return (inputs_t){{data->x_train}, {data->n_train}, 1, data, release_linreg};
 }
 
 static inline inputs_t mnist_inputs(const case_t *spec) {
@@ -54,7 +44,6 @@ static inline inputs_t mnist_inputs(const case_t *spec) {
     return inputs;
 }
 
-/* The regression has enough elements for more than one period of the signs. */
 static const struct subject {
     const char *workload, *variant, *dtype;
     struct {
@@ -66,30 +55,6 @@ static const struct subject {
     const session_ops_t *ops;
     inputs_t (*inputs)(const case_t *spec);
 } SUBJECTS[] = {
-    {"linreg_train",
-     "ref",
-     "f32",
-     {{"points", 100003}, {"epochs", 3}},
-     0.001,
-     "params",
-     &linreg_train_cpu,
-     linreg_inputs},
-    {"linreg_train",
-     "omp",
-     "f32",
-     {{"points", 100003}, {"epochs", 3}},
-     0.001,
-     "losses",
-     &linreg_train_cpu,
-     linreg_inputs},
-    {"linreg_train",
-     "omp",
-     "f32",
-     {{"points", 100003}, {"epochs", 3}},
-     0.001,
-     "test_loss",
-     &linreg_train_cpu,
-     linreg_inputs},
     {"mnist_train",
      "ref",
      "f16",

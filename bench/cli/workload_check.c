@@ -93,9 +93,7 @@ static char *shape_text(const described_array_t *array, const described_shape_t 
     return text_list_join(&sizes, " × ");
 }
 
-static char *fill_text(const fill_t *fill, bool is_input) {
-    if (!is_input)
-        return mem_text("–");
+static char *range_text(const fill_t *fill) {
     switch (fill->kind) {
     case FILL_UNIFORM:
         return mem_format("uniform %g…%g", fill->low, fill->high);
@@ -111,6 +109,16 @@ static char *fill_text(const fill_t *fill, bool is_input) {
         break;
     }
     return mem_format("constant %g", fill->low);
+}
+
+static char *fill_text(const description_t *d, const described_shape_t *shape) {
+    char *range = shape->array->is_input ? range_text(&shape->fill) : mem_text("–");
+    const size_t added = shape->array->fill_adds;
+    if (added == 0)
+        return range;
+    char *text = mem_format("%s + %g %s", range, shape->fill.times, d->arrays[added - 1].name);
+    free(range);
+    return text;
 }
 
 static char *bounds_text(const description_t *d, const described_array_t *array) {
@@ -152,7 +160,7 @@ static void print_arrays(const description_t *d, const case_t *defaults) {
         const char letter[] = {array->letter, '\0'};
         table_add(&table, array->letter != '\0' ? letter : element_name(array->element));
         table_take(&table, shape_text(array, &shapes[i]));
-        table_take(&table, fill_text(&shapes[i].fill, array->is_input));
+        table_take(&table, fill_text(d, &shapes[i]));
         table_take(&table, bounds_text(d, array));
     }
     table_print(&table, "", stdout);

@@ -15,16 +15,9 @@ typedef struct launch {
     uint32_t dynamic_shared;
 } launch_t;
 
-enum stage_when {
-    STAGE_ONCE = 0,
-    STAGE_TRAINING = 1,
-    STAGE_EPOCH = 2,
-    STAGE_LOSS = 3,
-    STAGE_AFTER = 4,
-    STAGE_LIBRARY = 5
-};
+enum stage_when { STAGE_TRAINING = 1, STAGE_EPOCH = 2, STAGE_AFTER = 4, STAGE_LIBRARY = 5 };
 
-enum stage_flags { STAGE_COOPERATIVE = 1, STAGE_OVERLAPPED = 2, STAGE_SPLIT = 4 };
+enum stage_flags { STAGE_COOPERATIVE = 1, STAGE_OVERLAPPED = 2 };
 
 typedef struct stage {
     char entry[24];

@@ -416,13 +416,15 @@ static least_t least_on_cpu(const workload_cost_t *cost, const device_rates_t *r
 
 /* The shortest time of the whole computation that the case claims: by the phase that limit_set() has chosen,
  * and of a training, which may have none by the device's clock, by the host's. NaN: none. */
-static double claimed_ns(const case_result_t *result) {
-    static const char *const BY_HOST[] = {"train", "host_to_host", "total"};
+static double claimed_ns(const case_result_t *result, const workload_cost_t *cost) {
+    const bool trains = cost->further_passes > 0 || result_phase(result, "train") != NULL;
     const char *phase = result->limit.phase;
+    const phase_t *computation = result_compute_phase(result);
     double ns = phase != NULL ? result_median(result, phase) : NAN;
-    for (size_t i = 0; i < sizeof BY_HOST / sizeof *BY_HOST; i++)
-        if (result_phase(result, "train") != NULL)
-            ns = fmin(ns, result_median(result, BY_HOST[i]));
+    if (trains && computation != NULL)
+        ns = fmin(ns, computation->summary.median);
+    if (trains)
+        ns = fmin(ns, fmin(result_median(result, "host_to_host"), result_median(result, "total")));
     return ns;
 }
 
@@ -433,7 +435,7 @@ static void flag_limit(case_result_t *result, const device_rates_t *rates) {
     const workload_cost_t cost = workload->cost(&result->spec);
     const bool on_gpu = strcmp(result->spec.device, "cuda") == 0;
     const least_t least = on_gpu ? least_on_gpu(result, &cost, rates) : least_on_cpu(&cost, rates);
-    const double frac = least.ns / claimed_ns(result);
+    const double frac = least.ns / claimed_ns(result, &cost);
     if (frac > SLACK)
         flag_list_add(&result->flags, FLAG_OVER_LIMIT, least.bound, frac, NAN);
 }

@@ -29,10 +29,8 @@ struct launch_t {
 // A rung with several kernels, or with one that is not launched once per sample, defines a table `stages` in execution
 // order instead, and a `plan` for all of them.
 enum stage_when {
-    STAGE_ONCE = 0,      // when the case is opened: makes the data
     STAGE_TRAINING = 1,  // once per training, before its epochs, or running all of them
     STAGE_EPOCH = 2,     // in each epoch
-    STAGE_LOSS = 3,      // in epochs whose loss is recorded
     STAGE_AFTER = 4,     // once, after the training, not timed: evaluation
     STAGE_LIBRARY = 5,   // called by the host between a library's calls
 };
@@ -40,7 +38,6 @@ enum stage_when {
 enum stage_flags {
     STAGE_COOPERATIVE = 1,  // all blocks are resident, so they may wait for each other
     STAGE_OVERLAPPED = 2,   // may start before the previous kernel ends, and waits for it itself (sm_90)
-    STAGE_SPLIT = 4,        // one launch per stream of the plan, each for its part of the items
 };
 
 struct stage_t {
@@ -58,9 +55,9 @@ struct stage_t {
 };
 
 struct plan_t {
-    unsigned streams;          // for STAGE_SPLIT stages; 1: the main stream
+    unsigned streams;          // 1
     unsigned graph;            // the epochs are captured once and replayed
-    unsigned algorithmic;      // a different algorithm: not compared with the rest of the ladder
+    unsigned algorithmic;      // 0
     unsigned scratch_per_item; // bytes of device memory
     unsigned library;          // the host calls cuBLASLt between the stages
 };

@@ -11,6 +11,14 @@ LAUNCH = {THREADS, THREADS * WORDS, 0, 0};
 // As element_t and fill_kind_t in bench/workloads/described/. Permutations and constants are left to the host.
 enum refill_element { F32, F16, BF16, F64, I32, I64, U8, BOOL, I8, E4M3, E5M2 };
 enum refill_kind { UNIFORM, NORMAL, INTEGERS };
+constexpr unsigned FIRST_STREAM = 64; // that of input 0
+
+// As in bench/workloads/described/fill.h.
+struct fill_t {
+    unsigned kind;
+    double low, high, times, of_low, of_high;
+    unsigned of_kind, of;
+};
 
 __device__ __forceinline__ double value_of(unsigned word, unsigned kind, double low, double high) {
     if (kind == UNIFORM)
@@ -93,33 +101,46 @@ __device__ __forceinline__ void store(void *to, unsigned long long i, unsigned e
     }
 }
 
-__device__ __forceinline__ unsigned bytes_of(unsigned element) {
-    return element == F64 || element == I64   ? 8
-           : element == F32 || element == I32  ? 4
-           : element == F16 || element == BF16 ? 2
-                                               : 1;
+__device__ __forceinline__ unsigned long long bits_at(const void *values, unsigned long long i, unsigned element) {
+    switch (element) {
+    case F64:
+    case I64:
+        return ((const unsigned long long *)values)[i];
+    case F32:
+    case I32:
+        return ((const unsigned *)values)[i];
+    case F16:
+    case BF16:
+        return ((const unsigned short *)values)[i];
+    default:
+        return ((const unsigned char *)values)[i];
+    }
 }
 
 __device__ __forceinline__ bool has(const void *values, unsigned long long i, unsigned element, double value) {
-    unsigned long long right = 0, found = 0;
-    const unsigned bytes = bytes_of(element);
+    unsigned long long right = 0;
     store(&right, 0, element, value);
-    memcpy(&found, (const char *)values + i * bytes, bytes);
-    return found == right;
+    return bits_at(values, i, element) == bits_at(&right, 0, element);
 }
 
 // `differs` NULL: write; else set it to 1 where a bit is another.
-extern "C" __global__ void refill(void *values, unsigned long long n, unsigned long long key, unsigned stream,
-                                  unsigned element, unsigned kind, double low, double high, unsigned *differs) {
+extern "C" __global__ void refill(void *values, unsigned long long n, unsigned long long key, unsigned input,
+                                  unsigned element, fill_t fill, unsigned *differs) {
     const unsigned long long block = (unsigned long long)blockIdx.x * THREADS + threadIdx.x;
-    unsigned word[WORDS];
-    philox_block(key, stream, block, word);
-    for (unsigned k = 0; k < WORDS; k++) {
+    unsigned word[WORDS], of_word[WORDS];
+    philox_block(key, FIRST_STREAM + input, block, word);
+    if (fill.times != 0)
+        philox_block(key, FIRST_STREAM + fill.of, block, of_word);
+    for (unsigned k = 0; k < WORDS && block * WORDS + k < n; k++) {
         const unsigned long long i = block * WORDS + k;
-        const double value = value_of(word[k], kind, low, high);
-        if (i < n && differs == nullptr)
+        double value = value_of(word[k], fill.kind, fill.low, fill.high);
+        if (fill.times != 0) {
+            const double of = value_of(of_word[k], fill.of_kind, fill.of_low, fill.of_high);
+            value = __dadd_rn(value, __dmul_rn(fill.times, element == F32 ? (float)of : of));
+        }
+        if (differs == nullptr)
             store(values, i, element, value);
-        else if (i < n && !has(values, i, element, value))
+        else if (!has(values, i, element, value))
             *differs = 1;
     }
 }

@@ -9,16 +9,20 @@
 //         the order of atomics changes only the last bits of the doubles.
 #include "linreg_train.cuh"
 
+WORKSPACE = "16 + 4 * " TRAINING_POINTS;
+
 constexpr unsigned THREADS = 256, POINTS_PER_BLOCK = THREADS * 32;
-PLAN = {1, 0, 0, sizeof(float)};
-STAGES = {
-    DATA_STAGE,
-    {"forward", STAGE_EPOCH, 0, THREADS, POINTS_PER_BLOCK, 0, 0, 0},
-    {"loss", STAGE_LOSS, 0, THREADS, POINTS_PER_BLOCK, 0, 0, 0},
-    {"gradient", STAGE_EPOCH, 0, THREADS, POINTS_PER_BLOCK, 0, 0, 0},
-    {"update", STAGE_EPOCH, 0, 1, 0, 0, 0, 0},
-    EVALUATE_STAGE,
+#define BLOCKS {{"ceil_div(" TRAINING_POINTS ", ", POINTS_PER_BLOCK, ")"}}
+LAUNCHES = {
+    {"forward", BLOCKS, {THREADS}},
+    every("10", {"loss", BLOCKS, {THREADS}}),
+    {"backward", BLOCKS, {THREADS}},
+    {"update"},
 };
+
+__device__ __forceinline__ float *predictions(const linreg_t &p) {
+    return (float *)p.state->slot;
+}
 
 __device__ __forceinline__ unsigned first_point() {
     return blockIdx.x * POINTS_PER_BLOCK + threadIdx.x;
@@ -28,34 +32,35 @@ __device__ __forceinline__ unsigned end_of_block(unsigned n) {
     return min(n, (blockIdx.x + 1) * POINTS_PER_BLOCK);
 }
 
-LINREG_KERNEL(forward, THREADS) {
-    const float w = (float)p.state->w, b = (float)p.state->b;
+BOUNDED_KERNEL(forward, THREADS) {
+    const linreg_t p = LINREG;
+    const float w_now = (float)w_of(p), b_now = (float)b_of(p);
     for (unsigned i = first_point(); i < end_of_block(p.n); i += THREADS)
-        p.prediction[i] = fmaf(w, p.x[i], b);
+        predictions(p)[i] = fmaf(w_now, p.x[i], b_now);
 }
 
-LINREG_KERNEL(loss, THREADS) {
+BOUNDED_KERNEL(loss, THREADS) {
+    const linreg_t p = LINREG;
     float ee = 0;
     for (unsigned i = first_point(); i < end_of_block(p.n); i += THREADS) {
-        const float e = p.prediction[i] - p.y[i];
+        const float e = predictions(p)[i] - p.y[i];
         ee = fmaf(e, e, ee);
     }
-    atomicAdd(&p.state->ee, (double)ee);
+    atomicAdd(&epoch_sums[2], (double)ee);
 }
 
-LINREG_KERNEL(gradient, THREADS) {
+BOUNDED_KERNEL(backward, THREADS) {
+    const linreg_t p = LINREG;
     float e_sum = 0, ex_sum = 0;
     for (unsigned i = first_point(); i < end_of_block(p.n); i += THREADS) {
-        const float e = p.prediction[i] - p.y[i];
+        const float e = predictions(p)[i] - p.y[i];
         e_sum += e;
         ex_sum = fmaf(e, p.x[i], ex_sum);
     }
-    atomicAdd(&p.state->e, (double)e_sum);
-    atomicAdd(&p.state->ex, (double)ex_sum);
+    atomicAdd(&epoch_sums[0], (double)e_sum);
+    atomicAdd(&epoch_sums[1], (double)ex_sum);
 }
 
-LINREG_KERNEL(update, 1) {
-    linreg_state &s = *p.state;
-    end_epoch(p, s.e, s.ex, s.ee);
-    s.e = s.ex = s.ee = 0;
+BOUNDED_KERNEL(update, 1) {
+    end_epoch_of_atomics(LINREG);
 }

@@ -8,31 +8,32 @@
 //         adds 32 errors in float32, everything else is double.
 #include "linreg_train.cuh"
 
-#ifndef PARTS
-#define PARTS 1  // rung 03: 4
-#endif
+WORKSPACE = "16";
 
 constexpr unsigned THREADS = 256, POINTS_PER_BLOCK = THREADS * 32;
-PLAN = {PARTS, 0, 0, 0};
-STAGES = {
-    DATA_STAGE,
-    {"fused", STAGE_EPOCH, STAGE_SPLIT, THREADS, POINTS_PER_BLOCK, 0, 0, 0},
-    {"update", STAGE_EPOCH, 0, 1, 0, 0, 0, 0},
-    EVALUATE_STAGE,
+#ifndef PARTS // rung 03: 4
+#define PARTS 1
+#define PART 0
+#define FUSED BOUNDED_KERNEL(fused, THREADS)
+LAUNCHES = {
+    {"fused", {{"ceil_div(" TRAINING_POINTS ", ", POINTS_PER_BLOCK, ")"}}, {THREADS}},
+    {"update"},
 };
+#endif
 
 // Points first, first + THREADS, … below n.
 __device__ __forceinline__ void add_range(error_sums<float> &sums, const linreg_t &p, unsigned first, unsigned n) {
-    const float w = (float)p.state->w, b = (float)p.state->b, *x = p.x, *y = p.y;
+    const float w = (float)w_of(p), b = (float)b_of(p), *x = p.x, *y = p.y;
 #pragma unroll 4
     for (unsigned i = first; i < n; i += THREADS)
         add_point(sums, w, b, x[i], y[i]);
 }
 
-LINREG_KERNEL(fused, THREADS) {
+FUSED {
     __shared__ double e[THREADS], ex[THREADS], ee[THREADS];
+    const linreg_t p = LINREG;
     const unsigned t = threadIdx.x, share = (p.n + PARTS - 1) / PARTS;
-    const unsigned end = min(p.n, (part + 1) * share), base = part * share + blockIdx.x * POINTS_PER_BLOCK;
+    const unsigned end = min(p.n, (PART + 1) * share), base = PART * share + blockIdx.x * POINTS_PER_BLOCK;
     error_sums<float> sums = {0, 0, 0};
     add_range(sums, p, base + t, min(end, base + POINTS_PER_BLOCK));
     e[t] = sums.e;
@@ -48,14 +49,12 @@ LINREG_KERNEL(fused, THREADS) {
         __syncthreads();
     }
     if (t == 0) {
-        atomicAdd(&p.state->e, e[0]);
-        atomicAdd(&p.state->ex, ex[0]);
-        atomicAdd(&p.state->ee, ee[0]);
+        atomicAdd(&epoch_sums[0], e[0]);
+        atomicAdd(&epoch_sums[1], ex[0]);
+        atomicAdd(&epoch_sums[2], ee[0]);
     }
 }
 
-LINREG_KERNEL(update, 1) {
-    linreg_state &s = *p.state;
-    end_epoch(p, s.e, s.ex, s.ee);
-    s.e = s.ex = s.ee = 0;
+BOUNDED_KERNEL(update, 1) {
+    end_epoch_of_atomics(LINREG);
 }

@@ -10,19 +10,25 @@
 //         of either sign; everything else is double, in a fixed order.
 #include "linreg_train.cuh"
 
-#ifndef IN_GRAPH  // rung 05: 1
-#define IN_GRAPH 0
-#endif
-// Start during the previous epoch's kernel (rung 05).
-#define OVERLAPPED (IN_GRAPH && __CUDA_ARCH__ >= 900)
+#include "common/ptx.cuh"
 
-constexpr unsigned THREADS = 512, IN_FLIGHT = 4;
-PLAN = {1, IN_GRAPH, 0, 0};
-STAGES = {
-    DATA_STAGE,
-    {"epoch", STAGE_EPOCH, OVERLAPPED ? STAGE_OVERLAPPED : 0, THREADS, THREADS * 4, OVERLAPPED ? 1 : 2, 512, 0},
-    EVALUATE_STAGE,
-};
+WORKSPACE = "16 + 8 * 1536";
+
+// In a graph a kernel starts during the previous epoch's (rung 05).
+#if defined(IN_GRAPH) && __CUDA_ARCH__ >= 900
+#define OVERLAPPED 1
+#else
+#define OVERLAPPED 0
+#endif
+
+constexpr unsigned THREADS = 512, IN_FLIGHT = 4, BLOCKS_PER_SM = OVERLAPPED ? 1 : 2;
+LAUNCHES = {{"epoch",
+             {{"min(512, ", BLOCKS_PER_SM, " * sm_count, ceil_div(points - points / 5, ", THREADS * 4, "))"}},
+             {THREADS},
+             {},
+             {},
+             0,
+             OVERLAPPED}};
 
 struct quads {
     float4 x[IN_FLIGHT], y[IN_FLIGHT];
@@ -44,10 +50,9 @@ __device__ __forceinline__ error_sums<float> my_sums(const linreg_t &p) {
     quads q;
     load(q, p, self, step, n);
 #if OVERLAPPED
-    // Nothing above depends on w and b; the previous epoch has ended after this.
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    wait_for_previous_kernel(); // nothing above depends on w and b
 #endif
-    const float w = (float)__ldcg(&p.state->w), b = (float)__ldcg(&p.state->b);
+    const float w = (float)w_of(p), b = (float)b_of(p);
     error_sums<float> sums = {0, 0, 0};
     for (unsigned i = self; i < n; i += IN_FLIGHT * step) {
         if (i != self)
@@ -62,14 +67,12 @@ __device__ __forceinline__ error_sums<float> my_sums(const linreg_t &p) {
     return sums;
 }
 
-LINREG_KERNEL(epoch, THREADS) {
+BOUNDED_KERNEL(epoch, THREADS) {
 #if OVERLAPPED
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    start_next_kernel();
 #endif
+    const linreg_t p = LINREG;
     const error_sums<float> sums = my_sums(p);
-    // A graph may hold more launches than epochs are left.
-    if (__ldcg(&p.state->epoch) >= p.epochs)
-        return;
     const float own[3] = {sums.e, sums.ex, sums.ee};
     double total[3];
     if (grid_sums<THREADS>(p.state, own, total) && threadIdx.x == 0)

@@ -10,3 +10,4 @@
 //         04.
 #define IN_GRAPH 1
 #include "04_last_block.cu"
+LAUNCHED_AS_GRAPH;

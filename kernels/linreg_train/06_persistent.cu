@@ -16,6 +16,7 @@
 //         M are streamed), then pairwise; each rounding is 6e-8 of a partial sum, of either sign, an error of the mean
 //         gradient of at most 1e-8, which the next steps correct; w and b are pairs of float32, 48 bits, so small steps
 //         are not lost. What remains is rounding w to float32 where errors are computed, 1e-7.
+#include "constant_points.cuh"
 #include "linreg_train.cuh"
 #include "pair.cuh"
 
@@ -51,18 +52,18 @@ constexpr unsigned SHARED_PAIRS = 0;
 constexpr unsigned SHARED_PAIRS = (SHARED_LIMIT - 3 * 1024) / (THREADS * sizeof(float4));
 #endif
 
-PLAN = {1, 0, 0, 0};
-STAGES = {
-    DATA_STAGE,
 #if ALONE
-    {"train", STAGE_TRAINING, 0, THREADS, 0, 1, 1, 0},
+LAUNCHES = {every("epochs", {"train", {}, {THREADS}})};
 #elif CLUSTER
-    {"train", STAGE_TRAINING, 0, THREADS, (N_TRAIN + BLOCKS - 1) / BLOCKS, 1, BLOCKS, 0},
+LAUNCHES = {every("epochs", {"train", {BLOCKS}, {THREADS}, {}, {BLOCKS}})};
 #else
-    {"train", STAGE_TRAINING, STAGE_COOPERATIVE, THREADS, 4096, 1, MAX_BLOCKS, SHARED_PAIRS * THREADS * sizeof(float4)},
+LAUNCHES = {every("epochs", {"train",
+                             {{"min(", MAX_BLOCKS, ", sm_count, ", (N_TRAIN + 4095) / 4096, ")"}},
+                             {THREADS},
+                             {SHARED_PAIRS * THREADS * sizeof(float4)},
+                             {},
+                             1})};
 #endif
-    EVALUATE_STAGE,
-};
 
 #include "grid_reduce.cuh"
 
@@ -204,7 +205,7 @@ struct streamed_t {
 template <class Points>
 __device__ __forceinline__ void train_on(const linreg_t &p, const Points &points, unsigned blocks,
                                          partial_sums_t &partial) {
-    pair_t w(p.state->w), b(p.state->b);
+    pair_t w(*p.w), b(*p.b);
     const float gain = (float)p.gain;
     const bool writes = blockIdx.x == 0 && threadIdx.x == 0;
     const unsigned first_tag = first_reduce_tag();
@@ -213,7 +214,7 @@ __device__ __forceinline__ void train_on(const linreg_t &p, const Points &points
         if (epoch % LOSS_EVERY == 0) {
             sums = all_sums<true>(points.template sums<true>(w.high, b.high), blocks, first_tag + epoch, partial);
             if (writes)
-                p.results[RESULT_LOSSES + epoch / LOSS_EVERY] = sums.ee * p.inverse_n;
+                p.loss[epoch / LOSS_EVERY] = (float)(sums.ee * p.inverse_n);
         } else {
             sums = all_sums<false>(points.template sums<false>(w.high, b.high), blocks, first_tag + epoch, partial);
         }
@@ -221,31 +222,28 @@ __device__ __forceinline__ void train_on(const linreg_t &p, const Points &points
         b.subtract(__fmul_rn(gain, sums.e));
     }
     if (writes) {
-        p.results[RESULT_W] = (double)w.high + w.low;
-        p.results[RESULT_B] = (double)b.high + b.low;
+        *p.w = (float)((double)w.high + w.low);
+        *p.b = (float)((double)b.high + b.low);
         save_reduce_tag(first_tag + p.epochs);
     }
 }
 
-extern "C" __global__ void
-#if CLUSTER
-    __cluster_dims__(CLUSTER_BLOCKS, 1, 1)
-#endif
-        __launch_bounds__(THREADS) train(const __grid_constant__ linreg_t p, unsigned part) {
+BOUNDED_KERNEL(train, THREADS) {
     extern __shared__ float4 shared[];
     __shared__ partial_sums_t partial;
+    const linreg_t p = LINREG;
     const unsigned blocks = BLOCKS > 0 ? BLOCKS : gridDim.x;
     const unsigned share = share_of(p.n, blocks);
     const unsigned first = min(p.n, blockIdx.x * share);
-    const points_t points = {p.x + first, p.y + first, min(p.n - first, share)};
+    const points_t own = {p.x + first, p.y + first, min(p.n - first, share)};
 #if CLUSTER
     prepare_grid_reduce(partial);
 #endif
 #if !ALONE && !CLUSTER
-    if (points.n / (2 * THREADS) > REGISTER_PAIRS + SHARED_PAIRS)
-        return train_on(p, streamed_t(points, shared), blocks, partial);
+    if (own.n / (2 * THREADS) > REGISTER_PAIRS + SHARED_PAIRS)
+        return train_on(p, streamed_t(own, shared), blocks, partial);
 #endif
-    train_on(p, kept_t(points, shared), blocks, partial);
+    train_on(p, kept_t(own, shared), blocks, partial);
 #if CLUSTER
     cluster_barrier();  // a block must not exit while another writes to its shared memory
 #endif

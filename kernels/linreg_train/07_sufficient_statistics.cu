@@ -7,13 +7,13 @@
 //         sums to 1e-13; the loss, a difference of terms 2000 times as large, still has 10 digits.
 #include "linreg_train.cuh"
 
+WORKSPACE = "16 + 8 * 1536";
+ALGORITHMIC;
+
 constexpr unsigned THREADS = 512;
-PLAN = {1, 0, 1, 0};
-STAGES = {
-    DATA_STAGE,
-    {"train", STAGE_TRAINING, 0, THREADS, THREADS * 4, 2, 300, 0},
-    EVALUATE_STAGE,
-};
+LAUNCHES = {every("epochs", {"train",
+                             {{"min(300, 2 * sm_count, ceil_div(points - points / 5, ", THREADS * 4, "))"}},
+                             {THREADS}})};
 
 struct data_sums {
     double x, y, xx, xy, yy;
@@ -48,21 +48,22 @@ __device__ __forceinline__ data_sums my_sums(const linreg_t &p) {
 // By one thread.
 __device__ __forceinline__ void all_epochs(const linreg_t &p, const data_sums &s) {
     const double n = p.n;
-    double w = p.state->w, b = p.state->b;
+    double w = *p.w, b = *p.b;
     for (unsigned epoch = 0; epoch < p.epochs; epoch++) {
         const double half_dw = fma(w, s.xx, fma(b, s.x, -s.xy)), half_db = fma(w, s.x, fma(b, n, -s.y));
         if (epoch % LOSS_EVERY == 0) {
             const double squares = w * (half_dw - s.xy) + b * (half_db - s.y) + s.yy;
-            p.results[RESULT_LOSSES + epoch / LOSS_EVERY] = squares * p.inverse_n;
+            p.loss[epoch / LOSS_EVERY] = (float)(squares * p.inverse_n);
         }
         w = fma(-p.gain, half_dw, w);
         b = fma(-p.gain, half_db, b);
     }
-    p.results[RESULT_W] = w;
-    p.results[RESULT_B] = b;
+    *p.w = (float)w;
+    *p.b = (float)b;
 }
 
-LINREG_KERNEL(train, THREADS) {
+BOUNDED_KERNEL(train, THREADS) {
+    const linreg_t p = LINREG;
     const data_sums sums = my_sums(p);
     const double own[5] = {sums.x, sums.y, sums.xx, sums.xy, sums.yy};
     double total[5];

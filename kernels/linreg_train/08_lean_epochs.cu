@@ -20,6 +20,7 @@
 //         Why |w - w64| < 1e-5: sums are float32 in chains of 62 numbers near b, then pairwise; b is added per thread,
 //         before sums of many threads are rounded. A flag costs the last bit of a block's sum, alternately up and down.
 //         The rest as rung 06. On the host, 4 M points and 200 epochs: 1.6e-8, and 1.2e-9 for b; losses 3.5e-7.
+#include "constant_points.cuh"
 #include "linreg_train.cuh"
 #include "pair.cuh"
 
@@ -40,12 +41,7 @@ constexpr unsigned SHARE = (N_TRAIN + BLOCKS - 1) / BLOCKS, EACH = (SHARE + THRE
 constexpr unsigned REGISTER_POINTS = EACH < IN_REGISTERS ? EACH : IN_REGISTERS;
 constexpr unsigned SHARED_PAIRS = (EACH - REGISTER_POINTS + 1) / 2;
 
-PLAN = {1, 0, 0, 0};
-STAGES = {
-    DATA_STAGE,
-    {"train", STAGE_TRAINING, STAGE_COOPERATIVE, THREADS, 1, 0, BLOCKS, SHARED_PAIRS * THREADS * sizeof(float4)},
-    EVALUATE_STAGE,
-};
+LAUNCHES = {every("epochs", {"train", {BLOCKS}, {THREADS}, {SHARED_PAIRS * THREADS * sizeof(float4)}, {}, 1})};
 
 typedef error_sums<float> sums_t;
 
@@ -111,24 +107,25 @@ struct points_t {
     }
 };
 
-LINREG_KERNEL(train, THREADS) {
+BOUNDED_KERNEL(train, THREADS) {
     extern __shared__ float4 shared_memory[];
     __shared__ block_t block;
-    const points_t points(p, shared_memory);
+    const linreg_t p = LINREG;
+    const points_t own_points(p, shared_memory);
     const unsigned first_tag = __ldcg(&previous_tags) + FIRST_TAG, warp = __shfl_sync(EVERY_LANE, threadIdx.x / 32, 0);
-    pair_t own(half_of_lane() == 0 ? p.state->b : p.state->w); // in the first warp, by halves
+    pair_t own(half_of_lane() == 0 ? *p.b : *p.w); // in the first warp, by halves
     const float gain = (float)p.gain;
-    float w = (float)p.state->w, b = (float)p.state->b;
+    float w = *p.w, b = *p.b;
     unsigned epoch = 0;
     const auto collect_last = [&] {
         if (blockIdx.x == 0 && warp == 1 && epoch % LOSS_EVERY == 1)
-            collect_loss(first_tag + epoch - 1, p.results + RESULT_LOSSES + epoch / LOSS_EVERY, p.inverse_n);
+            collect_loss(first_tag + epoch - 1, p.loss + epoch / LOSS_EVERY, p.inverse_n);
     };
     for (; epoch < p.epochs; epoch++) {
         const bool records = epoch % LOSS_EVERY == 0;
         const unsigned tag = first_tag + epoch;
         STAMP(START, 0);
-        put_sums(block, records ? points.sums<true>(w, b) : points.sums<false>(w, b));
+        put_sums(block, records ? own_points.sums<true>(w, b) : own_points.sums<false>(w, b));
         STAMP(POINTS, 0);
         __syncthreads();
         STAMP(BLOCK_HERE, 0);
@@ -150,7 +147,7 @@ LINREG_KERNEL(train, THREADS) {
         if (warp == 0)
             sum_of_blocks(0, first_tag + epoch);
     if (blockIdx.x == 0 && warp == 0 && lane_of_half() == 0) {
-        p.results[half_of_lane() == 0 ? RESULT_B : RESULT_W] = (double)own.high + own.low;
+        *(half_of_lane() == 0 ? p.b : p.w) = (float)((double)own.high + own.low);
         previous_tags = first_tag + epoch - FIRST_TAG; // by now all blocks have read it
     }
 }

@@ -2,8 +2,8 @@
 // identical totals. Buffers alternate between epochs: one is reused only after the epoch in between, which no block
 // finishes before reading it.
 #pragma once
-#include "../common/ptx.cuh"
-#include "../common/relaxed.cuh"
+#include "common/ptx.cuh"
+#include "common/relaxed.cuh"
 
 typedef error_sums<float> sums_t;
 
@@ -88,10 +88,8 @@ __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, 
         if (lane == 0)
             barrier_expect(arrived, sizeof of_block);
         if (lane < BLOCKS)
-            asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %3}, [%4];"
-                         ::"r"(address_in(lane, shared_address(of_block + blockIdx.x))),
-                         "f"(sums.e), "f"(sums.ex), "f"(sums.ee), "r"(address_in(lane, arrived))
-                         : "memory");
+            send_to(address_in(lane, shared_address(of_block + blockIdx.x)),
+                    make_float4(sums.e, sums.ex, sums.ee, sums.ee), address_in(lane, arrived));
     }
     barrier_wait(arrived, tag / 2 % 2);
     return lane_sums<LOSS, BLOCKS>(unpack(of_block[lane % BLOCKS]));
@@ -102,11 +100,8 @@ __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, 
 // loaded. The tag shows whether the word is current, so it is data and barrier in one: no flag, fence, atomic or
 // clearing. With many blocks there are several copies, to spread the load over the L2.
 typedef unsigned long long word_t;
-struct words_t {
-    word_t e, ex;
-};
 constexpr unsigned COPIES = 8, FEW_BLOCKS = 32;
-__device__ words_t words[2][COPIES][MAX_BLOCKS];
+__device__ ulonglong2 words[2][COPIES][MAX_BLOCKS];
 __device__ word_t loss_words[2][COPIES][MAX_BLOCKS];
 __device__ unsigned previous_epochs;  // since the module was loaded
 
@@ -132,18 +127,15 @@ __device__ __forceinline__ unsigned copies_for(unsigned blocks) {
     return blocks > FEW_BLOCKS ? COPIES : 1;
 }
 
-__device__ __forceinline__ void store_relaxed(words_t *place, word_t e, word_t ex) {
-    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(place), "l"(e), "l"(ex) : "memory");
-}
-
 template <bool LOSS> __device__ __forceinline__ sums_t load_block_sums(unsigned block, unsigned tag) {
-    const words_t *place = &words[tag % 2][blockIdx.x % copies_for(gridDim.x)][block];
+    const ulonglong2 *place = &words[tag % 2][blockIdx.x % copies_for(gridDim.x)][block];
     const word_t *loss_place = &loss_words[tag % 2][blockIdx.x % copies_for(gridDim.x)][block];
     sums_t sums = {0, 0, 0};
-    word_t e, ex, ee;
+    ulonglong2 both; // Σe, Σex
+    word_t ee;
     do
-        asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e), "=l"(ex) : "l"(place) : "memory");
-    while (!has_tag(e, sums.e, tag) || !has_tag(ex, sums.ex, tag));
+        both = load_relaxed(place);
+    while (!has_tag(both.x, sums.e, tag) || !has_tag(both.y, sums.ex, tag));
     if (LOSS)
         do
             ee = load_relaxed(loss_place);
@@ -159,7 +151,8 @@ __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned blocks, unsigne
     if (warp == 0) {
         sums = lane_sums<LOSS, WARPS>(unpack(of_warp[lane % WARPS]));
         if (lane < copies_for(blocks)) {
-            store_relaxed(&words[tag % 2][lane][blockIdx.x], word_of(sums.e, tag), word_of(sums.ex, tag));
+            store_relaxed(&words[tag % 2][lane][blockIdx.x],
+                          make_ulonglong2(word_of(sums.e, tag), word_of(sums.ex, tag)));
             if (LOSS)
                 store_relaxed(&loss_words[tag % 2][lane][blockIdx.x], word_of(sums.ee, tag));
         }

@@ -6,9 +6,9 @@
 // each has another bit than the one before: from tag 2 on, that of the second lowest place. A word is written again when its block has all sums of the epoch between,
 // which no block sends before it has read all of this one's.
 #pragma once
-#include "../common/ptx.cuh"
-#include "../common/relaxed.cuh"
-#include "../common/stamps.cuh"
+#include "common/ptx.cuh"
+#include "common/relaxed.cuh"
+#include "common/stamps.cuh"
 
 constexpr unsigned HALF = 16;
 constexpr unsigned COPIES = HALF;             // of the words: spread the loads over the L2
@@ -107,7 +107,7 @@ __device__ __forceinline__ void send_loss(const block_t &block, unsigned tag) {
 
 // … which adds them an epoch later, when it need not wait for them. They are overwritten LOSS_EVERY epochs later.
 static_assert(LOSS_EVERY > 1, "no block is more than an epoch ahead of another");
-__device__ __forceinline__ void collect_loss(unsigned tag, double *loss, double inverse_n) {
+__device__ __forceinline__ void collect_loss(unsigned tag, float *loss, double inverse_n) {
     const unsigned lane = threadIdx.x % 32;
     float sum = 0;
     for (unsigned i = lane; i < BLOCKS; i += 32) {
@@ -119,5 +119,5 @@ __device__ __forceinline__ void collect_loss(unsigned tag, double *loss, double 
     }
     sum = warp_sum(sum);
     if (lane == 0)
-        *loss = sum * inverse_n;
+        *loss = (float)(sum * inverse_n);
 }

@@ -1,48 +1,51 @@
-// What the rungs of linreg_train share: one signature, the data, sums over points, the evaluation.
+// What the rungs share: sums over points, and what ends an epoch.
 //   e = w·x + b − y;  w −= rate · 2 Σe·x / n;  b −= rate · 2 Σe / n;  loss = Σe² / n
-// over all n training points in each epoch. The host uploads `state` before each training: start values, and zeros
-// elsewhere. LOSS_EVERY (10) comes from the workload's descriptor.
+// over all n training points, four fifths of the data set. w and b are float64 between the epochs: their small changes
+// would be lost in float32.
 #pragma once
-#include "../common/launch.cuh"
-#include "../common/warp.cuh"
-#include "points.cuh"
+#include "common/workload.cuh"
 
-#define STATE_SLOTS 1536  // 8-byte words for the blocks' sums
+#include "common/warp.cuh"
 
-struct linreg_state {
+constexpr unsigned LOSS_EVERY = 10;  // as in workload.json
+#define TRAINING_POINTS "ceil_div(4 * points, 5)"
+
+// The workspace, between two launches of an epoch.
+struct state_t {
     double w, b;
-    double e, ex, ee;        // sums of the current epoch, in rungs with atomics
-    unsigned epoch, ticket;  // epochs done; blocks done
-    double reserved[2];      // aligns the slots to 32 bytes
-    double slot[STATE_SLOTS];
+    double slot[1536];  // of the blocks' sums; or predictions
 };
 
-enum linreg_result { RESULT_W, RESULT_B, RESULT_LAST_LOSS, RESULT_TEST_LOSS, RESULT_LOSSES };
+// 0 before each training: what ends an epoch, or the last block of a launch, leaves them at 0.
+__device__ double epoch_sums[3];  // of e, e·x, e², in rungs with atomics
+__device__ unsigned ticket;
 
 struct linreg_t {
-    float *x, *y;            // training points
-    float *x_test, *y_test;  // test points
-    float *prediction;       // one per training point, if the plan has 4 bytes of scratch per item
-    linreg_state *state;
-    double *results;  // by linreg_result, then the losses before epochs 0, LOSS_EVERY, …
-    unsigned long long seed;
+    const float *x, *y;
+    float *w, *b, *loss;  // w and b: of `line`
+    state_t *state;
     double gain;       // 2 · rate / n
     double inverse_n;  // 1 / n
-    float x_step;
-    unsigned points, n, n_test, epochs;
+    unsigned n, epochs;
+    int step;
 };
 
-// bench/workloads/linreg_train/cuda.c mirrors both, with the same assertions.
-static_assert(sizeof(linreg_state) == 64 + 8 * STATE_SLOTS, "the host's layout");
-static_assert(sizeof(linreg_t) == 104, "the host's layout");
+__device__ __forceinline__ constexpr unsigned training_points(unsigned points) {
+    return points - points / 5;
+}
 
-#define LINREG_KERNEL(name, threads)                                                                  \
-    extern "C" __global__ void __launch_bounds__(threads)                                             \
-        name(const __grid_constant__ linreg_t p, unsigned part)
+// In a kernel: its parameters.
+#define LINREG \
+    {x, y, line, line + 1, loss, (state_t *)workspace, 2 * rate * inverse_n, inverse_n, training_points((unsigned)points), \
+     (unsigned)epochs, step}
 
-constexpr unsigned DATA_THREADS = 256, EVALUATE_THREADS = 512;
-#define DATA_STAGE {"make_data", STAGE_ONCE, 0, DATA_THREADS, DATA_THREADS * 4, 0, 0, 0}
-#define EVALUATE_STAGE {"evaluate", STAGE_AFTER, 0, EVALUATE_THREADS, EVALUATE_THREADS * 4, 2, 512, 0}
+// Loads bypass the L1: with kernels that overlap another multiprocessor may have written last.
+__device__ __forceinline__ double w_of(const linreg_t &p) {
+    return p.step == 0 ? *p.w : __ldcg(&p.state->w);
+}
+__device__ __forceinline__ double b_of(const linreg_t &p) {
+    return p.step == 0 ? *p.b : __ldcg(&p.state->b);
+}
 
 template <class Number> struct error_sums {
     Number e, ex, ee;
@@ -85,13 +88,12 @@ __device__ __forceinline__ void block_sums(const Number (&own)[N], double (&tota
             total[k] = warp_sum(lane < THREADS / 32 ? of_warp[k][lane] : 0.0);
 }
 
-// True in the last block of the grid to arrive, which then sees the earlier writes of the others. The counter wraps to
-// 0.
-__device__ __forceinline__ bool last_block(unsigned *ticket) {
+// True in the last block of the grid to arrive, which then sees the earlier writes of the others. The ticket wraps to 0.
+__device__ __forceinline__ bool last_block() {
     __shared__ bool last;
     if (threadIdx.x == 0) {
         __threadfence();
-        last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
+        last = atomicInc(&ticket, gridDim.x - 1) == gridDim.x - 1;
         __threadfence();
     }
     __syncthreads();
@@ -101,13 +103,13 @@ __device__ __forceinline__ bool last_block(unsigned *ticket) {
 // Sums over the grid through one slot per block. True in the last block, whose first warp then holds the sums; slots
 // are added in order, whichever block is last.
 template <unsigned THREADS, unsigned N, class Number>
-__device__ __forceinline__ bool grid_sums(linreg_state *state, const Number (&own)[N], double (&total)[N]) {
+__device__ __forceinline__ bool grid_sums(state_t *state, const Number (&own)[N], double (&total)[N]) {
     __shared__ double of_warp[2][N][THREADS / 32];
     block_sums<THREADS>(own, total, of_warp[0]);
     if (threadIdx.x == 0)
         for (unsigned k = 0; k < N; k++)
             state->slot[blockIdx.x * N + k] = total[k];
-    if (!last_block(&state->ticket))
+    if (!last_block())
         return false;
     double slots[N] = {};
     for (unsigned block = threadIdx.x; block < gridDim.x; block += THREADS)
@@ -117,55 +119,21 @@ __device__ __forceinline__ bool grid_sums(linreg_state *state, const Number (&ow
     return true;
 }
 
-// Ends an epoch, by one thread: records the loss at its start and makes one gradient step. Loads bypass the L1: with
-// overlapping kernels another multiprocessor may have written last.
+// Ends an epoch, by one thread: records the loss at its start and makes one gradient step.
 __device__ __forceinline__ void end_epoch(const linreg_t &p, double e, double ex, double ee) {
-    linreg_state &s = *p.state;
-    const unsigned epoch = __ldcg(&s.epoch);
-    const double w = __ldcg(&s.w) - p.gain * ex, b = __ldcg(&s.b) - p.gain * e;
-    if (epoch % LOSS_EVERY == 0)
-        p.results[RESULT_LOSSES + epoch / LOSS_EVERY] = ee * p.inverse_n;
-    s.w = w;
-    s.b = b;
-    s.epoch = epoch + 1;
-    if (epoch + 1 == p.epochs) {
-        p.results[RESULT_W] = w;
-        p.results[RESULT_B] = b;
+    const double w = w_of(p) - p.gain * ex, b = b_of(p) - p.gain * e;
+    if (p.step % LOSS_EVERY == 0)
+        p.loss[p.step / LOSS_EVERY] = (float)(ee * p.inverse_n);
+    p.state->w = w;
+    p.state->b = b;
+    if (p.step + 1 == p.epochs) {
+        *p.w = (float)w;
+        *p.b = (float)b;
     }
 }
 
-// Four points per thread: one block of Philox.
-LINREG_KERNEL(make_data, DATA_THREADS) {
-    const unsigned block = blockIdx.x * DATA_THREADS + threadIdx.x;
-    unsigned word[4];
-    philox_block(p.seed, NOISE_STREAM, block, word);
-    for (unsigned k = 0; k < 4; k++) {
-        const unsigned i = block * 4 + k;
-        if (i >= p.points)
-            return;
-        const float x = point_x(i, p.x_step);
-        const bool test = in_test_set(i);
-        (test ? p.x_test : p.x)[index_in_set(i)] = x;
-        (test ? p.y_test : p.y)[index_in_set(i)] = point_y(x, word[k]);
-    }
-}
-
-__device__ __forceinline__ double squares(const float *x, const float *y, unsigned n, double w, double b) {
-    double sum = 0;
-    for (unsigned i = blockIdx.x * EVALUATE_THREADS + threadIdx.x; i < n; i += gridDim.x * EVALUATE_THREADS) {
-        const double e = w * x[i] + b - y[i];
-        sum += e * e;
-    }
-    return sum;
-}
-
-// Loss on the training and test sets after the last epoch, in double.
-LINREG_KERNEL(evaluate, EVALUATE_THREADS) {
-    const double w = p.results[RESULT_W], b = p.results[RESULT_B];
-    const double own[2] = {squares(p.x, p.y, p.n, w, b), squares(p.x_test, p.y_test, p.n_test, w, b)};
-    double total[2];
-    if (grid_sums<EVALUATE_THREADS>(p.state, own, total) && threadIdx.x == 0) {
-        p.results[RESULT_LAST_LOSS] = total[0] / p.n;
-        p.results[RESULT_TEST_LOSS] = total[1] / p.n_test;  // 0 / 0, NaN, without test points
-    }
+// The same, of what atomics have summed.
+__device__ __forceinline__ void end_epoch_of_atomics(const linreg_t &p) {
+    end_epoch(p, epoch_sums[0], epoch_sums[1], epoch_sums[2]);
+    epoch_sums[0] = epoch_sums[1] = epoch_sums[2] = 0;
 }

@@ -13,8 +13,11 @@ KINDS = ("uniform", "normal", "integers", "permutation", "constant")  # as fill_
 def told(array: dict[str, Any], seed: int, number: int, *refills: int) -> str:
     """Return what the program reads for input `number` of a case after these refills."""
     fill, n = array["fill"], math.prod(array["shape"])
-    low, high = (repr(float(fill.get(name, 0))) for name in ("low", "high"))
-    words = [array["dtype"], KINDS.index(fill["kind"]), low, high, seed, number, n, *refills]
+    numbers = (repr(float(fill.get(name, 0))) for name in ("low", "high", "times"))
+    added = fill.get("of", 0), KINDS.index(fill.get("of_kind", "uniform"))
+    its = (repr(float(fill.get(name, 0))) for name in ("of_low", "of_high"))
+    words = [array["dtype"], KINDS.index(fill["kind"]), *numbers, *added, *its, seed, number, n]
+    words += refills
     return " ".join(map(str, words)) + "\n"
 
 

@@ -24,13 +24,12 @@ class Bad:
     workload: str = "mlp_infer"
 
 
-LINREG = '#include "linreg_train.cuh"\n'
+MNIST = '#include "mnist_train.cuh"\n'
 STAGE = "STAGES = {{{}}};\n"
 STEP = '{"step", STAGE_EPOCH, 0, 64, 64, 0, 0, 0}'
 PLAN = "PLAN = {1, 0, 0, 0};\n"
-STEP_KERNEL = "LINREG_KERNEL(step, 64) { p.state[0] = {}; }\n"
 
-AXES = {"mlp_infer": {"batch": [64]}, "linreg_train": {"points": [100]}}
+AXES = {"mlp_infer": {"batch": [64]}, "mnist_train": {"hidden": [64]}}
 BAD = {
     "no_launch": Bad(HEAD + BODY, "it has no LAUNCHES = {…}"),
     "other_entry": Bad(
@@ -49,20 +48,20 @@ BAD = {
         HEAD + LAUNCH.format(64, 300000) + BODY,
         'kernel "mlp_infer": shared: "300000" is 300000 bytes, expected 0 to 232448 (sm_100)',
     ),
-    "no_stages": Bad(LINREG + PLAN, "it has no STAGES = {…}", "linreg_train"),
-    "no_plan": Bad(LINREG + STAGE.format(STEP), "it has no PLAN = {…}", "linreg_train"),
+    "no_stages": Bad(MNIST + PLAN, "it has no STAGES = {…}", "mnist_train"),
+    "no_plan": Bad(MNIST + STAGE.format(STEP), "it has no PLAN = {…}", "mnist_train"),
     "absent_stage": Bad(
-        LINREG + PLAN + STAGE.format(STEP) + 'extern "C" __global__ void stop() {}\n',
+        MNIST + PLAN + STAGE.format(STEP) + 'extern "C" __global__ void stop() {}\n',
         'it has no kernel "step"; found: ',
-        "linreg_train",
+        "mnist_train",
     ),
     "wide_stage": Bad(
-        LINREG
+        MNIST
         + PLAN
         + STAGE.format(STEP.replace("64, 64", "1025, 64"))
         + 'extern "C" __global__ void step() {}\n',
         'kernel "step" has 1025 threads per block; sm_90 allows 1024',
-        "linreg_train",
+        "mnist_train",
     ),
 }
 
@@ -107,16 +106,16 @@ def test_refused_kernel_is_refused_again(tmp_path: Path, compiler: list[str]) ->
 
 def test_shared_memory_is_limited_by_the_architecture(tmp_path: Path, compiler: list[str]) -> None:
     """Static and dynamic together; the most that the architecture allows is accepted."""
-    static = 'extern "C" __global__ void step(float *x) { __shared__ float s[25]; '
-    static += "s[threadIdx.x % 25] = x[0]; __syncthreads(); x[0] = s[(threadIdx.x + 1) % 25]; }\n"
+    static = 'extern "C" __global__ void step(float *x) { __shared__ float s[28]; '
+    static += "s[threadIdx.x % 28] = x[0]; __syncthreads(); x[0] = s[(threadIdx.x + 1) % 28]; }\n"
     for more, expected in ((0, "ok"), (4, "failed")):
         folder = tmp_path / expected
         folder.mkdir()
         programs = []
         for arch, limit in SHARED_OF.items():
             (folder / arch).mkdir()
-            step = STEP.replace("0, 0}", f"0, {limit - 100 + more}}}")
-            bad = Bad(LINREG + PLAN + STAGE.format(step) + static, "", "linreg_train")
+            step = STEP.replace("0, 0}", f"0, {limit - 112 + more}}}")
+            bad = Bad(MNIST + PLAN + STAGE.format(step) + static, "", "mnist_train")
             programs += compile_rung(folder / arch, bad, compiler, arch, expect=int(more > 0))
         assert [program["status"] for program in programs] == [expected] * len(SHARED_OF)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from host_kernels import kernels_for_host, library_of
 
-POINTS, BLOCKS, THREADS, LOSS_EVERY = 60001, 64, 128, 10
+POINTS, N, BLOCKS, THREADS, LOSS_EVERY = 75001, 60001, 64, 128, 10
 W, B, RATE = 0.83, 0.7645, 0.01
 
 PROGRAM = """
@@ -21,19 +21,15 @@ extern "C" void launch(void **arguments) {
 """
 
 
-class State(ctypes.Structure):
-    _fields_ = [("w", ctypes.c_double), ("b", ctypes.c_double), ("rest", ctypes.c_char * 12336)]
-
-
-class Problem(ctypes.Structure):
-    _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("x", "y", "x_test", "y_test", "prediction")),
-        *((name, ctypes.c_void_p) for name in ("state", "results")),
-        ("seed", ctypes.c_ulonglong),
-        *((name, ctypes.c_double) for name in ("gain", "inverse_n")),
-        ("x_step", ctypes.c_float),
-        *((name, ctypes.c_uint) for name in ("points", "n", "n_test", "epochs")),
-    ]
+# As bench defines them.
+ARGUMENTS = (
+    "const T *x, const T *y, T *line, float *loss, unsigned char *workspace, double rate, "
+    "double inverse_n, long long points, long long epochs WORKLOAD_STEP"
+)
+DEFINES = {
+    **{"POINTS": POINTS, "WORKLOAD_TYPES": "typedef float T;", "WORKLOAD_ARGUMENTS": ARGUMENTS},
+    **dict.fromkeys(("WORKLOAD_F16", "WORKLOAD_BF16", "WORKLOAD_FP8"), 0),
+}
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +51,12 @@ def rung(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path.write_text(source, "utf-8")
     program = folder / "program.cc"
     program.write_text(PROGRAM, "utf-8")
-    return library_of(program, [kernels], {"N_TRAIN": POINTS, "LOSS_EVERY": LOSS_EVERY})
+    return library_of(program, [kernels], DEFINES)
 
 
 def trained(x: np.ndarray, y: np.ndarray, epochs: int) -> tuple[float, float, list[float]]:
     """Return w, b and the recorded losses in float64."""
-    w, b, losses = W, B, []
+    w, b, losses = float(np.float32(W)), float(np.float32(B)), []
     for epoch in range(epochs):
         e = w * x + b - y
         if epoch % LOSS_EVERY == 0:
@@ -72,30 +68,25 @@ def trained(x: np.ndarray, y: np.ndarray, epochs: int) -> tuple[float, float, li
 def test_epochs_against_float64(rung: ctypes.CDLL) -> None:
     assert (rung.in_registers(), rung.shared_pairs()) == (5, 2)
     rng = np.random.default_rng(1)
-    x = np.sort(rng.uniform(0, 10, POINTS)).astype(np.float32)
-    y = (2 * x + 1 + rng.uniform(-0.5, 0.5, POINTS)).astype(np.float32)
-    state = State(W, B)
+    x = rng.uniform(0, 10, N).astype(np.float32)
+    y = (2 * x + 1 + rng.uniform(-0.5, 0.5, N)).astype(np.float32)
     found = []
     # Again: what an odd and an even number of epochs leave is taken for nothing new.
     for epochs in (13, 13, 22, 1, 13):
-        results = np.full(4 + 3, 9.0)
-        problem = Problem(
-            x=x.ctypes.data,
-            y=y.ctypes.data,
-            state=ctypes.addressof(state),
-            results=results.ctypes.data,
-            gain=2 * RATE / POINTS,
-            inverse_n=1 / POINTS,
-            points=POINTS,
-            n=POINTS,
-            epochs=epochs,
-        )
-        part = ctypes.c_uint(0)
-        rung.launch((ctypes.c_void_p * 2)(ctypes.addressof(problem), ctypes.addressof(part)))
+        line, loss = np.array([W, B], np.float32), np.full(6, 9, np.float32)
+        arrays = [ctypes.c_void_p(array.ctypes.data) for array in (x, y, line, loss)]
+        given = [
+            *arrays,
+            ctypes.c_void_p(),
+            *map(ctypes.c_double, (RATE, 1 / N)),
+            *map(ctypes.c_longlong, (POINTS, epochs)),
+            ctypes.c_int(0),
+        ]
+        rung.launch((ctypes.c_void_p * len(given))(*map(ctypes.addressof, given)))
         w, b, losses = trained(x.astype(np.float64), y.astype(np.float64), epochs)
-        assert results[:2] == pytest.approx([w, b], abs=2e-7)
-        assert results[4 : 4 + len(losses)] == pytest.approx(losses, 1e-6)
-        assert (results[4 + len(losses) :] == 9).all()
+        assert line == pytest.approx([w, b], rel=2e-7)
+        assert loss[: len(losses)] == pytest.approx(losses, 1e-6)
+        assert (loss[len(losses) :] == 9).all()
         if epochs == 13:
-            found.append(results.tobytes())
+            found.append(line.tobytes() + loss.tobytes())
     assert len(set(found)) == 1

@@ -127,8 +127,8 @@ IN_C = """
         (void)kernel;
         refill_on_host(arguments);
     }
-    const kernel_t refill = {.name = "refill", .argument_bytes = {8, 8, 8, 4, 4, 4, 8, 8, 8},
-                             .n_arguments = 9, .run = run_refill};
+    const kernel_t refill = {.name = "refill", .argument_bytes = {8, 8, 8, 4, 4, 56, 8},
+                             .n_arguments = 7, .run = run_refill};
     """
 
 

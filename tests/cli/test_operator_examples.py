@@ -25,7 +25,8 @@ pytestmark = pytest.mark.usefixtures("warm_workers")
 
 pytest.importorskip("torch")
 
-FOLDERS = [*(FIXTURES / "examples").iterdir(), ROOT / "kernels" / "mlp_infer"]
+OF_PROJECT = [ROOT / "kernels" / name for name in ("linreg_train", "mlp_infer")]
+FOLDERS = [*(FIXTURES / "examples").iterdir(), *OF_PROJECT]
 EXAMPLES = {path.name: path for path in sorted(FOLDERS, key=lambda path: path.name)}
 SHORT = ("layer_norm_backward", "top_k")
 SIZES: dict[str, dict[str, list[Any]]] = {
@@ -35,21 +36,26 @@ SIZES: dict[str, dict[str, list[Any]]] = {
     "layer_norm_backward": {"rows": [65]},
     "mlp_infer": {"batch": [17], "layers": [[4, 5, 1], [3, 4, 2, 6]], "dtype": ["f32", "f16"]},
     "top_k": {"cols": [101]},
-    "linreg": {"points": [4, 1001, 100001], "epochs": [23]},
+    "linreg_train": {"points": [4, 1001, 100001], "epochs": [23]},
     "two_layers": {"batch": [17]},
 }
 CONTENDERS: list[dict[str, Any]] = [
     {"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "inference"]},
     {"engine": "jax", "device": ["cpu"], "variants": ["jit", "aot"]},
 ]
+OF_A_TRAINING = [
+    CONTENDERS[0],
+    {"engine": "jax", "device": ["cpu"], "variants": ["jit", "scan"]},
+]
+TRAININGS = ("linreg_train", "two_layers")
 IN_C = {
-    "linreg": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
+    "linreg_train": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
     "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
 }
 # Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
 MORE_RUNS = {
     "mlp_infer": [["--set", "layers=4-5-1", "--set", "batch=2049"]],
-    "linreg": [
+    "linreg_train": [
         [],
         *(
             ["--variant", rung, "--set", f"points={points}", "--set", "epochs=13"]
@@ -70,6 +76,7 @@ def smaller(folder: Path, copy: Path) -> Path:
     shutil.copytree(folder, copy)
     path = copy / "workload.json"
     described = json.loads(path.read_text("utf-8"))
+    described["name"] = "smaller"
     for name, size in {"points": 5000, "epochs": 20}.items():
         described["params"][name]["default"] = size
     path.write_text(json.dumps(described), "utf-8")
@@ -82,7 +89,7 @@ def smaller(folder: Path, copy: Path) -> Path:
 def test_the_rung_is_right(name: str, tmp_path: Path) -> None:
     folder = EXAMPLES[name]
     runs = MORE_RUNS.get(name, [[]])
-    if name == "linreg":
+    if name == "linreg_train":
         folder = smaller(folder, tmp_path / name)
     printed = [bench("workload", "check", folder, "--emulate", *more).stdout for more in runs]
     for rung in folder.glob("*.cu"):
@@ -108,7 +115,8 @@ def test_every_contender_is_right(names: list[str], tmp_path: Path) -> None:
     for name in names:
         root = make_project(EXAMPLES[name], tmp_path / "project")
         keys = {"measure": {**QUICK_MEASURE, "min_rounds": 2}, "axes": SIZES[name]}
-        contenders = CONTENDERS + IN_C.get(name, [])
+        contenders = OF_A_TRAINING if name in TRAININGS else CONTENDERS
+        contenders = contenders + IN_C.get(name, [])
         sweeps.append(write_sweep(tmp_path / f"{name}.json", name, contenders, **keys))
     bench("run", *sweeps, "--out", tmp_path / "run", root=root, expect=None)
     cases = read_cases(tmp_path / "run").values()

@@ -29,11 +29,15 @@ FILLS = [
     {"kind": "integers", "low": -5.0, "high": 8.0},
     {"kind": "integers", "low": 0.0, "high": 2.0**32},
     {"kind": "integers", "low": -(2.0**40), "high": -(2.0**40) + 3},
+    {
+        **{"kind": "uniform", "low": 0.5, "high": 1.5, "times": 2.0},
+        **{"of_kind": "normal", "of_low": 3.0, "of_high": 0.7, "of": 7},
+    },
     {"kind": "permutation"},
     {"kind": "constant", "low": 1 / 3},
     {"kind": "constant", "low": 1e39},
 ]
-DRAWN = FILLS[:9]
+DRAWN = FILLS[:10]
 NORMAL = FILLS[3]
 every_dtype = pytest.mark.parametrize("dtype", STORED)
 

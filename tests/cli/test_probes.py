@@ -12,7 +12,7 @@ PROBES = [
     ("mlp", "-DWIDTH=256"),
     ("on_chip", "-DHIDDEN=512"),
     ("mlp", "-DWIDTH=256 -DSTAMPED"),
-    ("linreg", "-DN_TRAIN=400000 -DSTAMPED"),
+    ("linreg", "-DPOINTS=500000 -DSTAMPED"),
     ("on_chip", "-DHIDDEN=512 -DSTAMPED"),
     ("on_chip", "-DHIDDEN=2048"),
     ("stream", ""),
@@ -32,7 +32,17 @@ def compiled(source: Path, output: Path, *options: str) -> None:
     if shutil.which("g++") is None:
         pytest.skip("nvcc needs g++")
     done = subprocess.run(
-        ["nvcc", "-arch=sm_90a", "-std=c++17", *options, "-o", output, source],
+        [
+            "nvcc",
+            "-arch=sm_90a",
+            "-std=c++17",
+            "-I",
+            ROOT / "kernels",
+            *options,
+            "-o",
+            output,
+            source,
+        ],
         capture_output=True,
         text=True,
         check=False,

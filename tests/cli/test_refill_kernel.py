@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from host_kernels import kernels_for_host, library_of
-from made_inputs import KINDS, bytes_of, told
+from made_inputs import bytes_of, told
 from project import built
 from test_operator_fill import DRAWN, SEED, array_of, every_dtype
 
 from operator_data import STORED
-from operator_fill import STREAM, fill_key
+from operator_fill import arguments_of, fill_key
+from operator_request import Fill
 
 THREADS, WORDS = 256, 4
 REFILL = 2**63 + 5
@@ -39,21 +40,12 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return library_of(program, [kernels, kernels / "common"], {})
 
 
-def launch(kernel: ctypes.CDLL, array: Any, told: tuple[Any, ...], differs: int | None) -> None:
+def launch(kernel: ctypes.CDLL, array: Any, told: tuple[Any, ...], differs: int = 0) -> None:
     """Have it fill the array but for its last element; or compare that with it, at an address."""
     n = len(array) - 1
     number, dtype, fill = told
-    values = [
-        ctypes.c_void_p(array.ctypes.data),
-        ctypes.c_ulonglong(n),
-        ctypes.c_ulonglong(fill_key(SEED, REFILL)),
-        ctypes.c_uint(STREAM + number),
-        ctypes.c_uint(list(STORED).index(dtype)),
-        ctypes.c_uint(KINDS.index(fill["kind"])),
-        ctypes.c_double(fill["low"]),
-        ctypes.c_double(fill["high"]),
-        ctypes.c_void_p(differs),
-    ]
+    at, key = array.ctypes.data, fill_key(SEED, REFILL)
+    values = arguments_of(at, n, key, number, dtype, Fill(**fill), differs)
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
     kernel.launch_refill(pointers, -(-n // (THREADS * WORDS)))
 
@@ -66,7 +58,7 @@ def test_the_kernel_and_the_host_agree_to_the_bit(
     found, lines = b"", []
     for number, n in enumerate(SIZES):
         array = np.full(n + 1, 1, STORED[dtype])
-        launch(kernel, array, (number, dtype, fill), None)
+        launch(kernel, array, (number, dtype, fill))
         assert array[n] == 1, "nothing is written past the end"
         found += array[:n].tobytes()
         lines.append(told(array_of(dtype, fill, n), SEED, number, REFILL))
@@ -80,7 +72,7 @@ def test_one_bit_that_is_another_is_found(
 ) -> None:
     n = 1023
     array = np.full(n + 1, 1, STORED[dtype])
-    launch(kernel, array, (0, dtype, fill), None)
+    launch(kernel, array, (0, dtype, fill))
     for changed in (None, 0, array.itemsize * n - 1):
         differs = ctypes.c_uint(0)
         if changed is not None:

@@ -1,41 +1,56 @@
 """A training may not be faster than its passes over the data, unless it declares another algorithm.
 
-A worker between the supervisor and the program's own CPU worker, which answers all but the times.
+A worker that trains in plain Python, and does not tell its times.
 """
 
 import sys
 from pathlib import Path
 
 import pytest
-from project import BENCH, bench, make_root, own_worker, read_cases, write_sweep
+from project import FIXTURES, bench, make_root, own_worker, read_cases, write_sweep
 
-CLAIMED_NS = 10
-WORKER = f"""
-import json, subprocess, sys
+WORKER = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
+PARTS = {
+    """        self.batch, self.sizes = spec["params"]["batch"], spec["params"]["layers"]
+""": """        self.epochs, self.rate = spec["params"]["epochs"], spec["params"]["rate"]
+""",
+    """        self.x = read("x")
+        pairs = enumerate(self.sizes[:-1])
+        self.layers = [(n_in, read(f"w_{i}"), read(f"b_{i}")) for i, n_in in pairs]
+""": """        self.line, self.x, self.y = map(read, ("line", "x", "y"))
+""",
+    """        y: list[float] = []
+""": """        (w, b), n = self.line, len(self.x)
+        for epoch in range(self.epochs):
+            off = [w * x + b - y for x, y in zip(self.x, self.y)]
+            loss = loss if epoch else sum(e * e for e in off) / n
+            w -= 2 * self.rate * sum(e * x for e, x in zip(off, self.x)) / n
+            b -= 2 * self.rate * sum(off) / n
+        return [w, b, loss]
+""",
+    """        header = str(
+            {"descr": "<f4", "fortran_order": False, "shape": (self.batch, self.sizes[-1])}
+        )
+""": """        self.save(folder, "line", y[:2])
+        self.save(folder, "loss", y[2:])
 
-own = subprocess.Popen([{str(BENCH)!r}, "worker", "--engine", "cpu"], text=True, bufsize=1,
-                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-declared = set()
-for line in sys.stdin:
-    request = json.loads(line)
-    if "case" in request:
-        spec = request["case"]
-        if spec["variant"] == "declared":
-            declared.add(spec["id"])
-        spec.update(engine="cpu", variant="omp", on="cpu")
-    own.stdin.write(json.dumps(request) + "\\n")
-    answer = json.loads(own.stdout.readline())
-    if request["op"] == "hello":
-        answer["engine"] = "mine"
-    if request["op"] == "sample":
-        answer["phases"] = {{name: [{CLAIMED_NS}] * len(times)
-                            for name, times in answer["phases"].items()}}
-    if request["op"] == "close":
-        answer.setdefault("results", {{}})["algorithmic"] = request["id"] in declared
-    print(json.dumps(answer), flush=True)
-    if request["op"] == "bye":
-        break
-"""
+    def save(self, folder, name, y):
+        header = str({"descr": "<f4", "fortran_order": False, "shape": (len(y),)})
+""",
+    '"y.npy"': 'f"{name}.npy"',
+    '["y"]': '["line", "loss"]',
+    "return now_ns() - start": "return 10",
+    '"mlp_infer"': '"linreg_train"',
+    '("plain", "wrong", "breaks")': '("declared", "undeclared")',
+    """    del cases[request["id"]]
+    return {"id": request["id"], "results": {}}
+""": """    declared = cases.pop(request["id"]).variant == "declared"
+    return {"id": request["id"], "results": {"algorithmic": declared}}
+""",
+}
+for old, new in PARTS.items():
+    assert old in WORKER, old
+    WORKER = WORKER.replace(old, new)
 
 
 @pytest.mark.parametrize("variant", ["declared", "undeclared"])
@@ -45,7 +60,11 @@ def test_a_training_without_its_passes_must_say_so(variant: str, tmp_path: Path)
     mine = {"engine": "mine", "variants": [variant], "device": ["cpu"]}
     measure = {"passes": 1, "time_limit_s": 0.05}
     sweep = write_sweep(
-        tmp_path / "s.json", "linreg_train", [mine], axes={"points": [1000]}, measure=measure
+        tmp_path / "s.json",
+        "linreg_train",
+        [mine],
+        axes={"points": [1000], "epochs": [3]},
+        measure=measure,
     )
     expect = 0 if variant == "declared" else 1
     run = tmp_path / "run"

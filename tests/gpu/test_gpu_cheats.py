@@ -101,8 +101,8 @@ def test_sums_over_the_points_must_be_declared(tmp_path: Path) -> None:
     root = make_root(tmp_path / "project", copy="kernels")
     folder = root / "kernels" / "linreg_train"
     rung = (folder / "07_sufficient_statistics.cu").read_text(encoding="utf-8")
-    assert rung.count("PLAN = {1, 0, 1, 0};") == 1
-    undeclared = rung.replace("PLAN = {1, 0, 1, 0};", "PLAN = {1, 0, 0, 0};")
+    assert rung.count("ALGORITHMIC;\n") == 1
+    undeclared = rung.replace("ALGORITHMIC;\n", "")
     (folder / "99_undeclared.cu").write_text(undeclared, encoding="utf-8")
     variants = ["07_sufficient_statistics", "08_lean_epochs", "99_undeclared"]
     sweep = write_sweep(

@@ -132,9 +132,8 @@ def test_unexpected_error_is_reported_by_type_and_first_line(monkeypatch, capsys
     def broken(*_arguments):
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr(WORKLOADS["linreg_train"], "open", broken)
-    params = {"points": 4, "epochs": 1, "rate": 0.01}
-    spec = protocol.CaseSpec("c", "linreg_train", "pytorch", "cpu", "eager", "f32", params)
+    monkeypatch.setattr(WORKLOADS["allocate"], "open", broken)
+    spec = protocol.CaseSpec("c", "allocate", "pytorch", "cpu", "caching", "f32", {"live": 1})
     answer = Session("cpu").handle(protocol.OpenRequest(spec, 1))
     reason = "ZeroDivisionError: first line"
     assert answer == {"status": "failed", "id": "c", "reason": reason}

@@ -15,7 +15,7 @@ MESSAGE = "CUDA error: an illegal memory access was encountered"
 
 # The worker with a workload that cannot be opened and a device whose later calls all fail.
 FAKE = f"""
-import sys, torch, worker, device, linreg_train
+import sys, torch, worker, device, allocate
 
 def fault(*_arguments):
     raise RuntimeError("{MESSAGE}\\nCUDA kernel errors might be reported elsewhere")
@@ -24,20 +24,20 @@ class Gpu(device.CpuDevice):
     expect_alive = device.CudaDevice.expect_alive
 
 device.DEVICES["cpu"] = Gpu
-linreg_train.LinregTrain.open = fault
+allocate.Allocate.open = fault
 torch.cuda.synchronize = {{synchronize}}
 sys.exit(worker.main(["--device", "cpu"]))
 """
 
 # PyTorch's kernel finds an index out of bounds and traps, which destroys the context.
 REAL = """
-import sys, torch, worker, linreg_train
+import sys, torch, worker, allocate
 
 def fault(*_arguments):
     index = torch.tensor([1 << 20], device="cuda")
     torch.zeros(4, device="cuda")[index].cpu()
 
-linreg_train.LinregTrain.open = fault
+allocate.Allocate.open = fault
 sys.exit(worker.main(["--device", "cuda"]))
 """
 
@@ -45,12 +45,12 @@ sys.exit(worker.main(["--device", "cuda"]))
 def ask_to_open(program: str, device: str = "cpu") -> subprocess.CompletedProcess[str]:
     """Send hello and open two cases."""
     case = {
-        "workload": "linreg_train",
+        "workload": "allocate",
         "engine": "pytorch",
         "device": device,
-        "variant": "eager",
+        "variant": "caching",
         "dtype": "f32",
-        "params": {"points": 4, "epochs": 1, "rate": 0.01},
+        "params": {"live": 1},
         "techniques": {},
     }
     requests = [{"op": "hello", "protocol": 2}]

@@ -16,8 +16,6 @@ import operator_cases as operators  # noqa: E402
 
 import forward  # noqa: E402
 import host_to_host  # noqa: E402
-import linreg_train  # noqa: E402
-import linreg_trainers  # noqa: E402
 import mlp_captured  # noqa: E402
 import mlp_compiled  # noqa: E402
 import mlp_train  # noqa: E402
@@ -37,11 +35,10 @@ LONG = pytest.mark.long
 SEED = 123456789012345678
 PARAMS = {
     "mlp_infer": {"batch": 33, "layers": [4, 5, 2]},
-    "linreg_train": {"points": 40, "epochs": 25, "rate": 0.01},
     "mnist_train": {"hidden": 8, "batch": 4, "steps": 12, "rate": 0.02, "seed": 7},
     "mlp_train": {"width": 8, "depth": 3, "batch": 700, "epochs": 1, "rate": 0.5, "seed": 7},
 }
-COMPARED = {"mlp_infer": "host_to_host", "linreg_train": "host_to_host"}
+COMPARED = {"mlp_infer": "host_to_host"}
 MODES = {name: WORKLOADS.get(name, OperatorWorkload).modes for name in PARAMS}
 CASES = [
     (device, workload, variant)
@@ -105,12 +102,11 @@ class Opened:
         self.folder = tmp_path
         self.session = Session("cpu")
         if device == "cuda":
-            modules = (linreg_trainers, linreg_train, mlp_captured, mlp_compiled, training)
-            fake = fake_gpu.install(monkeypatch, forward, host_to_host, *modules)
+            modules = (forward, host_to_host, mlp_captured, mlp_compiled, training)
+            fake = fake_gpu.install(monkeypatch, *modules)
             # On the CPU a view of host memory on the device is that memory.
             monkeypatch.setattr(operator_modes, "device_view", lambda host: host)
-            for module in (forward, linreg_trainers, linreg_train):
-                monkeypatch.setattr(module, "capture", Replay)
+            monkeypatch.setattr(forward, "capture", Replay)
             monkeypatch.setattr(mlp_captured, "capture", ReplaySteps)
             monkeypatch.setattr(self.session, "_device", fake)
             monkeypatch.setattr(self.session, "prepare", lambda _request: None)
@@ -323,7 +319,7 @@ def test_a_run_that_writes_nothing_leaves_no_old_output(opened, monkeypatch):
 
 
 @every_case
-def test_an_audit_runs_what_is_timed_so_many_times(opened, device, workload, monkeypatch):
+def test_an_audit_runs_what_is_timed_so_many_times(opened, workload, monkeypatch):
     opened.refill(SEED)
     output = opened.output()
     counted = Counter()
@@ -356,10 +352,7 @@ def test_an_audit_runs_what_is_timed_so_many_times(opened, device, workload, mon
     monkeypatch.setattr(opened.case, "timed", lambda: Counting(timed()))
     for runs in (0, 1, 5):
         counted.clear()
-        with pytest.MonkeyPatch.context() as patch:
-            if (device, workload) == ("cpu", "linreg_train"):
-                patch.setattr(opened.case, "_download", None)  # is not timed there
-            answer = opened.ok(protocol.AuditRequest("c", runs))
+        answer = opened.ok(protocol.AuditRequest("c", runs))
         assert answer == {"status": "ok", "id": "c", "phase": COMPARED.get(workload, "train")}
         assert counted["runs"] == runs
         assert train is None or counted["trained"] == runs

@@ -5,13 +5,11 @@ import pytest
 pytest.importorskip("torch")
 
 GOOD = {
-    "linreg_train": {"points": 4999, "epochs": 200, "rate": 0.01},
     "mnist_train": {"hidden": 16, "batch": 8, "steps": 5, "rate": 0.003, "seed": 1},
     "mlp_train": {"width": 8, "depth": 3, "batch": 700, "epochs": 2, "rate": 0.5, "seed": 1},
 }
 GRAPHS = {
     "mlp_infer": ["graph", "overlap", "compile_graph", "compile_overlap", "mapped"],
-    "linreg_train": ["graph", "compile_graph", "combo_graph"],
     "mnist_train": ["graph", "compile_graph", "manual_graph"],
     "mlp_train": ["graph", "compile_graph", "manual_graph"],
 }
@@ -35,7 +33,6 @@ def test_graphs_are_skipped_without_a_gpu(worker, workload, variant):
 @pytest.mark.parametrize(
     ("workload", "dtype", "where"),
     [
-        ("linreg_train", "f16", "only f32 is written for PyTorch"),
         ("mnist_train", "f64", "only f16, mixed, f32 are written for PyTorch"),
         ("mlp_train", "f16", "only f32, tf32 are written for PyTorch"),
     ],
@@ -58,12 +55,6 @@ def test_dtypes_of_a_gpu_are_skipped_without_one(worker, workload, dtype):
 @pytest.mark.parametrize(
     ("workload", "name", "value", "expected"),
     [
-        ("linreg_train", "points", 0, "an integer 1…2147483647"),
-        ("linreg_train", "points", 2**31, "an integer 1…2147483647"),
-        ("linreg_train", "points", True, "an integer 1…2147483647"),
-        ("linreg_train", "epochs", 0, "an integer 1…100000"),
-        ("linreg_train", "rate", 0, "a number above 0 and at most 1"),
-        ("linreg_train", "rate", "0.01", "a number above 0 and at most 1"),
         ("mnist_train", "hidden", 7, "an integer 8…16384"),
         ("mnist_train", "hidden", True, "an integer 8…16384"),
         ("mnist_train", "batch", 0, "an integer 1…4096"),

@@ -27,10 +27,8 @@ check f16 mlp_infer --engine cuda --set dtype=f16 --set batch=1,2,3,1000,65537 -
 check layers mlp_infer --variant 02_thread_per_sample --set layers=8-16-4 --set batch=1,1000
 check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --set dtype=f32,f16
 
-# One epoch adds the probe of single operations; more epochs than a graph holds force replays. Rung 06 is one block, a
-# cluster or the grid, depending on the number of points.
-check training linreg_train --engine cuda --set points=1,17,4999,123457,300001 --set epochs=1,2,25
-check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
+# Rung 06 is one block, a cluster or the grid, depending on the number of points.
+check training linreg_train --engine cuda --set points=2,17,4999,123457,300001 --set epochs=1,2,25
 # Widths that most rungs support, and widths that few do: the other rungs skip those. One step adds the separate stages;
 # 60 are more than one graph holds.
 check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=1,2,60
@@ -40,7 +38,7 @@ check mnist-mixed mnist_train --engine cuda --set dtype=mixed --set hidden=64,12
     --set steps=1,2,60
 # With clusters, and with more panels than pairs of multiprocessors.
 check mnist-wide mnist_train --engine cuda --variant 07_tiled_stream --set hidden=2048,4288 --set steps=1,2,60
-check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
+check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=2,4999 --set epochs=1,25
 check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 \
     --set steps=60
 check pytorch-mnist-mixed mnist_train --engine pytorch --set device=cuda --set dtype=mixed --set hidden=128,512 \
@@ -82,7 +80,7 @@ if command -v compute-sanitizer >/dev/null; then
             sanitize "$tool" $dtype --workload mlp_infer --set batch=1,17,1000,4099 --set dtype=$dtype \
                 --set alloc=malloc,arena --set copy=pinned,mapped
         done
-        sanitize "$tool" training --workload linreg_train --set points=1,17,4999 --set epochs=2
+        sanitize "$tool" training --workload linreg_train --set points=2,17,4999 --set epochs=2
         sanitize "$tool" mnist --workload mnist_train --set hidden=128,320 --set steps=2
         sanitize "$tool" mnist-wide --workload mnist_train --variant 07_tiled_stream --set hidden=2048 --set steps=2
         sanitize "$tool" mnist-mixed --workload mnist_train --set dtype=mixed --set hidden=128,768 --set steps=2

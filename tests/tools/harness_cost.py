@@ -30,7 +30,6 @@ REPEATS = 3
 WORK = [
     ("null", "null", "noop", "work_ns", 0, range(1, N_CASES)),
     ("null", "null", "noop", "work_ns", 10_000, range(10_001, 10_000 + N_CASES)),
-    ("linreg_train", "cpu", "omp", "points", 100, range(101, N_CASES + 100)),
 ]
 
 
@@ -149,8 +148,6 @@ def main() -> int:
     rows = []
     for workload, engine, variant, axis, value, others in WORK:
         params: dict[str, Any] = {axis: value}
-        if workload == "linreg_train":
-            params |= {"epochs": 1, "rate": 0.01}
         case = {
             "id": f"{workload}/{engine}/{variant}/{axis}={value}",
             "workload": workload,

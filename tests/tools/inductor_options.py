@@ -2,14 +2,14 @@ r"""Does an option of PyTorch's compiler make a mode faster? Medians of a case's
 
     python3 tests/tools/inductor_options.py WORKLOAD MODE [NAME=VALUE…] [--dtype D] [--device cpu]
         [--seconds N] [--options NAME…]
-    python3 tests/tools/inductor_options.py linreg_train compile_graph points=5000,50000 \
-        epochs=200 rate=0.01
+    python3 tests/tools/inductor_options.py mnist_train compile_graph hidden=128,512 batch=32 \
+        steps=200 rate=0.003 seed=1
 
-WORKLOAD is a training. Each combination of the parameters is opened and sampled in this process, as
-the compiler is set and with each option of OPTIONS, and what is chosen by timing is chosen anew. One
-compilation each: run it again before you believe a difference. Triton's binaries are built once, so
-the first `compile` that needs them is the longest. Times are microseconds. Nothing is checked; what
-helps becomes a mode, which is.
+WORKLOAD is a training that is built in. Each combination of the parameters is opened and sampled in
+this process, as the compiler is set and with each option of OPTIONS, and what is chosen by timing is
+chosen anew. One compilation each: run it again before you believe a difference. Triton's binaries are
+built once, so the first `compile` that needs them is the longest. Times are microseconds. Nothing is
+checked; what helps becomes a mode, which is.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 /* An operator's input as fill_array() makes it, and as refills change it, on stdout. Each line on stdin is one array, and its bytes follow those of the line before:
- *     ELEMENT KIND LOW HIGH SEED INPUT N [REFILL_SEED]...     KIND: as a number
+ *     ELEMENT KIND LOW HIGH TIMES OF OF_KIND OF_LOW OF_HIGH SEED INPUT N [REFILL_SEED]...     KIND: as a number
  * With the project's folder as argument, kernels/common/refill.cu fills it on the GPU. */
 #include "base/memory.h"
 #include "compile/compile.h"
@@ -43,11 +43,14 @@ static status_t open_device(const char *root, error_t *err) {
 
 /* `differs` 0: fill; else compare. */
 static status_t launch(const input_t *input, cu_pointer_t at, cu_pointer_t differs, error_t *err) {
-    uint32_t stream = DESCRIBED_STREAM + input->number, element = input->element;
-    uint32_t kind = input->fill.kind;
-    void *arguments[] = {
-        &at,   (void *)&input->n,        (void *)&input->key,       &stream, &element,
-        &kind, (void *)&input->fill.low, (void *)&input->fill.high, &differs};
+    uint32_t element = input->element;
+    void *arguments[] = {&at,
+                         (void *)&input->n,
+                         (void *)&input->key,
+                         (void *)&input->number,
+                         &element,
+                         (void *)&input->fill,
+                         &differs};
     return gpu_kernel_launch(&gpu, &kernel, input->n, arguments, err);
 }
 
@@ -90,17 +93,20 @@ static void write_values(void *values, const input_t *input) {
 
 static int answer(char *line) {
     char name[8];
-    unsigned kind;
+    unsigned kind, of_kind;
     uint64_t seed, after;
     int used;
-    input_t input;
-    if (sscanf(line, "%7s %u %lf %lf %" SCNu64 " %" SCNu32 " %zu%n", name, &kind, &input.fill.low,
-               &input.fill.high, &seed, &input.number, &input.n, &used) != 7 ||
+    input_t input = {0};
+    if (sscanf(line, "%7s %u %lf %lf %lf %" SCNu32 " %u %lf %lf %" SCNu64 " %" SCNu32 " %zu%n",
+               name, &kind, &input.fill.low, &input.fill.high, &input.fill.times, &input.fill.of,
+               &of_kind, &input.fill.of_low, &input.fill.of_high, &seed, &input.number, &input.n,
+               &used) != 12 ||
         !element_find(name, &input.element) || kind > FILL_CONSTANT) {
         fprintf(stderr, "operator_fill: not understood: %s", line);
         return 2;
     }
     input.fill.kind = (fill_kind_t)kind;
+    input.fill.of_kind = (fill_kind_t)of_kind;
     input.key = seed;
     void *values = mem_zeroed(input.n, element_bytes(input.element));
     fill_array(values, input.n, input.element, &input.fill, seed, input.number);

@@ -13,8 +13,8 @@ mlp_784          mlp -DWIDTH=784 -DSTAMPED
 mlp_256          mlp -DWIDTH=256 -DSTAMPED
 mlp_784_tf32     mlp -DWIDTH=784 -DSTAMPED -DDTYPE_TF32=1 -DTAKES_TF32
 mlp_784_lanes    mlp -DWIDTH=784 -DSTAMPED -DON_LANES=1
-linreg_500k      linreg -DN_TRAIN=400000 -DSTAMPED
-linreg_5m        linreg -DN_TRAIN=4000000 -DSTAMPED
+linreg_500k      linreg -DPOINTS=500000 -DSTAMPED
+linreg_5m        linreg -DPOINTS=5000000 -DSTAMPED
 parts_mlp_784    mlp -DWIDTH=784
 parts_mlp_tf32   mlp -DWIDTH=784 -DDTYPE_TF32=1 -DTAKES_TF32
 parts_1024       on_chip -DHIDDEN=1024
@@ -26,7 +26,7 @@ case ${1:-} in
 build)
     mkdir -p build/probes
     echo "$probes" | grep . | xargs -P 2 -L 1 sh -c 'name=$1 source=$2 && shift 2 &&
-        exec nvcc -arch=sm_90a -std=c++17 -O3 "$@" -o "build/probes/$name" "tests/tools/${source}_probes.cu"' probe
+        exec nvcc -arch=sm_90a -std=c++17 -O3 -Ikernels "$@" -o "build/probes/$name" "tests/tools/${source}_probes.cu"' probe
     ;;
 run)
     shift

@@ -111,11 +111,23 @@ static void test_arrays(void **state) {
         fill_t fill;
         unsigned n_dimensions;
     } ARRAYS[] = {
-        {"x", 'T', true, false, ELEMENT_F32, {FILL_INTEGERS, -4, 5}, 3},
-        {"order", '\0', true, false, ELEMENT_I64, {FILL_PERMUTATION, 0, 0}, 1},
-        {"state", '\0', true, true, ELEMENT_F32, {FILL_UNIFORM, -0.5, 1.5}, 2},
-        {"mask", '\0', true, false, ELEMENT_BOOL, {FILL_CONSTANT, 1, 0}, 0},
-        {"noise", '\0', true, false, ELEMENT_BF16, {FILL_NORMAL, 0, 1}, 2},
+        {"x", 'T', true, false, ELEMENT_F32, {.kind = FILL_INTEGERS, .low = -4, .high = 5}, 3},
+        {"order",
+         '\0',
+         true,
+         false,
+         ELEMENT_I64,
+         {.kind = FILL_PERMUTATION, .low = 0, .high = 0},
+         1},
+        {"state",
+         '\0',
+         true,
+         true,
+         ELEMENT_F32,
+         {.kind = FILL_UNIFORM, .low = -0.5, .high = 1.5},
+         2},
+        {"mask", '\0', true, false, ELEMENT_BOOL, {.kind = FILL_CONSTANT, .low = 1, .high = 0}, 0},
+        {"noise", '\0', true, false, ELEMENT_BF16, {.kind = FILL_NORMAL, .low = 0, .high = 1}, 2},
         {"y", 'T', false, true, ELEMENT_F32, {0}, 2},
         {"largest", '\0', false, true, ELEMENT_I64, {0}, 1},
         {"sum", '\0', false, true, ELEMENT_F64, {0}, 0},
@@ -462,8 +474,9 @@ static void test_expressions_over_params(void **state) {
         "\"scale\", \"dtype\": \"f32\", \"value\": \"cols ** -(1 / 2)\"}, {\"name\": \"half\", "
         "\"dtype\": "
         "\"i32\", \"value\": \"cols / 2\"}]}";
-    static const fill_t FILLS[] = {
-        {FILL_NORMAL, 0, 0.01}, {FILL_INTEGERS, -2, 33}, {FILL_CONSTANT, 33, 0}};
+    static const fill_t FILLS[] = {{.kind = FILL_NORMAL, .low = 0, .high = 0.01},
+                                   {.kind = FILL_INTEGERS, .low = -2, .high = 33},
+                                   {.kind = FILL_CONSTANT, .low = 33, .high = 0}};
     static const double SCALARS[] = {0.1, 50};
     description_t d;
     json_t *json = json_loads(TEXT, 0, NULL);

@@ -91,8 +91,8 @@ static void test_tables(void **state) {
     } TABLES[] = {
         {"typedef struct stage ", "struct stage_t ", ';', 11},
         {"typedef struct plan ", "struct plan_t ", ';', 5},
-        {"enum stage_when ", "enum stage_when ", ',', 6},
-        {"enum stage_flags ", "enum stage_flags ", ',', 3},
+        {"enum stage_when ", "enum stage_when ", ',', 4},
+        {"enum stage_flags ", "enum stage_flags ", ',', 2},
     };
     assert_int_equal(sizeof(stage_t), 24 + 10 * sizeof(uint32_t));
     assert_int_equal(sizeof(plan_t), 5 * sizeof(uint32_t));

@@ -397,10 +397,11 @@ static void test_least_time_of_passes(void **state) {
 /* Of several phases of a training the shortest is its claim. */
 static void test_no_phase_of_a_training_is_too_short(void **state) {
     const device_rates_t rates = training_rates();
-    static const char *const PHASES[] = {"train", "host_to_host", "total"};
+    static const char *const PHASES[] = {"train", "host_to_host", "total", "forward"};
     for (size_t i = 0; i < COUNT_OF(PHASES); i++) {
-        timed_t times[] = {{"train", 1e9}, {"host_to_host", 1e9}, {"total", 1e9}, {NULL, 0}};
-        times[i].ns = 20e3;
+        timed_t times[] = {
+            {i < 3 ? "train" : "forward", 1e9}, {"host_to_host", 1e9}, {"total", 1e9}, {NULL, 0}};
+        times[i % 3].ns = 20e3;
         case_result_t result = make_result("linreg_train", "mine", 5000000, times);
         set_text(&result.spec.device, "cuda");
         plausibility_check(&result, &rates);

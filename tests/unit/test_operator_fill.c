@@ -104,10 +104,13 @@ static void *filled(size_t n, element_t element, const fill_t *fill) {
 static const size_t SIZES[] = {0, 1, 3, 4096, 4097, 65535, 65536, 65537, 131073};
 
 static void elements_are_as_described(void **state) {
-    static const fill_t FILLS[] = {{FILL_UNIFORM, -1, 1},  {FILL_UNIFORM, 1, 100},
-                                   {FILL_NORMAL, 0, 1},    {FILL_NORMAL, 50, 10},
-                                   {FILL_INTEGERS, -3, 5}, {FILL_INTEGERS, 0, 0x1p32},
-                                   {FILL_CONSTANT, 0.1, 0}};
+    static const fill_t FILLS[] = {{.kind = FILL_UNIFORM, .low = -1, .high = 1},
+                                   {.kind = FILL_UNIFORM, .low = 1, .high = 100},
+                                   {.kind = FILL_NORMAL, .low = 0, .high = 1},
+                                   {.kind = FILL_NORMAL, .low = 50, .high = 10},
+                                   {.kind = FILL_INTEGERS, .low = -3, .high = 5},
+                                   {.kind = FILL_INTEGERS, .low = 0, .high = 0x1p32},
+                                   {.kind = FILL_CONSTANT, .low = 0.1, .high = 0}};
     for (size_t f = 0; f < COUNT_OF(FILLS); f++)
         for (element_t element = 0; element < ELEMENT_KINDS; element++) {
             if (FILLS[f].high > 1000 && element != ELEMENT_I64 && element != ELEMENT_F64)
@@ -125,7 +128,7 @@ static void elements_are_as_described(void **state) {
 }
 
 static void integers_stay_in_their_range(void **state) {
-    static const fill_t WIDE = {FILL_NORMAL, 0, 1e30};
+    static const fill_t WIDE = {.kind = FILL_NORMAL, .low = 0, .high = 1e30};
     static const struct {
         element_t element;
         double least, most;
@@ -175,7 +178,7 @@ static void keys_to_the_bit(void **state) {
 
 static void refills_to_the_bit(void **state) {
     static const uint32_t NORMALS[] = {0xBF238077, 0xBF980348, 0x400BB40F, 0x3F725D5C};
-    static const fill_t NORMAL = {FILL_NORMAL, 0, 1};
+    static const fill_t NORMAL = {.kind = FILL_NORMAL, .low = 0, .high = 1};
     uint32_t values[4];
     fill_again(values, 4, ELEMENT_F32, &NORMAL, fill_key(SEED, 7), INPUT);
     assert_memory_equal(values, NORMALS, sizeof NORMALS);
@@ -183,9 +186,9 @@ static void refills_to_the_bit(void **state) {
 
 /* The same fill with another key, whatever was there: no magnitude, sum or order is left. */
 static void refills_are_fills_with_another_key(void **state) {
-    static const fill_t FILLS[] = {{FILL_UNIFORM, -1, 1},
-                                   {FILL_NORMAL, 0, 2},
-                                   {FILL_INTEGERS, -5, 50},
+    static const fill_t FILLS[] = {{.kind = FILL_UNIFORM, .low = -1, .high = 1},
+                                   {.kind = FILL_NORMAL, .low = 0, .high = 2},
+                                   {.kind = FILL_INTEGERS, .low = -5, .high = 50},
                                    {.kind = FILL_PERMUTATION}};
     const uint64_t key = fill_key(SEED, 99);
     for (element_t element = 0; element < ELEMENT_KINDS; element++)
@@ -207,12 +210,35 @@ static void refills_are_fills_with_another_key(void **state) {
         }
 }
 
+/* y = x + 2·(other input), of which a refill knows no more than the keys. */
+static void fills_add_another_input(void **state) {
+    enum { N = 9001, OTHER = 3 };
+    static const fill_t X = {.kind = FILL_NORMAL, .low = 5, .high = 0.1},
+                        ALONE = {.low = 0.5, .high = 1.5},
+                        Y = {.low = 0.5,
+                             .high = 1.5,
+                             .times = 2,
+                             .of_kind = FILL_NORMAL,
+                             .of_low = 5,
+                             .of_high = 0.1,
+                             .of = OTHER};
+    static float x[N], alone[N], y[N];
+    for (uint64_t refill = 0; refill < 2; refill++) {
+        fill_again(x, N, ELEMENT_F32, &X, fill_key(SEED, refill), OTHER);
+        fill_again(alone, N, ELEMENT_F32, &ALONE, fill_key(SEED, refill), INPUT);
+        fill_again(y, N, ELEMENT_F32, &Y, fill_key(SEED, refill), INPUT);
+        for (size_t i = 0; i < N; i++)
+            assert_true(y[i] == (float)(2.0 * x[i] + alone[i]));
+    }
+}
+
 static void refills_leave_constants_and_nothing(void **state) {
-    static const fill_t FILL = {FILL_CONSTANT, 2.5, 0};
+    static const fill_t FILL = {.kind = FILL_CONSTANT, .low = 2.5, .high = 0};
     float values[] = {1, 2, 3}; /* an array in place, after a run */
     fill_again(values, 3, ELEMENT_F32, &FILL, 9, INPUT);
     assert_true(values[0] == 1 && values[1] == 2 && values[2] == 3);
-    fill_again(values, 0, ELEMENT_F32, &(fill_t){FILL_NORMAL, 1, 1}, 9, INPUT);
+    fill_again(values, 0, ELEMENT_F32, &(fill_t){.kind = FILL_NORMAL, .low = 1, .high = 1}, 9,
+               INPUT);
     assert_true(values[0] == 1);
 }
 

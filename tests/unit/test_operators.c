@@ -127,15 +127,15 @@ static void test_letters_are_types_in_programs_and_in_requests(void **state) {
     case_free(&spec);
 }
 
-/* tests/fixtures/examples/linreg: what a case's size and steps decide, and what its id leaves out. */
+/* kernels/linreg_train: what a case's size and steps decide, and what its id leaves out. */
 static void test_a_training_whose_steps_are_passes(void **state) {
     const description_t *d;
     bounds_t bounds;
-    assert_ok(described_add("tests/fixtures/examples/linreg", NULL, &d, &err));
+    assert_ok(described_add("kernels/linreg_train", NULL, &d, &err));
     const workload_t *workload = workload_find(d->name);
     case_t spec = {.engine = mem_text("cpu"), .variant = mem_text("omp")};
     workload_complete(workload, &spec);
-    assert_string_equal(spec.id, "linreg/cpu/omp/points=5000000");
+    assert_string_equal(spec.id, "linreg_train/cpu/omp/points=5000000");
     assert_true(workload->tolerance(&spec) == 5e-6);
     assert_true(workload->bounded_by == BOUNDED_BY_PASSES);
     assert_true(workload->cost(&spec).further_passes == 199);
@@ -146,7 +146,7 @@ static void test_a_training_whose_steps_are_passes(void **state) {
     case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = 0.5});
     add_integer(&spec, "epochs", 3);
     workload_complete(workload, &spec);
-    assert_string_equal(spec.id, "linreg/cpu/omp/points=25/epochs=3/rate=0.5");
+    assert_string_equal(spec.id, "linreg_train/cpu/omp/points=25/epochs=3/rate=0.5");
     assert_true(description_scalar_value(d, 0, &spec).f64 == 0.5);
     assert_true(fabs(workload->bounds(&spec, "loss").rel_l2 - 2e-5) < 1e-18);
     assert_true(workload->cost(&spec).further_passes == 2);
@@ -160,9 +160,9 @@ static void test_a_training_whose_steps_are_passes(void **state) {
     error_t wrong = ERROR_INIT;
     assert_ok(description_parse("a", json, &other, &err));
     case_free(&spec);
-    spec = made_case("linreg", "cpu", "cpu", "omp");
+    spec = made_case("linreg_train", "cpu", "cpu", "omp");
     add_integer(&spec, "points", 10000000);
-    assert_int_equal(description_bounds_of(&other, 4, &spec, &bounds, &wrong), STATUS_FAILED);
+    assert_int_equal(description_bounds_of(&other, 3, &spec, &bounds, &wrong), STATUS_FAILED);
     assert_string_equal(wrong.text, "loss: rel_l2: \"points / 5000000\": 2, expected 0…1");
     json_object_set_new(tolerance, "rel_l2", json_string("point"));
     description_free(&other);
@@ -227,9 +227,8 @@ static void test_request(void **state) {
 static case_t training_of(const char *engine, const char *copy, const workload_t **workload) {
     const description_t *added;
     error_t err = ERROR_INIT;
-    assert_int_equal(described_add("tests/fixtures/examples/linreg", NULL, &added, &err),
-                     STATUS_OK);
-    *workload = workload_find("linreg");
+    assert_int_equal(described_add("kernels/linreg_train", NULL, &added, &err), STATUS_OK);
+    *workload = workload_find("linreg_train");
     case_t spec = workload_defaults(*workload);
     free(spec.engine);
     spec.engine = mem_text(engine);
@@ -265,9 +264,9 @@ static void test_request_of_a_training(void **state) {
     json_t *request;
     case_t spec = training_of("cuda", "pinned", &workload);
     assert_true(workload->has_loss);
-    assert_ok(described_request(described_find("linreg"), &spec, &request, &err));
+    assert_ok(described_request(described_find("linreg_train"), &spec, &request, &err));
     assert_int_equal(json_integer_value(json_object_get(request, "steps")), 200);
-    const json_t *loss = json_array_get(json_object_get(request, "arrays"), 4);
+    const json_t *loss = json_array_get(json_object_get(request, "arrays"), 3);
     assert_int_equal(json_integer_value(json_object_get(loss, "every")), 10);
     json_decref(request);
     case_free(&spec);
@@ -278,8 +277,9 @@ static void test_a_training_is_not_cut(void **state) {
     error_t err = ERROR_INIT;
     case_t spec = training_of("cuda", "overlapped", &workload);
     assert_int_equal(workload->validate(&spec, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "copy=overlapped: linreg is a training, whose steps need all of "
-                                  "the input and the step before");
+    assert_string_equal(err.text,
+                        "copy=overlapped: linreg_train is a training, whose steps need all of "
+                        "the input and the step before");
     case_free(&spec);
 }
 

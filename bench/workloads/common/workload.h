@@ -205,17 +205,11 @@ static inline const char *workload_multiplies(const case_t *spec) {
     return spec->dtype;
 }
 
-/* The same of float32 without matrix products. */
-static inline const char *workload_uses_lanes(const case_t *spec) {
-    return strcmp(spec->dtype, "f32") == 0 ? "fp32" : NULL;
-}
-
-extern const workload_t workload_linreg_train, workload_mnist_train, workload_mlp_train;
+extern const workload_t workload_mnist_train, workload_mlp_train;
 extern const workload_t workload_null, workload_device, workload_allocate;
 
 /* One table of functions per workload and engine. */
 
-extern const session_ops_t linreg_train_cpu, linreg_train_cuda;
 extern const session_ops_t mnist_train_cpu, mnist_train_cuda;
 extern const session_ops_t mlp_train_cpu, mlp_train_cuda;
 extern const session_ops_t null_synthetic, null_cuda;

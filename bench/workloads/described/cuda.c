@@ -493,11 +493,10 @@ static status_t refill_there(gpu_sample_t *sample, const gpu_fill_t *asked, bool
     const fill_t *fill = &shape->fill;
     cu_pointer_t values = asked->values, differs = asked->differs;
     uint64_t n = shape->n, key = fill_key(s->data->seed, asked->seed);
-    uint32_t stream = DESCRIBED_STREAM + (uint32_t)asked->array;
-    uint32_t element = shape->element, kind = fill->kind;
-    double low = fill->low, high = fill->high;
-    void *arguments[] = {&values, &n, &key, &stream, &element, &kind, &low, &high, &differs};
-    *possible = kind == FILL_UNIFORM || kind == FILL_NORMAL || kind == FILL_INTEGERS;
+    uint32_t number = (uint32_t)asked->array, element = shape->element;
+    void *arguments[] = {&values, &n, &key, &number, &element, (void *)fill, &differs};
+    *possible =
+        fill->kind == FILL_UNIFORM || fill->kind == FILL_NORMAL || fill->kind == FILL_INTEGERS;
     if (!*possible || n == 0 || values == 0)
         return STATUS_OK;
     return gpu_kernel_launch(sample->gpu, &s->refill, n, arguments, err);

@@ -42,6 +42,7 @@ static const char *const MODES_OF_TRAININGS[] = {"eager",         "inference",  
 static const char *const POLLING[] = {"mapped", NULL};
 static const char *const JAX_MODES[] = {"jit", "aot", "overlap", NULL};
 static const char *const JAX_MODES_OF_ALL[] = {"jit", "aot", NULL};
+static const char *const JAX_MODES_OF_TRAININGS[] = {"jit", "scan", NULL};
 
 /* ---- as a workload --------------------------------------------------------------------------- */
 
@@ -68,7 +69,7 @@ static status_t validate(const case_t *spec, error_t *err) {
     return description_techniques(d, spec, err);
 }
 
-/* Copied by any implementation, from host to host. */
+/* Copied by any implementation, from host to host. (What a training copies is nothing beside its steps.) */
 static bool crosses_bus(const described_array_t *array) {
     return array->is_input && !array->is_weight && !array->is_resident;
 }
@@ -83,8 +84,8 @@ workload_cost_t described_cost(const case_t *spec) {
     for (size_t i = 0; i < n; i++) {
         const double bytes = (double)shapes[i].bytes;
         sum.device_bytes += bytes;
-        sum.bus_in_bytes += crosses_bus(shapes[i].array) ? bytes : 0;
-        sum.bus_out_bytes += shapes[i].array->is_output ? bytes : 0;
+        sum.bus_in_bytes += d->steps == NULL && crosses_bus(shapes[i].array) ? bytes : 0;
+        sum.bus_out_bytes += d->steps == NULL && shapes[i].array->is_output ? bytes : 0;
     }
     description_cost(d, spec, &sum.bytes, &sum.flops, &ignored);
     /* What is not given bounds nothing. */
@@ -218,6 +219,17 @@ static const char *const FILLS[] = {
     [FILL_UNIFORM] = "uniform",         [FILL_NORMAL] = "normal",     [FILL_INTEGERS] = "integers",
     [FILL_PERMUTATION] = "permutation", [FILL_CONSTANT] = "constant", [FILL_FUNCTION] = "function"};
 
+static json_t *fill_to_json(const fill_t *fill) {
+    json_t *json = json_pack("{s:s, s:f, s:f}", "kind", FILLS[fill->kind], "low", fill->low, "high",
+                             fill->high);
+    if (fill->times != 0)
+        json_object_update_new(json,
+                               json_pack("{s:f, s:s, s:f, s:f, s:i}", "times", fill->times,
+                                         "of_kind", FILLS[fill->of_kind], "of_low", fill->of_low,
+                                         "of_high", fill->of_high, "of", (int)fill->of));
+    return json;
+}
+
 static json_t *array_to_json(const described_shape_t *shape) {
     const described_array_t *array = shape->array;
     json_t *sizes = json_array();
@@ -235,9 +247,7 @@ static json_t *array_to_json(const described_shape_t *shape) {
     if (array->is_cut)
         json_object_set_new(json, "cut", json_true());
     if (array->is_input)
-        json_object_set_new(json, "fill",
-                            json_pack("{s:s, s:f, s:f}", "kind", FILLS[shape->fill.kind], "low",
-                                      shape->fill.low, "high", shape->fill.high));
+        json_object_set_new(json, "fill", fill_to_json(&shape->fill));
     return json;
 }
 
@@ -381,6 +391,7 @@ static void make_workload(described_entry_t *entry) {
         .size_param = d->size_param,
         .size_noun = d->size_name,
         .size_label = d->size_label,
+        .size_after = d->size_after,
         .reference_size = d->reference_size,
         .study = d->study,
         .compared_by = d->compares_whole ? NULL : COMPUTATION,
@@ -394,9 +405,10 @@ static void make_workload(described_entry_t *entry) {
                             : d->steps != NULL ? MODES_OF_TRAININGS
                                                : MODES_OF_ALL,
         .pytorch_polling = POLLING,
-        .jax_variants = !d->has_jax ? NULL
-                        : d->splits ? JAX_MODES
-                                    : JAX_MODES_OF_ALL,
+        .jax_variants = !d->has_jax        ? NULL
+                        : d->splits        ? JAX_MODES
+                        : d->steps != NULL ? JAX_MODES_OF_TRAININGS
+                                           : JAX_MODES_OF_ALL,
         .repeats = d->needs_deterministic ? REPEATS_MUST_BE_EQUAL : REPEATS_ARE_COMPARED,
         .pytorch_oracle = "oracle",
         .c_oracle = d->has_c_reference ? C_REFERENCE : NULL,

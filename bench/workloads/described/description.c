@@ -89,10 +89,19 @@ static status_t number_of(const expression_t *expression, const described_values
     return STATUS_OK;
 }
 
-static status_t compute_fill(const described_array_t *array, const described_values_t *values,
-                             described_shape_t *shape, error_t *err) {
+static status_t compute_fill(const description_t *description, const described_array_t *array,
+                             const described_values_t *values, described_shape_t *shape,
+                             error_t *err) {
     fill_t *fill = &shape->fill;
     *fill = array->fill;
+    if (array->fill_adds > 0) {
+        described_shape_t added = {.element = shape->element};
+        TRY(compute_fill(description, &description->arrays[array->fill_adds - 1], values, &added,
+                         err));
+        fill->of_kind = added.fill.kind;
+        fill->of_low = added.fill.low;
+        fill->of_high = added.fill.high;
+    }
     if (array->fill_low == NULL && array->fill_high == NULL)
         return STATUS_OK;
     const bool real = fill->kind == FILL_CONSTANT ? element_is_float(shape->element)
@@ -229,7 +238,7 @@ static status_t shape_of(const description_t *description, const described_array
         shape->n *= (size_t)size;
     }
     shape->bytes = (size_t)bytes;
-    if (compute_fill(of, &values, shape, err) != STATUS_OK)
+    if (compute_fill(description, of, &values, shape, err) != STATUS_OK)
         return error_within(err, "%s: fill", shape->name);
     TRY(check_curve(description, of, spec, shape, err));
     return check_permutation(of, shape, err);
@@ -257,6 +266,9 @@ status_t description_arrays(const description_t *description, const case_t *spec
                              array->name, length, DESCRIBED_ARRAYS - *n, DESCRIBED_ARRAYS);
         for (size_t k = 0; k < (size_t)length; k++)
             TRY(shape_of(description, array, k, spec, &shapes[(*n)++], err));
+        for (uint32_t k = 0; array->fill_adds > 0 && k < *n; k++)
+            if (shapes[k].array == &description->arrays[array->fill_adds - 1])
+                shapes[*n - 1].fill.of = k;
         bounds_t bounds;
         TRY(description_bounds_of(description, i, spec, &bounds, err));
     }
@@ -650,6 +662,7 @@ void description_free(description_t *description) {
     free(description->summary);
     free(description->size_param);
     free(description->size_label);
+    free(description->size_after);
     free_study(description->study);
     json_decref(description->json);
     *description = (description_t){0};

@@ -56,6 +56,7 @@ typedef struct described_array {
     expression_t *every; /* … divisible by this; NULL: for each */
     fill_t fill;         /* of an input, but for these, over params; NULL: a number */
     expression_t *fill_low, *fill_high;
+    size_t fill_adds; /* the number of an input before it, plus 1, `fill.times` over; 0: none */
     bounds_t bounds[DESCRIBED_DTYPES];      /* of an output, by the case's dtype, but for … */
     expression_t *rel_l2[DESCRIBED_DTYPES]; /* … these, over params; NULL: a number */
 } described_array_t;
@@ -113,12 +114,13 @@ typedef struct description {
     char *size_param;         /* x axis of charts; default: the last param */
     const char *size_name;    /* in texts: "batch size"; default: the param */
     char *size_label;         /* of the axis: "batch, samples"; default: the param */
-    int64_t reference_size;   /* which findings show first; 0: none */
-    struct study *study;      /* that it reproduces (results/study_csv.h), or NULL */
-    bool compares_whole;      /* verdicts compare host_to_host, not the computation */
-    bool splits;              /* kernels may be launched for a part of the size */
-    expression_t *steps;      /* of a call, which is a training; NULL: it is none */
-    bool makes_passes; /* each step needs all that stays on the device, and the step before */
+    char *size_after;       /* after a size, " points", if the unit begins with the param's name */
+    int64_t reference_size; /* which findings show first; 0: none */
+    struct study *study;    /* that it reproduces (results/study_csv.h), or NULL */
+    bool compares_whole;    /* verdicts compare host_to_host, not the computation */
+    bool splits;            /* kernels may be launched for a part of the size */
+    expression_t *steps;    /* of a call, which is a training; NULL: it is none */
+    bool makes_passes;      /* each step needs all that stays on the device, and the step before */
 } description_t;
 
 /* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The

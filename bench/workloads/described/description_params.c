@@ -198,8 +198,12 @@ status_t read_size(const node_t *top, description_t *description, error_t *err) 
                           params.names[index]);
     char *unit = description->size_label;
     description->size_param = mem_text(params.names[index]);
-    description->size_label = unit != NULL ? mem_format("%s, %s", params.names[index], unit)
-                                           : mem_text(params.names[index]);
+    const bool says_param = unit != NULL && text_starts(unit, params.names[index]);
+    description->size_label = says_param     ? mem_text(unit)
+                              : unit != NULL ? mem_format("%s, %s", params.names[index], unit)
+                                             : mem_text(params.names[index]);
+    if (says_param)
+        description->size_after = mem_format(" %s", params.names[index]);
     free(unit);
     if (description->size_name == NULL)
         description->size_name = description->size_param;

@@ -95,20 +95,64 @@ static status_t read_pair(const node_t *node, const description_t *description,
     return lacks == NULL ? STATUS_OK : node_expected(&high, err, lacks);
 }
 
+static bool has_range(const described_array_t *array) {
+    return array->fill.kind == FILL_UNIFORM || array->fill.kind == FILL_NORMAL ||
+           array->fill.kind == FILL_INTEGERS;
+}
+
+static bool is_alike(const described_array_t *a, const described_array_t *b) {
+    bool alike = a->letter == b->letter && a->element == b->element &&
+                 a->n_dimensions == b->n_dimensions && a->repeat == NULL && b->repeat == NULL;
+    for (unsigned i = 0; alike && i < a->n_dimensions; i++)
+        alike = strcmp(expression_text(a->shape[i]), expression_text(b->shape[i])) == 0;
+    return alike;
+}
+
+/* "add": [2, "x"]. Of float32 or float64, whose values are told by one conversion. */
+static status_t read_added(const node_t *node, const description_t *description,
+                           described_array_t *array, error_t *err) {
+    bool wide = has_range(array);
+    const char *name;
+    if (!json_is_array(node->json) || node_length(node) != 2)
+        return node_expected(node, err, "a number and the name of an input");
+    node_t times = node_item(node, 0), of = node_item(node, 1);
+    TRY(node_number(&times, -LARGEST_FLOAT, LARGEST_FLOAT, &array->fill.times, err));
+    TRY(node_text(&of, &name, err));
+    for (size_t i = 0; i < description->dtypes.n; i++) {
+        const element_t element = description_element_of(description, array, i);
+        wide &= element == ELEMENT_F32 || element == ELEMENT_F64;
+    }
+    for (size_t i = 0; i < description->n_arrays; i++) {
+        const described_array_t *other = &description->arrays[i];
+        if (strcmp(other->name, name) == 0 && has_range(other) && other->fill_adds == 0 &&
+            other != array && is_alike(other, array))
+            array->fill_adds = i + 1;
+    }
+    return array->fill_adds > 0 && wide
+               ? STATUS_OK
+               : node_expected(&of, err,
+                               "an input before it of the same shape and type, f32 or f64, both "
+                               "with random numbers, and this one without \"add\"");
+}
+
 static status_t read_object(const node_t *node, const description_t *description,
                             described_array_t *array, node_t *value, error_t *err) {
-    static const char *const KEYS[] = {"uniform", "normal", "integers", "constant"};
+    static const char *const KEYS[] = {"uniform", "normal", "integers", "constant", "add"};
     static const fill_kind_t KINDS[] = {FILL_UNIFORM, FILL_NORMAL, FILL_INTEGERS, FILL_CONSTANT};
+    enum { N_KINDS = sizeof KINDS / sizeof KINDS[0] };
     fill_t *fill = &array->fill;
-    TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], 0, err));
-    if (json_object_size(node->json) != 1)
-        return node_expected(node, err, "an object with one key");
-    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+    const node_t added = node_member(node, KEYS[N_KINDS]);
+    TRY(node_object(node, KEYS, N_KINDS + 1, 0, err));
+    if (json_object_size(node->json) != (node_exists(&added) ? 2 : 1))
+        return node_expected(node, err, "an object with one key, and perhaps \"add\"");
+    for (size_t i = 0; i < N_KINDS; i++) {
         *value = node_member(node, KEYS[i]);
         fill->kind = KINDS[i];
         if (node_exists(value))
             break;
     }
+    if (node_exists(&added))
+        TRY(read_added(&added, description, array, err));
     return fill->kind == FILL_CONSTANT
                ? read_number(value, description, array, &fill->low, &array->fill_low, err)
                : read_pair(value, description, array, err);
@@ -117,8 +161,8 @@ static status_t read_object(const node_t *node, const description_t *description
 static status_t read_word(const node_t *node, fill_t *fill, error_t *err) {
     static const char *const WORDS[] = {"permutation", "zeros", "ones", "function"};
     static const fill_t FILLS[] = {{.kind = FILL_PERMUTATION},
-                                   {FILL_CONSTANT, 0, 0},
-                                   {FILL_CONSTANT, 1, 0},
+                                   {.kind = FILL_CONSTANT},
+                                   {.kind = FILL_CONSTANT, .low = 1},
                                    {.kind = FILL_FUNCTION}};
     const vocabulary_t known = {"fill", "", WORDS, sizeof WORDS / sizeof WORDS[0]};
     size_t index;
@@ -178,7 +222,7 @@ const char *fill_lacks(const fill_t *fill, element_t element, char what[FILL_LAC
 static status_t read_fill(const node_t *node, const description_t *description,
                           described_array_t *array, error_t *err) {
     node_t value = *node;
-    array->fill = (fill_t){FILL_NORMAL, 0, 1};
+    array->fill = (fill_t){.kind = FILL_NORMAL, .high = 1};
     if (json_is_object(node->json))
         TRY(read_object(node, description, array, &value, err));
     else if (node_exists(node))

@@ -217,8 +217,7 @@ static void store(void *at, const double *values, size_t n, element_t element) {
 #undef STORE
 }
 
-/* Not of a permutation. */
-static void draw(double *values, size_t n, const fill_t *fill, rng_position_t from) {
+static void draw_alone(double *values, size_t n, const fill_t *fill, rng_position_t from) {
     const double low = fill->low, high = fill->high;
     uint32_t words[CHUNK];
     float uniform[CHUNK];
@@ -238,6 +237,20 @@ static void draw(double *values, size_t n, const fill_t *fill, rng_position_t fr
         else
             values[i] = low;
     }
+}
+
+/* Not of a permutation. */
+static void draw(double *values, size_t n, element_t element, const fill_t *fill,
+                 rng_position_t from) {
+    const fill_t of = {.kind = fill->of_kind, .low = fill->of_low, .high = fill->of_high};
+    double others[CHUNK];
+    draw_alone(values, n, fill, from);
+    if (fill->times == 0)
+        return;
+    from.stream = DESCRIBED_STREAM + fill->of;
+    draw_alone(others, n, &of, from);
+    for (size_t i = 0; i < n; i++)
+        values[i] += fill->times * (element == ELEMENT_F32 ? (float)others[i] : others[i]);
 }
 
 /* ---- permutations ---------------------------------------------------------------------------- */
@@ -299,7 +312,7 @@ static void fill_part(void *values, size_t n, element_t element, const fill_t *f
     double numbers[CHUNK];
     for (size_t first = 0, count; first < n; first += count, from.first += count) {
         count = chunk_of(first, n);
-        draw(numbers, count, fill, from);
+        draw(numbers, count, element, fill, from);
         store((char *)values + first * element_bytes(element), numbers, count, element);
     }
 }

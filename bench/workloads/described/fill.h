@@ -25,9 +25,14 @@ typedef enum fill_kind {
     FILL_FUNCTION /* what the reference's function `inputs` returns: files (measure/made_inputs.h) */
 } fill_kind_t;
 
+/* As in kernels/common/refill.cu. */
 typedef struct fill {
     fill_kind_t kind;
     double low, high;
+    double times; /* so many times input number `of` is added, which is filled so: */
+    double of_low, of_high;
+    fill_kind_t of_kind;
+    uint32_t of;
 } fill_t;
 
 /* Streams of inputs 0, 1, … */
