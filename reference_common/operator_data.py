@@ -53,9 +53,9 @@ class OperatorInputs:
         self.arrays = [files.read(s.name, s.shape, STORED[s.dtype]) for s in self.specs]
 
     def refill(self, _before: int, after: int) -> None:
-        """Give the inputs the values of the refill seed `after`, in place; constants stay."""
+        """Give the inputs the values of the refill seed `after`, in place; constants and data stay."""
         for number, (spec, array) in enumerate(zip(self.specs, self.arrays, strict=True)):
-            if spec.fill is not None and spec.fill.kind != "constant":
+            if spec.fill is not None and spec.fill.kind not in ("constant", "data"):
                 self._take(spec, number, array, after)
 
     def _take(self, spec: ArraySpec, _number: int, array: Array, refill: int) -> None:

@@ -13,7 +13,7 @@ DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3",
 FLOATS = ("f32", "f16", "bf16", "f64", "e4m3", "e5m2")
 # bench/workloads/described/description.h
 MOST_DIMENSIONS, MOST_ARRAYS = 8, 16
-FILLS = ("uniform", "normal", "integers", "permutation", "constant", "function")
+FILLS = ("uniform", "normal", "integers", "permutation", "constant", "function", "data")
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class OperatorInputs(operator_data.OperatorInputs):
 
     def __init__(self, operator: Operator, spec: CaseSpec, files: InputFiles | None) -> None:
         self.operator, self.spec = operator, spec
-        self.params: Mapping[str, Any] = spec.params
+        self.params: Mapping[str, Any] = {**spec.params, "dtype": spec.dtype}
         self.dtype = DTYPES[operator.dtype]
         self.drawn = {}
         super().__init__(operator.arrays, files)
@@ -104,14 +104,24 @@ class OperatorInputs(operator_data.OperatorInputs):
 def made_by_function(
     operator: Operator, spec: CaseSpec, seeds: tuple[int, int]
 ) -> list[tuple[ArraySpec, Tensor]]:
-    """Have `inputs` of the reference make those with the fill "function"; seeds: case, refill."""
-    specs = [s for s in operator.inputs if s.fill is not None and s.fill.kind == "function"]
+    """Have the reference make inputs; seeds: case, refill.
+
+    Those with the fill "function" by `inputs`, those with the fill "data", once, by `data`.
+    """
+    kinds = {"function": "inputs"} if seeds[1] else {"data": "data", "function": "inputs"}
+    return [pair for kind in kinds for pair in _made(operator, spec, seeds, kind, kinds[kind])]
+
+
+def _made(
+    operator: Operator, spec: CaseSpec, seeds: tuple[int, int], kind: str, name: str
+) -> list[tuple[ArraySpec, Tensor]]:
+    specs = [s for s in operator.inputs if s.fill is not None and s.fill.kind == kind]
     if not specs:
         return []
-    where = f"{operator.place(REFERENCE)}: inputs"
-    function = getattr(load(operator, REFERENCE), "inputs", None)
+    where = f"{operator.place(REFERENCE)}: {name}"
+    function = getattr(load(operator, REFERENCE), name, None)
     if not callable(function):
-        raise CaseError(f'{where}: no such function, which the fill "function" needs')
+        raise CaseError(f'{where}: no such function, which the fill "{kind}" needs')
     with torch.random.fork_rng(devices=[]):
         seed_all(np.random.SeedSequence(seeds).generate_state(1, np.uint64)[0])
         made = _flat(function(dict(spec.params), DTYPES[operator.dtype]))

@@ -172,7 +172,7 @@ class JaxInputs(OperatorInputs):
 
     def __init__(self, operator: Operator, spec: CaseSpec, files: InputFiles | None) -> None:
         super().__init__(operator.arrays, files)
-        self.operator, self.params = operator, spec.params
+        self.operator, self.params = operator, {**spec.params, "dtype": spec.dtype}
         self.wide = any(a.dtype in _WIDE for a in operator.arrays)
 
 

@@ -183,7 +183,7 @@ class CapturedCandidate(Graph, Candidate):
                     self._captured_function,
                     self._x,
                     outputs,
-                    may_rotate=[kind != "function" for kind in kinds],
+                    may_rotate=[kind not in ("function", "data") for kind in kinds],
                     opened=self._inputs.tensors(),
                     repeats=self._n_repeats,
                 )

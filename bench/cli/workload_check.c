@@ -105,6 +105,8 @@ static char *range_text(const fill_t *fill) {
         return mem_text("permutation");
     case FILL_FUNCTION:
         return mem_text("inputs of reference.py");
+    case FILL_DATA:
+        return mem_text("data of reference.py");
     case FILL_CONSTANT:
         break;
     }
@@ -126,11 +128,11 @@ static char *bounds_text(const description_t *d, const described_array_t *array)
     for (size_t i = 0; array->is_output && i < d->dtypes.n; i++) {
         const bounds_t bounds = array->bounds[i];
         const char *of = d->dtypes.items[i];
+        const char *error = bounds.of_change ? "change" : "relative L2";
         if (array->rel_l2[i] != NULL)
-            text_list_add_format(&parts, "%s: relative L2 %s", of,
-                                 expression_text(array->rel_l2[i]));
+            text_list_add_format(&parts, "%s: %s %s", of, error, expression_text(array->rel_l2[i]));
         else if (isfinite(bounds.rel_l2) && bounds.rel_l2 > 0)
-            text_list_add_format(&parts, "%s: relative L2 %g", of, bounds.rel_l2);
+            text_list_add_format(&parts, "%s: %s %g", of, error, bounds.rel_l2);
         if (isfinite(bounds.max_abs))
             text_list_add_format(&parts, bounds.max_abs > 0 ? "%s: largest %g" : "%s: exact", of,
                                  bounds.max_abs);

@@ -148,11 +148,11 @@ static void set_bounds(const case_t *spec, reference_t *reference) {
     const workload_t *workload = workload_find(spec->workload);
     if (workload->bounds == NULL || reference->names.n == 0)
         return;
-    reference->bounds = mem_zeroed(reference->names.n, sizeof *reference->bounds);
+    bounds_t *bounds = mem_zeroed(reference->names.n, sizeof *bounds);
     for (size_t i = 0; i < reference->names.n; i++)
-        reference->bounds[i] = reference->verified
-                                   ? (bounds_t){INFINITY, INFINITY}
-                                   : workload->bounds(spec, reference->names.items[i]);
+        bounds[i] = reference->verified ? (bounds_t){INFINITY, INFINITY, false}
+                                        : workload->bounds(spec, reference->names.items[i]);
+    reference_bound(reference, bounds);
 }
 
 static status_t read_reference(contender_t *oracle, const json_t *answer, const char *folder,
@@ -207,7 +207,8 @@ typedef struct pair {
 static bool make_fake(const pair_t *pair, fake_t fake, size_t i, const reference_t *reference,
                       const npy_t *of[2]) {
     of[0] = of[1] = NULL;
-    if (fake == FAKE_INITIAL)
+    /* Zeros stand for it where changes are compared. */
+    if (fake == FAKE_INITIAL && !reference->bounds[i].of_change)
         of[0] = of[1] = &reference->initial[i];
     if (fake == FAKE_MEAN) {
         of[0] = &pair->first->arrays[i];
@@ -459,12 +460,14 @@ static reference_t part_of(const reference_t *all, const text_list_t *names) {
     reference_t part = {
         .arrays = mem_zeroed(names->n + 1, sizeof *part.arrays),
         .norms = mem_zeroed(names->n + 1, sizeof *part.norms),
+        .initial = mem_zeroed(names->n + 1, sizeof *part.initial),
         .bounds = all->bounds != NULL ? mem_zeroed(names->n + 1, sizeof *part.bounds) : NULL,
         .verified = all->verified};
     for (size_t i = 0; i < all->names.n; i++)
         if (text_list_has(names, all->names.items[i])) {
             part.arrays[part.names.n] = all->arrays[i];
             part.norms[part.names.n] = all->norms[i];
+            part.initial[part.names.n] = all->initial[i];
             if (all->bounds != NULL)
                 part.bounds[part.names.n] = all->bounds[i];
             text_list_add(&part.names, all->names.items[i]);
@@ -508,6 +511,7 @@ static char *compare_arrays(contender_t *c, const expectation_t *expected, const
     text_list_free(&part.names);
     free(part.arrays);
     free(part.norms);
+    free(part.initial);
     free(part.bounds);
     return reason;
 }

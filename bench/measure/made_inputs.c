@@ -17,7 +17,7 @@ static bool is_input(const described_array_t *array, made_part_t part) {
     const fill_kind_t kind = array->fill.kind;
     const bool is_drawn = kind == FILL_UNIFORM || kind == FILL_NORMAL || kind == FILL_INTEGERS;
     return array->is_input &&
-           (part == MADE_ALL || kind == FILL_FUNCTION || (part == MADE_NOT_DRAWN && !is_drawn));
+           (part == MADE_ALL || fill_is_made(kind) || (part == MADE_NOT_DRAWN && !is_drawn));
 }
 
 bool made_inputs_exist(const char *workload, made_part_t part) {
@@ -168,20 +168,21 @@ static bool is_whole(const made_inputs_t *made, size_t i, uint64_t refill, const
            found.changed.tv_nsec == made_as.changed.tv_nsec;
 }
 
-/* Constants stay in a refill. */
+/* Constants and data stay in a refill. */
 static status_t make_one(made_inputs_t *made, size_t i, uint64_t refill, const char *folder,
                          bool *is_asked, error_t *err) {
     const fill_kind_t kind = made->shapes[i].fill.kind;
-    if (refill != 0 && kind == FILL_CONSTANT)
+    const bool is_made = fill_is_made(kind);
+    if (refill != 0 && (kind == FILL_CONSTANT || kind == FILL_DATA))
         return STATUS_OK;
     char *path = fs_join(folder, made->shapes[i].name);
     status_t status = STATUS_OK;
-    if (kind == FILL_FUNCTION && *is_asked) {
+    if (is_made && *is_asked) {
         /* The oracle has written it with the one before. */
     } else if (!is_whole(made, i, refill, path)) {
         fs_remove_tree(path, NULL);
-        *is_asked = kind == FILL_FUNCTION;
-        status = *is_asked ? ask(made, refill, folder, err) : draw(made, i, refill, path, err);
+        *is_asked |= is_made;
+        status = is_made ? ask(made, refill, folder, err) : draw(made, i, refill, path, err);
     }
     if (status == STATUS_OK && refill == 0)
         made->stamps[i] = stamp_of(path);

@@ -81,6 +81,19 @@ void reference_free(reference_t *reference) {
     *reference = (reference_t){0};
 }
 
+void reference_bound(reference_t *reference, bounds_t *bounds) {
+    reference->bounds = bounds;
+    for (size_t i = 0; i < reference->names.n; i++) {
+        const npy_t *before = &reference->initial[i];
+        bounds[i].of_change = bounds[i].of_change && before->values != NULL;
+        if (!bounds[i].of_change)
+            continue;
+        for (size_t k = 0; k < before->n; k++)
+            reference->arrays[i].values[k] -= before->values[k];
+        reference->norms[i] = difference_norm(&reference->arrays[i]);
+    }
+}
+
 static bool same_shape(const npy_t *a, const npy_t *b) {
     return a->n_dimensions == b->n_dimensions &&
            memcmp(a->shape, b->shape, a->n_dimensions * sizeof *a->shape) == 0;
@@ -153,6 +166,7 @@ typedef struct pair {
     npy_t expected;
     double norm;    /* of what is expected */
     double max_abs; /* allowed */
+    bool is_change; /* of an array in place */
 } pair_t;
 
 static void note_difference(const difference_t *d, const pair_t *pair, check_t *check,
@@ -187,15 +201,18 @@ static void note_difference(const difference_t *d, const pair_t *pair, check_t *
     }
     AUTO_FREE char *worst = worst_text(d, expected);
     fail(check, reason,
-         mem_format("%s differs from the reference output: %s%s error %s, allowed %.3g; "
+         mem_format("%s%s differs from the reference output: %s%s error %s, allowed %.3g; "
                     "worst at %s",
-                    pair->name, where, what, number_text(error, 3, wrong), allowed, worst));
+                    pair->is_change ? "the change of " : "", pair->name, where, what,
+                    number_text(error, 3, wrong), allowed, worst));
 }
 
 /* The reference, or the losses of its first epoch if that is what was found. */
 static pair_t pair_of(const reference_t *reference, size_t i, const npy_t *found) {
+    const bounds_t *bounds = reference->bounds;
     pair_t pair = {reference->names.items[i], reference->arrays[i], reference->norms[i],
-                   reference->bounds != NULL ? reference->bounds[i].max_abs : INFINITY};
+                   bounds != NULL ? bounds[i].max_abs : INFINITY,
+                   bounds != NULL && bounds[i].of_change};
     npy_t *expected = &pair.expected;
     if (strcmp(pair.name, "losses") != 0 || found->n_dimensions != 1 || found->n >= expected->n ||
         (int64_t)found->n * reference->epochs < (int64_t)expected->n)
@@ -210,7 +227,7 @@ static void check_array(npy_file_t *file, const reference_t *reference, size_t i
                         char **reason) {
     const pair_t pair = pair_of(reference, i, &file->array);
     const npy_t *expected = &pair.expected;
-    found_t found = {.file = file};
+    const found_t found = {.file = file, .before = pair.is_change ? &reference->initial[i] : NULL};
     difference_t difference;
     error_t err = ERROR_INIT;
     if (!same_shape(&file->array, expected)) {

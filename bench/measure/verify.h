@@ -11,11 +11,12 @@
 typedef struct reference {
     text_list_t names; /* of the arrays; empty: nothing to compare */
     npy_t *arrays;
-    double *norms;    /* squared L2 norm of each, or of what it was summed from, the larger */
-    npy_t *initial;   /* what arrays in place held before the run; no values: of others */
-    bounds_t *bounds; /* of each array; NULL: the tolerance of all */
-    int64_t epochs;   /* over 1: "losses" may end after the first of them, which is a sample */
-    bool verified; /* the oracle's verify() decides: only shapes, and no NaN, are expected here */
+    double *norms;  /* squared L2 norm of each, or of what it was summed from, the larger */
+    npy_t *initial; /* what arrays in place held before the run; no values: of others */
+    bounds_t *
+        bounds; /* of each array; NULL: the tolerance of all. Of a change `arrays` has the changes */
+    int64_t epochs; /* over 1: "losses" may end after the first of them, which is a sample */
+    bool verified;  /* the oracle's verify() decides: only shapes, and no NaN, are expected here */
 } reference_t;
 
 /* Load NAME.npy of each name from `folder`, and where the oracle wrote them NAME.initial.npy, and NAME.scale.npy: a
@@ -24,6 +25,9 @@ typedef struct reference {
 status_t reference_load(const char *folder, const text_list_t *names, reference_t *reference,
                         error_t *err);
 void reference_free(reference_t *reference);
+
+/* Give it the bounds of its arrays. Those that are bounded by their change become changes. */
+void reference_bound(reference_t *reference, bounds_t *bounds);
 
 /* A row's or column's error may be this many times the tolerance of the array. */
 extern const double VERIFY_ROW_FACTOR, VERIFY_COLUMN_FACTOR;

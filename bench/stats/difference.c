@@ -403,8 +403,10 @@ static void add_column(tile_t *tile, const double *found, size_t first, size_t n
 static status_t read_found(const found_t *found, size_t first, size_t n, double values[NPY_BLOCK],
                            error_t *err) {
     if (found->file != NULL)
-        return npy_values(found->file, first, n, values, err);
-    for (size_t i = 0; i < n; i++) {
+        TRY(npy_values(found->file, first, n, values, err));
+    for (size_t i = 0; found->before != NULL && i < n; i++)
+        values[i] -= found->before->values[first + i];
+    for (size_t i = 0; found->file == NULL && i < n; i++) {
         const double a = found->of[0] != NULL ? found->of[0]->values[first + i] : 0;
         const double b = found->of[1] != NULL ? found->of[1]->values[first + i] : 0;
         values[i] = a == b ? a : a / 2 + b / 2; /* infinities stay */

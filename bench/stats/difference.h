@@ -88,7 +88,8 @@ typedef struct difference {
 /* What is compared: a file of the expected shape, or the mean of two arrays, or zeros. */
 typedef struct found {
     const npy_file_t *file;
-    const npy_t *of[2]; /* without a file; NULL: zeros */
+    const npy_t *before; /* it is the change since then that is compared; NULL: the file's values */
+    const npy_t *of[2];  /* without a file; NULL: zeros */
 } found_t;
 
 /* The columns are the last axis, the rows all others; a vector is one column. */

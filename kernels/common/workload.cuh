@@ -83,7 +83,7 @@ struct described_launch {
     described_text<16> cluster[3]; // blocks per cluster; sm_90 and up
     unsigned cooperative;         // 1: all blocks are resident, so they may wait for each other
     unsigned overlaps;            // 1: may start before the launch above it ends, and waits for it itself (sm_90)
-    described_text<32> every;      // of a training: only in steps divisible by it; else in each
+    described_text<32> every;      // of a training: only in steps divisible by it, 0: in the last; else in each
     described_text<32> index;      // so many launches of this kernel, one after another: a layer, a batch
     unsigned side_by_side;         // 1: those run at the same time, each on its own stream
 };
@@ -98,6 +98,8 @@ __host__ __device__ constexpr described_launch indexed(described_text<32> times,
     launch.index = times;
     return launch;
 }
+// Only after the last step, whose number `step` is: what writes the weights back.
+__host__ __device__ constexpr described_launch at_end(described_launch launch) { return every("0", launch); }
 // indexed() launches that do not need each other: after the launch above, and before the one below, which waits for all.
 __host__ __device__ constexpr described_launch side_by_side(described_text<32> times, described_launch launch) {
     launch.side_by_side = 1;

@@ -114,7 +114,7 @@ static const refused_t REFUSED[] = {
     {{.grid = {"32", "2"}, .cluster = {"16", "2"}},
      90,
      "32 blocks per cluster, at most 16 are possible"},
-    {{.every = "n - 5"}, 90, "every: \"n - 5\" is 0, expected 1 to 1000000"},
+    {{.every = "n - 6"}, 90, "every: \"n - 6\" is -1, expected 0 to 1000000"},
     {{.index = "n - 5"}, 90, "index: \"n - 5\" is 0, expected 1 to 1000000"},
 };
 
@@ -146,10 +146,11 @@ static void test_workspace(void **state) {
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void test_order_of_a_training(void **state) {
-    const launch_size_t sizes[] = {{.every = 2}, {.every = 1, .repeat = 2}, {.every = 3}};
+    const launch_size_t sizes[] = {
+        {.every = 2}, {.every = 1, .repeat = 2}, {.every = 3}, {.every = 0}};
     /* step, launch, index */
     static const int EXPECTED[][3] = {{0, 0, 0}, {0, 1, 0}, {0, 1, 1}, {0, 2, 0}, {1, 1, 0},
-                                      {1, 1, 1}, {2, 0, 0}, {2, 1, 0}, {2, 1, 1}};
+                                      {1, 1, 1}, {2, 0, 0}, {2, 1, 0}, {2, 1, 1}, {2, 3, 0}};
     launch_place_t place = LAUNCH_FIRST;
     for (size_t i = 0; i < COUNT_OF(EXPECTED); i++) {
         assert_true(launches_next(sizes, COUNT_OF(sizes), 3, &place));

@@ -310,6 +310,42 @@ static void test_means(void **state) {
     free(y);
 }
 
+/* ‖out − ref‖ / ‖ref − before‖: what leaves an array as it was is off by all of it. */
+static void test_changes(void **state) {
+    const folders_t *f = *state;
+    enum { N = NPY_BLOCK + 5 };
+    double y[N], before[N];
+    for (size_t i = 0; i < N; i++) {
+        before[i] = 1000;
+        y[i] = i % 2 == 0 ? 1001 : 999;
+    }
+    text_list_t names = text_split("y", ',');
+    reference_t reference;
+    char *reason;
+    check_t check;
+    write_vector(f->expected, "y", y, N);
+    write_vector(f->expected, "y.initial", before, N);
+    assert_ok(reference_load(f->expected, &names, &reference, &err));
+    bounds_t *bounds = mem_zeroed(1, sizeof *bounds);
+    *bounds = (bounds_t){0.5, INFINITY, true};
+    reference_bound(&reference, bounds);
+    assert_near(reference.norms[0], N, 1e-12);
+    for (size_t i = 0; i < N; i++)
+        y[i] += 0.25;
+    write_vector(f->found, "y", y, N);
+    verify_outputs(&reference, f->found, 1, &check, &reason);
+    assert_true(check.ok && reason == NULL);
+    assert_near(check.rel_l2, 0.25, 1e-12);
+    write_vector(f->found, "y", before, N);
+    verify_outputs(&reference, f->found, 1, &check, &reason);
+    assert_false(check.ok);
+    assert_string_equal(reason, "the change of y differs from the reference output: relative L2 "
+                                "error 1, allowed 0.5; worst at element 0: 0, expected 1");
+    free(reason);
+    reference_free(&reference);
+    text_list_free(&names);
+}
+
 /* Of two runs, in `found` and `expected`. The caller frees it; NULL: they are the same. */
 static char *difference_of(const folders_t *f) {
     text_list_t names = text_split("y", ',');

@@ -50,6 +50,7 @@ typedef struct workload_cost {
  * none. */
 typedef struct bounds {
     double rel_l2, max_abs;
+    bool of_change; /* of an array in place: both out and ref are what it has changed by */
 } bounds_t;
 
 /* Is a contender run twice on the same inputs, to compare the bits of its outputs? */

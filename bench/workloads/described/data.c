@@ -59,7 +59,7 @@ static void *make(const void *shape) {
         if (!size->array->is_input)
             continue;
         data->values[i] = mem_alloc(size->bytes);
-        if (size->fill.kind == FILL_FUNCTION)
+        if (fill_is_made(size->fill.kind))
             read_made(data, i, data->values[i], 0);
         else
             fill_array(data->values[i], size->n, size->element, &size->fill, data->seed,
@@ -82,7 +82,7 @@ void described_data_fill(const described_data_t *data, size_t i, void *values, u
     const described_shape_t *size = &data->shapes[i];
     if (size->fill.kind == FILL_FUNCTION)
         read_made(data, i, values, refill);
-    else
+    else if (size->fill.kind != FILL_DATA)
         fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
                    (uint32_t)i);
 }

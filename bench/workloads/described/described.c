@@ -108,7 +108,7 @@ static const char *factors(const case_t *spec) {
 
 static bounds_t bounds(const case_t *spec, const char *array) {
     const description_t *d = described_find(spec->workload);
-    bounds_t bounds = {0, 0};
+    bounds_t bounds = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
     for (size_t i = 0; i < d->n_arrays; i++)
         if (strcmp(d->arrays[i].name, array) == 0)
@@ -216,8 +216,10 @@ static status_t check_program(const workload_t *workload, const cubin_t *cubin, 
 /* ---- for workers in other languages ----------------------------------------------------------- */
 
 static const char *const FILLS[] = {
-    [FILL_UNIFORM] = "uniform",         [FILL_NORMAL] = "normal",     [FILL_INTEGERS] = "integers",
-    [FILL_PERMUTATION] = "permutation", [FILL_CONSTANT] = "constant", [FILL_FUNCTION] = "function"};
+    [FILL_UNIFORM] = "uniform",   [FILL_NORMAL] = "normal",
+    [FILL_INTEGERS] = "integers", [FILL_PERMUTATION] = "permutation",
+    [FILL_CONSTANT] = "constant", [FILL_FUNCTION] = "function",
+    [FILL_DATA] = "data"};
 
 static json_t *fill_to_json(const fill_t *fill) {
     json_t *json = json_pack("{s:s, s:f, s:f}", "kind", FILLS[fill->kind], "low", fill->low, "high",

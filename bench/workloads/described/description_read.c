@@ -159,16 +159,17 @@ static status_t read_object(const node_t *node, const description_t *description
 }
 
 static status_t read_word(const node_t *node, fill_t *fill, error_t *err) {
-    static const char *const WORDS[] = {"permutation", "zeros", "ones", "function"};
+    static const char *const WORDS[] = {"permutation", "zeros", "ones", "function", "data"};
     static const fill_t FILLS[] = {{.kind = FILL_PERMUTATION},
                                    {.kind = FILL_CONSTANT},
                                    {.kind = FILL_CONSTANT, .low = 1},
-                                   {.kind = FILL_FUNCTION}};
+                                   {.kind = FILL_FUNCTION},
+                                   {.kind = FILL_DATA}};
     const vocabulary_t known = {"fill", "", WORDS, sizeof WORDS / sizeof WORDS[0]};
     size_t index;
     if (!json_is_string(node->json))
-        return node_expected(node, err,
-                             "\"permutation\", \"zeros\", \"ones\", \"function\" or an object");
+        return node_expected(
+            node, err, "\"permutation\", \"zeros\", \"ones\", \"function\", \"data\" or an object");
     TRY(node_choice(node, &known, &index, err));
     *fill = FILLS[index];
     return STATUS_OK;
@@ -211,6 +212,7 @@ const char *fill_lacks(const fill_t *fill, element_t element, char what[FILL_LAC
         break;
     case FILL_PERMUTATION:
     case FILL_FUNCTION:
+    case FILL_DATA:
         return NULL;
     }
     if (holds && fill->kind != FILL_CONSTANT)
@@ -274,14 +276,20 @@ static status_t read_type(const node_t *node, const description_t *description,
 
 /* ---- tolerances ------------------------------------------------------------------------------- */
 
-static status_t read_bounds(const node_t *node, const description_t *description, bounds_t *bounds,
-                            expression_t **of_rel_l2, error_t *err) {
-    static const char *const KEYS[] = {"rel_l2", "max_abs"};
-    TRY(node_object(node, KEYS, 2, 0, err));
-    node_t rel_l2 = node_member(node, "rel_l2"), max_abs = node_member(node, "max_abs");
-    if (!node_exists(&rel_l2) && !node_exists(&max_abs))
+static status_t read_bounds(const node_t *node, const description_t *description, bool is_in_place,
+                            bounds_t *bounds, expression_t **of_rel_l2, error_t *err) {
+    static const char *const KEYS[] = {"rel_l2", "max_abs", "change"};
+    TRY(node_object(node, KEYS, 3, 0, err));
+    node_t rel_l2 = node_member(node, "rel_l2"), max_abs = node_member(node, "max_abs"),
+           change = node_member(node, "change");
+    if (!node_exists(&rel_l2) && !node_exists(&max_abs) && !node_exists(&change))
         return node_expected(node, err, "\"rel_l2\", \"max_abs\" or both");
-    *bounds = (bounds_t){INFINITY, INFINITY};
+    *bounds = (bounds_t){INFINITY, INFINITY, node_exists(&change)};
+    if (bounds->of_change && (!is_in_place || node_exists(&rel_l2)))
+        return node_error(&change, err,
+                          "only for an input with \"in_place\": true, in place of \"rel_l2\"");
+    if (bounds->of_change)
+        rel_l2 = change;
     if (json_is_string(rel_l2.json))
         TRY(read_expression(&rel_l2, description, 0, of_rel_l2, err));
     else if (node_exists(&rel_l2))
@@ -317,7 +325,8 @@ static status_t read_tolerance(const node_t *node, const description_t *descript
         if (!node_exists(&bounds))
             continue;
         if (element_is_float(element))
-            TRY(read_bounds(&bounds, description, &array->bounds[i], &array->rel_l2[i], err));
+            TRY(read_bounds(&bounds, description, array->is_input, &array->bounds[i],
+                            &array->rel_l2[i], err));
         else if (by_dtype || (i + 1 == dtypes->n && n_floats == 0))
             return node_error(&bounds, err, "found a tolerance of %s, which is compared exactly",
                               element_name(element));

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "expression/element.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,8 +23,14 @@ typedef enum fill_kind {
     FILL_INTEGERS, /* low … high - 1, at most 2^32 of them: low + (word · (high - low) >> 32) */
     FILL_PERMUTATION, /* 0 … n - 1 in the order of their words, n at most 2^32 */
     FILL_CONSTANT,    /* low */
-    FILL_FUNCTION /* what the reference's function `inputs` returns: files (measure/made_inputs.h) */
+    FILL_FUNCTION, /* what the reference's function `inputs` returns: files (measure/made_inputs.h) */
+    FILL_DATA /* what its function `data` returns: also files, but a refill leaves it as it is */
 } fill_kind_t;
+
+/* Does a function of the reference make it? */
+static inline bool fill_is_made(fill_kind_t kind) {
+    return kind == FILL_FUNCTION || kind == FILL_DATA;
+}
 
 /* As in kernels/common/refill.cu. */
 typedef struct fill {

@@ -149,14 +149,15 @@ static status_t evaluate_shared(const char *text, const described_values_t *valu
     return status == STATUS_OK ? status : error_within(err, "shared");
 }
 
-/* How often in a call: "every", "index". */
+/* How often in a call: "every", where 0 is once, at its end, and "index". */
 static status_t evaluate_count(const char *what, const char *text, const described_values_t *values,
                                int64_t otherwise, unsigned *count, error_t *err) {
     int64_t value;
+    const int64_t least = otherwise > 0 ? 0 : 1;
     status_t status = table_text_value(text, values, otherwise, &value, err);
-    if (status == STATUS_OK && text[0] != '\0' && (value < 1 || value > DESCRIBED_STEPS))
-        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld, expected 1 to %d", text,
-                           (long long)value, DESCRIBED_STEPS);
+    if (status == STATUS_OK && text[0] != '\0' && (value < least || value > DESCRIBED_STEPS))
+        status = error_set(err, STATUS_FAILED, "\"%s\" is %lld, expected %lld to %d", text,
+                           (long long)value, (long long)least, DESCRIBED_STEPS);
     *count = (unsigned)value;
     return status == STATUS_OK ? status : error_within(err, "%s", what);
 }
@@ -219,6 +220,10 @@ status_t launches_workspace(const launches_t *launches, const described_values_t
     return status == STATUS_OK ? status : error_within(err, "WORKSPACE");
 }
 
+static bool is_in_step(const launch_size_t *size, size_t step, size_t steps) {
+    return size->every > 0 ? step % size->every == 0 : step + 1 == steps;
+}
+
 bool launches_next(const launch_size_t *sizes, size_t n_launches, size_t steps,
                    launch_place_t *place) {
     place->index++;
@@ -226,7 +231,7 @@ bool launches_next(const launch_size_t *sizes, size_t n_launches, size_t steps,
         for (; place->launch < n_launches; place->launch++, place->index = 0) {
             const launch_size_t *size = &sizes[place->launch];
             const unsigned n = size->repeat > 0 ? size->repeat : 1;
-            if ((unsigned)place->step % size->every == 0 && (unsigned)place->index < n)
+            if (is_in_step(size, (size_t)place->step, steps) && (unsigned)place->index < n)
                 return true;
         }
         place->launch = 0;

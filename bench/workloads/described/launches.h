@@ -58,7 +58,7 @@ status_t launches_check(const description_t *description, const cubin_t *cubin, 
 /* The sizes of one launch. */
 typedef struct launch_size {
     unsigned grid[3], threads[3], shared, cluster[3];
-    unsigned every; /* only in steps divisible by it */
+    unsigned every; /* only in steps divisible by it; 0: in the last */
     unsigned
         repeat; /* times in a step, each with its index; 0: once, and the kernel has no index */
 } launch_size_t;
