@@ -11,7 +11,7 @@ import numpy as np
 from operator_request import FLOATS, Operator
 from workload import CaseError
 
-STEPS = ("step", "jax_step")
+STEPS = ("step", "jax_step", "oracle")
 """The functions that a training has in place of `reference` and `jax_reference`."""
 
 

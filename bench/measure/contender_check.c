@@ -207,8 +207,9 @@ typedef struct pair {
 static bool make_fake(const pair_t *pair, fake_t fake, size_t i, const reference_t *reference,
                       const npy_t *of[2]) {
     of[0] = of[1] = NULL;
-    /* Zeros stand for it where changes are compared. */
-    if (fake == FAKE_INITIAL && !reference->bounds[i].of_change)
+    if (fake == FAKE_INITIAL && reference->bounds[i].of_change)
+        return false; /* zeros stand for it */
+    if (fake == FAKE_INITIAL)
         of[0] = of[1] = &reference->initial[i];
     if (fake == FAKE_MEAN) {
         of[0] = &pair->first->arrays[i];
