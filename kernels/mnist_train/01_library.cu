@@ -18,12 +18,13 @@ constexpr unsigned THREADS = 256, VECTOR = sizeof(uint4) / sizeof(half), FEW_BLO
 PLAN = {1, IN_GRAPH, 0, 1, 1};
 // The host multiplies before `loss` (forward) and after it (backward).
 STAGES = {
+    FIRST_STAGES
     GATHER_STAGE,
     LOSS_STAGE,
     {"sgd", STAGE_EPOCH, 0, THREADS, 1, FEW_BLOCKS, (PARAMETERS / VECTOR + THREADS - 1) / THREADS, 0},
     {"relu_gradient", STAGE_LIBRARY, 0, THREADS, 1, FEW_BLOCKS, (BATCH * HIDDEN + THREADS - 1) / THREADS, 0},
     {"bias_gradient", STAGE_LIBRARY, 0, THREADS, 1, FEW_BLOCKS, (HIDDEN + THREADS - 1) / THREADS, 0},
-    EVALUATE_STAGE,
+    LAST_STAGES
 };
 
 #define LAYER_KERNEL(name) \
@@ -70,7 +71,7 @@ MNIST_KERNEL(sgd, THREADS) {
     if (p.gradients[0] != nullptr)
         keep_gradients(p);
     if (first_element() == 0)
-        p.counters[COUNTER_STEP]++;
+        end_step(p);
 }
 
 // Masks delta[layer - 1]: 0 unless a[layer] is positive.

@@ -33,9 +33,11 @@ constexpr unsigned FORWARD_SHARED = largest(sums_bytes<WIDTH>(), ring_bytes<forw
 constexpr unsigned BACKWARD_SHARED = largest(sums_bytes<V>(), ring_bytes<backward_source<1>>());
 
 PLAN = {1, 1, 0, 0};
+LAUNCHED_AS_GRAPH;
 #define STEP_STAGE(name, blocks, shared) \
     BLOCKS_STAGE(name, STAGE_EPOCH, OVERLAPPED ? STAGE_OVERLAPPED : 0, THREADS, blocks, shared)
 STAGES = {
+    FIRST_STAGES
     STEP_STAGE("forward_0", FORWARD_BLOCKS, FORWARD_SHARED),
     STEP_STAGE("forward_1", FORWARD_BLOCKS + GATHER_BLOCKS, FORWARD_SHARED),
     STEP_STAGE("forward_2", FORWARD_BLOCKS, FORWARD_SHARED),
@@ -46,7 +48,7 @@ STAGES = {
     STEP_STAGE("backward_2", STRIPS + LAST_BLOCKS, BACKWARD_SHARED),
     STEP_STAGE("backward_1", STRIPS, BACKWARD_SHARED),
     STEP_STAGE("backward_0", STRIPS_0 * PARTS_0, 0),
-    EVALUATE_STAGE,
+    LAST_STAGES
 };
 
 // The next step's images, copied during this step: order, images and device memory are three latencies.
@@ -186,5 +188,5 @@ STEP_KERNEL(backward_0, 1) {
                 update_bias<0>(p, n, tile.inputs);
         });
     if (blockIdx.x == 0 && threadIdx.x == 0)
-        p.counters[COUNTER_STEP] = step_now(p) + 1;
+        end_step(p);
 }

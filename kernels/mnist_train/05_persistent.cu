@@ -62,8 +62,10 @@ static_assert(sizeof(shared_t) <= SHARED_NEEDED, "shared memory of a block");
 
 PLAN = {1, 0, 0, 0};
 STAGES = {
-    BLOCKS_STAGE("train", STAGE_TRAINING, CLUSTER ? 0 : STAGE_COOPERATIVE, THREADS, BLOCKS, sizeof(shared_t)),
-    EVALUATE_STAGE,
+    FIRST_STAGES
+    CLUSTERS_STAGE("train", STAGE_TRAINING, CLUSTER ? 0 : STAGE_COOPERATIVE, THREADS, BLOCKS, sizeof(shared_t),
+                   CLUSTER ? BLOCKS : 1),
+    LAST_STAGES
 };
 
 #include "persistent_exchange.cuh"
@@ -94,14 +96,14 @@ struct trainer_t {
         images.fetch(p, shared, 0);
     }
 
-    __device__ __forceinline__ tiled_t hidden(exchange matrix, unsigned step) const {
+    __device__ __forceinline__ tiled_t hidden(exchanged matrix, unsigned step) const {
         return {shared_address(shared.hidden[place_of(matrix, step)])};
     }
     __device__ __forceinline__ tiled_t last_delta() const { return {shared_address(shared.delta_3)}; }
     __device__ __forceinline__ pixels_t pixels(unsigned step) const {
         return {shared_address(shared.pixels[step % PIXEL_SETS])};
     }
-    __device__ __forceinline__ half2 own_pair(exchange matrix, unsigned step, unsigned row, unsigned column) const {
+    __device__ __forceinline__ half2 own_pair(exchanged matrix, unsigned step, unsigned row, unsigned column) const {
         return *pair_at(shared.hidden[place_of(matrix, step)][blockIdx.x], row, column);
     }
 
@@ -118,7 +120,7 @@ struct trainer_t {
 
     template <unsigned TURN, unsigned N, class Matrix>
     __device__ __forceinline__ void forward(const Matrix &activations, const fragment_t (&w)[N],
-                                            const float *bias, exchange to, unsigned step) {
+                                            const float *bias, exchanged to, unsigned step) {
         product<TURN>(activations, w, [&](float2 sum, unsigned row, unsigned column) {
             const half2 a = __floats2half2_rn(fmaxf(sum.x + bias[column], 0), fmaxf(sum.y + bias[column + 1], 0));
             send(shared, to, step, row, column, a);
@@ -176,7 +178,7 @@ struct trainer_t {
 
     template <bool REPORTS>
     __device__ __forceinline__ void descend_layer(fragment_t (&rows)[TILES], fragment_t (&columns)[TILES],
-                                                  unsigned layer, exchange a, exchange delta, unsigned step) {
+                                                  unsigned layer, exchanged a, exchanged delta, unsigned step) {
         const tiled_t from = hidden(a, step), back = hidden(delta, step);
         fragment_t of_delta[2], of_a[2];
         load_rows(of_delta, back, blockIdx.x);
@@ -257,11 +259,11 @@ struct trainer_t {
     }
 };
 
-extern "C" __global__ void
 #if CLUSTER
-    __cluster_dims__(BLOCKS, 1, 1)
+PROBLEM_KERNEL(train, IN_CLUSTERS(BLOCKS) __launch_bounds__(THREADS, 1)) {
+#else
+PROBLEM_KERNEL(train, __launch_bounds__(THREADS, 1)) {
 #endif
-        __launch_bounds__(THREADS, 1) train(const __grid_constant__ mnist_t p) {
     extern __shared__ uint4 train_memory[];
     trainer_t trainer(p, *(shared_t *)train_memory);
     if (p.gradients[0] != nullptr)

@@ -78,8 +78,10 @@ constexpr unsigned LOW_BYTES = 2 * sizeof(weights_t);  // from a weight to its s
 
 PLAN = {1, 0, 0, 0};
 STAGES = {
-    BLOCKS_STAGE("train", STAGE_TRAINING, STAGE_COOPERATIVE, THREADS, BLOCKS, sizeof(shared_t)),
-    EVALUATE_STAGE,
+    FIRST_STAGES
+    CLUSTERS_STAGE("train", STAGE_TRAINING, STAGE_COOPERATIVE, THREADS, BLOCKS, sizeof(shared_t),
+                   CLUSTERED ? RANKS : 1),
+    LAST_STAGES
 };
 
 #include "on_chip_exchange.cuh"
@@ -348,11 +350,11 @@ struct trainer_t {
     }
 };
 
-extern "C" __global__ void
 #if CLUSTERED
-    __cluster_dims__(RANKS, 1, 1)
+PROBLEM_KERNEL(train, IN_CLUSTERS(RANKS) __launch_bounds__(THREADS, 1)) {
+#else
+PROBLEM_KERNEL(train, __launch_bounds__(THREADS, 1)) {
 #endif
-        __launch_bounds__(THREADS, 1) train(const __grid_constant__ mnist_t p) {
     extern __shared__ unsigned char dynamic_shared[];
     trainer_t trainer(p, *(shared_t *)dynamic_shared);
     if (p.gradients[0] != nullptr)

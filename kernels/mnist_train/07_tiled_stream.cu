@@ -13,6 +13,7 @@
 //         H200: 66 and 226 (04: 70 and 231). The ring hides little of the waits (docs/on-chip.md).
 // Limits  Batches of 32; 2048 to 8448 neurons, a multiple of 64; up to 2048 rung 06 is faster. All blocks have to be
 //         resident. Every block reads all activations: at 8192 67 MB from the L2 per stage, half of the weights.
+#define SCRATCH 1
 #include "mnist_train.cuh"
 
 #ifndef NARROWEST  // tests on a host choose smaller layers
@@ -36,8 +37,9 @@
 
 PLAN = {1, 0, 0, 1};
 STAGES = {
-    BLOCKS_STAGE("train", STAGE_TRAINING, STAGE_COOPERATIVE, BLOCK_THREADS, BLOCKS, SHARED_BYTES),
-    EVALUATE_STAGE,
+    FIRST_STAGES
+    CLUSTERS_STAGE("train", STAGE_TRAINING, STAGE_COOPERATIVE, BLOCK_THREADS, BLOCKS, SHARED_BYTES, CLUSTER),
+    LAST_STAGES
 };
 
 // Vectors of eight weights of this block's tiles: use(row, column, vector of the tile).
@@ -129,8 +131,7 @@ __device__ __forceinline__ void finish(const mnist_t &p, shared_t &shared, const
     cluster_barrier();  // a block must not end while another writes to its shared memory
 }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_THREADS, 1)
-    train(const __grid_constant__ mnist_t p) {
+PROBLEM_KERNEL(train, IN_CLUSTERS(CLUSTER) __launch_bounds__(BLOCK_THREADS, 1)) {
     extern __shared__ uint4 train_memory[];
     // An offset, so that the compiler still knows that it is shared memory.
     const unsigned offset = (0u - shared_address(train_memory)) % ALIGNMENT;

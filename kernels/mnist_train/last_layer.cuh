@@ -10,13 +10,12 @@ constexpr unsigned SPLITS = SPLIT ? (HIDDEN + LOGITS_OF_BLOCK - 1) / LOGITS_OF_B
 constexpr unsigned STRIPS = HIDDEN / (8 * V), LAST_BLOCKS = (STRIPS + WARPS - 1) / WARPS;  // one strip per warp
 constexpr unsigned CLASS_TILES = PADDED_CLASSES / 8, CLASS_SHARED = sums_bytes<CLASS_TILES>();
 
-__device__ __forceinline__ unsigned step_now(const mnist_t &p) {
-    return __ldcg(p.counters + COUNTER_STEP);
-}
-
 // An image of the training. A graph does not know the last step and prefetches one more: it then takes the words after
 // the order (the counters) for image numbers, and the copy is not used.
 __device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned step, unsigned row) {
+#ifdef WORKLOAD_ARGUMENTS
+    step = min(step, p.steps - 1);
+#endif
     const unsigned image = min(__ldg(p.order + (size_t)step * BATCH + row), p.images_n - 1);
     return p.images + (size_t)image * PIXELS;
 }

@@ -288,8 +288,7 @@ template <class Source> __host__ __device__ constexpr unsigned ring_bytes() {
 // Blocks per multiprocessor that registers allow without spills: the next stage's beside this one's.
 constexpr unsigned FORWARD_AT_ONCE = WIDTH == 1 || (RING && WIDTH < 8) ? 2 : 1;
 constexpr unsigned BACKWARD_AT_ONCE = RING && V < 8 ? 2 : 1;
-#define STEP_KERNEL(name, at_once)                                                                    \
-    extern "C" __global__ void __launch_bounds__(THREADS, at_once) name(const __grid_constant__ mnist_t p)
+#define STEP_KERNEL(name, at_once) PROBLEM_KERNEL(name, __launch_bounds__(THREADS, at_once))
 
 // As many as fit 96 registers.
 template <class Source> __host__ __device__ constexpr unsigned tiles_ahead() {

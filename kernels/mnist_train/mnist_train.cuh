@@ -7,8 +7,14 @@
 #pragma once
 #include <cuda_fp16.h>
 
-#include "../common/cross_entropy.cuh"
+#ifdef WORKLOAD_ARGUMENTS
+#include "../common/workload.cuh"
+#define ACCUMULATE_F16 HALF_SUMS
+#else
 #include "../common/launch.cuh"
+#endif
+
+#include "../common/cross_entropy.cuh"
 #include "../common/warp.cuh"
 
 #ifndef DTYPE_MIXED
@@ -44,10 +50,15 @@ struct mnist_t {
     float rate;
     unsigned steps;  // of this training, for STAGE_TRAINING kernels
     unsigned images_n;
+#ifdef WORKLOAD_ARGUMENTS
+    unsigned step;
+};
+#else
 };
 
 // bench/workloads/mnist_train/cublaslt.h mirrors it, with the same assertion.
 static_assert(sizeof(mnist_t) == 248, "the host's layout");
+#endif
 
 // Words from 16 on, except COUNTER_CORRECT, are free for a rung's barriers and tickets.
 enum counter {
@@ -73,12 +84,42 @@ __host__ __device__ constexpr unsigned long long parameter_offset(unsigned layer
 }
 constexpr unsigned long long PARAMETERS = parameter_offset(LAYERS - 1, true) + padded(CLASSES);
 
-#define MNIST_KERNEL(name, threads)                                                                   \
-    extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ mnist_t p)
+#ifndef WORKLOAD_ARGUMENTS
+#define PROBLEM_KERNEL(name, ...) extern "C" __global__ void __VA_ARGS__ name(const __grid_constant__ mnist_t p)
 
 // For STAGES: a grid of a fixed number of blocks.
 #define BLOCKS_STAGE(name, when, flags, threads, blocks, shared) \
     {name, when, flags, threads, 1, 0, blocks, shared}
+#define CLUSTERS_STAGE(name, when, flags, threads, blocks, shared, cluster) \
+    BLOCKS_STAGE(name, when, flags, threads, blocks, shared)
+#define IN_CLUSTERS(blocks) __cluster_dims__(blocks, 1, 1)
+#define FIRST_STAGES
+#define LAST_STAGES EVALUATE_STAGE,
+#define LAUNCHED_AS_GRAPH static_assert(true, "PLAN says so")
+#endif
+#define MNIST_KERNEL(name, threads) PROBLEM_KERNEL(name, __launch_bounds__(threads, 1))
+
+// The step that a kernel is launched in, and its end, if it is the last one that needs to know.
+__device__ __forceinline__ unsigned step_now(const mnist_t &p) {
+#ifdef WORKLOAD_ARGUMENTS
+    return p.step;
+#else
+    return __ldcg(p.counters + COUNTER_STEP);
+#endif
+}
+__device__ __forceinline__ void end_step(const mnist_t &p) {
+#ifndef WORKLOAD_ARGUMENTS
+    p.counters[COUNTER_STEP] = step_now(p) + 1;
+#endif
+}
+// The one after it, in kernels that come after the end_step() of the one before.
+__device__ __forceinline__ unsigned next_step(const mnist_t &p) {
+#ifdef WORKLOAD_ARGUMENTS
+    return p.step + 1;
+#else
+    return step_now(p);
+#endif
+}
 
 // `g` is already divided by BATCH.
 __device__ __forceinline__ half updated(half w, float rate, float g) {
@@ -95,6 +136,9 @@ __device__ __forceinline__ unsigned to_halves(float low, float high) {
 }
 
 #include "split_weight.cuh"
+#ifdef WORKLOAD_ARGUMENTS
+#include "described.cuh"
+#endif
 
 // Updates two weights of a row by the sums of their gradients over the batch.
 __device__ __forceinline__ unsigned updated_pair(unsigned weights, float sum, float next_sum, float rate) {
@@ -189,6 +233,7 @@ MNIST_KERNEL(loss, LOSS_THREADS) {
     p.losses[step] = total / BATCH;
 }
 
+#ifndef WORKLOAD_ARGUMENTS
 // ---- evaluate: counts correctly classified test images after the training, not timed ---------------------------
 
 // A block runs a few images through all layers; its warps share the rows of W. Activations are fp16, as in training.
@@ -270,3 +315,4 @@ MNIST_KERNEL(evaluate, EVALUATE_THREADS) {
         __syncthreads();
     }
 }
+#endif

@@ -112,7 +112,7 @@ __device__ __forceinline__ void load_network(network_t &net, weights_t *shared, 
 
 __device__ __forceinline__ void store_network(const network_t &net, weights_t *shared, const matrices_t &p) {
     unsigned neuron = first_neuron() + neuron_tile() * 16;
-    asm volatile("" : "+r"(neuron));  // not what load_network() computed: no register holds it during the training
+    hide_from_compiler(neuron);  // not what load_network() computed: no register holds it during the training
     if (image_tile() == 0)
 #pragma unroll
         for (unsigned j = 0; j < PIXEL_TILES; j++)

@@ -7,12 +7,12 @@
 // buffers in the L2, cleared by their writer one step later.
 #pragma once
 
-enum exchange { ACTIVATION_1, ACTIVATION_2, ACTIVATION_3, DELTA_2, DELTA_1, EXCHANGES };
+enum exchanged { ACTIVATION_1, ACTIVATION_2, ACTIVATION_3, DELTA_2, DELTA_1, EXCHANGES };
 
 constexpr unsigned EXCHANGE_BYTES = ROWS * WIDTH * sizeof(half);
 
 // The index in shared.hidden of a step's matrix.
-__device__ __forceinline__ constexpr unsigned place_of(exchange matrix, unsigned step) {
+__device__ __forceinline__ constexpr unsigned place_of(exchanged matrix, unsigned step) {
     if (CLUSTER)
         return matrix == ACTIVATION_1   ? step % 2
                : matrix == ACTIVATION_3 ? (step + 1) % 2
@@ -36,7 +36,7 @@ __device__ __forceinline__ void exchanges_expect(shared_t &shared) {
 }
 
 // By all lanes of a warp: each sends two halves, columns `column` and the next of the block; four lanes make 16 bytes.
-__device__ __forceinline__ void send(shared_t &shared, exchange matrix, unsigned step, unsigned row, unsigned column,
+__device__ __forceinline__ void send(shared_t &shared, exchanged matrix, unsigned step, unsigned row, unsigned column,
                                      half2 value) {
     const unsigned lane = threadIdx.x % 32, word = *(const unsigned *)&value;
     unsigned words[4];
@@ -57,7 +57,7 @@ __device__ __forceinline__ void send(shared_t &shared, exchange matrix, unsigned
 }
 
 // All threads of this block have sent before the matrix is complete, so this is also a barrier of the block.
-__device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsigned step) {
+__device__ __forceinline__ void receive(shared_t &shared, exchanged matrix, unsigned step) {
     barrier_wait(shared_address(shared.arrived + matrix), step % 2);
     __syncwarp();  // lanes may leave the loop separately; products need whole warps
 }
@@ -98,7 +98,7 @@ __device__ __forceinline__ void exchanges_begin(const mnist_t &p, shared_t &) {
 
 __device__ __forceinline__ void exchanges_expect(shared_t &) {}
 
-__device__ __forceinline__ void send(shared_t &, exchange matrix, unsigned step, unsigned row, unsigned column,
+__device__ __forceinline__ void send(shared_t &, exchanged matrix, unsigned step, unsigned row, unsigned column,
                                      half2 value) {
     store_relaxed((unsigned *)pair_at(*(tile_rows_t *)buffers[step % 2][matrix][blockIdx.x], row, column),
                   ~*(const unsigned *)&value);
@@ -108,7 +108,7 @@ __device__ __forceinline__ bool has_arrived(uint4 words) {
     return words.x != 0 && words.y != 0 && words.z != 0 && words.w != 0;
 }
 
-__device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsigned step) {
+__device__ __forceinline__ void receive(shared_t &shared, exchanged matrix, unsigned step) {
     constexpr unsigned IN_FLIGHT = ROWS * WIDTH / 8 / THREADS;
     const uint4 *from = buffers[step % 2][matrix][0];
     // The deferred update read this buffer last; all others are separated by a barrier.
@@ -146,7 +146,7 @@ __device__ __forceinline__ void exchanges_clear(unsigned step) {
 
 // Before the last matrix of a step: a block that receives it and polls for the next step finds empty buffers.
 __device__ __forceinline__ void exchanges_cleared() {
-    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    fence_gpu();
 }
 
 __device__ __forceinline__ void exchanges_end() {}

@@ -75,3 +75,11 @@ __device__ __forceinline__ void store_async(unsigned to, const unsigned (&words)
                  : "memory");
 }
 #endif
+
+__device__ __forceinline__ void fence_gpu() {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
+__device__ __forceinline__ void hide_from_compiler(unsigned &value) {
+    asm volatile("" : "+r"(value));
+}

@@ -177,7 +177,7 @@ __device__ __forceinline__ void stream_first_layer(const mnist_t &p) {
         });
         wait_for_earlier_stages();
     } else if (copies_slabs()) {
-        const unsigned next = step_now(p);  // incremented by backward_2
+        const unsigned next = next_step(p);  // backward_2 has ended this one
         fill(ring, share, [&](unsigned n, unsigned slot) {
             for (unsigned i = 0; i < 2; i++)
                 copy_tile<BATCH, CHUNK, PIXELS>(ring.slab(slot, i), images_of(next + 1 - i) + share.first(n),

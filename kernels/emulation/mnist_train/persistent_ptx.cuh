@@ -18,6 +18,18 @@ inline void multiply_add(tile_t &sums, const fragment_t &a, unsigned b0, unsigne
 }
 
 inline void copies_fence() {}
+inline void fence_gpu() {}
+inline void hide_from_compiler(unsigned &) {}
+inline void prefetch_l2(const void *) {}
+
+#if CLUSTER
+inline void copy_bulk_to_all(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
+    for (unsigned block = 0; block < BLOCKS; block++) {
+        memcpy(from_remote(address_in(block, to)), from, bytes);
+        barrier_count(from_remote(address_in(block, barrier)), -(int)bytes, 0);
+    }
+}
+#endif
 
 inline void store_async(unsigned to, const unsigned (&words)[4], unsigned barrier) {
     if (to % 16 != 0)
