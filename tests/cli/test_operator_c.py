@@ -333,6 +333,50 @@ def test_inputs_of_python_for_a_reference_in_c(tmp_path: Path) -> None:
         assert case["check"]["after"]["ok"]
 
 
+@pytest.mark.parametrize("options", [(), ("--isolate",)])
+def test_data_stay_when_other_inputs_are_drawn_anew(tmp_path: Path, options: Any) -> None:
+    """They are made once, with those of the other function, whatever is drawn between them."""
+    log = tmp_path / "log"
+    text = f"""
+        import torch
+        def note(name):
+            with open({str(log)!r}, "a") as log:
+                print(name, file=log)
+        def data(params, dtype):
+            note("data")
+            return [torch.arange(params["n"], dtype=dtype)]
+        def inputs(params, dtype):
+            note("inputs")
+            return [torch.rand(params["n"], dtype=dtype) + 7]
+        def reference(a, x, b): return a * x + b
+        """
+    files = {
+        "reference.py": text,
+        "mine.c": (
+            "void run(WORKLOAD_ARGUMENTS) {\n"
+            "for (long long i = 0; i < n; i++) y[i] = a[i] * x[i] + b[i];\n}"
+        ),
+        "same.py": "def run(a, x, b): return x * a + b",
+        "anew.py": "def run(a, x, b): return x * a.roll(1) + b",
+    }
+    names = {"a": "data", "b": "function"}
+    inputs = [{**X, "name": name, "fill": fill} for name, fill in names.items()]
+    folder = write_operator(tmp_path / "twice", files, inputs=[inputs[0], X, inputs[1]])
+    cpu = {"device": ["cpu"]}
+    contenders = [
+        {"engine": "cpu", "variants": ["mine"]},
+        {"engine": "python", "variants": ["same", "anew"], **cpu},
+        {"engine": "pytorch", "variants": ["eager", "inference"], **cpu},
+    ]
+    cases = run_operator(folder, contenders, *options)
+    assert cases.pop("anew")["status"] == "wrong"
+    assert len(cases) == 4
+    for case in cases.values():
+        assert case["status"] == "ok", case["reason"]
+    made = log.read_text(encoding="utf-8").split()
+    assert made.count("data") == 1 < made.count("inputs")
+
+
 def test_functions_that_only_a_reference_in_python_can_use(tmp_path: Path) -> None:
     text = "def verify(inputs, outputs): pass\ndef reference(x): return 2 * x"
     folder = write_operator(tmp_path / "twice", {"reference.py": text, "reference.c": "int x;"})
