@@ -63,10 +63,20 @@ IN_C = {
 # Less work by default: a check runs the reference there.
 SMALLER = {"linreg_train": {"points": 5000, "epochs": 20}, "mnist": {"images": 96, "steps": 3}}
 RATES = {"mnist": 100}
+OF_MNIST = ["--set", "batch=32", "--set", "images=96", "--set", "steps=3"]
 # Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
 MORE_RUNS = {
     "mnist": [
-        ["--set", "hidden=128", "--set", "batch=32", "--set", "images=96", "--set", "steps=3"]
+        [*OF_MNIST, "--set", "hidden=128"],
+        [
+            "--variant",
+            "04_weight_streaming",
+            *OF_MNIST,
+            "--set",
+            "hidden=64",
+            "--set",
+            "half_sums=1",
+        ],
     ],
     "mlp_infer": [["--set", "layers=4-5-1", "--set", "batch=2049"]],
     "linreg_train": [

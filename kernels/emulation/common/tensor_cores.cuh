@@ -85,3 +85,13 @@ inline void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (
     for (unsigned i = 0; i < 4; i++)
         d[i] += added.of[i];
 }
+
+// Rounded once for each product of 16: hardware may round more often.
+inline void multiply_add(unsigned (&d)[2], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    float sums[4] = {half_of(d[0], 0), half_of(d[0], 1), half_of(d[1], 0), half_of(d[1], 1)};
+    multiply_add(sums, a, b);
+    for (unsigned i = 0; i < 4; i++) {
+        const half rounded = __float2half_rn(sums[i]);
+        memcpy((char *)&d[i / 2] + 2 * (i % 2), &rounded, 2);
+    }
+}

@@ -5,12 +5,21 @@
 
 typedef unsigned fragment_t[4];
 
+#if ACCUMULATE_F16
+struct tile_t {
+    unsigned value[2] = {0, 0};
+
+    float2 upper() const { return make_float2(half_of(value[0], 0), half_of(value[0], 1)); }
+    float2 lower() const { return make_float2(half_of(value[1], 0), half_of(value[1], 1)); }
+};
+#else
 struct tile_t {
     float value[4] = {0, 0, 0, 0};
 
     float2 upper() const { return make_float2(value[0], value[1]); }
     float2 lower() const { return make_float2(value[2], value[3]); }
 };
+#endif
 
 inline void multiply_add(tile_t &sums, const fragment_t &a, unsigned b0, unsigned b1) {
     const unsigned b[2] = {b0, b1};
