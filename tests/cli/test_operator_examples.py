@@ -59,6 +59,7 @@ TRAININGS = ("linreg_train", "mnist", "two_layers")
 IN_C = {
     "linreg_train": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
     "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
+    "mnist": [{"engine": "cpu", "variants": ["omp"]}],
 }
 # Less work by default: a check runs the reference there.
 SMALLER = {"linreg_train": {"points": 5000, "epochs": 20}, "mnist": {"images": 96, "steps": 3}}
