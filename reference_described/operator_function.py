@@ -199,7 +199,7 @@ def state_of(inputs: OperatorInputs, stem: str, device: torch.device, wide: bool
         if setup is not None:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(inputs.files.seed)
-                state = setup(dict(inputs.params), torch.device("cpu"), inputs.dtype)
+                state = setup(dict(inputs.spec.params), torch.device("cpu"), inputs.dtype)
             return {"state": pytree.tree_map(lambda leaf: _placed(leaf, device, wide), state)}
     return {}
 
