@@ -41,8 +41,7 @@ const allocator_ops_t ALLOCATOR_OPS_MALLOC = {
 static status_t async_open(allocator_t *a, error_t *err) {
     const cuda_api_t *api = a->api;
     if (api->pool_create == NULL || api->pool_destroy == NULL || api->pool_set == NULL ||
-        api->pool_get == NULL || api->pool_alloc_async == NULL ||
-        api->release_async == NULL)
+        api->pool_get == NULL || api->pool_alloc_async == NULL || api->release_async == NULL)
         return error_set(err, STATUS_FAILED,
                          "this driver has no memory pools: it is older than CUDA 11.2");
     const cu_pool_properties_t properties = {
