@@ -152,21 +152,19 @@ static void test_statistics_as_json(void **state) {
                                      .largest_free_bytes = 9,
                                      .retries = 8,
                                      .fragmentation = 0.25};
-    json_t *json = allocator_stats_json(&stats);
-    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    json_auto_t *json = allocator_stats_json(&stats);
+    AUTO_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     assert_string_equal(text, "{\"allocated_bytes\":1,\"calls\":7,\"driver_calls\":3,"
                               "\"driver_ns\":4000000000,\"fragmentation\":0.25,\"hits\":5,"
                               "\"largest_free_bytes\":9,\"peak_bytes\":2,"
                               "\"peak_reserved_bytes\":6000000000,\"reserved_bytes\":5000000000,"
                               "\"retries\":8}");
-    free(text);
-    json_decref(json);
 }
 
 /* Against an array: addresses as allocators have them, and few of them, so that they meet. */
 static void test_address_map(void **state) {
     enum { N = 3000 };
-    address_map_t map = {0};
+    AUTO(address_map_free) address_map_t map = {0};
     uint64_t value, values[N] = {0};
     dice_t dice = {.seed = 1};
     size_t n = 0;
@@ -190,7 +188,6 @@ static void test_address_map(void **state) {
         }
         assert_int_equal(map.n, n);
     }
-    address_map_free(&map);
 }
 
 #include "run_tests.h"

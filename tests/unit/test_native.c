@@ -4,10 +4,9 @@
 
 /* As source_get() leaves it. */
 static source_t source_of(const char *text) {
-    includes_t includes = {0};
+    AUTO(includes_free) includes_t includes = {0};
     source_t source = {
         .name = (char *)"mine.cu", .text = (char *)text, .code = source_strip(text, &includes)};
-    includes_free(&includes);
     return source;
 }
 

@@ -11,17 +11,15 @@
 static void assert_golden(const char *path, const char *text) {
     error_t err = ERROR_INIT;
     if (getenv("UPDATE_GOLDEN") != NULL) {
-        char *folder = mem_text_n(path, (size_t)(strrchr(path, '/') - path));
+        AUTO_FREE char *folder = mem_text_n(path, (size_t)(strrchr(path, '/') - path));
         succeed(fs_make_folders(folder, &err), &err);
         succeed(fs_write_atomic(path, text, strlen(text), &err), &err);
-        free(folder);
         return;
     }
-    char *golden;
+    AUTO_FREE char *golden;
     size_t size;
     succeed(fs_read(path, &golden, &size, &err), &err);
     assert_string_equal(text, golden);
-    free(golden);
 }
 
 /* Every file of a report is a golden file. */
@@ -33,14 +31,13 @@ static void check_report(const char *golden, const char *run, const char *saved)
                                       .out = golden,
                                       .pages = FIXTURES "pages",
                                       .root = "."};
-    report_files_t files;
+    AUTO(report_files_free) report_files_t files;
     succeed(report_render(&options, &files, &err), &err);
     assert_true(files.n >= 2);
     for (size_t i = 0; i < files.n; i++) {
         assert_tables_are_whole(files.items[i].text);
         assert_golden(files.items[i].path, files.items[i].text);
     }
-    report_files_free(&files);
 }
 
 static void test_golden_reports(void **state) {
@@ -53,13 +50,11 @@ static void test_golden_reports(void **state) {
 
 static void test_golden_headline(void **state) {
     error_t err = ERROR_INIT;
-    record_t run;
-    char *text;
+    AUTO(record_free) record_t run;
+    AUTO_FREE char *text;
     succeed(record_load(FIXTURES "gpu", &run, &err), &err);
     text = report_workload_tables(&run, NULL);
     assert_golden(FIXTURES "gpu_headline.txt", text);
-    free(text);
-    record_free(&run);
 }
 
 #include "run_tests.h"
