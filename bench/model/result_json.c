@@ -190,9 +190,8 @@ static json_t *phase_to_json(const phase_t *phase) {
 static json_t *flags_to_json(const flag_list_t *flags) {
     json_t *json = json_array();
     for (size_t i = 0; i < flags->n; i++) {
-        char *text = flag_text(&flags->items[i]);
+        AUTO_FREE char *text = flag_text(&flags->items[i]);
         json_array_append_new(json, json_text(text));
-        free(text);
     }
     return json;
 }
@@ -326,11 +325,10 @@ static void get_texts(const json_t *object, const char *key, text_list_t *list) 
 }
 
 static void get_flags(const json_t *object, flag_list_t *flags) {
-    text_list_t texts = {0};
+    AUTO(text_list_free) text_list_t texts = {0};
     get_texts(object, "flags", &texts);
     for (size_t i = 0; i < texts.n; i++)
         flag_list_add_text(flags, texts.items[i]);
-    text_list_free(&texts);
 }
 
 static void get_check(const json_t *object, const char *key, check_t *check) {
@@ -512,9 +510,8 @@ static void get_details(const json_t *json, case_result_t *result) {
     const char *name;
     json_t *item;
     json_object_foreach(json_object_get(json, "once_ns"), name, item) {
-        char *shown = text_plain(name);
+        AUTO_FREE char *shown = text_plain(name);
         result_add_once(result, shown, json_number_value(item));
-        free(shown);
     }
     const json_t *r = json_object_get(json, "resources");
     result->resources = (resources_t){

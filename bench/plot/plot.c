@@ -235,10 +235,9 @@ static status_t check_case(const plot_options_t *options, const record_t *run, e
         return STATUS_OK;
     const case_result_t *result = record_find(run, options->case_id);
     if (result == NULL) {
-        char *hint = record_hint(run, options->case_id);
+        AUTO_FREE char *hint = record_hint(run, options->case_id);
         error_set(err, STATUS_USAGE, "%s: no case has the id %s%s", run->name, options->case_id,
                   hint);
-        free(hint);
         return STATUS_USAGE;
     }
     return options->phase == NULL || result_phase(result, options->phase) != NULL
@@ -380,30 +379,26 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
     for (size_t w = 0; (workload = workload_at(w)) != NULL && status == STATUS_OK; w++) {
         if (workload->size_param == NULL)
             continue;
-        workload_section_t section = section_of(set->source, workload);
+        AUTO(section_free) workload_section_t section = section_of(set->source, workload);
         status = draw_phases(set, &section, err);
         for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
             status = draw_chart(set, &section, &CHARTS[i], err);
-        section_free(&section);
     }
     return status;
 }
 
 /* Where a report of the run looks for its charts: there they are what run.json has digests of. */
 static bool is_of_reports(const chart_set_t *set) {
-    char *folder = charts_folder(set->plotter->options->root, NULL, &set->source->run),
-         *there = realpath(folder, NULL), *here = realpath(set->folder, NULL);
+    AUTO_FREE char *folder = charts_folder(set->plotter->options->root, NULL, &set->source->run),
+                   *there = realpath(folder, NULL), *here = realpath(set->folder, NULL);
     const bool same = there != NULL && here != NULL && strcmp(there, here) == 0;
-    free(folder);
-    free(there);
-    free(here);
     return same;
 }
 
 /* Of those from number `first` on. They are drawn, whether or not the run's folder may be written. */
 static void note_digests(const chart_set_t *set, size_t first) {
     chart_list_t *charts = set->plotter->charts;
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     error_t why = ERROR_INIT;
     for (size_t i = first; i < charts->n; i++)
         text_list_add_new(&names, charts->items[i].name);
@@ -411,7 +406,6 @@ static void note_digests(const chart_set_t *set, size_t first) {
         record_note_charts(set->source->run.folder, set->folder, &names, &why) != STATUS_OK)
         text_list_add_format(&charts->skipped, "%sdigests of the charts: %s", set->prefix,
                              why.text);
-    text_list_free(&names);
 }
 
 /* Draw one set of charts into the requested folder, into a subfolder of it if there are several

@@ -139,10 +139,9 @@ static json_t *read_owner(const char *path) {
 }
 
 static bool owner_has_died(const char *path, const json_t *us) {
-    json_t *owner = read_owner(path);
+    json_auto_t *owner = read_owner(path);
     const bool died =
         owner != NULL && agree(owner, us, "boot") && !is_running(number_of(owner, "process"));
-    json_decref(owner);
     return died;
 }
 
@@ -413,12 +412,11 @@ static status_t write_line(journal_t *journal, const case_result_t *result, erro
                          journal->path, result->spec.id);
     if (journal->hash != NULL)
         hash_add_text(journal->hash, text);
-    char *line = mem_format("%s\n", text);
+    AUTO_FREE char *line = mem_format("%s\n", text);
     free(text);
     size_t length = strlen(line);
     const bool written = fwrite(line, 1, length, journal->file) == length;
     hash_add(journal->lines, line, length);
-    free(line);
     return written ? STATUS_OK : cannot_append(journal, err);
 }
 

@@ -111,9 +111,8 @@ status_t record_write_header(const record_t *run, error_t *err) {
         json_object_set_new(json, "algorithmic", json_texts(&run->algorithmic));
     if (run->digest != NULL)
         json_object_set(json, "digest", run->digest);
-    char *path = fs_join(run->folder, HEADER);
+    AUTO_FREE char *path = fs_join(run->folder, HEADER);
     status_t status = json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
-    free(path);
     return status;
 }
 
