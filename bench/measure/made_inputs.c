@@ -87,9 +87,8 @@ static void drop_reader(made_inputs_t *made, uint64_t refill) {
     made_files_t *files = refill != 0 ? files_of(made, refill) : NULL;
     if (files == NULL || --files->readers > 0)
         return;
-    char *folder = folder_of(made, refill);
+    AUTO_FREE char *folder = folder_of(made, refill);
     fs_remove_tree(folder, NULL);
-    free(folder);
     *files = made->files[--made->n_files];
 }
 

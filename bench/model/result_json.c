@@ -258,9 +258,8 @@ json_t *result_to_json(const case_result_t *result) {
                              (json_int_t)result->seed);
     if (result->n_draws > 0)
         json_object_set_new(json, "draws", draws_to_json(result));
-    json_t *spec = case_to_json(&result->spec);
+    json_auto_t *spec = case_to_json(&result->spec);
     json_object_update(json, spec);
-    json_decref(spec);
     json_t *once = json_object(), *phases = json_object();
     for (size_t i = 0; i < result->n_once; i++)
         json_object_set_new(once, result->once[i].name, number(result->once[i].ns));

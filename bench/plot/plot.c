@@ -104,7 +104,7 @@ static bool section_allows(const workload_section_t *section, const char *chart,
 static text_list_t requested_families(const record_t *run, const workload_t *workload) {
     text_list_t families = {0};
     for (size_t i = 0; i < run->n_sweeps; i++) {
-        json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
+        json_auto_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
         const char *of = json_string_value(json_object_get(sweep, "workload"));
         const json_t *names = json_object_get(sweep, "charts");
         bool matches = of == NULL || strcmp(of, workload->name) == 0;
@@ -114,7 +114,6 @@ static text_list_t requested_families(const record_t *run, const workload_t *wor
             if (name != NULL)
                 text_list_add(&families, name);
         }
-        json_decref(sweep);
         if (matches && requests_all) {
             text_list_free(&families);
             break;
@@ -152,7 +151,6 @@ typedef struct plotter {
     const plot_options_t *options;
     text_list_t formats;
     const char *gnuplot, *scripts;
-    const char *charts_above; /* a run's charts are in a folder of this one */
     chart_list_t *charts;
     arena_t texts;
 } plotter_t;
@@ -489,9 +487,6 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
         status = chart_find_gnuplot(&gnuplot, err);
     plotter.gnuplot = arena_keep(&plotter.texts, gnuplot);
     plotter.scripts = arena_keep(&plotter.texts, fs_join(options->root, "plots"));
-    char *project = folders_project(options->root);
-    plotter.charts_above = arena_keep(&plotter.texts, fs_join(project, "plots"));
-    free(project);
     if (status == STATUS_OK)
         status = draw_inputs(&plotter, err);
     text_list_free(&plotter.formats);

@@ -146,7 +146,7 @@ char *plot_setting(const plot_data_t *data, const plot_data_t *first) {
     if (is_timed_by_operation(data))
         return mem_text("");
     const case_t *own = &data->series[0].cases[0]->spec, *other = &first->series[0].cases[0]->spec;
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     for (size_t i = 0; i < own->n_params; i++) {
         const char *name = own->params[i].name;
         const value_t *before = case_param(other, name);
@@ -158,7 +158,6 @@ char *plot_setting(const plot_data_t *data, const plot_data_t *first) {
     if (strcmp(own->dtype, other->dtype) != 0)
         text_list_add(&parts, own->dtype);
     char *setting = parts.n > 0 ? text_list_join(&parts, "_") : mem_text("");
-    text_list_free(&parts);
     for (char *c = setting; *c != '\0'; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_'; /* of a file's name */
     return setting;

@@ -217,12 +217,10 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
 }
 
 static void note_run(const record_t *run, const char *root, report_files_t *files) {
-    char *charts = charts_folder(root, NULL, run);
-    text_list_t edits = record_edits(run, charts);
+    AUTO_FREE char *charts = charts_folder(root, NULL, run);
+    AUTO(text_list_free) text_list_t edits = record_edits(run, charts);
     for (size_t i = 0; i < edits.n; i++)
         text_list_add(&files->edits, edits.items[i]);
-    text_list_free(&edits);
-    free(charts);
     files->n_runs++;
     files->n_unsealed += record_seal(run) == SEAL_NONE;
 }
@@ -423,12 +421,11 @@ status_t report_picture(const report_options_t *options, error_t *err) {
     top_t top = {.runs = &runs};
     top_part_t *parts = top_parts_of(&page.report, options, &runs, &top.n_parts);
     top.parts = parts;
-    char *svg = top_picture(&page.report, &top, NULL);
+    AUTO_FREE char *svg = top_picture(&page.report, &top, NULL);
     const status_t status =
         svg == NULL ? error_set(err, STATUS_USAGE, "%s: the runs have no speed-up to draw",
                                 options->picture)
                     : output_write_file(options->picture, svg, strlen(svg), err);
-    free(svg);
     free(parts);
     free(page_close(&page));
     shown_list_free(&runs);

@@ -157,6 +157,7 @@ static void add_phases(const log_rows_t *rows, double size, case_result_t *resul
 
 static void add_case(const study_t *study, const log_rows_t *rows, double size, study_log_t *log) {
     char label[32];
+    AUTO(case_free)
     case_t spec = {
         .workload = mem_text(study->workload),
         .engine = mem_text(rows->side->engine),
@@ -171,7 +172,6 @@ static void add_case(const study_t *study, const log_rows_t *rows, double size, 
     mem_grow(&log->cases, log->n_cases, &log->capacity, sizeof *log->cases);
     case_result_t *result = &log->cases[log->n_cases++];
     result_init(result, &spec);
-    case_free(&spec);
     add_phases(rows, size, result);
 }
 
@@ -361,9 +361,8 @@ status_t study_csv_write(const study_t *study, const record_t *run, error_t *err
         size_t size, n;
         bool has_rows = false;
         FILE *out = open_memstream(&text, &size);
-        char *header = header_of(side);
+        AUTO_FREE char *header = header_of(side);
         fprintf(out, "%s\n", header);
-        free(header);
         row_t *rows = rows_of(study, side, run, "cuda", &n);
         if (n == 0 && !case_engine_is_built_in(side->engine)) {
             free(rows);

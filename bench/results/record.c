@@ -143,10 +143,9 @@ static unsigned passes_asked(const record_t *run, const char *workload) {
     unsigned fewest = 0;
     for (size_t i = 0; i < run->n_sweeps; i++) {
         const sweep_text_t *sweep = &run->sweeps[i];
-        json_t *json = json_loads(sweep->text, 0, NULL);
+        json_auto_t *json = json_loads(sweep->text, 0, NULL);
         const char *name = json_string_value(json_object_get(json, "workload"));
         const bool is_of = name != NULL && strcmp(name, workload) == 0;
-        json_decref(json);
         if (is_of && sweep->passes == 0)
             return 0;
         if (is_of && (fewest == 0 || sweep->least_passes < fewest))

@@ -68,9 +68,8 @@ static void read_import(const char *folder, const char *line, text_list_t *seen,
         return;
     const char *at = line + strlen(from ? "from" : "import");
     do {
-        char *module = module_at(at);
+        AUTO_FREE char *module = module_at(at);
         read_module(folder, module, seen, script);
-        free(module);
         at = strchr(at, ',');
     } while (!from && at++ != NULL);
 }
@@ -255,12 +254,11 @@ const char *const *workload_engines(size_t *n) {
 
 /* Asserts, because defaults are constants of this program; a test reads those of every workload. */
 static value_t default_value(const param_spec_t *param) {
-    json_t *json = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
+    json_auto_t *json = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
     value_t value = {0};
     status_t status = value_from_json(json, &value, NULL);
     assert(status == STATUS_OK);
     (void)status;
-    json_decref(json);
     if (param->kind == VALUE_REAL && value.kind == VALUE_INT)
         value = (value_t){.kind = VALUE_REAL, .real = (double)value.integer};
     assert(value.kind == param->kind);

@@ -449,7 +449,6 @@ static void without_space_it_says_how_much(void **state) {
 }
 
 static void small_files_are_in_memory(void **state) {
-    (void)state;
     char *folder;
     if (access("/dev/shm", W_OK) != 0)
         skip();
@@ -471,7 +470,6 @@ static long dead_pid(void) {
 
 static void folders_in_memory_of_a_dead_process_go(void **state) {
     error_t err = ERROR_INIT;
-    (void)state;
     int ends[2];
     char path[PATH_MAX] = "";
     assert_int_equal(pipe(ends), 0);

@@ -278,7 +278,6 @@ static void test_the_default_techniques_come_first(void **state) {
 
 /* Which a kernel for a part of the size must not mention. */
 static void test_a_constant_that_is_offered(void **state) {
-    (void)state;
     const description_t *added;
     AUTO(text_list_free) text_list_t defines = {0}, in_parts = {0};
     assert_ok(described_add("kernels/mlp_infer", NULL, &added, &err));

@@ -12,7 +12,6 @@ static const int64_t SECOND_NS = 1000000000;
 static int64_t now_ns;
 
 static int64_t now(void *context) {
-    (void)context;
     return now_ns;
 }
 
@@ -201,7 +200,6 @@ static void test_a_claim_is_marked_in_the_log(void **state) {
 static int64_t spent_now_ns = 1;
 
 static int64_t made_up_now(void *context) {
-    (void)context;
     return spent_now_ns;
 }
 

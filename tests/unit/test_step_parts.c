@@ -203,7 +203,6 @@ static const double SPAN_NS = 3e6;
 static int n_synchronised;
 
 static cu_result_t stream_sync(cu_stream_t stream) {
-    (void)stream;
     n_synchronised++;
     return CU_SUCCESS;
 }
@@ -239,12 +238,10 @@ static status_t called(void *state, char letter) {
 }
 
 static status_t allocate(void *state, error_t *err) {
-    (void)err;
     return called(state, 'A');
 }
 
 static status_t upload(void *state, error_t *err) {
-    (void)err;
     return called(state, 'U');
 }
 
@@ -255,12 +252,10 @@ static status_t train(void *state, error_t *err) {
 }
 
 static status_t copy_out(void *state, error_t *err) {
-    (void)err;
     return called(state, 'C');
 }
 
 static status_t release(void *state, error_t *err) {
-    (void)err;
     return called(state, 'R');
 }
 

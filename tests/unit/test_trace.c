@@ -46,7 +46,6 @@ _Static_assert((int)CUPTI_KIND_CONCURRENT_KERNEL == (int)CUPTI_ACTIVITY_KIND_CON
 static int64_t now_ns = 1000000;
 
 static int64_t injected_now(void *context) {
-    (void)context;
     return now_ns;
 }
 

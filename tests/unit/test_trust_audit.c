@@ -24,7 +24,6 @@ static struct world {
 } world;
 
 static int64_t made_up_now(void *context) {
-    (void)context;
     return world.now_ns;
 }
 
@@ -34,17 +33,13 @@ bool contender_reopen(contender_t *c) {
     return c->active;
 }
 
-void contender_enter_core(contender_t *c) {
-    (void)c;
-}
+void contender_enter_core(contender_t *c) {}
 
 bool contender_leave_core(contender_t *c) {
-    (void)c;
     return true;
 }
 
 bool contender_may_ask(const contender_t *c, const char *key) {
-    (void)c;
     return world.knows_phases && strcmp(key, "phase") == 0;
 }
 

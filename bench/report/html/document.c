@@ -164,7 +164,7 @@ static void add_target(html_t *html, const char *href, char *anchor) {
  * for one otherwise. */
 static void print_head(html_t *html, const char *top) {
     const char *title = top + strspn(top, "# ");
-    char *text = html_plain(html, title, strcspn(title, "\n"));
+    AUTO_FREE char *text = html_plain(html, title, strcspn(title, "\n"));
     fputs(HTML_BEGIN "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "img-src data:; style-src '" HTML_STYLE_HASH "'; script-src '" HTML_SCRIPT_HASH
@@ -174,7 +174,6 @@ static void print_head(html_t *html, const char *top) {
                      "<link rel=\"icon\" href=\"data:,\">\n<title>",
           html->out);
     fputs(text, html->out);
-    free(text);
     fputs("</title>\n<style>" HTML_STYLE "</style>\n</head>\n", html->out);
 }
 

@@ -403,10 +403,9 @@ static void print_table(blocks_t *blocks) {
     FILE *out = blocks->html->out;
     bool right[MOST_COLUMNS] = {false};
     const line_t headings = take_line(blocks), rule = take_line(blocks);
-    text_list_t rules = cells_of(&rule);
+    AUTO(text_list_free) text_list_t rules = cells_of(&rule);
     for (size_t i = 0; i < rules.n && i < MOST_COLUMNS; i++)
         right[i] = text_ends(rules.items[i], ":");
-    text_list_free(&rules);
     fprintf(out,
             "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-labelledby=\"h%zu\"><table>"
             "<thead>",
