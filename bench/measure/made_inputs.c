@@ -228,12 +228,11 @@ static status_t copy_file(const char *from, const char *to, const char *name, er
 /* Those that are not there yet. */
 static status_t copy_files(const char *from, const char *to, error_t *err) {
     AUTO(text_list_free) text_list_t names = {0};
-    status_t status = fs_make_folders(to, err);
-    if (status == STATUS_OK)
-        status = fs_list(from, "", &names, err);
-    for (size_t i = 0; i < names.n && status == STATUS_OK; i++)
-        status = copy_file(from, to, names.items[i], err);
-    return status;
+    TRY(fs_make_folders(to, err));
+    TRY(fs_list(from, "", &names, err));
+    for (size_t i = 0; i < names.n; i++)
+        TRY(copy_file(from, to, names.items[i], err));
+    return STATUS_OK;
 }
 
 /* Those that the reader has no more go. */

@@ -156,10 +156,8 @@ static void print_plan(run_t *state) {
 
 status_t plan(const run_options_t *options, error_t *err) {
     AUTO(run_free) run_t state = run_make(options, &interrupted);
-    status_t status = run_load_sweeps(&state, err);
-    if (status == STATUS_OK)
-        status = run_survey(&state, err);
-    if (status == STATUS_OK)
-        print_plan(&state);
-    return status;
+    TRY(run_load_sweeps(&state, err));
+    TRY(run_survey(&state, err));
+    print_plan(&state);
+    return STATUS_OK;
 }
