@@ -211,8 +211,7 @@ static void test_request(void **state) {
 
 static case_t training_of(const char *engine, const char *copy, const workload_t **workload) {
     const description_t *added;
-    error_t err = ERROR_INIT;
-    assert_int_equal(described_add("kernels/linreg_train", NULL, &added, &err), STATUS_OK);
+    assert_ok(described_add("kernels/linreg_train", NULL, &added, &err));
     *workload = workload_find("linreg_train");
     case_t spec = workload_defaults(*workload);
     free(spec.engine);
@@ -255,12 +254,10 @@ static void test_request_of_a_training(void **state) {
 
 static void test_a_training_is_not_cut(void **state) {
     const workload_t *workload;
-    error_t err = ERROR_INIT;
     AUTO(case_free) case_t spec = training_of("cuda", "overlapped", &workload);
-    assert_int_equal(workload->validate(&spec, &err), STATUS_FAILED);
-    assert_string_equal(err.text,
-                        "copy=overlapped: linreg_train is a training, whose steps need all of "
-                        "the input and the step before");
+    assert_fails(workload->validate(&spec, &err), STATUS_FAILED,
+                 "copy=overlapped: linreg_train is a training, whose steps need all of "
+                 "the input and the step before");
 }
 
 static void test_the_default_techniques_come_first(void **state) {

@@ -140,9 +140,7 @@ static void table_text_cannot_leave_its_quotes(void **state) {
 
 static void plot_fails(const plot_options_t *options, const char *message) {
     AUTO(chart_list_free) chart_list_t charts;
-    error_t err = ERROR_INIT;
-    assert_int_equal(plot_charts(options, &charts, &err), STATUS_USAGE);
-    assert_has(err.text, message);
+    assert_fails_with(plot_charts(options, &charts, &err), STATUS_USAGE, message);
 }
 
 static void missing_gnuplot_says_how_to_install_it(void **state) {

@@ -88,11 +88,10 @@ static void study_csvs_give_the_study_charts(void **state) {
 
 static void two_csvs_of_one_kind_are_refused(void **state) {
     world_t *world = *state;
-    error_t err = ERROR_INIT;
     const char *paths[] = {FIXTURES "study_pytorch.csv", FIXTURES "study_pytorch_bom.csv"};
-    assert_int_equal(plot_source_from_csvs(paths, 2, &world->source, &err), STATUS_USAGE);
-    assert_has(err.text,
-               "study_pytorch_bom.csv: has the same columns as " FIXTURES "study_pytorch.csv");
+    assert_fails_with(plot_source_from_csvs(paths, 2, &world->source, &err), STATUS_USAGE,
+                      "study_pytorch_bom.csv: has the same columns as " FIXTURES
+                      "study_pytorch.csv");
 }
 
 static const planted_t OF_SEVERAL_SHAPES[] = {

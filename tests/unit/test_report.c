@@ -85,10 +85,9 @@ static void test_bad_cases_have_no_time_anywhere(void **state) {
             }
     assert_has(text, "2 skipped, 3 wrong, 2 failed");
     assert_has(text, "mlp_infer/cuda/02_bad/batch=1");
-    error_t err = ERROR_INIT;
     AUTO(record_free) record_t loaded;
     AUTO_FREE char *headline;
-    succeed(record_load(folder, &loaded, &err), &err);
+    assert_ok(record_load(folder, &loaded, &err));
     headline = report_workload_tables(&loaded, NULL);
     assert_has_not(headline, "02_bad");
     assert_has_not(headline, "777");
@@ -165,22 +164,21 @@ static void test_hostile_text_stays_text(void **state) {
 }
 
 static void test_charts_are_linked_from_the_reports_folder(void **state) {
-    error_t err = ERROR_INIT;
     AUTO_FREE char *run = save_run(plant_ratios((double[]){2}, 1), *state, "own", "NVIDIA H200");
     AUTO_FREE char *plots = mem_format("%s/a root/plots/own", (char *)*state);
     AUTO_FREE char *chart = fs_join(plots, "total.svg");
     AUTO_FREE char *root = fs_join(*state, "a root");
-    succeed(fs_make_folders(plots, &err), &err);
+    assert_ok(fs_make_folders(plots, &err));
     AUTO_FREE char *speed = fs_join(plots, "speed.svg");
-    succeed(fs_write_atomic(chart, "<svg/>", 6, &err), &err);
-    succeed(fs_write_atomic(speed, "<svg/>", 6, &err), &err);
+    assert_ok(fs_write_atomic(chart, "<svg/>", 6, &err));
+    assert_ok(fs_write_atomic(speed, "<svg/>", 6, &err));
     AUTO_FREE char *text = report_of(*state, root, run, NULL);
     assert_has(text, "## Charts\n\n![Total time by batch size](../a%20root/plots/own/total.svg)");
     assert_has(text,
                "\n\n![Speed-up by batch size](../a%20root/plots/own/speed.svg)\n\n## Findings");
     free(text);
     AUTO_FREE char *deep = fs_join(*state, "docs/deep");
-    succeed(fs_make_folders(deep, &err), &err);
+    assert_ok(fs_make_folders(deep, &err));
     text = report_of(deep, root, run, NULL);
     assert_has(text, "![Total time by batch size](../a%20root/plots/own/total.svg)");
 }

@@ -9,22 +9,20 @@
 #define FIXTURES "tests/fixtures/report/"
 
 static void assert_golden(const char *path, const char *text) {
-    error_t err = ERROR_INIT;
     if (getenv("UPDATE_GOLDEN") != NULL) {
         AUTO_FREE char *folder = mem_text_n(path, (size_t)(strrchr(path, '/') - path));
-        succeed(fs_make_folders(folder, &err), &err);
-        succeed(fs_write_atomic(path, text, strlen(text), &err), &err);
+        assert_ok(fs_make_folders(folder, &err));
+        assert_ok(fs_write_atomic(path, text, strlen(text), &err));
         return;
     }
     AUTO_FREE char *golden;
     size_t size;
-    succeed(fs_read(path, &golden, &size, &err), &err);
+    assert_ok(fs_read(path, &golden, &size, &err));
     assert_string_equal(text, golden);
 }
 
 /* Every file of a report is a golden file. */
 static void check_report(const char *golden, const char *run, const char *saved) {
-    error_t err = ERROR_INIT;
     const char *runs[] = {run, saved};
     const report_options_t options = {.runs = runs,
                                       .n_runs = saved != NULL ? 2 : 1,
@@ -32,7 +30,7 @@ static void check_report(const char *golden, const char *run, const char *saved)
                                       .pages = FIXTURES "pages",
                                       .root = "."};
     AUTO(report_files_free) report_files_t files;
-    succeed(report_render(&options, &files, &err), &err);
+    assert_ok(report_render(&options, &files, &err));
     assert_true(files.n >= 2);
     for (size_t i = 0; i < files.n; i++) {
         assert_tables_are_whole(files.items[i].text);
@@ -49,10 +47,9 @@ static void test_golden_reports(void **state) {
 }
 
 static void test_golden_headline(void **state) {
-    error_t err = ERROR_INIT;
     AUTO(record_free) record_t run;
     AUTO_FREE char *text;
-    succeed(record_load(FIXTURES "gpu", &run, &err), &err);
+    assert_ok(record_load(FIXTURES "gpu", &run, &err));
     text = report_workload_tables(&run, NULL);
     assert_golden(FIXTURES "gpu_headline.txt", text);
 }
