@@ -99,54 +99,6 @@ static void test_head_and_params(void **state) {
     assert_true(d->scalars[1].value == -1);
 }
 
-static void test_arrays(void **state) {
-    const description_t *d = *state;
-    static const struct {
-        const char *name;
-        char letter;
-        bool is_input, is_output;
-        element_t element;
-        fill_t fill;
-        unsigned n_dimensions;
-    } ARRAYS[] = {
-        {"x", 'T', true, false, ELEMENT_F32, {.kind = FILL_INTEGERS, .low = -4, .high = 5}, 3},
-        {"order",
-         '\0',
-         true,
-         false,
-         ELEMENT_I64,
-         {.kind = FILL_PERMUTATION, .low = 0, .high = 0},
-         1},
-        {"state",
-         '\0',
-         true,
-         true,
-         ELEMENT_F32,
-         {.kind = FILL_UNIFORM, .low = -0.5, .high = 1.5},
-         2},
-        {"mask", '\0', true, false, ELEMENT_BOOL, {.kind = FILL_CONSTANT, .low = 1, .high = 0}, 0},
-        {"noise", '\0', true, false, ELEMENT_BF16, {.kind = FILL_NORMAL, .low = 0, .high = 1}, 2},
-        {"y", 'T', false, true, ELEMENT_F32, {0}, 2},
-        {"largest", '\0', false, true, ELEMENT_I64, {0}, 1},
-        {"sum", '\0', false, true, ELEMENT_F64, {0}, 0},
-    };
-    assert_int_equal(d->n_arrays, COUNT_OF(ARRAYS));
-    for (size_t i = 0; i < d->n_arrays; i++) {
-        const described_array_t *array = &d->arrays[i];
-        assert_string_equal(array->name, ARRAYS[i].name);
-        assert_int_equal(array->letter, ARRAYS[i].letter);
-        assert_int_equal(array->is_input, ARRAYS[i].is_input);
-        assert_int_equal(array->is_output, ARRAYS[i].is_output);
-        assert_int_equal(array->element, ARRAYS[i].element);
-        assert_int_equal(array->n_dimensions, ARRAYS[i].n_dimensions);
-        assert_int_equal(array->fill.kind, ARRAYS[i].fill.kind);
-        assert_true(array->fill.low == ARRAYS[i].fill.low);
-        assert_true(array->fill.high == ARRAYS[i].fill.high);
-    }
-    assert_string_equal(expression_text(d->arrays[0].shape[1]), "cols * 2");
-    assert_string_equal(expression_text(d->arrays[0].shape[2]), "3");
-}
-
 /* By the case's dtype; an array of another type has the default bounds of that type. */
 static void test_tolerances(void **state) {
     const description_t *d = *state;
@@ -205,23 +157,6 @@ static void test_lists_of_arrays(void **state) {
     described_order(shapes, n, order);
     const size_t expected[] = {0, 1, 3, 4, 5, 6, 2, 7, 8, 9}; /* inputs, in place, outputs */
     assert_memory_equal(order, expected, sizeof expected);
-}
-
-static void test_shapes_that_fail(void **state) {
-    const description_t *d = *state;
-    described_shape_t shape;
-    AUTO(case_free) case_t spec = make_case("f32", 64, -3);
-    assert_fails(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED,
-                 "x: shape[1]: \"cols * 2\": -6, expected at least 1");
-    case_free(&spec);
-    spec = make_case("f16", INT64_C(1) << 31, INT64_C(1) << 29); /* 3 * 2^61 elements */
-    assert_fails(description_shape(d, 0, &spec, &shape, &err), STATUS_FAILED,
-                 "x: shape: over 2^63 bytes");
-    case_free(&spec);
-    spec = make_case("f16", (INT64_C(1) << 32) + 1, 1);
-    assert_fails(description_shape(d, 1, &spec, &shape, &err), STATUS_FAILED,
-                 "order: fill: a permutation of 4294967297, expected at most "
-                 "4294967296 of i64");
 }
 
 static void test_where_and_cost(void **state) {
