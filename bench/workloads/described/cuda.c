@@ -522,11 +522,7 @@ static status_t check_room(session_t *session, const case_t *spec, size_t worksp
                            error_t *err) {
     const described_cuda_t *s = session->state;
     const double device_bytes = described_cost(spec).device_bytes;
-    double host_bytes = 0;
-    for (size_t i = 0; i < s->n_shapes; i++) {
-        const described_shape_t *shape = &s->shapes[i];
-        host_bytes += (double)shape->bytes * (shape->array->is_input + shape->array->is_output);
-    }
+    const double host_bytes = described_host_bytes(s->shapes, s->n_shapes);
     TRY(host_room((s->sample.copy == COPY_PAGEABLE ? 1 : 2) * host_bytes, err));
     return gpu_sample_applies(
         &s->sample, spec, device_bytes + (double)workspace_bytes + (double)s->temporary_bytes, err);
