@@ -19,6 +19,7 @@ struct fill_t {
     double low, high, times, of_low, of_high;
     unsigned of_kind, of;
 };
+static_assert(sizeof(fill_t) == 56, "as in bench/workloads/described/cuda.c");
 
 __device__ __forceinline__ double value_of(unsigned word, unsigned kind, double low, double high) {
     if (kind == UNIFORM)

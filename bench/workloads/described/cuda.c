@@ -485,6 +485,8 @@ static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uin
     described_data_fill(((described_cuda_t *)sample)->data, i, values, seeds[1]);
 }
 
+_Static_assert(sizeof(fill_t) == 56, "as in kernels/common/refill.cu");
+
 /* Without permutations, which are sorted, and constants, which stay. */
 static status_t refill_there(gpu_sample_t *sample, const gpu_fill_t *asked, bool *possible,
                              error_t *err) {
