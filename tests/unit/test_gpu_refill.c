@@ -98,6 +98,7 @@ static void make(state_t *state, gpu_copy_t copy) {
 static void refill(state_t *state, uint64_t seed) {
     session_t session = {.state = state};
     assert_ok(gpu_sample_refill(&session, seed, &err));
+    assert_ok(gpu_sample_host_inputs(&state->sample, &err));
     for (size_t i = 0; i < ARRAYS; i++) {
         const uint64_t expected = i == OUTPUT ? 0 : seed;
         assert_int_equal(*(uint64_t *)state->arrays[i].from, expected);
@@ -116,9 +117,10 @@ static void both_sides_have_the_seed(void **unused) {
         refill(&state, 5);
         refill(&state, 9);
         refill(&state, 0);
-        assert_int_equal(state.fills, 3);
+        const unsigned fills = COPIES[c] == COPY_PINNED ? 6 : 3; /* again for the host's copy */
+        assert_int_equal(state.fills, fills);
         refill(&state, 0);
-        assert_int_equal(state.fills, 3); /* nothing to do */
+        assert_int_equal(state.fills, fills); /* nothing to do */
     }
 }
 
@@ -148,6 +150,28 @@ static void the_host_follows_when_it_is_needed(void **unused) {
             assert_int_equal(state.device[i], 7);
         }
     }
+}
+
+/* What no sample copies stays on the device, whatever an array in place needs. */
+static void resident_inputs_do_not_reach_the_host(void **unused) {
+    (void)unused;
+    state_t state;
+    make(&state, COPY_PINNED);
+    state.all_drawn = true;
+    state.arrays[DRAWN].role = ARRAY_RESIDENT;
+    state.arrays[LEFT_TO_THE_HOST].role = ARRAY_IN_PLACE;
+    session_t session = {.state = &state};
+    assert_ok(gpu_sample_refill(&session, 5, &err));
+    assert_int_equal(*(uint64_t *)state.arrays[LEFT_TO_THE_HOST].from, 5);
+    assert_ok(gpu_sample_host_inputs(&state.sample, &err));
+    assert_int_equal(*(uint64_t *)state.arrays[DRAWN].from, 0);
+    assert_int_equal(state.device[DRAWN], 5);
+    assert_int_equal(state.fills, 2);
+    state.arrays[DRAWN].role = ARRAY_INPUT; /* of which samples copy, and launches need no more */
+    state.device[LEFT_TO_THE_HOST] = 6;
+    assert_ok(gpu_sample_copy_inputs(&state.sample, true, &err));
+    assert_int_equal(state.device[LEFT_TO_THE_HOST], 5);
+    assert_int_equal(state.device[DRAWN], 5);
 }
 
 static void an_input_that_a_run_changes_is_found(void **unused) {
@@ -190,6 +214,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_sides_have_the_seed),
         cmocka_unit_test(the_host_follows_when_it_is_needed),
+        cmocka_unit_test(resident_inputs_do_not_reach_the_host),
         cmocka_unit_test(an_input_that_a_run_changes_is_found),
         cmocka_unit_test(others_may_have_changed_the_shared_memory),
     };
