@@ -443,6 +443,34 @@ static void test_what_workers_are_told(void **state) {
     assert_string_equal(found, "x cut, u, w stays, r stays, y cut");
 }
 
+/* A unit that says the param, as a word, is the axis's label by itself. */
+static void test_units_of_sizes(void **state) {
+    (void)state;
+    static const struct {
+        const char *unit, *label, *after;
+    } UNITS[] = {{"row", "row", " row"},
+                 {"row of x", "row of x", " row"},
+                 {"rows of x", "row, rows of x", NULL},
+                 {"of x", "row, of x", NULL}};
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++) {
+        description_t d;
+        json_t *json =
+            json_pack("{s:i, s:s, s:{s:{s:i}}, s:[s], s:[{s:s, s:[s], s:s}], s:[{s:s, s:[s], s:s}],"
+                      " s:{s:s, s:s}}",
+                      "schema", 1, "name", "a", "params", "row", "default", 8, "dtypes", "f32",
+                      "inputs", "name", "x", "shape", "row", "dtype", "T", "outputs", "name", "y",
+                      "shape", "row", "dtype", "T", "size", "param", "row", "unit", UNITS[i].unit);
+        assert_ok(description_parse("size.json", json, &d, &err));
+        assert_string_equal(d.size_label, UNITS[i].label);
+        if (UNITS[i].after != NULL)
+            assert_string_equal(d.size_after, UNITS[i].after);
+        else
+            assert_null(d.size_after);
+        description_free(&d);
+        json_decref(json);
+    }
+}
+
 static void test_missing_folder(void **state) {
     AUTO_FREE char *text = hash_or_error("no/such/operator");
     assert_true(text_starts(text, "no/such/operator/workload.json: "));

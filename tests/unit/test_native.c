@@ -62,6 +62,9 @@ static void flags_and_libraries(void **state) {
 static void flags_in_c_are_ours(void **state) {
     text_list_t options = options_of(COMPILER_CC, "// nvcc: -Ofast\n");
     assert_true(text_list_has(&options, "-march=native"));
+#ifdef __x86_64__
+    assert_true(text_list_has(&options, "-mprefer-vector-width=512"));
+#endif
     assert_false(text_list_has(&options, "-Ofast"));
     text_list_free(&options);
 }
